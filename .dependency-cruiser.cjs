@@ -16,7 +16,7 @@ const MAY_IMPORT = {
   // What applications install: no more of ours than what computes.
   client: ["core"],
   api: ["services", "ports", "core"],
-  gateway: ["receiver", "services", "core"],
+  gateway: ["receiver", "services", "engine", "ports", "core"],
   check: ["receiver", "engine", "ports", "core"],
   pages: ["check", "config", "receiver", "core"],
   config: ["core"],

@@ -10,7 +10,7 @@ import { createServer } from "node:http";
 import { connect } from "node:net";
 import type { AddressInfo } from "node:net";
 import { parseArgs } from "node:util";
-import { createApi } from "../../src/api/server.ts";
+import { createApi, type ApiOptions } from "../../src/api/server.ts";
 import { profiles } from "../../src/core/profiles/index.ts";
 import type { PublishReceipt, Services } from "../../src/services/services.ts";
 import type { Clock } from "../../src/ports/clock.ts";
@@ -145,6 +145,7 @@ async function startApi(): Promise<number> {
   const nothing = (): void => {};
   const api = await createApi({
     services,
+    gateway: {} as ApiOptions["gateway"],
     idempotency: {
       begin: async () => ({ kind: "claimed" }),
       finish: async () => {},

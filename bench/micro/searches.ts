@@ -72,6 +72,7 @@ function command(index: number, { total }: { readonly total: number }): PublishC
     createdAt,
     contentType: "application/json",
     trace: null,
+    relayed: null,
     raw: false,
     body,
   };

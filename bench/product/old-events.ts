@@ -48,6 +48,7 @@ function oldEvent(product: Product, { webhookId, ageMs }: OldEventsInput): Publi
       createdAt: at,
       contentType: "application/json",
       trace: null,
+      relayed: null,
       raw: false,
       body,
     },

@@ -48,6 +48,7 @@ function publishOf(product: Product, input: ParkInput & { readonly now: number }
       createdAt: now,
       contentType: "application/json",
       trace: null,
+      relayed: null,
       raw: false,
       body: messageBody(),
     },

@@ -92,6 +92,7 @@ export class StoreWork {
         createdAt: now,
         contentType: "application/json",
         trace: null,
+        relayed: null,
         raw: false,
         body,
       },

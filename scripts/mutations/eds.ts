@@ -92,7 +92,7 @@ export const edsMutations: readonly Mutation[] = [
     ids: "EDS-9.4-3 EDS-7.1-1",
     change: "each attempt has a key of its own",
     file: "src/engine/message/header-writers.ts",
-    find: 'function idempotencyKey({ eventId }: ComposedDelivery): string {\n  return `"${eventId}"`;',
+    find: 'function idempotencyKey({ eventId, relayed }: ComposedDelivery): string {\n  return relayed?.key ?? `"${eventId}"`;',
     replace:
       'function idempotencyKey({ eventId, progress }: ClaimedDelivery): string {\n  return `"${eventId}-${progress.attemptCount}"`;',
     test: "test/scenarios/messages-of-each-profile.test.ts",

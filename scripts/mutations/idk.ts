@@ -145,7 +145,7 @@ export const idkMutations: readonly Mutation[] = [
     ids: "IDK-12",
     change: "all events of a webhook share one key on the wire",
     file: "src/engine/message/header-writers.ts",
-    find: 'function idempotencyKey({ eventId }: ComposedDelivery): string {\n  return `"${eventId}"`;',
+    find: 'function idempotencyKey({ eventId, relayed }: ComposedDelivery): string {\n  return relayed?.key ?? `"${eventId}"`;',
     replace: 'function idempotencyKey({ webhookId }: ClaimedDelivery): string {\n  return `"${webhookId}"`;',
     test: "test/management/publish-deduplication.test.ts",
     name: "every event has a key of its own on the wire",

@@ -1,5 +1,6 @@
 import type { SourceType } from "../core/gateway/source-type.ts";
 import type { Profile } from "../core/profile.ts";
+import type { GatewayServices } from "../services/gateway/gateway-services.ts";
 import type { Services } from "../services/services.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
@@ -13,6 +14,11 @@ import type { Sessions } from "./dashboard/sessions.ts";
 /** What the API is built from. Nothing here is owned by it: `close` of the API leaves all of this open. */
 export interface ApiOptions {
   readonly services: Services;
+  readonly gateway: GatewayServices;
+  /** Where others send to, without a slash at its end; absent and null take the address of the API. */
+  readonly inboundUrl?: string | null;
+  /** Serves what others send beside the API. */
+  readonly takesInbound?: boolean;
   readonly idempotency: IdempotencyStore;
   /** Seals stored answers that hold a secret. */
   readonly secretBox: SecretBox;

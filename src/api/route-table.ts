@@ -19,6 +19,9 @@ import { eventTypeRoutes } from "./routes/event-types.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { notificationRoutes } from "./routes/notifications.ts";
 import { operationRoutes } from "./routes/operations.ts";
+import { connectionRoutes } from "./routes/connections.ts";
+import { requestRoutes } from "./routes/requests.ts";
+import { sourceRoutes } from "./routes/sources.ts";
 import { portalRoutes } from "./routes/portal.ts";
 import { portalSessionRoutes } from "./routes/portal-sessions.ts";
 import { portalSettingsRoutes } from "./routes/portal-settings.ts";
@@ -64,6 +67,9 @@ export function createRoutes(options: ApiOptions, streams: OpenStreams): readonl
     ...statisticsRoutes(options),
     ...profileRoutes(options, pager),
     ...sourceTypeRoutes(options, pager),
+    ...sourceRoutes(options, pager),
+    ...connectionRoutes(options, pager),
+    ...requestRoutes(options, pager),
     ...portalSessionRoutes(options, pager),
     ...portalSettingsRoutes(options),
     ...portalRoutes(options),

@@ -116,6 +116,7 @@ export const tags = {
   "Audit log": "Who changed what, and when.",
   Profiles: "The published delivery semantics.",
   "Source types": "How messages of providers are verified, and how each is set up.",
+  Gateway: "What others send to you: verified, recorded and led to webhooks.",
   Portal: "Sessions of your customers, and how the pages at `/portal` look.",
   Dashboard: "Logging in to the dashboard at `/ui`.",
   System: "Health, metrics and documentation without a key; how a process is set up for administrators.",

@@ -18,6 +18,7 @@ import {
   send,
 } from "./dispatch.ts";
 import { serveDashboard } from "./dashboard/serve-dashboard.ts";
+import { serveInbound } from "./inbound/serve-inbound.ts";
 import { answerPreflight, permitOrigin } from "./portal/cross-origin.ts";
 import { servePortal } from "./portal/serve-portal.ts";
 import { IdempotencyClaims } from "./idempotency-claims.ts";
@@ -35,6 +36,8 @@ import { OpenStreams } from "./stream/open-streams.ts";
 declare module "fastify" {
   interface FastifyContextConfig {
     readonly rawForm?: RawForm;
+    /** Bodies may be compressed: nobody here opens them. */
+    readonly takesEncodings?: boolean;
   }
 }
 
@@ -78,6 +81,14 @@ export function createApi(options: ApiOptions): Promise<Api> {
 /** What people type into a browser, and where it leads; relative, so that a prefix of a proxy stays. */
 const pageRedirects: Readonly<Record<string, string>> = { "/": "docs", "/docs/": "../docs", "/v1/": "../v1" };
 
+/** For others alone, so that the API need not be where they are. */
+export function createInbound(options: ApiOptions): Promise<Api> {
+  return createFrom(
+    { ...options, takesInbound: true, dashboard: null, portal: null },
+    { routes: [], redirects: {}, streams: null },
+  );
+}
+
 /** Health and metrics, for a process that does not serve the API. Nobody needs a key, and nothing else is there. */
 export function createProbes(options: ApiOptions): Promise<Api> {
   return createFrom(options, { routes: systemRoutes(options), redirects: {}, streams: null });
@@ -90,7 +101,8 @@ interface Served {
 }
 
 async function createFrom(options: ApiOptions, { routes, redirects, streams }: Served): Promise<Api> {
-  const app = createServer(options, routes);
+  const bodies = new BodyMemory(bodyMemoryBytesMax);
+  const app = createServer(options, routes, bodies);
   const claims = new IdempotencyClaims({ ...options, store: options.idempotency });
   const auditing = new Auditing(options);
   const parts: RouteParts = { ...options, claims, auditing, callLimits: new CallLimits(options) };
@@ -100,6 +112,7 @@ async function createFrom(options: ApiOptions, { routes, redirects, streams }: S
   }
   serveDashboard(app, options);
   servePortal(app, options);
+  if (options.takesInbound === true) serveInbound(app, options, bodies);
   for (const [path, target] of Object.entries(redirects)) {
     app.get(path, (request, reply) => {
       // Relative to a prefix without its slash, the prefix itself would be lost.
@@ -138,9 +151,8 @@ function refuseSchemas(): never {
   throw new Error("Routes are given to Fastify without schemas: see validation.ts");
 }
 
-function createServer(options: ApiOptions, routes: readonly Route[]): FastifyInstance {
+function createServer(options: ApiOptions, routes: readonly Route[], bodies: BodyMemory): FastifyInstance {
   const { log, timeouts = timeoutsDefault, basePath = "" } = options;
-  const bodies = new BodyMemory(bodyMemoryBytesMax);
   const app = fastify({
     logger: false,
     bodyLimit: bodyBytesMaxDefault,
@@ -262,7 +274,8 @@ const jsonWanted = 'Send the body as "Content-Type: application/json".';
 
 function refuseEncodedBodies(request: FastifyRequest, _: FastifyReply, done: (error?: Error) => void): void {
   const encoding = request.headers["content-encoding"];
-  if (encoding === undefined || encoding === "identity") done();
+  const takesAll = request.routeOptions.config.takesEncodings === true;
+  if (encoding === undefined || encoding === "identity" || takesAll) done();
   else done(new PosthornError("unsupported_media_type", "Send the body without Content-Encoding."));
 }
 

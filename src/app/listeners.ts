@@ -3,11 +3,13 @@ import { systemClock } from "../adapters/system/clock.ts";
 import type { PrometheusMetrics } from "../adapters/telemetry/prometheus/prometheus-metrics.ts";
 import { Sessions } from "../api/dashboard/sessions.ts";
 import { loginPath } from "../api/routes/dashboard.ts";
-import { createApi, createProbes } from "../api/server.ts";
+import { createApi, createInbound, createProbes } from "../api/server.ts";
 import type { Api, ApiOptions, Readiness } from "../api/server.ts";
 import type { Settings } from "../config/options.ts";
 import { profiles } from "../core/profiles/index.ts";
 import { codeOf } from "../core/thrown.ts";
+import type { Gateway } from "../gateway/create-gateway.ts";
+import type { GatewayServices } from "../services/gateway/gateway-services.ts";
 import type { Services } from "../services/services.ts";
 import type { Random } from "../ports/random.ts";
 import type { Store } from "../ports/store.ts";
@@ -21,6 +23,7 @@ import { version } from "./version.ts";
 export interface ListenerParts {
   readonly settings: Settings;
   readonly services: Services;
+  readonly gateway: GatewayServices;
   readonly store: Store;
   readonly keys: Keys;
   readonly random: Random;
@@ -95,6 +98,23 @@ export async function openProbes(parts: ListenerParts): Promise<Listener | null>
   }
 }
 
+/** What others send: on a port of its own where it has one, else beside the API. */
+export async function openGateway(
+  parts: ListenerParts,
+  { gateway, listens }: { readonly gateway: Gateway; readonly listens: boolean },
+): Promise<{ readonly url: string | null; close(graceMs: number): Promise<void> }> {
+  const { settings } = parts;
+  const port = listens && settings.roles.includes("gateway") ? settings.inboundPort : null;
+  const listener =
+    port === null ? null : await listen(await createInbound(optionsOf(parts)), { ...settings, port });
+  gateway.start();
+  const close = async (graceMs: number): Promise<void> => {
+    await listener?.close(graceMs);
+    await gateway.stop();
+  };
+  return { url: listener?.url ?? null, close };
+}
+
 async function listen(server: Api, { host, port }: Settings): Promise<Listener> {
   try {
     const { url } = await server.listen({ host, port });
@@ -106,9 +126,12 @@ async function listen(server: Api, { host, port }: Settings): Promise<Listener> 
 }
 
 function optionsOf(parts: ListenerParts): ApiOptions {
-  const { settings, services, store, keys, random, log, readiness, system, metrics } = parts;
+  const { settings, services, gateway, store, keys, random, log, readiness, system, metrics } = parts;
   return {
     services,
+    gateway,
+    inboundUrl: inboundUrlOf(settings),
+    takesInbound: settings.roles.includes("gateway") && settings.inboundPort === null,
     idempotency: store.idempotency,
     secretBox: keys.secretBox,
     clock: systemClock,
@@ -137,4 +160,11 @@ function optionsOf(parts: ListenerParts): ApiOptions {
       : null,
     logRequests: settings.logLevel === "debug",
   };
+}
+
+/** Null where only a request can tell. */
+function inboundUrlOf({ inboundUrl, publicUrl, inboundPort, host }: Settings): string | null {
+  if (inboundUrl !== null) return inboundUrl;
+  if (publicUrl !== null) return publicUrl;
+  return inboundPort === null || inboundPort === 0 ? null : `http://${host}:${inboundPort}`;
 }

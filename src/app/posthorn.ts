@@ -8,6 +8,7 @@ import type { Readiness } from "../api/server.ts";
 import type { OptionName, Settings } from "../config/options.ts";
 import type { Source } from "../config/sources.ts";
 import { pauseAt } from "../core/webhook.ts";
+import type { GatewayServices } from "../services/gateway/gateway-services.ts";
 import type { Services } from "../services/services.ts";
 import type { NameLookup } from "../ports/name-lookup.ts";
 import type { Random } from "../ports/random.ts";
@@ -16,7 +17,7 @@ import type { Logger, Telemetry } from "../ports/telemetry.ts";
 import type { Transport } from "../ports/transport.ts";
 import { dataFolderAt, prepareDataFolder } from "./data-folder.ts";
 import { loadKeys, needsFolder, readMasterKeys } from "./keys.ts";
-import { openApi, openProbes } from "./listeners.ts";
+import { openApi, openGateway, openProbes } from "./listeners.ts";
 import { GaugeSampler } from "./gauge-sampler.ts";
 import { createLog } from "./logging.ts";
 import { type Companions, companionSources, openCompanions } from "./open-companions.ts";
@@ -51,6 +52,9 @@ export interface RunningPosthorn {
   readonly url: string | null;
   /** Of `/livez`, `/readyz` and `/metrics` in a process without the API; null also when the port was taken. */
   readonly probesUrl: string | null;
+  /** Where others send to, where that has a port of its own. */
+  readonly inboundUrl: string | null;
+  readonly gateway: GatewayServices;
   readonly dataDir: string;
   readonly adminKey: string;
   /** Where the admin key lies; null when it came from a setting. */
@@ -93,7 +97,7 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
     ...(transport !== undefined && { transport }),
     ...(names !== undefined && { names }),
   });
-  const { engine, lifecycle, services } = assembled;
+  const { engine, lifecycle, services, gateway } = assembled;
   observe(metrics, { store, companions, clock, assembled, tracer, pool: settings.workerPool });
   const grace = new Grace(settings.shutdownGraceMs);
   const readings = new Readings({ engine, store, companions, settings });
@@ -102,7 +106,7 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   const system = reporter({ settings, store, companions }, overrides);
   const listens = overrides.listens !== false;
   const hasApi = settings.roles.includes("api");
-  const listening = { settings, services, store, keys, random, log, readiness, system, metrics };
+  const listening = { gateway, settings, services, store, keys, random, log, readiness, system, metrics };
   // First to open and last to close, so that they tell how the start and the shutdown get on.
   const probes = listens && !hasApi ? await openProbes(listening) : null;
   started.defer(async () => probes?.close(probesGraceMs));
@@ -114,6 +118,8 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   const api = listens && hasApi ? await openApi(listening) : null;
   // At most half, so that a caller who is slow to finish leaves time for the deliveries under way.
   started.defer(async () => api?.close(grace.remainingMs() / 2));
+  const inbound = await openGateway(listening, { gateway, listens });
+  started.defer(() => inbound.close(grace.remainingMs() / 2));
   readings.phase = "running";
   const running = started.move();
   const stopOnce = once(async () => {
@@ -127,6 +133,8 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
     log,
     url: api?.url ?? null,
     probesUrl: probes?.url ?? null,
+    inboundUrl: inbound.url,
+    gateway,
     dataDir: folder.path,
     adminKey: keys.adminKey,
     adminKeyFile: keys.adminKeyFile,

@@ -5,6 +5,7 @@ import { daysToMs } from "../config/options.ts";
 import type { Settings } from "../config/options.ts";
 import { createAddressPolicy } from "../core/egress/address-policy.ts";
 import { Engine } from "../engine/engine.ts";
+import { createGateway, type Gateway, type GatewayOptions } from "../gateway/create-gateway.ts";
 import { hashApiKey } from "../services/keys/api-key-service.ts";
 import { createServices } from "../services/create-services.ts";
 import type { ServicesLifecycle } from "../services/create-services.ts";
@@ -30,6 +31,7 @@ export interface AssembledEngine {
   readonly services: Services;
   readonly lifecycle: ServicesLifecycle;
   readonly transport: Transport;
+  readonly gateway: Gateway;
 }
 
 export interface EngineParts {
@@ -101,7 +103,7 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
     tenantExists: (tenantId) => tenants.has(tenantId),
     schemas,
   });
-  const { lifecycle, ...services } = createServices({
+  const { lifecycle, gatewayDirectory, ...services } = createServices({
     access: engine,
     publisher: engine.publisher,
     store,
@@ -124,7 +126,24 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
       ...{ userAgent, requestOrigin, publicUrl: settings.publicUrl },
     },
   });
-  return { engine, services, lifecycle, transport };
+  const gateway = gatewayOf(parts, { engine, tenants, directory: gatewayDirectory });
+  return { engine, services, lifecycle, transport, gateway };
+}
+
+function gatewayOf(
+  { settings, store, keys, clock, random, telemetry }: EngineParts,
+  over: Pick<GatewayOptions, "directory" | "tenants"> & { readonly engine: Engine },
+): Gateway {
+  const { engine: access, directory, tenants } = over;
+  return createGateway({
+    ...{ access, store, directory, tenants, secretBox: keys.secretBox, clock, random, telemetry },
+    deployment: {
+      durability: settings.databaseUrl === null ? "sqlite" : "postgresql",
+      payloadBytesMax: settings.payloadBytesMax,
+      payloadDays: settings.retentionPayloadDays,
+      historyDays: settings.retentionHistoryDays,
+    },
+  });
 }
 
 function limitsOf(settings: Settings) {

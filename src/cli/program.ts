@@ -9,6 +9,7 @@ import { addDeadLetterCommands } from "./commands/dead-letters.ts";
 import { addDeliveryCommands } from "./commands/deliveries.ts";
 import { addDemoCommand } from "./commands/demo.ts";
 import { addEventCommands } from "./commands/events.ts";
+import { addGatewayCommands } from "./commands/gateway.ts";
 import { addListenCommand } from "./commands/listen.ts";
 import { addLoginCommands } from "./commands/login.ts";
 import { addMaintenanceCommands } from "./commands/maintenance.ts";
@@ -75,6 +76,7 @@ export function createProgram(invocation: Invocation): Command {
   addLoginCommands(program, invocation);
   addCompletionCommand(program, invocation);
   addPortalSessionCommands(program, invocation);
+  addGatewayCommands(program, invocation);
   addConfigCommand(program, invocation);
   addMaintenanceCommands(program, invocation);
   addMoveCommand(program, invocation);

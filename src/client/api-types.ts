@@ -571,6 +571,79 @@ export interface CircuitBreakerConfig {
   force_open_until: string | null;
 }
 
+export interface Connection {
+  /** Id of the connection. */
+  id: string;
+  /** Tenant. Keys of a tenant need not give it. */
+  tenant_id: string;
+  /** Whose messages. */
+  source_id: string;
+  /** Who gets them. */
+  webhook_id: string;
+  /** For people. */
+  name: string;
+  /** `pass_through`: the sender is told of success only when this one accepted. True when left out. */
+  required: boolean;
+  paused: boolean;
+  /** Since when it holds what comes. */
+  paused_at: string | null;
+  /**
+   * Lets through what matches: `body`, `headers`, `query` and `path` with `$eq`, `$neq`, `$in`, `$nin`,
+   * `$gt`, `$gte`, `$lt`, `$lte`, `$startsWith`, `$endsWith`, `$exist`, `$and`, `$or`, `$not`.
+   */
+  filter: Record<string, unknown> | null;
+  /** When it was made. */
+  created_at: string;
+  /** When it was changed last. */
+  updated_at: string;
+}
+
+export interface ConnectionCreate {
+  /** Whose messages. */
+  source_id: string;
+  /** Who gets them. */
+  webhook_id: string;
+  /** For people. */
+  name?: string;
+  /** `pass_through`: the sender is told of success only when this one accepted. True when left out. */
+  required?: boolean;
+  /**
+   * Holds what comes in `store_and_forward`, in order, until it goes on; in `pass_through` senders are told
+   * to come back.
+   */
+  paused?: boolean;
+  /**
+   * Lets through what matches: `body`, `headers`, `query` and `path` with `$eq`, `$neq`, `$in`, `$nin`,
+   * `$gt`, `$gte`, `$lt`, `$lte`, `$startsWith`, `$endsWith`, `$exist`, `$and`, `$or`, `$not`. At most 16384
+   * bytes as JSON.
+   */
+  filter?: Record<string, unknown> | null;
+}
+
+export interface ConnectionList {
+  data: Connection[];
+  /** Send it as `cursor` for the next page; null at the end. */
+  next_cursor: string | null;
+}
+
+export interface ConnectionUpdate {
+  /** For people. */
+  name?: string;
+  /** `pass_through`: the sender is told of success only when this one accepted. True when left out. */
+  required?: boolean;
+  /**
+   * Holds what comes in `store_and_forward`, in order, until it goes on; in `pass_through` senders are told
+   * to come back.
+   */
+  paused?: boolean;
+  /**
+   * Lets through what matches: `body`, `headers`, `query` and `path` with `$eq`, `$neq`, `$in`, `$nin`,
+   * `$gt`, `$gte`, `$lt`, `$lte`, `$startsWith`, `$endsWith`, `$exist`, `$and`, `$or`, `$not`. At most 16384
+   * bytes as JSON.
+   */
+  filter?: Record<string, unknown> | null;
+}
+
 /** As in `GET /v1/dlq`; an empty one is everything. */
 export interface DeadLetterBulkFilter {
   /** May be repeated. */
@@ -1346,6 +1419,122 @@ export interface FieldError {
   message: string;
 }
 
+export interface GatewayRequest {
+  /** Id of the request. */
+  id: string;
+  /** Whose it is. */
+  tenant_id: string;
+  /** Id of the source. */
+  source_id: string;
+  /** When it came. */
+  received_at: string;
+  /** Of the request. */
+  method: string;
+  /** Path and query, without the secret of the address. */
+  path: string;
+  /** How long the body was. */
+  body_bytes: number;
+  /** What it was answered. */
+  status: number;
+  /**
+   * `accepted`: stored, or accepted by the destination. `duplicate`: known, answered as the first time.
+   * `rejected`: refused for what it is. `ignored`: authentic, and nobody wanted it. `challenge`: a provider
+   * checked the address. `failed`: not taken now.
+   */
+  outcome: "accepted" | "duplicate" | "rejected" | "ignored" | "challenge" | "failed";
+  /** Such as `no_matching_signature`; null where it was not rejected. */
+  rejection_cause: string | null;
+  /** A sentence for whoever runs the source; never a secret. */
+  detail: string | null;
+  /** Until it was answered. */
+  duration_ms: number;
+  /** How it was verified. */
+  scheme: string | null;
+  /** As it was mapped. */
+  event_type: string | null;
+  /** As the sender wrote it. */
+  original_type: string | null;
+  /** The event that it became. */
+  event_id: string | null;
+  /** What it is kept for. */
+  bookmark: string | null;
+  forwards: {
+    /** Of the connection. */
+    connection_id: string;
+    /** Of the webhook. */
+    webhook_id: string;
+    result: "stored" | "held" | "ignored" | "accepted" | "failed";
+    /** The rule that ignored it, or what the webhook answered. */
+    detail: string | null;
+  }[];
+}
+
+export interface GatewayRequestList {
+  data: GatewayRequest[];
+  /** Send it as `cursor` for the next page; null at the end. */
+  next_cursor: string | null;
+}
+
+export interface GatewayRequestWithBody {
+  /** Id of the request. */
+  id: string;
+  /** Whose it is. */
+  tenant_id: string;
+  /** Id of the source. */
+  source_id: string;
+  /** When it came. */
+  received_at: string;
+  /** Of the request. */
+  method: string;
+  /** Path and query, without the secret of the address. */
+  path: string;
+  /** How long the body was. */
+  body_bytes: number;
+  /** What it was answered. */
+  status: number;
+  /**
+   * `accepted`: stored, or accepted by the destination. `duplicate`: known, answered as the first time.
+   * `rejected`: refused for what it is. `ignored`: authentic, and nobody wanted it. `challenge`: a provider
+   * checked the address. `failed`: not taken now.
+   */
+  outcome: "accepted" | "duplicate" | "rejected" | "ignored" | "challenge" | "failed";
+  /** Such as `no_matching_signature`; null where it was not rejected. */
+  rejection_cause: string | null;
+  /** A sentence for whoever runs the source; never a secret. */
+  detail: string | null;
+  /** Until it was answered. */
+  duration_ms: number;
+  /** How it was verified. */
+  scheme: string | null;
+  /** As it was mapped. */
+  event_type: string | null;
+  /** As the sender wrote it. */
+  original_type: string | null;
+  /** The event that it became. */
+  event_id: string | null;
+  /** What it is kept for. */
+  bookmark: string | null;
+  forwards: {
+    /** Of the connection. */
+    connection_id: string;
+    /** Of the webhook. */
+    webhook_id: string;
+    result: "stored" | "held" | "ignored" | "accepted" | "failed";
+    /** The rule that ignored it, or what the webhook answered. */
+    detail: string | null;
+  }[];
+  headers: {
+    /** Of the field. */
+    name: string;
+    /** Secrets are masked. */
+    value: string;
+  }[];
+  /** As text; null where it is not kept, or is no UTF-8. */
+  body: string | null;
+  /** Where it is no UTF-8. */
+  body_base64: string | null;
+}
+
 /** A gauge is null where no process knew it. */
 export interface GaugePoint {
   /** Where it begins. */
@@ -1859,10 +2048,34 @@ export type NullableClientCertificateInput = {
   private_key_pem: string;
 } | null;
 
+/** What senders are answered in `store_and_forward`; 202 when null. */
+export type NullableCustomResponseInput = {
+  /** Never a redirect, never an error. */
+  status: number;
+  content_type?: string | null;
+  body?: string | null;
+} | null;
+
 /** The TXT record to publish, with the method `dns`. */
 export type NullableDnsRecord = {
   name: string;
   value: string;
+} | null;
+
+/** Where the kind of event stands, one of these; what the provider is known for when null. */
+export type NullableEventTypeSourceInput = {
+  /** The same for every message. */
+  fixed?: string;
+  /** Read from this header. */
+  header?: string;
+  /** Read from the body, at this JSON pointer. */
+  pointer?: string;
+  /** Read from this parameter of the query. */
+  query?: string;
+  /** Read from `/_webhooks/{party}/…/{event_type}`. */
+  path?: boolean;
+  /** Also where the sender's signature does not cover it: whoever captured a message can then change it. */
+  allow_unsigned?: boolean;
 } | null;
 
 /** Of all readings of the point. */
@@ -2052,6 +2265,13 @@ export type NullableRetryConfigInput = {
   schedule_ms?: number[];
   /** A delivery older than this is dead-lettered. */
   max_age_ms?: number;
+} | null;
+
+/** Of each process; more is answered 429. */
+export type NullableSourceRateLimitInput = {
+  requests_per_minute: number;
+  /** Requests that may go at once. What was set stays where it is left out. */
+  burst?: number;
 } | null;
 
 /** By hand. Null while it is not paused. */
@@ -2327,6 +2547,7 @@ export interface Problem {
     | "rate_limited"
     | "verification_failed"
     | "limit_reached"
+    | "acknowledgement_required"
     | "internal_error"
     | "unavailable";
   /** Every bad field, at most 50. */
@@ -2595,6 +2816,11 @@ export interface ReplayResult {
   deliveries: DeliveryHandle[];
 }
 
+export interface RequestBookmarkInput {
+  /** What it is kept for. Kept until the bookmark is taken away with null. */
+  name?: string | null;
+}
+
 export interface RequestDifference {
   parts: ("url" | "headers" | "signature")[];
   /**
@@ -2605,6 +2831,11 @@ export interface RequestDifference {
    */
   reason: "configuration_changed" | "configuration_may_have_changed" | "secret_rotated" | "access_token";
   detail: string;
+}
+
+export interface RequestReplayInput {
+  /** Only these connections; all of the source when left out. */
+  connection_ids?: string[] | null;
 }
 
 export interface RetryBatchInput {
@@ -2709,6 +2940,156 @@ export interface Signing {
   schemes: ("v1a" | "v1" | "x-webhook-v1" | "rfc9421-ed25519" | "rfc9421-hmac-sha256")[] | null;
 }
 
+export interface Source {
+  /** Id of the source. */
+  id: string;
+  /** Tenant. Keys of a tenant need not give it. */
+  tenant_id: string;
+  name: string;
+  description: string;
+  /** Also takes messages at `/_webhooks/{party}/…`. The name is taken once in a deployment. */
+  party: string | null;
+  /** With its secrets masked. */
+  verification: Record<string, unknown>;
+  /** What somebody should look at. */
+  warnings: string[];
+  /** As it is configured. */
+  mode: "pass_through" | "store_and_forward";
+  /** As it is in force: `pass_through` while an acknowledgement is missing or of an older description. */
+  effective_mode: "pass_through" | "store_and_forward";
+  acknowledged_by: string | null;
+  /** When the service description was acknowledged. */
+  acknowledged_at: string | null;
+  event_type: {
+    fixed: string | null;
+    header: string | null;
+    pointer: string | null;
+    query: string | null;
+    path: boolean | null;
+    allow_unsigned: boolean | null;
+  } | null;
+  /** Members of the body that together tell one message from another, for senders that give no id. */
+  key_pointers: string[] | null;
+  /**
+   * Handed on beside those that the provider is known for. Credentials and what belongs to a connection never
+   * are.
+   */
+  forward_headers: string[];
+  /** Appends the rest of path and query to the URL of the webhook. */
+  forward_path: boolean;
+  /**
+   * Hands on `Signature`, `Signature-Input` and `Content-Digest` of the sender (RFC 9421), where the webhook
+   * has no such signature of its own.
+   */
+  pass_signatures: boolean;
+  /** Takes PUT as well as POST. */
+  allow_put: boolean;
+  /** What senders are answered in `store_and_forward`; 202 when null. */
+  custom_response: {
+    /** Never a redirect, never an error. */
+    status: number;
+    content_type: string | null;
+    body: string | null;
+  } | null;
+  /** False takes nothing. */
+  active: boolean;
+  /** While not active: `unavailable` answers 503, `gone` 410. */
+  when_inactive: "unavailable" | "gone";
+  /** Of each process; more is answered 429. */
+  rate_limit: {
+    requests_per_minute: number;
+    /** Requests that may go at once. What was set stays where it is left out. */
+    burst: number;
+  } | null;
+  /** Smaller than the limit of the server; more is answered 413. */
+  body_bytes_max: number | null;
+  /** `pass_through`: until the sender is answered. Keep it below the sender's own timeout. */
+  budget_ms: number;
+  /** How long a repeat is recognised. */
+  dedup_window_ms: number;
+  /** When it was made. */
+  created_at: string;
+  /** When it was changed last. */
+  updated_at: string;
+}
+
+export interface SourceAcknowledge {
+  /** `version` of `GET /service-description`, as it was shown to whoever runs the sender. */
+  version: string;
+}
+
+export interface SourceAddress {
+  /** Id of the source. */
+  source_id: string;
+  /** Whoever knows it can send; give it to the sender alone. */
+  url: string;
+  /** The address by the name of the party; null without one. */
+  party_url: string | null;
+  source: Source;
+}
+
+export interface SourceCreate {
+  /** For people. */
+  name: string;
+  /** Tenant. Keys of a tenant need not give it. */
+  tenant_id?: string;
+  /** For people. */
+  description?: string;
+  /**
+   * How messages are verified: `type` names a provider such as `github`, a scheme such as `hmac`, or `none`,
+   * which has to be written out. Secrets are sealed and never shown again; a change gives them all anew, two
+   * while they are rotated. At most 32768 bytes as JSON.
+   */
+  verification: Record<string, unknown>;
+  /** Also takes messages at `/_webhooks/{party}/…`. The name is taken once in a deployment. */
+  party?: string | null;
+  /**
+   * `pass_through` answers after the destination accepted; `store_and_forward` once the message is stored,
+   * which needs an acknowledgement of the service description.
+   */
+  mode?: "pass_through" | "store_and_forward";
+  event_type?: NullableEventTypeSourceInput;
+  /** Members of the body that together tell one message from another, for senders that give no id. */
+  key_pointers?: string[] | null;
+  /**
+   * Handed on beside those that the provider is known for. Credentials and what belongs to a connection never
+   * are.
+   */
+  forward_headers?: string[];
+  /** Appends the rest of path and query to the URL of the webhook. */
+  forward_path?: boolean;
+  /**
+   * Hands on `Signature`, `Signature-Input` and `Content-Digest` of the sender (RFC 9421), where the webhook
+   * has no such signature of its own.
+   */
+  pass_signatures?: boolean;
+  /** Takes PUT as well as POST. */
+  allow_put?: boolean;
+  custom_response?: NullableCustomResponseInput;
+  /** False takes nothing. */
+  active?: boolean;
+  /** While not active: `unavailable` answers 503, `gone` 410. */
+  when_inactive?: "unavailable" | "gone";
+  rate_limit?: NullableSourceRateLimitInput;
+  /** Smaller than the limit of the server; more is answered 413. */
+  body_bytes_max?: number | null;
+  /** `pass_through`: until the sender is answered. Keep it below the sender's own timeout. */
+  budget_ms?: number;
+  /** How long a repeat is recognised. */
+  dedup_window_ms?: number;
+}
+
+export interface SourceList {
+  data: Source[];
+  /** Send it as `cursor` for the next page; null at the end. */
+  next_cursor: string | null;
+}
+
+export interface SourceRotateInput {
+  /** How long the address before goes on working. */
+  overlap_seconds?: number;
+}
+
 export interface SourceType {
   /** What stands in `verification.type`. */
   type: string;
@@ -2743,6 +3124,55 @@ export interface SourceTypeList {
   data: SourceType[];
   /** Send it as `cursor` for the next page; null at the end. */
   next_cursor: string | null;
+}
+
+export interface SourceUpdate {
+  /** For people. */
+  name?: string;
+  /** For people. */
+  description?: string;
+  /**
+   * How messages are verified: `type` names a provider such as `github`, a scheme such as `hmac`, or `none`,
+   * which has to be written out. Secrets are sealed and never shown again; a change gives them all anew, two
+   * while they are rotated. At most 32768 bytes as JSON.
+   */
+  verification?: Record<string, unknown>;
+  /** Also takes messages at `/_webhooks/{party}/…`. The name is taken once in a deployment. */
+  party?: string | null;
+  /**
+   * `pass_through` answers after the destination accepted; `store_and_forward` once the message is stored,
+   * which needs an acknowledgement of the service description.
+   */
+  mode?: "pass_through" | "store_and_forward";
+  event_type?: NullableEventTypeSourceInput;
+  /** Members of the body that together tell one message from another, for senders that give no id. */
+  key_pointers?: string[] | null;
+  /**
+   * Handed on beside those that the provider is known for. Credentials and what belongs to a connection never
+   * are.
+   */
+  forward_headers?: string[];
+  /** Appends the rest of path and query to the URL of the webhook. */
+  forward_path?: boolean;
+  /**
+   * Hands on `Signature`, `Signature-Input` and `Content-Digest` of the sender (RFC 9421), where the webhook
+   * has no such signature of its own.
+   */
+  pass_signatures?: boolean;
+  /** Takes PUT as well as POST. */
+  allow_put?: boolean;
+  custom_response?: NullableCustomResponseInput;
+  /** False takes nothing. */
+  active?: boolean;
+  /** While not active: `unavailable` answers 503, `gone` 410. */
+  when_inactive?: "unavailable" | "gone";
+  rate_limit?: NullableSourceRateLimitInput;
+  /** Smaller than the limit of the server; more is answered 413. */
+  body_bytes_max?: number | null;
+  /** `pass_through`: until the sender is answered. Keep it below the sender's own timeout. */
+  budget_ms?: number;
+  /** How long a repeat is recognised. */
+  dedup_window_ms?: number;
 }
 
 export interface System {
@@ -3186,6 +3616,16 @@ export interface WebhookUpdate {
 
 /** What each call takes and answers, by the operationId of the OpenAPI document. */
 export interface ApiCalls {
+  /** Note that the senders of a source know what store and forward means */
+  acknowledgeSource: {
+    body: SourceAcknowledge;
+    answer: Source;
+  };
+  /** Keep a request, to replay it at any time */
+  bookmarkRequest: {
+    body: RequestBookmarkInput;
+    answer: GatewayRequestWithBody;
+  };
   /** Cancel a bulk operation */
   cancelBatchOperation: {
     answer: BatchOperation;
@@ -3242,10 +3682,20 @@ export interface ApiCalls {
     body: ApiKeyInput;
     answer: ApiKeyCreated;
   };
+  /** Lead what a source receives to a webhook */
+  createConnection: {
+    body: ConnectionCreate;
+    answer: Connection;
+  };
   /** Open the portal for a customer */
   createPortalSession: {
     body: PortalSessionInput;
     answer: PortalSessionCreated;
+  };
+  /** Make an address that somebody can send to */
+  createSource: {
+    body: SourceCreate;
+    answer: SourceAddress;
   };
   /** Create a webhook */
   createWebhook: {
@@ -3260,12 +3710,20 @@ export interface ApiCalls {
     };
     answer: undefined;
   };
+  /** Delete a connection */
+  deleteConnection: {
+    answer: undefined;
+  };
   /** Forget an event type */
   deleteEventType: {
     query: {
       /** Tenant. Keys of a tenant need not give it. */
       tenant_id?: string;
     };
+    answer: undefined;
+  };
+  /** Delete a source with its connections */
+  deleteSource: {
     answer: undefined;
   };
   /** Delete a webhook */
@@ -3370,6 +3828,10 @@ export interface ApiCalls {
   getCaller: {
     answer: Caller;
   };
+  /** Get a connection */
+  getConnection: {
+    answer: Connection;
+  };
   /** Get a delivery with its attempts */
   getDelivery: {
     answer: DeliveryWithAttempts;
@@ -3401,6 +3863,18 @@ export interface ApiCalls {
   /** Get a delivery profile */
   getProfile: {
     answer: Profile;
+  };
+  /** Get a request with its headers and body */
+  getRequest: {
+    answer: GatewayRequestWithBody;
+  };
+  /** Get a source */
+  getSource: {
+    answer: Source;
+  };
+  /** Get the secret address of a source */
+  getSourceAddress: {
+    answer: SourceAddress;
   };
   /** Get a way of verification */
   getSourceType: {
@@ -3526,6 +4000,24 @@ export interface ApiCalls {
       tenant_id?: string;
     };
     answer: AuditLog;
+  };
+  /** List connections, newest first */
+  listConnections: {
+    query: {
+      /** Rows of the page. */
+      limit?: number;
+      /** `next_cursor` of the page before. */
+      cursor?: string;
+      /** Rows to skip; a cursor is quicker. */
+      offset?: number;
+      /** Only of this source. */
+      source_id?: string;
+      /** Only to this webhook. */
+      webhook_id?: string;
+      /** Tenant. Keys of a tenant need not give it. */
+      tenant_id?: string;
+    };
+    answer: ConnectionList;
   };
   /** List dead letters, newest first */
   listDeadLetters: {
@@ -3848,6 +4340,33 @@ export interface ApiCalls {
     };
     answer: ProfileList;
   };
+  /** List what sources received, newest first */
+  listRequests: {
+    query: {
+      /** Rows of the page. */
+      limit?: number;
+      /** `next_cursor` of the page before. */
+      cursor?: string;
+      /** Rows to skip; a cursor is quicker. */
+      offset?: number;
+      /** Only of this source. */
+      source_id?: string;
+      /** What it was answered. */
+      status?: number;
+      outcome?: "accepted" | "duplicate" | "rejected" | "ignored" | "challenge" | "failed";
+      /** Such as `no_matching_signature` or `too_old`. */
+      rejection_cause?: string;
+      /** True for those with a bookmark, false for the others. */
+      bookmarked?: boolean;
+      /** At or after this time. RFC 3339 date-time, or a date for its start in UTC. */
+      from?: string;
+      /** Before this time. RFC 3339 date-time, or a date for its start in UTC. */
+      to?: string;
+      /** Tenant. Keys of a tenant need not give it. */
+      tenant_id?: string;
+    };
+    answer: GatewayRequestList;
+  };
   /** List the ways of verification, providers first */
   listSourceTypes: {
     query: {
@@ -3859,6 +4378,20 @@ export interface ApiCalls {
       offset?: number;
     };
     answer: SourceTypeList;
+  };
+  /** List sources, newest first */
+  listSources: {
+    query: {
+      /** Rows of the page. */
+      limit?: number;
+      /** `next_cursor` of the page before. */
+      cursor?: string;
+      /** Rows to skip; a cursor is quicker. */
+      offset?: number;
+      /** Tenant. Keys of a tenant need not give it. */
+      tenant_id?: string;
+    };
+    answer: SourceList;
   };
   /** See where a tenant is told */
   listTenantNotifications: {
@@ -4149,6 +4682,11 @@ export interface ApiCalls {
     body: ReplayInput;
     answer: ReplayResult;
   };
+  /** Run the connections of a request again */
+  replayRequest: {
+    body: RequestReplayInput;
+    answer: GatewayRequestWithBody;
+  };
   /** Report a security incident of a webhook */
   reportIncident: {
     body: IncidentInput;
@@ -4182,6 +4720,11 @@ export interface ApiCalls {
   revokePortalSessions: {
     body: PortalRevoke;
     answer: PortalRevoked;
+  };
+  /** Give a source another secret address */
+  rotateSourceAddress: {
+    body: SourceRotateInput;
+    answer: SourceAddress;
   };
   /** Replace the signing secret */
   rotateWebhookSecret: {
@@ -4225,6 +4768,16 @@ export interface ApiCalls {
   testWebhook: {
     body: TestInput;
     answer: TestResult;
+  };
+  /** Change, pause or resume a connection */
+  updateConnection: {
+    body: ConnectionUpdate;
+    answer: Connection;
+  };
+  /** Change a source */
+  updateSource: {
+    body: SourceUpdate;
+    answer: Source;
   };
   /** Change a webhook */
   updateWebhook: {

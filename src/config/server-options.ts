@@ -9,7 +9,7 @@ import {
   roles,
   shortName,
 } from "./setting-kinds.ts";
-import { flag, integer, text } from "./value-kinds.ts";
+import { flag, integer, optionalInteger, text } from "./value-kinds.ts";
 
 /** Where the server listens, how it is reached, and what it runs. */
 export const server = {
@@ -51,12 +51,32 @@ export const server = {
     env: "POSTHORN_ROLES",
     group: "Server",
     description:
-      "Which parts this process runs: `api` serves HTTP, `worker` delivers, `scheduler` expires and cleans up. With " +
+      "Which parts this process runs: `api` serves HTTP, `worker` delivers, `scheduler` expires and cleans up, " +
+      "`gateway` takes what others send. With " +
       "PostgreSQL any number of processes run any of them. Embedded there is one process, and `scheduler` and " +
       "`worker` go together: with `api` alone events are accepted and kept, with `scheduler,worker` alone the " +
       "backlog is delivered without an API.",
     kind: roleList,
     fallback: roles,
+  }),
+  inboundPort: option<number | null>({
+    env: "POSTHORN_INBOUND_PORT",
+    group: "Server",
+    description:
+      "Port on which the role `gateway` takes what others send, so that the API need not be public; 0 takes a free one. " +
+      "Unset: on `POSTHORN_PORT`.",
+    kind: optionalInteger({ min: 0, max: 65_535, unit: null }),
+    fallback: null,
+    fallbackText: "unset: beside the API",
+  }),
+  inboundUrl: option({
+    env: "POSTHORN_INBOUND_URL",
+    group: "Server",
+    description:
+      "Where the addresses of sources are reached from outside, such as `https://in.example.com`, where that is not `POSTHORN_PUBLIC_URL`.",
+    kind: publicUrl,
+    fallback: null,
+    fallbackText: "`POSTHORN_PUBLIC_URL`",
   }),
   workerPool: option({
     env: "POSTHORN_WORKER_POOL",

@@ -4,7 +4,7 @@ import type { ValueKind } from "./option.ts";
 import { integer, listOf, optionalText, text } from "./value-kinds.ts";
 
 /** Parts that a process may run (design, section 3). */
-export const roles = ["api", "scheduler", "worker"] as const;
+export const roles = ["api", "scheduler", "worker", "gateway"] as const;
 /** A part that a process may run. */
 export type Role = (typeof roles)[number];
 
@@ -34,7 +34,7 @@ export const cidr = listOf<string>({
 
 /** The parts of one process. */
 export const roleList = listOf<Role>({
-  title: "`api`, `scheduler`, `worker`",
+  title: "`api`, `scheduler`, `worker`, `gateway`",
   problemOf: (word) =>
     (roles as readonly string[]).includes(word) ? null : `knows ${roles.join(", ")}, not "${word}"`,
 });

@@ -26,6 +26,7 @@ export const errorTable = {
   rate_limited: { status: 429, title: "Too many requests" },
   verification_failed: { status: 422, title: "The webhook did not pass its verification" },
   limit_reached: { status: 422, title: "A limit of the tenant is reached" },
+  acknowledgement_required: { status: 422, title: "An acknowledgement is missing" },
   internal_error: { status: 500, title: "Something went wrong on this side" },
   unavailable: { status: 503, title: "The service cannot accept this now" },
 } as const satisfies Record<string, { status: number; title: string }>;

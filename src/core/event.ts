@@ -1,4 +1,5 @@
 import type { Priority } from "./delivery.ts";
+import type { Relayed } from "./gateway/relayed.ts";
 import type { TraceContext } from "./tracing/trace-context.ts";
 
 /** What an application published; immutable. Times are Unix milliseconds. */
@@ -17,6 +18,8 @@ export interface PublishedEvent {
   readonly sequenceNumber: number;
   /** Where in its publisher's trace it was published; null without one. */
   readonly trace: TraceContext | null;
+  /** What it keeps of the request that brought it through the gateway; null for what was published. */
+  readonly relayed: Relayed | null;
 }
 
 /** TS16-54. */

@@ -11,6 +11,7 @@ import type {
 import type { StoredDelivery } from "../ports/store/history.ts";
 import type { StoredSecret } from "../ports/store/webhooks.ts";
 import type { DeliveryView } from "./endpoint/explain.ts";
+import type { RelayedMessages } from "./forward/relayed-messages.ts";
 import type { LiveWebhook } from "./endpoint/live-webhook.ts";
 import type { RenderedFrom, RenderedRequest } from "./message/rendered-request.ts";
 import type { OperationalRelay } from "./publish/operational-relay.ts";
@@ -44,6 +45,8 @@ export interface EngineAccess {
   readonly relay: Pick<OperationalRelay, "stored" | "compose">;
   /** Whether this process leads in what one process does at a time. */
   leads(leadership: { readonly name: string; readonly forMs: number }): Promise<boolean>;
+  /** Stores or forwards what the gateway received. */
+  readonly gateway: Pick<RelayedMessages, "publish" | "forward">;
   /** Through the grouped commits; new deliveries start at once. */
   requeue(command: RequeueCommand): Promise<RequeueResult>;
   /** Cancels what waits, or discards dead letters; answers in their order. Lanes whose head ended go on at once. */

@@ -1,3 +1,5 @@
+import { Forwarder } from "./forward/forwarder.ts";
+import { RelayedMessages } from "./forward/relayed-messages.ts";
 import type { CircuitTransition } from "../core/circuit-breaker.ts";
 import { standard } from "../core/profiles/standard.ts";
 import { statisticsKeptMsDefault } from "../core/statistics/buckets.ts";
@@ -67,6 +69,7 @@ export class Engine implements EngineAccess {
   readonly #ownerAlerts: OwnerAlerts;
   readonly #spans: EventSpans | null;
   readonly relay: OperationalRelay;
+  readonly gateway: RelayedMessages;
   readonly #changes: EndpointChanges;
   readonly #deliveries: DeliveryChanges;
   readonly nextId: () => string;
@@ -116,6 +119,7 @@ export class Engine implements EngineAccess {
     const parts = { directory: this.#directory, dispatcher: this.#dispatcher, commits: this.#commits };
     const { telemetry, store } = options;
     const ownership = this.#ownership;
+    this.gateway = this.#makeGateway();
     this.#changes = new EndpointChanges({ ...parts, telemetry, states: this.#states, ownership });
     this.#deliveries = new DeliveryChanges({ ...parts, store: store.deliveries });
   }
@@ -194,6 +198,17 @@ export class Engine implements EngineAccess {
       shortages: this.#shortages,
       ownership: () => this.#ownership,
       backlog: () => this.#backlog,
+    });
+  }
+
+  #makeGateway(): RelayedMessages {
+    const parts = { ...this.#common(), states: this.#states, commits: this.#commits, nextId: this.nextId };
+    const { transport, limits } = this.#options;
+    const forwarder = new Forwarder({ ...parts, ...limits, transport });
+    return new RelayedMessages({
+      publisher: this.publisher,
+      forwarder,
+      endpoint: (id) => this.#directory.get(id),
     });
   }
 

@@ -3,6 +3,7 @@ import type { StoreChanges } from "./store/changes.ts";
 import type { AuditStore } from "./store/audit.ts";
 import type { DeliveryStore } from "./store/deliveries.ts";
 import type { DeliveryProblemStore } from "./store/delivery-problems.ts";
+import type { GatewayStore } from "./store/gateway.ts";
 import type { HistoryStore } from "./store/history.ts";
 import type { IdempotencyStore } from "./store/idempotency.ts";
 import type { NotificationQueue } from "./store/notifications.ts";
@@ -41,6 +42,7 @@ export interface Store {
   /** Absent in a store that only models deliveries. */
   readonly notifications?: NotificationQueue;
   readonly portal: PortalStore;
+  readonly gateway: GatewayStore;
   /** Absent where no statistics are kept. */
   readonly statistics?: StatisticsStore;
   /** Absent where nothing is kept of problems. */

@@ -1,4 +1,5 @@
 import type { CircuitState } from "../core/circuit-breaker.ts";
+import type { GatewayOutcome } from "../core/gateway/request.ts";
 import type { DeliveryState } from "../core/delivery.ts";
 import type { FailureCategory, Outcome } from "../core/outcome.ts";
 import type { TraceSampling } from "../core/tracing/sampling.ts";
@@ -31,6 +32,14 @@ export interface Metrics {
   commitWritten(fact: { readonly writes: number; readonly durationMs: number }): void;
   /** A message to people was sent, or was not; both are of few values. */
   notified(fact: { readonly channel: string; readonly outcome: string }): void;
+  /** Absent where there is no gateway. */
+  gatewayRequest?(fact: {
+    readonly sourceId: string;
+    readonly outcome: GatewayOutcome;
+    readonly durationMs: number;
+  }): void;
+  /** A message to the gateway that points at an attack, by its kind, of which there are few. */
+  gatewayIncident?(kind: string): void;
   /** Something that never happens while all is well. */
   alarmed(alarm: Alarm): void;
 }

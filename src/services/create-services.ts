@@ -25,6 +25,7 @@ import { Deliveries } from "./deliveries/delivery-service.ts";
 import { EventTypes } from "./event-types/event-type-service.ts";
 import { DeliveryProblems } from "./delivery-problems/delivery-problem-service.ts";
 import { Events } from "./events/event-service.ts";
+import { GatewayDirectory } from "./gateway/gateway-directory.ts";
 import { LiveFeed } from "./live/live-feed.ts";
 import { NotificationDesk } from "./notifications/notification-desk.ts";
 import { createNotifications, type NotificationMeans } from "./notifications/create-notifications.ts";
@@ -74,6 +75,7 @@ export interface ServicesOptions {
 }
 
 export interface ManagedServices extends Services {
+  readonly gatewayDirectory: GatewayDirectory;
   readonly lifecycle: ServicesLifecycle;
 }
 
@@ -108,9 +110,10 @@ export function createServices(options: ServicesOptions): ManagedServices {
   const { adminKeyHash, urlRules } = options;
   const apiKeys = new ApiKeys({ registry, tenants, access, clock, random, adminKeyHash });
   const portal = createPortal(options);
+  const gatewayDirectory = new GatewayDirectory(store.gateway);
   const reload = new RegistryReload({
     ...{ registry, tenants, schemas, apiKeys, tenantKeys, access, clock, random },
-    portal: Object.values(portal),
+    ...{ portal: Object.values(portal), gateway: gatewayDirectory },
     changes: [store.changes, options.news].filter((source) => source !== undefined),
     isShared: shared !== null,
     ...restartsOf(store),
@@ -138,10 +141,10 @@ export function createServices(options: ServicesOptions): ManagedServices {
     ...{ live, desk, alerts, notifications: told?.notifications ?? null },
     statistics: createStatistics(options),
     problems: new DeliveryProblems({ store: store.problems ?? null, access, clock }),
-    ...{ ...portal, urlChecks: new UrlChecks({ access, urlRules }) },
+    ...{ ...portal, gatewayDirectory, urlChecks: new UrlChecks({ access, urlRules }) },
     lifecycle: {
       async start() {
-        await apiKeys.load();
+        await Promise.all([apiKeys.load(), gatewayDirectory.load()]);
         for (const { id, rateLimit } of tenants.all()) access.applyTenantLimit({ tenantId: id, rateLimit });
         await operations.start();
         reload.start();

@@ -7,6 +7,7 @@ import { Loop } from "../ports/timing/loop.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
 import type { ApiKeys } from "./keys/api-key-service.ts";
 import type { SchemaRegistry } from "./event-types/schema-registry.ts";
+import type { GatewayDirectory } from "./gateway/gateway-directory.ts";
 import type { TenantDirectory } from "./tenants/tenant-directory.ts";
 import type { TenantKeys } from "./keys/tenant-keys.ts";
 
@@ -23,6 +24,7 @@ export interface RegistryReloadOptions {
   readonly tenantKeys: TenantKeys;
   /** What they remember of the portal is read again. */
   readonly portal: readonly { forget(): void }[];
+  readonly gateway: Pick<GatewayDirectory, "load">;
   readonly access: Pick<EngineAccess, "applyTenantLimit">;
   readonly clock: Clock;
   readonly random: Random;
@@ -30,7 +32,7 @@ export interface RegistryReloadOptions {
 }
 
 /** What is kept in memory. */
-const tables = ["tenants", "api_keys", "event_types", "portal"] as const;
+const tables = ["tenants", "api_keys", "event_types", "portal", "gateway"] as const;
 type Table = (typeof tables)[number];
 
 /**
@@ -105,6 +107,7 @@ export class RegistryReload {
     if (table === "api_keys") await apiKeys.load();
     else if (table === "event_types") schemas.mayHaveChanged();
     else if (table === "portal") for (const part of this.#options.portal) part.forget();
+    else if (table === "gateway") await this.#options.gateway.load();
     else await this.#readTenants();
   }
 

@@ -40,21 +40,6 @@ export const reasonKinds = {
 
 export const reasons: readonly Reason[] = [
   {
-    ids: [
-      "EDS-2-2",
-      "EDS-5-1",
-      "EDS-9.7-1",
-      "EDS-9.7-2",
-      "EDS-9.7-3",
-      "EDS-9.7-4",
-      "EDS-9.7-5",
-      "EDS-9.7-6",
-      "EDS-9.7-7",
-    ],
-    kind: "later",
-    sentence: "the gateway, which takes messages in and passes them on.",
-  },
-  {
     ids: ["EDS-6.3-1"],
     kind: "documented",
     sentence: "[retries and dead letters](retries-and-dead-letters.md) says what is retried, and until when.",

@@ -174,6 +174,7 @@ export class CrashStore {
       operations: inner().operations,
       audit: inner().audit,
       portal: inner().portal,
+      gateway: inner().gateway,
       facts: () => via("read", () => inner().facts()),
       ping: () => via("read", () => inner().ping()),
       close: () => Promise.resolve(),

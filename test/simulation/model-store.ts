@@ -1,6 +1,7 @@
 import type { Store } from "../../src/ports/store.ts";
 import { ModelDeliveries } from "./model-store/deliveries.ts";
 import { ModelHistory } from "./model-store/history.ts";
+import { ModelGateway } from "./model-store/gateway.ts";
 import { ModelPortal } from "./model-store/portal.ts";
 import { Rows } from "./model-store/rows.ts";
 import { ModelAudit, ModelIdempotency, ModelOperations, ModelRegistry } from "./model-store/tables.ts";
@@ -29,6 +30,7 @@ export function createModelStore(): ModelStore {
     operations: new ModelOperations(),
     audit: new ModelAudit(),
     portal: new ModelPortal(),
+    gateway: new ModelGateway(),
     upkeep: new ModelUpkeep(rows, (now) => registry.forgetExpired(now) + idempotency.forgetExpired(now)),
     facts: async () => ({ schemaVersion: 1, sizeBytes: 0 }),
     ping: async () => undefined,

@@ -1,4 +1,5 @@
 import { waitingStates } from "../../core/delivery.ts";
+import { unpackRelayed } from "../../core/gateway/relayed.ts";
 import { unpackTraceContext } from "../../core/tracing/trace-context.ts";
 import type { ClaimedDelivery, Lease } from "../../ports/store/deliveries.ts";
 import { decode, decodeState, formatCodes, priorityCodes } from "./codes.ts";
@@ -28,6 +29,7 @@ export const claimed = {
   eventPriority: 20,
   body: 21,
   trace: 22,
+  relayed: 23,
 } as const;
 
 /** SQLite has no booleans. */
@@ -55,13 +57,15 @@ export type ClaimedRow = [
   eventPriority: number,
   body: Uint8Array | null,
   trace: Uint8Array | null,
+  relayed: Uint8Array | null,
 ];
 
 /** Selects these columns of a delivery `d`, its event `e`, its webhook `w`, and the names of tenant and webhook. */
 export function claimedSql({ timestamp }: { readonly timestamp: string }): string {
   return `d.id, tenant.word, webhook.word, w.tenant, e.id, e.event_type, d.priority, d.state, d.attempt_count,
     d.created_at, d.first_attempt_at, d.due_at, d.reason, d.format, ${timestamp}, e.source, e.idempotency_key,
-    e.sequence_number, e.content_type, e.raw, e.priority, e.body, e.trace`;
+    e.sequence_number, e.content_type, e.raw, e.priority, e.body, e.trace,
+    e.relayed`;
 }
 
 /** `first` is the place of the first of the columns. */
@@ -96,6 +100,7 @@ export function toClaimedDelivery(
     raw: Boolean(row[first + claimed.raw]),
     eventPriority: decode(priorityCodes, row[first + claimed.eventPriority] as number),
     trace: unpackTraceContext(row[first + claimed.trace] as Uint8Array | null),
+    relayed: unpackRelayed(row[first + claimed.relayed] as Uint8Array | null),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { AttemptRecord } from "../../core/delivery.ts";
+import { unpackRelayed } from "../../core/gateway/relayed.ts";
 import { unpackTraceContext } from "../../core/tracing/trace-context.ts";
 import type { LaneKey } from "../../core/webhook.ts";
 import type { EventSummary, StoredDelivery, StoredEvent } from "../../ports/store/history.ts";
@@ -31,6 +32,7 @@ export type EventRow = [
   body: Uint8Array | null,
   raw: boolean | number,
   trace: Uint8Array | null,
+  relayed: Uint8Array | null,
 ];
 /** A delivery as both stores select it. */
 export type DeliveryRow = [
@@ -104,6 +106,7 @@ export function toEventSummary(row: EventRow, names: StoredNames): EventSummary 
     deliveries: row[11],
     raw: Boolean(row[13]),
     trace: unpackTraceContext(row[14]),
+    relayed: unpackRelayed(row[15]),
   };
 }
 

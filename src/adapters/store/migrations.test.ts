@@ -20,6 +20,7 @@ const released = {
     "delivery-problems": "ba8b2b45a51f425b",
     "alerts": "93ad7f6de5899e06",
     "webhook-history": "d7d508db2198b01b",
+    "gateway": "b09404b36742772f",
   },
   postgres: {
     "initial": "590b6421767e62af",
@@ -38,6 +39,7 @@ const released = {
     "delivery-problems": "b75b80c83305e9ab",
     "alerts": "2284dce597cf1b3a",
     "webhook-history": "8e18442e7d278344",
+    "gateway": "b58d3276e5022b43",
   },
 };
 

@@ -40,7 +40,7 @@ export const movedParts: readonly MovedPart[] = [
       ...{ sequence_number: "integer", occurred_at: "integer", created_at: "integer", id: "uuid" },
       ...{ tenant: "integer", event_type: "integer", content_type: "integer", delivery_count: "integer" },
       ...{ requeue_count: "integer", priority: "integer", raw: "boolean", source: "text" },
-      ...{ idempotency_key: "text", body: "bytes", trace: "bytes" },
+      ...{ idempotency_key: "text", body: "bytes", trace: "bytes", relayed: "bytes" },
     },
   ),
   part(
@@ -145,6 +145,21 @@ export const movedParts: readonly MovedPart[] = [
     },
   ),
   part("alert_mutes", { key: "text" }, { until: "integer", document: "text" }),
+  part("gateway_sources", { id: "text" }, { document: "text" }),
+  part("gateway_connections", { id: "text" }, { source: "text", document: "text" }),
+  part(
+    "gateway_requests",
+    { id: "text" },
+    {
+      ...{ tenant: "text", source: "text", received_at: "integer", status: "integer", outcome: "text" },
+      ...{ cause: "text", bookmark: "text", document: "text", body: "bytes" },
+    },
+  ),
+  part(
+    "gateway_answers",
+    { key: "text" },
+    { fingerprint: "text", holder: "text", expires_at: "integer", document: "text" },
+  ),
   part("portal_settings", { tenant: "text" }, { document: "text" }),
   part("portal_logos", { tenant: "text", scheme: "text" }, { media_type: "text", bytes: "bytes" }),
 ];

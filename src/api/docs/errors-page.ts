@@ -28,6 +28,8 @@ const advice: Readonly<Record<ErrorCode, string>> = {
     "The `idempotency_key` of the event belongs to another event; `event_id` names it. Use a new key.",
   idempotency_key_reused: "A key belongs to one request. Use a new one for a new request.",
   rate_limited: "Slow down; `Retry-After` says for how long.",
+  acknowledgement_required:
+    "Read GET /service-description, have an administrator acknowledge its version, then change the mode of the source.",
   verification_failed:
     "`detail` says what the receiver answered. Nothing was changed; mend the receiver and repeat it.",
   limit_reached: "`detail` names the limit. Make room; some limits an administrator can raise.",

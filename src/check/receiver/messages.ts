@@ -141,6 +141,7 @@ export class SampleMessages {
         format,
       },
       trace: null,
+      relayed: null,
       webhookTenantId: content.tenantId,
       progress: {
         ...{ state: "pending", attemptCount: 0, createdAt: change.now, firstAttemptAt: null },

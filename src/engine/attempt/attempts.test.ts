@@ -50,7 +50,7 @@ async function attempted(parts: {
     ...parts.delivery,
   };
   const flight = {
-    delivery: { id: "delivery-1", trace: null, progress: { attemptCount: 0 }, ...addressed },
+    delivery: { id: "delivery-1", trace: null, relayed: null, progress: { attemptCount: 0 }, ...addressed },
     endpoint: { tokens: null, config: { webhook, compose: parts.compose, policy } },
     accessToken: null,
   } as unknown as Flight;

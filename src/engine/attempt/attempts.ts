@@ -1,3 +1,4 @@
+import { withRelayedPath } from "../../core/gateway/relayed.ts";
 import { isTraced } from "../../core/attempt-trace.ts";
 import { attemptTimeoutMs } from "../../core/delivery-policy.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -85,7 +86,7 @@ function buildRequest(
   return {
     method: "POST",
     origin: config.origin,
-    path: config.path,
+    path: withRelayedPath(config.path, delivery.relayed),
     headers,
     body,
     timeoutMs: attemptTimeoutMs(config.policy, delivery.progress.attemptCount + 1),

@@ -49,6 +49,7 @@ function stopped(addressee: "foreign" | "unclear") {
   const flight = {
     delivery: {
       trace: null,
+      relayed: null,
       ...{ id: "delivery-1", eventId: "event-1", tenantId: "birch", lease: { ref: 1 }, progress },
       ...{ webhookId: "webhook-1", webhookTenantId: "amber" },
     },

@@ -5,6 +5,7 @@ import type { TracePolicy } from "../../core/webhook.ts";
 import type { ClaimedDelivery } from "../../ports/store/deliveries.ts";
 import { compileHeaders } from "./header-writers.ts";
 import type { MessageContext, MessageDraft } from "./header-writers.ts";
+import { addRelayed } from "./relayed-headers.ts";
 import { traceHeaders } from "./trace-headers.ts";
 
 /** Headers and body of one attempt, ready for the transport. */
@@ -38,6 +39,7 @@ export function prepareComposer(
     const content = renderPayload(delivery.format, contentOf(delivery));
     const draft: MessageDraft = { delivery, content, now, headers: [], httpSignature: null };
     for (const write of writers) write(draft);
+    if (delivery.relayed !== null) addRelayed(draft.headers, delivery.relayed.headers);
     if (delivery.trace !== null || invents) draft.headers.push(...traceHeaders(delivery, traces));
     draft.headers.push(...fixedHeaders);
     return { headers: draft.headers, body: content.body };

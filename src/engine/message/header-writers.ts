@@ -1,3 +1,4 @@
+import { withRelayedPath } from "../../core/gateway/relayed.ts";
 import type { RenderedContent } from "../../core/payload-formats/content.ts";
 import type { HeaderValueSource, ProfileHeader } from "../../core/profile.ts";
 import type { HttpSignatureFields } from "../../core/signing/http-signatures.ts";
@@ -80,9 +81,9 @@ function write(name: string, value: (draft: MessageDraft) => string): HeaderWrit
 /** Values that depend on the message alone. */
 const values = {
   content_type: ({ content }: MessageDraft) => content.contentType,
-  event_id: ({ delivery }: MessageDraft) => delivery.eventId,
+  event_id: ({ delivery }: MessageDraft) => messageId(delivery),
   idempotency_key: ({ delivery }: MessageDraft) => idempotencyKey(delivery),
-  publisher_key: ({ delivery }: MessageDraft) => delivery.idempotencyKey ?? delivery.eventId,
+  publisher_key: ({ delivery }: MessageDraft) => publisherKey(delivery),
   timestamp_unix: ({ now }: MessageDraft) => String(Math.floor(now / 1000)),
   timestamp_iso: ({ now }: MessageDraft) => new Date(now).toISOString(),
   webhook_id: ({ delivery }: MessageDraft) => delivery.webhookId,
@@ -91,15 +92,26 @@ const values = {
   attempt_number: ({ delivery }: MessageDraft) => String(delivery.progress.attemptCount + 1),
 } as const;
 
-/** A structured-field string (IDK-2); ids are UUIDs and need no escape. */
-function idempotencyKey({ eventId }: ComposedDelivery): string {
-  return `"${eventId}"`;
+/** A structured-field string (IDK-2); ids are UUIDs and need no escape. A relayed key stays as it came (EDS-9.7-1). */
+function idempotencyKey({ eventId, relayed }: ComposedDelivery): string {
+  return relayed?.key ?? `"${eventId}"`;
+}
+
+/** The upstream's own id where it was verified (C-38). */
+function messageId({ eventId, relayed }: ComposedDelivery): string {
+  return relayed?.webhookId ?? eventId;
+}
+
+/** The publisher's own key; of what was relayed the field that came. */
+function publisherKey({ eventId, idempotencyKey: own, relayed }: ComposedDelivery): string {
+  if (relayed === null) return own ?? eventId;
+  return relayed.key ?? eventId;
 }
 
 function standardSignature(name: string, sign: NonNullable<Signers["standard"]>): HeaderWriter {
   return write(name, ({ delivery, content, now }) =>
     sign({
-      messageId: delivery.eventId,
+      messageId: messageId(delivery),
       timestampSeconds: Math.floor(now / 1000),
       body: content.body,
     }),
@@ -116,7 +128,7 @@ function httpSignature(draft: MessageDraft, { signers, targetUri }: MessageConte
   const { content, delivery, now } = draft;
   draft.httpSignature ??= (signers.http as NonNullable<Signers["http"]>)({
     method: "POST",
-    targetUri,
+    targetUri: withRelayedPath(targetUri, delivery.relayed),
     contentType: content.contentType,
     idempotencyKey: idempotencyKey(delivery),
     createdSeconds: Math.floor(now / 1000),

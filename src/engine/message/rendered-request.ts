@@ -1,3 +1,4 @@
+import { withRelayedPath } from "../../core/gateway/relayed.ts";
 import type { AttemptRecord } from "../../core/delivery.ts";
 import { mask, maskedField, maskedParameters } from "../../core/http/masked-fields.ts";
 import type { RequestDifference } from "../../core/request-differences.ts";
@@ -46,11 +47,13 @@ export function renderRequest(from: RenderedFrom): RenderedRequest {
 }
 
 /** As it was requested, where that is kept whole. */
-function urlOf({ config, attempt }: RenderedFrom): string {
+function urlOf({ config, attempt, event }: RenderedFrom): string {
   const trace = attempt.notes?.trace;
   const isOther = trace !== undefined && trace.configRevision !== config.webhook.revision;
   if (isOther && !trace.truncated) return trace.url;
-  return maskedParameters(withoutSecrets(config, config.origin + config.path));
+  return maskedParameters(
+    withoutSecrets(config, withRelayedPath(config.origin + config.path, event.relayed)),
+  );
 }
 
 function shown(config: EndpointConfig, field: { readonly name: string; readonly value: string }): string {

@@ -69,5 +69,6 @@ export function claimed(
     raw: event.raw,
     body: event.body,
     trace: event.trace,
+    relayed: event.relayed,
   };
 }

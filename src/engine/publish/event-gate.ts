@@ -1,3 +1,4 @@
+import type { Relayed } from "../../core/gateway/relayed.ts";
 import { createHash } from "node:crypto";
 import {
   InvalidRequestError,
@@ -49,6 +50,9 @@ export interface AcceptedInput {
   readonly now: number;
   readonly payload: AcceptedPayload;
   readonly trace: TraceContext | null;
+  readonly relayed: Relayed | null;
+  /** How long its key is remembered, where that is not as with any other publish. */
+  readonly dedupMs?: number;
 }
 
 /**
@@ -89,7 +93,7 @@ export class EventGate {
     if (payload instanceof PosthornError) return payload;
     const timestamp = input.timestamp === undefined ? now : (parseTimestamp(input.timestamp) ?? now);
     const trace = input.traceparent === undefined ? null : traceOf(input);
-    return { tenantId, input, timestamp, now, payload, trace };
+    return { tenantId, input, timestamp, now, payload, trace, relayed: null };
   }
 
   #read(input: PublishInput): GivenJson | PosthornError {

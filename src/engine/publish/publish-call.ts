@@ -1,6 +1,7 @@
 /** What publishing takes and answers. */
 import type { DeliveryOrigin, Priority } from "../../core/delivery.ts";
 import type { PosthornError } from "../../core/errors.ts";
+import type { Relayed } from "../../core/gateway/relayed.ts";
 import type { EventLink } from "../../core/event.ts";
 import type { JsonText } from "../../core/json/json-text.ts";
 
@@ -51,6 +52,22 @@ export interface PublishReceipt {
 export type PublishEntry =
   | { readonly kind: "published"; readonly receipt: PublishReceipt }
   | { readonly kind: "refused"; readonly error: PosthornError };
+
+/** What the gateway received and verified. */
+export interface RelayedEvent {
+  readonly tenantId: string;
+  readonly eventType: string;
+  readonly raw: RawContent;
+  /** Name of the source, for people. */
+  readonly source: string;
+  readonly relayed: Relayed;
+  /** Stands for the request; a repeat with the same body is the same event. */
+  readonly key: string;
+  /** How long the key is remembered. */
+  readonly dedupMs: number;
+  /** Whom it goes to, whatever they subscribed to. Those that do not exist (any more) are passed over. */
+  readonly webhookIds: readonly string[];
+}
 
 /** Of Posthorn itself, such as a webhook that was disabled. */
 export interface SystemEvent {

@@ -21,7 +21,13 @@ import {
 import { claimed, content, type Draft } from "./draft.ts";
 import { RequestPace } from "../../ports/timing/request-pace.ts";
 import type { Scope } from "../../core/scope.ts";
-import type { PublishEntry, PublishInput, PublishReceipt, SystemEvent } from "./publish-call.ts";
+import type {
+  PublishEntry,
+  PublishInput,
+  PublishReceipt,
+  RelayedEvent,
+  SystemEvent,
+} from "./publish-call.ts";
 import type { KnownPublishes } from "../cluster/known-publishes.ts";
 import type { EventSpans } from "../tracing/event-spans.ts";
 import type { Subscriptions } from "../endpoint/subscriptions.ts";
@@ -187,11 +193,30 @@ export class Publisher {
         now,
         payload: systemPayload(event),
         trace: null,
+        relayed: null,
       },
       target,
       (draft) => (deliveryIds = draft.deliveries.map((delivery) => delivery.id)),
     );
     return { eventId: receipt.id, deliveryIds };
+  }
+
+  /** What the gateway received: event, deliveries and key in one transaction. Not validated, as it is nobody's schema. */
+  async publishRelayed(event: RelayedEvent, endpoints: () => readonly Endpoint[]): Promise<PublishReceipt> {
+    this.#refuseWhenStopped();
+    const now = this.#options.clock.now();
+    const { tenantId, eventType, raw, source, relayed, key, dedupMs: keptMs } = event;
+    const accepted: AcceptedInput = {
+      tenantId,
+      input: { eventType, source, idempotencyKey: key },
+      timestamp: now,
+      now,
+      payload: { kind: "raw", ...raw },
+      trace: null,
+      relayed,
+      dedupMs: keptMs,
+    };
+    return this.#commit(accepted, { endpoints, origin: "publish" });
   }
 
   // ---- render and find the webhooks ---------------------------------------------------------------------------
@@ -220,10 +245,11 @@ export class Publisher {
         priority,
         createdAt: now,
         trace: accepted.trace,
+        relayed: accepted.relayed,
         ...body,
       },
       deliveries,
-      dedupUntil: input.idempotencyKey === undefined ? null : now + dedupMs,
+      dedupUntil: input.idempotencyKey === undefined ? null : now + (accepted.dedupMs ?? dedupMs),
     };
     return { command, deliveries, lanes };
   }

@@ -11,5 +11,7 @@ export type ConfigChange =
   | { readonly kind: "event_types" }
   /** Sessions of the portal were ended, or its settings changed. */
   | { readonly kind: "portal" }
+  /** Sources or connections of the gateway. */
+  | { readonly kind: "gateway" }
   /** Orders wait for the owner (ownership.ts). */
   | { readonly kind: "orders"; readonly webhookIds: readonly string[] };

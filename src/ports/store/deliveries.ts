@@ -9,6 +9,7 @@ import type {
 } from "../../core/delivery.ts";
 import type { OperationalEvent } from "../../core/notifications/operational-event.ts";
 import type { PayloadFormatName } from "../../core/profile.ts";
+import type { Relayed } from "../../core/gateway/relayed.ts";
 import type { TraceContext } from "../../core/tracing/trace-context.ts";
 import type { LaneKey } from "../../core/webhook.ts";
 import type { WebhookHistoryEntry } from "../../core/webhook-history.ts";
@@ -112,6 +113,8 @@ export interface NewEvent {
   readonly body: Uint8Array;
   /** Where in its publisher's trace it was published; null without one. */
   readonly trace: TraceContext | null;
+  /** Of the request that brought it through the gateway; null for what was published. */
+  readonly relayed: Relayed | null;
 }
 
 /** A delivery to store, waiting or skipped. Times are Unix milliseconds. */
@@ -283,6 +286,8 @@ export interface ClaimedDelivery {
   /** As in `NewEvent`. Null when retention removed it. */
   readonly body: Uint8Array | null;
   readonly trace: TraceContext | null;
+  /** Of the request that brought it through the gateway; null for what was published. */
+  readonly relayed: Relayed | null;
 }
 
 /** Names of lanes; `next` is the `after` of the next page, null at the end. */

@@ -200,7 +200,12 @@ function refusedLists(kind: ListKind): Values {
 function itemsOf({ item }: ListKind, count: number): readonly unknown[] {
   return Array.from({ length: count }, (_, index) => {
     if (item.is === "text")
-      return textFor(item.pattern, [`item${index}`, String(100 + index), `https://item${index}`]);
+      return textFor(item.pattern, [
+        `item${index}`,
+        String(100 + index),
+        `https://item${index}`,
+        `/item${index}`,
+      ]);
     if (item.is === "number") return Math.max(item.min, 1);
     if (item.is === "choice") return item.values[index] ?? item.values[0];
     return acceptedValues(item)[0]?.[1];

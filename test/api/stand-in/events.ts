@@ -127,6 +127,7 @@ function publishOne(
     timestamp: timestamp === undefined ? now : (parseTimestamp(timestamp) ?? now),
     source: source ?? null,
     trace: null,
+    relayed: null,
     idempotencyKey: idempotencyKey ?? null,
     priority: priority ?? "normal",
     createdAt: now,

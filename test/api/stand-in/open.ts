@@ -1,5 +1,5 @@
 import { sourceTypes } from "../../../src/app/source-types.ts";
-import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from "node:crypto";
 import { Sessions } from "../../../src/api/dashboard/sessions.ts";
 import { createApi } from "../../../src/api/server.ts";
 import type { Api, ApiOptions } from "../../../src/api/server.ts";
@@ -9,6 +9,7 @@ import { SecretUnreadableError } from "../../../src/ports/secret-box.ts";
 import type { SecretBox } from "../../../src/ports/secret-box.ts";
 import type { OpenedApi } from "../../scenarios/api/client.ts";
 import { StandInIdempotencyStore } from "./idempotency-store.ts";
+import { createStandInGateway } from "./gateway.ts";
 import { createStandInServices } from "./services.ts";
 
 export interface StandIn extends OpenedApi {
@@ -28,10 +29,22 @@ export async function openStandIn(
   const adminKey = `phk_${randomBytes(24).toString("hex")}`;
   const answers = new StandInIdempotencyStore();
   const errors: string[] = [];
+  const services = createStandInServices({ adminKey, payloadBytesMax, now: clock.now });
+  const secretBox = createBox();
+  const nothing = (): void => undefined;
   const options: ApiOptions = {
-    services: createStandInServices({ adminKey, payloadBytesMax, now: clock.now }),
+    services,
+    gateway: createStandInGateway({
+      ...{ services, secretBox, clock, nextId: () => randomUUID() },
+      random: { bytes: (count) => randomBytes(count) },
+      telemetry: {
+        log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
+        metrics: {} as never,
+      },
+    }),
+    takesInbound: true,
     idempotency: answers,
-    secretBox: createBox(),
+    secretBox,
     clock,
     random: { bytes: (count) => randomBytes(count) },
     log: {
@@ -66,7 +79,7 @@ export async function openStandIn(
     dev: false,
     version: "0.0.0",
   };
-  const { secretBox, services, random } = options;
+  const { random } = options;
   const sessions = new Sessions({ secretBox, apiKeys: services.apiKeys, clock, random });
   const dashboard = { sessions, version: "0.0.0", files: async () => new Map() };
   const changed = { ...options, dashboard, ...change(options) };

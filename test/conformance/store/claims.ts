@@ -29,6 +29,7 @@ export const claims: StoreTheme = (check) => {
         ...{ eventType: "user.updated", tenantId: "acme", contentType: "text/plain", raw: true },
         ...{ timestamp: start - 7, source: "shop", idempotencyKey: "key-1", fingerprint: "print-1" },
         trace,
+        relayed: null,
       },
       deliveries: [{ priority: "high", format: "cloudevents-binary" }],
     });
@@ -54,6 +55,7 @@ export const claims: StoreTheme = (check) => {
         raw: true,
         body: event.body,
         trace,
+        relayed: null,
       },
     ]);
   });

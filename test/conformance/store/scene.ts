@@ -57,6 +57,7 @@ function newEvent(fields: Partial<NewEvent> = {}): NewEvent {
     idempotencyKey: null,
     fingerprint: null,
     trace: null,
+    relayed: null,
     priority: "normal",
     createdAt,
     contentType: "application/json",

@@ -16,6 +16,7 @@ import { orderedLanes } from "./ordered-lanes.ts";
 import { deliveryProblems } from "./delivery-problems.ts";
 import { ownership } from "./ownership.ts";
 import { workerPools } from "./worker-pools.ts";
+import { gateway } from "./gateway.ts";
 import { portal } from "./portal.ts";
 import { publishing } from "./publishing.ts";
 import { registry } from "./registry.ts";
@@ -56,6 +57,7 @@ export function storeConformance(subject: StoreSubject): void {
     ["notifications", notifications],
     ["alerts", alerts],
     ["portal", portal],
+    ["gateway", gateway],
     ["expiry and cancellation", expiry],
     ["retention", retention],
     ["statistics", statistics],

@@ -211,6 +211,7 @@ async function* tourOfTheRest(
   yield { operationId: "listTenants", reply: await client.get("/v1/tenants") };
   yield* tourOfNotifications(client);
   yield* tourOfPortal(client);
+  yield* tourOfGateway(client);
   const key = await client.post("/v1/api-keys", {
     name: "tour",
     role: "read",
@@ -258,6 +259,50 @@ async function* tourOfNotifications(
   const nobody = "/notifications/unsubscribe/nobody.nothing";
   yield { operationId: "showUnsubscribe", reply: await client.get(nobody) };
   yield { operationId: "unsubscribe", reply: await client.post(nobody, {}) };
+}
+
+async function* tourOfGateway(
+  client: Client,
+): AsyncGenerator<{ readonly operationId: string; readonly reply: Reply }> {
+  const description = await client.withKey(null).get("/service-description");
+  yield { operationId: "getServiceDescription", reply: description };
+  const secret = { type: "github", secrets: ["a long random text"] };
+  const made = await client.post("/v1/sources", { name: "GitHub", verification: secret });
+  yield { operationId: "createSource", reply: made };
+  const sourceId = textOf(made.body["source_id"]);
+  const source = `/v1/sources/${sourceId}`;
+  yield { operationId: "listSources", reply: await client.get("/v1/sources") };
+  yield { operationId: "getSource", reply: await client.get(source) };
+  yield { operationId: "getSourceAddress", reply: await client.get(`${source}/address`) };
+  yield { operationId: "rotateSourceAddress", reply: await client.post(`${source}/address/rotate`, {}) };
+  const version = textOf(description.body["version"]);
+  const acknowledged = await client.post(`${source}/acknowledge`, { version });
+  yield { operationId: "acknowledgeSource", reply: acknowledged };
+  const body = { mode: "store_and_forward" };
+  yield { operationId: "updateSource", reply: await client.call("PATCH", source, { body }) };
+  const webhook = await client.post("/v1/webhooks", { url: "https://example.com/in", events: ["relayed"] });
+  const ends = { source_id: sourceId, webhook_id: textOf(webhook.body["id"]) };
+  const connected = await client.post("/v1/connections", ends);
+  yield { operationId: "createConnection", reply: connected };
+  const connection = `/v1/connections/${textOf(connected.body["id"])}`;
+  yield { operationId: "listConnections", reply: await client.get("/v1/connections") };
+  yield { operationId: "getConnection", reply: await client.get(connection) };
+  const filter = { body: { action: "opened" } };
+  const changed = await client.call("PATCH", connection, { body: { filter } });
+  yield { operationId: "updateConnection", reply: changed };
+  // Not authentic, and on record all the same.
+  const path = new URL(textOf(made.body["url"])).pathname;
+  await client.withKey(null).post(path, { action: "opened" });
+  const requests = await client.get(`/v1/requests?source_id=${sourceId}`);
+  yield { operationId: "listRequests", reply: requests };
+  const [first] = requests.body["data"] as unknown as readonly { readonly id: string }[];
+  const request = `/v1/requests/${first?.id}`;
+  yield { operationId: "getRequest", reply: await client.get(request) };
+  const marked = await client.call("PUT", `${request}/bookmark`, { body: { name: "a try" } });
+  yield { operationId: "bookmarkRequest", reply: marked };
+  yield { operationId: "replayRequest", reply: await client.post(`${request}/replay`, {}) };
+  yield { operationId: "deleteConnection", reply: await client.call("DELETE", connection) };
+  yield { operationId: "deleteSource", reply: await client.call("DELETE", source) };
 }
 
 async function* tourOfPortal(

@@ -280,6 +280,7 @@ function claimed(
     sequenceNumber: row.event.sequenceNumber,
     body: row.event.body,
     trace: row.event.event.trace,
+    relayed: row.event.event.relayed,
   };
 }
 

@@ -161,5 +161,6 @@ export function storedEvent(row: EventRow): StoredEvent {
     ...{ id, tenantId, eventType, timestamp, source, idempotencyKey, priority, createdAt, contentType, raw },
     ...{ position, sequenceNumber, body, deliveries },
     trace: row.event.trace,
+    relayed: row.event.relayed,
   };
 }

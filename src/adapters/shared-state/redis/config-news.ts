@@ -65,6 +65,7 @@ function announced({
     case "api_keys":
     case "event_types":
     case "portal":
+    case "gateway":
       return { kind };
     case "webhooks":
     case "orders":

@@ -1,5 +1,6 @@
 import { tryParseJson } from "../../../core/json/try-parse.ts";
 import type { ConfigChange } from "../../../ports/store/config-changes.ts";
+import type { GatewayStore } from "../../../ports/store/gateway.ts";
 import type { PortalStore } from "../../../ports/store/portal.ts";
 import type { RegistryStore } from "../../../ports/store/registry.ts";
 import type { WebhookStore } from "../../../ports/store/webhooks.ts";
@@ -118,5 +119,28 @@ export function announcedPortal(store: PortalStore, announcer: ConfigAnnouncer):
       await store.saveLogo(place, logo, audit);
       await changed();
     },
+  };
+}
+
+/** Sources and connections. Requests and answers are news to nobody. */
+export function announcedGateway(store: GatewayStore, announcer: ConfigAnnouncer): GatewayStore {
+  const changed = async (change: Promise<void>): Promise<void> => {
+    await change;
+    await announcer.announce({ kind: "gateway" });
+  };
+  return {
+    sources: () => store.sources(),
+    saveSource: (source, audit) => changed(store.saveSource(source, audit)),
+    deleteSource: (id, audit) => changed(store.deleteSource(id, audit)),
+    connections: () => store.connections(),
+    saveConnection: (connection, audit) => changed(store.saveConnection(connection, audit)),
+    deleteConnection: (id, audit) => changed(store.deleteConnection(id, audit)),
+    addRequests: (requests) => store.addRequests(requests),
+    updateRequest: (request) => store.updateRequest(request),
+    request: (id) => store.request(id),
+    requests: (query) => store.requests(query),
+    bookmark: (mark, audit) => store.bookmark(mark, audit),
+    sweepRequests: (sweep) => store.sweepRequests(sweep),
+    answers: store.answers,
   };
 }

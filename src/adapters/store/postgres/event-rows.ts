@@ -1,4 +1,5 @@
-import { packTraceContext, type TraceContext } from "../../../core/tracing/trace-context.ts";
+import { packRelayed } from "../../../core/gateway/relayed.ts";
+import { packTraceContext } from "../../../core/tracing/trace-context.ts";
 import type { NewEvent } from "../../../ports/store/deliveries.ts";
 import { booleans, numbers, plainWords, texts } from "./columns.ts";
 import { storable } from "../storable-text.ts";
@@ -25,7 +26,7 @@ interface KeyRow {
 }
 
 /**
- * Writes the events of $1 to $17. All bodies are one binary parameter, cut up by the server: in an array they would travel
+ * Writes the events of $1 to $18. All bodies are one binary parameter, cut up by the server: in an array they would travel
  * as hexadecimal text. `seq` and `sequenceNumber` are made of those of the batch `g`, and of what `from` adds to it.
  */
 export function insertEventsSql(made: {
@@ -34,21 +35,21 @@ export function insertEventsSql(made: {
   readonly from: string;
 }): string {
   return `INSERT INTO posthorn.events (seq, id, sequence_number, occurred_at, created_at, tenant, event_type,
-    content_type, delivery_count, requeue_count, priority, raw, source, idempotency_key, body, trace)
+    content_type, delivery_count, requeue_count, priority, raw, source, idempotency_key, body, trace, relayed)
   SELECT ${made.seq}, g.id, ${made.sequenceNumber}, occurred_at, created_at, g.tenant, event_type, content_type,
     deliveries, 0, priority, raw, source, idempotency_key, substring($15::bytea FROM body_from FOR body_bytes),
-    decode(trace, 'hex')
+    decode(trace, 'hex'), decode(relayed, 'hex')
   FROM unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::bigint[], $5::bigint[], $6::int[], $7::int[], $8::int[],
     $9::int[], $10::smallint[], $11::int[], $12::int[], $13::text[], $14::text[], $16::boolean[],
-    $17::text[])
+    $17::text[], $18::text[])
   AS g (seq, id, sequence_number, occurred_at, created_at, tenant, event_type, content_type, deliveries, priority,
-    body_from, body_bytes, source, idempotency_key, raw, trace) ${made.from}`;
+    body_from, body_bytes, source, idempotency_key, raw, trace, relayed) ${made.from}`;
 }
 
 /** Keys of repeated events replace those that ran out. */
 const insertSql = `WITH keyed AS (
     INSERT INTO posthorn.dedup_keys (tenant, key, event, fingerprint, expires_at)
-    SELECT * FROM unnest($18::int[], $19::text[], $20::uuid[], $21::text[], $22::bigint[])
+    SELECT * FROM unnest($19::int[], $20::text[], $21::uuid[], $22::text[], $23::bigint[])
     ON CONFLICT (tenant, key) DO UPDATE SET event = excluded.event, fingerprint = excluded.fingerprint,
       expires_at = excluded.expires_at)
   ${insertEventsSql({ seq: "g.seq", sequenceNumber: "g.sequence_number", from: "" })}`;
@@ -60,8 +61,8 @@ export class EventRows {
   readonly #sources: (string | null)[] = [];
   readonly #keysOfEvents: (string | null)[] = [];
   readonly #raw: boolean[] = [];
-  readonly #traces: (string | null)[] = [];
-  #isTraced = false;
+  readonly #traces = new RareBytes();
+  readonly #relayed = new RareBytes();
   readonly #bodies: Uint8Array[] = [];
   #firstPosition = 0;
   #bodyBytes = 0;
@@ -98,8 +99,8 @@ export class EventRows {
     this.#sources.push(event.source);
     this.#keysOfEvents.push(event.idempotencyKey);
     this.#raw.push(event.raw);
-    this.#traces.push(event.trace === null ? null : hexOf(event.trace));
-    this.#isTraced ||= event.trace !== null;
+    this.#traces.add(event.trace === null ? null : packTraceContext(event.trace));
+    this.#relayed.add(event.relayed === null ? null : packRelayed(event.relayed));
     this.#bodies.push(event.body);
     this.#bodyBytes += event.body.byteLength;
   }
@@ -110,7 +111,7 @@ export class EventRows {
     this.#keys.set(`${stored.tenant} ${key}`, { ...stored, key, event: id, fingerprint });
   }
 
-  /** $1 to $17 of `insertEventsSql`. */
+  /** $1 to $18 of `insertEventsSql`. */
   columns(): readonly Value[] {
     const [seqs = [], ...others] = this.#numbers;
     return [
@@ -121,7 +122,8 @@ export class EventRows {
       texts(this.#keysOfEvents),
       Buffer.concat(this.#bodies),
       booleans(this.#raw),
-      this.#isTraced ? plainWords(this.#traces) : noTraces,
+      this.#traces.column(),
+      this.#relayed.column(),
     ];
   }
 
@@ -139,9 +141,18 @@ export class EventRows {
   }
 }
 
-function hexOf(trace: TraceContext): string {
-  return Buffer.from(packTraceContext(trace)).toString("hex");
-}
+/** A column of bytes that few events have, as hexadecimal text. */
+class RareBytes {
+  readonly #texts: (string | null)[] = [];
+  #isEmpty = true;
 
-/** `unnest` fills up what is shorter than the other columns. */
-const noTraces = "{}";
+  add(bytes: Uint8Array | null): void {
+    this.#texts.push(bytes === null ? null : Buffer.from(bytes).toString("hex"));
+    this.#isEmpty &&= bytes === null;
+  }
+
+  /** `unnest` fills up what is shorter than the other columns. */
+  column(): Value {
+    return this.#isEmpty ? "{}" : plainWords(this.#texts);
+  }
+}

@@ -8,7 +8,7 @@ export const attemptColumns = `a.number, a.id, a.outcome, a.state_unknown, a.cat
   a.error_message, a.duration_ms, a.scheduled_at, a.executed_at, a.next_retry_at, a.notes`;
 const eventColumnsWith = (body: string): string =>
   `e.seq, e.id, e.tenant, e.event_type, e.sequence_number, e.occurred_at, e.source, e.idempotency_key, e.priority,
-  e.created_at, e.content_type, e.delivery_count + e.requeue_count, ${body}, e.raw, e.trace`;
+  e.created_at, e.content_type, e.delivery_count + e.requeue_count, ${body}, e.raw, e.trace, e.relayed`;
 export const eventColumns = eventColumnsWith("e.body");
 export const eventSummaryColumns = eventColumnsWith("NULL::bytea");
 export const deliveryColumns = `d.seq, d.id, d.tenant, d.webhook, e.id, e.event_type, d.priority, d.lane, d.origin,

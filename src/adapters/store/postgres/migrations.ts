@@ -25,6 +25,7 @@ import { portal } from "./migrations/0013-portal.ts";
 import { deliveryProblems } from "./migrations/0014-delivery-problems.ts";
 import { alerts } from "./migrations/0015-alerts.ts";
 import { webhookHistory } from "./migrations/0016-webhook-history.ts";
+import { gateway } from "./migrations/0017-gateway.ts";
 
 /**
  * A step that touches a large table does so online: `beforehand` holds statements that cannot run in a transaction,
@@ -47,6 +48,7 @@ export const migrations: readonly PostgresMigration[] = [
   deliveryProblems,
   alerts,
   webhookHistory,
+  gateway,
 ];
 
 /** "POSTHORN" as a number: the advisory lock of whoever migrates. */

@@ -32,7 +32,7 @@ const insertSql = `WITH bumped AS (${bumpedSql}),
       event: "b.event + g.event",
       from: "CROSS JOIN blocks b",
     }),
-    19,
+    20,
   )}
   SELECT b.event, b.delivery, s.tenant, s.last FROM blocks b CROSS JOIN bumped s`;
 

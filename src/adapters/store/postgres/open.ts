@@ -4,7 +4,13 @@ import { type Store, type StoreFacts, StoreUnavailableError, storeTroubles } fro
 import type { MigrationPlan } from "../migrations.ts";
 import type { PendingLaneQueue } from "./announcer.ts";
 import { answerMarginMs } from "./connections.ts";
-import { announcedPortal, announcedRegistry, announcedWebhooks, ConfigAnnouncer } from "./config-changes.ts";
+import {
+  announcedGateway,
+  announcedPortal,
+  announcedRegistry,
+  announcedWebhooks,
+  ConfigAnnouncer,
+} from "./config-changes.ts";
 import { ControlConnection } from "./control-connection.ts";
 import { Database } from "./database.ts";
 import { PostgresDeliveries } from "./deliveries.ts";
@@ -23,6 +29,7 @@ import { Notifications } from "./notifications.ts";
 import { PostgresAlerts } from "./alerts.ts";
 import { PostgresAudit } from "./audit.ts";
 import { PostgresNotificationQueue } from "./notification-queue.ts";
+import { PostgresGateway } from "./gateway.ts";
 import { PostgresOperations } from "./operations.ts";
 import { PostgresOwnership } from "./ownership.ts";
 import { PostgresPortal } from "./portal.ts";
@@ -261,6 +268,7 @@ async function assemble(parts: StoreParts, options: PostgresStoreOptions): Promi
     alerts: new PostgresAlerts(database),
     notifications: new PostgresNotificationQueue(database),
     portal: announcedPortal(new PostgresPortal(parts), config),
+    gateway: announcedGateway(new PostgresGateway(parts), config),
     statistics: Object.assign(incarnate.follow("statistics", PostgresStatistics), { rowsPerCommitMax: 256 }),
     problems: new PostgresDeliveryProblems(parts.aside),
     upkeep: incarnate.follow("upkeep", PostgresUpkeep),

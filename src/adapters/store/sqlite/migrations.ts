@@ -20,6 +20,7 @@ import { portal } from "./migrations/0010-portal.ts";
 import { deliveryProblems } from "./migrations/0011-delivery-problems.ts";
 import { alerts } from "./migrations/0012-alerts.ts";
 import { webhookHistory } from "./migrations/0013-webhook-history.ts";
+import { gateway } from "./migrations/0014-gateway.ts";
 
 /** In order. A released migration never changes: its checksum is in the databases it made. */
 export const migrations: readonly Migration[] = [
@@ -36,6 +37,7 @@ export const migrations: readonly Migration[] = [
   deliveryProblems,
   alerts,
   webhookHistory,
+  gateway,
 ];
 
 /** "PHRN". Tells our files from those of other programs. */

@@ -11,6 +11,7 @@ import { Connection, openDatabase } from "./connection.ts";
 import { SqliteDeliveries } from "./deliveries.ts";
 import { diskFull, isDiskFull } from "./disk-room.ts";
 import { storeError } from "./errors.ts";
+import { SqliteGateway } from "./gateway.ts";
 import { SqliteHistory } from "./history.ts";
 import { SqliteIdempotency } from "./idempotency.ts";
 import { migrate, migrations, planMigrations } from "./migrations.ts";
@@ -129,6 +130,7 @@ function assemble(
     alerts: new SqliteAlerts(connection, auditRows),
     notifications: new SqliteNotificationQueue(connection, { rows: notificationRows, audit: auditRows }),
     portal: new SqlitePortal(connection, auditRows),
+    gateway: new SqliteGateway(connection, auditRows),
     statistics,
     problems,
     upkeep: new SqliteUpkeep(state, deliveries),

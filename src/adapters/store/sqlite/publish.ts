@@ -6,6 +6,7 @@ import type {
   PublishCommand,
   PublishResult,
 } from "../../../ports/store/deliveries.ts";
+import { packRelayed } from "../../../core/gateway/relayed.ts";
 import { packTraceContext } from "../../../core/tracing/trace-context.ts";
 import { chunkKinds } from "./chunks.ts";
 import { formatCodes, originCodes, priorityCodes, stateCodes } from "../codes.ts";
@@ -88,7 +89,7 @@ export class PublishWriter {
     this.#state = state;
     this.#deliveries = deliveries;
     this.#insert = connection.prepare(
-      "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?)",
+      "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)",
     );
     this.#findKey = connection.prepare(
       "SELECT event, fingerprint, expires_at FROM dedup_keys WHERE tenant = ? AND key = ?",
@@ -137,6 +138,7 @@ export class PublishWriter {
       event.body,
       event.raw ? 1 : 0,
       event.trace === null ? null : packTraceContext(event.trace),
+      event.relayed === null ? null : packRelayed(event.relayed),
     );
     chunks.note(chunkKinds.events, { seq: ref.seq, createdAt: event.createdAt });
   }

@@ -1,0 +1,34 @@
+import type { AnswerOutcome, ReceivedRequest } from "../../ports/store/gateway.ts";
+
+/** As both stores select it. */
+export type RequestRow = readonly [document: string, bookmark: string | null, body: Uint8Array | null];
+
+export function requestColumns({ body }: { readonly body: string }): string {
+  return `document, bookmark, ${body}`;
+}
+
+export function toRequest([document, bookmark, body]: RequestRow): ReceivedRequest {
+  return {
+    ...(JSON.parse(document) as ReceivedRequest),
+    bookmark,
+    body: body === null ? null : new Uint8Array(body),
+  };
+}
+
+/** Without what has columns of its own. */
+export function requestDocument(request: ReceivedRequest): string {
+  return JSON.stringify({ ...request, bookmark: undefined, body: undefined });
+}
+
+export type AnswerRow = readonly [fingerprint: string, expiresAt: number | bigint, result: string | null];
+
+/** What a claim is told about an entry that is in its way. */
+export function answerOutcome(row: AnswerRow, fingerprint: string): AnswerOutcome {
+  const [known, expiresAt, result] = row;
+  if (known !== fingerprint) return { kind: "mismatch" };
+  if (result !== null) return { kind: "completed", result };
+  return { kind: "running", expiresAt: Number(expiresAt) };
+}
+
+/** How many answers that ran out are removed at once. */
+export const purgedAtOnce = 500;

@@ -1,0 +1,183 @@
+import type { Connection, Source } from "../../../core/gateway/source.ts";
+import type { AuditEntry } from "../../../ports/store/audit.ts";
+import type {
+  AnswerClaim,
+  AnswerOutcome,
+  AnswerStore,
+  GatewayStore,
+  ReceivedRequest,
+  ReceivedRequestQuery,
+  RequestMark,
+  RequestSweep,
+} from "../../../ports/store/gateway.ts";
+import {
+  answerOutcome,
+  type AnswerRow,
+  purgedAtOnce,
+  requestColumns,
+  requestDocument,
+  type RequestRow,
+  toRequest,
+} from "../gateway-rows.ts";
+import { type DocumentRow, toDocument } from "../registry-rows.ts";
+import { writeAudit, writeAudited } from "./audit.ts";
+import { storable } from "../storable-text.ts";
+import type { Database } from "./database.ts";
+
+const requestsSql = `SELECT ${requestColumns({ body: "NULL::bytea" })} FROM posthorn.gateway_requests
+  WHERE ($1::text IS NULL OR tenant = $1) AND ($2::text IS NULL OR source = $2) AND ($3::int IS NULL OR status = $3)
+  AND ($4::text IS NULL OR outcome = $4) AND ($5::text IS NULL OR cause = $5)
+  AND ($6::boolean IS NULL OR (bookmark IS NOT NULL) = $6) AND ($7::bigint IS NULL OR received_at >= $7)
+  AND ($8::bigint IS NULL OR received_at < $8) AND ($9::text IS NULL OR id < $9)
+  ORDER BY id DESC LIMIT $10 OFFSET $11`;
+
+/** A claim that ran out is anybody's. */
+const claimSql = `INSERT INTO posthorn.gateway_answers AS known VALUES ($1, $2, $3, $4, NULL)
+  ON CONFLICT (key) DO UPDATE SET fingerprint = $2, holder = $3, expires_at = $4, document = NULL
+  WHERE known.expires_at <= $5 RETURNING key`;
+
+/** What people read goes over the connections for people. */
+export class PostgresGateway implements GatewayStore {
+  readonly #database: Database;
+  readonly #aside: Database;
+
+  constructor({ database, aside }: { readonly database: Database; readonly aside: Database }) {
+    this.#database = database;
+    this.#aside = aside;
+  }
+
+  sources(): Promise<readonly Source[]> {
+    return this.#documents("SELECT document FROM posthorn.gateway_sources ORDER BY id");
+  }
+
+  async saveSource(source: Source, audit?: AuditEntry): Promise<void> {
+    await writeAudited(this.#database, audit, {
+      sql: `INSERT INTO posthorn.gateway_sources VALUES ($1, $2)
+        ON CONFLICT (id) DO UPDATE SET document = excluded.document`,
+      values: [source.id, storable(JSON.stringify(source))],
+    });
+  }
+
+  async deleteSource(id: string, audit?: AuditEntry): Promise<void> {
+    await this.#database.transaction(async (transaction) => {
+      await transaction.rows("DELETE FROM posthorn.gateway_connections WHERE source = $1", [id]);
+      await transaction.rows("DELETE FROM posthorn.gateway_sources WHERE id = $1", [id]);
+      await writeAudit(transaction, audit);
+    });
+  }
+
+  connections(): Promise<readonly Connection[]> {
+    return this.#documents("SELECT document FROM posthorn.gateway_connections ORDER BY id");
+  }
+
+  async saveConnection(connection: Connection, audit?: AuditEntry): Promise<void> {
+    await writeAudited(this.#database, audit, {
+      sql: `INSERT INTO posthorn.gateway_connections VALUES ($1, $2, $3)
+        ON CONFLICT (id) DO UPDATE SET document = excluded.document`,
+      values: [connection.id, connection.sourceId, storable(JSON.stringify(connection))],
+    });
+  }
+
+  async deleteConnection(id: string, audit?: AuditEntry): Promise<void> {
+    const sql = "DELETE FROM posthorn.gateway_connections WHERE id = $1";
+    await writeAudited(this.#database, audit, { sql, values: [id] });
+  }
+
+  async addRequests(requests: readonly ReceivedRequest[]): Promise<void> {
+    await this.#database.transaction(async (transaction) => {
+      for (const request of requests) {
+        const { id, tenantId, sourceId, receivedAt, status, outcome, cause, bookmark, body } = request;
+        const document = storable(requestDocument(request));
+        const bytes = body === null ? null : Buffer.from(body);
+        await transaction.rows(
+          `INSERT INTO posthorn.gateway_requests VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+           ON CONFLICT DO NOTHING`,
+          [id, tenantId, sourceId, receivedAt, status, outcome, cause, bookmark, document, bytes],
+        );
+      }
+    });
+  }
+
+  async updateRequest(request: ReceivedRequest): Promise<void> {
+    const { id, status, outcome, cause } = request;
+    await this.#database.rows(
+      "UPDATE posthorn.gateway_requests SET status = $1, outcome = $2, cause = $3, document = $4 WHERE id = $5",
+      [status, outcome, cause, storable(requestDocument(request)), id],
+    );
+  }
+
+  async request(id: string): Promise<ReceivedRequest | null> {
+    const sql = `SELECT ${requestColumns({ body: "body" })} FROM posthorn.gateway_requests WHERE id = $1`;
+    const [row] = await this.#aside.rows<RequestRow>(sql, [id]);
+    return row === undefined ? null : toRequest(row);
+  }
+
+  async requests(query: ReceivedRequestQuery): Promise<readonly ReceivedRequest[]> {
+    const { tenantId, sourceId, status, outcome, cause, bookmarked, from, to, after, limit, offset } = query;
+    const filters = [tenantId, sourceId, status, outcome, cause, bookmarked] as const;
+    const values = [...filters, from, to, after, limit, offset];
+    return (await this.#aside.rows<RequestRow>(requestsSql, values)).map(toRequest);
+  }
+
+  async bookmark({ id, name, body }: RequestMark, audit?: AuditEntry): Promise<boolean> {
+    const rows = await writeAudited(this.#database, audit, {
+      sql: "UPDATE posthorn.gateway_requests SET bookmark = $1, body = coalesce(body, $3) WHERE id = $2 RETURNING id",
+      values: [name === null ? null : storable(name), id, body === null ? null : Buffer.from(body)],
+    });
+    return rows.length > 0;
+  }
+
+  async sweepRequests({ before, bodiesBefore, limit }: RequestSweep): Promise<number> {
+    const removed = await this.#aside.rows(
+      `DELETE FROM posthorn.gateway_requests WHERE id IN (SELECT id FROM posthorn.gateway_requests
+       WHERE received_at < $1 AND bookmark IS NULL ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED) RETURNING id`,
+      [before, limit],
+    );
+    const emptied = await this.#aside.rows(
+      `UPDATE posthorn.gateway_requests SET body = NULL WHERE id IN (SELECT id FROM posthorn.gateway_requests
+       WHERE received_at < $1 AND bookmark IS NULL AND body IS NOT NULL ORDER BY id LIMIT $2
+       FOR UPDATE SKIP LOCKED) RETURNING id`,
+      [bodiesBefore, limit],
+    );
+    return removed.length + emptied.length;
+  }
+
+  readonly answers: AnswerStore = {
+    claim: (claim) => this.#claim(claim),
+    finish: async ({ key, token, expiresAt, result }) => {
+      const rows = await this.#database.rows(
+        `UPDATE posthorn.gateway_answers SET document = $1, holder = NULL, expires_at = $2
+         WHERE key = $3 AND holder = $4 RETURNING key`,
+        [storable(result), expiresAt, key, token],
+      );
+      return rows.length > 0;
+    },
+    release: async ({ key, token }) => {
+      const sql = "DELETE FROM posthorn.gateway_answers WHERE key = $1 AND holder = $2";
+      await this.#database.rows(sql, [key, token]);
+    },
+    purge: async ({ now }) => {
+      const rows = await this.#aside.rows(
+        `DELETE FROM posthorn.gateway_answers WHERE key IN (SELECT key FROM posthorn.gateway_answers
+         WHERE expires_at <= $1 LIMIT ${purgedAtOnce} FOR UPDATE SKIP LOCKED) RETURNING key`,
+        [now],
+      );
+      return rows.length;
+    },
+  };
+
+  async #claim({ key, fingerprint, token, now, expiresAt }: AnswerClaim): Promise<AnswerOutcome> {
+    const claimed = await this.#database.rows(claimSql, [key, fingerprint, token, expiresAt, now]);
+    if (claimed.length > 0) return { kind: "claimed" };
+    const [row] = await this.#database.rows<AnswerRow>(
+      "SELECT fingerprint, expires_at, document FROM posthorn.gateway_answers WHERE key = $1",
+      [key],
+    );
+    // Released in between: whoever comes again finds it free.
+    return row === undefined ? { kind: "running", expiresAt: now } : answerOutcome(row, fingerprint);
+  }
+
+  async #documents<Document>(sql: string): Promise<readonly Document[]> {
+    return (await this.#database.rows<DocumentRow>(sql, [])).map(toDocument<Document>);
+  }
+}

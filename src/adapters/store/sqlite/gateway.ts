@@ -1,0 +1,188 @@
+import type { StatementSync } from "node:sqlite";
+import type { Connection as SourceConnection, Source } from "../../../core/gateway/source.ts";
+import type { AuditEntry } from "../../../ports/store/audit.ts";
+import type {
+  AnswerClaim,
+  AnswerOutcome,
+  AnswerStore,
+  GatewayStore,
+  ReceivedRequest,
+  ReceivedRequestQuery,
+  RequestMark,
+  RequestSweep,
+} from "../../../ports/store/gateway.ts";
+import {
+  answerOutcome,
+  type AnswerRow,
+  purgedAtOnce,
+  requestColumns,
+  requestDocument,
+  type RequestRow,
+  toRequest,
+} from "../gateway-rows.ts";
+import { type DocumentRow, toDocument } from "../registry-rows.ts";
+import type { AuditRows } from "./audit.ts";
+import type { Connection } from "./connection.ts";
+
+const statements = {
+  sources: "SELECT document FROM gateway_sources ORDER BY id",
+  saveSource: "INSERT OR REPLACE INTO gateway_sources VALUES (?, ?)",
+  deleteSource: "DELETE FROM gateway_sources WHERE id = ?",
+  connections: "SELECT document FROM gateway_connections ORDER BY id",
+  saveConnection: "INSERT OR REPLACE INTO gateway_connections VALUES (?, ?, ?)",
+  deleteConnection: "DELETE FROM gateway_connections WHERE id = ?",
+  deleteConnectionsOf: "DELETE FROM gateway_connections WHERE source = ?",
+  addRequest: "INSERT OR IGNORE INTO gateway_requests VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+  updateRequest: "UPDATE gateway_requests SET status = ?, outcome = ?, cause = ?, document = ? WHERE id = ?",
+  request: `SELECT ${requestColumns({ body: "body" })} FROM gateway_requests WHERE id = ?`,
+  requests: `SELECT ${requestColumns({ body: "NULL" })} FROM gateway_requests
+    WHERE (?1 IS NULL OR tenant = ?1) AND (?2 IS NULL OR source = ?2) AND (?3 IS NULL OR status = ?3)
+    AND (?4 IS NULL OR outcome = ?4) AND (?5 IS NULL OR cause = ?5) AND (?6 IS NULL OR (bookmark IS NOT NULL) = ?6)
+    AND (?7 IS NULL OR received_at >= ?7) AND (?8 IS NULL OR received_at < ?8) AND (?9 IS NULL OR id < ?9)
+    ORDER BY id DESC LIMIT ?10 OFFSET ?11`,
+  bookmark: "UPDATE gateway_requests SET bookmark = ?, body = coalesce(body, ?) WHERE id = ?",
+  sweep: `DELETE FROM gateway_requests WHERE id IN
+    (SELECT id FROM gateway_requests WHERE received_at < ? AND bookmark IS NULL ORDER BY id LIMIT ?)`,
+  sweepBodies: `UPDATE gateway_requests SET body = NULL WHERE id IN
+    (SELECT id FROM gateway_requests WHERE received_at < ? AND bookmark IS NULL AND body IS NOT NULL ORDER BY id LIMIT ?)`,
+  answer: "SELECT fingerprint, expires_at, document FROM gateway_answers WHERE key = ? AND expires_at > ?",
+  claim: "INSERT OR REPLACE INTO gateway_answers VALUES (?, ?, ?, ?, NULL)",
+  finish:
+    "UPDATE gateway_answers SET document = ?, holder = NULL, expires_at = ? WHERE key = ? AND holder = ?",
+  release: "DELETE FROM gateway_answers WHERE key = ? AND holder = ?",
+  purge: `DELETE FROM gateway_answers WHERE key IN
+    (SELECT key FROM gateway_answers WHERE expires_at <= ? LIMIT ${purgedAtOnce})`,
+} as const;
+
+export class SqliteGateway implements GatewayStore {
+  readonly #connection: Connection;
+  readonly #audit: AuditRows;
+  /** Prepared when they are first used: most deployments have no gateway. */
+  readonly #prepared = new Map<keyof typeof statements, StatementSync>();
+
+  constructor(connection: Connection, audit: AuditRows) {
+    this.#connection = connection;
+    this.#audit = audit;
+  }
+
+  async sources(): Promise<readonly Source[]> {
+    return this.#documents<Source>("sources");
+  }
+
+  async saveSource(source: Source, audit?: AuditEntry): Promise<void> {
+    this.#connection.write(() => {
+      this.#sql("saveSource").run(source.id, JSON.stringify(source));
+      this.#audit.write(audit);
+    });
+  }
+
+  async deleteSource(id: string, audit?: AuditEntry): Promise<void> {
+    this.#connection.write(() => {
+      this.#sql("deleteConnectionsOf").run(id);
+      this.#sql("deleteSource").run(id);
+      this.#audit.write(audit);
+    });
+  }
+
+  async connections(): Promise<readonly SourceConnection[]> {
+    return this.#documents<SourceConnection>("connections");
+  }
+
+  async saveConnection(connection: SourceConnection, audit?: AuditEntry): Promise<void> {
+    this.#connection.write(() => {
+      this.#sql("saveConnection").run(connection.id, connection.sourceId, JSON.stringify(connection));
+      this.#audit.write(audit);
+    });
+  }
+
+  async deleteConnection(id: string, audit?: AuditEntry): Promise<void> {
+    this.#connection.write(() => {
+      this.#sql("deleteConnection").run(id);
+      this.#audit.write(audit);
+    });
+  }
+
+  async addRequests(requests: readonly ReceivedRequest[]): Promise<void> {
+    this.#connection.write(() => {
+      for (const request of requests) this.#addRequest(request);
+    });
+  }
+
+  #addRequest(request: ReceivedRequest): void {
+    const { id, tenantId, sourceId, receivedAt, status, outcome, cause, bookmark, body } = request;
+    const head = [id, tenantId, sourceId, receivedAt] as const;
+    const document = requestDocument(request);
+    this.#sql("addRequest").run(...head, status, outcome, cause, bookmark, document, body);
+  }
+
+  async updateRequest(request: ReceivedRequest): Promise<void> {
+    const { id, status, outcome, cause } = request;
+    this.#connection.write(() =>
+      this.#sql("updateRequest").run(status, outcome, cause, requestDocument(request), id),
+    );
+  }
+
+  async request(id: string): Promise<ReceivedRequest | null> {
+    const row = this.#connection.read(() => this.#sql("request").get(id));
+    return row === undefined ? null : toRequest(row as unknown as RequestRow);
+  }
+
+  async requests(query: ReceivedRequestQuery): Promise<readonly ReceivedRequest[]> {
+    const { tenantId, sourceId, status, outcome, cause, from, to, after, limit, offset } = query;
+    const bookmarked = query.bookmarked === null ? null : Number(query.bookmarked);
+    const filters = [tenantId, sourceId, status, outcome, cause, bookmarked] as const;
+    const rows = this.#connection.read(() =>
+      this.#sql("requests").all(...filters, from, to, after, limit, offset),
+    );
+    return (rows as unknown as RequestRow[]).map(toRequest);
+  }
+
+  async bookmark({ id, name, body }: RequestMark, audit?: AuditEntry): Promise<boolean> {
+    return this.#connection.write(() => {
+      const { changes } = this.#sql("bookmark").run(name, body, id);
+      if (Number(changes) > 0) this.#audit.write(audit);
+      return Number(changes) > 0;
+    });
+  }
+
+  async sweepRequests({ before, bodiesBefore, limit }: RequestSweep): Promise<number> {
+    return this.#connection.write(() => {
+      const removed = this.#sql("sweep").run(before, limit);
+      const emptied = this.#sql("sweepBodies").run(bodiesBefore, limit);
+      return Number(removed.changes) + Number(emptied.changes);
+    });
+  }
+
+  readonly answers: AnswerStore = {
+    claim: async (claim) => this.#connection.write(() => this.#claim(claim)),
+    finish: async ({ key, token, expiresAt, result }) => {
+      const { changes } = this.#connection.write(() =>
+        this.#sql("finish").run(result, expiresAt, key, token),
+      );
+      return Number(changes) > 0;
+    },
+    release: async ({ key, token }) => {
+      this.#connection.write(() => this.#sql("release").run(key, token));
+    },
+    purge: async ({ now }) => Number(this.#connection.write(() => this.#sql("purge").run(now)).changes),
+  };
+
+  #claim({ key, fingerprint, token, now, expiresAt }: AnswerClaim): AnswerOutcome {
+    const row = this.#sql("answer").get(key, now);
+    if (row !== undefined) return answerOutcome(row as unknown as AnswerRow, fingerprint);
+    this.#sql("claim").run(key, fingerprint, token, expiresAt);
+    return { kind: "claimed" };
+  }
+
+  #documents<Document>(name: "sources" | "connections"): readonly Document[] {
+    const rows = this.#connection.read(() => this.#sql(name).all());
+    return (rows as unknown as DocumentRow[]).map(toDocument<Document>);
+  }
+
+  #sql(name: keyof typeof statements): StatementSync {
+    let prepared = this.#prepared.get(name);
+    if (prepared === undefined)
+      this.#prepared.set(name, (prepared = this.#connection.prepare(statements[name])));
+    return prepared;
+  }
+}

@@ -1,0 +1,146 @@
+import {
+  connectionChangeFields,
+  connectionFields,
+  connectionFilters,
+  connectionShown,
+} from "../../core/fields/gateway.ts";
+import type { Connection } from "../../core/gateway/source.ts";
+import type { ApiOptions } from "../context.ts";
+import { filtersOf, inputOf, shownJson } from "../mapping/fields.ts";
+import type { Pager } from "../paging.ts";
+import { defineRoute } from "../route.ts";
+import type { Call, Route } from "../route.ts";
+import { closed, idParam } from "../schemas/building-blocks.ts";
+import {
+  connectionChangeSchema,
+  connectionInputSchema,
+  connectionListSchema,
+  connectionQuery,
+  connectionSchema,
+} from "../schemas/gateway.ts";
+
+/** Which source leads to which webhook. */
+export function connectionRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
+  return [
+    createRoute(options),
+    listRoute(options, pager),
+    getRoute(options),
+    changeRoute(options),
+    deleteRoute(options),
+  ];
+}
+
+const params = closed({ id: idParam("the connection") });
+
+function connectionJson(connection: Connection): object {
+  return shownJson(connectionShown, { ...connection, paused: connection.pausedAt !== null });
+}
+
+function before({ gateway }: ApiOptions) {
+  return async ({ scope, params: { id } }: Call<{ readonly id: string }>) =>
+    connectionJson(gateway.connections.get(scope, id));
+}
+
+function createRoute({ gateway }: ApiOptions): Route {
+  return defineRoute({
+    method: "POST",
+    path: "/v1/connections",
+    operationId: "createConnection",
+    tag: "Gateway",
+    summary: "Lead what a source receives to a webhook",
+    access: "manage",
+    body: connectionInputSchema,
+    answers: { 201: { description: "The connection.", schema: connectionSchema } },
+    errors: ["conflict", "limit_reached"],
+    audit: { action: "connection.create", target: "connection" },
+    handle: async ({ scope, body }) => {
+      const made = await gateway.connections.create(scope, inputOf(connectionFields, body));
+      return { status: 201, body: connectionJson(made) };
+    },
+  });
+}
+
+function listRoute({ gateway }: ApiOptions, pager: Pager): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/v1/connections",
+    operationId: "listConnections",
+    tag: "Gateway",
+    summary: "List connections, newest first",
+    access: "read",
+    query: connectionQuery,
+    answers: { 200: { description: "A page of connections.", schema: connectionListSchema } },
+    errors: ["invalid_cursor"],
+    handle: async ({ scope, query }) => {
+      const filters = filtersOf(connectionFilters, query);
+      const listing = { tenantId: scope.tenantId, route: "connections", filters };
+      const rows = gateway.connections.list(scope, filters);
+      const body = pager.slice(rows, { query, listing, idOf: ({ id }) => id, toJson: connectionJson });
+      return { status: 200, body };
+    },
+  });
+}
+
+function getRoute(options: ApiOptions): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/v1/connections/{id}",
+    operationId: "getConnection",
+    tag: "Gateway",
+    summary: "Get a connection",
+    access: "read",
+    params,
+    answers: { 200: { description: "The connection.", schema: connectionSchema } },
+    errors: ["not_found"],
+    handle: async (call) => ({ status: 200, body: await before(options)(call) }),
+  });
+}
+
+function changeRoute(options: ApiOptions): Route {
+  return defineRoute({
+    method: "PATCH",
+    path: "/v1/connections/{id}",
+    operationId: "updateConnection",
+    tag: "Gateway",
+    summary: "Change, pause or resume a connection",
+    description: "What it held while it was paused goes on its way, in order, when it is resumed.",
+    access: "manage",
+    params,
+    body: connectionChangeSchema,
+    answers: { 200: { description: "The connection as it is now.", schema: connectionSchema } },
+    errors: ["not_found"],
+    audit: { action: "connection.update", target: "connection", before: before(options) },
+    handle: async ({ scope, params: { id }, body }) => {
+      const input = inputOf(connectionChangeFields, body);
+      return {
+        status: 200,
+        body: connectionJson(await options.gateway.connections.update(scope, { id, input })),
+      };
+    },
+  });
+}
+
+function deleteRoute(options: ApiOptions): Route {
+  return defineRoute({
+    method: "DELETE",
+    path: "/v1/connections/{id}",
+    operationId: "deleteConnection",
+    tag: "Gateway",
+    summary: "Delete a connection",
+    description: "Deliveries that were made stay.",
+    access: "manage",
+    params,
+    answers: { 204: { description: "It is gone." } },
+    errors: ["not_found"],
+    audit: {
+      action: "connection.delete",
+      target: "connection",
+      before: before(options),
+      removes: ["source_id", "webhook_id", "name"],
+    },
+    handle: async (call) => {
+      await options.gateway.connections.delete(call.scope, call.params.id);
+      return { status: 204 };
+    },
+  });
+}

@@ -1,0 +1,160 @@
+import { requestBookmarkFields, requestFilters, requestReplayFields } from "../../core/fields/gateway.ts";
+import type { ReceivedRequest } from "../../ports/store/gateway.ts";
+import type { ApiOptions } from "../context.ts";
+import { filtersOf, inputOf } from "../mapping/fields.ts";
+import { formatInstant } from "../mapping/instant.ts";
+import { pageLimitDefault } from "../paging.ts";
+import type { Pager } from "../paging.ts";
+import { defineRoute } from "../route.ts";
+import type { Route } from "../route.ts";
+import { closed, idParam } from "../schemas/building-blocks.ts";
+import {
+  requestBookmarkSchema,
+  requestListSchema,
+  requestQuery,
+  requestReplaySchema,
+  requestSchema,
+} from "../schemas/gateway.ts";
+
+/** What came in, whatever became of it. */
+export function requestRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
+  return [listRoute(options, pager), getRoute(options), replayRoute(options), bookmarkRoute(options)];
+}
+
+const params = closed({ id: idParam("the request") });
+
+function requestJson(request: ReceivedRequest): object {
+  const { forwards } = request;
+  return {
+    id: request.id,
+    tenant_id: request.tenantId,
+    source_id: request.sourceId,
+    received_at: formatInstant(request.receivedAt),
+    method: request.method,
+    path: request.path,
+    body_bytes: request.bodyBytes,
+    status: request.status,
+    outcome: request.outcome,
+    rejection_cause: request.cause,
+    detail: request.detail,
+    duration_ms: request.durationMs,
+    scheme: request.scheme,
+    event_type: request.eventType,
+    original_type: request.originalType,
+    event_id: request.eventId,
+    bookmark: request.bookmark,
+    forwards: forwards.map(({ connectionId, webhookId, result, detail }) => ({
+      connection_id: connectionId,
+      webhook_id: webhookId,
+      result,
+      detail,
+    })),
+  };
+}
+
+function withBody(request: ReceivedRequest): object {
+  const { headers, body } = request;
+  const text = body === null ? null : utf8Of(body);
+  return {
+    ...requestJson(request),
+    headers: headers.flatMap((name, at) => (at % 2 === 0 ? [{ name, value: headers[at + 1] ?? "" }] : [])),
+    body: text,
+    body_base64: body === null || text !== null ? null : Buffer.from(body).toString("base64"),
+  };
+}
+
+function utf8Of(body: Uint8Array): string | null {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(body);
+  } catch {
+    return null;
+  }
+}
+
+function listRoute({ gateway }: ApiOptions, pager: Pager): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/v1/requests",
+    operationId: "listRequests",
+    tag: "Gateway",
+    summary: "List what sources received, newest first",
+    description:
+      "Accepted, repeated, rejected and ignored ones, for seven days; a line may come a moment after its answer. Bodies are kept for 24 hours, those of rejected ones up to 100 for each source and process; what has a bookmark stays.",
+    access: "read",
+    query: requestQuery,
+    answers: { 200: { description: "A page of requests.", schema: requestListSchema } },
+    errors: ["invalid_cursor"],
+    handle: async ({ scope, query }) => {
+      const { rejectionCause: cause, ...filters } = filtersOf(requestFilters, query);
+      const listing = { tenantId: scope.tenantId, route: "requests", filters: { ...filters, cause } };
+      const { limit = pageLimitDefault, offset = 0 } = query;
+      const asked = { ...filters, cause, limit, offset, after: pager.after(query, listing) };
+      const { rows, next } = await gateway.requests.list(scope, asked);
+      return {
+        status: 200,
+        body: { data: rows.map(requestJson), next_cursor: pager.cursorAfter(next, listing) },
+      };
+    },
+  });
+}
+
+function getRoute({ gateway }: ApiOptions): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/v1/requests/{id}",
+    operationId: "getRequest",
+    tag: "Gateway",
+    summary: "Get a request with its headers and body",
+    access: "read",
+    params,
+    answers: { 200: { description: "The request.", schema: requestSchema } },
+    errors: ["not_found"],
+    handle: async (call) => ({
+      status: 200,
+      body: withBody(await gateway.requests.get(call.scope, call.params.id)),
+    }),
+  });
+}
+
+function replayRoute({ gateway }: ApiOptions): Route {
+  return defineRoute({
+    method: "POST",
+    path: "/v1/requests/{id}/replay",
+    operationId: "replayRequest",
+    tag: "Gateway",
+    summary: "Run the connections of a request again",
+    description:
+      "By the rules as they are now, with the sender's key and id. A rejected request is verified again first, as at the time it came: after its secret was corrected it goes on its way.",
+    access: "manage",
+    params,
+    body: requestReplaySchema,
+    bodyOptional: true,
+    answers: { 202: { description: "The request with what became of it.", schema: requestSchema } },
+    errors: ["not_found", "conflict", "payload_gone"],
+    audit: { action: "request.replay", target: "request" },
+    handle: async ({ scope, params: { id }, body }) => {
+      const input = inputOf(requestReplayFields, body);
+      return { status: 202, body: withBody(await gateway.requests.replay(scope, { id, input })) };
+    },
+  });
+}
+
+function bookmarkRoute({ gateway }: ApiOptions): Route {
+  return defineRoute({
+    method: "PUT",
+    path: "/v1/requests/{id}/bookmark",
+    operationId: "bookmarkRequest",
+    tag: "Gateway",
+    summary: "Keep a request, to replay it at any time",
+    access: "manage",
+    params,
+    body: requestBookmarkSchema,
+    answers: { 200: { description: "The request.", schema: requestSchema } },
+    errors: ["not_found"],
+    audit: { action: "request.bookmark", target: "request" },
+    handle: async ({ scope, params: { id }, body }) => {
+      const { name = null } = inputOf(requestBookmarkFields, body);
+      return { status: 200, body: withBody(await gateway.requests.bookmark(scope, { id, name })) };
+    },
+  });
+}

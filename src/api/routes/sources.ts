@@ -1,0 +1,264 @@
+import {
+  sourceAcknowledgeFields,
+  sourceFields,
+  sourceRotateFields,
+  sourceShown,
+} from "../../core/fields/gateway.ts";
+import type { SourceView, SourceWithPath } from "../../services/gateway/gateway-services.ts";
+import type { ApiOptions } from "../context.ts";
+import { inputOf, shownJson } from "../mapping/fields.ts";
+import type { Pager } from "../paging.ts";
+import { serverAddress } from "../portal/server-address.ts";
+import { defineRoute } from "../route.ts";
+import type { Answer, Call, Route } from "../route.ts";
+import { closed, idParam } from "../schemas/building-blocks.ts";
+import {
+  serviceDescriptionSchema,
+  sourceAcknowledgeSchema,
+  sourceAddressSchema,
+  sourceChangeSchema,
+  sourceInputSchema,
+  sourceListSchema,
+  sourceQuery,
+  sourceRotateSchema,
+  sourceSchema,
+} from "../schemas/gateway.ts";
+
+/** Addresses that others send to. */
+export function sourceRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
+  return [
+    createRoute(options),
+    listRoute(options, pager),
+    getRoute(options),
+    changeRoute(options),
+    deleteRoute(options),
+    addressRoute(options),
+    rotateRoute(options),
+    acknowledgeRoute(options),
+    descriptionRoute(options),
+  ];
+}
+
+const params = closed({ id: idParam("the source") });
+type Params = { readonly id: string };
+
+function sourceJson({ source, verification, warnings, effectiveMode }: SourceView): object {
+  return shownJson(sourceShown, {
+    ...source,
+    ...{ verification, warnings, effectiveMode, allowPut: source.allowsPut, dedupWindowMs: source.dedupMs },
+    acknowledgedBy: source.acknowledgement?.by ?? null,
+    acknowledgedAt: source.acknowledgement?.at ?? null,
+  });
+}
+
+function before({ gateway }: ApiOptions) {
+  return async ({ scope, params: { id } }: Call<Params>) => sourceJson(gateway.sources.get(scope, id));
+}
+
+/** The address is a secret, so it is in no listing and kept by nobody in between. */
+function addressAnswer(
+  options: ApiOptions,
+  { view, path, headers, status }: SourceWithPath & Pick<Call, "headers"> & Pick<Answer, "status">,
+): Answer {
+  const address = options.inboundUrl ?? serverAddress(options, headers);
+  const { id, party } = view.source;
+  return {
+    status,
+    headers: { "cache-control": "no-store" },
+    body: {
+      source_id: id,
+      url: `${address}${path}`,
+      party_url: party === null ? null : `${address}/_webhooks/${party}`,
+      source: sourceJson(view),
+    },
+  };
+}
+
+function createRoute(options: ApiOptions): Route {
+  return defineRoute({
+    method: "POST",
+    path: "/v1/sources",
+    operationId: "createSource",
+    tag: "Gateway",
+    summary: "Make an address that somebody can send to",
+    description: "Messages are verified as `verification` says, and go to the webhooks that are connected.",
+    access: "manage",
+    body: sourceInputSchema,
+    answers: { 201: { description: "The source, with its secret address.", schema: sourceAddressSchema } },
+    errors: ["conflict", "limit_reached", "acknowledgement_required"],
+    answerIsSecret: true,
+    audit: { action: "source.create", target: "source", idFrom: "source_id" },
+    handle: async ({ scope, body, headers }) => {
+      const made = await options.gateway.sources.create(scope, inputOf(sourceFields, body));
+      return addressAnswer(options, { ...made, headers, status: 201 });
+    },
+  });
+}
+
+function listRoute({ gateway }: ApiOptions, pager: Pager): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/v1/sources",
+    operationId: "listSources",
+    tag: "Gateway",
+    summary: "List sources, newest first",
+    access: "read",
+    query: sourceQuery,
+    answers: {
+      200: { description: "A page of sources, without their addresses.", schema: sourceListSchema },
+    },
+    errors: ["invalid_cursor"],
+    handle: async ({ scope, query }) => {
+      const { tenant_id: tenantId = null } = query as { readonly tenant_id?: string };
+      const listing = { tenantId: scope.tenantId, route: "sources", filters: { tenantId } };
+      const rows = gateway.sources.list(scope, { tenantId });
+      const body = pager.slice(rows, { query, listing, idOf: ({ source }) => source.id, toJson: sourceJson });
+      return { status: 200, body };
+    },
+  });
+}
+
+function getRoute({ gateway }: ApiOptions): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/v1/sources/{id}",
+    operationId: "getSource",
+    tag: "Gateway",
+    summary: "Get a source",
+    access: "read",
+    params,
+    answers: { 200: { description: "The source, with its secrets masked.", schema: sourceSchema } },
+    errors: ["not_found"],
+    handle: async (call) => ({
+      status: 200,
+      body: sourceJson(gateway.sources.get(call.scope, call.params.id)),
+    }),
+  });
+}
+
+function changeRoute(options: ApiOptions): Route {
+  return defineRoute({
+    method: "PATCH",
+    path: "/v1/sources/{id}",
+    operationId: "updateSource",
+    tag: "Gateway",
+    summary: "Change a source",
+    description: "What is absent stays. A `verification` that is given replaces the one before as a whole.",
+    access: "manage",
+    params,
+    body: sourceChangeSchema,
+    answers: { 200: { description: "The source as it is now.", schema: sourceSchema } },
+    errors: ["not_found", "conflict", "acknowledgement_required"],
+    audit: { action: "source.update", target: "source", before: before(options) },
+    handle: async ({ scope, params: { id }, body }) => {
+      const input = inputOf(sourceFields, body);
+      return { status: 200, body: sourceJson(await options.gateway.sources.update(scope, { id, input })) };
+    },
+  });
+}
+
+function deleteRoute(options: ApiOptions): Route {
+  return defineRoute({
+    method: "DELETE",
+    path: "/v1/sources/{id}",
+    operationId: "deleteSource",
+    tag: "Gateway",
+    summary: "Delete a source with its connections",
+    description:
+      "Its address answers 404 from now on. To tell senders that it is gone, set `when_inactive` instead.",
+    access: "manage",
+    params,
+    answers: { 204: { description: "It is gone." } },
+    errors: ["not_found"],
+    audit: { action: "source.delete", target: "source", before: before(options), removes: ["name", "party"] },
+    handle: async (call) => {
+      await options.gateway.sources.delete(call.scope, call.params.id);
+      return { status: 204 };
+    },
+  });
+}
+
+function addressRoute(options: ApiOptions): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/v1/sources/{id}/address",
+    operationId: "getSourceAddress",
+    tag: "Gateway",
+    summary: "Get the secret address of a source",
+    access: "manage",
+    params,
+    answers: { 200: { description: "The address that is in force.", schema: sourceAddressSchema } },
+    errors: ["not_found"],
+    answerIsSecret: true,
+    handle: async ({ scope, params: { id }, headers }) =>
+      addressAnswer(options, { ...options.gateway.sources.address(scope, id), headers, status: 200 }),
+  });
+}
+
+function rotateRoute(options: ApiOptions): Route {
+  return defineRoute({
+    method: "POST",
+    path: "/v1/sources/{id}/address/rotate",
+    operationId: "rotateSourceAddress",
+    tag: "Gateway",
+    summary: "Give a source another secret address",
+    access: "manage",
+    params,
+    body: sourceRotateSchema,
+    bodyOptional: true,
+    answers: { 200: { description: "The new address.", schema: sourceAddressSchema } },
+    errors: ["not_found"],
+    answerIsSecret: true,
+    audit: { action: "source.rotate", target: "source" },
+    handle: async ({ scope, params: { id }, body, headers }) => {
+      const input = inputOf(sourceRotateFields, body);
+      const rotated = await options.gateway.sources.rotate(scope, { id, input });
+      return addressAnswer(options, { ...rotated, headers, status: 200 });
+    },
+  });
+}
+
+function acknowledgeRoute(options: ApiOptions): Route {
+  return defineRoute({
+    method: "POST",
+    path: "/v1/sources/{id}/acknowledge",
+    operationId: "acknowledgeSource",
+    tag: "Gateway",
+    summary: "Note that the senders of a source know what store and forward means",
+    description:
+      "An administrator's act, after whoever runs the sender has seen `GET /service-description`. Without it no message is answered before it was delivered.",
+    access: "admin",
+    params,
+    body: sourceAcknowledgeSchema,
+    answers: { 200: { description: "The source as it is now.", schema: sourceSchema } },
+    errors: ["not_found", "conflict"],
+    audit: { action: "source.acknowledge", target: "source", before: before(options) },
+    handle: async ({ scope, params: { id }, body, principal }) => {
+      const { version } = inputOf(sourceAcknowledgeFields, body);
+      const keyId = principal?.keyId ?? "";
+      const by = options.services.apiKeys.nameOf(keyId) ?? keyId;
+      const view = await options.gateway.sources.acknowledge(scope, { id, version, by });
+      return { status: 200, body: sourceJson(view) };
+    },
+  });
+}
+
+function descriptionRoute({ gateway }: ApiOptions): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/service-description",
+    operationId: "getServiceDescription",
+    tag: "Gateway",
+    summary: "What the gateway promises to those who send",
+    description: "For senders, without a key: durability, retries, deduplication and retention of each mode.",
+    access: "public",
+    answers: {
+      200: { description: "Made from the data that deliveries follow.", schema: serviceDescriptionSchema },
+    },
+    errors: [],
+    handle: async () => {
+      const { version, content } = gateway.description();
+      return { status: 200, body: { version, ...content } };
+    },
+  });
+}

@@ -1,0 +1,240 @@
+import type { Command } from "commander";
+import {
+  connectionFields,
+  requestFilters,
+  sourceFields,
+  sourceRotateFields,
+} from "../../core/fields/gateway.ts";
+import type { Json } from "../api-client.ts";
+import { addPageOptions, clientCommand, printList, printOne } from "../client-command.ts";
+import { UsageError } from "../failures.ts";
+import { FieldOption, tenantOption } from "../field-option.ts";
+import type { Invocation } from "../invocation.ts";
+import { shortTime } from "../table.ts";
+import type { Column } from "../table.ts";
+
+const members = (names: Readonly<Record<string, string>>): readonly Column<Json>[] =>
+  Object.entries(names).map(([title, name]) => ({ title, value: (row) => row[name] }));
+
+const sourceColumns: readonly Column<Json>[] = [
+  ...members({ ID: "id", NAME: "name" }),
+  { title: "VERIFIED BY", value: (row) => (row["verification"] as Json)["type"] },
+  ...members({ MODE: "effective_mode" }),
+  { title: "STATE", value: (row) => (row["active"] === true ? "active" : "off") },
+  { title: "WARNINGS", value: (row) => [row["warnings"]].flat().join("; ") },
+];
+
+const connectionColumns: readonly Column<Json>[] = [
+  ...members({ ID: "id", SOURCE: "source_id", WEBHOOK: "webhook_id" }),
+  { title: "STATE", value: (row) => (row["paused"] === true ? "paused" : "open") },
+];
+
+const requestColumns: readonly Column<Json>[] = [
+  ...members({ ID: "id" }),
+  { title: "RECEIVED (UTC)", value: (row) => shortTime(row["received_at"]) },
+  ...members({ STATUS: "status", OUTCOME: "outcome", CAUSE: "rejection_cause" }),
+  ...members({ TYPE: "event_type", BYTES: "body_bytes" }),
+];
+
+/** Sources, connections and what came in. */
+export function addGatewayCommands(program: Command, invocation: Invocation): void {
+  addSources(program.command("sources").description("addresses that others send to"), invocation);
+  addConnections(
+    program.command("connections").description("which source leads to which webhook"),
+    invocation,
+  );
+  addRequests(program.command("requests").description("what sources received"), invocation);
+}
+
+function addSources(sources: Command, invocation: Invocation): void {
+  const create = sources
+    .command("create")
+    .description("make an address and print it")
+    .argument("<name>")
+    .requiredOption(
+      "--verification <json>",
+      'such as {"type":"github","secrets":["…"]}; see GET /v1/source-types',
+    )
+    .addOption(new FieldOption("--party <name>", sourceFields.party))
+    .addOption(tenantOption());
+  clientCommand(create, invocation, async ({ client, terminal, args: [name = ""], options }) => {
+    const verification = documentOf(options.text("verification"), "--verification");
+    const body = { name, verification, party: options.text("party"), tenant_id: options.text("tenant") };
+    const made = await client.post("/v1/sources", { body });
+    if (terminal.json) return terminal.object(made);
+    terminal.data(String(made["url"]));
+    terminal.note(`source ${String(made["source_id"])}; connect it with: posthorn connections create`);
+  });
+  const list = addPageOptions(sources.command("list").description("list sources, newest first")).addOption(
+    tenantOption(),
+  );
+  clientCommand(list, invocation, (call) =>
+    printList(call, {
+      path: "/v1/sources",
+      query: { tenant_id: call.options.text("tenant") },
+      columns: sourceColumns,
+      none: "no sources; make one with: posthorn sources create",
+    }),
+  );
+  addOne(sources, invocation, { name: "get", path: "/v1/sources", says: "print a source" });
+  const address = sources.command("address").description("print the secret address").argument("<source-id>");
+  clientCommand(address, invocation, async ({ client, terminal, args: [id = ""] }) => {
+    const found = await client.get(`/v1/sources/${encodeURIComponent(id)}/address`);
+    if (terminal.json) terminal.object(found);
+    else terminal.data(String(found["url"]));
+  });
+  const rotate = sources
+    .command("rotate")
+    .description("give a source another address and print it")
+    .argument("<source-id>")
+    .addOption(new FieldOption("--overlap <seconds>", sourceRotateFields.overlapSeconds));
+  clientCommand(rotate, invocation, async ({ client, terminal, args: [id = ""], options }) => {
+    const body = { overlap_seconds: options.number("overlap") };
+    const made = await client.post(`/v1/sources/${encodeURIComponent(id)}/address/rotate`, { body });
+    if (terminal.json) terminal.object(made);
+    else terminal.data(String(made["url"]));
+  });
+  addAcknowledge(sources, invocation);
+  addChange(sources, invocation, { path: "/v1/sources", says: "change a source" });
+  addDelete(sources, invocation, "/v1/sources");
+}
+
+function addAcknowledge(sources: Command, invocation: Invocation): void {
+  const acknowledge = sources
+    .command("acknowledge")
+    .description("note that the senders know what store and forward means, and switch to it")
+    .argument("<source-id>");
+  clientCommand(acknowledge, invocation, async ({ client, terminal, args: [id = ""] }) => {
+    const path = `/v1/sources/${encodeURIComponent(id)}`;
+    const { version } = await client.get("/service-description");
+    await client.post(`${path}/acknowledge`, { body: { version } });
+    const body = { mode: "store_and_forward" };
+    printOne(terminal, await client.call("PATCH", { path, body }));
+  });
+}
+
+function addConnections(connections: Command, invocation: Invocation): void {
+  const create = connections
+    .command("create")
+    .description("lead what a source receives to a webhook")
+    .argument("<source-id>")
+    .argument("<webhook-id>")
+    .addOption(new FieldOption("--name <text>", connectionFields.name))
+    .option("--filter <json>", 'lets through what matches, such as {"body":{"action":"opened"}}');
+  clientCommand(create, invocation, async ({ client, terminal, args, options }) => {
+    const [sourceId = "", webhookId = ""] = args;
+    const filter = options.text("filter");
+    const body = {
+      ...{ source_id: sourceId, webhook_id: webhookId, name: options.text("name") },
+      ...(filter !== undefined && { filter: documentOf(filter, "--filter") }),
+    };
+    printOne(terminal, await client.post("/v1/connections", { body }));
+  });
+  const list = addPageOptions(connections.command("list").description("list connections, newest first"));
+  clientCommand(list, invocation, (call) =>
+    printList(call, {
+      path: "/v1/connections",
+      query: {},
+      columns: connectionColumns,
+      none: "no connections; make one with: posthorn connections create",
+    }),
+  );
+  addOne(connections, invocation, { name: "get", path: "/v1/connections", says: "print a connection" });
+  addChange(connections, invocation, { path: "/v1/connections", says: "change a connection" });
+  for (const [name, paused] of [
+    ["pause", true],
+    ["resume", false],
+  ] as const) {
+    const command = connections
+      .command(name)
+      .description(paused ? "hold what comes" : "let go what was held, in order")
+      .argument("<connection-id>");
+    clientCommand(command, invocation, async ({ client, terminal, args: [id = ""] }) => {
+      const path = `/v1/connections/${encodeURIComponent(id)}`;
+      printOne(terminal, await client.call("PATCH", { path, body: { paused } }));
+    });
+  }
+  addDelete(connections, invocation, "/v1/connections");
+}
+
+function addRequests(requests: Command, invocation: Invocation): void {
+  const list = addPageOptions(requests.command("list").description("list what came in, newest first"))
+    .addOption(new FieldOption("--source <id>", requestFilters.sourceId))
+    .addOption(new FieldOption("--outcome <outcome>", requestFilters.outcome))
+    .addOption(new FieldOption("--cause <cause>", requestFilters.rejectionCause));
+  clientCommand(list, invocation, (call) =>
+    printList(call, {
+      path: "/v1/requests",
+      query: {
+        source_id: call.options.text("source"),
+        outcome: call.options.text("outcome"),
+        rejection_cause: call.options.text("cause"),
+      },
+      columns: requestColumns,
+      none: "nothing came in",
+    }),
+  );
+  addOne(requests, invocation, { name: "get", path: "/v1/requests", says: "print a request with its body" });
+  const replay = requests
+    .command("replay")
+    .description("run the connections of a request again")
+    .argument("<request-id>");
+  clientCommand(replay, invocation, async ({ client, terminal, args: [id = ""] }) => {
+    printOne(terminal, await client.post(`/v1/requests/${encodeURIComponent(id)}/replay`, { body: {} }));
+  });
+  const bookmark = requests
+    .command("bookmark")
+    .description("keep a request under a name; without one it is kept no more")
+    .argument("<request-id>")
+    .argument("[name]");
+  clientCommand(bookmark, invocation, async ({ client, terminal, args: [id = "", name] }) => {
+    const path = `/v1/requests/${encodeURIComponent(id)}/bookmark`;
+    printOne(terminal, await client.call("PUT", { path, body: { name: name ?? null } }));
+  });
+}
+
+function addOne(
+  parent: Command,
+  invocation: Invocation,
+  { name, path, says }: { readonly name: string; readonly path: string; readonly says: string },
+): void {
+  const command = parent.command(name).description(says).argument("<id>");
+  clientCommand(command, invocation, async ({ client, terminal, args: [id = ""] }) => {
+    printOne(terminal, await client.get(`${path}/${encodeURIComponent(id)}`));
+  });
+}
+
+function addChange(
+  parent: Command,
+  invocation: Invocation,
+  { path, says }: { readonly path: string; readonly says: string },
+): void {
+  const command = parent
+    .command("update")
+    .description(says)
+    .argument("<id>")
+    .argument("<json>", 'the fields to change, such as {"active":false}');
+  clientCommand(command, invocation, async ({ client, terminal, args: [id = "", text = ""] }) => {
+    const body = documentOf(text, "the second argument");
+    printOne(terminal, await client.call("PATCH", { path: `${path}/${encodeURIComponent(id)}`, body }));
+  });
+}
+
+function addDelete(parent: Command, invocation: Invocation, path: string): void {
+  const command = parent.command("delete").description("delete it").argument("<id>");
+  clientCommand(command, invocation, async ({ client, terminal, args: [id = ""] }) => {
+    await client.call("DELETE", { path: `${path}/${encodeURIComponent(id)}` });
+    if (terminal.json) terminal.object({ id, deleted: true });
+    else terminal.note(`deleted ${id}`);
+  });
+}
+
+function documentOf(text: string | undefined, where: string): Json {
+  try {
+    const value: unknown = JSON.parse(text ?? "");
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Json;
+  } catch {
+    // Said below.
+  }
+  throw new UsageError(`${where} must be a JSON object`);
+}

@@ -1,0 +1,103 @@
+/** What the gateway is told to do with what somebody sends. Times are Unix milliseconds. */
+import type { RateLimitConfig } from "../profile.ts";
+
+/** When the sender is answered: after the destination accepted, or once the message is stored (EDS-9.7-6, 9.7-7). */
+export const gatewayModes = ["pass_through", "store_and_forward"] as const;
+export type GatewayMode = (typeof gatewayModes)[number];
+
+/** What senders are answered while a source is switched off: come back, or never again. */
+export const inactiveAnswers = ["unavailable", "gone"] as const;
+export type InactiveAnswer = (typeof inactiveAnswers)[number];
+
+/** Where the kind of event stands in a message; one of them. */
+export interface EventTypeSource {
+  readonly fixed?: string;
+  readonly header?: string;
+  readonly pointer?: string;
+  readonly query?: string;
+  /** The part of `/_webhooks/{party}/…` that names it. */
+  readonly path?: boolean;
+  /** Also where nobody vouches for what stands there. */
+  readonly allowUnsigned?: boolean;
+}
+
+/** What a sender is answered for a message that is stored. */
+export interface CustomResponse {
+  readonly status: number;
+  readonly contentType: string | null;
+  readonly body: string | null;
+}
+
+/** A secret address: what is compared, and what can be shown again. */
+export interface SourceToken {
+  /** SHA-256, hexadecimal. */
+  readonly hash: string;
+  /** Sealed, base64. */
+  readonly sealed: string;
+  /** Set on the old one of a rotation. */
+  readonly expiresAt: number | null;
+}
+
+/** That the senders of a source know what store and forward means (EDS-9.7-6). */
+export interface Acknowledgement {
+  readonly by: string;
+  readonly at: number;
+  /** Of the service description that was acknowledged. */
+  readonly version: string;
+}
+
+/** An address that somebody sends to. */
+export interface Source {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly name: string;
+  readonly description: string;
+  /** Name in `/_webhooks/{party}/…`, unique in the deployment; null for the secret address alone. */
+  readonly party: string | null;
+  /** Newest first. */
+  readonly tokens: readonly SourceToken[];
+  /** JSON of the verification with its secrets, sealed, base64. */
+  readonly verification: string;
+  readonly mode: GatewayMode;
+  readonly acknowledgement: Acknowledgement | null;
+  readonly active: boolean;
+  readonly whenInactive: InactiveAnswer;
+  readonly eventType: EventTypeSource | null;
+  /** JSON pointers whose values together tell one message from another, where the sender gives no id. */
+  readonly keyPointers: readonly string[] | null;
+  readonly forwardHeaders: readonly string[];
+  readonly forwardPath: boolean;
+  readonly passSignatures: boolean;
+  readonly allowsPut: boolean;
+  readonly customResponse: CustomResponse | null;
+  readonly rateLimit: RateLimitConfig | null;
+  readonly bodyBytesMax: number | null;
+  /** Pass-through: until the sender is answered. */
+  readonly budgetMs: number;
+  /** How long a key is remembered. */
+  readonly dedupMs: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+/** A source and the webhook that gets what comes from it. */
+export interface Connection {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly sourceId: string;
+  readonly webhookId: string;
+  readonly name: string;
+  /** In pass-through: the sender is told of success only when this one accepted. */
+  readonly required: boolean;
+  /** Since when it holds back what comes; null while it does not. */
+  readonly pausedAt: number | null;
+  /** core/filter; null lets everything through. */
+  readonly filter: Readonly<Record<string, unknown>> | null;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+export const sourceDefaults = {
+  budgetMs: 10_000,
+  dedupMs: 7 * 86_400_000,
+} as const;

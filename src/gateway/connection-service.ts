@@ -1,0 +1,149 @@
+import { InvalidRequestError, NotFoundError, PosthornError } from "../core/errors.ts";
+import {
+  connectionChangeFields,
+  connectionFields,
+  type ConnectionChange,
+  type ConnectionInput,
+} from "../core/fields/gateway.ts";
+import { compileFilter } from "../core/filter/filter.ts";
+import type { Connection } from "../core/gateway/source.ts";
+import { changedAt } from "../core/webhook.ts";
+import type { EngineAccess } from "../engine/engine-access.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { GatewayStore } from "../ports/store/gateway.ts";
+import type { GatewayDirectory } from "../services/gateway/gateway-directory.ts";
+import type { ConnectionQuery, ConnectionService } from "../services/gateway/gateway-services.ts";
+import { KeyedQueue } from "../services/keyed-queue.ts";
+import { ProblemList } from "../services/problem-list.ts";
+import { readFields } from "../services/read-fields.ts";
+import { isVisible, tenantFilter } from "../services/scope.ts";
+import type { Scope } from "../services/services.ts";
+
+export interface ConnectionServiceOptions {
+  readonly store: GatewayStore;
+  readonly directory: GatewayDirectory;
+  readonly access: Pick<EngineAccess, "nextId" | "webhook" | "refresh">;
+  readonly clock: Pick<Clock, "now">;
+  /** Sends on what a connection held, oldest first; afterwards it is open. */
+  readonly release: (connection: Connection) => Promise<void>;
+}
+
+/** Of one source: each message becomes as many deliveries. */
+const connectionsPerSourceMax = 50;
+
+export class Connections implements ConnectionService {
+  readonly #options: ConnectionServiceOptions;
+  readonly #changes = new KeyedQueue();
+
+  constructor(options: ConnectionServiceOptions) {
+    this.#options = options;
+  }
+
+  list(scope: Scope, query: ConnectionQuery): readonly Connection[] {
+    const tenantId = tenantFilter({ scope, tenantId: query.tenantId });
+    const { sourceId, webhookId } = query;
+    return this.#options.directory
+      .connections()
+      .filter(
+        (one) =>
+          (tenantId ?? one.tenantId) === one.tenantId &&
+          (sourceId ?? one.sourceId) === one.sourceId &&
+          (webhookId ?? one.webhookId) === one.webhookId,
+      )
+      .toSorted((left, right) => (left.id > right.id ? -1 : 1));
+  }
+
+  get(scope: Scope, id: string): Connection {
+    const connection = this.#options.directory.connection(id);
+    if (connection === undefined || !isVisible(scope, connection)) throw new NotFoundError("the connection");
+    return connection;
+  }
+
+  create(scope: Scope, given: ConnectionInput): Promise<Connection> {
+    const { store, directory, access, clock } = this.#options;
+    return this.#changes.run("connections", async () => {
+      const now = clock.now();
+      const problems = new ProblemList();
+      const input = readFields(connectionFields, given, { problems, use: "create" });
+      judgeFilter(input.filter, problems);
+      problems.throwIfAny("the connection");
+      const tenantId = await this.#requireEnds(scope, given);
+      const { sourceId, webhookId, name = "", required = true, paused = false, filter = null } = given;
+      const connection: Connection = {
+        ...{ id: access.nextId(), tenantId, sourceId, webhookId, name, required, filter },
+        ...{ pausedAt: paused ? now : null, createdAt: now, updatedAt: now },
+      };
+      await store.saveConnection(connection, scope.audit?.take(connection));
+      directory.setConnection(connection);
+      return connection;
+    });
+  }
+
+  /** Both exist, are of one tenant, and are not joined yet. */
+  async #requireEnds(scope: Scope, { sourceId, webhookId }: ConnectionInput): Promise<string> {
+    const { directory, access } = this.#options;
+    await access.refresh([webhookId]);
+    const source = directory.source(sourceId);
+    const webhook = access.webhook(webhookId)?.webhook;
+    const problems = new ProblemList();
+    if (source === undefined || !isVisible(scope, source))
+      problems.add({ field: "source_id", message: "does not exist" });
+    const isForeign = webhook !== undefined && webhook.tenantId !== (source ?? webhook).tenantId;
+    if (webhook === undefined || !isVisible(scope, webhook) || isForeign)
+      problems.add({ field: "webhook_id", message: "does not exist, or belongs to another tenant" });
+    problems.throwIfAny("the connection");
+    const own = directory.connectionsOf(sourceId);
+    if (own.some((one) => one.webhookId === webhookId))
+      throw new PosthornError("conflict", "the source is connected to this webhook already");
+    if (own.length >= connectionsPerSourceMax)
+      throw new PosthornError(
+        "limit_reached",
+        `the source has ${own.length} connections; its limit is ${connectionsPerSourceMax}`,
+      );
+    return (source as NonNullable<typeof source>).tenantId;
+  }
+
+  update(
+    scope: Scope,
+    { id, input: given }: { readonly id: string; readonly input: ConnectionChange },
+  ): Promise<Connection> {
+    const { store, directory, clock, release } = this.#options;
+    return this.#changes.run("connections", async () => {
+      const before = this.get(scope, id);
+      const problems = new ProblemList();
+      const input = readFields(connectionChangeFields, given, { problems });
+      judgeFilter(input.filter, problems);
+      problems.throwIfAny("the connection");
+      const now = clock.now();
+      const { paused = before.pausedAt !== null, ...plain } = input;
+      const pausedAt = paused ? (before.pausedAt ?? now) : null;
+      // What was held goes first, so that nothing that comes meanwhile overtakes it.
+      if (before.pausedAt !== null && !paused) await release(before);
+      const connection = { ...before, ...plain, pausedAt, updatedAt: changedAt(before, now) };
+      await store.saveConnection(connection, scope.audit?.take(connection));
+      directory.setConnection(connection);
+      // What came while it was being changed.
+      if (before.pausedAt !== null && !paused) await release(before);
+      return connection;
+    });
+  }
+
+  async delete(scope: Scope, id: string): Promise<void> {
+    const { store, directory } = this.#options;
+    await this.#changes.run("connections", async () => {
+      const connection = this.get(scope, id);
+      await store.deleteConnection(id, scope.audit?.take(connection));
+      directory.removeConnection(id);
+    });
+  }
+}
+
+function judgeFilter(filter: unknown, problems: ProblemList): void {
+  if (filter === undefined || filter === null) return;
+  try {
+    compileFilter(filter);
+  } catch (error) {
+    if (!(error instanceof InvalidRequestError)) throw error;
+    for (const { field, message } of error.fields) problems.add({ field: `filter${field}`, message });
+  }
+}

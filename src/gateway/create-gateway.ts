@@ -1,0 +1,78 @@
+import { createHash } from "node:crypto";
+import type { GatewayMode, Source } from "../core/gateway/source.ts";
+import type { EngineAccess } from "../engine/engine-access.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Random } from "../ports/random.ts";
+import type { SecretBox } from "../ports/secret-box.ts";
+import type { Store } from "../ports/store.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+import type { GatewayDirectory } from "../services/gateway/gateway-directory.ts";
+import type { GatewayServices } from "../services/gateway/gateway-services.ts";
+import type { TenantDirectory } from "../services/tenants/tenant-directory.ts";
+import { Connections } from "./connection-service.ts";
+import { Deliverer } from "./deliverer.ts";
+import { GatewayInbound } from "./inbound.ts";
+import { PassThrough } from "./pass-through.ts";
+import { RequestLog } from "./request-log.ts";
+import { Requests } from "./request-service.ts";
+import { type DescribedDeployment, describeService } from "./service-description.ts";
+import { Sources } from "./source-service.ts";
+import { VerificationBox } from "./verification-box.ts";
+
+export interface GatewayOptions {
+  readonly access: EngineAccess;
+  readonly store: Pick<Store, "gateway" | "history">;
+  readonly directory: GatewayDirectory;
+  readonly tenants: Pick<TenantDirectory, "has">;
+  readonly secretBox: SecretBox;
+  readonly clock: Clock;
+  readonly random: Pick<Random, "bytes">;
+  readonly telemetry: Pick<Telemetry, "log" | "metrics">;
+  readonly deployment: DescribedDeployment;
+}
+
+export interface Gateway extends GatewayServices {
+  /** Requests whose senders wait for a webhook now. */
+  readonly inFlight: () => number;
+  start(): void;
+  /** Writes down what is not written yet. */
+  stop(): Promise<void>;
+}
+
+/** Wires the parts. */
+export function createGateway(options: GatewayOptions): Gateway {
+  const { access, store, directory, tenants, secretBox, clock, random, telemetry } = options;
+  const description = describeService(options.deployment);
+  // All processes of a deployment have the same key, and no other deployment has it.
+  const deploymentId = createHash("sha256")
+    .update(secretBox.digest("gateway hop"))
+    .digest("hex")
+    .slice(0, 12);
+  const box = new VerificationBox(secretBox);
+  const log = new RequestLog({ store: store.gateway, clock, log: telemetry.log });
+  const effectiveMode = ({ mode, acknowledgement }: Source): GatewayMode =>
+    acknowledgement?.version === description.version ? mode : "pass_through";
+  const passThrough = new PassThrough({ access, store: store.gateway, clock, telemetry });
+  const deliverer = new Deliverer({ directory, access, passThrough, telemetry, effectiveMode });
+  const requests = new Requests({
+    ...{ store: store.gateway, history: store.history, directory, box, deliverer, log, access, clock },
+    deploymentId,
+  });
+  return {
+    sources: new Sources({
+      ...{ store: store.gateway, directory, box, tenants, access, clock, random, description },
+    }),
+    connections: new Connections({
+      ...{ store: store.gateway, directory, access, clock },
+      release: (connection) => requests.release(connection),
+    }),
+    requests,
+    inbound: new GatewayInbound({
+      ...{ directory, box, access, deliverer, requests: log, clock, telemetry, deploymentId },
+    }),
+    description: () => description,
+    inFlight: () => passThrough.inFlight,
+    start: () => log.start(),
+    stop: () => log.stop(),
+  };
+}

@@ -1,0 +1,122 @@
+import { PosthornError } from "../core/errors.ts";
+import type { GatewayOutcome } from "../core/gateway/request.ts";
+import type { GatewayMode, Source } from "../core/gateway/source.ts";
+import type { EngineAccess } from "../engine/engine-access.ts";
+import type { ForwardNote } from "../ports/store/gateway.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+import type { GatewayDirectory } from "../services/gateway/gateway-directory.ts";
+import type { InboundAnswer } from "../services/gateway/gateway-services.ts";
+import { type Authentic, placeOf, type Routed, routed } from "./incoming.ts";
+import type { PassThrough } from "./pass-through.ts";
+import { refusal } from "./problem.ts";
+
+/** What became of a message, and what its sender is told. */
+export interface Delivered {
+  readonly answer: InboundAnswer;
+  readonly outcome: GatewayOutcome;
+  readonly forwards: readonly ForwardNote[];
+  readonly eventId: string | null;
+}
+
+export interface DelivererOptions {
+  readonly directory: Pick<GatewayDirectory, "connectionsOf">;
+  readonly access: Pick<EngineAccess, "gateway">;
+  readonly passThrough: PassThrough;
+  readonly telemetry: Pick<Telemetry, "log" | "metrics">;
+  readonly effectiveMode: (source: Source) => GatewayMode;
+}
+
+/** Takes an authentic message where its source leads. */
+export class Deliverer {
+  readonly #options: DelivererOptions;
+
+  constructor(options: DelivererOptions) {
+    this.#options = options;
+  }
+
+  deliver(authentic: Authentic): Promise<Delivered> {
+    const { source } = authentic.incoming;
+    const { directory, effectiveMode, passThrough } = this.#options;
+    const connections = directory.connectionsOf(source.id);
+    const ways = routed(authentic, connections);
+    if (effectiveMode(source) === "store_and_forward") return this.store(authentic, ways);
+    return passThrough.pass(authentic, { ...ways, isConnected: connections.length > 0 });
+  }
+
+  /** Event, deliveries and key in one transaction; the sender is answered after it (EDS-9.7-6). */
+  async store(authentic: Authentic, { open, held, ignored }: Routed): Promise<Delivered> {
+    const { source, request } = authentic.incoming;
+    if (open.length + held.length === 0 && ignored.length > 0)
+      return { answer: success(source, {}), outcome: "ignored", forwards: ignored, eventId: null };
+    try {
+      const { id: eventId, duplicate } = await this.#options.access.gateway.publish({
+        tenantId: source.tenantId,
+        eventType: authentic.eventType,
+        raw: { contentType: authentic.contentType, body: request.body },
+        source: source.name,
+        relayed: authentic.relayed,
+        key: authentic.key,
+        dedupMs: source.dedupMs,
+        webhookIds: open.map(({ webhookId }) => webhookId),
+      });
+      const forwards: ForwardNote[] = [
+        ...open.map((one) => ({ ...placeOf(one), result: "stored" as const, detail: null })),
+        ...held.map((one) => ({ ...placeOf(one), result: "held" as const, detail: null })),
+        ...ignored,
+      ];
+      const outcome = duplicate ? "duplicate" : "accepted";
+      return {
+        answer: success(source, { event_id: eventId, duplicate }),
+        outcome,
+        forwards: duplicate ? [] : forwards,
+        eventId,
+      };
+    } catch (error) {
+      return this.#notStored(authentic, error);
+    }
+  }
+
+  #notStored({ incoming }: Authentic, error: unknown): Delivered {
+    const nothing = { forwards: [], eventId: null };
+    if (!(error instanceof PosthornError)) throw error;
+    const { retryAfterSeconds } = error;
+    const more = retryAfterSeconds === null ? {} : { retryAfterSeconds };
+    switch (error.code) {
+      case "event_in_progress": {
+        const detail = "A request with the same key is being processed.";
+        return {
+          ...nothing,
+          answer: refusal("idempotency_key_in_progress", detail, more),
+          outcome: "duplicate",
+        };
+      }
+      case "event_key_reused": {
+        const { id: sourceId, tenantId } = incoming.source;
+        const { log, metrics } = this.#options.telemetry;
+        log.warn({ sourceId, tenantId, incident: "key_reused" }, "a known key came with another body");
+        metrics.gatewayIncident?.("key_reused");
+        const detail = "The key was used for another message.";
+        return { ...nothing, answer: refusal("idempotency_key_reused", detail), outcome: "rejected" };
+      }
+      default:
+        return {
+          ...nothing,
+          answer: refusal("store_unavailable", "The message cannot be stored now.", more),
+          outcome: "failed",
+        };
+    }
+  }
+}
+
+/** Once the message is safe; or as the source says. */
+function success({ customResponse }: Source, facts: object): InboundAnswer {
+  if (customResponse === null)
+    return { status: 202, headers: { "content-type": "application/json" }, body: JSON.stringify(facts) };
+  const { status, contentType, body } = customResponse;
+  const hasBody = body !== null && status !== 204 && status !== 205;
+  return {
+    status,
+    headers: hasBody ? { "content-type": contentType ?? "text/plain; charset=utf-8" } : {},
+    body: hasBody ? body : "",
+  };
+}

@@ -1,0 +1,208 @@
+import { reconfigureBucket, createBucket, tryTake, type RateBucket } from "../core/rate-limit.ts";
+import type { Source } from "../core/gateway/source.ts";
+import { messageOf as textOfError } from "../core/thrown.ts";
+import { maskedField } from "../core/http/masked-fields.ts";
+import type { EngineAccess } from "../engine/engine-access.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { ReceivedRequest } from "../ports/store/gateway.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+import type { Received, SourceVerifier } from "../receiver/configured/source-verifier.ts";
+import type { GatewayDirectory } from "../services/gateway/gateway-directory.ts";
+import type { Inbound, InboundAnswer, InboundRequest } from "../services/gateway/gateway-services.ts";
+import { type InboundAddress, readAddress } from "./address.ts";
+import type { Delivered, Deliverer } from "./deliverer.ts";
+import { hopHeader, nextHops } from "./hops.ts";
+import { authenticOf, type Incoming, messageOf } from "./incoming.ts";
+import { hopProblem, refusal } from "./problem.ts";
+import { readKeyField } from "./received-key.ts";
+import type { RequestLog } from "./request-log.ts";
+import { hashOfToken } from "./source-service.ts";
+import type { VerificationBox } from "./verification-box.ts";
+
+export interface InboundOptions {
+  readonly directory: GatewayDirectory;
+  readonly box: VerificationBox;
+  readonly access: Pick<EngineAccess, "nextId">;
+  readonly deliverer: Deliverer;
+  readonly requests: RequestLog;
+  readonly clock: Clock;
+  readonly telemetry: Pick<Telemetry, "log" | "metrics">;
+  /** Names this deployment in `Posthorn-Hop`. */
+  readonly deploymentId: string;
+}
+
+/** How a request ended, before it is written down. */
+interface Ended extends Delivered {
+  readonly cause?: string;
+  readonly detail?: string | null;
+  readonly scheme?: string;
+  readonly eventType?: string;
+  readonly originalType?: string | null;
+}
+
+/** The life of a request, from the address to the answer. */
+export class GatewayInbound implements Inbound {
+  readonly #options: InboundOptions;
+  readonly #buckets = new Map<string, RateBucket>();
+
+  constructor(options: InboundOptions) {
+    this.#options = options;
+  }
+
+  async handle(request: InboundRequest): Promise<InboundAnswer> {
+    const address = readAddress(request.url);
+    const source = address === null ? undefined : this.#sourceOf(address);
+    if (address === null || source === undefined)
+      return refusal("not_found", "Nothing takes messages at this address.");
+    const { clock, access, telemetry } = this.#options;
+    const startedMs = clock.monotonicMs();
+    const body = request.body ?? new Uint8Array();
+    const whole = { ...request, body };
+    const incoming: Incoming = {
+      ...{ id: access.nextId(), source, address, request: whole, message: messageOf(whole) },
+      receivedAt: clock.now(),
+    };
+    let ended: Ended;
+    try {
+      ended = await this.#steps(incoming, request.body === null);
+    } catch (error) {
+      telemetry.log.error({ err: String(error), sourceId: source.id }, "a request of the gateway failed");
+      const answer = refusal("store_unavailable", "The message cannot be taken now.");
+      ended = { answer, outcome: "failed", forwards: [], eventId: null, detail: textOfError(error) };
+    }
+    const durationMs = clock.monotonicMs() - startedMs;
+    this.#note(incoming, { ended, durationMs });
+    return ended.answer;
+  }
+
+  #sourceOf({ token, party }: InboundAddress): Source | undefined {
+    const { directory, clock } = this.#options;
+    if (token !== null) return directory.sourceByToken(hashOfToken(token), clock.now());
+    return party === null ? undefined : directory.sourceByParty(party);
+  }
+
+  async #steps(incoming: Incoming, isTooLarge: boolean): Promise<Ended> {
+    const { source, request, message } = incoming;
+    const verifier = this.#options.box.verifier(source);
+    const refused = this.#refusalOf(incoming, { verifier, isTooLarge });
+    if (refused !== null) return refused;
+    const hops = nextHops(message.headers.get(hopHeader), this.#options.deploymentId);
+    if (hops.kind === "loop") {
+      const detail = "The message has been here, or has passed too many gateways.";
+      return rejected(hopProblem(508, detail), { cause: "loop", detail });
+    }
+    const field = readKeyField(request.rawHeaders);
+    if (field.kind === "malformed")
+      return rejected(refusal("idempotency_key_malformed", field.detail), {
+        cause: "idempotency_key_malformed",
+        detail: field.detail,
+      });
+    const nowSeconds = Math.floor(incoming.receivedAt / 1_000);
+    const received = await verifier.receive(message, { nowSeconds });
+    if (received.kind === "rejected") return this.#unauthenticated(incoming, received);
+    if (received.kind === "challenge") return challenged(received);
+    const waitMs = this.#rateWaitMs(source);
+    if (waitMs > 0) {
+      const more = { retryAfterSeconds: waitMs / 1_000 };
+      const answer = refusal("rate_limited", "This source takes no more for a moment.", more);
+      return rejected(answer, { cause: "rate_limited", detail: null });
+    }
+    const authentic = authenticOf(incoming, { received, verifier, field, hops: hops.value });
+    const { eventType, originalType, scheme } = authentic;
+    const delivered = await this.#options.deliverer.deliver(authentic);
+    return { ...delivered, eventType, originalType, scheme };
+  }
+
+  /** What can be said without looking at the message itself. */
+  #refusalOf(
+    { source, request }: Incoming,
+    { verifier, isTooLarge }: { readonly verifier: SourceVerifier; readonly isTooLarge: boolean },
+  ): Ended | null {
+    if (!source.active) {
+      const isGone = source.whenInactive === "gone";
+      const answer = isGone
+        ? refusal("endpoint_retired", "Please do not send here any more.")
+        : refusal("overloaded", "This source is switched off for now.", { retryAfterSeconds: 60 });
+      return rejected(answer, { cause: "source_inactive", detail: null });
+    }
+    const methods = [...new Set(["POST", ...(source.allowsPut ? ["PUT"] : []), ...verifier.methods])];
+    if (!methods.includes(request.method)) {
+      const headers = { allow: methods.join(", ") };
+      const answer = refusal("method_not_allowed", "Messages are delivered by POST.", { headers });
+      return rejected(answer, { cause: "method_not_allowed", detail: null });
+    }
+    const bytesMax = source.bodyBytesMax ?? Number.POSITIVE_INFINITY;
+    if (isTooLarge || request.body.byteLength > bytesMax) {
+      const answer = refusal("payload_too_large", "The body is larger than this source takes.");
+      return rejected(answer, { cause: "payload_too_large", detail: null });
+    }
+    if (request.method !== "GET" && request.body.byteLength === 0) {
+      const detail = "A message has a body of at least one byte.";
+      return rejected(refusal("invalid_message", detail), { cause: "empty_body", detail });
+    }
+    return null;
+  }
+
+  #unauthenticated(
+    { source, message }: Incoming,
+    { cause, detail }: Extract<Received, { readonly kind: "rejected" }>,
+  ): Ended {
+    const fields = { sourceId: source.id, tenantId: source.tenantId, cause, incident: "unauthenticated" };
+    this.#options.telemetry.log.warn(fields, "a message to the gateway was not authentic");
+    this.#options.telemetry.metrics.gatewayIncident?.(cause);
+    // A mistaken check of the address is answered like one, without a hint to anybody who only guesses.
+    const text = "The message carries no valid proof of its sender.";
+    const isToken = cause === "bad_token" && message.headers.get("authorization") !== null;
+    const headers: Record<string, string> = isToken ? { "www-authenticate": "Bearer" } : {};
+    return rejected(refusal("unauthenticated", text, { headers }), { cause, detail });
+  }
+
+  #rateWaitMs({ id, rateLimit }: Source): number {
+    if (rateLimit === null) return 0;
+    let bucket = this.#buckets.get(id);
+    if (bucket === undefined) this.#buckets.set(id, (bucket = createBucket(rateLimit)));
+    else reconfigureBucket(bucket, rateLimit);
+    return tryTake(bucket, this.#options.clock.now());
+  }
+
+  #note(
+    incoming: Incoming,
+    { ended, durationMs }: { readonly ended: Ended; readonly durationMs: number },
+  ): void {
+    const { requests, telemetry, box } = this.#options;
+    const { source, request, receivedAt, address, message } = incoming;
+    const { answer, outcome, forwards, eventId, cause = null, detail = null } = ended;
+    telemetry.metrics.gatewayRequest?.({ sourceId: source.id, outcome, durationMs });
+    const mayComeBack = outcome === "rejected" && answer.status === 401 && requests.keepsBody(source.id);
+    const row: ReceivedRequest = {
+      ...{ id: incoming.id, tenantId: source.tenantId, sourceId: source.id, receivedAt },
+      ...{ method: request.method, path: address.shown, bodyBytes: request.body.byteLength },
+      headers: [...message.headers].flatMap(([name, value]) => [name, maskedField({ name, value })]),
+      ...{ status: answer.status, outcome, cause, detail, durationMs },
+      ...{ scheme: ended.scheme ?? null, eventType: ended.eventType ?? null },
+      ...{ originalType: ended.originalType ?? null, eventId, forwards },
+      sealedHeaders: mayComeBack
+        ? box.seal(source, JSON.stringify({ url: request.url, rawHeaders: request.rawHeaders }))
+        : null,
+      bookmark: null,
+      body: mayComeBack ? request.body : null,
+    };
+    requests.add(row);
+  }
+}
+
+function rejected(
+  answer: InboundAnswer,
+  { cause, detail }: { readonly cause: string; readonly detail: string | null },
+): Ended {
+  return { answer, outcome: "rejected", forwards: [], eventId: null, cause, detail };
+}
+
+function challenged({ answer }: Extract<Received, { readonly kind: "challenge" }>): Ended {
+  const { status, contentType, body } = answer;
+  const headers = {
+    "x-content-type-options": "nosniff",
+    ...(contentType !== null && { "content-type": contentType }),
+  };
+  return { answer: { status, headers, body }, outcome: "challenge", forwards: [], eventId: null };
+}

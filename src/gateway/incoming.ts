@@ -1,0 +1,146 @@
+/** One request on its way through the gateway, and what is known of it so far. */
+import type { Filter, FilteredMessage } from "../core/filter/filter.ts";
+import { compileFilter } from "../core/filter/filter.ts";
+import { tryParseJson } from "../core/json/try-parse.ts";
+import { mappedEventType } from "../core/gateway/mapped-event-type.ts";
+import type { Relayed } from "../core/gateway/relayed.ts";
+import type { Connection, Source } from "../core/gateway/source.ts";
+import type { ForwardNote } from "../ports/store/gateway.ts";
+import type { Received, SourceVerifier } from "../receiver/configured/source-verifier.ts";
+import type { ReceivedMessage } from "../receiver/message/message.ts";
+import { queryOf } from "../receiver/message/message-url.ts";
+import { type ListedHeaders, receivedHeaders } from "../receiver/message/received-headers.ts";
+import { valueReader } from "../receiver/presets/value-source.ts";
+import type { InboundRequest } from "../services/gateway/gateway-services.ts";
+import type { InboundAddress } from "./address.ts";
+import { forwardedHeaders } from "./forwarded-headers.ts";
+import { type KeyField, rememberedKey } from "./received-key.ts";
+
+export type Verified = Extract<Received, { readonly kind: "verified" }>;
+
+/** What a message is before anybody verified it. */
+export interface Incoming {
+  readonly id: string;
+  readonly source: Source;
+  readonly address: InboundAddress;
+  readonly request: InboundRequest & { readonly body: Uint8Array };
+  readonly message: ReceivedMessage & { readonly headers: ListedHeaders };
+  readonly receivedAt: number;
+}
+
+export function messageOf(request: InboundRequest & { readonly body: Uint8Array }): Incoming["message"] {
+  const { method, url, rawHeaders, body } = request;
+  const fields = rawHeaders.flatMap((name, at) =>
+    at % 2 === 0 ? [[name, rawHeaders[at + 1] ?? ""] as const] : [],
+  );
+  return { method, url, body, headers: receivedHeaders(fields) };
+}
+
+/** An authentic message, ready to go. */
+export interface Authentic {
+  readonly incoming: Incoming;
+  readonly eventType: string;
+  readonly originalType: string | null;
+  readonly scheme: string;
+  readonly contentType: string;
+  readonly relayed: Relayed;
+  /** Under which the store remembers it. */
+  readonly key: string;
+}
+
+export function authenticOf(
+  incoming: Incoming,
+  how: {
+    readonly received: Verified;
+    readonly verifier: SourceVerifier;
+    readonly field: KeyField;
+    readonly hops: string;
+  },
+): Authentic {
+  const { received, verifier, field, hops } = how;
+  const { source, address, message, receivedAt, request } = incoming;
+  const { body } = request;
+  const originalType = originalTypeOf(incoming, received);
+  const { messageId } = received.verification;
+  const get = (name: string) => message.headers.get(name);
+  const names = [...verifier.forwardHeaders, ...source.forwardHeaders];
+  const { passSignatures, name: sourceName } = source;
+  const isOwnId = messageId !== null && get("webhook-id") === messageId;
+  return {
+    incoming,
+    eventType: mappedEventType(originalType),
+    originalType,
+    scheme: received.verification.scheme,
+    contentType: get("content-type") ?? "application/octet-stream",
+    relayed: {
+      key: field.kind === "ok" ? field.raw : null,
+      webhookId: isOwnId ? messageId : null,
+      path: source.forwardPath && address.rest !== "" ? address.rest : null,
+      headers: forwardedHeaders({ get, names, passSignatures, sourceName, receivedAt, hops }),
+    },
+    key: rememberedKey({
+      ...{ sourceId: source.id, received, field, body, keyPointers: source.keyPointers },
+      parsedBody: () => parsedBody(body),
+    }),
+  };
+}
+
+function originalTypeOf({ source, address, message }: Incoming, received: Verified): string | null {
+  const { eventType } = source;
+  if (eventType === null) return received.eventType ?? address.eventType;
+  if (eventType.path === true) return address.eventType;
+  const { fixed, header, pointer, query } = eventType;
+  if (typeof fixed === "string") return fixed;
+  const read = valueReader(message);
+  if (typeof header === "string") return read({ header });
+  if (typeof pointer === "string") return read({ pointer });
+  return typeof query === "string" ? read({ query }) : null;
+}
+
+function parsedBody(body: Uint8Array): unknown {
+  return tryParseJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8"));
+}
+
+/** Where a message goes, by the rules of the connections. */
+export interface Routed {
+  readonly open: readonly Connection[];
+  readonly held: readonly Connection[];
+  readonly ignored: readonly ForwardNote[];
+}
+
+const filters = new WeakMap<object, Filter>();
+
+export function routed({ incoming }: Authentic, connections: readonly Connection[]): Routed {
+  const open: Connection[] = [];
+  const held: Connection[] = [];
+  const ignored: ForwardNote[] = [];
+  let filtered: FilteredMessage | null = null;
+  for (const connection of connections) {
+    filtered ??= connection.filter === null ? null : filteredMessage(incoming);
+    const rule =
+      filtered === null || connection.filter === null ? null : filterOf(connection.filter)(filtered);
+    if (rule !== null) ignored.push({ ...placeOf(connection), result: "ignored", detail: rule });
+    else if (connection.pausedAt !== null) held.push(connection);
+    else open.push(connection);
+  }
+  return { open, held, ignored };
+}
+
+export function placeOf({ id, webhookId }: Connection): Pick<ForwardNote, "connectionId" | "webhookId"> {
+  return { connectionId: id, webhookId };
+}
+
+function filterOf(source: object): Filter {
+  let filter = filters.get(source);
+  if (filter === undefined) filters.set(source, (filter = compileFilter(source)));
+  return filter;
+}
+
+function filteredMessage({ message, address, request }: Incoming): FilteredMessage {
+  return {
+    body: parsedBody(request.body),
+    headers: Object.fromEntries([...message.headers]),
+    query: Object.fromEntries(queryOf(request.url)),
+    path: address.rest.split("?")[0] ?? "",
+  };
+}

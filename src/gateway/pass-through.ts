@@ -1,0 +1,248 @@
+import { createHash } from "node:crypto";
+import { upstreamStatus } from "../core/gateway/upstream-status.ts";
+import type { Connection } from "../core/gateway/source.ts";
+import type { EngineAccess } from "../engine/engine-access.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { ForwardNote, GatewayStore } from "../ports/store/gateway.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+import {
+  createDeduplication,
+  type DeduplicatedAnswer,
+  type Deduplication,
+} from "../receiver/deduplication.ts";
+import type { StoredAnswer } from "../receiver/handler-answer.ts";
+import { ReceiverError } from "../receiver/receiver-error.ts";
+import type { InboundAnswer } from "../services/gateway/gateway-services.ts";
+import type { Delivered } from "./deliverer.ts";
+import { type Authentic, placeOf, type Routed } from "./incoming.ts";
+import { InFlight } from "./in-flight.ts";
+import { hopProblem, refusal } from "./problem.ts";
+
+export interface PassThroughOptions {
+  readonly access: Pick<EngineAccess, "gateway">;
+  readonly store: Pick<GatewayStore, "answers">;
+  readonly clock: Clock;
+  readonly telemetry: Pick<Telemetry, "log" | "metrics">;
+}
+
+/** What one webhook said, or why it was not asked. */
+interface Outcome {
+  readonly connection: Connection;
+  readonly answer: StoredAnswer;
+  readonly isAccepted: boolean;
+  readonly isRepeat: boolean;
+  readonly eventId: string | null;
+  readonly retryAfterSeconds: number | null;
+  readonly detail: string;
+}
+
+/** Left to answer the sender when a webhook takes all of its time. */
+const marginMs = 500;
+/** A claim that a crash left behind is free after this. */
+const claimSpareMs = 30_000;
+
+/** The sender waits, and hears of success only after the webhooks accepted (EDS-9.7-7). */
+export class PassThrough {
+  readonly #options: PassThroughOptions;
+  readonly #inFlight = new InFlight();
+
+  constructor(options: PassThroughOptions) {
+    this.#options = options;
+  }
+
+  /** Requests that wait for a webhook now. */
+  get inFlight(): number {
+    return this.#inFlight.total;
+  }
+
+  async pass(authentic: Authentic, ways: Routed & { readonly isConnected: boolean }): Promise<Delivered> {
+    const { open, held, ignored, isConnected } = ways;
+    const { source } = authentic.incoming;
+    const nothing = { eventId: null, forwards: ignored };
+    if (!isConnected) {
+      const answer = hopProblem(503, "No connection leads on from here.", { retryAfterSeconds: 60 });
+      return { ...nothing, answer, outcome: "failed" };
+    }
+    if (held.length > 0) {
+      const answer = hopProblem(503, "A connection is paused.", { retryAfterSeconds: 60 });
+      return { ...nothing, answer, outcome: "failed" };
+    }
+    if (open.length === 0)
+      return { ...nothing, answer: { status: 202, headers: {}, body: "" }, outcome: "ignored" };
+    const place = this.#inFlight.take(source.id);
+    if (place === null) {
+      const answer = hopProblem(503, "Too many messages wait for their destinations.", {
+        retryAfterSeconds: 1,
+      });
+      return { ...nothing, answer, outcome: "failed" };
+    }
+    try {
+      const outcomes = await Promise.all(open.map((connection) => this.#passOnce(authentic, connection)));
+      return this.#delivered(outcomes, ignored);
+    } catch (error) {
+      if (!(error instanceof ReceiverError)) throw error;
+      return { ...nothing, ...this.#refused(authentic, error) };
+    } finally {
+      place.free();
+    }
+  }
+
+  /** Whoever accepted is not asked again when the sender repeats; the others are (G7). */
+  async #passOnce(authentic: Authentic, connection: Connection): Promise<Outcome> {
+    const key = createHash("sha256").update(`${authentic.key} ${connection.id}`).digest("hex");
+    const fingerprint = createHash("sha256").update(authentic.incoming.request.body).digest("hex");
+    const { budgetMs, dedupMs } = authentic.incoming.source;
+    let asked: Outcome | null = null;
+    try {
+      const result = await this.#deduplication({ budgetMs, dedupMs }).run(
+        { keys: [key], fingerprint },
+        async () => {
+          asked = await this.#ask(authentic, connection);
+          if (!asked.isAccepted) throw new NotAccepted(asked);
+          return asked.answer;
+        },
+      );
+      return asked ?? repeated(result, connection);
+    } catch (error) {
+      if (error instanceof NotAccepted) return error.outcome;
+      throw error;
+    }
+  }
+
+  #deduplication(times: { readonly budgetMs: number; readonly dedupMs: number }): Deduplication<undefined> {
+    const { store, clock, telemetry } = this.#options;
+    return createDeduplication<undefined>({
+      store: store.answers,
+      retentionMs: times.dedupMs,
+      claimMs: times.budgetMs + claimSpareMs,
+      now: () => clock.now(),
+      onError: (error) =>
+        telemetry.log.warn({ err: String(error) }, "an answer of the gateway could not be kept"),
+    });
+  }
+
+  async #ask(authentic: Authentic, connection: Connection): Promise<Outcome> {
+    const { incoming, eventType, contentType } = authentic;
+    const { source, request } = incoming;
+    const spentMs = this.#options.clock.now() - incoming.receivedAt;
+    const forwarded = await this.#options.access.gateway.forward({
+      webhookId: connection.webhookId,
+      tenantId: source.tenantId,
+      ...{ eventType, contentType, body: request.body, source: source.name },
+      relayed: withOwnKey(authentic),
+      timeoutMs: Math.max(1, source.budgetMs - Math.max(0, spentMs) - marginMs),
+    });
+    const common = { connection, isRepeat: false, eventId: null };
+    if (forwarded.kind === "closed") {
+      const retryAfterSeconds = forwarded.waitMs === null ? 60 : Math.max(1, forwarded.waitMs / 1_000);
+      const detail = forwarded.why;
+      return {
+        ...common,
+        answer: { status: 503, retryAfterSeconds },
+        isAccepted: false,
+        retryAfterSeconds,
+        detail,
+      };
+    }
+    const { verdict, result, eventId } = forwarded;
+    const isAccepted = verdict.outcome === "accepted";
+    const status = upstreamStatus(result.observation, isAccepted);
+    const body = isAccepted ? result.responseSample : null;
+    const kind = result.fields["content-type"];
+    const answer: StoredAnswer = {
+      status,
+      ...(body !== null &&
+        body.length > 0 && {
+          base64: Buffer.from(body).toString("base64"),
+          contentType: kind ?? "application/octet-stream",
+        }),
+    };
+    const seen = result.observation.kind === "response" ? String(result.observation.status) : verdict.reason;
+    return { ...common, answer, isAccepted, eventId, retryAfterSeconds: null, detail: seen };
+  }
+
+  /** The first that is required and did not accept decides; else the first that is required. */
+  #delivered(outcomes: readonly Outcome[], ignored: readonly ForwardNote[]): Delivered {
+    const required = outcomes.filter(({ connection }) => connection.required);
+    const counted = required.length > 0 ? required : outcomes;
+    const failed = counted.find(({ isAccepted }) => !isAccepted);
+    const forwards: ForwardNote[] = [
+      ...outcomes.map(({ connection, isAccepted, detail }) => ({
+        ...placeOf(connection),
+        result: isAccepted ? ("accepted" as const) : ("failed" as const),
+        detail,
+      })),
+      ...ignored,
+    ];
+    const eventId = outcomes.find((one) => one.eventId !== null)?.eventId ?? null;
+    if (failed !== undefined) return { answer: problemOf(failed), outcome: "failed", forwards, eventId };
+    const [first] = counted;
+    const outcome = outcomes.every(({ isRepeat }) => isRepeat) ? "duplicate" : "accepted";
+    const answer = first === undefined ? { status: 202, headers: {}, body: "" } : plain(first.answer);
+    return { answer, outcome, forwards, eventId };
+  }
+
+  #refused({ incoming }: Authentic, error: ReceiverError): Pick<Delivered, "answer" | "outcome"> {
+    if (error.code === "idempotency_key_reused") {
+      const { id: sourceId, tenantId } = incoming.source;
+      const { log, metrics } = this.#options.telemetry;
+      log.warn({ sourceId, tenantId, incident: "key_reused" }, "a known key came with another body");
+      metrics.gatewayIncident?.("key_reused");
+      return { answer: refusal(error.code, error.message), outcome: "rejected" };
+    }
+    const outcome = error.code === "idempotency_key_in_progress" ? "duplicate" : "failed";
+    return { answer: refusal(error.code, error.message), outcome };
+  }
+}
+
+/** Frees the key: a repeat is to be tried again. */
+class NotAccepted extends Error {
+  readonly outcome: Outcome;
+
+  constructor(outcome: Outcome) {
+    super("the webhook did not accept the message");
+    this.outcome = outcome;
+  }
+}
+
+function repeated(result: DeduplicatedAnswer, connection: Connection): Outcome {
+  if (result.kind === "running")
+    throw new ReceiverError(
+      "idempotency_key_in_progress",
+      "A request with the same key is being processed.",
+      {
+        retryAfterSeconds: 1,
+      },
+    );
+  if (result.kind === "mismatch")
+    throw new ReceiverError("idempotency_key_reused", "The key was used for another message.");
+  const { answer } = result;
+  const isAccepted = answer.status < 300;
+  const common = { connection, answer, isAccepted, eventId: null, retryAfterSeconds: null };
+  return { ...common, isRepeat: true, detail: `${answer.status}, answered before` };
+}
+
+/** What has no key gets one that its repeats have too (G6). */
+function withOwnKey({ relayed, key }: Authentic): Authentic["relayed"] {
+  const digest = createHash("sha256").update(key).digest("hex");
+  const own = `${digest.slice(0, 8)}-${digest.slice(8, 12)}-8${digest.slice(13, 16)}-8${digest.slice(17, 20)}-${digest.slice(20, 32)}`;
+  return { ...relayed, key: relayed.key ?? `"${own}"`, webhookId: relayed.webhookId ?? own };
+}
+
+function plain({ status, base64, text, contentType }: StoredAnswer): InboundAnswer {
+  const hasBody = status !== 204 && status !== 205 && (base64 ?? text) !== undefined;
+  const body = base64 === undefined ? (text ?? "") : Buffer.from(base64, "base64");
+  const headers = { "x-content-type-options": "nosniff", "content-type": contentType ?? "text/plain" };
+  return hasBody ? { status, headers, body } : { status, headers: {}, body: "" };
+}
+
+function problemOf({ answer, detail, retryAfterSeconds }: Outcome): InboundAnswer {
+  const status = Number(detail);
+  const members = Number.isInteger(status) ? { downstream_status: status } : { reason: detail };
+  const what = Number.isInteger(status)
+    ? "The destination did not accept the message."
+    : "The message did not reach its destination.";
+  // Our own state alone says when to come back (EDS-9.7-3).
+  const more = retryAfterSeconds === null ? {} : { retryAfterSeconds };
+  return hopProblem(answer.status, what, { ...more, members });
+}

@@ -1,0 +1,66 @@
+/** Which key a message has: the field as it came, what stands for the message, and under which name it is remembered (G6). */
+import { createHash } from "node:crypto";
+import { parseKeyHeader } from "../core/http/idempotency-key.ts";
+import type { Received } from "../receiver/configured/source-verifier.ts";
+import { memberAt } from "../receiver/presets/value-source.ts";
+
+type Verified = Extract<Received, { readonly kind: "verified" }>;
+
+export type KeyField =
+  | { readonly kind: "none" }
+  /** `raw` is relayed byte for byte; `key` is what it says. */
+  | { readonly kind: "ok"; readonly raw: string; readonly key: string }
+  | { readonly kind: "malformed"; readonly detail: string };
+
+const name = "idempotency-key";
+const lengthMax = 255;
+
+/** Nothing is looked up by a field that is twice there, too long, or holds what a field cannot hold. */
+export function readKeyField(rawHeaders: readonly string[]): KeyField {
+  const values = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === name);
+  const [raw] = values;
+  if (raw === undefined) return { kind: "none" };
+  if (values.length > 1) return malformed("it is there more than once");
+  if (!/^[\x20-\x7e]+$/.test(raw) || raw.trim() === "")
+    return malformed("it has 1 to 255 printable ASCII characters");
+  if (!raw.startsWith('"'))
+    return raw.length <= lengthMax ? { kind: "ok", raw, key: raw.trim() } : malformed("it is too long");
+  const parsed = parseKeyHeader(raw);
+  if (parsed.kind === "ok") return { kind: "ok", raw, key: parsed.key };
+  return malformed(`it is ${parsed.reason.replaceAll("_", " ")}`);
+}
+
+function malformed(what: string): KeyField {
+  return { kind: "malformed", detail: `The Idempotency-Key cannot be used: ${what}.` };
+}
+
+interface Identified {
+  readonly sourceId: string;
+  readonly received: Verified;
+  readonly field: KeyField;
+  readonly body: Uint8Array;
+  readonly parsedBody: () => unknown;
+  readonly keyPointers: readonly string[] | null;
+}
+
+/** What the store remembers the message under; hashed, so that nothing of a header reaches it. */
+export function rememberedKey(message: Identified): string {
+  const { sourceId, received } = message;
+  const text = JSON.stringify([received.verification.producer, identityOf(message)]);
+  return `gateway:${sourceId}:${createHash("sha256").update(text).digest("hex")}`;
+}
+
+/** What the sender vouches for comes first: an unsigned key would let a captured message pass as another one. */
+function identityOf({ received, field, body, parsedBody, keyPointers }: Identified): readonly unknown[] {
+  const { verification, key } = received;
+  if (field.kind === "ok" && verification.isKeyAuthentic === true) return ["key", field.key];
+  if (verification.messageId !== null) return ["id", verification.messageId];
+  if (verification.replayId !== undefined) return ["replay", verification.replayId];
+  if (field.kind === "ok") return ["key", field.key];
+  if (key !== null) return ["id", key.value];
+  if (keyPointers !== null) {
+    const values = keyPointers.map((pointer) => memberAt(parsedBody(), pointer));
+    if (values.every((value) => value !== undefined)) return ["pointers", values];
+  }
+  return ["body", verification.scheme, createHash("sha256").update(body).digest("hex")];
+}

@@ -1,0 +1,94 @@
+import type { Clock } from "../ports/clock.ts";
+import type { GatewayStore, ReceivedRequest } from "../ports/store/gateway.ts";
+import type { Logger } from "../ports/telemetry.ts";
+import { Loop } from "../ports/timing/loop.ts";
+
+export interface RequestLogOptions {
+  readonly store: Pick<GatewayStore, "addRequests" | "sweepRequests" | "answers">;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const gatherMs = 200;
+const atOnce = 500;
+/** More than this waits only while the store is away. */
+const waitingMax = 10_000;
+/** Of one source in a day, per process. */
+const rejectedBodiesMax = 100;
+const keptMs = 7 * 86_400_000;
+const bodiesKeptMs = 86_400_000;
+const sweepEveryMs = 60_000;
+
+/** Writes down what came in, a moment later and many at once: no sender waits for it. What the store cannot take is lost. */
+export class RequestLog {
+  readonly #options: RequestLogOptions;
+  readonly #waiting: ReceivedRequest[] = [];
+  #dropped = 0;
+  readonly #bodies = new Map<string, { count: number; since: number }>();
+  readonly #writing: Loop;
+  readonly #sweeping: Loop;
+
+  constructor(options: RequestLogOptions) {
+    const { clock, log } = options;
+    this.#options = options;
+    const failed = (error: unknown): void =>
+      log.warn({ err: String(error) }, "requests of the gateway could not be written down");
+    this.#writing = new Loop({ clock, round: () => this.flush(), failed });
+    this.#sweeping = new Loop({ clock, round: () => this.#sweep(), pauseMs: () => sweepEveryMs, failed });
+  }
+
+  start(): void {
+    this.#sweeping.start();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.#sweeping.stop(), this.#writing.stop()]);
+    await this.flush().catch(() => undefined);
+  }
+
+  add(request: ReceivedRequest): void {
+    if (this.#waiting.length >= waitingMax) {
+      this.#dropped += 1;
+      return;
+    }
+    this.#waiting.push(request);
+    this.#writing.soon(gatherMs);
+  }
+
+  /** Whether one more body of what was rejected may be kept. */
+  keepsBody(sourceId: string): boolean {
+    const now = this.#options.clock.now();
+    const kept = this.#bodies.get(sourceId);
+    if (kept === undefined || now - kept.since > bodiesKeptMs) {
+      this.#bodies.set(sourceId, { count: 1, since: now });
+      return true;
+    }
+    kept.count += 1;
+    return kept.count <= rejectedBodiesMax;
+  }
+
+  /** Everything that was added is in the store, or the store cannot take it. */
+  async flush(): Promise<void> {
+    const { store, log } = this.#options;
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0, atOnce);
+      try {
+        await store.addRequests(batch);
+      } catch (error) {
+        if (this.#waiting.length + batch.length <= waitingMax) this.#waiting.unshift(...batch);
+        throw error;
+      }
+    }
+    if (this.#dropped === 0) return;
+    log.warn({ count: this.#dropped }, "requests of the gateway were not written down");
+    this.#dropped = 0;
+  }
+
+  async #sweep(): Promise<void> {
+    const { store, clock } = this.#options;
+    const now = clock.now();
+    const sweep = { before: now - keptMs, bodiesBefore: now - bodiesKeptMs, limit: atOnce };
+    while ((await store.sweepRequests(sweep)) >= atOnce);
+    await store.answers.purge({ now });
+  }
+}

@@ -1,0 +1,227 @@
+import { NotFoundError, PosthornError } from "../core/errors.ts";
+import { requestReplayFields, type RequestReplayInput } from "../core/fields/gateway.ts";
+import type { Connection, Source } from "../core/gateway/source.ts";
+import { tryParseJson } from "../core/json/try-parse.ts";
+import type { EngineAccess } from "../engine/engine-access.ts";
+import type { Clock } from "../ports/clock.ts";
+import type {
+  ForwardNote,
+  GatewayStore,
+  ReceivedRequest,
+  ReceivedRequestQuery,
+} from "../ports/store/gateway.ts";
+import type { HistoryStore, StoredEvent } from "../ports/store/history.ts";
+import { newRedelivery, requireAccepted } from "../services/deliveries/redelivery.ts";
+import type { GatewayDirectory } from "../services/gateway/gateway-directory.ts";
+import type { RequestService } from "../services/gateway/gateway-services.ts";
+import { ProblemList } from "../services/problem-list.ts";
+import { readFields } from "../services/read-fields.ts";
+import { isVisible, tenantFilter } from "../services/scope.ts";
+import type { Scope } from "../services/services.ts";
+import { readAddress } from "./address.ts";
+import type { Deliverer } from "./deliverer.ts";
+import { nextHops, hopHeader } from "./hops.ts";
+import { authenticOf, type Incoming, messageOf, routed } from "./incoming.ts";
+import { readKeyField } from "./received-key.ts";
+import type { RequestLog } from "./request-log.ts";
+import type { VerificationBox } from "./verification-box.ts";
+
+export interface RequestServiceOptions {
+  readonly store: GatewayStore;
+  readonly history: Pick<HistoryStore, "getEvent">;
+  readonly directory: GatewayDirectory;
+  readonly box: VerificationBox;
+  readonly deliverer: Deliverer;
+  readonly log: RequestLog;
+  readonly access: Pick<EngineAccess, "nextId" | "placeOf" | "requeue" | "webhook">;
+  readonly clock: Pick<Clock, "now">;
+  readonly deploymentId: string;
+}
+
+/** What came in, and running it again. */
+export class Requests implements RequestService {
+  readonly #options: RequestServiceOptions;
+
+  constructor(options: RequestServiceOptions) {
+    this.#options = options;
+  }
+
+  async list(scope: Scope, query: ReceivedRequestQuery) {
+    const { store, log } = this.#options;
+    const { limit } = query;
+    const tenantId = tenantFilter({ scope, tenantId: query.tenantId });
+    await log.flush();
+    const found = await store.requests({ ...query, tenantId, limit: limit + 1 });
+    const rows = found.slice(0, limit);
+    return { rows, next: found.length > limit ? (rows.at(-1)?.id ?? null) : null };
+  }
+
+  async get(scope: Scope, id: string): Promise<ReceivedRequest> {
+    await this.#options.log.flush();
+    const request = await this.#options.store.request(id);
+    if (request === null || !isVisible(scope, request)) throw new NotFoundError("the request");
+    return request;
+  }
+
+  async bookmark(
+    scope: Scope,
+    { id, name }: { readonly id: string; readonly name: string | null },
+  ): Promise<ReceivedRequest> {
+    const request = await this.get(scope, id);
+    const event = name === null ? null : await this.#eventOf(request);
+    const mark = { id, name, body: event?.body ?? null };
+    await this.#options.store.bookmark(mark, scope.audit?.take(request));
+    return this.get(scope, id);
+  }
+
+  async replay(
+    scope: Scope,
+    { id, input: given }: { readonly id: string; readonly input: RequestReplayInput },
+  ): Promise<ReceivedRequest> {
+    const problems = new ProblemList();
+    const { connectionIds = null } = readFields(requestReplayFields, given, { problems });
+    problems.throwIfAny("the replay");
+    const request = await this.get(scope, id);
+    const source = this.#options.directory.source(request.sourceId);
+    if (source === undefined) throw new NotFoundError("the source");
+    const connections = this.#chosen(source, connectionIds);
+    if (request.eventId === null) return this.#retry(scope, { request, source, connections });
+    return this.#again(scope, { request, source, connections });
+  }
+
+  #chosen({ id }: Source, connectionIds: readonly string[] | null): readonly Connection[] {
+    const own = this.#options.directory.connectionsOf(id);
+    if (connectionIds === null) return own;
+    const chosen = own.filter((one) => connectionIds.includes(one.id));
+    if (chosen.length < connectionIds.length) throw new NotFoundError("a connection");
+    return chosen;
+  }
+
+  /** What was stored goes to where the rules lead now, with the key and id of its sender. */
+  async #again(scope: Scope, replay: Replay): Promise<ReceivedRequest> {
+    const { request, connections } = replay;
+    const event = await this.#eventOf(request);
+    if (event === null || event.body === null)
+      throw new PosthornError("payload_gone", "the payload was removed by retention");
+    const forwards = await this.#requeue(event, connections);
+    scope.audit?.written();
+    return this.#noted({ ...request, forwards });
+  }
+
+  async #requeue(event: StoredEvent, connections: readonly Connection[]): Promise<readonly ForwardNote[]> {
+    const { access, clock } = this.#options;
+    const { eventType, priority } = event;
+    const now = clock.now();
+    const targets = connections.flatMap((connection) => {
+      const webhook = access.webhook(connection.webhookId)?.webhook;
+      return webhook?.status === "active" ? [{ connection, webhook }] : [];
+    });
+    if (targets.length === 0)
+      throw new PosthornError("conflict", "no connection leads to a webhook that is active");
+    const deliveries = targets.map(({ webhook }) =>
+      newRedelivery(access, { webhook, eventType, priority, origin: "replay", now }),
+    );
+    requireAccepted(await access.requeue({ eventId: event.id, deliveries, supersedes: null }));
+    return targets.map(({ connection: { id, webhookId } }) => ({
+      connectionId: id,
+      webhookId,
+      result: "stored",
+      detail: "replayed",
+    }));
+  }
+
+  /** As if it came now, but for its time: what was rejected is judged by the secrets that hold now. */
+  async #retry(scope: Scope, { request, source, connections }: Replay): Promise<ReceivedRequest> {
+    const incoming = this.#incomingOf(request, source);
+    const { box, deliverer, deploymentId } = this.#options;
+    const verifier = box.verifier(source);
+    const nowSeconds = Math.floor(request.receivedAt / 1_000);
+    const received = await verifier.receive(incoming.message, { nowSeconds });
+    if (received.kind !== "verified")
+      throw new PosthornError(
+        "conflict",
+        received.kind === "challenge"
+          ? "the request only checks the address"
+          : `the request is still not authentic: ${received.detail}`,
+      );
+    const field = readKeyField(incoming.request.rawHeaders);
+    const hops = nextHops(incoming.message.headers.get(hopHeader), deploymentId);
+    if (field.kind === "malformed" || hops.kind === "loop")
+      throw new PosthornError("conflict", "the request cannot be taken: its key or its way is not valid");
+    const authentic = authenticOf(incoming, { received, verifier, field, hops: hops.value });
+    const delivered = await deliverer.store(authentic, routed(authentic, connections));
+    if (delivered.answer.status >= 300)
+      throw new PosthornError("conflict", `the request was not taken: ${delivered.answer.status}`);
+    scope.audit?.written();
+    const { eventType, originalType, scheme } = authentic;
+    const { outcome, forwards, eventId } = delivered;
+    return this.#noted({ ...request, ...{ eventType, originalType, scheme, outcome, forwards, eventId } });
+  }
+
+  #incomingOf(request: ReceivedRequest, source: Source): Incoming {
+    const { box, access } = this.#options;
+    const { sealedHeaders, body } = request;
+    if (sealedHeaders === null || body === null)
+      throw new PosthornError("payload_gone", "the body of the request is not kept (any more)");
+    const { url, rawHeaders } = tryParseJson(box.open(source, sealedHeaders)) as {
+      readonly url: string;
+      readonly rawHeaders: readonly string[];
+    };
+    const address = readAddress(url);
+    if (address === null) throw new NotFoundError("the address");
+    const whole = { method: request.method, url, rawHeaders, body };
+    const { receivedAt } = request;
+    return { id: access.nextId(), source, address, request: whole, message: messageOf(whole), receivedAt };
+  }
+
+  async #noted(request: ReceivedRequest): Promise<ReceivedRequest> {
+    await this.#options.store.updateRequest(request);
+    return request;
+  }
+
+  async #eventOf({ eventId, tenantId }: ReceivedRequest): Promise<StoredEvent | null> {
+    if (eventId === null) return null;
+    return this.#options.history.getEvent({ tenantId, id: eventId });
+  }
+
+  /** What a connection held while it was paused, oldest first. */
+  async release(connection: Connection): Promise<void> {
+    const { store, log, history } = this.#options;
+    await log.flush();
+    const held = await this.#heldBy(connection);
+    for (const id of held.toReversed()) {
+      const request = await store.request(id);
+      if (request?.eventId === null || request === null) continue;
+      const event = await history.getEvent({ tenantId: request.tenantId, id: request.eventId });
+      if (event === null || event.body === null) continue;
+      const [sent] = await this.#requeue(event, [connection]);
+      const forwards = request.forwards.map((one) =>
+        one.connectionId === connection.id && one.result === "held" ? (sent ?? one) : one,
+      );
+      await store.updateRequest({ ...request, forwards });
+    }
+  }
+
+  async #heldBy({ id, sourceId, pausedAt }: Connection): Promise<readonly string[]> {
+    const { store } = this.#options;
+    const found: string[] = [];
+    const all = { tenantId: null, status: null, outcome: null, cause: null, bookmarked: null, to: null };
+    for (let after: string | null = null; ; ) {
+      const query = { ...all, sourceId, from: pausedAt, after, offset: 0, limit: pageSize };
+      const page: readonly ReceivedRequest[] = await store.requests(query);
+      for (const { id: requestId, forwards } of page)
+        if (forwards.some((one) => one.connectionId === id && one.result === "held")) found.push(requestId);
+      const last = page.at(-1);
+      if (last === undefined || page.length < pageSize) return found;
+      after = last.id;
+    }
+  }
+}
+
+const pageSize = 250;
+
+interface Replay {
+  readonly request: ReceivedRequest;
+  readonly source: Source;
+  readonly connections: readonly Connection[];
+}

@@ -1,0 +1,114 @@
+/** From what callers give to what is stored: merged, judged as a whole, never half applied. */
+import { sourceFields, type SourceInput } from "../core/fields/gateway.ts";
+import { changedAt } from "../core/webhook.ts";
+import { type EventTypeSource, type Source, sourceDefaults } from "../core/gateway/source.ts";
+import { verifierFromConfiguration } from "../receiver/configured/configured-verifier.ts";
+import type { SourceVerifier } from "../receiver/configured/source-verifier.ts";
+import { mergeRateLimit } from "../services/merge-rate-limit.ts";
+import type { ProblemList } from "../services/problem-list.ts";
+import { readFields } from "../services/read-fields.ts";
+import { isForwardable } from "./forwarded-headers.ts";
+
+/** A source without what its creation alone decides. */
+type Settable = Omit<Source, "id" | "tenantId" | "tokens" | "createdAt">;
+
+export const newSource: Settable = {
+  name: "",
+  description: "",
+  party: null,
+  verification: "",
+  mode: "pass_through",
+  acknowledgement: null,
+  active: true,
+  whenInactive: "unavailable",
+  eventType: null,
+  keyPointers: null,
+  forwardHeaders: [],
+  forwardPath: false,
+  passSignatures: false,
+  allowsPut: false,
+  customResponse: null,
+  rateLimit: null,
+  bodyBytesMax: null,
+  budgetMs: sourceDefaults.budgetMs,
+  dedupMs: sourceDefaults.dedupMs,
+  updatedAt: 0,
+};
+
+interface ReadSource {
+  readonly source: Settable;
+  /** JSON with the secrets, to be sealed; null where it stays. */
+  readonly verification: string | null;
+}
+
+/** `verifier` is the one that holds so far; null for a new source. */
+export function readSource(
+  given: SourceInput,
+  base: Settable,
+  how: { readonly problems: ProblemList; readonly verifier: SourceVerifier | null; readonly now: number },
+): ReadSource {
+  const { problems, now } = how;
+  const use = how.verifier === null ? "create" : "update";
+  const input = readFields(sourceFields, given, { problems, use });
+  const verifier = input.verification === undefined ? how.verifier : verifierOf(input.verification, problems);
+  const eventType = input.eventType === undefined ? base.eventType : input.eventType;
+  if (eventType !== null) judgeEventType(eventType, { problems, verifier });
+  for (const [index, name] of (input.forwardHeaders ?? []).entries())
+    if (!isForwardable(name))
+      problems.add({ field: `forward_headers[${index}]`, message: "is never handed on" });
+  const { verification, customResponse, rateLimit, dedupWindowMs, allowPut, tenantId: _, ...plain } = input;
+  const source: Settable = {
+    ...base,
+    ...plain,
+    eventType,
+    dedupMs: dedupWindowMs ?? base.dedupMs,
+    allowsPut: allowPut ?? base.allowsPut,
+    rateLimit: mergeRateLimit(base.rateLimit, rateLimit),
+    customResponse: responseOf(customResponse, base),
+    updatedAt: changedAt(base, now),
+  };
+  return { source, verification: verification === undefined ? null : JSON.stringify(verification) };
+}
+
+function responseOf(
+  given: SourceInput["customResponse"],
+  base: Pick<Settable, "customResponse">,
+): Settable["customResponse"] {
+  if (given === undefined) return base.customResponse;
+  if (given === null) return null;
+  const { status, contentType = null, body = null } = given;
+  return { status, contentType, body };
+}
+
+function verifierOf(configuration: unknown, problems: ProblemList): SourceVerifier | null {
+  const made = verifierFromConfiguration(configuration);
+  if (made.kind === "ok") return made.source;
+  for (const { pointer, detail } of made.problems)
+    problems.add({ field: `verification${pointer.replaceAll("/", ".")}`, message: detail });
+  return null;
+}
+
+function judgeEventType(
+  source: EventTypeSource,
+  { problems, verifier }: { readonly problems: ProblemList; readonly verifier: SourceVerifier | null },
+): void {
+  const places = (["fixed", "header", "pointer", "query", "path"] as const).filter(
+    (name) => source[name] !== undefined && source[name] !== null && source[name] !== false,
+  );
+  if (places.length !== 1)
+    return problems.add({
+      field: "event_type",
+      message: "must have one of fixed, header, pointer, query and path",
+    });
+  if (verifier === null || source.allowUnsigned === true || verifier.isUnverified) return;
+  const [place = "fixed"] = places;
+  const isVouchedFor =
+    place === "path"
+      ? verifier.vouchesFor({ query: "" })
+      : verifier.vouchesFor({ [place]: source[place] } as never);
+  if (!isVouchedFor)
+    problems.add({
+      field: `event_type.${place}`,
+      message: `is not covered by the signature of ${verifier.type}; read it from the body, or set allow_unsigned`,
+    });
+}

@@ -1,0 +1,253 @@
+import { createHash } from "node:crypto";
+import { NotFoundError, PosthornError } from "../core/errors.ts";
+import {
+  sourceAcknowledgeFields,
+  sourceRotateFields,
+  type SourceInput,
+  type SourceRotateInput,
+} from "../core/fields/gateway.ts";
+import { defaultOf } from "../core/fields/field.ts";
+import type { GatewayMode, Source, SourceToken } from "../core/gateway/source.ts";
+import { changedAt } from "../core/webhook.ts";
+import type { EngineAccess } from "../engine/engine-access.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Random } from "../ports/random.ts";
+import type { GatewayStore } from "../ports/store/gateway.ts";
+import type { GatewayDirectory } from "../services/gateway/gateway-directory.ts";
+import type {
+  ServiceDescription,
+  SourceService,
+  SourceView,
+  SourceWithPath,
+} from "../services/gateway/gateway-services.ts";
+import { KeyedQueue } from "../services/keyed-queue.ts";
+import { ProblemList } from "../services/problem-list.ts";
+import { readFields } from "../services/read-fields.ts";
+import { isVisible, resolveTenant, tenantFilter } from "../services/scope.ts";
+import type { Scope } from "../services/services.ts";
+import type { TenantDirectory } from "../services/tenants/tenant-directory.ts";
+import { newSource, readSource } from "./source-input.ts";
+import type { VerificationBox } from "./verification-box.ts";
+
+export interface SourceServiceOptions {
+  readonly store: GatewayStore;
+  readonly directory: GatewayDirectory;
+  readonly box: VerificationBox;
+  readonly tenants: Pick<TenantDirectory, "has">;
+  readonly access: Pick<EngineAccess, "nextId">;
+  readonly clock: Pick<Clock, "now">;
+  readonly random: Pick<Random, "bytes">;
+  readonly description: ServiceDescription;
+}
+
+/** 192 bits; the least that is asked for is 128. */
+const tokenBytes = 24;
+/** Of one tenant. */
+const sourcesPerTenantMax = 200;
+
+export class Sources implements SourceService {
+  readonly #options: SourceServiceOptions;
+  readonly #changes = new KeyedQueue();
+
+  constructor(options: SourceServiceOptions) {
+    this.#options = options;
+  }
+
+  list(scope: Scope, query: { readonly tenantId: string | null }): readonly SourceView[] {
+    const tenantId = tenantFilter({ scope, tenantId: query.tenantId });
+    return this.#options.directory
+      .sources()
+      .filter((source) => (tenantId ?? source.tenantId) === source.tenantId)
+      .toSorted((left, right) => (left.id > right.id ? -1 : 1))
+      .map((source) => this.#view(source));
+  }
+
+  get(scope: Scope, id: string): SourceView {
+    return this.#view(this.#require(scope, id));
+  }
+
+  address(scope: Scope, id: string): SourceWithPath {
+    return this.#withPath(this.#require(scope, id));
+  }
+
+  create(scope: Scope, given: SourceInput): Promise<SourceWithPath> {
+    const { tenants, access, clock, store, box } = this.#options;
+    return this.#changes.run("sources", async () => {
+      const now = clock.now();
+      const problems = new ProblemList();
+      const read = readSource(given, newSource, { problems, verifier: null, now });
+      problems.throwIfAny("the source");
+      const tenantId = resolveTenant(tenants, { scope, tenantId: given.tenantId ?? null });
+      this.#requireRoom(tenantId);
+      const id = access.nextId();
+      const verification = box.seal({ id }, read.verification ?? "");
+      const tokens = [this.#newToken(id)];
+      const source: Source = { ...read.source, id, tenantId, tokens, verification, createdAt: now };
+      this.#requireFree(source);
+      this.#requireMode(source);
+      await store.saveSource(source, scope.audit?.take(source));
+      this.#options.directory.setSource(source);
+      return this.#withPath(source);
+    });
+  }
+
+  update(
+    scope: Scope,
+    { id, input }: { readonly id: string; readonly input: SourceInput },
+  ): Promise<SourceView> {
+    return this.#change(scope, id, (before) => {
+      const { box, clock } = this.#options;
+      const problems = new ProblemList();
+      const verifier = this.#verifierOf(before);
+      const read = readSource(input, before, { problems, verifier, now: clock.now() });
+      problems.throwIfAny("the source");
+      const verification =
+        read.verification === null ? before.verification : box.seal({ id }, read.verification);
+      const source: Source = { ...before, ...read.source, verification };
+      this.#requireFree(source);
+      this.#requireMode(source);
+      return source;
+    });
+  }
+
+  async delete(scope: Scope, id: string): Promise<void> {
+    await this.#changes.run("sources", async () => {
+      const source = this.#require(scope, id);
+      await this.#options.store.deleteSource(id, scope.audit?.take(source));
+      this.#options.directory.removeSource(id);
+    });
+  }
+
+  async rotate(
+    scope: Scope,
+    { id, input }: { readonly id: string; readonly input: SourceRotateInput },
+  ): Promise<SourceWithPath> {
+    const problems = new ProblemList();
+    const { overlapSeconds = defaultOf(sourceRotateFields.overlapSeconds) } = readFields(
+      sourceRotateFields,
+      input,
+      { problems },
+    );
+    problems.throwIfAny("the rotation");
+    await this.#change(scope, id, (before) => {
+      const now = this.#options.clock.now();
+      const expiresAt = now + overlapSeconds * 1_000;
+      const [newest] = before.tokens;
+      const old = newest === undefined || overlapSeconds === 0 ? [] : [{ ...newest, expiresAt }];
+      return { ...before, tokens: [this.#newToken(id), ...old], updatedAt: changedAt(before, now) };
+    });
+    return this.#withPath(this.#require(scope, id));
+  }
+
+  async acknowledge(
+    scope: Scope,
+    { id, version, by }: { readonly id: string; readonly version: string; readonly by: string },
+  ): Promise<SourceView> {
+    const problems = new ProblemList();
+    readFields(sourceAcknowledgeFields, { version }, { problems });
+    problems.throwIfAny("the acknowledgement");
+    return this.#change(scope, id, (before) => {
+      const { description, clock } = this.#options;
+      if (version !== description.version)
+        throw new PosthornError(
+          "conflict",
+          `the service description has the version ${description.version} now; read GET /service-description again`,
+        );
+      const now = clock.now();
+      return { ...before, acknowledgement: { by, at: now, version }, updatedAt: changedAt(before, now) };
+    });
+  }
+
+  #change(scope: Scope, id: string, change: (before: Source) => Source): Promise<SourceView> {
+    return this.#changes.run("sources", async () => {
+      const source = change(this.#require(scope, id));
+      await this.#options.store.saveSource(source, scope.audit?.take(source));
+      this.#options.directory.setSource(source);
+      return this.#view(source);
+    });
+  }
+
+  #require(scope: Scope, id: string): Source {
+    const source = this.#options.directory.source(id);
+    if (source === undefined || !isVisible(scope, source)) throw new NotFoundError("the source");
+    return source;
+  }
+
+  #requireRoom(tenantId: string): void {
+    const own = this.#options.directory.sources().filter((source) => source.tenantId === tenantId);
+    if (own.length < sourcesPerTenantMax) return;
+    throw new PosthornError(
+      "limit_reached",
+      `the tenant has ${own.length} sources; its limit is ${sourcesPerTenantMax}, delete one first`,
+    );
+  }
+
+  #requireFree({ id, party }: Source): void {
+    if (party === null) return;
+    const holder = this.#options.directory.sourceByParty(party);
+    if (holder !== undefined && holder.id !== id)
+      throw new PosthornError("conflict", "the party is taken; choose another name");
+  }
+
+  /** EDS-9.7-6: both, or nothing is answered before it was delivered. */
+  #requireMode(source: Source): void {
+    if (source.mode === "pass_through" || this.#effectiveMode(source) === source.mode) return;
+    throw new PosthornError(
+      "acknowledgement_required",
+      "store_and_forward needs somebody who acknowledges GET /service-description for the senders of this source: " +
+        "POST /v1/sources/{id}/acknowledge, then change the mode",
+      { fields: [{ field: "mode", message: "needs an acknowledgement of the service description" }] },
+    );
+  }
+
+  #effectiveMode({ mode, acknowledgement }: Source): GatewayMode {
+    return acknowledgement?.version === this.#options.description.version ? mode : "pass_through";
+  }
+
+  #verifierOf(source: Source) {
+    try {
+      return this.#options.box.verifier(source);
+    } catch {
+      // The master key is another one, or the kit knows the type no more: it can be given anew.
+      return null;
+    }
+  }
+
+  #newToken(id: string): SourceToken {
+    const token = Buffer.from(this.#options.random.bytes(tokenBytes)).toString("base64url");
+    return { hash: hashOfToken(token), sealed: this.#options.box.seal({ id }, token), expiresAt: null };
+  }
+
+  #withPath(source: Source): SourceWithPath {
+    const [newest] = source.tokens;
+    if (newest === undefined) throw new NotFoundError("the address");
+    return { view: this.#view(source), path: `/in/${this.#options.box.open(source, newest.sealed)}` };
+  }
+
+  #view(source: Source): SourceView {
+    const { box } = this.#options;
+    const verifier = this.#verifierOf(source);
+    const effectiveMode = this.#effectiveMode(source);
+    const warnings = [
+      ...(verifier?.isUnverified === true
+        ? ["messages are not verified: anybody who knows the address can send"]
+        : []),
+      ...(verifier === null ? ["the verification cannot be used, so nothing is let in"] : []),
+      ...(effectiveMode === source.mode
+        ? []
+        : [
+            "the service description changed since it was acknowledged; messages are passed through meanwhile",
+          ]),
+      ...(this.#options.directory.connectionsOf(source.id).length === 0
+        ? ["no connection leads anywhere: what is sent here is ignored"]
+        : []),
+    ];
+    const verification = verifier === null ? {} : box.shown(source);
+    return { source, verification, warnings, effectiveMode };
+  }
+}
+
+/** How the secret of an address is compared. */
+export function hashOfToken(token: string): string {
+  return createHash("sha256").update(token, "utf8").digest("hex");
+}

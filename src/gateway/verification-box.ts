@@ -1,0 +1,49 @@
+import { tryParseJson } from "../core/json/try-parse.ts";
+import type { Source } from "../core/gateway/source.ts";
+import type { SecretBox } from "../ports/secret-box.ts";
+import { verifierFromConfiguration, withSecrets } from "../receiver/configured/configured-verifier.ts";
+import type { SourceVerifier } from "../receiver/configured/source-verifier.ts";
+
+/** Stands for a secret that is never shown. */
+const masked = "…";
+
+/** Seals configurations of verifiers, and makes verifiers of what is sealed, once for each source as it was saved. */
+export class VerificationBox {
+  readonly #secretBox: SecretBox;
+  readonly #verifiers = new WeakMap<Source, SourceVerifier>();
+
+  constructor(secretBox: SecretBox) {
+    this.#secretBox = secretBox;
+  }
+
+  seal({ id }: Pick<Source, "id">, plaintext: string): string {
+    return Buffer.from(this.#secretBox.seal({ plaintext, context: contextOf(id) })).toString("base64");
+  }
+
+  open({ id }: Pick<Source, "id">, sealed: string): string {
+    const ciphertext = Buffer.from(sealed, "base64");
+    return this.#secretBox.open({ ciphertext, context: contextOf(id) });
+  }
+
+  shown(source: Source): Readonly<Record<string, unknown>> {
+    return withSecrets(this.#configuration(source), () => masked) as Readonly<Record<string, unknown>>;
+  }
+
+  /** Throws where the configuration cannot be read or used (any more): then nothing is let in. */
+  verifier(source: Source): SourceVerifier {
+    const known = this.#verifiers.get(source);
+    if (known !== undefined) return known;
+    const made = verifierFromConfiguration(this.#configuration(source));
+    if (made.kind === "invalid") throw new Error(`the verification of source ${source.id} cannot be used`);
+    this.#verifiers.set(source, made.source);
+    return made.source;
+  }
+
+  #configuration(source: Source): unknown {
+    return tryParseJson(this.open(source, source.verification));
+  }
+}
+
+function contextOf(id: string): string {
+  return `gateway source ${id}`;
+}

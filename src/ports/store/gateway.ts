@@ -1,0 +1,131 @@
+import type { GatewayOutcome } from "../../core/gateway/request.ts";
+import type { Connection, Source } from "../../core/gateway/source.ts";
+import type { AuditEntry } from "./audit.ts";
+
+/** Sources and connections, which are few and kept in memory; requests and answers, which are many. */
+export interface GatewayStore {
+  sources(): Promise<readonly Source[]>;
+  /** Creates or replaces. */
+  saveSource(source: Source, audit?: AuditEntry): Promise<void>;
+  /** With its connections. What it received stays until retention removes it. */
+  deleteSource(id: string, audit?: AuditEntry): Promise<void>;
+  connections(): Promise<readonly Connection[]>;
+  saveConnection(connection: Connection, audit?: AuditEntry): Promise<void>;
+  deleteConnection(id: string, audit?: AuditEntry): Promise<void>;
+
+  /** One that is there already stays as it is. */
+  addRequests(requests: readonly ReceivedRequest[]): Promise<void>;
+  /** Replaces what is known of a request, but neither body nor bookmark. */
+  updateRequest(request: ReceivedRequest): Promise<void>;
+  /** With its body. */
+  request(id: string): Promise<ReceivedRequest | null>;
+  /** Newest first, without bodies. */
+  requests(query: ReceivedRequestQuery): Promise<readonly ReceivedRequest[]>;
+  /** A name of null takes the bookmark away; a body is added where there is none. False when there is no such request. */
+  bookmark(mark: RequestMark, audit?: AuditEntry): Promise<boolean>;
+  /** Removes some of what is older than asked for, but never what has a bookmark; how many rows it changed. */
+  sweepRequests(sweep: RequestSweep): Promise<number>;
+
+  /** Answers that repeats of a request get; the promises are those of DeduplicationStore of the receiver kit. */
+  readonly answers: AnswerStore;
+}
+
+/** One request as the log shows it. */
+export interface ReceivedRequest {
+  /** UUIDv7. */
+  readonly id: string;
+  readonly tenantId: string;
+  readonly sourceId: string;
+  readonly receivedAt: number;
+  readonly method: string;
+  /** Path and query, without the secret of the address. */
+  readonly path: string;
+  /** Flat name-value list; secrets are masked. */
+  readonly headers: readonly string[];
+  readonly bodyBytes: number;
+  /** What it was answered. */
+  readonly status: number;
+  readonly outcome: GatewayOutcome;
+  /** Why it was rejected; null otherwise. */
+  readonly cause: string | null;
+  readonly detail: string | null;
+  readonly durationMs: number;
+  readonly scheme: string | null;
+  readonly eventType: string | null;
+  /** As the sender wrote it. */
+  readonly originalType: string | null;
+  readonly eventId: string | null;
+  readonly forwards: readonly ForwardNote[];
+  /** All headers as they came, sealed: what was rejected can be verified again. Null for what needs no more. */
+  readonly sealedHeaders: string | null;
+  readonly bookmark: string | null;
+  /** Null where it is not kept (any more), and in listings. */
+  readonly body: Uint8Array | null;
+}
+
+/** What became of a request on the way to one webhook. */
+export interface ForwardNote {
+  readonly connectionId: string;
+  readonly webhookId: string;
+  /** `stored` waits in a delivery; `held` waits for a connection that is paused; `ignored` was filtered. */
+  readonly result: "stored" | "held" | "ignored" | "accepted" | "failed";
+  /** The rule that ignored it, or what the webhook answered. */
+  readonly detail: string | null;
+}
+
+/** What a request is kept for, and with which body. */
+export interface RequestMark {
+  readonly id: string;
+  readonly name: string | null;
+  readonly body: Uint8Array | null;
+}
+
+/** Null leaves a filter out. */
+export interface ReceivedRequestQuery {
+  readonly tenantId: string | null;
+  readonly sourceId: string | null;
+  readonly status: number | null;
+  readonly outcome: GatewayOutcome | null;
+  readonly cause: string | null;
+  readonly bookmarked: boolean | null;
+  /** Unix milliseconds; `from` inclusive. */
+  readonly from: number | null;
+  readonly to: number | null;
+  /** Id of the last one of the page before. */
+  readonly after: string | null;
+  readonly offset: number;
+  readonly limit: number;
+}
+
+/** What of the log goes; at most `limit` rows of each kind at once. */
+export interface RequestSweep {
+  /** Rows received before are removed. */
+  readonly before: number;
+  /** Bodies received before are removed. */
+  readonly bodiesBefore: number;
+  readonly limit: number;
+}
+
+/** Which repeats are known, and what they are answered. */
+export interface AnswerStore {
+  claim(request: AnswerClaim): Promise<AnswerOutcome>;
+  finish(completion: AnswerClaim & { readonly result: string }): Promise<boolean>;
+  release(claim: { readonly key: string; readonly token: string }): Promise<void>;
+  purge(request: { readonly now: number }): Promise<number>;
+}
+
+/** As DeduplicationClaim of the receiver kit. */
+export interface AnswerClaim {
+  readonly key: string;
+  readonly fingerprint: string;
+  readonly token: string;
+  readonly now: number;
+  readonly expiresAt: number;
+}
+
+/** As ClaimOutcome of the receiver kit. */
+export type AnswerOutcome =
+  | { readonly kind: "claimed" }
+  | { readonly kind: "running"; readonly expiresAt: number }
+  | { readonly kind: "completed"; readonly result: string }
+  | { readonly kind: "mismatch" };

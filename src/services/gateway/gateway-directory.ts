@@ -1,0 +1,105 @@
+import type { Connection, Source } from "../../core/gateway/source.ts";
+import type { GatewayStore } from "../../ports/store/gateway.ts";
+
+/** Every source and connection, in memory: each request that comes in asks for them. */
+export class GatewayDirectory {
+  readonly #store: Pick<GatewayStore, "sources" | "connections">;
+  #sources = new Map<string, Source>();
+  #connections = new Map<string, Connection>();
+  #byToken = new Map<string, Source>();
+  #byParty = new Map<string, Source>();
+  #bySource = new Map<string, readonly Connection[]>();
+  #changes = 0;
+
+  constructor(store: Pick<GatewayStore, "sources" | "connections">) {
+    this.#store = store;
+  }
+
+  /** At the start, and when other processes changed something. */
+  async load(): Promise<void> {
+    for (let changes = -1; changes !== this.#changes; ) {
+      changes = this.#changes;
+      const sources = await this.#store.sources();
+      const connections = await this.#store.connections();
+      // What was changed here meanwhile may be missing in what was read.
+      if (changes !== this.#changes) continue;
+      this.#sources = new Map(sources.map((source) => [source.id, source]));
+      this.#connections = new Map(connections.map((connection) => [connection.id, connection]));
+      this.#index();
+    }
+  }
+
+  sources(): readonly Source[] {
+    return [...this.#sources.values()];
+  }
+
+  source(id: string): Source | undefined {
+    return this.#sources.get(id);
+  }
+
+  /** By the hash of a secret address that is in force. */
+  sourceByToken(hash: string, now: number): Source | undefined {
+    const source = this.#byToken.get(hash);
+    const token = source?.tokens.find((one) => one.hash === hash);
+    if (token === undefined || (token.expiresAt !== null && token.expiresAt <= now)) return undefined;
+    return source;
+  }
+
+  sourceByParty(party: string): Source | undefined {
+    return this.#byParty.get(party);
+  }
+
+  connections(): readonly Connection[] {
+    return [...this.#connections.values()];
+  }
+
+  connection(id: string): Connection | undefined {
+    return this.#connections.get(id);
+  }
+
+  /** In order of creation. */
+  connectionsOf(sourceId: string): readonly Connection[] {
+    return this.#bySource.get(sourceId) ?? [];
+  }
+
+  /** After the store has it, as with the others. */
+  setSource(source: Source): void {
+    this.#sources.set(source.id, source);
+    this.#changed();
+  }
+
+  removeSource(id: string): void {
+    this.#sources.delete(id);
+    for (const { id: connectionId } of this.connectionsOf(id)) this.#connections.delete(connectionId);
+    this.#changed();
+  }
+
+  setConnection(connection: Connection): void {
+    this.#connections.set(connection.id, connection);
+    this.#changed();
+  }
+
+  removeConnection(id: string): void {
+    this.#connections.delete(id);
+    this.#changed();
+  }
+
+  #changed(): void {
+    this.#changes += 1;
+    this.#index();
+  }
+
+  #index(): void {
+    const sources = this.sources();
+    this.#byToken = new Map(
+      sources.flatMap((source) => source.tokens.map(({ hash }) => [hash, source] as const)),
+    );
+    this.#byParty = new Map(
+      sources.flatMap((source) => (source.party === null ? [] : [[source.party, source] as const])),
+    );
+    this.#bySource = Map.groupBy(
+      this.connections().toSorted((left, right) => (left.id < right.id ? -1 : 1)),
+      ({ sourceId }) => sourceId,
+    );
+  }
+}

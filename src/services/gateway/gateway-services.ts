@@ -1,0 +1,116 @@
+/** What the gateway offers to API and CLI; in src/gateway. As with other services, every method takes the scope of the caller. */
+import type {
+  ConnectionChange,
+  ConnectionInput,
+  RequestReplayInput,
+  SourceInput,
+  SourceRotateInput,
+} from "../../core/fields/gateway.ts";
+import type { Connection, GatewayMode, Source } from "../../core/gateway/source.ts";
+import type { ReceivedRequest, ReceivedRequestQuery } from "../../ports/store/gateway.ts";
+import type { Scope } from "../services.ts";
+
+export interface GatewayServices {
+  readonly sources: SourceService;
+  readonly connections: ConnectionService;
+  readonly requests: RequestService;
+  readonly inbound: Inbound;
+  /** Of store and forward, for whoever runs a sender (EDS-9.7-6). */
+  description(): ServiceDescription;
+}
+
+export interface SourceService {
+  list(scope: Scope, query: { readonly tenantId: string | null }): readonly SourceView[];
+  get(scope: Scope, id: string): SourceView;
+  create(scope: Scope, input: SourceInput): Promise<SourceWithPath>;
+  update(scope: Scope, command: { readonly id: string; readonly input: SourceInput }): Promise<SourceView>;
+  delete(scope: Scope, id: string): Promise<void>;
+  /** The secret address that is in force. */
+  address(scope: Scope, id: string): SourceWithPath;
+  /** A new secret address; the one before works for the overlap. */
+  rotate(
+    scope: Scope,
+    command: { readonly id: string; readonly input: SourceRotateInput },
+  ): Promise<SourceWithPath>;
+  acknowledge(
+    scope: Scope,
+    command: { readonly id: string; readonly version: string; readonly by: string },
+  ): Promise<SourceView>;
+}
+
+export interface SourceView {
+  readonly source: Source;
+  /** The configuration with its secrets masked. */
+  readonly verification: Readonly<Record<string, unknown>>;
+  readonly warnings: readonly string[];
+  readonly effectiveMode: GatewayMode;
+}
+
+export interface SourceWithPath {
+  readonly view: SourceView;
+  /** `/in/{token}`: whoever knows it can send. */
+  readonly path: string;
+}
+
+export interface ConnectionService {
+  list(scope: Scope, query: ConnectionQuery): readonly Connection[];
+  get(scope: Scope, id: string): Connection;
+  create(scope: Scope, input: ConnectionInput): Promise<Connection>;
+  update(
+    scope: Scope,
+    command: { readonly id: string; readonly input: ConnectionChange },
+  ): Promise<Connection>;
+  delete(scope: Scope, id: string): Promise<void>;
+}
+
+export interface ConnectionQuery {
+  readonly tenantId: string | null;
+  readonly sourceId: string | null;
+  readonly webhookId: string | null;
+}
+
+export interface RequestService {
+  /** Newest first; `next` is the `after` of the next page. */
+  list(
+    scope: Scope,
+    query: ReceivedRequestQuery,
+  ): Promise<{ readonly rows: readonly ReceivedRequest[]; readonly next: string | null }>;
+  get(scope: Scope, id: string): Promise<ReceivedRequest>;
+  /** Runs the connections anew; what was rejected is verified anew first, whatever its age. */
+  replay(
+    scope: Scope,
+    command: { readonly id: string; readonly input: RequestReplayInput },
+  ): Promise<ReceivedRequest>;
+  bookmark(
+    scope: Scope,
+    command: { readonly id: string; readonly name: string | null },
+  ): Promise<ReceivedRequest>;
+}
+
+/** What store and forward promises. Changes with what it says, and with nothing else. */
+export interface ServiceDescription {
+  readonly version: string;
+  readonly content: Readonly<Record<string, unknown>>;
+}
+
+/** Where providers send to. */
+export interface Inbound {
+  /** Never rejects. */
+  handle(request: InboundRequest): Promise<InboundAnswer>;
+}
+
+export interface InboundRequest {
+  readonly method: string;
+  /** Path and query as received. */
+  readonly url: string;
+  /** Flat name-value list as received. */
+  readonly rawHeaders: readonly string[];
+  /** Null for a body beyond the limit of the server. */
+  readonly body: Uint8Array | null;
+}
+
+export interface InboundAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array;
+}

@@ -1,0 +1,36 @@
+import { createGateway, type GatewayOptions } from "../../../src/gateway/create-gateway.ts";
+import { GatewayDirectory } from "../../../src/services/gateway/gateway-directory.ts";
+import type { GatewayServices } from "../../../src/services/gateway/gateway-services.ts";
+import type { Services } from "../../../src/services/services.ts";
+import { ModelGateway } from "../../simulation/model-store/gateway.ts";
+import type { EngineAccess } from "../../../src/engine/engine-access.ts";
+
+/** The gateway as it is, over tables in memory and an engine that knows webhooks alone. */
+export function createStandInGateway(
+  parts: Pick<GatewayOptions, "secretBox" | "clock" | "random" | "telemetry"> & {
+    readonly services: Services;
+    readonly nextId: () => string;
+  },
+): GatewayServices {
+  const { services, nextId, ...others } = parts;
+  const known = new Map<string, Awaited<ReturnType<Services["webhooks"]["get"]>>["webhook"]>();
+  const access = {
+    nextId,
+    refresh: async (ids: readonly string[]) => {
+      for (const id of ids) {
+        const view = await services.webhooks.get({ tenantId: null }, id).catch(() => null);
+        if (view !== null) known.set(id, view.webhook);
+      }
+    },
+    webhook: (id: string) => {
+      const webhook = known.get(id);
+      return webhook === undefined ? undefined : { webhook };
+    },
+  } as unknown as EngineAccess;
+  const gateway = new ModelGateway();
+  return createGateway({
+    ...{ access, ...others, directory: new GatewayDirectory(gateway), tenants: { has: () => true } },
+    store: { gateway, history: { getEvent: async () => null } as never },
+    deployment: { durability: "sqlite", payloadBytesMax: 262_144, payloadDays: 7, historyDays: 30 },
+  });
+}

@@ -1,0 +1,147 @@
+import assert from "node:assert/strict";
+import type { Connection, Source } from "../../../src/core/gateway/source.ts";
+import type { ReceivedRequest, ReceivedRequestQuery } from "../../../src/ports/store/gateway.ts";
+import { commit, publishCommand, start } from "./scene.ts";
+import type { StoreTheme } from "./suite.ts";
+
+const sourceOf = (id: string): Source => ({
+  ...{ id, tenantId: "acme", name: "Ünïcode\u2028", description: "", party: null, tokens: [] },
+  ...{ verification: "c2VhbGVk", mode: "pass_through", acknowledgement: null, active: true },
+  ...{ whenInactive: "gone", eventType: null, keyPointers: null, forwardHeaders: ["X-A"] },
+  ...{ forwardPath: false, passSignatures: false, allowsPut: false, customResponse: null, rateLimit: null },
+  ...{ bodyBytesMax: null, budgetMs: 10_000, dedupMs: 1, createdAt: start, updatedAt: start },
+});
+
+const connectionOf = (id: string, sourceId: string): Connection => ({
+  ...{ id, tenantId: "acme", sourceId, webhookId: "w", name: "", required: true, pausedAt: null },
+  ...{ filter: { body: { a: 1 } }, createdAt: start, updatedAt: start },
+});
+
+const idOf = (number: number) => `0198c3f2-7a4e-7c11-9d3e-${String(number).padStart(12, "0")}`;
+
+const requestOf = (number: number, more: Partial<ReceivedRequest> = {}): ReceivedRequest => ({
+  ...{ id: idOf(number), tenantId: "acme", sourceId: "s", receivedAt: start + number, method: "POST" },
+  ...{ path: "/in/…", headers: ["a", "b"], bodyBytes: 3, status: 202, outcome: "accepted", cause: null },
+  ...{ detail: null, durationMs: 1.5, scheme: "v1", eventType: "a.b", originalType: null, eventId: null },
+  ...{ forwards: [], sealedHeaders: null, bookmark: null, body: new Uint8Array([1, 0, 255]) },
+  ...more,
+});
+
+const everything: ReceivedRequestQuery = {
+  ...{ tenantId: null, sourceId: null, status: null, outcome: null, cause: null, bookmarked: null },
+  ...{ from: null, to: null, after: null, offset: 0, limit: 100 },
+};
+
+export const gateway: StoreTheme = (check) => {
+  check("sources and connections are kept as they were saved, and go together", async (store) => {
+    const [first, second] = [sourceOf("s1"), sourceOf("s2")];
+    await store.gateway.saveSource({ ...first, name: "old" });
+    await store.gateway.saveSource(first);
+    await store.gateway.saveSource(second);
+    for (const [id, of] of [
+      ["c1", "s1"],
+      ["c2", "s2"],
+      ["c3", "s2"],
+    ] as const)
+      await store.gateway.saveConnection(connectionOf(id, of));
+    assert.deepEqual(await store.gateway.sources(), [first, second]);
+    await store.gateway.deleteConnection("c3");
+    assert.deepEqual(await store.gateway.connections(), [connectionOf("c1", "s1"), connectionOf("c2", "s2")]);
+    await store.gateway.deleteSource("s1");
+    assert.deepEqual(await store.gateway.sources(), [second]);
+    assert.deepEqual(await store.gateway.connections(), [connectionOf("c2", "s2")]);
+  });
+
+  check("requests of the gateway are listed newest first and found by what became of them", async (store) => {
+    const requests = [
+      requestOf(1),
+      requestOf(2, { tenantId: "beta", sourceId: "t" }),
+      requestOf(3, { status: 401, outcome: "rejected", cause: "too_old" }),
+      requestOf(4, { body: null }),
+    ];
+    await store.gateway.addRequests(requests);
+    await store.gateway.addRequests([requestOf(1, { status: 500 })]);
+    const found = async (query: Partial<ReceivedRequestQuery>) =>
+      (await store.gateway.requests({ ...everything, ...query })).map(({ id }) => Number(id.slice(-2)));
+    assert.deepEqual(await found({}), [4, 3, 2, 1]);
+    assert.deepEqual(await found({ tenantId: "acme" }), [4, 3, 1]);
+    assert.deepEqual(await found({ sourceId: "t" }), [2]);
+    assert.deepEqual(await found({ status: 401 }), [3]);
+    assert.deepEqual(await found({ outcome: "rejected", cause: "too_old" }), [3]);
+    assert.deepEqual(await found({ from: start + 2, to: start + 4 }), [3, 2]);
+    assert.deepEqual(await found({ after: idOf(3), limit: 1 }), [2]);
+    assert.deepEqual(await found({ offset: 3 }), [1]);
+    assert.deepEqual(await store.gateway.request(idOf(1)), requests[0]);
+    assert.equal(await store.gateway.request(idOf(9)), null);
+    const [newest] = await store.gateway.requests({ ...everything, after: idOf(2) });
+    assert.deepEqual(newest, { ...requests[0], body: null });
+  });
+
+  check("a request of the gateway is replaced without its body, and a bookmark keeps it", async (store) => {
+    await store.gateway.addRequests([requestOf(1), requestOf(2), requestOf(3)]);
+    const changed = requestOf(1, { status: 202, outcome: "duplicate", eventId: "e", body: null });
+    await store.gateway.updateRequest(changed);
+    assert.equal(await store.gateway.bookmark({ id: idOf(1), name: "a good one", body: null }), true);
+    assert.equal(await store.gateway.bookmark({ id: idOf(9), name: "none", body: null }), false);
+    const sweep = { before: start + 3, bodiesBefore: start + 9, limit: 100 };
+    assert.equal(await store.gateway.sweepRequests(sweep), 2);
+    assert.equal(await store.gateway.request(idOf(2)), null);
+    assert.equal((await store.gateway.request(idOf(3)))?.body, null);
+    const kept = await store.gateway.request(idOf(1));
+    assert.deepEqual(kept, { ...changed, bookmark: "a good one", body: requestOf(1).body });
+    const marked = await store.gateway.requests({ ...everything, bookmarked: true });
+    assert.deepEqual(
+      marked.map(({ id }) => id),
+      [idOf(1)],
+    );
+    await store.gateway.bookmark({ id: idOf(1), name: null, body: null });
+    assert.equal(await store.gateway.sweepRequests(sweep), 1);
+  });
+
+  check(
+    "one of many claims an answer of the gateway, and repeats get it until it runs out",
+    async (store) => {
+      const { answers } = store.gateway;
+      const claim = (token: string, more: object = {}) =>
+        answers.claim({ key: "ab", fingerprint: "f", token, now: start, expiresAt: start + 10, ...more });
+      const kinds = (await Promise.all(["1", "2", "3"].map((token) => claim(token)))).map(({ kind }) => kind);
+      assert.deepEqual(kinds.toSorted(), ["claimed", "running", "running"]);
+      const holder = String(kinds.indexOf("claimed") + 1);
+      assert.deepEqual(await claim("4", { fingerprint: "g" }), { kind: "mismatch" });
+      await answers.release({ key: "ab", token: "9" });
+      assert.equal((await claim("4")).kind, "running");
+      await answers.release({ key: "ab", token: holder });
+      assert.equal((await claim("4")).kind, "claimed");
+      const completion = {
+        key: "ab",
+        fingerprint: "f",
+        now: start,
+        expiresAt: start + 50,
+        result: "done\u0001",
+      };
+      assert.equal(await answers.finish({ ...completion, token: "1" }), false);
+      assert.equal(await answers.finish({ ...completion, token: "4" }), true);
+      assert.deepEqual(await claim("5"), { kind: "completed", result: "done\u0001" });
+      await answers.release({ key: "ab", token: "4" });
+      assert.equal((await claim("5", { now: start + 49 })).kind, "completed");
+      assert.equal((await claim("6", { now: start + 50, expiresAt: start + 60 })).kind, "claimed");
+      assert.equal(await answers.purge({ now: start + 59 }), 0);
+      assert.equal(await answers.purge({ now: start + 60 }), 1);
+    },
+  );
+
+  check("an event keeps what it relays, beside events that relay nothing", async (store) => {
+    const relayed = {
+      key: 'bare; a="b\\"c"',
+      webhookId: "msg_1",
+      path: "/x?y=z",
+      headers: ["X-GitHub-Event", "push"],
+    };
+    const commands = [null, relayed, null].map((one) => publishCommand({ event: { relayed: one } }));
+    await commit(store, { publishes: commands });
+    const kept = commands.map(
+      async ({ event: { id } }) => (await store.history.getEvent({ tenantId: null, id }))?.relayed,
+    );
+    assert.deepEqual(await Promise.all(kept), [null, relayed, null]);
+  });
+};

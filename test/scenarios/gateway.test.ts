@@ -1,0 +1,439 @@
+/** The gateway from producer to consumer: two modes, odd keys, what is refused, and two of them in a row. */
+import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { request as httpRequest } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, suite, test } from "node:test";
+import { startPosthorn } from "../../src/app/posthorn.ts";
+import type { RunningPosthorn } from "../../src/app/posthorn.ts";
+import { resolveValues } from "../../src/config/resolve.ts";
+import { upstreamRules, upstreamStatus } from "../../src/core/gateway/upstream-status.ts";
+import { startReceiver } from "../peers/receiver.ts";
+import type { ReceivedRequest, Receiver } from "../peers/receiver.ts";
+import { assertProblem, createClient, textOf, type Client } from "./api/client.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+type Mode = "pass_through" | "store_and_forward";
+
+interface Sent {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+}
+
+const secret = "a long random text";
+const modes: readonly Mode[] = ["pass_through", "store_and_forward"];
+
+/** As they come from producers, spacing and parameters included. */
+const oddKeys = [
+  '"plain"',
+  String.raw`"a\"b\\c"`,
+  "bare-key_1",
+  '"with parameters";a=1;b="x y"',
+  '"odd   spacing  inside"',
+  `"${"k".repeat(255)}"`,
+];
+
+function post(
+  url: string,
+  body: string,
+  headers: Readonly<Record<string, string | string[]>> = {},
+): Promise<Sent> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(url, { method: "POST", headers, agent: false }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("end", () =>
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          text: Buffer.concat(chunks).toString(),
+        }),
+      );
+    });
+    request.on("error", reject);
+    request.end(body);
+  });
+}
+
+const signed = (body: string) => ({
+  "content-type": "application/json",
+  "x-hub-signature-256": `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`,
+});
+
+/** Later ones are accepted. */
+function failingFirst(status: number) {
+  let asked = 0;
+  return () => ({ status: asked++ === 0 ? status : 200 });
+}
+
+function rawHeader({ rawHeaders }: ReceivedRequest, name: string): string | undefined {
+  const at = rawHeaders.findIndex((text, index) => index % 2 === 0 && text.toLowerCase() === name);
+  return at < 0 ? undefined : rawHeaders[at + 1];
+}
+
+suite("the gateway", () => {
+  const dataDir = mkdtempSync(join(tmpdir(), "posthorn-gateway-"));
+  const options = { dataDir, port: 0, dev: true, logLevel: "fatal" as never };
+  let running: RunningPosthorn;
+  let admin: Client;
+  let receivers: Receiver[] = [];
+  let version = "";
+
+  async function start(): Promise<void> {
+    const resolution = resolveValues({ ...options, logLevel: "error" });
+    assert.equal(resolution.kind, "resolved");
+    running = await startPosthorn(resolution.settings, { log: silent });
+    admin = createClient({ baseUrl: running.url ?? "", key: running.adminKey });
+    version = textOf((await admin.get("/service-description")).body["version"]);
+  }
+  before(async () => {
+    await start();
+    receivers = await Promise.all([startReceiver(), startReceiver(), startReceiver()]);
+  });
+  after(async () => {
+    await running.stop();
+    await Promise.all(receivers.map((receiver) => receiver.close()));
+    rmSync(dataDir, { recursive: true });
+  });
+
+  const receiver = () => receivers[0] as Receiver;
+
+  async function makeSource(mode: Mode, more: Json = {}, to: readonly Receiver[] = [receiver()]) {
+    const verification = {
+      type: "hmac",
+      header: "X-Hub-Signature-256",
+      prefix: "sha256=",
+      secrets: [secret],
+    };
+    const made = await admin.post("/v1/sources", { name: "shop", verification });
+    assert.equal(made.status, 201, JSON.stringify(made.body));
+    const id = textOf(made.body["source_id"]);
+    const path = new URL(textOf(made.body["url"])).pathname;
+    if (mode === "store_and_forward") {
+      const acknowledged = await admin.post(`/v1/sources/${id}/acknowledge`, { version });
+      assert.equal(acknowledged.status, 200, JSON.stringify(acknowledged.body));
+    }
+    const changed = await admin.call("PATCH", `/v1/sources/${id}`, { body: { mode, ...more } });
+    assert.equal(changed.status, 200, JSON.stringify(changed.body));
+    const connections: string[] = [];
+    for (const one of to) {
+      one.clear();
+      one.script(() => ({}));
+      const webhook = await admin.post("/v1/webhooks", {
+        ...{ url: one.url("/hook"), events: ["relayed"], profile: "event-delivery", bearer_token: "t" },
+        ...{ retry_config: { schedule_ms: [50, 50, 50] } },
+      });
+      assert.equal(webhook.status, 201, JSON.stringify(webhook.body));
+      const ends = { source_id: id, webhook_id: textOf(webhook.body["id"]) };
+      const connection = await admin.post("/v1/connections", ends);
+      assert.equal(connection.status, 201, JSON.stringify(connection.body));
+      connections.push(textOf(connection.body["id"]));
+    }
+    const send = (body: string, headers: Readonly<Record<string, string | string[]>> = {}) =>
+      post(`${running.url}${path}`, body, { ...signed(body), ...headers });
+    const requests = async (query = "") =>
+      (await admin.get(`/v1/requests?source_id=${id}${query}`)).body["data"] as unknown as readonly Json[];
+    return { id, path, send, requests, connections };
+  }
+
+  for (const mode of modes) {
+    test(`EDS-9.7-1 EDS-2-2 ${mode}: the key and the body arrive byte for byte`, async () => {
+      const { send } = await makeSource(mode);
+      for (const [index, key] of oddKeys.entries()) {
+        const body = `{ "n": ${index}.0 }`;
+        const answer = await send(body, { "idempotency-key": key });
+        assert.ok(answer.status >= 200 && answer.status < 300, `${answer.status} ${answer.text}`);
+        const requests = await receiver().waitForRequests(index + 1);
+        const got = requests[index] as ReceivedRequest;
+        assert.equal(rawHeader(got, "idempotency-key"), key);
+        assert.equal(got.text, body);
+      }
+    });
+
+    test(`EDS-9.7-2 ${mode}: every webhook gets the same key, also when it fails first`, async () => {
+      const { send } = await makeSource(mode, {}, receivers);
+      const key = 'odd "key"';
+      if (mode === "store_and_forward") receiver().script(failingFirst(503));
+      const body = '{"a":1}';
+      await send(body, { "idempotency-key": key });
+      const counts = mode === "store_and_forward" ? [2, 1, 1] : [1, 1, 1];
+      for (const [index, one] of receivers.entries())
+        for (const got of await one.waitForRequests(counts[index] ?? 1))
+          assert.equal(rawHeader(got, "idempotency-key"), key);
+    });
+
+    test(`EDS-9.7-3 ${mode}: the destination's Retry-After stays where it is`, async () => {
+      const { send } = await makeSource(mode);
+      receiver().script(() => ({ status: 503, headers: { "retry-after": "77", "set-cookie": "a=b" } }));
+      const answer = await send('{"a":2}', { "idempotency-key": '"retry"' });
+      assert.notEqual(answer.headers["retry-after"], "77");
+      assert.equal(answer.headers["set-cookie"], undefined);
+      // EDS-9.7-4: stored is the gateway's own success, passed through the destination's failure.
+      assert.equal(answer.status, mode === "pass_through" ? 503 : 202);
+      receiver().script(() => ({}));
+    });
+
+    test(`IDK-15 EDS-9.4-6 ${mode}: a repeat is answered as the first time, another body is refused`, async () => {
+      const { send, requests } = await makeSource(mode);
+      const key = { "idempotency-key": '"repeat"' };
+      const first = await send('{"a":3}', key);
+      await receiver().waitForRequests(1);
+      const second = await send('{"a":3}', key);
+      assert.equal(second.status, first.status);
+      const third = await send('{"a":4}', key);
+      assert.equal(third.status, 422, third.text);
+      assert.equal(receiver().requests.length, 1);
+      const outcomes = (await requests()).map(({ outcome }) => outcome);
+      assert.deepEqual(outcomes, ["rejected", "duplicate", "accepted"]);
+    });
+
+    test(`TS16-80 EDS-11.3-1 ${mode}: what has no valid signature is answered 401 and goes nowhere`, async () => {
+      const { send, requests } = await makeSource(mode);
+      const forged = await send('{"a":5}', { "x-hub-signature-256": `sha256=${"0".repeat(64)}` });
+      assert.equal(forged.status, 401);
+      assert.equal(receiver().requests.length, 0);
+      const [request] = await requests("&outcome=rejected");
+      assert.equal(request?.["rejection_cause"], "no_matching_signature");
+    });
+  }
+
+  test("EDS-9.7-4 store and forward answers 202 while the webhook fails", async () => {
+    const { send } = await makeSource("store_and_forward");
+    receiver().script(() => ({ status: 500 }));
+    assert.equal((await send('{"a":6}')).status, 202);
+    await receiver().waitForRequests(1);
+    receiver().script(() => ({}));
+  });
+
+  test("EDS-9.7-6 without an acknowledgement of the description nothing is stored and forwarded", async () => {
+    const verification = { type: "none" };
+    const refused = await admin.post("/v1/sources", { name: "x", verification, mode: "store_and_forward" });
+    assertProblem(refused, { status: 422, code: "acknowledgement_required" });
+    const made = await admin.post("/v1/sources", { name: "x", verification });
+    const id = textOf(made.body["source_id"]);
+    const old = await admin.post(`/v1/sources/${id}/acknowledge`, { version: "abc" });
+    assertProblem(old, { status: 409, code: "conflict" });
+    const shown = await admin.get(`/v1/sources/${id}`);
+    assert.match(JSON.stringify(shown.body["warnings"]), /not verified/);
+    assert.equal(shown.body["effective_mode"], "pass_through");
+  });
+
+  test("EDS-9.7-5 proof is of each hop, and the sender's own signature goes on where that was agreed", async () => {
+    const ofSender = {
+      "signature-input": 'sender=("@method" "content-digest");created=1',
+      "signature": "sender=:AAAA:",
+      "content-digest": "sha-256=:AAAA:",
+      "webhook-signature": "v1,AAAA",
+      "authorization": "Bearer of the sender",
+    };
+    for (const passes of [false, true]) {
+      const { send } = await makeSource("store_and_forward", { pass_signatures: passes });
+      await send(`{"passes":${passes}}`, ofSender);
+      const [got] = (await receiver().waitForRequests(1)) as [ReceivedRequest];
+      const own = got.headers["signature"]?.includes("sender=") === true;
+      assert.equal(own, passes, JSON.stringify(got.headers));
+      assert.equal(got.headers.authorization, "Bearer t");
+      assert.notEqual(got.headers["webhook-signature"], ofSender["webhook-signature"]);
+    }
+  });
+
+  test("EDS-9.7-7 passed through, success is answered only after the webhook answered", async () => {
+    const { send } = await makeSource("pass_through");
+    let answered = false;
+    let release: () => void = () => undefined;
+    const gate = new Promise<void>((resolve) => (release = resolve));
+    receiver().script(async () => {
+      await gate;
+      answered = true;
+      return { status: 201, headers: { "content-type": "text/plain" }, body: "made" };
+    });
+    const sending = send('{"a":7}');
+    await receiver().waitUntil(() => receiver().concurrencyPeak > 0);
+    release();
+    const answer = await sending;
+    assert.equal(answered, true);
+    assert.deepEqual([answer.status, answer.text], [201, "made"]);
+  });
+
+  test("passed through, a failure is tried again, and only where it was not accepted", async () => {
+    const { send } = await makeSource("pass_through", {}, receivers.slice(0, 2));
+    (receivers[1] as Receiver).script(failingFirst(500));
+    const key = { "idempotency-key": '"again"' };
+    assert.equal((await send('{"a":8}', key)).status, 503);
+    assert.equal((await send('{"a":8}', key)).status, 200);
+    assert.deepEqual([receivers[0]?.requests.length, receivers[1]?.requests.length], [1, 2]);
+  });
+
+  test("what is passed through is on record like every other delivery", async () => {
+    const { send, requests } = await makeSource("pass_through");
+    await send('{"a":9}');
+    const [request] = await requests();
+    const eventId = textOf(request?.["event_id"] as never);
+    for (;;) {
+      const found = await admin.get(`/v1/events/${eventId}/deliveries`);
+      const [delivery] = (found.body["data"] ?? []) as unknown as readonly Json[];
+      if (delivery?.["status"] !== "success") continue;
+      assert.equal(delivery["attempt_count"] ?? 1, 1);
+      break;
+    }
+  });
+
+  test("a captured message cannot come under two keys, a bad key looks nothing up", async () => {
+    const { send } = await makeSource("store_and_forward");
+    for (const key of ['"unterminated', `"${"k".repeat(256)}"`, "k".repeat(256)]) {
+      const answer = await send('{"a":10}', { "idempotency-key": key });
+      assert.equal(answer.status, 400, key);
+    }
+    const twice = await send('{"a":10}', { "idempotency-key": ['"a"', '"b"'] });
+    assert.equal(twice.status, 400);
+    assert.equal(receiver().requests.length, 0);
+  });
+
+  test("EDS-5-1 a chain of two behaves like two hops, and a circle ends", async () => {
+    const end = await makeSource("store_and_forward");
+    const front = await makeSource("pass_through", {}, []);
+    const webhook = await admin.post("/v1/webhooks", {
+      ...{
+        url: `${running.url}${end.path}`,
+        events: ["relayed"],
+        profile: "event-delivery",
+        bearer_token: "t",
+      },
+    });
+    await admin.post("/v1/connections", { source_id: front.id, webhook_id: textOf(webhook.body["id"]) });
+    // The same deployment twice is a circle, which the second hop refuses; the sender hears of a wrong destination.
+    const answer = await front.send('{"a":11}', { "idempotency-key": '"chain"' });
+    assert.equal(answer.status, 503);
+    const [request] = await end.requests();
+    assert.deepEqual([request?.["status"], request?.["rejection_cause"]], [508, "loop"]);
+    const other = await end.send('{"a":12}', {
+      "idempotency-key": '"chain 2"',
+      "posthorn-hop": "0123456789ab",
+    });
+    assert.equal(other.status, 202);
+    const [got] = await receiver().waitForRequests(1);
+    assert.match(rawHeader(got as ReceivedRequest, "posthorn-hop") ?? "", /^0123456789ab;[0-9a-f]{12}$/);
+  });
+
+  test("TS16-21 EDS-11.3-2 unknown addresses are 404, switched off ones 503 or 410, other methods 405", async () => {
+    const { id, path, send } = await makeSource("store_and_forward");
+    assert.equal((await post(`${running.url}/in/${"x".repeat(32)}`, "{}")).status, 404);
+    assert.equal((await post(`${running.url}/_webhooks/nobody`, "{}")).status, 404);
+    const got = await fetch(`${running.url}${path}`);
+    assert.deepEqual([got.status, got.headers.get("allow")], [405, "POST"]);
+    await admin.call("PATCH", `/v1/sources/${id}`, { body: { active: false } });
+    const off = await send("{}");
+    assert.deepEqual([off.status, off.headers["retry-after"]], [503, "60"]);
+    await admin.call("PATCH", `/v1/sources/${id}`, { body: { when_inactive: "gone" } });
+    assert.equal((await send("{}")).status, 410);
+  });
+
+  test("a rejected request goes on its way after the secret was corrected", async () => {
+    const { id, send, requests } = await makeSource("store_and_forward");
+    const verification = { type: "hmac", header: "X-Hub-Signature-256", prefix: "sha256=" };
+    const wrong = { ...verification, secrets: ["another secret"] };
+    await admin.call("PATCH", `/v1/sources/${id}`, { body: { verification: wrong } });
+    assert.equal((await send('{"a":13}', { "idempotency-key": '"late"' })).status, 401);
+    const [rejected] = await requests();
+    const request = `/v1/requests/${textOf(rejected?.["id"] as never)}`;
+    assertProblem(await admin.post(`${request}/replay`, {}), { status: 409, code: "conflict" });
+    const right = { ...verification, secrets: [secret] };
+    await admin.call("PATCH", `/v1/sources/${id}`, { body: { verification: right } });
+    const replayed = await admin.post(`${request}/replay`, {});
+    assert.equal(replayed.status, 202, JSON.stringify(replayed.body));
+    const [got] = await receiver().waitForRequests(1);
+    assert.equal(rawHeader(got as ReceivedRequest, "idempotency-key"), '"late"');
+    const again = await admin.post(`${request}/replay`, {});
+    assert.equal(again.status, 202);
+    const requestsGot = await receiver().waitForRequests(2);
+    assert.equal(rawHeader(requestsGot[1] as ReceivedRequest, "idempotency-key"), '"late"');
+  });
+
+  test("filters, a paused connection and the event type", async () => {
+    const { send, requests, connections } = await makeSource("store_and_forward", {
+      event_type: { pointer: "/topic" },
+    });
+    const [connection] = connections;
+    const patch = (body: Json) => admin.call("PATCH", `/v1/connections/${connection}`, { body });
+    await patch({ filter: { body: { topic: { $startsWith: "orders/" } } } });
+    assert.equal((await send('{"topic":"users/create"}')).status, 202);
+    const [ignored] = await requests();
+    assert.equal(ignored?.["outcome"], "ignored");
+    await patch({ paused: true });
+    for (const n of [1, 2, 3]) await send(`{"topic":"orders/create","n":${n}}`);
+    assert.equal(receiver().requests.length, 0);
+    await patch({ paused: false });
+    const got = await receiver().waitForRequests(3);
+    assert.deepEqual(got.map(({ text }) => String((JSON.parse(text) as Json)["n"])).toSorted(), [
+      "1",
+      "2",
+      "3",
+    ]);
+    const [newest] = await requests();
+    assert.deepEqual([newest?.["event_type"], newest?.["original_type"]], ["orders.create", "orders/create"]);
+  });
+
+  test("the rest of path and query reach the webhook where the source says so", async () => {
+    const { path } = await makeSource("store_and_forward", { forward_path: true });
+    const body = '{"a":14}';
+    await post(`${running.url}${path}/shop/42?x=y`, body, signed(body));
+    const [got] = await receiver().waitForRequests(1);
+    assert.equal(got?.path, "/hook/shop/42?x=y");
+    assert.equal((await post(`${running.url}${path}/%2e%2e/admin`, body, signed(body))).status, 404);
+  });
+
+  test("EDS-9.7-2 after a restart the retry still carries the sender's key", async () => {
+    const { send } = await makeSource("store_and_forward");
+    receiver().script(failingFirst(503));
+    const webhooks = await admin.get("/v1/webhooks?limit=1");
+    const [webhook] = webhooks.body["data"] as unknown as readonly Json[];
+    await admin.call("PATCH", `/v1/webhooks/${textOf(webhook?.["id"] as never)}`, {
+      body: { retry_config: { schedule_ms: [1_000] } },
+    });
+    await send('{"a":15}', { "idempotency-key": "bare;over=restart" });
+    await receiver().waitForRequests(1);
+    await running.stop();
+    await start();
+    const got = await receiver().waitForRequests(2, 20_000);
+    assert.equal(rawHeader(got[1] as ReceivedRequest, "idempotency-key"), "bare;over=restart");
+  });
+});
+
+test("G8 every status of a destination has one answer, never a redirect, never success for a failure", () => {
+  for (let status = 100; status < 600; status += 1) {
+    for (const complete of [true, false]) {
+      const upstream = upstreamStatus({ kind: "response", status, complete }, false);
+      assert.ok(upstream >= 400, `${status}: ${upstream}`);
+    }
+  }
+  const table: readonly (readonly [number, number])[] = [
+    [207, 502],
+    [302, 502],
+    [400, 400],
+    [401, 502],
+    [404, 502],
+    [409, 503],
+    [410, 502],
+    [413, 413],
+    [429, 503],
+    [500, 503],
+    [599, 503],
+  ];
+  for (const [status, expected] of table)
+    assert.equal(
+      upstreamStatus({ kind: "response", status, complete: true }, false),
+      expected,
+      String(status),
+    );
+  assert.equal(upstreamStatus({ kind: "response", status: 201, complete: true }, true), 201);
+  assert.equal(upstreamStatus({ kind: "failure", category: "timeout", requestSent: true }, false), 504);
+  assert.equal(upstreamStatus({ kind: "failure", category: "dns", requestSent: false }, false), 502);
+  const named = upstreamRules.flatMap(({ statuses }) => statuses);
+  assert.ok(named.length > 100);
+});
+
+const nothing = (): void => undefined;
+const silent = { debug: nothing, info: nothing, warn: nothing, error: nothing };

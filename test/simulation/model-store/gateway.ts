@@ -1,0 +1,141 @@
+import type { Connection, Source } from "../../../src/core/gateway/source.ts";
+import type {
+  AnswerStore,
+  GatewayStore,
+  ReceivedRequest,
+  ReceivedRequestQuery,
+  RequestMark,
+  RequestSweep,
+} from "../../../src/ports/store/gateway.ts";
+
+interface Answer {
+  readonly fingerprint: string;
+  readonly holder: string | null;
+  readonly expiresAt: number;
+  readonly result: string | null;
+}
+
+/** The gateway's tables in memory. */
+export class ModelGateway implements GatewayStore {
+  readonly #sources = new Map<string, Source>();
+  readonly #connections = new Map<string, Connection>();
+  readonly #requests = new Map<string, ReceivedRequest>();
+  readonly #answers = new Map<string, Answer>();
+
+  async sources(): Promise<readonly Source[]> {
+    return [...this.#sources.values()];
+  }
+
+  async saveSource(source: Source): Promise<void> {
+    this.#sources.set(source.id, source);
+  }
+
+  async deleteSource(id: string): Promise<void> {
+    this.#sources.delete(id);
+    for (const connection of this.#connections.values())
+      if (connection.sourceId === id) this.#connections.delete(connection.id);
+  }
+
+  async connections(): Promise<readonly Connection[]> {
+    return [...this.#connections.values()];
+  }
+
+  async saveConnection(connection: Connection): Promise<void> {
+    this.#connections.set(connection.id, connection);
+  }
+
+  async deleteConnection(id: string): Promise<void> {
+    this.#connections.delete(id);
+  }
+
+  async addRequests(requests: readonly ReceivedRequest[]): Promise<void> {
+    for (const request of requests)
+      if (!this.#requests.has(request.id)) this.#requests.set(request.id, request);
+  }
+
+  async updateRequest(request: ReceivedRequest): Promise<void> {
+    const known = this.#requests.get(request.id);
+    if (known === undefined) return;
+    this.#requests.set(request.id, { ...request, body: known.body, bookmark: known.bookmark });
+  }
+
+  async request(id: string): Promise<ReceivedRequest | null> {
+    return this.#requests.get(id) ?? null;
+  }
+
+  async requests(query: ReceivedRequestQuery): Promise<readonly ReceivedRequest[]> {
+    const { offset, limit } = query;
+    return [...this.#requests.values()]
+      .filter((request) => isAskedFor(request, query))
+      .toSorted((left, right) => (left.id > right.id ? -1 : 1))
+      .slice(offset, offset + limit)
+      .map(withoutBody);
+  }
+
+  async bookmark({ id, name, body }: RequestMark): Promise<boolean> {
+    const known = this.#requests.get(id);
+    if (known !== undefined) this.#requests.set(id, { ...known, bookmark: name, body: known.body ?? body });
+    return known !== undefined;
+  }
+
+  async sweepRequests({ before, bodiesBefore }: RequestSweep): Promise<number> {
+    let changed = 0;
+    for (const request of this.#requests.values()) {
+      const { id, bookmark, receivedAt, body } = request;
+      if (bookmark !== null) continue;
+      if (receivedAt < before) this.#requests.delete(id);
+      else if (receivedAt < bodiesBefore && body !== null) this.#requests.set(id, { ...request, body: null });
+      else continue;
+      changed += 1;
+    }
+    return changed;
+  }
+
+  readonly answers: AnswerStore = {
+    claim: async ({ key, fingerprint, token, now, expiresAt }) => {
+      const known = this.#answers.get(key);
+      if (known !== undefined && known.expiresAt > now) {
+        if (known.fingerprint !== fingerprint) return { kind: "mismatch" };
+        const { result } = known;
+        return result === null
+          ? { kind: "running", expiresAt: known.expiresAt }
+          : { kind: "completed", result };
+      }
+      this.#answers.set(key, { fingerprint, holder: token, expiresAt, result: null });
+      return { kind: "claimed" };
+    },
+    finish: async ({ key, token, expiresAt, result }) => {
+      const known = this.#answers.get(key);
+      if (known?.holder !== token) return false;
+      this.#answers.set(key, { ...known, holder: null, expiresAt, result });
+      return true;
+    },
+    release: async ({ key, token }) => {
+      if (this.#answers.get(key)?.holder === token) this.#answers.delete(key);
+    },
+    purge: async ({ now }) => {
+      const over = [...this.#answers].filter(([, { expiresAt }]) => expiresAt <= now);
+      for (const [key] of over) this.#answers.delete(key);
+      return over.length;
+    },
+  };
+}
+
+function isAskedFor(request: ReceivedRequest, query: ReceivedRequestQuery): boolean {
+  const { tenantId, sourceId, status, outcome, cause, bookmarked, from, to, after } = query;
+  return (
+    (tenantId ?? request.tenantId) === request.tenantId &&
+    (sourceId ?? request.sourceId) === request.sourceId &&
+    (status ?? request.status) === request.status &&
+    (outcome ?? request.outcome) === request.outcome &&
+    (cause === null || cause === request.cause) &&
+    (bookmarked ?? request.bookmark !== null) === (request.bookmark !== null) &&
+    request.receivedAt >= (from ?? -Infinity) &&
+    request.receivedAt < (to ?? Infinity) &&
+    (after === null || request.id < after)
+  );
+}
+
+function withoutBody(request: ReceivedRequest): ReceivedRequest {
+  return { ...request, body: null };
+}
