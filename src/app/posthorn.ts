@@ -102,7 +102,7 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   const grace = new Grace(settings.shutdownGraceMs);
   const readings = new Readings({ engine, store, companions, settings });
   started.defer(() => readings.stop());
-  const readiness = (): Readiness => readings.readiness();
+  const readiness = () => readings.readiness();
   const system = reporter({ settings, store, companions }, overrides);
   const listens = overrides.listens !== false;
   const hasApi = settings.roles.includes("api");
@@ -122,11 +122,6 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   started.defer(() => inbound.close(grace.remainingMs() / 2));
   readings.phase = "running";
   const running = started.move();
-  const stopOnce = once(async () => {
-    readings.phase = "draining";
-    grace.begin();
-    await running.disposeAsync();
-  });
   return {
     settings,
     services,
@@ -136,12 +131,15 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
     inboundUrl: inbound.url,
     gateway,
     dataDir: folder.path,
-    adminKey: keys.adminKey,
-    adminKeyFile: keys.adminKeyFile,
+    ...{ adminKey: keys.adminKey, adminKeyFile: keys.adminKeyFile },
     loginLink: () => api?.loginLink() ?? null,
     metricsText: () => metrics.text(),
     readiness,
-    stop: stopOnce,
+    stop: once(async () => {
+      readings.phase = "draining";
+      grace.begin();
+      await running.disposeAsync();
+    }),
   };
 }
 

@@ -193,9 +193,7 @@ export class Engine implements EngineAccess {
         ...{ flights: this.#flights, shortages: this.#shortages },
       }),
       settler,
-      states: this.#states,
-      commits: this.#commits,
-      shortages: this.#shortages,
+      ...{ states: this.#states, commits: this.#commits, shortages: this.#shortages },
       ownership: () => this.#ownership,
       backlog: () => this.#backlog,
     });
@@ -205,21 +203,15 @@ export class Engine implements EngineAccess {
     const parts = { ...this.#common(), states: this.#states, commits: this.#commits, nextId: this.nextId };
     const { transport, limits } = this.#options;
     const forwarder = new Forwarder({ ...parts, ...limits, transport });
-    return new RelayedMessages({
-      publisher: this.publisher,
-      forwarder,
-      endpoint: (id) => this.#directory.get(id),
-    });
+    const endpoint = (id: string) => this.#directory.get(id);
+    return new RelayedMessages({ publisher: this.publisher, forwarder, endpoint });
   }
 
   #makePublisher(): Publisher {
     const { limits, tenantExists, schemas } = this.#options;
     return new Publisher({
       ...{ ...this.#common(), commits: this.#commits, dispatcher: this.#dispatcher },
-      subscriptions: this.#directory.subscriptions,
-      tenantExists,
-      schemas,
-      nextId: this.nextId,
+      ...{ subscriptions: this.#directory.subscriptions, tenantExists, schemas, nextId: this.nextId },
       payloadBytesMax: limits.payloadBytesMax,
       leaseMs: limits.leaseMs,
       spans: this.#spans,
@@ -230,17 +222,11 @@ export class Engine implements EngineAccess {
     const { store, retention, statisticsKeptMs } = this.#options;
     return new Upkeep({
       ...this.#common(),
-      store: store.upkeep,
-      statistics: store.statistics ?? null,
+      ...{ store: store.upkeep, statistics: store.statistics ?? null, webhooks: store.webhooks },
+      ...{ notifications: store.notifications ?? null, states: this.#states, ownership: this.#ownership },
       statisticsKeptMs: statisticsKeptMs ?? statisticsKeptMsDefault,
       problems: store.problems === undefined ? null : new ProblemUpkeep(store.problems, this.#problems),
-      webhooks: store.webhooks,
-      directory: this.#directory,
-      dispatcher: this.#dispatcher,
-      lifecycle: this.#lifecycle,
-      states: this.#states,
-      ownership: this.#ownership,
-      retention,
+      ...{ directory: this.#directory, dispatcher: this.#dispatcher, lifecycle: this.#lifecycle, retention },
       ageMsDefault: standard.ageMsMax,
       schedules: this.#options.schedules ?? this.#options.delivers,
     });

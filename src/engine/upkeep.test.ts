@@ -19,7 +19,7 @@ interface Step {
 async function round(
   rows: number,
   rowMs: (step: number) => number,
-  statistics: UpkeepOptions["statistics"] = null,
+  kept: Partial<Pick<UpkeepOptions, "statistics" | "notifications">> = {},
 ): Promise<readonly Step[]> {
   const clock = new ManualClock();
   const steps: Step[] = [];
@@ -49,7 +49,8 @@ async function round(
     states: { write() {} },
     ownership: { isLeader: async () => true },
     retention: { payloadMs: 1, historyMs: 1 },
-    ...{ statistics, statisticsKeptMs: statisticsKeptMsDefault, problems: null },
+    ...{ statistics: null, notifications: null, problems: null, ...kept },
+    statisticsKeptMs: statisticsKeptMsDefault,
     ageMsDefault: 1,
     schedules: true,
   });
@@ -93,13 +94,26 @@ test("statistics left behind are completed before hours are added up, and those 
     return nothing;
   };
   await round(0, () => 0, {
-    recover: async ({ writtenBefore }) => noted("recover", writtenBefore),
-    rollUp: async ({ endedBefore }) => noted("roll up", endedBefore),
-    forget: async ({ before }) => noted("forget minutes", before.minute),
+    statistics: {
+      recover: async ({ writtenBefore }) => noted("recover", writtenBefore),
+      rollUp: async ({ endedBefore }) => noted("roll up", endedBefore),
+      forget: async ({ before }) => noted("forget minutes", before.minute),
+    },
   });
   assert.deepEqual(steps, [
     ["recover", 1],
     ["roll up", 5],
     ["forget minutes", 48 * 60],
   ]);
+});
+
+test("messages that have ended and published operational events go after 30 days", async () => {
+  const began = new ManualClock().now();
+  const days: number[] = [];
+  const forget = async ({ before }: { readonly before: number }) => {
+    days.push(Math.round((began - before) / 86_400_000));
+    return nothing;
+  };
+  await round(0, () => 0, { notifications: { forget } });
+  assert.deepEqual(days, [30]);
 });

@@ -1,5 +1,6 @@
 import type { StatisticsStep } from "../core/statistics/buckets.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { NotificationQueue } from "../ports/store/notifications.ts";
 import type { StatisticsStore } from "../ports/store/statistics.ts";
 import type { StepResult, UpkeepStore } from "../ports/store/upkeep.ts";
 import type { WebhookStore } from "../ports/store/webhooks.ts";
@@ -28,6 +29,8 @@ export interface UpkeepOptions {
   readonly statisticsKeptMs: Readonly<Record<StatisticsStep, number>>;
   /** Null where nothing is kept of problems. */
   readonly problems: ProblemUpkeep | null;
+  /** Null where Posthorn tells nothing of itself. */
+  readonly notifications: Pick<NotificationQueue, "forget"> | null;
   readonly webhooks: Pick<WebhookStore, "deletedWithWork">;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
@@ -100,10 +103,19 @@ export class Upkeep {
       store.forgetAudit({ createdBefore: clock.now() - auditMs, limit }),
     );
     await this.#repeat("keys", (limit) => store.forgetKeys({ now: clock.now(), limit }));
+    await this.#forgetNotifications();
     await this.#keepStatistics();
     if (problems === null) return;
     await this.#repeat("problems resolved", (limit) => problems.resolveQuiet({ now: clock.now(), limit }));
     await this.#repeat("problems", (limit) => problems.forget({ now: clock.now(), limit }));
+  }
+
+  async #forgetNotifications(): Promise<void> {
+    const { notifications, clock } = this.#options;
+    if (notifications === null) return;
+    await this.#repeat("notifications", (limit) =>
+      notifications.forget({ before: clock.now() - notificationsMs, limit }),
+    );
   }
 
   /** What a process left that died, before it is added up; hours and days; and what is too old. */
@@ -192,6 +204,8 @@ function nextLimit(limit: number, { tookMs }: { readonly tookMs: number }): numb
 }
 
 const auditMsDefault = 400 * 86_400_000;
+/** Messages that have ended, and operational events that were published. */
+const notificationsMs = 30 * 86_400_000;
 const stepRowsFirst = 50;
 const stepRowsMin = 10;
 const stepRowsMax = 500;

@@ -2,6 +2,7 @@ import { readOrCreateKeyFile } from "../../adapters/keys/key-file.ts";
 import { createDigestKeyFile } from "../../adapters/keys/digest-key.ts";
 import { masterKeyId } from "../../adapters/keys/secret-box.ts";
 import { systemClock } from "../../adapters/system/clock.ts";
+import type { PostgresMoveSource } from "../../adapters/store/postgres/moving-source.ts";
 import type { MoveSource, MoveTarget } from "../../ports/store/moving.ts";
 import { type DataFolder, dataFolderAt, prepareDataFolder } from "../data-folder.ts";
 import type { MasterKeys } from "../keys.ts";
@@ -94,13 +95,9 @@ async function openDatabaseSource(url: string, masterKeys: () => MasterKeys): Pr
   };
 }
 
-type DatabaseSource = Awaited<
-  ReturnType<typeof import("../../adapters/store/postgres/moving-source.ts").openPostgresMoveSource>
->;
-
 /** Marked first, so that nobody begins to serve in between. What was written but not counted is counted then. */
 async function stopDatabase(
-  source: DatabaseSource,
+  source: PostgresMoveSource,
   { url, masterKeys }: { readonly url: string; readonly masterKeys: () => MasterKeys },
 ): Promise<Stopped | null> {
   if (await source.isServed()) return null;

@@ -37,7 +37,7 @@ test(`${events} events move, ${waiting} of them waiting; the move is killed twic
   await whole.until(({ kind }) => kind === "ready");
   await folder.close();
   const report = await whole.report();
-  t.diagnostic(`standstill ${report["standstill_ms"]} ms, ${report["rounds"]} rounds`);
+  t.diagnostic(JSON.stringify({ standstillMs: report["standstill_ms"], rounds: report["rounds"] }));
 
   const masterKey = readFileSync(join(dataDir, "master.key"), "utf8").trim();
   const moved = await openPosthorn({
