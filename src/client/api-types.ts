@@ -3177,7 +3177,7 @@ export interface SourceUpdate {
 
 export interface System {
   version: string;
-  roles: ("api" | "scheduler" | "worker")[];
+  roles: ("api" | "scheduler" | "worker" | "gateway")[];
   /** When this process started. */
   started_at: string;
   uptime_seconds: number;

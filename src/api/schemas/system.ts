@@ -7,7 +7,7 @@ const available = Type.Boolean();
 export const systemSchema = closed(
   {
     version: Type.String(),
-    roles: Type.Array(oneOf(["api", "scheduler", "worker"])),
+    roles: Type.Array(oneOf(["api", "scheduler", "worker", "gateway"])),
     started_at: instant("When this process started."),
     uptime_seconds: Type.Integer(),
     ready: Type.Boolean({ description: "As `/readyz` says it." }),
