@@ -11,6 +11,7 @@ import { matches } from "../../../src/core/event-type.ts";
 import type { StoredAuditEntry } from "../../../src/ports/store/audit.ts";
 import type { DeliveryProblemView, Scope, Services } from "../../../src/services/services.ts";
 import { createStandInAlerts } from "./alerts.ts";
+import { createStandInNotifications } from "./notifications.ts";
 import { createDeadLetters, createDeliveries } from "./deliveries.ts";
 import { createEvents } from "./events.ts";
 import { createApiKeys, createEventTypes, createTenants } from "./registry.ts";
@@ -54,7 +55,7 @@ export function createStandInServices(options: StandInOptions): Services {
     audit: createAudit(),
     alerts: createStandInAlerts({ now: options.now, tenantExists: tenants.exists }),
     desk: null,
-    notifications: null,
+    notifications: createStandInNotifications({ now: options.now, tenants }),
     statistics: {
       deliveries: async () => noStatistics(options.now()),
       events: async () => noStatistics(options.now()),

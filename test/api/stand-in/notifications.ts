@@ -1,0 +1,41 @@
+import { randomUUID } from "node:crypto";
+import { createAddressPolicy } from "../../../src/core/egress/address-policy.ts";
+import { Wording } from "../../../src/core/notifications/messages.ts";
+import { freshStatus } from "../../../src/core/notifications/notification.ts";
+import type { NotificationQueue, StoredChannel } from "../../../src/ports/store/notifications.ts";
+import {
+  NotificationChannels,
+  type NotificationChannelsOptions,
+} from "../../../src/services/notifications/notification-channels.ts";
+import type { NotificationService, TenantService } from "../../../src/services/services.ts";
+
+/** Channels in an array, whose messages go nowhere. */
+export function createStandInNotifications(given: {
+  readonly now: () => number;
+  readonly tenants: Pick<TenantService, "get" | "put">;
+}): NotificationService {
+  let kept: StoredChannel[] = [];
+  const queue: Pick<NotificationQueue, "channels" | "saveChannels" | "saveStatus" | "enqueue" | "list"> = {
+    channels: async () => kept,
+    saveChannels: async ({ tenantId, channels }) => {
+      const others = kept.filter(({ channel }) => channel.tenantId !== tenantId);
+      kept = [...others, ...channels.map((channel) => ({ channel, status: freshStatus }))];
+    },
+    saveStatus: async () => undefined,
+    enqueue: async () => undefined,
+    list: async () => ({ rows: [], next: null }),
+  };
+  const carriers = {
+    create: async () => ({ view: { webhook: { id: randomUUID() } } }),
+    update: async () => undefined,
+    enable: async () => undefined,
+    delete: async () => undefined,
+  };
+  return new NotificationChannels({
+    ...{ queue, webhooks: carriers, tenants: given.tenants, desk: null },
+    ...{ wording: new Wording(), links: { channelOf: () => null }, nextId: () => randomUUID() },
+    ...{ secretBox: { seal: () => new Uint8Array() }, clock: { now: given.now } },
+    urlRules: { policy: createAddressPolicy({ allow: [], allowLoopback: false }), allowHttp: false },
+    sendsMail: false,
+  } as unknown as NotificationChannelsOptions);
+}
