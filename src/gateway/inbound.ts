@@ -173,7 +173,10 @@ export class GatewayInbound implements Inbound {
     const { source, request, receivedAt, address, message } = incoming;
     const { answer, outcome, forwards, eventId, cause = null, detail = null } = ended;
     telemetry.metrics.gatewayRequest?.({ sourceId: source.id, outcome, durationMs });
-    const mayComeBack = outcome === "rejected" && answer.status === 401 && requests.keepsBody(source.id);
+    // It became no event, and may when a secret or a rule is mended, or a connection made.
+    const isAuthentic = outcome === "ignored" || outcome === "failed";
+    const mayBecome = isAuthentic || (outcome === "rejected" && answer.status === 401);
+    const mayComeBack = eventId === null && mayBecome && requests.keepsBody(source.id);
     const row: ReceivedRequest = {
       ...{ id: incoming.id, tenantId: source.tenantId, sourceId: source.id, receivedAt },
       ...{ method: request.method, path: address.shown, bodyBytes: request.body.byteLength },

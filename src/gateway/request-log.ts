@@ -14,7 +14,7 @@ const atOnce = 500;
 /** More than this waits only while the store is away. */
 const waitingMax = 10_000;
 /** Of one source in a day, per process. */
-const rejectedBodiesMax = 100;
+const bodiesMax = 100;
 const keptMs = 7 * 86_400_000;
 const bodiesKeptMs = 86_400_000;
 const sweepEveryMs = 60_000;
@@ -55,7 +55,7 @@ export class RequestLog {
     this.#writing.soon(gatherMs);
   }
 
-  /** Whether one more body of what was rejected may be kept. */
+  /** Whether one more body of what became no event may be kept. */
   keepsBody(sourceId: string): boolean {
     const now = this.#options.clock.now();
     const kept = this.#bodies.get(sourceId);
@@ -64,7 +64,7 @@ export class RequestLog {
       return true;
     }
     kept.count += 1;
-    return kept.count <= rejectedBodiesMax;
+    return kept.count <= bodiesMax;
   }
 
   /** Everything that was added is in the store, or the store cannot take it. */

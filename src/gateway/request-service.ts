@@ -56,7 +56,14 @@ export class Requests implements RequestService {
     return { rows, next: found.length > limit ? (rows.at(-1)?.id ?? null) : null };
   }
 
+  /** With its body: the log's own, or that of the event which it became. */
   async get(scope: Scope, id: string): Promise<ReceivedRequest> {
+    const request = await this.#find(scope, id);
+    const event = request.body === null ? await this.#eventOf(request) : null;
+    return event === null ? request : { ...request, body: event.body };
+  }
+
+  async #find(scope: Scope, id: string): Promise<ReceivedRequest> {
     await this.#options.log.flush();
     const request = await this.#options.store.request(id);
     if (request === null || !isVisible(scope, request)) throw new NotFoundError("the request");
@@ -67,7 +74,7 @@ export class Requests implements RequestService {
     scope: Scope,
     { id, name }: { readonly id: string; readonly name: string | null },
   ): Promise<ReceivedRequest> {
-    const request = await this.get(scope, id);
+    const request = await this.#find(scope, id);
     const event = name === null ? null : await this.#eventOf(request);
     const mark = { id, name, body: event?.body ?? null };
     await this.#options.store.bookmark(mark, scope.audit?.take(request));
@@ -81,7 +88,7 @@ export class Requests implements RequestService {
     const problems = new ProblemList();
     const { connectionIds = null } = readFields(requestReplayFields, given, { problems });
     problems.throwIfAny("the replay");
-    const request = await this.get(scope, id);
+    const request = await this.#find(scope, id);
     const source = this.#options.directory.source(request.sourceId);
     if (source === undefined) throw new NotFoundError("the source");
     const connections = this.#chosen(source, connectionIds);

@@ -13,6 +13,7 @@ import { upstreamRules, upstreamStatus } from "../../src/core/gateway/upstream-s
 import { startReceiver } from "../peers/receiver.ts";
 import type { ReceivedRequest, Receiver } from "../peers/receiver.ts";
 import { assertProblem, createClient, textOf, type Client } from "./api/client.ts";
+import { RunningCommand } from "./cli/command-line.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 type Mode = "pass_through" | "store_and_forward";
@@ -139,6 +140,39 @@ suite("the gateway", () => {
     return { id, path, send, requests, connections };
   }
 
+  test("listen --source hands on what a source receives, and tells what was rejected", async (t) => {
+    const { id, send, path, requests } = await makeSource("pass_through", {}, []);
+    const [, mine] = receivers as [Receiver, Receiver];
+    mine.clear();
+    mine.script(() => ({}));
+    const listener = new RunningCommand(
+      ["listen", "--source", id, "--forward-to", mine.url("/here"), "--json"],
+      { env: { POSTHORN_URL: running.url ?? "", POSTHORN_KEY: running.adminKey } },
+    );
+    t.after(() => listener.stop());
+    await listener.until(/listening to the source shop/);
+    const body = '{ "n": 1.0 }';
+    await send(body, { "x-github-event": "push" });
+    const [got] = await mine.waitForRequests(1);
+    assert.equal(got?.text, body);
+    assert.equal(got?.headers["x-hub-signature-256"], undefined, "masked in the log, so it is not passed on");
+    await post(`${running.url}${path}`, body, { "content-type": "application/json" });
+    await listener.until(/rejected, /);
+    assert.equal(mine.requests.length, 1);
+    // What led nowhere is sent on once there is a connection.
+    const webhook = await admin.post("/v1/webhooks", { url: receiver().url("/late"), events: ["relayed"] });
+    const ends = { source_id: id, webhook_id: textOf(webhook.body["id"]) };
+    assert.equal((await admin.post("/v1/connections", ends)).status, 201);
+    receiver().clear();
+    const nowhere = (await requests()).find(({ outcome }) => outcome === "failed");
+    const replayed = await admin.post(`/v1/requests/${String(nowhere?.["id"])}/replay`, {});
+    assert.equal(replayed.status, 202, replayed.text);
+    const [late] = await receiver().waitForRequests(1);
+    assert.equal(late?.text, body);
+    const row = await admin.get(`/v1/requests/${String(nowhere?.["id"])}`);
+    assert.equal(row.body["body"], body);
+  });
+
   for (const mode of modes) {
     test(`EDS-9.7-1 EDS-2-2 ${mode}: the key and the body arrive byte for byte`, async () => {
       const { send } = await makeSource(mode);
@@ -188,6 +222,12 @@ suite("the gateway", () => {
       assert.equal(receiver().requests.length, 1);
       const outcomes = (await requests()).map(({ outcome }) => outcome);
       assert.deepEqual(outcomes, ["rejected", "duplicate", "accepted"]);
+      const metrics = await running.metricsText();
+      for (const outcome of ["rejected", "duplicate", "accepted"])
+        assert.match(
+          metrics,
+          new RegExp(`posthorn_gateway_requests_total{source="[^"]+",outcome="${outcome}"} 1\n`),
+        );
     });
 
     test(`TS16-80 EDS-11.3-1 ${mode}: what has no valid signature is answered 401 and goes nowhere`, async () => {

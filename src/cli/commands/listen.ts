@@ -15,6 +15,7 @@ import { startLocalReceiver } from "../receiver/local-receiver.ts";
 import type { LocalReceiver, ReceivedDelivery, ReceiverAnswer } from "../receiver/local-receiver.ts";
 import { permissionFor } from "../receiver/permission.ts";
 import { register } from "../receiver/registration.ts";
+import { listenToSource } from "../receiver/listen-source.ts";
 import { createCheck } from "../receiver/verification.ts";
 import type { Check } from "../receiver/verification.ts";
 import { untilStopped } from "../stop-signal.ts";
@@ -27,6 +28,10 @@ export function addListenCommand(program: Command, invocation: Invocation): void
     .command("listen")
     .description("a receiver on this machine: verifies and prints every delivery")
     .option("--port <port>", "port to listen on; a free one when left out")
+    .option(
+      "--source <name>",
+      "hand on what this source of the gateway receives from now on: its name, its party or its id",
+    )
     .option("--register <types>", "subscribe to these event types for as long as it runs", collect)
     .option(
       "--profile <name>",
@@ -59,6 +64,7 @@ async function listen(command: Command, invocation: Invocation): Promise<void> {
   const options = new OptionValues(command.opts());
   const { parts, json } = printedParts(options);
   const terminal = invocation.terminal({ json });
+  if (options.given("source")) return followed(command, { options, invocation, terminal, parts });
   const answer = answererOf(options, parts);
   const profile = profileOf(options);
   const secrets = options.list("secret") ?? [];
@@ -101,6 +107,31 @@ async function listen(command: Command, invocation: Invocation): Promise<void> {
   } finally {
     await receiver.close();
   }
+}
+
+/** No port is opened: this asks the server, which need not reach this machine. */
+async function followed(
+  command: Command,
+  shown: {
+    readonly options: OptionValues;
+    readonly invocation: Invocation;
+    readonly terminal: Terminal;
+    readonly parts: PrintedParts;
+  },
+): Promise<void> {
+  const { options, invocation, terminal, parts } = shown;
+  for (const name of ["register", "replay", "port", "profile"])
+    if (options.given(name)) throw new UsageError(`--source goes without --${name}`);
+  const target = forwardTarget(options.text("forwardTo"));
+  await listenToSource({
+    name: options.text("source") ?? "",
+    client: new ApiClient(findServer(givenServer(command, options), invocation.env)),
+    terminal,
+    parts,
+    secrets: options.list("secret") ?? [],
+    stopped: untilStopped(invocation),
+    forward: target === null ? null : (delivery) => forward(target, delivery),
+  });
 }
 
 function profileOf(options: OptionValues): Profile | null {

@@ -15,6 +15,8 @@ export interface Arrival {
   /** What it asked before the first delivery; null for a delivery. */
   readonly question: Permission["question"] | null;
   readonly parts: PrintedParts;
+  /** Id and kind, where somebody else has read them already. */
+  readonly known?: { readonly id: string; readonly type: string | null };
 }
 
 /** What is printed beside the line. */
@@ -26,8 +28,8 @@ export interface PrintedParts {
 export function printArrival(terminal: Terminal, arrival: Arrival): void {
   const { delivery, answer, verification, parts } = arrival;
   const { headers, receivedAt, method, path } = delivery;
-  const id = headers["webhook-id"] ?? headers["ce-id"] ?? unquoted(headers["idempotency-key"]);
-  const type = eventTypeOf(delivery);
+  const named = headers["webhook-id"] ?? headers["ce-id"] ?? unquoted(headers["idempotency-key"]);
+  const { id, type } = arrival.known ?? { id: named, type: eventTypeOf(delivery) };
   if (terminal.json) {
     terminal.object({
       time: receivedAt.toISOString(),

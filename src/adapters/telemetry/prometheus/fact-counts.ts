@@ -4,6 +4,7 @@ import type { Alarm, AttemptFact, Metrics } from "../../../ports/telemetry.ts";
 import { Buckets } from "./buckets.ts";
 import { DeliveryCounts } from "./delivery-counts.ts";
 import { DurationQuantiles } from "./duration-quantiles.ts";
+import { GatewayCounts } from "./gateway-counts.ts";
 import { LabelValues } from "./label-values.ts";
 import { histogram, single } from "./plain-metric.ts";
 import type { PlainMetric } from "./plain-metric.ts";
@@ -30,6 +31,7 @@ export class FactCounts implements Metrics {
   readonly #limitHits = new Map<string, number>();
   readonly #limitedCalls = new Map<string, number>();
   readonly #notified = new Map<string, number>();
+  readonly #gateway = new GatewayCounts();
   readonly #commitSizes = new Buckets([1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000]);
   readonly #commitSeconds = new Buckets([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1]);
   readonly #alarms: Record<Alarm, number> = {
@@ -79,6 +81,14 @@ export class FactCounts implements Metrics {
     this.#notified.set(name, (this.#notified.get(name) ?? 0) + 1);
   }
 
+  gatewayRequest(fact: Parameters<GatewayCounts["request"]>[0]): void {
+    this.#gateway.request(fact);
+  }
+
+  gatewayIncident(kind: string): void {
+    this.#gateway.incident(kind);
+  }
+
   largePayload(): void {
     this.#largePayloads += 1;
   }
@@ -93,7 +103,12 @@ export class FactCounts implements Metrics {
   }
 
   plainMetrics(): readonly PlainMetric[] {
-    return [...this.#deliveryMetrics(), ...this.#ownMetrics(), ...this.#alarmMetrics()];
+    return [
+      ...this.#deliveryMetrics(),
+      ...this.#ownMetrics(),
+      ...this.#alarmMetrics(),
+      ...this.#gateway.metrics(),
+    ];
   }
 
   #deliveryMetrics(): readonly PlainMetric[] {

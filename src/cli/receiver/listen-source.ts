@@ -1,0 +1,73 @@
+import { parseSecret } from "../../core/signing/signing-key.ts";
+import { prepareSigner, type Signer } from "../../core/signing/standard-webhooks.ts";
+import type { ApiClient } from "../api-client.ts";
+import { UsageError } from "../failures.ts";
+import type { Terminal } from "../terminal.ts";
+import { printArrival, type PrintedParts } from "./delivery-line.ts";
+import type { ReceivedDelivery, ReceiverAnswer } from "./local-receiver.ts";
+import { findSource, followSource, type FollowedRequest } from "./source-follower.ts";
+
+/** Hands on to this machine what a source of the gateway receives. */
+export async function listenToSource(order: {
+  readonly name: string;
+  readonly client: ApiClient;
+  readonly terminal: Terminal;
+  readonly parts: PrintedParts;
+  /** Sign as Posthorn would for a webhook with this secret. */
+  readonly secrets: readonly string[];
+  readonly stopped: Promise<unknown>;
+  /** Null prints alone. */
+  readonly forward: ((delivery: ReceivedDelivery) => Promise<ReceiverAnswer>) | null;
+}): Promise<void> {
+  const { name, client, terminal, parts, secrets, stopped, forward } = order;
+  const sign = secrets.length === 0 ? null : signerOf(secrets);
+  const source = await findSource(client, name);
+  const stop = new AbortController();
+  void stopped.then(() => stop.abort());
+  terminal.note(`listening to the source ${String(source["name"])}; end with Ctrl C`);
+  if (forward === null) terminal.note("nothing is passed on: give --forward-to 3000");
+  else if (sign === null)
+    terminal.note("signatures stay with the gateway: --secret whsec_… signs what is passed on");
+  await followSource({
+    client,
+    sourceId: String(source["id"]),
+    signal: stop.signal,
+    missed: () => terminal.note("more came than can be shown; some are left out"),
+    reject: (row) =>
+      terminal.note(`rejected, ${String(row["rejection_cause"])}: ${String(row["detail"] ?? "")}`),
+    receive: async (request) => {
+      const delivery = sign === null ? request.delivery : signed(request, sign);
+      const answer = forward === null ? { status: 204 } : await forward(delivery);
+      const { scheme, id, type } = request;
+      const verified = { kind: "verified", scheme, producer: name, messageId: id } as const;
+      printArrival(terminal, {
+        delivery,
+        answer,
+        verification: { ...verified, timestampSeconds: null },
+        question: null,
+        parts,
+        known: { id, type },
+      });
+    },
+  });
+}
+
+function signerOf(secrets: readonly string[]): Signer {
+  const keys = secrets.map((text) => {
+    const key = parseSecret(text);
+    if (key.kind === "invalid") throw new UsageError(`--secret cannot sign: ${key.detail}`);
+    return key;
+  });
+  return prepareSigner(keys);
+}
+
+/** As a webhook of the profile `standard` would get it. */
+function signed({ id, delivery }: FollowedRequest, sign: Signer): ReceivedDelivery {
+  const timestampSeconds = Math.floor(Date.now() / 1_000);
+  const headers = {
+    "webhook-id": id,
+    "webhook-timestamp": String(timestampSeconds),
+    "webhook-signature": sign({ messageId: id, timestampSeconds, body: delivery.body }),
+  };
+  return { ...delivery, headers: { ...delivery.headers, ...headers } };
+}

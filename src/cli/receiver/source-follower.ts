@@ -1,0 +1,134 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { mask } from "../../core/http/masked-fields.ts";
+import type { ApiClient, Json } from "../api-client.ts";
+import { CommandFailure } from "../failures.ts";
+import type { ReceivedDelivery } from "./local-receiver.ts";
+
+/** A request that the gateway received, as it is handed on to this machine. */
+export interface FollowedRequest {
+  readonly delivery: ReceivedDelivery;
+  /** As the gateway verified it. */
+  readonly scheme: string;
+  readonly id: string;
+  readonly type: string | null;
+}
+
+const everyMs = 1_000;
+const pageRows = 100;
+/** Of one look; more than that in a second is told and left out. */
+const pagesMax = 10;
+
+/** Authentic requests, whether anybody else wanted them or not. */
+const wantedOutcomes = new Set(["accepted", "ignored", "failed"]);
+
+export async function findSource(client: ApiClient, name: string): Promise<Json> {
+  const sources: Json[] = [];
+  for (let cursor: unknown; cursor !== null; ) {
+    const query = { limit: pageRows, ...(typeof cursor === "string" && { cursor }) };
+    const page = await client.get("/v1/sources", { query });
+    sources.push(...(page["data"] as readonly Json[]));
+    cursor = page["next_cursor"];
+  }
+  const wanted = name.toLowerCase();
+  const found = sources.filter((source) =>
+    ["id", "party", "name"].some((field) => String(source[field]).toLowerCase() === wanted),
+  );
+  const [source, ...others] = found;
+  if (source !== undefined && others.length === 0) return source;
+  const names = sources.map((one) => String(one["name"])).join(", ");
+  throw new CommandFailure(
+    source === undefined ? `there is no source ${name}` : `several sources are called ${name}`,
+    source === undefined
+      ? [names === "" ? "Add one: /ui/sources/new, or POST /v1/sources." : `There are: ${names}`]
+      : [`Give one of their ids: ${found.map((one) => String(one["id"])).join(", ")}`],
+  );
+}
+
+/**
+ * Looks into the log of requests once a second, so that the server need not reach this machine: everything that comes from
+ * now on goes to `receive`, oldest first; what was rejected goes to `reject`.
+ */
+export async function followSource(order: {
+  readonly client: ApiClient;
+  readonly sourceId: string;
+  readonly signal: AbortSignal;
+  readonly receive: (request: FollowedRequest) => Promise<void>;
+  readonly reject: (row: Json) => void;
+  readonly missed: () => void;
+}): Promise<void> {
+  const { client, sourceId, signal } = order;
+  const before = await newest(client, { source_id: sourceId, limit: pageRows });
+  const seen = new Set(before.map(idOf));
+  // What was there before and has left the first page is not new.
+  const floor = before.length < pageRows ? "" : idOf(before.at(-1) ?? {});
+  while (!(await isAborted(signal))) {
+    const { rows, isComplete } = await unseen(client, { sourceId, seen, floor });
+    if (!isComplete) order.missed();
+    for (const row of rows.toReversed()) {
+      seen.add(idOf(row));
+      if (row["outcome"] === "rejected") order.reject(row);
+      if (!wantedOutcomes.has(String(row["outcome"]))) continue;
+      await order.receive(await requestOf(client, row));
+    }
+  }
+}
+
+async function unseen(
+  client: ApiClient,
+  {
+    sourceId,
+    seen,
+    floor,
+  }: { readonly sourceId: string; readonly seen: ReadonlySet<string>; readonly floor: string },
+): Promise<{ readonly rows: readonly Json[]; readonly isComplete: boolean }> {
+  const rows: Json[] = [];
+  let cursor: unknown;
+  for (let page = 0; page < pagesMax; page++) {
+    const query = { source_id: sourceId, limit: pageRows, ...(typeof cursor === "string" && { cursor }) };
+    const answer = await client.get("/v1/requests", { query });
+    const data = answer["data"] as readonly Json[];
+    const fresh = data.filter((row) => !seen.has(idOf(row)) && idOf(row) > floor);
+    rows.push(...fresh);
+    cursor = answer["next_cursor"];
+    if (fresh.length < data.length || cursor === null) return { rows, isComplete: true };
+  }
+  return { rows, isComplete: false };
+}
+
+async function newest(client: ApiClient, query: { readonly source_id: string; readonly limit: number }) {
+  return (await client.get("/v1/requests", { query }))["data"] as readonly Json[];
+}
+
+async function requestOf(client: ApiClient, row: Json): Promise<FollowedRequest> {
+  const request = await client.get(`/v1/requests/${idOf(row)}`);
+  const headers = (request["headers"] as readonly { readonly name: string; readonly value: string }[])
+    // What may be a credential is masked in the log, and a mask is worse than nothing.
+    .filter(({ value }) => value !== mask)
+    .map(({ name, value }) => [name.toLowerCase(), value] as const);
+  return {
+    id: String(request["event_id"] ?? request["id"]),
+    scheme: String(request["scheme"]),
+    type: (request["original_type"] ?? request["event_type"]) as string | null,
+    delivery: {
+      method: String(request["method"]),
+      path: String(request["path"]),
+      headers: Object.fromEntries(headers),
+      body: bodyOf(request),
+      receivedAt: new Date(String(request["received_at"])),
+    },
+  };
+}
+
+function bodyOf({ body, body_base64: encoded }: Json): Uint8Array {
+  if (typeof encoded === "string") return Buffer.from(encoded, "base64");
+  return Buffer.from(typeof body === "string" ? body : "", "utf8");
+}
+
+function idOf(row: Json): string {
+  return String(row["id"]);
+}
+
+async function isAborted(signal: AbortSignal): Promise<boolean> {
+  await sleep(everyMs, undefined, { signal }).catch(() => {});
+  return signal.aborted;
+}
