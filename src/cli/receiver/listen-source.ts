@@ -33,8 +33,8 @@ export async function listenToSource(order: {
     sourceId: String(source["id"]),
     signal: stop.signal,
     missed: () => terminal.note("more came than can be shown; some are left out"),
-    reject: (row) =>
-      terminal.note(`rejected, ${String(row["rejection_cause"])}: ${String(row["detail"] ?? "")}`),
+    reject: ({ rejection_cause: cause, detail }) =>
+      terminal.note(`rejected, ${String(cause)}${typeof detail === "string" ? `: ${detail}` : ""}`),
     receive: async (request) => {
       const delivery = sign === null ? request.delivery : signed(request, sign);
       const answer = forward === null ? { status: 204 } : await forward(delivery);
