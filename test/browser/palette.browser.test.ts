@@ -40,6 +40,12 @@ suite("palette and keys", () => {
     await page.locator("h1").waitFor();
     return page;
   };
+  /** What is typed goes to the palette from here on. */
+  const openPalette = async (page: Page, key = "Control+k"): Promise<void> => {
+    await page.getByRole("combobox").waitFor({ state: "detached" });
+    await page.keyboard.press(key);
+    await page.locator("[role=combobox]:focus").waitFor();
+  };
   const active = async (page: Page): Promise<string> => {
     const id = await page.getByRole("combobox").getAttribute("aria-activedescendant");
     return String(await page.evaluate(`document.getElementById(${JSON.stringify(id)})?.textContent ?? ""`));
@@ -50,13 +56,12 @@ suite("palette and keys", () => {
     const seen = watch(page, { origin: server.url });
     const opener = page.getByRole("button", { name: "Search or go to…" });
     await opener.focus();
-    await page.keyboard.press("Control+k");
-    await page.getByRole("combobox").waitFor();
+    await openPalette(page);
     await page.keyboard.press("Escape");
     await page.getByRole("combobox").waitFor({ state: "detached" });
     assert.match(String(await page.evaluate("document.activeElement?.textContent")), /Search or go to/);
 
-    await page.keyboard.press("/");
+    await openPalette(page, "/");
     await page.keyboard.type("dead");
     assert.match(await active(page), /^Dead letters/);
     await page.keyboard.press("Enter");
@@ -69,7 +74,7 @@ suite("palette and keys", () => {
       ["example.com/ord", /example\.com\/orders.*url/, `webhooks/${webhookId}`],
     ];
     for (const [typed, shown, path] of finds) {
-      await page.keyboard.press("Control+k");
+      await openPalette(page);
       await page.keyboard.type(typed);
       await page.getByRole("option", { name: shown }).waitFor();
       assert.match(await active(page), shown, "what was found is chosen first");
@@ -83,13 +88,12 @@ suite("palette and keys", () => {
   test("offers what the page can do, goes around its ends, and says when nothing is found", async () => {
     const page = await visit(`webhooks/${webhookId}`);
     await page.getByRole("button", { name: "Enable" }).waitFor();
-    await page.keyboard.press("Control+k");
+    await openPalette(page);
     await page.keyboard.type("enab");
     await page.keyboard.press("Enter");
     await page.getByText("active", { exact: true }).first().waitFor();
     await page.getByRole("button", { name: "Disable…" }).waitFor();
-    await page.keyboard.press("Control+k");
-    await page.getByRole("combobox").waitFor();
+    await openPalette(page);
     const first = await active(page);
     await page.keyboard.press("ArrowUp");
     assert.equal(await active(page), (await page.getByRole("option").last().textContent()) ?? "");
@@ -112,7 +116,7 @@ suite("palette and keys", () => {
     await page.keyboard.press("d");
     await page.keyboard.press("/");
     assert.equal(await page.getByRole("combobox").count(), 0);
-    await page.keyboard.press("Control+k");
+    await openPalette(page);
     await page.keyboard.type("deliveries");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { level: 1, name: "Deliveries" }).waitFor();
@@ -157,8 +161,7 @@ suite("palette and keys", () => {
     await page.getByRole("row", { name: /serving/ }).waitFor();
     await bringAxe(page);
     await judge(page, "system");
-    await page.keyboard.press("Control+k");
-    await page.getByRole("combobox").waitFor();
+    await openPalette(page);
     await judge(page, "palette");
     await page.keyboard.press("Escape");
     await page.keyboard.press("?");
