@@ -1,4 +1,5 @@
 import { createServer, connect, type Server, type Socket } from "node:net";
+import { codeOf } from "../../src/core/thrown.ts";
 import { freePort } from "./own-process.ts";
 
 /**
@@ -20,9 +21,16 @@ export class CuttingProxy {
 
   /** A way to `target` on this machine. */
   static async to(target: number): Promise<CuttingProxy> {
-    const proxy = new CuttingProxy(await freePort(), target);
-    await proxy.#listen();
-    return proxy;
+    for (;;) {
+      const proxy = new CuttingProxy(await freePort(), target);
+      try {
+        await proxy.#listen();
+        return proxy;
+      } catch (error) {
+        // Somebody took the port since it was free.
+        if (codeOf(error) !== "EADDRINUSE") throw error;
+      }
+    }
   }
 
   /** The same address with the port of the proxy. */
