@@ -17,7 +17,8 @@ import { inLibraryWords } from "../../src/app/library-calls.ts";
 import { agreeable } from "../scenarios/api/agreeable-transport.ts";
 import { createClient, type Client } from "../scenarios/api/client.ts";
 import { type Probe, probesOf } from "./fields/probes.ts";
-import { type Resource, resourcesOf } from "./fields/resources.ts";
+import type { Resource } from "./fields/resource.ts";
+import { resourcesOf } from "./fields/resources.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -8,7 +8,7 @@ export class OperationalEvents {
   readonly #touch: () => void;
   readonly #stored: () => void;
   readonly #told = new Set<string>();
-  #waiting: readonly OperationalEvent[] = [];
+  #waiting: OperationalEvent[] = [];
 
   /** `touch`: there is something to write. `stored`: it is written, and may be published. */
   constructor(options: { readonly touch: () => void; readonly stored: () => void }) {
@@ -21,14 +21,15 @@ export class OperationalEvents {
     if (this.#told.has(event.key)) return;
     if (this.#told.size >= rememberedMax) this.#told.clear();
     this.#told.add(event.key);
-    this.#waiting = [...this.#waiting, event];
+    this.#waiting.push(event);
     this.#touch();
   }
 
   /** For a transaction that is being composed. */
   take(): readonly OperationalEvent[] {
+    if (this.#waiting.length === 0) return [];
     const taken = this.#waiting;
-    if (taken.length > 0) this.#waiting = [];
+    this.#waiting = [];
     return taken;
   }
 

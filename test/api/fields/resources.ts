@@ -1,6 +1,5 @@
 /** Every thing that callers set, with the two ways to set it: a route of the API and a call of the library. */
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
 import {
   libraryApiKeys,
   libraryDeadLetters,
@@ -32,7 +31,6 @@ import {
 import { problemChangeFields } from "../../../src/core/fields/delivery-problem.ts";
 import { eventTypeFields } from "../../../src/core/fields/event-type.ts";
 import { eventFields } from "../../../src/core/fields/event.ts";
-import type { Fields } from "../../../src/core/fields/field.ts";
 import {
   portalRevokeFields,
   portalSessionFields,
@@ -41,31 +39,13 @@ import {
 import { tenantFields } from "../../../src/core/fields/tenant.ts";
 import { alertRuleFields } from "../../../src/core/fields/alert.ts";
 import { webhookFields } from "../../../src/core/fields/webhook.ts";
-import type { Profile } from "../../../src/core/profile.ts";
-import {
-  connectionChangeFields,
-  sourceAcknowledgeFields,
-  sourceFields,
-  sourceRotateFields,
-} from "../../../src/core/fields/gateway.ts";
-import { profiles } from "../../../src/core/profiles/index.ts";
 import { ProblemList } from "../../../src/services/problem-list.ts";
 import { readFields } from "../../../src/services/read-fields.ts";
-import { validPair } from "../../peers/certificates.ts";
 import { refusingPath } from "../../scenarios/api/agreeable-transport.ts";
+import { gatewayResources } from "./gateway-resources.ts";
 import type { Specials } from "./probes.ts";
-
-export interface Resource {
-  /** Of the OpenAPI document; several where a resource is made and changed. */
-  readonly components: readonly string[];
-  readonly fields: Fields;
-  readonly method: "POST" | "PUT" | "PATCH";
-  path(): Promise<string>;
-  call(input: object): Promise<unknown>;
-  /** What every call needs, in the words of the library. */
-  readonly always: object;
-  readonly specials: Specials;
-}
+import type { Resource } from "./resource.ts";
+import { newSecret, webhookSpecials } from "./webhook-specials.ts";
 
 export async function resourcesOf(running: RunningPosthorn): Promise<readonly Resource[]> {
   const { services } = running;
@@ -313,8 +293,7 @@ async function problemResource(running: RunningPosthorn): Promise<Resource> {
     call: (input) =>
       problems.change({
         id,
-        ...input,
-        ...("mutedUntil" in input && input.mutedUntil === soonText && { mutedUntil: soon }),
+        ...inTime(input),
       }),
     always: {},
     specials: {
@@ -353,56 +332,6 @@ const themeSpecials: Specials = {
 const soon = Date.now() + 3_600_000;
 const soonText = new Date(soon).toISOString();
 
-const newSecret = () => `whsec_${randomBytes(32).toString("base64")}`;
-
-/** Nothing where the value is meant to be refused whatever the profile. */
-function withProfile(fits: (profile: Profile) => boolean): object {
-  const found = profiles.find(fits);
-  return found === undefined ? {} : { profile: found.name, ...needsOf(found) };
-}
-
-/** Beside the profile itself. */
-function needsOf({ registration }: Profile): object {
-  return registration.bearerTokenRequired ? { bearerToken: "token" } : {};
-}
-
-const pemOf = (pem: string) => [pem, pem.padEnd(16_384, "\n")];
-
-const webhookSpecials: Specials = {
-  secret: { accepted: [newSecret] },
-  tenantId: { accepted: ["default"] },
-  profile: {
-    beside: (value) => {
-      const profile = profiles.find(({ name }) => name === value);
-      return profile === undefined ? {} : needsOf(profile);
-    },
-  },
-  schemes: {
-    accepted: [["v1a"], ["v1"], ["x-webhook-v1"], ["rfc9421-ed25519"], ["rfc9421-hmac-sha256"]],
-    beside: (value) => withProfile(({ signatureSchemesAllowed: allowed }) => includesAll(allowed, value)),
-  },
-  payloadFormat: {
-    beside: (value) => withProfile(({ payloadFormats: allowed }) => includesAll(allowed, [value])),
-  },
-  bearerTokenIn: { beside: (value) => (value === "query" ? { bearerToken: "token" } : {}) },
-  migrationHeaders: { beside: () => withProfile(({ migrationHeaders }) => migrationHeaders.length > 0) },
-  "agreements.followPermanentRedirect": {
-    beside: () => withProfile(({ registration }) => registration.permanentRedirectAllowed),
-  },
-  verification: { members: { method: "cloudevents" } },
-  "verification.method": { accepted: ["none", "challenge", "cloudevents", "dns"] },
-  clientCertificate: { members: { certificatePem: validPair.cert, privateKeyPem: validPair.key } },
-  "clientCertificate.certificatePem": { accepted: pemOf(validPair.cert) },
-  "clientCertificate.privateKeyPem": { accepted: pemOf(validPair.key) },
-  oauth2: {
-    members: { tokenUrl: "https://example.com/token", clientId: "client", clientSecret: "secret" },
-  },
-};
-
-function includesAll(allowed: readonly unknown[], values: unknown): boolean {
-  return Array.isArray(values) && values.every((value) => allowed.includes(value));
-}
-
 /** Of `ids` and `filter` one is given. */
 function bulkResources({ services }: RunningPosthorn): readonly Resource[] {
   const admin = { tenantId: null };
@@ -434,68 +363,6 @@ function bulkResources({ services }: RunningPosthorn): readonly Resource[] {
       fields: discardFields,
       path: fixed("/v1/dlq/discard-batch"),
       call: (input) => deadLetters.discardBatch(input),
-    },
-  ];
-}
-
-/** A source and a connection that are changed again and again: of each there is a limited number. */
-async function gatewayResources(
-  { gateway }: RunningPosthorn,
-  webhookId: string,
-): Promise<readonly Resource[]> {
-  const admin = { tenantId: null };
-  const verification = { type: "none" };
-  const { source } = (await gateway.sources.create(admin, { name: "probe", verification })).view;
-  const { id } = source;
-  const { version } = gateway.description();
-  await gateway.sources.acknowledge(admin, { id, version, by: "probe" });
-  const connection = await gateway.connections.create(admin, { sourceId: id, webhookId });
-  const fixed = (path: string) => () => Promise.resolve(path);
-  return [
-    {
-      components: ["SourceUpdate", "SourceCreate"],
-      fields: sourceFields,
-      method: "PATCH",
-      path: fixed(`/v1/sources/${id}`),
-      call: (input) => gateway.sources.update(admin, { id, input }),
-      always: {},
-      specials: {
-        "tenantId": { accepted: [] },
-        "verification": { accepted: [verification, { type: "bearer", secrets: ["a"] }, verification] },
-        "keyPointers": { accepted: [["/id"], ["/a/b", "/c"]] },
-        "eventType.pointer": { accepted: ["/type"] },
-        "eventType.path": { accepted: [true] },
-        "eventType.allowUnsigned": { accepted: [] },
-        "customResponse.contentType": { accepted: ["text/plain", "text/plain; charset=utf-8"] },
-      },
-    },
-    {
-      components: ["SourceRotateInput"],
-      fields: sourceRotateFields,
-      method: "POST",
-      path: fixed(`/v1/sources/${id}/address/rotate`),
-      call: (input) => gateway.sources.rotate(admin, { id, input }),
-      always: {},
-      specials: {},
-    },
-    {
-      components: ["SourceAcknowledge"],
-      fields: sourceAcknowledgeFields,
-      method: "POST",
-      path: fixed(`/v1/sources/${id}/acknowledge`),
-      call: (input) =>
-        gateway.sources.acknowledge(admin, { id, by: "probe", ...(input as { version: string }) }),
-      always: { version },
-      specials: { version: { accepted: [version] } },
-    },
-    {
-      components: ["ConnectionUpdate"],
-      fields: connectionChangeFields,
-      method: "PATCH",
-      path: fixed(`/v1/connections/${connection.id}`),
-      call: (input) => gateway.connections.update(admin, { id: connection.id, input }),
-      always: {},
-      specials: { filter: { accepted: [{ body: { a: 1 } }] } },
     },
   ];
 }

@@ -23,6 +23,7 @@ import {
 import { type DocumentRow, toDocument } from "../registry-rows.ts";
 import type { AuditRows } from "./audit.ts";
 import type { Connection } from "./connection.ts";
+import { StatementCache } from "./statement-cache.ts";
 
 const statements = {
   sources: "SELECT document FROM gateway_sources ORDER BY id",
@@ -58,11 +59,12 @@ export class SqliteGateway implements GatewayStore {
   readonly #connection: Connection;
   readonly #audit: AuditRows;
   /** Prepared when they are first used: most deployments have no gateway. */
-  readonly #prepared = new Map<keyof typeof statements, StatementSync>();
+  readonly #statements: StatementCache;
 
   constructor(connection: Connection, audit: AuditRows) {
     this.#connection = connection;
     this.#audit = audit;
+    this.#statements = new StatementCache(connection);
   }
 
   async sources(): Promise<readonly Source[]> {
@@ -180,9 +182,6 @@ export class SqliteGateway implements GatewayStore {
   }
 
   #sql(name: keyof typeof statements): StatementSync {
-    let prepared = this.#prepared.get(name);
-    if (prepared === undefined)
-      this.#prepared.set(name, (prepared = this.#connection.prepare(statements[name])));
-    return prepared;
+    return this.#statements.get(statements[name]);
   }
 }

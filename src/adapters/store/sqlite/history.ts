@@ -14,7 +14,8 @@ import type {
 import { AttemptReader } from "./attempts.ts";
 import { BacklogCounter } from "./backlog.ts";
 import { HistoryRows } from "./history-rows.ts";
-import { deadLetterWalk, deliveryWalk, StatementCache, type WalkContext } from "./listings.ts";
+import { deadLetterWalk, deliveryWalk, type WalkContext } from "./listings.ts";
+import { StatementCache } from "./statement-cache.ts";
 import type { DeliverySearch, EventSearch, SearchPage } from "../../../ports/store/search.ts";
 import { DeliverySearches } from "./search/delivery-searches.ts";
 import { EventSearches } from "./search/event-searches.ts";

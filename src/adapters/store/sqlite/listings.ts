@@ -1,32 +1,13 @@
-import type { StatementSync } from "node:sqlite";
 import type { DeadLetterQuery, DeliveryQuery } from "../../../ports/store/history.ts";
 import { chunkEnd, chunkKinds, chunkOf, chunkStart } from "./chunks.ts";
-import type { Connection } from "./connection.ts";
 import { deadLetterFilter, deliveryFilter, type Filter } from "./filters.ts";
 import type { StoreState } from "./state.ts";
+import type { StatementCache } from "./statement-cache.ts";
 import type { ChunkSlice, Walk } from "./walk.ts";
 
 export interface WalkContext {
   readonly state: StoreState;
   readonly statements: StatementCache;
-}
-
-/** Statements of listings by their text: filters combine to a few dozen forms. */
-export class StatementCache {
-  readonly #connection: Connection;
-  readonly #statements = new Map<string, StatementSync>();
-
-  constructor(connection: Connection) {
-    this.#connection = connection;
-  }
-
-  get(sql: string): StatementSync {
-    const known = this.#statements.get(sql);
-    if (known !== undefined) return known;
-    const statement = this.#connection.prepare(sql);
-    this.#statements.set(sql, statement);
-    return statement;
-  }
 }
 
 export function deliveryWalk(

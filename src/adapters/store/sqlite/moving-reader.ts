@@ -3,14 +3,16 @@ import type { MovedPart, MovedRow, MovedRows, Stretch } from "../../../ports/sto
 import { movedRow } from "../moved-values.ts";
 import { storeError } from "./errors.ts";
 import { storedPart, within } from "./moving-rows.ts";
+import { StatementCache } from "./statement-cache.ts";
 
 /** Reads parts from a database file. */
 export class SqlitePartReader implements MovedRows {
   protected readonly db: DatabaseSync;
-  readonly #statements = new Map<string, StatementSync>();
+  readonly #statements: StatementCache;
 
   constructor(db: DatabaseSync) {
     this.db = db;
+    this.#statements = new StatementCache({ prepare: (sql) => preparedForArrays(db, sql) });
   }
 
   read(
@@ -41,12 +43,7 @@ export class SqlitePartReader implements MovedRows {
 
   /** Rows come as arrays. */
   protected statement(sql: string): StatementSync {
-    const known = this.#statements.get(sql);
-    if (known !== undefined) return known;
-    const statement = this.db.prepare(sql);
-    statement.setReturnArrays(true);
-    this.#statements.set(sql, statement);
-    return statement;
+    return this.#statements.get(sql);
   }
 
   protected async guarded<Result>(work: () => Result): Promise<Result> {
@@ -56,4 +53,10 @@ export class SqlitePartReader implements MovedRows {
       throw storeError(error);
     }
   }
+}
+
+function preparedForArrays(db: DatabaseSync, sql: string): StatementSync {
+  const statement = db.prepare(sql);
+  statement.setReturnArrays(true);
+  return statement;
 }

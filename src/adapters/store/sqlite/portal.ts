@@ -25,6 +25,7 @@ import {
 } from "../portal-rows.ts";
 import type { AuditRows } from "./audit.ts";
 import type { Connection } from "./connection.ts";
+import { StatementCache } from "./statement-cache.ts";
 
 const statements = {
   create: `INSERT INTO portal_sessions (id, tenant, reference, code_hash, code_expires_at, expires_at, document)
@@ -55,11 +56,12 @@ export class SqlitePortal implements PortalStore {
   readonly #connection: Connection;
   readonly #audit: AuditRows;
   /** Prepared when they are first used: most deployments have no portal. */
-  readonly #prepared = new Map<keyof typeof statements, StatementSync>();
+  readonly #statements: StatementCache;
 
   constructor(connection: Connection, audit: AuditRows) {
     this.#connection = connection;
     this.#audit = audit;
+    this.#statements = new StatementCache(connection);
   }
 
   async createSession(session: NewPortalSession, audit?: AuditEntry): Promise<void> {
@@ -134,10 +136,7 @@ export class SqlitePortal implements PortalStore {
   }
 
   #sql(name: keyof typeof statements): StatementSync {
-    let prepared = this.#prepared.get(name);
-    if (prepared === undefined)
-      this.#prepared.set(name, (prepared = this.#connection.prepare(statements[name])));
-    return prepared;
+    return this.#statements.get(statements[name]);
   }
 
   #row<Row>(name: keyof typeof statements, ...values: (string | number | null)[]): Row | undefined {

@@ -25,7 +25,7 @@ import {
 } from "../problem-rows.ts";
 import type { AuditRows } from "./audit.ts";
 import type { Connection } from "./connection.ts";
-import { StatementCache } from "./listings.ts";
+import { StatementCache } from "./statement-cache.ts";
 import { ProblemWriter } from "./problem-writer.ts";
 
 export class SqliteDeliveryProblems implements DeliveryProblemStore {

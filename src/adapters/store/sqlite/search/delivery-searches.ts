@@ -3,7 +3,7 @@ import type { DeliverySearch, SearchPage } from "../../../../ports/store/search.
 import type { StoredDelivery } from "../../../../ports/store/history.ts";
 import { waitingMax } from "../../codes.ts";
 import type { HistoryRows } from "../history-rows.ts";
-import type { StatementCache } from "../listings.ts";
+import type { StatementCache } from "../statement-cache.ts";
 import type { StoreState } from "../state.ts";
 import { Pace } from "./pace.ts";
 import { deliveryTable, searchFilter, type SearchFilter } from "./search-filter.ts";

@@ -1,7 +1,7 @@
 import type { EventSummary } from "../../../../ports/store/history.ts";
 import type { EventSearch, SearchPage } from "../../../../ports/store/search.ts";
 import type { HistoryRows } from "../history-rows.ts";
-import type { StatementCache } from "../listings.ts";
+import type { StatementCache } from "../statement-cache.ts";
 import type { StoreState } from "../state.ts";
 import { eventsOfKey } from "./delivery-searches.ts";
 import { eventSearchFilter, eventTable, type SearchFilter } from "./search-filter.ts";

@@ -1,6 +1,6 @@
 import type { StatementSync } from "node:sqlite";
 import { chunkEnd, chunkOf, chunkRows, chunkStart } from "../chunks.ts";
-import type { StatementCache } from "../listings.ts";
+import type { StatementCache } from "../statement-cache.ts";
 import type { StoreState } from "../state.ts";
 import type { SearchFilter } from "./search-filter.ts";
 

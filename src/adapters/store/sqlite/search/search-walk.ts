@@ -1,5 +1,5 @@
 import type { DeliverySearch, SearchPage } from "../../../../ports/store/search.ts";
-import type { StatementCache } from "../listings.ts";
+import type { StatementCache } from "../statement-cache.ts";
 import type { StoreState } from "../state.ts";
 import { Pace } from "./pace.ts";
 import type { SearchTable } from "./search-filter.ts";

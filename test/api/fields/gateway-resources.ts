@@ -1,0 +1,70 @@
+import type { RunningPosthorn } from "../../../src/app/posthorn.ts";
+import {
+  connectionChangeFields,
+  sourceAcknowledgeFields,
+  sourceFields,
+  sourceRotateFields,
+} from "../../../src/core/fields/gateway.ts";
+import type { Resource } from "./resource.ts";
+
+/** A source and a connection that are changed again and again: of each there is a limited number. */
+export async function gatewayResources(
+  { gateway }: RunningPosthorn,
+  webhookId: string,
+): Promise<readonly Resource[]> {
+  const admin = { tenantId: null };
+  const verification = { type: "none" };
+  const { source } = (await gateway.sources.create(admin, { name: "probe", verification })).view;
+  const { id } = source;
+  const { version } = gateway.description();
+  await gateway.sources.acknowledge(admin, { id, version, by: "probe" });
+  const connection = await gateway.connections.create(admin, { sourceId: id, webhookId });
+  const fixed = (path: string) => () => Promise.resolve(path);
+  return [
+    {
+      components: ["SourceUpdate", "SourceCreate"],
+      fields: sourceFields,
+      method: "PATCH",
+      path: fixed(`/v1/sources/${id}`),
+      call: (input) => gateway.sources.update(admin, { id, input }),
+      always: {},
+      specials: {
+        "tenantId": { accepted: [] },
+        "verification": { accepted: [verification, { type: "bearer", secrets: ["a"] }, verification] },
+        "keyPointers": { accepted: [["/id"], ["/a/b", "/c"]] },
+        "eventType.pointer": { accepted: ["/type"] },
+        "eventType.path": { accepted: [true] },
+        "eventType.allowUnsigned": { accepted: [] },
+        "customResponse.contentType": { accepted: ["text/plain", "text/plain; charset=utf-8"] },
+      },
+    },
+    {
+      components: ["SourceRotateInput"],
+      fields: sourceRotateFields,
+      method: "POST",
+      path: fixed(`/v1/sources/${id}/address/rotate`),
+      call: (input) => gateway.sources.rotate(admin, { id, input }),
+      always: {},
+      specials: {},
+    },
+    {
+      components: ["SourceAcknowledge"],
+      fields: sourceAcknowledgeFields,
+      method: "POST",
+      path: fixed(`/v1/sources/${id}/acknowledge`),
+      call: (input) =>
+        gateway.sources.acknowledge(admin, { id, by: "probe", ...(input as { version: string }) }),
+      always: { version },
+      specials: { version: { accepted: [version] } },
+    },
+    {
+      components: ["ConnectionUpdate"],
+      fields: connectionChangeFields,
+      method: "PATCH",
+      path: fixed(`/v1/connections/${connection.id}`),
+      call: (input) => gateway.connections.update(admin, { id: connection.id, input }),
+      always: {},
+      specials: { filter: { accepted: [{ body: { a: 1 } }] } },
+    },
+  ];
+}
