@@ -64,3 +64,15 @@ export async function loggedIn(
   assert.equal(status, 200);
   return context;
 }
+
+/** Opens a page of the dashboard and waits until it shows what it is about. */
+export async function visitDashboard(
+  context: BrowserContext,
+  { url, path }: { readonly url: string; readonly path: string },
+): Promise<Page> {
+  const page = await context.newPage();
+  await page.goto(`${url}/ui/${path}`);
+  await page.locator("h1").waitFor();
+  await page.locator(".waiting").first().waitFor({ state: "detached" });
+  return page;
+}

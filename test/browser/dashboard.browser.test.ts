@@ -10,7 +10,7 @@ import type { Receiver } from "../peers/receiver.ts";
 import { eventually } from "../scenarios/eventually.ts";
 import { PosthornProcess } from "../scenarios/posthorn-process.ts";
 import { bringAxe, forAxe, judge } from "./axe.ts";
-import { assertClean, loggedIn, openBrowser, watch } from "./browser.ts";
+import { assertClean, loggedIn, openBrowser, visitDashboard, watch } from "./browser.ts";
 
 /** How often a page asks again without a stream. */
 const refreshMs = 5_000;
@@ -50,13 +50,7 @@ suite("the dashboard", () => {
     const { body } = await server.call("POST", "/v1/events", { event_type: type, data });
     return (body as { readonly id: string }).id;
   };
-  const visit = async (path: string, on = context): Promise<Page> => {
-    const page = await on.newPage();
-    await page.goto(`${server.url}/ui/${path}`);
-    await page.locator("h1").waitFor();
-    await page.locator(".waiting").first().waitFor({ state: "detached" });
-    return page;
-  };
+  const visit = (path: string, on = context): Promise<Page> => visitDashboard(on, { url: server.url, path });
 
   test("a link logs in once, and is refused the second time; the code leaves the address", async () => {
     const { body } = await server.call("POST", "/ui/login-codes");

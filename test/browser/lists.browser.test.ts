@@ -8,7 +8,7 @@ import type { Receiver } from "../peers/receiver.ts";
 import { eventually } from "../scenarios/eventually.ts";
 import { PosthornProcess, serverUnderTest } from "../scenarios/posthorn-process.ts";
 import { bringAxe, forAxe, judge } from "./axe.ts";
-import { assertClean, loggedIn, openBrowser, watch } from "./browser.ts";
+import { assertClean, loggedIn, openBrowser, visitDashboard, watch } from "./browser.ts";
 
 const { POSTHORN_EGRESS_ALLOW, POSTHORN_EGRESS_ALLOW_HTTP } = serverUnderTest;
 
@@ -45,13 +45,7 @@ suite("lists", () => {
     await server?.remove();
   });
 
-  const visit = async (path: string, on = context): Promise<Page> => {
-    const page = await on.newPage();
-    await page.goto(`${server.url}/ui/${path}`);
-    await page.locator("h1").waitFor();
-    await page.locator(".waiting").first().waitFor({ state: "detached" });
-    return page;
-  };
+  const visit = (path: string, on = context): Promise<Page> => visitDashboard(on, { url: server.url, path });
   const rowCount = async (page: Page, count: number): Promise<void> => {
     await page.locator("tbody tr").nth(count).waitFor({ state: "detached" });
     await page

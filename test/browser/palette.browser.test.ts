@@ -4,7 +4,7 @@ import { after, before, suite, test } from "node:test";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { PosthornProcess } from "../scenarios/posthorn-process.ts";
 import { bringAxe, forAxe, judge } from "./axe.ts";
-import { assertClean, loggedIn, openBrowser, watch } from "./browser.ts";
+import { assertClean, loggedIn, openBrowser, visitDashboard, watch } from "./browser.ts";
 
 suite("palette and keys", () => {
   let server: PosthornProcess;
@@ -34,12 +34,7 @@ suite("palette and keys", () => {
     await server?.remove();
   });
 
-  const visit = async (path: string, on = context): Promise<Page> => {
-    const page = await on.newPage();
-    await page.goto(`${server.url}/ui/${path}`);
-    await page.locator("h1").waitFor();
-    return page;
-  };
+  const visit = (path: string, on = context): Promise<Page> => visitDashboard(on, { url: server.url, path });
   /** What is typed goes to the palette from here on. */
   const openPalette = async (page: Page, key = "Control+k"): Promise<void> => {
     await page.getByRole("combobox").waitFor({ state: "detached" });

@@ -7,7 +7,7 @@ import type { Receiver } from "../peers/receiver.ts";
 import { eventually } from "../scenarios/eventually.ts";
 import { PosthornProcess, serverUnderTest } from "../scenarios/posthorn-process.ts";
 import { bringAxe, forAxe, judge } from "./axe.ts";
-import { assertClean, loggedIn, openBrowser, watch } from "./browser.ts";
+import { assertClean, loggedIn, openBrowser, visitDashboard, watch } from "./browser.ts";
 
 const { POSTHORN_EGRESS_ALLOW, POSTHORN_EGRESS_ALLOW_HTTP } = serverUnderTest;
 
@@ -34,13 +34,7 @@ suite("webhooks in the dashboard", () => {
     await server?.remove();
   });
 
-  const visit = async (path: string, on = context): Promise<Page> => {
-    const page = await on.newPage();
-    await page.goto(`${server.url}/ui/${path}`);
-    await page.locator("h1").waitFor();
-    await page.locator(".waiting").first().waitFor({ state: "detached" });
-    return page;
-  };
+  const visit = (path: string, on = context): Promise<Page> => visitDashboard(on, { url: server.url, path });
   const stored = async () => {
     const { body } = await server.call("GET", `/v1/webhooks/${webhookId}`);
     return body as { readonly description: string; readonly rate_limit: unknown; readonly headers: object };

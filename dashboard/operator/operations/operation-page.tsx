@@ -4,7 +4,7 @@ import type { Operation } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { CopyButton } from "../../shared/ui/copy-button.tsx";
 import { Facts } from "../../shared/ui/data-table.tsx";
-import { ErrorNote } from "../../shared/ui/error-note.tsx";
+import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { mayManage } from "../action-button.tsx";
@@ -27,8 +27,7 @@ export function OperationPage() {
   const path = `v1/operations/${id}`;
   const loaded = useApi<Operation>({ path });
   const { data, error } = loaded;
-  if (data === null)
-    return error === null ? <p class="waiting soft">Loading…</p> : <ErrorNote error={error} />;
+  if (data === null) return <NotLoaded error={error} />;
   const twin = { path, cli: `operations show ${id}` };
   return (
     <div data-page-id={id}>

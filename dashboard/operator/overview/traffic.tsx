@@ -1,13 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { Chart } from "../../shared/charts/chart.tsx";
-import {
-  acceptedShare,
-  courseOf,
-  outcomesChart,
-  outcomesSentence,
-  publishedChart,
-  publishedSentence,
-} from "../../shared/charts/outcomes.ts";
+import { acceptedShare, courseOf } from "../../shared/charts/outcomes.ts";
 import { compactNumber } from "../../shared/charts/scale.ts";
 import { Sparkline } from "../../shared/charts/sparkline.tsx";
 import {
@@ -23,6 +16,7 @@ import { session } from "../../shared/session.ts";
 import { duration } from "../../shared/time/time-format.ts";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { useStatisticsRange, zoneQuery, type StatisticsRange } from "../statistics-range.ts";
+import { OutcomesPanel, PublishedPanel } from "../traffic-panels.tsx";
 import { TopWebhooks } from "./top-webhooks.tsx";
 
 const deliveryMeasures =
@@ -62,39 +56,11 @@ function Charts(props: {
   const { narrow } = range;
   return (
     <>
-      <Panel
-        title="Requests by outcome"
-        loaded={deliveries}
-        twin={{ path: "v1/stats/deliveries", query: range.query, cli: `stats deliveries${range.flags}` }}
-      >
-        {deliveries.data !== null && (
-          <Chart
-            kind="bars"
-            title="Requests"
-            chart={outcomesChart(deliveries.data)}
-            summary={outcomesSentence(deliveries.data)}
-            narrow={narrow}
-          />
-        )}
-      </Panel>
+      <OutcomesPanel loaded={deliveries} range={range} />
       {children}
       <TopWebhooks range={range} />
       <div class="columns-2">
-        <Panel
-          title="Published"
-          loaded={events}
-          twin={{ path: "v1/stats/events", query: range.query, cli: `stats events${range.flags}` }}
-        >
-          {events.data !== null && (
-            <Chart
-              kind="bars"
-              title="Events"
-              chart={publishedChart(events.data)}
-              summary={publishedSentence(events.data)}
-              narrow={narrow}
-            />
-          )}
-        </Panel>
+        <PublishedPanel loaded={events} range={range} />
         {gauges.data !== null && (
           <Panel
             title="Backlog"

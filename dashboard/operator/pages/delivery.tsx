@@ -4,7 +4,7 @@ import type { DeliveryDetail, Webhook } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { CopyButton } from "../../shared/ui/copy-button.tsx";
 import { Facts } from "../../shared/ui/data-table.tsx";
-import { ErrorNote } from "../../shared/ui/error-note.tsx";
+import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { Attempts, Verdict } from "../delivery/delivery-view.tsx";
@@ -17,8 +17,7 @@ export function DeliveryPage() {
   const loaded = useApi<DeliveryDetail>({ path: `v1/deliveries/${id}` });
   const { data, error } = loaded;
   const webhook = useApi<Webhook>(data === null ? null : { path: `v1/webhooks/${data.webhook_id}` });
-  if (data === null)
-    return error === null ? <p class="waiting soft">Loading…</p> : <ErrorNote error={error} />;
+  if (data === null) return <NotLoaded error={error} />;
   const url = webhook.data?.url ?? null;
   return (
     <div data-page-id={id}>

@@ -6,7 +6,7 @@ import type { DeliveryPage } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { CopyButton } from "../../shared/ui/copy-button.tsx";
 import { Facts } from "../../shared/ui/data-table.tsx";
-import { ErrorNote } from "../../shared/ui/error-note.tsx";
+import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { ActionButton, mayManage } from "../action-button.tsx";
@@ -20,7 +20,7 @@ export function EventPage() {
   const id = params["id"] ?? "";
   const event = useApi<EventDetail>({ path: `v1/events/${id}` }, { everyMs: false });
   if (event.data === null) {
-    return event.error === null ? <p class="waiting soft">Loading…</p> : <ErrorNote error={event.error} />;
+    return <NotLoaded error={event.error} />;
   }
   const { event_type, idempotency_key, source, created_at, tenant_id, priority, content_type } = event.data;
   return (

@@ -4,7 +4,7 @@ import { fieldText, type Page, type Row, type Webhook } from "../../shared/resou
 import { pagePath } from "../../shared/root.ts";
 import { RangePicker } from "../../shared/time/range-picker.tsx";
 import { DataTable, Facts, type Column } from "../../shared/ui/data-table.tsx";
-import { ErrorNote } from "../../shared/ui/error-note.tsx";
+import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { When } from "../../shared/ui/when.tsx";
@@ -21,7 +21,7 @@ export function TenantPage() {
   const loaded = useApi<Row>({ path });
   const { data, error } = loaded;
   if (data === null) {
-    return error === null ? <p class="waiting soft">Loading…</p> : <ErrorNote error={error} />;
+    return <NotLoaded error={error} />;
   }
   return (
     <div data-page-id={id}>

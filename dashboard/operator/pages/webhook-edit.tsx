@@ -6,7 +6,7 @@ import { refreshAll, useApi } from "../../shared/queries.ts";
 import type { Webhook } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { announce } from "../../shared/ui/announcer.tsx";
-import { ErrorNote } from "../../shared/ui/error-note.tsx";
+import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
 import { Modal } from "../../shared/ui/modal.tsx";
 import { SecretOnce } from "../webhook/secret-once.tsx";
 import { WebhookForm } from "../webhook/webhook-form.tsx";
@@ -48,8 +48,7 @@ export function EditWebhookPage() {
   const id = params["id"] ?? "";
   const path = `v1/webhooks/${id}`;
   const { data, error } = useApi<Webhook>({ path }, { everyMs: false });
-  if (data === null)
-    return error === null ? <p class="waiting soft">Loading…</p> : <ErrorNote error={error} />;
+  if (data === null) return <NotLoaded error={error} />;
   const send = async (body: object) => {
     if (Object.keys(body).length > 0) await callApi({ method: "PATCH", path, body });
     announce("Saved");

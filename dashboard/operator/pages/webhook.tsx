@@ -6,7 +6,7 @@ import { duration } from "../../shared/time/time-format.ts";
 import { RangePicker } from "../../shared/time/range-picker.tsx";
 import { CopyButton } from "../../shared/ui/copy-button.tsx";
 import { Facts } from "../../shared/ui/data-table.tsx";
-import { ErrorNote } from "../../shared/ui/error-note.tsx";
+import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { Tabs, useTab, type Tab } from "../../shared/ui/tabs.tsx";
@@ -35,8 +35,7 @@ export function WebhookPage() {
   const health = useApi<WebhookHealth>({ path: `v1/webhooks/${id}/health` });
   const tab = useTab(tabs);
   const { data, error } = webhook;
-  if (data === null)
-    return error === null ? <p class="waiting soft">Loading…</p> : <ErrorNote error={error} />;
+  if (data === null) return <NotLoaded error={error} />;
   return (
     <div data-page-id={id}>
       <p class="trail">

@@ -2,10 +2,8 @@ import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
 import { callApi } from "../../shared/api.ts";
 import type { DeliveryProblem } from "../../shared/resources.ts";
-import { Modal } from "../../shared/ui/modal.tsx";
 import { ActionButton } from "../action-button.tsx";
-import { ReasonField } from "../reason-field.tsx";
-import { UntilField, type Until } from "../until-field.tsx";
+import { HoldButton } from "../hold-button.tsx";
 
 function changeProblem(id: string, body: object): Promise<unknown> {
   return callApi({ method: "PATCH", path: `v1/problems/${id}`, body });
@@ -13,8 +11,6 @@ function changeProblem(id: string, body: object): Promise<unknown> {
 
 /** Takes a problem out of what needs attention; it goes on being counted. */
 export function MuteButton({ problem }: { readonly problem: DeliveryProblem }) {
-  const isAsking = useSignal(false);
-  const close = () => (isAsking.value = false);
   if (problem.state === "resolved") return null;
   if (problem.state === "muted") {
     return (
@@ -26,37 +22,15 @@ export function MuteButton({ problem }: { readonly problem: DeliveryProblem }) {
     );
   }
   return (
-    <>
-      <button type="button" data-command="Mute…" onClick={() => (isAsking.value = true)}>
-        Mute…
-      </button>
-      {isAsking.value && (
-        <Modal title="Mute this problem?" onClose={close}>
-          <MuteForm id={problem.id} close={close} />
-        </Modal>
-      )}
-    </>
-  );
-}
-
-function MuteForm({ id, close }: { readonly id: string; readonly close: () => void }) {
-  const until = useSignal<Until>(null);
-  const reason = useSignal("");
-  const mute = async () => {
-    await changeProblem(id, {
-      muted: true,
-      ...(typeof until.value === "number" && { muted_until: new Date(until.value).toISOString() }),
-      ...(reason.value.trim() !== "" && { mute_reason: reason.value.trim() }),
-    });
-    close();
-  };
-  return (
-    <div class="form">
-      <p>It goes on being counted, and does not stand on the overview.</p>
-      <UntilField choose={(chosen) => (until.value = chosen)} />
-      <ReasonField reason={reason} />
-      <ActionButton label="Mute" isPrimary isDisabled={until.value === undefined} run={mute} done="Muted" />
-    </div>
+    <HoldButton
+      label="Mute"
+      title="Mute this problem?"
+      explanation="It goes on being counted, and does not stand on the overview."
+      done="Muted"
+      hold={({ until, reason }) =>
+        changeProblem(problem.id, { muted: true, muted_until: until, mute_reason: reason })
+      }
+    />
   );
 }
 

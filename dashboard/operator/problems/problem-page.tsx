@@ -3,7 +3,7 @@ import { useApi } from "../../shared/queries.ts";
 import type { Delivery, DeliveryPage, DeliveryProblem } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { Facts } from "../../shared/ui/data-table.tsx";
-import { ErrorNote } from "../../shared/ui/error-note.tsx";
+import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { When } from "../../shared/ui/when.tsx";
@@ -22,7 +22,7 @@ export function ProblemPage() {
   const loaded = useApi<DeliveryProblem>({ path: `v1/problems/${id}` });
   const { data, error } = loaded;
   if (data === null) {
-    return error === null ? <p class="waiting soft">Loading…</p> : <ErrorNote error={error} />;
+    return <NotLoaded error={error} />;
   }
   return (
     <div data-page-id={id}>

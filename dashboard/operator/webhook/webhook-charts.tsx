@@ -1,10 +1,5 @@
 import { Chart } from "../../shared/charts/chart.tsx";
-import {
-  durationsChart,
-  durationsSentence,
-  outcomesChart,
-  outcomesSentence,
-} from "../../shared/charts/outcomes.ts";
+import { durationsChart, durationsSentence } from "../../shared/charts/outcomes.ts";
 import { ShareBars, type Share } from "../../shared/charts/share-bars.tsx";
 import { measure, type Statistics } from "../../shared/charts/statistics.ts";
 import { useApi } from "../../shared/queries.ts";
@@ -13,13 +8,15 @@ import { duration } from "../../shared/time/time-format.ts";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { categoryText } from "../delivery/wording.ts";
 import { useStatisticsRange, zoneQuery } from "../statistics-range.ts";
+import { OutcomesPanel } from "../traffic-panels.tsx";
 
 const measures = "attempts,accepted,transient,terminal,duration_ms_p50,duration_ms_p95";
 
 /** What a webhook got and answered, over the range of the page. */
 export function WebhookCharts({ id }: { readonly id: string }) {
-  const { query: range, flags, narrow } = useStatisticsRange();
-  const query = { ...range, webhook_id: id };
+  const range = useStatisticsRange();
+  const { flags, narrow } = range;
+  const query = { ...range.query, webhook_id: id };
   const loaded = useApi<Statistics>({
     path: "v1/stats/deliveries",
     query: { ...query, ...zoneQuery(), measures },
@@ -28,17 +25,7 @@ export function WebhookCharts({ id }: { readonly id: string }) {
   const twin = { path: "v1/stats/deliveries", query, cli: `stats deliveries --webhook ${id}${flags}` };
   return (
     <>
-      <Panel title="Requests by outcome" loaded={loaded} twin={twin}>
-        {data !== null && (
-          <Chart
-            kind="bars"
-            title="Requests"
-            chart={outcomesChart(data)}
-            summary={outcomesSentence(data)}
-            narrow={narrow}
-          />
-        )}
-      </Panel>
+      <OutcomesPanel {...{ loaded, range }} query={{ webhook_id: id }} flags={` --webhook ${id}`} />
       <div class="columns-2">
         <Answers query={query} id={id} flags={flags} />
         <Panel title="Time to answer" loaded={loaded} twin={twin}>

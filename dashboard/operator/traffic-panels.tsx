@@ -1,0 +1,65 @@
+import { Chart } from "../shared/charts/chart.tsx";
+import {
+  outcomesChart,
+  outcomesSentence,
+  publishedChart,
+  publishedSentence,
+} from "../shared/charts/outcomes.ts";
+import type { Statistics } from "../shared/charts/statistics.ts";
+import type { Query } from "../shared/api.ts";
+import type { Loaded } from "../shared/queries.ts";
+import { Panel } from "../shared/ui/panel.tsx";
+import type { StatisticsRange } from "./statistics-range.ts";
+
+interface TrafficPanelProps {
+  readonly loaded: Loaded<Statistics>;
+  readonly range: StatisticsRange;
+  /** Whose, besides the range. */
+  readonly query?: Query;
+  /** The same for the command line. */
+  readonly flags?: string;
+}
+
+/** Events over time. */
+export function PublishedPanel({ loaded, range, query = {}, flags = "" }: TrafficPanelProps) {
+  const path = "v1/stats/events";
+  return (
+    <Panel
+      title="Published"
+      loaded={loaded}
+      twin={{ path, query: { ...range.query, ...query }, cli: `stats events${flags}${range.flags}` }}
+    >
+      {loaded.data !== null && (
+        <Chart
+          kind="bars"
+          title="Events"
+          chart={publishedChart(loaded.data)}
+          summary={publishedSentence(loaded.data)}
+          narrow={range.narrow}
+        />
+      )}
+    </Panel>
+  );
+}
+
+/** Requests over time, by what their answers meant. */
+export function OutcomesPanel({ loaded, range, query = {}, flags = "" }: TrafficPanelProps) {
+  const path = "v1/stats/deliveries";
+  return (
+    <Panel
+      title="Requests by outcome"
+      loaded={loaded}
+      twin={{ path, query: { ...range.query, ...query }, cli: `stats deliveries${flags}${range.flags}` }}
+    >
+      {loaded.data !== null && (
+        <Chart
+          kind="bars"
+          title="Requests"
+          chart={outcomesChart(loaded.data)}
+          summary={outcomesSentence(loaded.data)}
+          narrow={range.narrow}
+        />
+      )}
+    </Panel>
+  );
+}
