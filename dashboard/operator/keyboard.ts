@@ -5,7 +5,7 @@ import { copyText } from "../shared/ui/copy-button.tsx";
 import { isFollowing } from "./following.ts";
 import { areKeysOn, isKeySheetOpen } from "./key-sheet.tsx";
 import { navEntries, togglePause } from "./navigation.ts";
-import { isPaletteOpen } from "./palette/palette.tsx";
+import { openPalette } from "./palette/palette.tsx";
 
 const sequenceMsMax = 1_500;
 
@@ -15,7 +15,7 @@ export function listenToKeys(go: (page: string) => void): () => void {
   const onKey = (event: KeyboardEvent): void => {
     if (document.querySelector("dialog[open]") !== null || event.defaultPrevented) return;
     if (isPaletteKey(event)) {
-      isPaletteOpen.value = true;
+      openPalette();
       event.preventDefault();
       return;
     }
@@ -54,7 +54,7 @@ function act(event: KeyboardEvent): boolean {
 }
 
 const actions: Readonly<Record<string, () => unknown>> = {
-  "/": () => (isPaletteOpen.value = true),
+  "/": openPalette,
   "j": () => moveRow(1),
   "k": () => moveRow(-1),
   "x": () => selectRow(false),

@@ -8,7 +8,7 @@ import { nextTheme, theme } from "../shared/theme.ts";
 import { Icon } from "../shared/ui/icon.tsx";
 import { isKeySheetOpen } from "./key-sheet.tsx";
 import { navEntriesOf, togglePause } from "./navigation.ts";
-import { isPaletteOpen } from "./palette/palette.tsx";
+import { openPalette } from "./palette/palette.tsx";
 import { openProblemsMax, useOpenProblems } from "./problems/open-problems.ts";
 
 export function Shell({
@@ -56,7 +56,7 @@ function SearchButton() {
       class="search"
       aria-haspopup="dialog"
       aria-keyshortcuts="Control+K Meta+K /"
-      onClick={() => (isPaletteOpen.value = true)}
+      onClick={openPalette}
     >
       <Icon name="search" />
       <span>Search or go to…</span>

@@ -35,12 +35,6 @@ suite("palette and keys", () => {
   });
 
   const visit = (path: string, on = context): Promise<Page> => visitDashboard(on, { url: server.url, path });
-  /** What is typed goes to the palette from here on. */
-  const openPalette = async (page: Page, key = "Control+k"): Promise<void> => {
-    await page.getByRole("combobox").waitFor({ state: "detached" });
-    await page.keyboard.press(key);
-    await page.locator("[role=combobox]:focus").waitFor();
-  };
   const active = async (page: Page): Promise<string> => {
     const id = await page.getByRole("combobox").getAttribute("aria-activedescendant");
     return String(await page.evaluate(`document.getElementById(${JSON.stringify(id)})?.textContent ?? ""`));
@@ -51,12 +45,12 @@ suite("palette and keys", () => {
     const seen = watch(page, { origin: server.url });
     const opener = page.getByRole("button", { name: "Search or go to…" });
     await opener.focus();
-    await openPalette(page);
+    await page.keyboard.press("Control+k");
     await page.keyboard.press("Escape");
     await page.getByRole("combobox").waitFor({ state: "detached" });
     assert.match(String(await page.evaluate("document.activeElement?.textContent")), /Search or go to/);
 
-    await openPalette(page, "/");
+    await page.keyboard.press("/");
     await page.keyboard.type("dead");
     assert.match(await active(page), /^Dead letters/);
     await page.keyboard.press("Enter");
@@ -69,7 +63,7 @@ suite("palette and keys", () => {
       ["example.com/ord", /example\.com\/orders.*url/, `webhooks/${webhookId}`],
     ];
     for (const [typed, shown, path] of finds) {
-      await openPalette(page);
+      await page.keyboard.press("Control+k");
       await page.keyboard.type(typed);
       await page.getByRole("option", { name: shown }).waitFor();
       assert.match(await active(page), shown, "what was found is chosen first");
@@ -80,15 +74,36 @@ suite("palette and keys", () => {
     await page.close();
   });
 
+  test("has the focus before its key returns, also when it was closed a moment ago", async () => {
+    const page = await visit("");
+    const script = `(async () => {
+      const press = () => document.body.dispatchEvent(
+        new KeyboardEvent("keydown", { key: "k", ctrlKey: true, bubbles: true, cancelable: true }));
+      const focused = () => document.activeElement?.getAttribute("role");
+      press();
+      const seen = [focused()];
+      document.querySelector("dialog[open]").close();
+      press();
+      seen.push(focused());
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      return [...seen, focused()].join();
+    })()`;
+    assert.equal(await page.evaluate(script), "combobox,combobox,combobox");
+    await page.keyboard.type("audit");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: "Audit log" }).waitFor();
+    await page.close();
+  });
+
   test("offers what the page can do, goes around its ends, and says when nothing is found", async () => {
     const page = await visit(`webhooks/${webhookId}`);
     await page.getByRole("button", { name: "Enable" }).waitFor();
-    await openPalette(page);
+    await page.keyboard.press("Control+k");
     await page.keyboard.type("enab");
     await page.keyboard.press("Enter");
     await page.getByText("active", { exact: true }).first().waitFor();
     await page.getByRole("button", { name: "Disable…" }).waitFor();
-    await openPalette(page);
+    await page.keyboard.press("Control+k");
     const first = await active(page);
     await page.keyboard.press("ArrowUp");
     assert.equal(await active(page), (await page.getByRole("option").last().textContent()) ?? "");
@@ -111,7 +126,7 @@ suite("palette and keys", () => {
     await page.keyboard.press("d");
     await page.keyboard.press("/");
     assert.equal(await page.getByRole("combobox").count(), 0);
-    await openPalette(page);
+    await page.keyboard.press("Control+k");
     await page.keyboard.type("deliveries");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { level: 1, name: "Deliveries" }).waitFor();
@@ -156,7 +171,7 @@ suite("palette and keys", () => {
     await page.getByRole("row", { name: /serving/ }).waitFor();
     await bringAxe(page);
     await judge(page, "system");
-    await openPalette(page);
+    await page.keyboard.press("Control+k");
     await judge(page, "palette");
     await page.keyboard.press("Escape");
     await page.keyboard.press("?");

@@ -1,24 +1,41 @@
 /** The command palette: a text field over a list of options, after the combobox pattern of ARIA. */
-import { signal, useSignal } from "@preact/signals";
-import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
+import { signal } from "@preact/signals";
+import { createRef } from "preact";
+import { useEffect, useId } from "preact/hooks";
 import { Icon } from "../../shared/ui/icon.tsx";
 import { steppedIndex, type PaletteEntry } from "./entries.ts";
 import { usePaletteEntries } from "./use-entries.ts";
 
-export const isPaletteOpen = signal(false);
+const dialog = createRef<HTMLDialogElement>();
+const field = createRef<HTMLInputElement>();
+const text = signal("");
+const active = signal(0);
+/** How often it was opened; 0 while it is closed. */
+const opening = signal(0);
+let openings = 0;
 
-export function Palette() {
-  return isPaletteOpen.value ? <OpenPalette /> : null;
+/** Takes the focus before it returns, whatever the page is doing: what is typed next goes to the palette. */
+export function openPalette(): void {
+  if (dialog.current === null || field.current === null || dialog.current.open) return;
+  field.current.value = "";
+  text.value = "";
+  active.value = 0;
+  openings += 1;
+  opening.value = openings;
+  dialog.current.showModal();
+  field.current.focus();
 }
 
-function OpenPalette() {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const text = useSignal("");
-  const active = useSignal(0);
+/** Tells of a `close` event: it comes late, when the palette may be open again. */
+function onClose(): void {
+  if (dialog.current?.open !== true) opening.value = 0;
+}
+
+export function Palette() {
   const id = useId();
-  const { entries, isSearching } = usePaletteEntries(text.value);
+  const isOpen = opening.value > 0;
+  const { entries, isSearching } = usePaletteEntries(text.value, opening.value);
   const at = Math.min(active.value, Math.max(0, entries.length - 1));
-  useFocusGivenBack(dialog);
   useEffect(() => {
     document.getElementById(`${id}-${at}`)?.scrollIntoView({ block: "nearest" });
   }, [at, entries.length]);
@@ -41,12 +58,13 @@ function OpenPalette() {
       ref={dialog}
       class="palette"
       aria-label="Search and commands"
-      onClose={() => (isPaletteOpen.value = false)}
+      onClose={onClose}
       onClick={({ target, currentTarget }) => target === currentTarget && currentTarget.close()}
     >
       <div class="palette-field">
         <Icon name="search" />
         <input
+          ref={field}
           type="text"
           role="combobox"
           aria-label="Page, command, id, key or URL"
@@ -66,9 +84,9 @@ function OpenPalette() {
         />
         <kbd aria-hidden="true">Esc</kbd>
       </div>
-      <Options id={id} entries={entries} at={at} choose={choose} />
+      {isOpen && <Options id={id} entries={entries} at={at} choose={choose} />}
       <p class="palette-end soft" role="status">
-        {isSearching ? "Searching…" : countText(entries.length)}
+        {isOpen && (isSearching ? "Searching…" : countText(entries.length))}
       </p>
     </dialog>
   );
@@ -103,16 +121,4 @@ function Options(props: {
       ))}
     </ul>
   );
-}
-
-function useFocusGivenBack(dialog: { readonly current: HTMLDialogElement | null }): void {
-  // Before the next key arrives, so that fast typing loses none.
-  useLayoutEffect(() => {
-    const opener = document.activeElement;
-    dialog.current?.showModal();
-    dialog.current?.querySelector("input")?.focus();
-    return () => {
-      if (opener instanceof HTMLElement && document.activeElement === document.body) opener.focus();
-    };
-  }, []);
 }

@@ -1,5 +1,5 @@
 /** Gathers the palette's entries: pages, what the page offers, commands, and what the server finds. */
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
 import { toggleDensity } from "../../shared/density.ts";
 import { useApi } from "../../shared/queries.ts";
@@ -34,7 +34,8 @@ export interface FoundEntries {
   readonly isSearching: boolean;
 }
 
-export function usePaletteEntries(text: string): FoundEntries {
+/** What matches `text`, with what the page offered when the palette was opened: `opening` tells one time from another. */
+export function usePaletteEntries(text: string, opening: number): FoundEntries {
   const { go } = useAddress();
   const asked = useSettledText(text.trim());
   const isAsked = asked.length >= searchedLengthMin;
@@ -42,7 +43,7 @@ export function usePaletteEntries(text: string): FoundEntries {
   const found = useApi<SearchHits>(isAsked ? { path: "v1/search", query } : null, { everyMs: false });
   const isFresh = asked === text.trim() && !found.isOld;
   const hits = isAsked && isFresh ? (found.data?.data ?? []) : [];
-  const [actions] = useState(actionsOfPage);
+  const actions = useMemo(actionsOfPage, [opening]);
   const pages = navEntriesOf(session.value).map(
     ({ page, title, key }): PaletteEntry => ({
       id: `page ${page}`,
