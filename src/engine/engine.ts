@@ -12,7 +12,7 @@ import { OwnerAlerts } from "./attempt/owner-alerts.ts";
 import { createRelay, type OperationalRelay } from "./publish/operational-relay.ts";
 import { WaitingStates } from "./publish/waiting-states.ts";
 import { CommitGroup } from "./publish/commit-group.ts";
-import { CommitRiders } from "./publish/commit-riders.ts";
+import { createCommitRiders } from "./publish/commit-riders.ts";
 import { type CommitStatistics, createStatistics } from "./publish/commit-statistics.ts";
 import { OAuth2Tokens } from "./credentials/oauth2-tokens.ts";
 import { Attempts } from "./attempt/attempts.ts";
@@ -99,8 +99,7 @@ export class Engine implements EngineAccess {
       touch: () => this.#commits.touch(),
     });
     this.#statistics = createStatistics(options, () => this.#commits.touch());
-    const watched = { ...this.#common(), counts: this.#statistics, relay: this.relay };
-    this.#problems = createProblemWatch(options, watched);
+    this.#problems = createProblemWatch(options, { ...this.#common(), relay: this.relay });
     this.#commits = this.#makeCommitGroup();
     this.#flights = new Flights(clock);
     this.#shortages = new Shortages({ ...this.#common(), dispatcher: () => this.#dispatcher });
@@ -152,8 +151,7 @@ export class Engine implements EngineAccess {
       ...this.#common(),
       store: store.deliveries,
       waitingStates: new WaitingStates(() => this.#states.take(), this.relay.events),
-      riders:
-        this.#statistics && new CommitRiders({ statistics: this.#statistics, problems: this.#problems }),
+      riders: createCommitRiders({ statistics: this.#statistics, problems: this.#problems }),
       recovered: () => this.#dispatcher.schedulePump(),
       windowMs: limits.commitWindowMs,
       rowsMax: limits.commitRowsMax,
@@ -227,6 +225,7 @@ export class Engine implements EngineAccess {
       statisticsKeptMs: statisticsKeptMs ?? statisticsKeptMsDefault,
       problems: store.problems === undefined ? null : new ProblemUpkeep(store.problems, this.#problems),
       ...{ directory: this.#directory, dispatcher: this.#dispatcher, lifecycle: this.#lifecycle, retention },
+      told: () => this.relay.stored(),
       ageMsDefault: standard.ageMsMax,
       schedules: this.#options.schedules ?? this.#options.delivers,
     });

@@ -45,6 +45,7 @@ async function round(
     directory: { all: () => [] } as unknown as Directory,
     webhooks: { deletedWithWork: async () => [] },
     dispatcher: { headsChanged() {} },
+    told() {},
     lifecycle: { suspensionElapsed() {} },
     states: { write() {} },
     ownership: { isLeader: async () => true },

@@ -2,10 +2,12 @@ import type { StatisticsStep } from "../core/statistics/buckets.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { NotificationQueue } from "../ports/store/notifications.ts";
 import type { StatisticsStore } from "../ports/store/statistics.ts";
-import type { StepResult, UpkeepStore } from "../ports/store/upkeep.ts";
+import type { ExpiredDelivery, StepResult, UpkeepStore } from "../ports/store/upkeep.ts";
 import type { WebhookStore } from "../ports/store/webhooks.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import { Loop } from "../ports/timing/loop.ts";
+import type { OperationalEvent } from "../core/notifications/operational-event.ts";
+import { expiredEvent } from "./attempt/owner-alerts.ts";
 import type { Directory } from "./endpoint/directory.ts";
 import type { EndpointStates } from "./endpoint/endpoint-states.ts";
 import type { WebhookLifecycle } from "./endpoint/webhook-lifecycle.ts";
@@ -38,6 +40,8 @@ export interface UpkeepOptions {
   readonly retention: RetentionOptions;
   readonly ageMsDefault: number;
   readonly dispatcher: Pick<Dispatcher, "headsChanged">;
+  /** Operational events were stored. */
+  readonly told: () => void;
   readonly lifecycle: Pick<WebhookLifecycle, "suspensionElapsed">;
   readonly states: Pick<EndpointStates, "write">;
   /** Of several processes one does the work of the store at a time; asked before each step. */
@@ -85,9 +89,18 @@ export class Upkeep {
     const ageMsByWebhook = horizons(directory);
     const { ageMsDefault } = this.#options;
     const expired = await this.#repeat("expire", (limit) =>
-      store.expire({ now: clock.now(), limit, ageMsByWebhook, ageMsDefault }),
+      store.expire({
+        now: clock.now(),
+        limit,
+        ageMsByWebhook,
+        ageMsDefault,
+        tell: (rows) => this.#expired(rows),
+      }),
     );
-    if (expired > 0) this.#headsChanged();
+    if (expired > 0) {
+      this.#headsChanged();
+      this.#options.told();
+    }
     for (const webhookId of await this.#options.webhooks.deletedWithWork()) {
       await this.#repeat("cancel", (limit) => store.cancelWebhook({ webhookId, now: clock.now(), limit }));
     }
@@ -108,6 +121,16 @@ export class Upkeep {
     if (problems === null) return;
     await this.#repeat("problems resolved", (limit) => problems.resolveQuiet({ now: clock.now(), limit }));
     await this.#repeat("problems", (limit) => problems.forget({ now: clock.now(), limit }));
+  }
+
+  #expired(deliveries: readonly ExpiredDelivery[]): readonly OperationalEvent[] {
+    const { directory, clock } = this.#options;
+    return deliveries.flatMap((delivery) => {
+      const webhook = directory.get(delivery.webhookId)?.webhook;
+      // A tenant must not hear of another one's delivery.
+      if (webhook === undefined || webhook.tenantId !== delivery.tenantId) return [];
+      return expiredEvent(webhook, { delivery, now: clock.now() });
+    });
   }
 
   async #forgetNotifications(): Promise<void> {

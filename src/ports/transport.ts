@@ -69,7 +69,10 @@ export interface TransportResult {
   readonly responseSample: Uint8Array | null;
   /** `noResponseFields` when none of them came. */
   readonly fields: ResponseFields;
-  /** One sentence without secrets: `connect ECONNREFUSED 10.1.2.3:443`. Null for complete responses. */
+  /**
+   * One sentence without secrets, and without addresses that are not public unless the URL names them:
+   * `connect ECONNREFUSED ***:443`. Null for complete responses.
+   */
   readonly errorMessage: string | null;
   readonly durationMs: number;
   /** Only where this machine could not make the request: it was not sent, and that tells nothing of the receiver. */

@@ -118,6 +118,24 @@ test("WDS-146 WDS-148 a circuit that opens and closes is told, also by hand, and
     assert.deepEqual(Object.keys(data), Object.keys(membersOf(type)), `${type} is what its description says`);
 });
 
+test("what becomes too old while its webhook is closed is told once in an hour", async (t) => {
+  const world = await openListeningWorld(t);
+  const { webhook } = await world.createWebhook({ profile: "standard", events: ["order.*"] });
+  await world.services.webhooks.pause(admin, { id: webhook.id });
+  for (let count = 0; count < 3; count += 1) await world.publish();
+  world.skipTime(9 * 86_400_000);
+  await world.engine.upkeepRound();
+  const exhausted = () =>
+    toldTo(world, "/operator").filter(
+      ({ type, data }) => type.endsWith("exhausted") && data["webhook_id"] === webhook.id,
+    );
+  const [first] = await world.until(() => exhausted().length > 0 && exhausted());
+  assert.deepEqual(Object.keys(first?.data ?? {}), Object.keys(membersOf("posthorn.webhook.exhausted")));
+  assert.equal(first?.data["reason"], "expired");
+  await world.until(async () => (await world.store.notifications?.pendingEvents(9))?.length === 0);
+  assert.equal(exhausted().length, 1);
+});
+
 test("what was published right before a crash is not published again", async (t) => {
   const world = await openListeningWorld(t);
   const queue = world.store.notifications;

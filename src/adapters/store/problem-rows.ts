@@ -107,6 +107,9 @@ export type EarlierRow = [
   errorMessage: string | null,
 ];
 
+/** Attempts before a failure that are looked at; one that fails in turns with so many others counts again. */
+export const earlierMax = 8;
+
 /** Facts that have an attempt before them. */
 export function repeatable(facts: readonly ProblemFact[]): readonly ProblemFact[] {
   return facts.filter(({ attemptNumber }) => attemptNumber > 1);
@@ -132,7 +135,7 @@ export interface KnownProblems {
   /** All rows of webhooks of which a kind is new, what changed longest ago first. */
   readonly room: ReadonlyMap<string, readonly RoomRow[]>;
   /** The attempts before, by the position of the delivery. */
-  readonly earlier: ReadonlyMap<number, EarlierRow>;
+  readonly earlier: ReadonlyMap<number, readonly EarlierRow[]>;
 }
 
 /** What has to be written. */
@@ -162,7 +165,7 @@ export function appliedProblems(
     const kind = id === ownId ? fact.kind : otherKind;
     const { webhookId, tenantId } = fact;
     const problem = after.get(id) ?? before.get(id) ?? newProblem({ id, webhookId, tenantId, kind }, fact);
-    const isRepeated = id === ownId && repeats(fact, known.earlier.get(fact.lease.ref));
+    const isRepeated = id === ownId && repeats(fact, known.earlier.get(fact.lease.ref) ?? []);
     after.set(id, withFailure(problem, { ...fact, isRepeated }));
   }
   const moves = [...after.values()].flatMap((problem) => {
@@ -210,12 +213,13 @@ class Rooms {
   }
 }
 
-function repeats({ kind }: ProblemFact, row: EarlierRow | undefined): boolean {
-  if (row === undefined) return false;
-  const [, category, statusCode, responseSample, errorMessage] = row;
-  const failure = { statusCode, responseSample, errorMessage };
-  const earlier = problemKind({ category: decodeOrNull(categoryCodes, category), ...failure });
-  return JSON.stringify(earlier) === JSON.stringify(kind);
+function repeats({ kind }: ProblemFact, rows: readonly EarlierRow[]): boolean {
+  const own = JSON.stringify(kind);
+  return rows.some(([, category, statusCode, responseSample, errorMessage]) => {
+    const failure = { statusCode, responseSample, errorMessage };
+    const earlier = problemKind({ category: decodeOrNull(categoryCodes, category), ...failure });
+    return JSON.stringify(earlier) === own;
+  });
 }
 
 function byId(left: DeliveryProblem, right: DeliveryProblem): number {

@@ -52,7 +52,7 @@ export interface ProblemFailure extends SeenFailure {
   readonly outcome: DeliveryProblem["outcome"];
   /** The delivery ended with it. */
   readonly isDeadLetter: boolean;
-  /** The attempt before, of the same delivery, failed in the same way. */
+  /** An attempt before, of the same delivery, failed in the same way. */
   readonly isRepeated: boolean;
 }
 

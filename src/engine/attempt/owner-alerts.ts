@@ -1,8 +1,16 @@
 import type { DeliveryProgress } from "../../core/delivery.ts";
+import { endings } from "../../core/delivery-state.ts";
+import type { Webhook } from "../../core/webhook.ts";
 import type { Attention } from "../../core/outcome.ts";
-import { hourOf, instant, webhookEvent } from "../../core/notifications/operational-event.ts";
+import {
+  hourOf,
+  instant,
+  type OperationalEvent,
+  webhookEvent,
+} from "../../core/notifications/operational-event.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ClaimedDelivery } from "../../ports/store/deliveries.ts";
+import type { ExpiredDelivery } from "../../ports/store/upkeep.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { OperationalEvents } from "../publish/operational-events.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
@@ -78,12 +86,9 @@ export class OwnerAlerts {
     const name = `${webhook.id} exhausted ${of}`;
     if (this.#reportedAt.has(name)) return;
     this.#remember(name, now);
-    const data = {
-      ...{ delivery_id: delivery.id, event_id: delivery.eventId, event_type: delivery.eventType },
-      ...{ attempts: progress.attemptCount, reason: progress.reason },
-    };
+    const { attemptCount, reason } = progress;
     this.#options.operationalEvents.tell(
-      webhookEvent(webhook, { type: "posthorn.webhook.exhausted", of, at: now, data }),
+      exhaustedEvent(webhook, { delivery: { ...delivery, attemptCount }, reason, now }),
     );
   }
 
@@ -91,6 +96,29 @@ export class OwnerAlerts {
     if (this.#reportedAt.size >= reportsMax) this.#reportedAt.clear();
     this.#reportedAt.set(name, now);
   }
+}
+
+/** Of what became too old while it waited; the key, which names the hour, is told once. */
+export function expiredEvent(
+  webhook: Webhook,
+  { delivery, now }: { readonly delivery: ExpiredDelivery; readonly now: number },
+): OperationalEvent {
+  return exhaustedEvent(webhook, { delivery, reason: endings.expired.reason, now });
+}
+
+function exhaustedEvent(
+  webhook: Webhook,
+  {
+    delivery,
+    reason,
+    now,
+  }: { readonly delivery: ExpiredDelivery; readonly reason: string | null; readonly now: number },
+): OperationalEvent {
+  const data = {
+    ...{ delivery_id: delivery.id, event_id: delivery.eventId, event_type: delivery.eventType },
+    ...{ attempts: delivery.attemptCount, reason },
+  };
+  return webhookEvent(webhook, { type: "posthorn.webhook.exhausted", of: hourOf(now), at: now, data });
 }
 
 const logLevels = { warn: "warn", notify: "warn", escalate: "error" } as const satisfies Record<

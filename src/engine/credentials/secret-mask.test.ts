@@ -69,6 +69,15 @@ suite("secrets in what a receiver sent back", () => {
     assert.equal(maskSecrets("<abcdefghijklmnopqrstuv>", { secrets, wasCut: false }), "<***>");
   });
 
+  test("a short secret is hidden where it is a word of its own", () => {
+    const short = { secrets: ["s3cr"], wasCut: false };
+    assert.equal(maskSecrets("key=s3cr; s3cret, as3cr", short), "key=***; s3cret, as3cr");
+    assert.equal(maskSecrets('{"key":"s3cr"}', short), '{"key":"***"}');
+    assert.equal(maskSecrets("key%3Ds3cr", short), "key%3D***");
+    assert.equal(maskSecrets("key: s3c", { ...short, wasCut: true }), "key: ***");
+    assert.equal(maskSecrets("bananas", { secrets: ["s3cr"], wasCut: true }), "bananas");
+  });
+
   test("what is too short to be a secret stays", () => {
     assert.equal(maskSecrets("no key", { secrets: ["key"], wasCut: true }), "no key");
   });

@@ -1,5 +1,7 @@
-/** Shorter texts are no secrets that hold, and would blot out half of an answer. */
-const secretLengthMin = 8;
+/** Whoever wants to know a shorter one tries them all. */
+const secretLengthMin = 4;
+/** Shorter ones are looked for as words of their own: inside of others they would blot out half of an answer. */
+const foundAnywhereLength = 8;
 /** Encodings inside encodings that are looked through, such as a URL in a URL in a JSON text. */
 const encodingsMax = 3;
 
@@ -53,7 +55,7 @@ const encodings: readonly Encoding[] = [
  *
  * A secret is found as it is, percent-encoded, in JSON escapes and in HTML entities, whole or in part, and in up to three of
  * these around one another. `wasCut` says that more may have followed: then what may be the beginning of a secret at the
- * end is hidden too.
+ * end is hidden too. A secret of four to seven characters is found where it stands as a word of its own.
  */
 export function maskSecrets(
   text: string,
@@ -75,17 +77,30 @@ type Stretch = readonly [from: number, to: number];
 function occurrences({ text, origins }: View, secret: string): readonly Stretch[] {
   const found: Stretch[] = [];
   for (let at = text.indexOf(secret); at >= 0; at = text.indexOf(secret, at + secret.length)) {
-    found.push([origins[at] ?? 0, origins[at + secret.length] ?? 0]);
+    const end = at + secret.length;
+    if (secret.length >= foundAnywhereLength || (beginsWord(text, at) && !isWordAt(text, end)))
+      found.push([origins[at] ?? 0, origins[end] ?? 0]);
   }
   return found;
 }
+
+function beginsWord(text: string, at: number): boolean {
+  return at === 0 || !isWordAt(text, at - 1);
+}
+
+function isWordAt(text: string, at: number): boolean {
+  return wordCharacter.test(text.charAt(at));
+}
+
+const wordCharacter = /[\p{L}\p{N}_-]/u;
 
 function beginningAtTheEnd(
   { text, origins }: View,
   { secret, end }: { readonly secret: string; readonly end: number },
 ): readonly Stretch[] {
   for (let at = Math.max(0, text.length - secret.length + 1); at < text.length; at += 1) {
-    if (text[at] === secret[0] && secret.startsWith(text.slice(at))) return [[origins[at] ?? 0, end]];
+    if (text[at] !== secret[0] || !secret.startsWith(text.slice(at))) continue;
+    if (secret.length >= foundAnywhereLength || beginsWord(text, at)) return [[origins[at] ?? 0, end]];
   }
   return [];
 }

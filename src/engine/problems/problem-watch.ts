@@ -122,15 +122,14 @@ export class ProblemWatch {
   }
 }
 
-/** Null where the store keeps none, and where nothing is counted. */
+/** Null where the store keeps none. */
 export function createProblemWatch(
   { store }: { readonly store: Pick<Store, "problems"> },
   parts: Pick<ProblemWatchOptions, "clock" | "telemetry"> & {
-    readonly counts: object | null;
     readonly relay: Pick<OperationalRelay, "problemMoved">;
   },
 ): ProblemWatch | null {
-  if (store.problems === undefined || parts.counts === null) return null;
+  if (store.problems === undefined) return null;
   const watch = new ProblemWatch({ ...parts, store: store.problems });
   watch.watch((move) => parts.relay.problemMoved(move));
   return watch;

@@ -6,40 +6,51 @@ import type { Group } from "./write-group.ts";
 /** What one commit takes along. */
 export type Riding = Pick<CommitBatch, "statistics" | "problems">;
 
+/** Null for what is not kept. */
+export interface Riders {
+  readonly statistics: CommitStatistics | null;
+  readonly problems: ProblemWatch | null;
+}
+
+/** Null where neither is kept. */
+export function createCommitRiders(riders: Riders): CommitRiders | null {
+  return riders.statistics === null && riders.problems === null ? null : new CommitRiders(riders);
+}
+
 /** What rides in commits that are made anyway: what is counted of them, and what they say of problems. */
 export class CommitRiders {
-  readonly #statistics: CommitStatistics;
+  readonly #statistics: CommitStatistics | null;
   readonly #problems: ProblemWatch | null;
 
-  constructor(riders: { readonly statistics: CommitStatistics; readonly problems: ProblemWatch | null }) {
+  constructor(riders: Riders) {
     this.#statistics = riders.statistics;
     this.#problems = riders.problems;
   }
 
   /** The oldest thing that no commit has taken, Unix milliseconds; null when there is none. */
   get unwrittenSince(): number | null {
-    return this.#statistics.unwrittenSince;
+    return this.#statistics?.unwrittenSince ?? null;
   }
 
   compose({ batch, settlements }: Group, rows: { readonly carriesRows: boolean }): Riding {
-    const statistics = this.#statistics.compose({ publishes: batch.publishes, settlements }, rows);
+    const statistics = this.#statistics?.compose({ publishes: batch.publishes, settlements }, rows);
     const problems = this.#problems?.compose(settlements);
-    return problems === undefined ? { statistics } : { statistics, problems };
+    return { ...(statistics !== undefined && { statistics }), ...(problems !== undefined && { problems }) };
   }
 
   committed(riding: Riding, done: { readonly group: Group; readonly result: CommitResult }): void {
     const { group, result } = done;
-    if (riding.statistics !== undefined) this.#statistics.committed(riding.statistics, result);
+    if (riding.statistics !== undefined) this.#statistics?.committed(riding.statistics, result);
     this.#problems?.committed(group.settlements, result);
   }
 
   failed({ statistics, problems }: Riding): void {
-    if (statistics !== undefined) this.#statistics.failed(statistics);
+    if (statistics !== undefined) this.#statistics?.failed(statistics);
     this.#problems?.failed(problems);
   }
 
   /** From now on every commit takes what there is. */
   end(): void {
-    this.#statistics.end();
+    this.#statistics?.end();
   }
 }

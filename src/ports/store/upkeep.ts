@@ -1,3 +1,5 @@
+import type { OperationalEvent } from "../../core/notifications/operational-event.ts";
+
 /**
  * House-keeping in small steps. Each call does at most `limit` rows of work and says whether there is more, so that it
  * never holds up a delivery.
@@ -34,6 +36,19 @@ export interface ExpireStep {
   /** Horizon of each webhook; webhooks not listed use `ageMsDefault`. */
   readonly ageMsByWebhook: ReadonlyMap<string, number>;
   readonly ageMsDefault: number;
+  /** What is told of the deliveries that the step ended, one of each webhook; stored in the same transaction. Pure. */
+  readonly tell?: (expired: readonly ExpiredDelivery[]) => readonly OperationalEvent[];
+}
+
+/** A delivery that became too old while it waited. */
+export interface ExpiredDelivery {
+  readonly id: string;
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly tenantId: string;
+  readonly webhookId: string;
+  /** Requests made before. */
+  readonly attemptCount: number;
 }
 
 /** Which webhook was deleted. Once nothing of it waits it is no longer one of `deletedWithWork`. */

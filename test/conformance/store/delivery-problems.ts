@@ -152,6 +152,27 @@ export const deliveryProblems: StoreTheme = (check) => {
     },
   );
 
+  check("a delivery that fails in turns in two ways counts once for each", async (store) => {
+    const webhookId = await newHook(store);
+    await fail(store, { webhookId, isDeadLetter: true, answer: "no" });
+    await fail(store, { webhookId, isDeadLetter: true, answer: "not now" });
+    const { lease: first } = await fail(store, { webhookId, answer: "no" });
+    for (const [number, answer] of [
+      [2, "not now"],
+      [3, "no"],
+      [4, "not now"],
+    ] as const) {
+      const { deliveries } = await claim(store, lane(webhookId), { now: start + minute, limit: 9 });
+      const again = only(deliveries.filter(({ id }) => id === first.deliveryId));
+      await fail(store, { webhookId, answer }, { lease: again.lease, number });
+    }
+    const counted = (await listed(store)).map(({ count, deliveries }) => [count, deliveries]);
+    assert.deepEqual(counted, [
+      [3, 2],
+      [3, 2],
+    ]);
+  });
+
   check("what a settlement that was refused failed of is not counted", async (store) => {
     const webhookId = await newHook(store);
     const { lease } = await fail(store, { webhookId });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { ExpireStep } from "../../../src/ports/store/upkeep.ts";
+import type { ExpiredDelivery, ExpireStep } from "../../../src/ports/store/upkeep.ts";
 import type { Store } from "../../../src/ports/store.ts";
 import {
   claim,
@@ -97,6 +97,38 @@ export const expiry: StoreTheme = (check) => {
         const stored = await store.history.getDelivery({ tenantId: null, id: only(deliveries).id });
         assert.equal(stored?.progress.state, "exhausted");
       }
+    },
+  );
+
+  check(
+    "tells one of each webhook that it expired, in the same transaction and once for a key",
+    async (store) => {
+      const { notifications } = store;
+      if (notifications === undefined) return;
+      const told: ExpiredDelivery[] = [];
+      const tell = (expired: readonly ExpiredDelivery[]) => {
+        told.push(...expired);
+        return expired.map(({ webhookId, tenantId, id }) => ({
+          ...({ key: `exhausted:${webhookId}`, type: "posthorn.webhook.exhausted", at: start } as const),
+          ...{ tenantId, webhookId, data: { delivery_id: id } },
+        }));
+      };
+      const { event, deliveries } = await publish(store, {
+        deliveries: [{ lane: lane("one") }, { lane: lane("one") }, { lane: lane("two") }],
+      });
+      await publish(store, { event: { createdAt: start + minute }, deliveries: [{ lane: lane("one") }] });
+      assert.equal(await expireAll(store, { now: start + hour + 1, tell }), 3);
+      const { id: eventId, eventType, tenantId } = event;
+      assert.deepEqual(
+        told.toSorted((left, right) => left.webhookId.localeCompare(right.webhookId)),
+        [
+          { id: deliveries[0]?.id, eventId, eventType, tenantId, webhookId: "one", attemptCount: 0 },
+          { id: deliveries[2]?.id, eventId, eventType, tenantId, webhookId: "two", attemptCount: 0 },
+        ],
+      );
+      assert.equal(await expireAll(store, { now: start + day, tell }), 1);
+      const keys = (await notifications.pendingEvents(9)).map(({ key }) => key);
+      assert.deepEqual(keys.toSorted(), ["exhausted:one", "exhausted:two"]);
     },
   );
 

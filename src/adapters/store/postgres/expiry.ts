@@ -1,10 +1,11 @@
 import { endings } from "../../../core/delivery-state.ts";
-import type { CancelStep, ExpireStep, StepResult } from "../../../ports/store/upkeep.ts";
+import type { CancelStep, ExpiredDelivery, ExpireStep, StepResult } from "../../../ports/store/upkeep.ts";
 import { endingSql } from "../codes.ts";
 import { numbers } from "./columns.ts";
 import { addToCounters, deadLetterKind } from "./counters.ts";
 import { hasWork } from "./lanes-with-work.ts";
 import type { Transaction } from "./database.ts";
+import { writeOperationalEvents } from "./notification-queue.ts";
 import { endedUnder } from "./settle.ts";
 import type { StoreState } from "./state.ts";
 import { Sweep, toVisit, type Visit, type VisitRow, windowRows } from "./sweeps.ts";
@@ -28,15 +29,33 @@ const expireSql = `WITH given AS (SELECT * FROM unnest($4::int[], $5::bigint[]) 
     RETURNING q.delivery, q.priority, ${endedUnder}),
   done AS (
     UPDATE posthorn.deliveries d SET ${endingSql(endings.expired)}, completed_at = $1, late_fence = g.late_fence
-    FROM gone g WHERE d.seq = g.delivery RETURNING d.seq, d.tenant),
+    FROM gone g WHERE d.seq = g.delivery RETURNING d.seq, d.tenant, d.webhook),
   dead AS (INSERT INTO posthorn.dead_letters (delivery, tenant) SELECT seq, tenant FROM done),
   counted AS (${addToCounters(
     `SELECT priority, 0, -1 FROM gone UNION ALL SELECT ${deadLetterKind}, tenant, 1 FROM done`,
   )})
   SELECT (SELECT count(*) FROM done), count(*),
     CASE WHEN (SELECT count(*) FROM due) = $3 THEN (SELECT max(delivery) FROM due) ELSE max(delivery) END,
-    min(delivery), coalesce(bool_or(created_at < $7), false), (SELECT count(*) FROM due) = $3
+    min(delivery), coalesce(bool_or(created_at < $7), false), (SELECT count(*) FROM due) = $3,
+    (SELECT string_agg(first::text, ',') FROM (SELECT min(seq) AS first FROM done GROUP BY webhook) AS firsts)
   FROM seen`;
+
+/** With the first of each webhook. */
+type ExpireRow = [...VisitRow, firsts: string | null];
+
+const expiredSql = `SELECT d.id::text, e.id::text, t.word, o.word, w.word, d.attempt_count
+  FROM posthorn.deliveries d JOIN posthorn.events e ON e.seq = d.event JOIN posthorn.words t ON t.ref = e.event_type
+  JOIN posthorn.words o ON o.ref = d.tenant JOIN posthorn.words w ON w.ref = d.webhook
+  WHERE d.seq = ANY ($1::bigint[])`;
+
+type ExpiredRow = [
+  id: string,
+  eventId: string,
+  eventType: string,
+  tenantId: string,
+  webhookId: string,
+  attemptCount: number,
+];
 
 /** A limited look into each lane of webhook $1, in the order of the index, which no walk through the table has. */
 const inLanes = ({ condition, order }: { readonly condition: string; readonly order: string }): string =>
@@ -115,12 +134,23 @@ export class Expiry {
   ): Promise<Visit> {
     const { step, above, ages } = visit;
     const ageMsMin = Math.min(step.ageMsDefault, ...ages.map(({ ageMs }) => ageMs));
-    const [row] = await transaction.rows<VisitRow>(expireSql, [
+    const [row] = await transaction.rows<ExpireRow>(expireSql, [
       ...[step.now, above, step.limit],
       numbers(ages.map(({ webhook }) => webhook)),
       numbers(ages.map(({ ageMs }) => ageMs)),
       ...[step.ageMsDefault, step.now - ageMsMin],
     ]);
-    return toVisit(row ?? [0, 0, null, null, false, false]);
+    if (row === undefined) return toVisit([0, 0, null, null, false, false]);
+    const [changed, seen, reached, firstLeft, anyOld, full, firsts] = row;
+    if (step.tell !== undefined && firsts !== null)
+      await writeOperationalEvents(transaction, step.tell(await expiredOnes(transaction, firsts)));
+    return toVisit([changed, seen, reached, firstLeft, anyOld, full]);
   }
+}
+
+async function expiredOnes(transaction: Transaction, seqs: string): Promise<readonly ExpiredDelivery[]> {
+  const rows = await transaction.rows<ExpiredRow>(expiredSql, [`{${seqs}}`]);
+  return rows.map(([id, eventId, eventType, tenantId, webhookId, attemptCount]) => {
+    return { id, eventId, eventType, tenantId, webhookId, attemptCount };
+  });
 }

@@ -9,6 +9,7 @@ import {
 import {
   appliedProblems,
   candidateIds,
+  earlierMax,
   type EarlierRow,
   problemColumns,
   problemDocument,
@@ -116,16 +117,14 @@ async function readRoom(
 async function readEarlier(
   runner: Runner,
   facts: readonly ProblemFact[],
-): Promise<ReadonlyMap<number, EarlierRow>> {
+): Promise<ReadonlyMap<number, readonly EarlierRow[]>> {
   if (facts.length === 0) return new Map();
   const rows = await runner.rows<EarlierRow>(
     `SELECT a.delivery, a.category, a.status_code, a.response_sample, a.error_message
      FROM unnest($1::bigint[], $2::int[]) AS g (ref, number)
-     CROSS JOIN LATERAL (SELECT * FROM posthorn.attempts t WHERE t.delivery = g.ref AND t.number = g.number LIMIT 1) AS a`,
-    [
-      numbers(facts.map(({ lease }) => lease.ref)),
-      numbers(facts.map(({ attemptNumber }) => attemptNumber - 1)),
-    ],
+     CROSS JOIN LATERAL (SELECT * FROM posthorn.attempts t WHERE t.delivery = g.ref AND t.number < g.number
+       ORDER BY t.number DESC LIMIT ${earlierMax}) AS a`,
+    [numbers(facts.map(({ lease }) => lease.ref)), numbers(facts.map(({ attemptNumber }) => attemptNumber))],
   );
-  return new Map(rows.map((row) => [row[0], row]));
+  return Map.groupBy(rows, ([ref]) => ref);
 }

@@ -1,8 +1,9 @@
 import type { StatementSync } from "node:sqlite";
 import { type Ending, endings, isTooOld } from "../../../core/delivery-state.ts";
-import type { CancelStep, ExpireStep, StepResult } from "../../../ports/store/upkeep.ts";
+import type { CancelStep, ExpiredDelivery, ExpireStep, StepResult } from "../../../ports/store/upkeep.ts";
 import { chunkKinds } from "./chunks.ts";
 import { stateCodes, waitingMax } from "../codes.ts";
+import type { NotificationRows } from "./notification-queue.ts";
 import type { StoreState } from "./state.ts";
 import type { SweepVisit, Sweeps, SweepWindow } from "./sweeps.ts";
 
@@ -14,6 +15,14 @@ type WaitingRow = [
   webhook: number,
   tenant: number,
   createdAt: number,
+];
+type ExpiredRow = [
+  id: string,
+  eventId: string,
+  eventType: number,
+  tenant: number,
+  webhook: number,
+  attemptCount: number,
 ];
 type LaneRow = [seq: number, priority: number, queuePosition: number];
 
@@ -31,17 +40,23 @@ const windowRows = 4096;
 export class Expiry {
   readonly #state: StoreState;
   readonly #sweeps: Sweeps;
+  readonly #notifications: NotificationRows;
   readonly #old: StatementSync;
   readonly #firstWaiting: StatementSync;
   readonly #finish: StatementSync;
   readonly #lanesOf: StatementSync;
   readonly #waitingIn: StatementSync;
   readonly #cancelDone: StatementSync;
+  readonly #expired: StatementSync;
 
-  constructor(state: StoreState, sweeps: Sweeps) {
+  constructor(
+    state: StoreState,
+    parts: { readonly sweeps: Sweeps; readonly notifications: NotificationRows },
+  ) {
     const { connection } = state;
     this.#state = state;
-    this.#sweeps = sweeps;
+    this.#sweeps = parts.sweeps;
+    this.#notifications = parts.notifications;
     this.#old = connection.prepare(
       `SELECT seq, priority, lane, rank, webhook, tenant, created_at FROM deliveries
        WHERE seq >= ? AND seq <= ? AND state <= ${waitingMax} AND created_at < ? ORDER BY seq LIMIT ?`,
@@ -58,6 +73,10 @@ export class Expiry {
        WHERE e.lane = ? AND d.state <= ${waitingMax} ORDER BY e.rank, e.delivery LIMIT ?`,
     );
     this.#cancelDone = connection.prepare("UPDATE webhooks SET cancel_due = 0 WHERE id = ?");
+    this.#expired = connection.prepare(
+      `SELECT d.id, e.id, e.event_type, d.tenant, d.webhook, d.attempt_count
+       FROM deliveries d JOIN events e ON e.seq = d.event WHERE d.seq = ?`,
+    );
   }
 
   expire(step: ExpireStep): StepResult {
@@ -111,15 +130,35 @@ export class Expiry {
       window.limit,
     ) as unknown as WaitingRow[];
     let changed = 0;
+    /** The first of each webhook. */
+    const firsts = new Map<number, number>();
     for (const [seq, priority, lane, queuePosition, webhook, tenant, createdAt] of rows) {
       const ageMsMax = step.ageMsByWebhook.get(strings.text(webhook)) ?? step.ageMsDefault;
       if (!isTooOld({ createdAt }, { ageMsMax, now: step.now })) continue;
       if (leases.isHeld({ seq, now: step.now })) continue;
       this.#end({ seq, priority, lane, queuePosition, ending: endings.expired, now: step.now });
       counters.addDeadLetter(tenant, 1);
+      if (!firsts.has(webhook)) firsts.set(webhook, seq);
       changed += 1;
     }
+    if (step.tell !== undefined && firsts.size > 0)
+      this.#notifications.writeEvents(
+        step.tell(
+          firsts
+            .values()
+            .map((seq) => this.#expiredOne(seq))
+            .toArray(),
+        ),
+      );
     return { changed, stoppedAt: rows.length === window.limit ? (rows.at(-1)?.[0] ?? null) : null };
+  }
+
+  #expiredOne(seq: number): ExpiredDelivery {
+    const { strings } = this.#state;
+    const row = this.#expired.get(seq) as unknown as ExpiredRow;
+    const [id, eventId, eventType, tenant, webhook, attemptCount] = row;
+    const [tenantId, webhookId] = [strings.text(tenant), strings.text(webhook)];
+    return { id, eventId, eventType: strings.text(eventType), tenantId, webhookId, attemptCount };
   }
 
   /** Its holder may be in the middle of a request, whose answer it still reports. */

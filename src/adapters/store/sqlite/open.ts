@@ -133,7 +133,7 @@ function assemble(
     gateway: new SqliteGateway(connection, auditRows),
     statistics,
     problems,
-    upkeep: new SqliteUpkeep(state, deliveries),
+    upkeep: new SqliteUpkeep(state, { deliveries, notifications: notificationRows }),
     facts: async () => {
       const [schemaVersion, sizeBytes] = connection.read(() => facts.get()) as unknown as [number, number];
       return { schemaVersion, sizeBytes };

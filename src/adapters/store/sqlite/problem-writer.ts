@@ -10,6 +10,7 @@ import {
 import {
   appliedProblems,
   candidateIds,
+  earlierMax,
   type EarlierRow,
   problemColumns,
   problemDocument,
@@ -48,7 +49,7 @@ export class ProblemWriter {
     this.#webhook = connection.prepare("SELECT 1 FROM webhooks WHERE id = ? AND deleted_at IS NULL");
     this.#earlier = connection.prepare(
       `SELECT key >> 16, category, status_code, response_sample, error_message FROM attempts
-       WHERE key = (? << 16) | ?`,
+       WHERE key >= (?1 << 16) AND key < ((?1 << 16) | ?2) ORDER BY key DESC LIMIT ${earlierMax}`,
     );
     this.#ofWebhook = connection.prepare("DELETE FROM delivery_problems WHERE webhook = ?");
   }
@@ -99,8 +100,7 @@ export class ProblemWriter {
     return rows.map(([id, state, lastSeen]) => ({ id, state, lastSeen }));
   }
 
-  #before({ lease: { ref }, attemptNumber }: ProblemFact): [ref: number, row: EarlierRow] {
-    const row = this.#earlier.get(ref, attemptNumber - 1) as unknown as EarlierRow | undefined;
-    return [ref, row ?? [ref, null, null, null, null]];
+  #before({ lease: { ref }, attemptNumber }: ProblemFact): [ref: number, rows: readonly EarlierRow[]] {
+    return [ref, this.#earlier.all(ref, attemptNumber) as unknown as readonly EarlierRow[]];
   }
 }

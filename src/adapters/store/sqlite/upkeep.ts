@@ -7,6 +7,7 @@ import type {
 } from "../../../ports/store/upkeep.ts";
 import type { SqliteDeliveries } from "./deliveries.ts";
 import { Expiry } from "./expiry.ts";
+import type { NotificationRows } from "./notification-queue.ts";
 import { Retention, type RetentionStep } from "./retention.ts";
 import type { StoreState } from "./state.ts";
 import { Sweeps } from "./sweeps.ts";
@@ -18,11 +19,14 @@ export class SqliteUpkeep implements UpkeepStore {
   readonly #expiry: Expiry;
   readonly #retention: Retention;
 
-  constructor(state: StoreState, deliveries: SqliteDeliveries) {
+  constructor(
+    state: StoreState,
+    parts: { readonly deliveries: SqliteDeliveries; readonly notifications: NotificationRows },
+  ) {
     const sweeps = new Sweeps(state);
     this.#state = state;
-    this.#deliveries = deliveries;
-    this.#expiry = new Expiry(state, sweeps);
+    this.#deliveries = parts.deliveries;
+    this.#expiry = new Expiry(state, { sweeps, notifications: parts.notifications });
     this.#retention = new Retention(state, sweeps);
   }
 

@@ -1,5 +1,6 @@
 import type { Dispatcher } from "undici";
 import type { AttemptObservation, TransportFailureCategory } from "../../../core/outcome.ts";
+import { withoutInnerAddresses } from "../../../core/egress/inner-addresses.ts";
 import { codeOf } from "../../../core/thrown.ts";
 import {
   noResponseFields,
@@ -205,11 +206,16 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
       observation: end.observation,
       responseSample: this.#keptBody(),
       fields: this.#fields,
-      errorMessage: end.message,
+      errorMessage: end.message === null ? null : this.#shown(end.message),
       durationMs,
       ...(end.shortage !== null && { shortage: end.shortage }),
       ...(trace !== null && { trace }),
     });
+  }
+
+  /** The address stands in the trace, for those who may see it. */
+  #shown(message: string): string {
+    return withoutInnerAddresses(message, { host: new URL(this.request.origin).hostname });
   }
 
   /** Null for what is usual, which an answer that broke off is not. */
