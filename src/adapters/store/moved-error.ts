@@ -23,6 +23,16 @@ export function movingHere(store: string): StoreMovedError {
   );
 }
 
+export function noDatabaseIn(dataDir: string): StoreMovedError {
+  return new StoreMovedError(`there is no database of Posthorn in ${dataDir}`);
+}
+
+export function olderSchema(store: string): StoreMovedError {
+  return new StoreMovedError(
+    `${store} was last served from by an older version: start this version on it once, then move`,
+  );
+}
+
 export function holdsSomething({
   store,
   what,

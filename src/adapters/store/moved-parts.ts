@@ -164,6 +164,9 @@ export const movedParts: readonly MovedPart[] = [
   part("portal_logos", { tenant: "text", scheme: "text" }, { media_type: "text", bytes: "bytes" }),
 ];
 
+/** A store that has rows in one of these is in use; a server that was started once has made a tenant. */
+export const tellingTables = ["webhooks", "events", "api_keys", "event_types", "secrets"] as const;
+
 /** Tables that do not move, and why not. */
 export const unmovedTables: ReadonlyMap<string, string> = new Map([
   ["migrations", "each store has its own"],

@@ -25,14 +25,14 @@ function movedValue(kind: MovedKind, value: Stored): MovedValue {
 }
 
 /** A stretch as both stores keep it. */
-export type KeptRow = [number: number, upTo: string, rows: number, digest: string];
+export type KeptRow = [number: number, upTo: string, rows: number, digest: string, fingerprint: string];
 
 /** In their order; each begins where the one before it ends. */
 export function keptStretches(rows: readonly KeptRow[]): readonly KeptStretch[] {
   let after: MovedKey | null = null;
-  return rows.map(([number, upToText, count, digest]) => {
+  return rows.map(([number, upToText, count, digest, fingerprint]) => {
     const upTo = JSON.parse(upToText) as MovedKey;
-    const stretch: KeptStretch = { number, after, upTo, rows: count, digest };
+    const stretch: KeptStretch = { number, after, upTo, rows: count, digest, fingerprint };
     after = upTo;
     return stretch;
   });

@@ -46,25 +46,30 @@ export function isPostgres(end: string): boolean {
   return /^postgres(ql)?:/.test(end);
 }
 
-export async function openSource(from: string, masterKeys: () => MasterKeys): Promise<MoveFrom> {
-  return isPostgres(from) ? openDatabaseSource(from, masterKeys) : openFolderSource(from);
+export async function openSource(
+  from: string,
+  given: {
+    readonly masterKeys: () => MasterKeys;
+    /** Only looks, and changes nothing, not even what files there are. */
+    readonly isLook: boolean;
+  },
+): Promise<MoveFrom> {
+  return isPostgres(from) ? openDatabaseSource(from, given.masterKeys) : openFolderSource(from, given);
 }
 
-async function openFolderSource(from: string): Promise<MoveFrom> {
+async function openFolderSource(from: string, { isLook }: { readonly isLook: boolean }): Promise<MoveFrom> {
   const { openSqliteMoveSource } = await import("../../adapters/store/sqlite/moving-source.ts");
   const { databaseFile } = await import("../../adapters/store/sqlite/open.ts");
   const { markMoved } = await import("../../adapters/store/sqlite/moving-marks.ts");
+  const { isOwned } = await import("../../adapters/store/sqlite/owner-lock.ts");
   const folder = dataFolderAt(from);
+  const isServed = () => isOwned(folder.path);
   return {
     place: folder.path,
-    rows: openSqliteMoveSource({ dataDir: folder.path }),
+    rows: openSqliteMoveSource({ dataDir: folder.path, leavesNoTrace: isLook && !isServed() }),
     digestKey: () => createDigestKeyFile(folder.digestKeyFile).read(),
     stop: () => stopFolder(folder.path),
-    isServed: async () => {
-      const stopped = await stopFolder(folder.path);
-      await stopped?.release({ moved: false });
-      return stopped === null;
-    },
+    isServed: async () => isServed(),
     markMoved: async (to) => markMoved(databaseFile(folder.path), to),
   };
 }

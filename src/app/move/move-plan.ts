@@ -24,9 +24,10 @@ export interface MovePlan {
 /** Looks at both ends and changes nothing. */
 export async function planMove(request: MoveRequest): Promise<MovePlan> {
   const { from, to } = request;
-  const source = await openSource(from, () => masterKeysOf(request));
+  const source = await openSource(from, { masterKeys: () => masterKeysOf(request), isLook: true });
   try {
     await judgeTarget(to, { source: source.place });
+    await source.rows.freeze();
     const parts: { part: string; rows: number }[] = [];
     for (const part of movedParts) parts.push({ part: part.name, rows: await source.rows.count(part) });
     return { from: source.place, served: await source.isServed(), parts };
@@ -40,7 +41,7 @@ export async function runMove(
   watch: { readonly tell: (news: MoveNews) => void; readonly pause: () => Promise<void> },
 ): Promise<MoveReport & { readonly to: string }> {
   const { from, to } = request;
-  const source = await openSource(from, () => masterKeysOf(request));
+  const source = await openSource(from, { masterKeys: () => masterKeysOf(request), isLook: false });
   try {
     const target = await openTarget(to, { source: source.place, masterKeys: masterKeysOf(request) });
     try {
@@ -56,7 +57,7 @@ export async function runMove(
 
 /** Serving from a store that everything moved from is allowed again. */
 export async function reopenMoved(request: Omit<MoveRequest, "to">): Promise<void> {
-  const source = await openSource(request.from, () => masterKeysOf(request));
+  const source = await openSource(request.from, { masterKeys: () => masterKeysOf(request), isLook: false });
   try {
     await source.markMoved(null);
   } finally {

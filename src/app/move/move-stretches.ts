@@ -1,12 +1,5 @@
 import { createHash } from "node:crypto";
-import type {
-  KeptStretch,
-  MovedPart,
-  MovedRow,
-  MoveSource,
-  MoveTarget,
-  Stretch,
-} from "../../ports/store/moving.ts";
+import type { KeptStretch, MovedPart, MovedRow, MoveSource, MoveTarget } from "../../ports/store/moving.ts";
 
 /** What of a part was moved, and what had been before. */
 export interface PartMoved {
@@ -66,9 +59,10 @@ export class PartMove {
 
   /** Rows can have been added between two keys, so the source is read to the end of the stretch. */
   async #compare(kept: KeptStretch): Promise<void> {
+    const fingerprint = await this.#source.fingerprint(this.#part, kept);
+    if (fingerprint === kept.fingerprint) return this.#moved({ moved: kept.rows, written: 0 });
     const rows = await this.#source.read(this.#part, { ...kept, limit: Number.MAX_SAFE_INTEGER });
-    if (digestOf(rows) === kept.digest) this.#moved({ moved: rows.length, written: 0 });
-    else await this.#write(kept, rows);
+    await this.#write({ ...kept, fingerprint }, rows);
   }
 
   async #append(last: KeptStretch | undefined): Promise<KeptStretch | undefined> {
@@ -78,15 +72,13 @@ export class PartMove {
     if (end === undefined) return undefined;
     this.#limit = limitFor(rows);
     const upTo = end.slice(0, this.#part.keyLength) as (string | number)[];
-    return this.#write({ number: (last?.number ?? -1) + 1, after, upTo }, rows);
+    const fingerprint = await this.#source.fingerprint(this.#part, { after, upTo });
+    return this.#write({ number: (last?.number ?? -1) + 1, after, upTo, fingerprint }, rows);
   }
 
-  async #write(
-    place: Stretch & Pick<KeptStretch, "number" | "upTo">,
-    rows: readonly MovedRow[],
-  ): Promise<KeptStretch> {
-    const { number, after, upTo } = place;
-    const stretch = { number, after, upTo, rows: rows.length, digest: digestOf(rows) };
+  async #write(place: Omit<KeptStretch, "rows" | "digest">, rows: readonly MovedRow[]): Promise<KeptStretch> {
+    const { after, upTo } = place;
+    const stretch = { ...place, rows: rows.length, digest: digestOf(rows) };
     await this.#target.replace(this.#part, stretch, rows);
     const there = await this.#target.read(this.#part, { after, upTo, limit: rows.length + 1 });
     if (digestOf(there) !== stretch.digest) throw new MoveMismatchError(this.#part.name, stretch);
@@ -109,19 +101,19 @@ function bytesOf(row: MovedRow): number {
   );
 }
 
-/** Of rows in their order: SHA-256 over their values, each told from its neighbours. */
+/** Of rows in their order: SHA-256 over their values, each told from its neighbours by its kind and length. */
 function digestOf(rows: readonly MovedRow[]): string {
   const hash = createHash("sha256");
+  let text = "";
   for (const row of rows) {
-    const blobs: Uint8Array[] = [];
-    hash.update(
-      JSON.stringify(row, (_, value: unknown) => {
-        if (!(value instanceof Uint8Array)) return value;
-        blobs.push(value);
-        return { bytes: value.length };
-      }),
-    );
-    for (const blob of blobs) hash.update(blob);
+    for (const value of row) {
+      if (typeof value === "string") text += `"${value.length}:${value}`;
+      else if (!(value instanceof Uint8Array)) text += `${value},`;
+      else {
+        hash.update(`${text}#${value.length}:`).update(value);
+        text = "";
+      }
+    }
   }
-  return hash.digest("hex");
+  return hash.update(text).digest("hex");
 }

@@ -1,10 +1,11 @@
 /** `posthorn move`: everything of a data folder goes on from PostgreSQL as if nothing had happened. */
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
-import { reopenMoved, runMove } from "../../../src/app/move/move-plan.ts";
+import { planMove, reopenMoved, runMove } from "../../../src/app/move/move-plan.ts";
 import type { MoveNews } from "../../../src/app/move/move-store.ts";
 import { openPosthorn, type Posthorn } from "../../../src/app/library.ts";
 import { createTestDatabase, type TestDatabase } from "../../conformance/store/postgres-database.fixture.ts";
@@ -12,6 +13,8 @@ import { type Receiver, startReceiver } from "../../peers/receiver.ts";
 import { eventually } from "../eventually.ts";
 
 const ordered = 12;
+/** The master key lies in the folder. */
+const ofTheFolder = { masterKey: null, masterKeyPrevious: [] };
 
 suite("move to PostgreSQL and back", () => {
   let database: TestDatabase;
@@ -38,6 +41,14 @@ suite("move to PostgreSQL and back", () => {
     const before = await factsOf(folder);
     const secret = await folder.webhooks.secret(down);
     await folder.close();
+
+    const still = filesOf(dataDir);
+    const plan = await planMove({ from: dataDir, to: database.url, settings: ofTheFolder });
+    assert.deepEqual(
+      [plan.served, plan.parts.find(({ part }) => part === "events")?.rows],
+      [false, ordered + 3],
+    );
+    assert.deepEqual(filesOf(dataDir), still, "a look changes nothing");
 
     for (const part of ["webhooks", "deliveries", "attempts"])
       await assert.rejects(move(cutAt(part)), /cut/, `the move ends in ${part}`);
@@ -83,9 +94,8 @@ suite("move to PostgreSQL and back", () => {
     openPosthorn({ databaseUrl: database.url, masterKey: masterKey(), adminKey: "k".repeat(40), dev: true });
 
   async function move(tell: (news: MoveNews) => void = () => undefined) {
-    const settings = { masterKey: null, masterKeyPrevious: [] };
     return runMove(
-      { from: dataDir, to: database.url, settings },
+      { from: dataDir, to: database.url, settings: ofTheFolder },
       { tell, pause: () => Promise.reject(new Error("nobody serves")) },
     );
   }
@@ -101,16 +111,15 @@ suite("move to PostgreSQL and back", () => {
     t.after(() => server.close());
     await server.webhooks.create({ url: receiver.url("/fine"), events: ["*"] });
     await server.publish({ eventType: "order.paid", data: { n: 1 } });
-    const report = await runMove(
-      { from: served, to: other.url, settings: { masterKey: null, masterKeyPrevious: [] } },
-      {
-        tell: () => undefined,
-        pause: async () => {
-          for (let n = 2; n <= 5; n += 1) await server.publish({ eventType: "order.paid", data: { n } });
-          await server.close();
-        },
+    const ends = { from: served, to: other.url, settings: ofTheFolder };
+    assert.equal((await planMove(ends)).served, true);
+    const report = await runMove(ends, {
+      tell: () => undefined,
+      pause: async () => {
+        for (let n = 2; n <= 5; n += 1) await server.publish({ eventType: "order.paid", data: { n } });
+        await server.close();
       },
-    );
+    });
     assert.equal(report.rounds, 2);
     const rows = new Map(report.parts.map((part) => [part.part, part.rows]));
     assert.deepEqual([rows.get("events"), rows.get("deliveries")], [5, 5]);
@@ -119,7 +128,7 @@ suite("move to PostgreSQL and back", () => {
   });
 
   test("the folder can be served from again when somebody says so", async () => {
-    await reopenMoved({ from: dataDir, settings: { masterKey: null, masterKeyPrevious: [] } });
+    await reopenMoved({ from: dataDir, settings: ofTheFolder });
     await (await openPosthorn({ dataDir, dev: true })).close();
   });
 });
@@ -161,6 +170,20 @@ async function factsOf(posthorn: Posthorn): Promise<unknown> {
   // PostgreSQL cannot store U+0000.
   return JSON.parse(
     JSON.stringify({ webhooks, events, deliveries, dead, attempts }).replaceAll("\\u0000", "\uFFFD"),
+  );
+}
+
+/** A digest of every file of a folder. */
+function filesOf(dir: string): ReadonlyMap<string, string> {
+  return new Map(
+    readdirSync(dir)
+      .toSorted()
+      .map((name) => [
+        name,
+        createHash("sha256")
+          .update(readFileSync(join(dir, name)))
+          .digest("hex"),
+      ]),
   );
 }
 

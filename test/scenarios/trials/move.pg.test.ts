@@ -1,4 +1,5 @@
-// A folder with many events moves while it is served from, and the move is killed twice. Receivers keep the ledger.
+// A folder with many events moves while it is served from, and the move is killed twice. Receivers keep the ledger. Then
+// the same folder moves once more, into another database, with nobody serving.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -7,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
+import { reopenMoved } from "../../../src/app/move/move-plan.ts";
 import { openPosthorn, type Posthorn } from "../../../src/app/library.ts";
 import { createTestDatabase } from "../../conformance/store/postgres-database.fixture.ts";
 import { type Receiver, startReceiver } from "../../peers/receiver.ts";
@@ -17,7 +19,7 @@ const waiting = Math.ceil(events / 20);
 const batch = 1_000;
 
 test(`${events} events move, ${waiting} of them waiting; the move is killed twice`, async (t) => {
-  const [database, receiver] = [await createTestDatabase(), await startReceiver()];
+  const [database, receiver] = [await createTestDatabase(), await startReceiver({ record: false })];
   const dataDir = mkdtempSync(join(tmpdir(), "posthorn-move-trial-"));
   t.after(async () => {
     await receiver.close();
@@ -32,12 +34,12 @@ test(`${events} events move, ${waiting} of them waiting; the move is killed twic
   await receiver.waitUntil(() => ledger.countOf("/fine") >= events - waiting, 1_800_000);
   await publish(folder, { type: "order.shipped", count: waiting });
 
-  for (const part of ["events", "attempts"]) await killedIn(part, { dataDir, to: database.url });
+  for (const part of ["events", "attempts"]) await killedHalfway(part, { dataDir, to: database.url });
   const whole = new Move({ dataDir, to: database.url });
   await whole.until(({ kind }) => kind === "ready");
   await folder.close();
   const report = await whole.report();
-  t.diagnostic(JSON.stringify({ standstillMs: report["standstill_ms"], rounds: report["rounds"] }));
+  t.diagnostic(`while served: ${JSON.stringify({ ...report, parts: undefined })}`);
 
   const masterKey = readFileSync(join(dataDir, "master.key"), "utf8").trim();
   const moved = await openPosthorn({
@@ -53,8 +55,18 @@ test(`${events} events move, ${waiting} of them waiting; the move is killed twic
   assert.deepEqual(ledger.missing("/ordered", waiting), []);
   assert.deepEqual(ledger.missing("/any", waiting), []);
   assert.equal(ledger.outOfOrder("/ordered"), 0);
-  t.diagnostic(`repeated: ${ledger.repeated}`);
   assert.equal(ledger.repeated, 0, "nothing was on its way when the folder was closed");
+  await moved.close();
+
+  const other = await createTestDatabase();
+  t.after(() => other.drop());
+  await reopenMoved({ from: dataDir, settings: { masterKey: null, masterKeyPrevious: [] } });
+  for (const part of ["events", "attempts"]) await killedHalfway(part, { dataDir, to: other.url });
+  const [startedAt, offline] = [performance.now(), new Move({ dataDir, to: other.url })];
+  const again = await offline.report();
+  const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
+  t.diagnostic(`with nobody serving, after two kills: ${seconds} s`);
+  assert.deepEqual(rowsOf(again), rowsOf(report));
 });
 
 /** What each path got, by the number of the event. */
@@ -157,11 +169,18 @@ class Move {
   }
 }
 
-async function killedIn(
+async function killedHalfway(
   part: string,
   ends: { readonly dataDir: string; readonly to: string },
 ): Promise<void> {
   const move = new Move(ends);
-  await move.until((news) => news["kind"] === "progress" && news["part"] === part);
+  await move.until(
+    (news) => news["kind"] === "progress" && news["part"] === part && Number(news["rows"]) >= events / 2,
+  );
   await move.kill();
+}
+
+function rowsOf(report: Record<string, unknown>): ReadonlyMap<string, number> {
+  const parts = report["parts"] as readonly { readonly part: string; readonly rows: number }[];
+  return new Map(parts.map(({ part, rows }) => [part, rows]));
 }

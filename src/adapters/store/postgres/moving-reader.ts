@@ -34,6 +34,19 @@ export async function readPart(
   return rows.map((row) => movedRow(part, row));
 }
 
+/** The database joins the rows, so that nothing but the digest is sent. */
+export async function fingerprintOf(runner: Runner, part: MovedPart, stretch: Stretch): Promise<string> {
+  const key = keyColumns(part);
+  const bounds = within(key, stretch);
+  const [row] = await runner.rows<[fingerprint: string]>(
+    `SELECT encode(sha256(convert_to(coalesce(string_agg(
+       (${Object.keys(part.columns).join(", ")})::text, '' ORDER BY ${key.join(", ")}), ''), 'UTF8')), 'hex')
+     FROM ${sourceOf(part)} ${bounds.sql}`,
+    bounds.values,
+  );
+  return row?.[0] ?? "";
+}
+
 export async function countPart(runner: Runner, part: MovedPart): Promise<number> {
   const [row] = await runner.rows<[count: number]>(`SELECT count(*) FROM ${sourceOf(part)}`);
   return row?.[0] ?? 0;

@@ -1,12 +1,13 @@
 import pg from "pg";
 import type { MovedPart, MovedRow, MoveSource, Stretch } from "../../../ports/store/moving.ts";
-import type { MovedTo } from "../moved-error.ts";
+import { type MovedTo, noDatabaseIn, olderSchema } from "../moved-error.ts";
 import type { Runner } from "./database.ts";
 import { digestKeyRow } from "./digest-key-row.ts";
 import { columnTypes, parseAddress } from "./driver.ts";
 import { setupError, storeError } from "./errors.ts";
+import { planMigrations } from "./migrations.ts";
 import { markMoved } from "./moving-marks.ts";
-import { countPart, readPart } from "./moving-reader.ts";
+import { countPart, fingerprintOf, readPart } from "./moving-reader.ts";
 
 const connectTimeoutMs = 6_000;
 
@@ -22,7 +23,7 @@ export interface PostgresMoveSource extends MoveSource {
   markMoved(to: MovedTo | null): Promise<void>;
 }
 
-/** Opens a database that is up to date; it may be served from meanwhile. Throws DatabaseSetupError. */
+/** Opens a database; it may be served from meanwhile. Throws DatabaseSetupError. */
 export async function openPostgresMoveSource({ url }: { readonly url: string }): Promise<PostgresMoveSource> {
   const { at } = parseAddress(url);
   // Two connections: one sees a state of the past for as long as a round takes, the other what is there now.
@@ -57,10 +58,17 @@ class PostgresRows implements PostgresMoveSource {
   async freeze(): Promise<void> {
     await query(this.#reader, "COMMIT");
     await query(this.#reader, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    const { from, pending } = await planMigrations(runnerOf(this.#reader));
+    if (from === 0) throw noDatabaseIn(this.place);
+    if (pending.length > 0) throw olderSchema(this.place);
   }
 
   read(part: MovedPart, stretch: Stretch & { readonly limit: number }): Promise<readonly MovedRow[]> {
     return readPart(runnerOf(this.#reader), part, stretch);
+  }
+
+  fingerprint(part: MovedPart, stretch: Stretch): Promise<string> {
+    return fingerprintOf(runnerOf(this.#reader), part, stretch);
   }
 
   count(part: MovedPart): Promise<number> {

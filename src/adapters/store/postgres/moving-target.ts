@@ -33,7 +33,7 @@ export class PostgresMoveTarget implements MoveTarget {
   async kept(part: MovedPart): Promise<readonly KeptStretch[]> {
     return keptStretches(
       await this.#database.rows<KeptRow>(
-        `SELECT number, up_to, rows, digest FROM ${movingTable} WHERE part = $1 ORDER BY number`,
+        `SELECT number, up_to, rows, digest, fingerprint FROM ${movingTable} WHERE part = $1 ORDER BY number`,
         [part.name],
       ),
     );
@@ -49,13 +49,14 @@ export class PostgresMoveTarget implements MoveTarget {
 
   async replace(part: MovedPart, stretch: KeptStretch, rows: readonly MovedRow[]): Promise<void> {
     if (part.name === "attempts") await this.#makeMonths(part, rows);
+    const { number, upTo } = stretch;
     await this.#database.transaction(async (transaction) => {
       await remove(transaction, part, stretch);
       await insert(transaction, part, { stretch, rows });
       await transaction.rows(
-        `INSERT INTO ${movingTable} VALUES ($1, $2, $3, $4, $5)
-         ON CONFLICT (part, number) DO UPDATE SET rows = excluded.rows, digest = excluded.digest`,
-        [part.name, stretch.number, JSON.stringify(stretch.upTo), stretch.rows, stretch.digest],
+        `INSERT INTO ${movingTable} VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (part, number) DO UPDATE
+         SET rows = excluded.rows, digest = excluded.digest, fingerprint = excluded.fingerprint`,
+        [part.name, number, JSON.stringify(upTo), stretch.rows, stretch.digest, stretch.fingerprint],
       );
     });
   }

@@ -1,6 +1,6 @@
 import type { MoveTarget } from "../../../ports/store/moving.ts";
 import { holdsSomething, otherMoveInto } from "../moved-error.ts";
-import { movedParts } from "../moved-parts.ts";
+import { movedParts, tellingTables } from "../moved-parts.ts";
 import { Database, type Runner, type Transaction } from "./database.ts";
 import { checkMasterKey } from "./deployment.ts";
 import { digestKeyRow, type DigestKeyRow } from "./digest-key-row.ts";
@@ -12,8 +12,6 @@ import { PostgresMoveTarget } from "./moving-target.ts";
 import { type PostgresStoreOptions, preparePostgres, withSetup } from "./open.ts";
 import { judgeServer, readServerFacts } from "./server-check.ts";
 
-/** Parts without which there is nothing yet; a server that was started once has made a tenant. */
-const telling = ["webhooks", "events", "api_keys", "event_types", "secrets"];
 const alsoEmptied = ["queue", "dead_letters", "counters", "ownership", "runtime_orders", "stat_journal"];
 const connectTimeoutMs = 6_000;
 
@@ -78,13 +76,13 @@ async function begin(
   await transaction.rows(
     `CREATE TABLE IF NOT EXISTS ${movingTable} (
        part text COLLATE "C", number integer, up_to text NOT NULL, rows integer NOT NULL, digest text NOT NULL,
-       PRIMARY KEY (part, number))`,
+       fingerprint text NOT NULL, PRIMARY KEY (part, number))`,
   );
   if (await sameMove(transaction, { at, source })) return;
   await refuseFull(transaction, at);
   const tables = [...movedParts.map(({ name }) => name), ...alsoEmptied].map((name) => `posthorn.${name}`);
   await transaction.rows(`TRUNCATE ${tables.join(", ")}`);
-  await transaction.rows(`INSERT INTO ${movingTable} VALUES ('', 0, $1, 0, '')`, [source]);
+  await transaction.rows(`INSERT INTO ${movingTable} VALUES ('', 0, $1, 0, '', '')`, [source]);
 }
 
 /** Whether this move has begun before. */
@@ -99,7 +97,7 @@ async function sameMove(
 }
 
 async function refuseFull(runner: Runner, at: string): Promise<void> {
-  for (const table of telling) {
+  for (const table of tellingTables) {
     const rows = await runner.rows(`SELECT FROM posthorn.${table} LIMIT 1`);
     if (rows.length > 0) throw holdsSomething({ store: at, what: table.replace("_", " ") });
   }

@@ -23,9 +23,9 @@ export class SqliteMoveTarget extends SqlitePartReader implements MoveTarget {
   kept(part: MovedPart): Promise<readonly KeptStretch[]> {
     return this.guarded(() =>
       keptStretches(
-        this.statement("SELECT number, up_to, rows, digest FROM moving WHERE part = ? ORDER BY number").all(
-          part.name,
-        ) as unknown as KeptRow[],
+        this.statement(
+          "SELECT number, up_to, rows, digest, fingerprint FROM moving WHERE part = ? ORDER BY number",
+        ).all(part.name) as unknown as KeptRow[],
       ),
     );
   }
@@ -37,9 +37,9 @@ export class SqliteMoveTarget extends SqlitePartReader implements MoveTarget {
       this.statement(`DELETE FROM ${stored.table} ${sql}`).run(...values);
       const insert = this.#insert(part);
       for (const row of rows) insert.run(named(part, row));
-      const { number, upTo, digest } = stretch;
-      this.statement("INSERT OR REPLACE INTO moving VALUES (?, ?, ?, ?, ?)").run(
-        ...[part.name, number, JSON.stringify(upTo), stretch.rows, digest],
+      const { number, upTo, digest, fingerprint } = stretch;
+      this.statement("INSERT OR REPLACE INTO moving VALUES (?, ?, ?, ?, ?, ?)").run(
+        ...[part.name, number, JSON.stringify(upTo), stretch.rows, digest, fingerprint],
       );
     });
   }

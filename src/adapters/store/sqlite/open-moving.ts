@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { MoveTarget } from "../../../ports/store/moving.ts";
 import { holdsSomething, otherMoveInto } from "../moved-error.ts";
-import { movedParts } from "../moved-parts.ts";
+import { movedParts, tellingTables } from "../moved-parts.ts";
 import { openDatabase } from "./connection.ts";
 import { storeError } from "./errors.ts";
 import { planMigrations } from "./migrations.ts";
@@ -9,9 +9,6 @@ import { storedPart } from "./moving-rows.ts";
 import { SqliteMoveTarget } from "./moving-target.ts";
 import { databaseFile, openSqliteStore, type SqliteStoreOptions } from "./open.ts";
 import { takeOwnerLock } from "./owner-lock.ts";
-
-/** Parts without which there is nothing yet; a server that was started once has made a tenant. */
-const telling = ["webhooks", "events", "api_keys", "event_types", "secrets"];
 
 /**
  * Opens an empty data folder for a move, or one into which the same move has begun. Nobody can serve from it before the
@@ -46,7 +43,7 @@ function begin(
     if (begun["value"] === source) return;
     throw otherMoveInto({ store: dataDir, source: String(begun["value"]) });
   }
-  for (const table of telling)
+  for (const table of tellingTables)
     if (db.prepare(`SELECT 1 FROM ${table} LIMIT 1`).get() !== undefined)
       throw holdsSomething({ store: dataDir, what: table.replace("_", " ") });
   db.exec("BEGIN IMMEDIATE");
@@ -54,6 +51,6 @@ function begin(
   db.exec("DELETE FROM meta");
   db.prepare("INSERT INTO meta VALUES ('moving', ?)").run(source);
   db.exec(`CREATE TABLE moving (part TEXT, number INTEGER, up_to TEXT NOT NULL, rows INTEGER NOT NULL,
-    digest TEXT NOT NULL, PRIMARY KEY (part, number)) WITHOUT ROWID`);
+    digest TEXT NOT NULL, fingerprint TEXT NOT NULL, PRIMARY KEY (part, number)) WITHOUT ROWID`);
   db.exec("COMMIT");
 }

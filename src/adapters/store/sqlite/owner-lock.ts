@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { DataFolderInUseError } from "./errors.ts";
@@ -20,7 +20,7 @@ const busy = 5;
  */
 export function takeOwnerLock(owner: { readonly dataDir: string; readonly pid: number }): OwnerLock {
   const pidFile = join(owner.dataDir, "owner.pid");
-  const lock = new DatabaseSync(join(owner.dataDir, "owner.lock"), { timeout: 0 });
+  const lock = new DatabaseSync(lockFile(owner.dataDir), { timeout: 0 });
   try {
     lock.exec("BEGIN EXCLUSIVE");
   } catch (error) {
@@ -34,6 +34,25 @@ export function takeOwnerLock(owner: { readonly dataDir: string; readonly pid: n
       if (lock.isOpen) lock.close();
     },
   };
+}
+
+/** Whether a process owns the folder now. Changes nothing in it. */
+export function isOwned(dataDir: string): boolean {
+  if (!existsSync(lockFile(dataDir))) return false;
+  const lock = new DatabaseSync(lockFile(dataDir), { readOnly: true, timeout: 0 });
+  try {
+    lock.prepare("SELECT 1 FROM sqlite_schema").get();
+    return false;
+  } catch (error) {
+    if (!isBusy(error)) throw error;
+    return true;
+  } finally {
+    lock.close();
+  }
+}
+
+function lockFile(dataDir: string): string {
+  return join(dataDir, "owner.lock");
 }
 
 function isBusy(error: unknown): boolean {
