@@ -21,7 +21,7 @@ export function createAuthenticationHook(
   parts: Pick<ApiOptions, "services" | "dashboard"> & { readonly callLimits: CallLimits },
 ) {
   const { services, callLimits, dashboard } = parts;
-  const { access, capability = null } = route;
+  const { access, isTest } = route;
   const known = { apiKeys: services.apiKeys, sessions: dashboard?.sessions ?? null };
   return (request: FastifyRequest, { raw: answer }: FastifyReply, done: (error?: Error) => void): void => {
     const refuse = (error: unknown): never => {
@@ -32,7 +32,7 @@ export function createAuthenticationHook(
     };
     const admit = ({ principal, session }: Caller): void => {
       if (session !== null) keepSession(session, { request, answer, sessions: known.sessions });
-      callLimits.count(principal, { access, capability, answer });
+      callLimits.count(principal, { access, ...(isTest !== undefined && { isTest }), answer });
       authorize(principal, route);
       request.principal = principal;
       request.dashboardSession = session;

@@ -103,16 +103,13 @@ export class CallLimits {
   /** Counts a call and tells in its answer what is left. Throws `rate_limited`, and counts nothing, beyond a limit. */
   count(
     principal: Principal,
-    call: Pick<Route, "access"> & {
-      readonly capability?: Route["capability"] | null;
-      readonly answer: AnswerFields;
-    },
+    call: Pick<Route, "access" | "isTest"> & { readonly answer: AnswerFields },
   ): void {
     const { keyId, role, tenantId } = principal;
     if (role === "session") {
       const own = { ids: [keyId], answer: call.answer };
       this.#take(this.#customers, { ...own, tellsAlways: true });
-      if (call.capability === "test:send") this.#take(this.#customerTests, { ...own, tellsAlways: false });
+      if (call.isTest === true) this.#take(this.#customerTests, { ...own, tellsAlways: false });
       return;
     }
     if (role === "admin" || tenantId === null) return;

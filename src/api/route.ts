@@ -21,6 +21,8 @@ export interface Route {
   readonly access: Access;
   /** What a session of the portal must be able to do to call it; `any` takes every session, absent takes none. */
   readonly capability?: PortalCapability | "any";
+  /** Counts against the tests that a session of the portal may send in a minute. */
+  readonly isTest?: boolean;
   /** Parameters that do not match name nothing that exists: 404. */
   readonly params?: Schema;
   readonly query?: Schema;

@@ -1808,8 +1808,13 @@ export interface NotificationChannel {
   language: "en" | "de";
   /** False keeps it, and sends nothing. */
   enabled: boolean;
-  /** The webhook of the tenant `posthorn-operator` that carries it; null for mail, and for tenants. */
+  /**
+   * The webhook of the tenant `posthorn-operator` that carries it; null for mail and PagerDuty, and for
+   * tenants.
+   */
   webhook_id: string | null;
+  /** Of `webhook`: what its requests are signed with, in the answer that made it; null everywhere else. */
+  secret: string | null;
   /** When the last message went out. */
   last_sent_at: string | null;
   /** When sending failed last. */
@@ -1873,6 +1878,8 @@ export interface NotificationChannelInput {
 
 export interface NotificationChannelList {
   data: NotificationChannel[];
+  /** What this deployment sends to; `email` takes a mail server. */
+  kinds: ("email" | "slack" | "teams" | "discord" | "pagerduty" | "webhook")[];
 }
 
 export interface NotificationChannelsInput {
@@ -4725,6 +4732,11 @@ export interface ApiCalls {
   rotateSourceAddress: {
     body: SourceRotateInput;
     answer: SourceAddress;
+  };
+  /** Replace the signing secret of a channel */
+  rotateTenantNotificationSecret: {
+    body: RotateInput;
+    answer: WebhookSecret;
   };
   /** Replace the signing secret */
   rotateWebhookSecret: {

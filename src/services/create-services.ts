@@ -107,7 +107,7 @@ export function createServices(options: ServicesOptions): ManagedServices {
   const credentials = new WebhookCredentials({ secretBox, clock });
   const means = options.verification;
   const verifications = new WebhookVerifications({ access, clock, random, secretBox, means });
-  const { adminKeyHash, urlRules } = options;
+  const { adminKeyHash, urlRules, notifications: people = noMeans } = options;
   const apiKeys = new ApiKeys({ registry, tenants, access, clock, random, adminKeyHash });
   const portal = createPortal(options);
   const gatewayDirectory = new GatewayDirectory(store.gateway);
@@ -126,8 +126,8 @@ export function createServices(options: ServicesOptions): ManagedServices {
     ...options.limits,
   });
   const tenantService = new Tenants({ registry, tenants, access, clock });
-  const { notifications: people = noMeans } = options;
-  const told = createNotifications({ ...options, webhooks, tenants: tenantService, means: people });
+  const tellers = { webhooks, tenants: tenantService, means: people, outside: means };
+  const told = createNotifications({ ...options, ...tellers });
   return {
     events: new Events({ publisher: options.publisher, access, history, listing, clock }),
     webhooks,

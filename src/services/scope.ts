@@ -1,6 +1,7 @@
 import { InvalidRequestError, NotFoundError, PosthornError } from "../core/errors.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
 import type { LiveWebhook } from "../engine/endpoint/live-webhook.ts";
+import type { BatchOperation } from "../ports/store/operations.ts";
 import type { Scope } from "./services.ts";
 import { defaultTenantId, type TenantDirectory } from "./tenants/tenant-directory.ts";
 
@@ -12,6 +13,16 @@ export function isVisible(scope: Scope, owner: { readonly tenantId: string | nul
 /** Whether a session may see what belongs to this webhook; whose it is, is another question. */
 export function seesWebhook({ portal }: Scope, id: string): boolean {
   return portal === undefined || portal.webhookIds === null || portal.webhookIds.has(id);
+}
+
+/** Of bulk work a session sees the recoveries of webhooks that it sees. */
+export function seesOperation(
+  scope: Scope,
+  { kind, selection }: Pick<BatchOperation, "kind" | "selection">,
+): boolean {
+  if (scope.portal === undefined) return true;
+  if (kind !== "recover" || selection.kind !== "deliveries") return false;
+  return selection.webhookId !== null && seesWebhook(scope, selection.webhookId);
 }
 
 /**

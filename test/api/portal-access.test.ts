@@ -8,8 +8,11 @@ import { startPosthorn } from "../../src/app/posthorn.ts";
 import type { RunningPosthorn } from "../../src/app/posthorn.ts";
 import { resolveValues } from "../../src/config/resolve.ts";
 import { portalCapabilities, type PortalCapability } from "../../src/core/portal/capabilities.ts";
+import { streamsOfSessionMax } from "../../src/api/stream/open-streams.ts";
 import { agreeable } from "../scenarios/api/agreeable-transport.ts";
 import { assertProblem, createClient, itemsOf, textOf, type Client } from "../scenarios/api/client.ts";
+import { openStream, type StreamedEvent } from "../scenarios/api/event-stream.ts";
+import { eventually } from "../scenarios/eventually.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -22,6 +25,9 @@ interface Operation {
 
 /** What belongs to one webhook. */
 interface Things {
+  readonly tenant: string;
+  /** Where the tenant is told, with a secret of its own. */
+  readonly channel: string;
   readonly webhook: string;
   readonly event: string;
   readonly delivery: string;
@@ -29,6 +35,7 @@ interface Things {
 }
 
 const origin = "https://app.example.com";
+const asStream = { isStream: true, headers: { accept: "text/event-stream" } };
 
 suite("what a session of the portal may call", () => {
   const dataDir = mkdtempSync(join(tmpdir(), "posthorn-portal-"));
@@ -65,7 +72,10 @@ suite("what a session of the portal may call", () => {
     const event = await admin.post("/v1/events", { event_type: type, data: { n: 1 }, tenant_id: tenant });
     const deliveries = await admin.get(`/v1/webhooks/${id}/deliveries`);
     const recovery = await admin.post(`/v1/webhooks/${id}/recover`, { since: "2026-01-01" });
+    const channel = await channelOf(tenant);
     return {
+      tenant,
+      channel,
       webhook: id,
       event: textOf(event.body["id"]),
       delivery: textOf(itemsOf(deliveries.body["data"])[0]?.["id"]),
@@ -73,12 +83,26 @@ suite("what a session of the portal may call", () => {
     };
   }
 
+  /** One for all things of a tenant: a set is replaced as a whole. */
+  async function channelOf(tenant: string): Promise<string> {
+    const path = `/v1/tenants/${tenant}/notifications`;
+    const [known] = itemsOf((await admin.get(path)).body["data"]);
+    if (known !== undefined) return textOf(known["id"]);
+    const body = { channels: [{ kind: "webhook", url: `https://example.com/told-${tenant}` }] };
+    const [made] = itemsOf((await admin.call("PUT", path, { body })).body["data"]);
+    return textOf(made?.["id"]);
+  }
+
   async function enter(body: object): Promise<Client> {
+    return admin.withKey(await tokenFor(body));
+  }
+
+  async function tokenFor(body: object): Promise<string> {
     const made = await admin.post("/v1/portal-sessions", { tenant_id: "acme", ...body });
     assert.equal(made.status, 201, made.text);
     const opened = await admin.withKey(null).post("/portal/session", { code: textOf(made.body["code"]) });
     assert.equal(opened.status, 200, opened.text);
-    return admin.withKey(textOf(opened.body["token"]));
+    return textOf(opened.body["token"]);
   }
 
   /** Another session now and then: one has 60 calls at once. */
@@ -98,16 +122,21 @@ suite("what a session of the portal may call", () => {
       webhooks: things.webhook,
       events: things.event,
       deliveries: things.delivery,
+      tenants: things.tenant,
     };
     const id = ids[kind] ?? things.operation;
     return path
       .replace("{delivery_id}", things.delivery)
+      .replace("{channel_id}", things.channel)
       .replace("{n}", "1")
       .replace("{name}", path.includes("profiles") ? "standard" : "own.made")
       .replace("{id}", id);
   };
-  const call = (client: Client, { method, path }: Operation, things: Things) =>
-    client.call(method, addressOf(path, things), method === "GET" || method === "DELETE" ? {} : { body: {} });
+  const call = (client: Client, { method, path }: Operation, things: Things) => {
+    if (path === "/v1/stream") return client.get(`${path}?topics=deliveries`, asStream);
+    const given = method === "GET" || method === "DELETE" ? {} : { body: {} };
+    return client.call(method, addressOf(path, things), given);
+  };
   const ofSessions = () => operations.filter(({ capability }) => capability !== null);
 
   test("a route asks a session for its capability, and a session without it gets 403", async () => {
@@ -151,6 +180,7 @@ suite("what a session of the portal may call", () => {
         "deliveries:retry",
         "payloads:read",
         "test:send",
+        "notifications:write",
       ],
     ])
       assert.ok(seen.has(expected), `no route takes ${expected}`);
@@ -177,9 +207,11 @@ suite("what a session of the portal may call", () => {
       ] as const) {
         const reply = await call(await client(), operation, things);
         // One without any change is refused before it is looked for.
-        const isEmpty = operation.path.endsWith("/recover");
+        const isEmpty = /\/recover$|^\/v1\/tenants\/\{id\}\/notifications$/.test(operation.path);
+        // Channels belong to the whole tenant, which such a session is not for.
+        const isOfTenant = operation.path.startsWith("/v1/tenants/") && things === sibling;
         assert.ok(
-          reply.status === 404 || (isEmpty && reply.status === 400),
+          reply.status === 404 || (isEmpty && reply.status === 400) || (isOfTenant && reply.status === 403),
           `${operation.method} ${operation.path}: ${reply.status}`,
         );
       }
@@ -266,6 +298,54 @@ suite("what a session of the portal may call", () => {
     assert.ok(row?.["ended_at"] !== null && !listed.text.includes(code));
   });
 
+  test("a session hears of its own webhooks alone, and no longer than it is in force", async () => {
+    const capabilities = ["deliveries:read"];
+    const watching = { capabilities, webhook_ids: [own.webhook], reference: "watcher" };
+    const key = await tokenFor(watching);
+    const stream = await openStream(admin, { key, query: "topics=deliveries" });
+    for (const [type, tenant] of [
+      ["foreign.made", "beta"],
+      ["sibling.made", "acme"],
+      ["own.made", "acme"],
+    ])
+      await admin.post("/v1/events", { event_type: type, data: { n: 2 }, tenant_id: tenant });
+    const isOwn = (event: StreamedEvent) => JSON.stringify(event.data).includes("own.made");
+    await stream.until("the own delivery", isOwn);
+    const rows = stream.events
+      .filter(({ name }) => name === "deliveries")
+      .flatMap(({ data }) => itemsOf(data["rows"]));
+    assert.ok(rows.length > 0 && rows.every((row) => row["webhook_id"] === (own.webhook as never)));
+    const watcher = admin.withKey(key);
+    for (const topics of ["alerts", `operation:${own.operation}`])
+      assertProblem(await watcher.get(`/v1/stream?topics=${topics}`, asStream), {
+        status: 403,
+        code: "forbidden",
+      });
+    for (const topics of [`delivery:${sibling.delivery}`, `deliveries:webhook=${foreign.webhook}`])
+      assertProblem(await watcher.get(`/v1/stream?topics=${topics}`, asStream), {
+        status: 404,
+        code: "not_found",
+      });
+    const recoverer = await enter({ capabilities: portalCapabilities, webhook_ids: [own.webhook] });
+    const foreignWork = await recoverer.get(`/v1/stream?topics=operation:${sibling.operation}`, asStream);
+    assertProblem(foreignWork, { status: 404, code: "not_found" });
+    await admin.post("/v1/portal-sessions/revoke", { tenant_id: "acme", reference: "watcher" });
+    await eventually("the stream ends with its session", {
+      ask: async () => stream.hasEnded,
+      holds: (hasEnded) => hasEnded,
+    });
+  });
+
+  test("a session has four streams", async () => {
+    const key = await tokenFor({ capabilities: ["deliveries:read"] });
+    const streams = [];
+    for (let count = 0; count < streamsOfSessionMax; count += 1)
+      streams.push(await openStream(admin, { key, query: "topics=deliveries" }));
+    const refused = await admin.withKey(key).get("/v1/stream?topics=deliveries", asStream);
+    assertProblem(refused, { status: 429, code: "rate_limited" });
+    for (const stream of streams) stream.close();
+  });
+
   test("keys of a tenant make sessions of their own tenant alone", async () => {
     const key = await admin.post("/v1/api-keys", { name: "m", role: "manage", tenant_id: "beta" });
     const beta = admin.withKey(textOf(key.body["key"]));
@@ -292,6 +372,8 @@ suite("what a session of the portal may call", () => {
       tests.map(({ status }) => status),
       [...Array.from({ length: 10 }, () => 202), 429],
     );
+    const channelTest = await customer.post(`/v1/tenants/acme/notifications/${own.channel}/test`);
+    assert.equal(channelTest.status, 429, "tests of channels count too");
     const calls = await Promise.all(Array.from({ length: 90 }, () => customer.get("/v1/me")));
     const refused = calls.find(({ status }) => status === 429);
     assert.ok(refused !== undefined && refused.headers.get("retry-after") !== null);

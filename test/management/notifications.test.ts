@@ -251,7 +251,69 @@ suite("chat", () => {
     assert.equal(new Set(calls.map((call) => call["dedup_key"])).size, 1);
     assert.ok(calls.every((call) => call["routing_key"] === "R0UT1NGK3Y"));
     const { rows } = await told.notifications.sent(admin, everything);
-    assert.ok(rows.every(({ state, eventId }) => state === "handed_over" && eventId !== null));
+    const ends = rows.map(({ state, eventId }) => `${state} ${eventId === null ? "" : "as an event"}`);
+    assert.deepEqual(ends.toSorted(), [
+      ...Array(2).fill("handed_over as an event"),
+      ...Array(2).fill("sent "),
+    ]);
+  });
+
+  test("the key of a pager stands in no stored message, and what it refuses for good is not tried again", async (t) => {
+    const scene = await openScene(t, []);
+    const { world, told } = scene;
+    const [channel] = await told.notifications.put(admin, { owner: null, channels: [pager] });
+    assert.equal(channel?.channel.webhookId, null);
+    const test = async () => {
+      const sent = await told.notifications.test(admin, { owner: null, id: channel?.channel.id ?? "" });
+      await told.sender.round();
+      const { rows } = await told.notifications.sent(admin, everything);
+      return rows.find(({ id }) => id === sent.notificationId);
+    };
+    assert.equal((await test())?.state, "sent");
+    world.statuses.set("/v2/enqueue", 503);
+    const waiting = await test();
+    assert.deepEqual([waiting?.state, waiting?.error], ["waiting", "PagerDuty answered 503"]);
+    world.statuses.set("/v2/enqueue", 400);
+    const refused = await test();
+    assert.deepEqual([refused?.state, refused?.error], ["failed", "PagerDuty answered 400"]);
+    const page = { limit: 50, offset: 0, after: null };
+    const { rows } = await world.services.events.list(admin, { page });
+    assert.deepEqual(rows, [], "nothing of it is an event");
+    assert.equal(world.log.join().includes("R0UT1NGK3Y"), false);
+  });
+
+  test("a channel of an own URL tells its secret once, and has it replaced", async (t) => {
+    const scene = await openScene(t, []);
+    const { told, world } = scene;
+    const url = "https://hooks.example.com/told";
+    const put = (channels: readonly ChannelInput[]) =>
+      told.notifications.put(admin, { owner: "default", channels });
+    const [made] = await put([{ kind: "webhook", url }, slack]);
+    assert.match(made?.secret ?? "", /^whsec_/);
+    const id = made?.channel.id ?? "";
+    const kept = await put([{ id, kind: "webhook" }, slack]);
+    assert.deepEqual(
+      kept.map(({ secret }) => secret),
+      [null, null],
+    );
+    const rotate = (of: { readonly tenantId: string | null }, channelId: string) =>
+      told.notifications.rotateSecret(of, { owner: "default", id: channelId });
+    const rotated = await rotate({ tenantId: "default" }, id);
+    assert.equal(rotated.previous?.secret, made?.secret);
+    await told.notifications.test(admin, { owner: "default", id });
+    const request = await world.until(async () => {
+      await told.sender.round();
+      return world.requests.find(({ path }) => path === "/told");
+    });
+    const signatures = request.headers[request.headers.indexOf("Webhook-Signature") + 1] ?? "";
+    assert.equal(
+      signatures.split(" ").filter((one) => one.startsWith("v1,")).length,
+      2,
+      "both are used for a while",
+    );
+    const carried = kept.find(({ channel }) => channel.kind === "slack")?.channel.id ?? "";
+    await assert.rejects(rotate(admin, carried), { code: "not_found" });
+    await assert.rejects(rotate({ tenantId: "other" }, id), { code: "not_found" });
   });
 
   test("a failing channel says nothing through itself, and is gone with its webhook", async (t) => {
@@ -287,7 +349,7 @@ suite("chat", () => {
     });
     assert.equal([...world.engine.webhooks()].length, before, "nothing of it was made");
     const shown = JSON.stringify(await put([slack, pager]));
-    assert.equal(/secret|R0UT1NGK3Y/.test(shown.replaceAll("secret_rotated", "")), false);
+    assert.equal(/secret|R0UT1NGK3Y/.test(shown.replaceAll(/secret_rotated|"secret":null/g, "")), false);
     await assert.rejects(told.notifications.list({ tenantId: "default" }, null), { code: "not_found" });
     await assert.rejects(told.notifications.list({ tenantId: "other" }, "default"), { code: "not_found" });
     assert.deepEqual((await told.notifications.sent({ tenantId: "other" }, everything)).rows, []);

@@ -142,7 +142,8 @@ export async function openWorld(
     });
     await engine.start();
     await services.lifecycle.start();
-    const parts = { access: engine, store, secretBox, clock, random, telemetry, urlRules };
+    const outside = { transport, userAgent: "Posthorn/test" };
+    const parts = { access: engine, store, secretBox, clock, random, telemetry, urlRules, outside };
     return { store, engine, services, parts };
   };
   const close = async () => {

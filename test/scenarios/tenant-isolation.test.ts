@@ -101,6 +101,7 @@ const routes: readonly (readonly [method: string, path: string, body?: object])[
   ["GET", "/v1/tenants/owner/notifications"],
   ["PUT", "/v1/tenants/owner/notifications", { channels: [] }],
   ["POST", "/v1/tenants/owner/notifications/{webhook}/test", {}],
+  ["POST", "/v1/tenants/owner/notifications/{webhook}/secret/rotate", {}],
 ];
 
 test("what exists answers an attacker of any role as what does not", async () => {

@@ -1,3 +1,4 @@
+import { rotateFields } from "../../core/fields/actions.ts";
 import {
   channelSetFields,
   channelShown,
@@ -7,10 +8,12 @@ import {
 import { escapeHtml } from "../../core/notifications/mail.ts";
 import { Wording } from "../../core/notifications/messages.ts";
 import { NotFoundError } from "../../core/errors.ts";
-import type { StoredChannel, StoredNotification } from "../../ports/store/notifications.ts";
+import type { StoredNotification } from "../../ports/store/notifications.ts";
+import type { SavedChannel } from "../../services/notifications/notification-channels.ts";
 import type { NotificationService } from "../../services/services.ts";
 import type { ApiOptions } from "../context.ts";
 import { filtersOf, inputOf, shownJson } from "../mapping/fields.ts";
+import { secretJson } from "../mapping/webhook-state.ts";
 import type { Pager } from "../paging.ts";
 import { defineRoute } from "../route.ts";
 import type { Answer, Call, Route } from "../route.ts";
@@ -23,8 +26,12 @@ import {
   notificationQuerySchema,
 } from "../schemas/notification.ts";
 import { Type } from "../schemas/type.ts";
+import { rotateInputSchema, secretSchema } from "../schemas/webhook-state.ts";
 
 const channelId = idSchema("the channel");
+const uncached = { "cache-control": "no-store" };
+/** Of customers who say where they are told. */
+const capability = "notifications:write";
 const tenantParams = closed({ id: tenantId });
 const about =
   "Mail, Slack, Teams, Discord, PagerDuty, or a URL of your own. What a channel is told, when, and in which language, stands in it.";
@@ -46,8 +53,10 @@ function serviceOf({ services }: ApiOptions): NotificationService {
 
 function operatorRoutes(options: ApiOptions): readonly Route[] {
   const owner = null;
-  const list = async ({ scope }: Pick<Call, "scope">) =>
-    channelsJson(await serviceOf(options).list(scope, owner));
+  const list = async ({ scope }: Pick<Call, "scope">) => {
+    const service = serviceOf(options);
+    return channelsJson(service, unsaid(await service.list(scope, owner)));
+  };
   return [
     defineRoute({
       ...{ method: "GET", path: "/v1/notification-channels", operationId: "listNotificationChannels" },
@@ -64,7 +73,9 @@ function operatorRoutes(options: ApiOptions): readonly Route[] {
       audit: { action: "notification_channels.put", target: "notification_channels", before: list },
       handle: async ({ scope, body }) => {
         const { channels } = inputOf(channelSetFields, body);
-        return { status: 200, body: channelsJson(await serviceOf(options).put(scope, { owner, channels })) };
+        const service = serviceOf(options);
+        const saved = await service.put(scope, { owner, channels });
+        return { status: 200, headers: uncached, body: channelsJson(service, saved) };
       },
     }),
     defineRoute({
@@ -83,33 +94,36 @@ function operatorRoutes(options: ApiOptions): readonly Route[] {
 
 function tenantRoutes(options: ApiOptions): readonly Route[] {
   type ForTenant = Pick<Call<{ readonly id: string }>, "scope" | "params">;
-  const list = async ({ scope, params: { id } }: ForTenant) => ({
-    tenant_id: id,
-    ...channelsJson(await serviceOf(options).list(scope, id)),
-  });
+  const list = async ({ scope, params: { id } }: ForTenant) => {
+    const service = serviceOf(options);
+    return { tenant_id: id, ...channelsJson(service, unsaid(await service.list(scope, id))) };
+  };
   return [
     defineRoute({
       ...{ method: "GET", path: "/v1/tenants/{id}/notifications", operationId: "listTenantNotifications" },
-      ...{ tag: "Notifications", summary: "See where a tenant is told", access: "manage" },
+      ...{ tag: "Notifications", summary: "See where a tenant is told", access: "manage", capability },
       ...{ params: tenantParams, errors: ["not_found"] as const },
       answers: { 200: { description: "All channels.", schema: channelListSchema } },
       handle: async (call) => ({ status: 200, body: channelsOnly(await list(call)) }),
     }),
     defineRoute({
       ...{ method: "PUT", path: "/v1/tenants/{id}/notifications", operationId: "putTenantNotifications" },
-      ...{ tag: "Notifications", summary: "Set where a tenant is told", access: "manage" },
+      ...{ tag: "Notifications", summary: "Set where a tenant is told", access: "manage", capability },
       ...{ params: tenantParams, errors: ["not_found"] as const, description: about },
       body: channelSetInputSchema,
       answers: { 200: { description: "All channels as they are now.", schema: channelListSchema } },
       audit: { action: "notification_channels.put", target: "notification_channels", before: list },
       handle: async ({ scope, params: { id: owner }, body }) => {
         const { channels } = inputOf(channelSetFields, body);
-        return { status: 200, body: channelsJson(await serviceOf(options).put(scope, { owner, channels })) };
+        const service = serviceOf(options);
+        const saved = await service.put(scope, { owner, channels });
+        return { status: 200, headers: uncached, body: channelsJson(service, saved) };
       },
     }),
     defineRoute({
       ...{ method: "POST", path: "/v1/tenants/{id}/notifications/{channel_id}/test" },
-      ...{ operationId: "testTenantNotification", tag: "Notifications", access: "manage" },
+      ...{ operationId: "testTenantNotification", tag: "Notifications", access: "manage", capability },
+      isTest: true,
       summary: "Send a test to a channel of a tenant",
       description: "At once. What was refused or stopped is tried again.",
       ...{ params: closed({ id: tenantId, channel_id: channelId }), errors: ["not_found"] as const },
@@ -118,13 +132,43 @@ function tenantRoutes(options: ApiOptions): readonly Route[] {
       handle: async ({ scope, params: { id: owner, channel_id: id } }) =>
         testAnswer(await serviceOf(options).test(scope, { owner, id })),
     }),
+    rotateRoute(options),
   ];
+}
+
+function rotateRoute(options: ApiOptions): Route {
+  return defineRoute({
+    ...{ method: "POST", path: "/v1/tenants/{id}/notifications/{channel_id}/secret/rotate" },
+    ...{ operationId: "rotateTenantNotificationSecret", tag: "Notifications", access: "manage", capability },
+    summary: "Replace the signing secret of a channel",
+    description: "Of the kind `webhook`. The secret of a new channel is in the answer that made it only.",
+    ...{
+      params: closed({ id: tenantId, channel_id: channelId }),
+      body: rotateInputSchema,
+      bodyOptional: true,
+    },
+    answers: {
+      200: { description: "The new secret, and the old one while both are used.", schema: secretSchema },
+    },
+    errors: ["not_found", "rotation_in_progress", "secret_in_use"],
+    answerIsSecret: true,
+    audit: {
+      ...{ action: "notification_channel.rotate_secret", target: "notification_channel" },
+      idFrom: "channel_id",
+    },
+    handle: async ({ scope, params: { id: owner, channel_id: id }, body }) => {
+      const command = { owner, id, ...inputOf(rotateFields, body) };
+      const view = await serviceOf(options).rotateSecret(scope, command);
+      return { status: 200, headers: uncached, body: secretJson(view) };
+    },
+  });
 }
 
 function sentRoute(options: ApiOptions, pager: Pager): Route {
   return defineRoute({
     ...{ method: "GET", path: "/v1/notifications", operationId: "listNotifications" },
     ...{ tag: "Notifications", summary: "See what people were told, and what waits", access: "manage" },
+    capability,
     description: "Newest first. Kept for 30 days.",
     query: notificationQuerySchema,
     answers: { 200: { description: "A page of messages.", schema: notificationListSchema } },
@@ -199,17 +243,22 @@ function testAnswer({ notificationId }: { readonly notificationId: string }): An
   return { status: 202, body: { notification_id: notificationId } };
 }
 
-function channelsOnly({ data }: ReturnType<typeof channelsJson>) {
-  return { data };
+function channelsOnly({ data, kinds }: ReturnType<typeof channelsJson>) {
+  return { data, kinds };
 }
 
-function channelsJson(channels: readonly StoredChannel[]) {
-  return { data: channels.map((stored) => channelJson(stored)) };
+function channelsJson({ kinds }: Pick<NotificationService, "kinds">, channels: readonly SavedChannel[]) {
+  return { data: channels.map((saved) => channelJson(saved)), kinds };
 }
 
-function channelJson({ channel, status }: StoredChannel): Record<string, unknown> {
+/** As everybody sees them later. */
+function unsaid(channels: readonly Omit<SavedChannel, "secret">[]): readonly SavedChannel[] {
+  return channels.map(({ channel, status }) => ({ channel, status, secret: null }));
+}
+
+function channelJson({ channel, status, secret }: SavedChannel): Record<string, unknown> {
   const { tenantId: owner, quietHours, webhookId } = channel;
-  const shown = { ...channel, ...status, webhookId: owner === null ? webhookId : null };
+  const shown = { ...channel, ...status, secret, webhookId: owner === null ? webhookId : null };
   const hours = quietHours && { from: timeText(quietHours.from), until: timeText(quietHours.until) };
   return shownJson(channelShown, { ...shown, quietHours: hours });
 }

@@ -1,8 +1,9 @@
 /** What happens, while it happens. */
 import { InvalidRequestError, PosthornError } from "../../core/errors.ts";
-import { liveTopicText, parseLiveTopic } from "../../core/live-topic.ts";
+import { type LiveTopic, liveTopicText, parseLiveTopic } from "../../core/live-topic.ts";
 import type { LiveNews } from "../../services/live/live-news.ts";
-import { authenticate, authorize } from "../authentication.ts";
+import type { Principal } from "../../services/services.ts";
+import { authenticate, authenticateCustomer, authorize, portalToken } from "../authentication.ts";
 import type { ApiOptions } from "../context.ts";
 import { alertJson } from "../mapping/alert.ts";
 import { operationJson } from "../mapping/operation.ts";
@@ -12,8 +13,12 @@ import { eventStreamHeaders, resumedFrom, type StreamEvent } from "../stream/eve
 import type { OpenStreams } from "../stream/open-streams.ts";
 import { rowJson } from "./deliveries.ts";
 
-const access = "read";
-const alertsAccess = { access: "manage" } as const;
+const needed = { access: "read", capability: "deliveries:read" } as const;
+/** What a caller must be able to do beside that, by kind of topic. */
+const neededBeside: Partial<Record<LiveTopic["kind"], Pick<Route, "access" | "capability">>> = {
+  alerts: { access: "manage" },
+  operation: { access: "read", capability: "endpoints:recover" },
+};
 
 export function streamRoute(options: ApiOptions, streams: OpenStreams): Route {
   const { services, clock } = options;
@@ -26,8 +31,8 @@ export function streamRoute(options: ApiOptions, streams: OpenStreams): Route {
     description:
       "Server-sent events. The server looks once a second; a topic tells of at most 50 rows then, `left_out` says that " +
       "there were more new ones. With `Last-Event-ID` a client goes on within a minute. A comment comes every 15 seconds " +
-      "on a quiet stream. 20 streams for each caller.",
-    access,
+      "on a quiet stream. 20 streams for each caller, 4 for a portal session.",
+    ...needed,
     isStream: true,
     query: streamQuerySchema,
     answers: {
@@ -37,10 +42,15 @@ export function streamRoute(options: ApiOptions, streams: OpenStreams): Route {
     handle: async ({ scope, principal, query, headers }) => {
       requireEventStream(headers.accept);
       const topics = topicsOf(query.topics);
-      if (topics.some(({ kind }) => kind === "alerts") && principal !== null)
-        authorize(principal, alertsAccess);
-      const callerId = principal?.keyId ?? "";
-      const stream = streams.begin({ callerId, isAllowed: () => isStillAllowed(headers, options) });
+      for (const { kind } of topics) {
+        const beside = neededBeside[kind];
+        if (beside !== undefined && principal !== null) authorize(principal, beside);
+      }
+      const stream = streams.begin({
+        callerId: principal?.keyId ?? "",
+        isCustomer: principal?.portal !== undefined,
+        isAllowed: () => isStillAllowed(headers, options),
+      });
       const since = resumedFrom(lastEventIdOf(headers), clock.now());
       if (since === "too_old") stream.send({ name: "reset", data: {} });
       const toJson = rowJson(query, scope);
@@ -81,15 +91,24 @@ function lastEventIdOf(headers: Call["headers"]): string | undefined {
 }
 
 /** A key may have been revoked since, a session may have ended. */
-function isStillAllowed(headers: Call["headers"], { services, dashboard }: ApiOptions): boolean {
-  const known = { apiKeys: services.apiKeys, sessions: dashboard?.sessions ?? null };
+async function isStillAllowed(headers: Call["headers"], options: ApiOptions): Promise<boolean> {
   try {
-    authorize(authenticate({ method: "GET", headers }, known).principal, { access });
+    authorize(await principalOf(headers, options), needed);
     return true;
   } catch (error) {
     if (error instanceof PosthornError) return false;
     throw error;
   }
+}
+
+async function principalOf(
+  headers: Call["headers"],
+  { services, dashboard }: ApiOptions,
+): Promise<Principal> {
+  const token = portalToken(headers);
+  if (token !== null) return (await authenticateCustomer(token, services.portalSessions)).principal;
+  const known = { apiKeys: services.apiKeys, sessions: dashboard?.sessions ?? null };
+  return authenticate({ method: "GET", headers }, known).principal;
 }
 
 function eventOf(news: LiveNews, toJson: ReturnType<typeof rowJson>): StreamEvent {

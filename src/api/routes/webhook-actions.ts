@@ -111,6 +111,7 @@ function testRoute({ services }: ApiOptions): Route {
     description: "The event goes the whole path of an ordinary one, to this webhook alone.",
     access: "manage",
     capability: "test:send",
+    isTest: true,
     params: webhookParams,
     body: testInputSchema,
     bodyOptional: true,

@@ -53,6 +53,7 @@ function receiverRoute({ services, examineReceiver = null }: ApiOptions): Route 
       "may process. One check of a webhook at a time; it may take a minute.",
     access: "manage",
     capability: "test:send",
+    isTest: true,
     params: webhookParams,
     body: receiverCheckInputSchema,
     bodyOptional: true,

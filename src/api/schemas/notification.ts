@@ -4,7 +4,8 @@ import {
   notificationFilters,
   notificationShown,
 } from "../../core/fields/notification-channel.ts";
-import { closed, id, listingQuery, listOf } from "./building-blocks.ts";
+import { channelKinds } from "../../core/notifications/notification.ts";
+import { closed, id, listingQuery, listOf, oneOf } from "./building-blocks.ts";
 import { schemaOf, shownSchemaOf } from "./field-schema.ts";
 import { Type } from "./type.ts";
 
@@ -26,7 +27,12 @@ export const channelSetInputSchema = schemaOf(channelSetFields, {
 
 const channelSchema = shownSchemaOf(channelShown, { title: "NotificationChannel" });
 export const channelListSchema = closed(
-  { data: Type.Array(channelSchema) },
+  {
+    data: Type.Array(channelSchema),
+    kinds: Type.Array(oneOf(channelKinds), {
+      description: "What this deployment sends to; `email` takes a mail server.",
+    }),
+  },
   { title: "NotificationChannelList" },
 );
 export const channelTestSchema = closed(

@@ -7,6 +7,9 @@ import { EventStream } from "./event-stream.ts";
 
 const streamsMax = 200;
 export const streamsOfCallerMax = 20;
+/** Sessions of the portal are many, and their pages poll where they get none. */
+export const streamsOfSessionMax = 4;
+const streamsOfSessionsMax = 100;
 const lookEveryMs = 1_000;
 const retryAfterSeconds = 5;
 
@@ -15,10 +18,17 @@ export interface OpenStreamsOptions {
   readonly log: Logger;
 }
 
-interface Open {
-  readonly stream: EventStream;
+/** Whose a stream is, and whether it may go on. */
+interface Listener {
   readonly callerId: string;
-  readonly isAllowed: () => boolean;
+  /** A session of the portal. */
+  readonly isCustomer: boolean;
+  /** Asked again and again: a key may be revoked, a session may end. */
+  readonly isAllowed: () => boolean | Promise<boolean>;
+}
+
+interface Open extends Listener {
+  readonly stream: EventStream;
 }
 
 /** The streams of a process: how many there may be, and until when each one. */
@@ -32,7 +42,7 @@ export class OpenStreams {
     this.#clock = clock;
     this.#looks = new Loop({
       clock,
-      round: async () => this.#look(),
+      round: () => this.#look(),
       failed: (error) => log.warn({ err: messageOf(error) }, "open streams could not be looked after"),
     });
   }
@@ -42,14 +52,11 @@ export class OpenStreams {
     return this.#open.size;
   }
 
-  /**
-   * `isAllowed` is asked again and again: a key may be revoked, a session may end. Throws `rate_limited` when there are
-   * too many, `unavailable` when the process stops.
-   */
-  begin(caller: { readonly callerId: string; readonly isAllowed: () => boolean }): EventStream {
-    this.#requireRoom(caller.callerId);
+  /** Throws `rate_limited` when there are too many, `unavailable` when the process stops. */
+  begin(listener: Listener): EventStream {
+    this.#requireRoom(listener);
     const stream = new EventStream(this.#clock);
-    const open = { ...caller, stream };
+    const open = { ...listener, stream };
     this.#open.add(open);
     stream.whenEnded(() => this.#open.delete(open));
     this.#looks.soon(lookEveryMs);
@@ -63,24 +70,34 @@ export class OpenStreams {
     void this.#looks.stop();
   }
 
-  #requireRoom(callerId: string): void {
+  #requireRoom({ callerId, isCustomer }: Listener): void {
     if (this.#isClosed) {
       throw new PosthornError("unavailable", "this process stops; ask again", { retryAfterSeconds: 1 });
     }
-    const ofCaller = [...this.#open].filter((open) => open.callerId === callerId).length;
-    const [max, whose] =
-      ofCaller >= streamsOfCallerMax
-        ? [streamsOfCallerMax, "with this key or session"]
-        : [streamsMax, "here"];
-    if (ofCaller < streamsOfCallerMax && this.#open.size < streamsMax) return;
-    throw new PosthornError("rate_limited", `${max} streams are open ${whose}, and there may be no more`, {
-      retryAfterSeconds,
-    });
+    const open = [...this.#open];
+    const full = [
+      {
+        max: isCustomer ? streamsOfSessionMax : streamsOfCallerMax,
+        count: open.filter((one) => one.callerId === callerId).length,
+        whose: "with this key or session",
+      },
+      {
+        max: isCustomer ? streamsOfSessionsMax : streamsMax,
+        count: isCustomer ? open.filter((one) => one.isCustomer).length : open.length,
+        whose: isCustomer ? "of the portal here" : "here",
+      },
+    ].find(({ max, count }) => count >= max);
+    if (full === undefined) return;
+    throw new PosthornError(
+      "rate_limited",
+      `${full.max} streams are open ${full.whose}, and there may be no more`,
+      { retryAfterSeconds },
+    );
   }
 
-  #look(): void {
+  async #look(): Promise<void> {
     for (const { stream, isAllowed } of [...this.#open]) {
-      if (isAllowed()) stream.tick();
+      if (await isAllowed()) stream.tick();
       else stream.end();
     }
     if (this.#open.size > 0) this.#looks.soon(lookEveryMs);

@@ -108,7 +108,13 @@ export const channelShown = {
   ...settable,
   webhookId: nullable(
     id({
-      doc: "The webhook of the tenant `posthorn-operator` that carries it; null for mail, and for tenants.",
+      doc: "The webhook of the tenant `posthorn-operator` that carries it; null for mail and PagerDuty, and for tenants.",
+    }),
+  ),
+  secret: nullable(
+    line({
+      lengthMax: 255,
+      doc: "Of `webhook`: what its requests are signed with, in the answer that made it; null everywhere else.",
     }),
   ),
   lastSentAt: nullable(time({ doc: "When the last message went out." })),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { chatBody, type ChatMessage } from "./chat.ts";
+import { chatBody, type ChatMessage, pagerBody } from "./chat.ts";
 import { dueSteps, failingEventAt } from "./ladder.ts";
 
 const evil = "<!channel> @everyone [click](https://evil.example) `code` <script>";
@@ -16,27 +16,23 @@ const message: ChatMessage = {
 
 suite("messages to chats", () => {
   test("what receivers answered is neither markup nor a mention anywhere", () => {
-    const slack = chatBody("slack", message, null) as {
+    const slack = chatBody("slack", message) as {
       text: string;
       blocks: readonly { text: { type: string } }[];
     };
     assert.equal(/[<>\n]/.test(slack.text), false);
     assert.ok(slack.blocks.every(({ text }) => text.type === "plain_text"));
-    const discord = JSON.stringify(chatBody("discord", message, null));
+    const discord = JSON.stringify(chatBody("discord", message));
     assert.ok(discord.includes('"allowed_mentions":{"parse":[]}'));
-    for (const text of [discord, JSON.stringify(chatBody("teams", message, null))]) {
+    for (const text of [discord, JSON.stringify(chatBody("teams", message))]) {
       assert.equal(text.includes("[click]"), false);
       assert.equal(text.includes(" <script>"), false);
     }
   });
 
   test("an incident is opened and resolved under one key", () => {
-    const opened = chatBody("pagerduty", message, "key");
-    const resolved = chatBody(
-      "pagerduty",
-      { ...message, content: { ...message.content, resolves: true } },
-      "key",
-    );
+    const opened = pagerBody(message, "key");
+    const resolved = pagerBody({ ...message, content: { ...message.content, resolves: true } }, "key");
     assert.deepEqual([opened["event_action"], resolved["event_action"]], ["trigger", "resolve"]);
     assert.equal(opened["dedup_key"], resolved["dedup_key"]);
   });

@@ -12,17 +12,12 @@ export interface ChatMessage {
 type Body = Readonly<Record<string, unknown>>;
 
 /** What is posted to each kind of channel. Nothing that receivers answered means anything there: no markup, no mention. */
-export function chatBody(
-  kind: Exclude<ChannelKind, "email">,
-  message: ChatMessage,
-  integrationKey: string | null,
-): Body {
+export function chatBody(kind: Exclude<ChannelKind, "email" | "pagerduty">, message: ChatMessage): Body {
   const { content } = message;
   const bodies = {
     slack: () => slackBody(content),
     teams: () => teamsBody(content),
     discord: () => discordBody(content),
-    pagerduty: () => pagerBody(message, integrationKey),
     webhook: () => plainBody(message),
   };
   return bodies[kind]();
@@ -91,8 +86,8 @@ function discordBody({ subject, text, facts, link, severity }: NotificationConte
   return { embeds: [embed], allowed_mentions: { parse: [] } };
 }
 
-/** The Events API, version 2: what resolves an incident has its `dedup_key`. */
-function pagerBody({ content, group, createdAt }: ChatMessage, integrationKey: string | null): Body {
+/** The Events API, version 2: what resolves an incident has its `dedup_key`. It holds the key, so it is never stored. */
+export function pagerBody({ content, group, createdAt }: ChatMessage, integrationKey: string): Body {
   const { subject, text, facts, severity, resolves, link } = content;
   const details = Object.fromEntries(facts.map(({ label, value }) => [label, value]));
   return {

@@ -21,7 +21,7 @@ import type { BulkActions } from "../operations/bulk-actions.ts";
 import { measureSelection, type Selection } from "../operations/operation-selection.ts";
 import { ProblemList } from "../problem-list.ts";
 import { readFields } from "../read-fields.ts";
-import { seesWebhook, tenantFilter } from "../scope.ts";
+import { seesOperation, tenantFilter } from "../scope.ts";
 
 type DeadLetterSelection = Extract<Selection, { readonly kind: "dead_letters" }>;
 
@@ -112,7 +112,7 @@ export class DeadLetters implements DeadLetterService {
 
   async operation(scope: Scope, id: string): Promise<BatchOperation> {
     const operation = await this.#options.operations.get(scope, id);
-    if (!isSeen(scope, operation)) throw new NotFoundError("the batch operation");
+    if (!seesOperation(scope, operation)) throw new NotFoundError("the batch operation");
     return operation;
   }
 
@@ -124,13 +124,6 @@ export class DeadLetters implements DeadLetterService {
     if (scope.portal !== undefined) await this.operation(scope, id);
     return this.#options.operations.cancel(scope, id);
   }
-}
-
-/** A customer sees recoveries of webhooks that they see. */
-function isSeen(scope: Scope, { kind, selection }: BatchOperation): boolean {
-  if (scope.portal === undefined) return true;
-  if (kind !== "recover" || selection.kind !== "deliveries") return false;
-  return selection.webhookId !== null && seesWebhook(scope, selection.webhookId);
 }
 
 function validate(command: RetryBatchCommand): void {

@@ -1,7 +1,8 @@
 import { NotFoundError } from "../../core/errors.ts";
 import type { LiveTopic } from "../../core/live-topic.ts";
 import type { DeliveryListing } from "../deliveries/delivery-listing.ts";
-import type { ListedDelivery } from "../services.ts";
+import { seenWebhooks, seesWebhook } from "../scope.ts";
+import type { ListedDelivery, Scope } from "../services.ts";
 import type { LiveNews, Sight } from "./live-news.ts";
 
 /** Rows that one look tells of; of new ones the rest is left out, changed ones wait for the next look. */
@@ -14,7 +15,8 @@ const slackMs = 5_000;
 /** What a sight of deliveries needs. */
 export interface DeliverySightOptions {
   readonly listing: Pick<DeliveryListing, "page" | "byIds">;
-  readonly tenantId: string | null;
+  /** Of whom it is for: rows that they may not see are not there. */
+  readonly scope: Pick<Scope, "tenantId" | "portal">;
 }
 
 /** A delivery as it was last told. */
@@ -91,7 +93,7 @@ export class DeliveriesSight implements Sight {
     const fresh = newest.filter((row) => !this.#followed.knows(row));
     const inView = new Set(newest.map(({ delivery }) => delivery.id));
     const waitingIds = this.#followed.waitingIds.filter((id) => !inView.has(id));
-    const waiting = await this.#options.listing.byIds(this.#options.tenantId, waitingIds);
+    const waiting = await this.#options.listing.byIds(this.#options.scope.tenantId, waitingIds);
     this.#followed.forget(missing(waitingIds, waiting));
     const changed = [...newest, ...waiting].filter(
       (row) => this.#followed.knows(row) && !this.#followed.isAsTold(row),
@@ -107,8 +109,9 @@ export class DeliveriesSight implements Sight {
   }
 
   async #newest(limit: number): Promise<readonly ListedDelivery[]> {
-    const { rows } = await this.#options.listing.page(this.#options.tenantId, {
-      webhookIds: this.#webhookId === null ? null : [this.#webhookId],
+    const { listing, scope } = this.#options;
+    const { rows } = await listing.page(scope.tenantId, {
+      webhookIds: seenWebhooks(scope, this.#webhookId === null ? null : [this.#webhookId]),
       page: { limit, offset: 0, after: null },
     });
     return rows;
@@ -147,8 +150,10 @@ export class DeliverySight implements Sight {
     return newsOf({ kind: "delivery", id: this.#id }, { rows, leftOut: false });
   }
 
-  #read(): Promise<readonly ListedDelivery[]> {
-    return this.#options.listing.byIds(this.#options.tenantId, [this.#id]);
+  async #read(): Promise<readonly ListedDelivery[]> {
+    const { listing, scope } = this.#options;
+    const rows = await listing.byIds(scope.tenantId, [this.#id]);
+    return rows.filter(({ delivery }) => seesWebhook(scope, delivery.webhookId));
   }
 }
 

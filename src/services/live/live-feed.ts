@@ -142,9 +142,8 @@ export class LiveFeed {
 
   #sightOf(scope: Scope, topic: LiveTopic): Sight {
     const { listing, operations } = this.#options;
-    const { tenantId } = scope;
-    if (topic.kind === "deliveries") return new DeliveriesSight(topic.webhookId, { listing, tenantId });
-    if (topic.kind === "delivery") return new DeliverySight(topic.id, { listing, tenantId });
+    if (topic.kind === "deliveries") return new DeliveriesSight(topic.webhookId, { listing, scope });
+    if (topic.kind === "delivery") return new DeliverySight(topic.id, { listing, scope });
     if (topic.kind === "alerts") return this.#alertSight(scope);
     return new OperationSight(topic.id, { operations, scope });
   }
@@ -180,6 +179,7 @@ export class LiveFeed {
 }
 
 /** Who sees the same rows shares them. */
-function keyOf({ tenantId }: Scope, topic: LiveTopic): string {
-  return `${tenantId ?? ""} ${liveTopicText(topic)}`;
+function keyOf({ tenantId, portal }: Scope, topic: LiveTopic): string {
+  const customer = portal === undefined ? "" : `customer:${[...(portal.webhookIds ?? [])].toSorted().join()}`;
+  return `${tenantId ?? ""} ${customer} ${liveTopicText(topic)}`;
 }

@@ -1,5 +1,7 @@
+import { NotFoundError } from "../../core/errors.ts";
 import type { BatchOperation } from "../../ports/store/operations.ts";
 import type { BatchOperations } from "../operations/batch-operations.ts";
+import { seesOperation } from "../scope.ts";
 import type { Scope } from "../services.ts";
 import type { LiveNews, Sight } from "./live-news.ts";
 
@@ -40,8 +42,10 @@ export class OperationSight implements Sight {
     return [{ kind: "operation", topic: { kind: "operation", id: this.#id }, operation }];
   }
 
-  #read(): Promise<BatchOperation> {
+  async #read(): Promise<BatchOperation> {
     const { operations, scope } = this.#options;
-    return operations.get(scope, this.#id);
+    const operation = await operations.get(scope, this.#id);
+    if (!seesOperation(scope, operation)) throw new NotFoundError("the batch operation");
+    return operation;
   }
 }

@@ -14,6 +14,7 @@ import { LadderMessages } from "./ladder-messages.ts";
 import { NotificationChannels } from "./notification-channels.ts";
 import { NotificationDesk } from "./notification-desk.ts";
 import { NotificationSender } from "./notification-sender.ts";
+import { Pager, type PagerOptions } from "./pager.ts";
 import { draftsAbout } from "./told-events.ts";
 import { UnsubscribeLinks } from "./unsubscribe-links.ts";
 
@@ -38,6 +39,7 @@ export interface NotificationParts {
   readonly tenants: TenantService;
   readonly means: NotificationMeans;
   readonly urlRules: UrlRules;
+  readonly outside: PagerOptions;
   /** This process sends. */
   readonly schedules: boolean;
 }
@@ -62,7 +64,10 @@ export function createNotifications(parts: NotificationParts): NotificationServi
   const links = new UnsubscribeLinks({ secretBox, publicUrl: means.publicUrl });
   const desk = new NotificationDesk({ queue, clock: common.clock, nextId });
   const messages = new LadderMessages({ wording, history, linkTo: linkBy(means.linkTemplate) });
-  const sender = new NotificationSender({ ...common, queue, access, wording, links, mailer: means.mailer });
+  const sender = new NotificationSender({
+    ...{ ...common, queue, access, wording, links },
+    ...{ mailer: means.mailer, pager: new Pager(parts.outside) },
+  });
   const ladder = new FailureLadder({
     ...{ ...common, queue, access, desk, messages, history },
     webhooks: store.webhooks,

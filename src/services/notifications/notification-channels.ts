@@ -1,8 +1,12 @@
 import type { UrlRules } from "../../core/egress/url-policy.ts";
 import { NotFoundError } from "../../core/errors.ts";
+import type { rotateFields } from "../../core/fields/actions.ts";
+import type { InputOf } from "../../core/fields/field.ts";
 import type { ChannelInput } from "../../core/fields/notification-channel.ts";
 import type { Wording } from "../../core/notifications/messages.ts";
 import {
+  type ChannelKind,
+  channelKinds,
   freshStatus,
   type NotificationChannel,
   type NotificationState,
@@ -18,15 +22,16 @@ import type {
 } from "../../ports/store/notifications.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
 import { requireWholeTenant } from "../scope.ts";
-import type { Scope, TenantService, WebhookService } from "../services.ts";
+import type { Scope, TenantService, WebhookSecretView, WebhookService } from "../services.ts";
 import type { NotificationDesk } from "./notification-desk.ts";
 import { channelSettings, readChannels } from "./channel-input.ts";
 import { carriedType, testTopic } from "./notification-sender.ts";
+import { pagerUrl } from "./pager.ts";
 import type { UnsubscribeLinks } from "./unsubscribe-links.ts";
 
 export interface NotificationChannelsOptions {
   readonly queue: NotificationQueue;
-  readonly webhooks: Pick<WebhookService, "create" | "update" | "enable" | "delete">;
+  readonly webhooks: Pick<WebhookService, "create" | "update" | "enable" | "delete" | "rotateSecret">;
   readonly tenants: Pick<TenantService, "get" | "put">;
   readonly desk: NotificationDesk;
   readonly wording: Wording;
@@ -50,8 +55,23 @@ export interface NotificationListQuery {
   readonly page: PageRequest;
 }
 
+/** `secret` is what the requests of a new channel of the kind `webhook` are signed with; it is told once. */
+export interface SavedChannel extends StoredChannel {
+  readonly secret: string | null;
+}
+
+type RotateChannelSecret = InputOf<typeof rotateFields> & {
+  readonly owner: ChannelOwner;
+  readonly id: string;
+};
+
+interface Carrier {
+  readonly webhookId: string | null;
+  /** Null where it was there before. */
+  readonly secret: string | null;
+}
+
 const operator: Scope = { tenantId: null };
-const pagerUrl = "https://events.pagerduty.com/v2/enqueue";
 
 /** Where people are told: channels of the operator and of each tenant, a test of each, and what was sent. */
 export class NotificationChannels {
@@ -60,6 +80,11 @@ export class NotificationChannels {
 
   constructor(options: NotificationChannelsOptions) {
     this.#options = options;
+  }
+
+  /** Those that can be sent to; mail takes a mail server. */
+  get kinds(): readonly ChannelKind[] {
+    return channelKinds.filter((kind) => kind !== "email" || this.#options.sendsMail);
   }
 
   async list(scope: Scope, owner: ChannelOwner): Promise<readonly StoredChannel[]> {
@@ -72,14 +97,19 @@ export class NotificationChannels {
   async put(
     scope: Scope,
     command: { readonly owner: ChannelOwner; readonly channels: readonly ChannelInput[] },
-  ): Promise<readonly StoredChannel[]> {
+  ): Promise<readonly SavedChannel[]> {
     const { owner } = command;
     await this.#requireOwner(scope, owner);
     return this.#changes.run(owner ?? "", async () => {
       const before = await this.list(scope, owner);
       const inputs = readChannels(command.channels, { before, rules: this.#options });
       const channels: NotificationChannel[] = [];
-      for (const input of inputs) channels.push(await this.#channel(owner, input, before));
+      const secrets = new Map<string, string | null>();
+      for (const input of inputs) {
+        const { channel, secret } = await this.#channel(owner, input, before);
+        channels.push(channel);
+        if (channel.kind === "webhook") secrets.set(channel.id, secret);
+      }
       const audit = scope.audit?.take({ id: owner ?? "operator", tenantId: owner });
       await this.#options.queue.saveChannels({ tenantId: owner, channels }, audit);
       await this.#reopen(channels, before);
@@ -87,8 +117,26 @@ export class NotificationChannels {
       for (const { channel } of before)
         if (channel.webhookId !== null && !kept.has(channel.webhookId))
           await this.#removeCarrier(channel.webhookId);
-      return this.list(scope, owner);
+      const saved = await this.list(scope, owner);
+      return saved.map(({ channel, status }) => ({
+        channel,
+        status,
+        secret: secrets.get(channel.id) ?? null,
+      }));
     });
+  }
+
+  /** Replaces what the requests of a channel of the kind `webhook` are signed with, as of any webhook. */
+  async rotateSecret(
+    scope: Scope,
+    { owner, id, ...command }: RotateChannelSecret,
+  ): Promise<WebhookSecretView> {
+    const stored = (await this.list(scope, owner)).find(({ channel }) => channel.id === id);
+    const { kind, webhookId } = stored?.channel ?? {};
+    if (kind !== "webhook" || webhookId === null || webhookId === undefined)
+      throw new NotFoundError("the channel with a signing secret");
+    const audit = scope.audit === undefined ? {} : { audit: scope.audit };
+    return this.#options.webhooks.rotateSecret({ ...operator, ...audit }, { ...command, id: webhookId });
   }
 
   /** Sends a message at once; also starts again what was refused or stopped. */
@@ -119,6 +167,7 @@ export class NotificationChannels {
   /** What was queued, newest first. */
   async sent(scope: Scope, query: NotificationListQuery): Promise<Page<StoredNotification>> {
     const { owner, channelId, state, page } = query;
+    requireWholeTenant(scope);
     const tenantId = scope.tenantId ?? owner;
     return this.#options.queue.list({ tenantId, channelId, state, page });
   }
@@ -145,30 +194,34 @@ export class NotificationChannels {
   // ---- inside -------------------------------------------------------------------------------------------------
 
   async #requireOwner(scope: Scope, owner: ChannelOwner): Promise<void> {
-    requireWholeTenant(scope);
     if (owner !== null) await this.#options.tenants.get(scope, owner);
     else if (scope.tenantId !== null) throw new NotFoundError("the channel");
+    requireWholeTenant(scope);
   }
 
   async #channel(
     owner: ChannelOwner,
     input: ChannelInput,
     before: readonly StoredChannel[],
-  ): Promise<NotificationChannel> {
+  ): Promise<{ readonly channel: NotificationChannel; readonly secret: string | null }> {
     const { nextId, clock } = this.#options;
     const known = before.find(({ channel }) => channel.id === input.id)?.channel;
     const id = known?.id ?? nextId();
     const { kind } = input;
     const now = clock.now();
-    const url = kind === "pagerduty" ? pagerUrl : input.url;
-    const webhookId = kind === "email" ? null : await this.#carrier(known?.webhookId ?? null, url);
-    return {
+    const isCarried = kind !== "email" && kind !== "pagerduty";
+    const url = kind === "pagerduty" ? pagerUrl.href : input.url;
+    const { webhookId, secret }: Carrier = isCarried
+      ? await this.#carrier(known?.webhookId ?? null, url)
+      : { webhookId: null, secret: null };
+    const channel = {
       ...{ id, tenantId: owner, kind, webhookId },
       ...channelSettings(input),
       address: input.address ?? (url === undefined ? (known?.address ?? "") : new URL(url).host),
       sealedKey: this.#sealed(id, input.integrationKey) ?? known?.sealedKey ?? null,
       ...{ createdAt: known?.createdAt ?? now, updatedAt: now },
     };
+    return { channel, secret };
   }
 
   #sealed(channelId: string, key: string | undefined): string | null {
@@ -178,13 +231,13 @@ export class NotificationChannels {
   }
 
   /** The webhook of a channel, made or changed; judged as the URL of any webhook. */
-  async #carrier(known: string | null, url: string | undefined): Promise<string> {
+  async #carrier(known: string | null, url: string | undefined): Promise<Carrier> {
     const { webhooks, tenants } = this.#options;
     if (known !== null) {
       try {
         if (url !== undefined) await webhooks.update(operator, { id: known, input: { url } });
         await webhooks.enable(operator, known);
-        return known;
+        return { webhookId: known, secret: null };
       } catch (error) {
         if (!(error instanceof NotFoundError)) throw error;
       }
@@ -192,11 +245,11 @@ export class NotificationChannels {
     await tenants
       .get(operator, operatorTenantId)
       .catch(() => tenants.put(operator, { id: operatorTenantId, input: { name: "Operator" } }));
-    const { view } = await webhooks.create(operator, {
+    const { view, secret } = await webhooks.create(operator, {
       ...{ url: url ?? "", tenantId: operatorTenantId, events: [carriedType] },
       description: "carries messages of a notification channel",
     });
-    return view.webhook.id;
+    return { webhookId: view.webhook.id, secret };
   }
 
   async #removeCarrier(webhookId: string): Promise<void> {

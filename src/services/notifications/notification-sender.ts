@@ -1,5 +1,5 @@
 import { backoffMs } from "../../core/backoff.ts";
-import { chatBody } from "../../core/notifications/chat.ts";
+import { chatBody, pagerBody } from "../../core/notifications/chat.ts";
 import { afterQuietHours } from "../../core/notifications/due.ts";
 import { renderMail } from "../../core/notifications/mail.ts";
 import type { Wording } from "../../core/notifications/messages.ts";
@@ -19,6 +19,7 @@ import type {
 } from "../../ports/store/notifications.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { Loop } from "../../ports/timing/loop.ts";
+import type { Pager } from "./pager.ts";
 import type { UnsubscribeLinks } from "./unsubscribe-links.ts";
 
 export interface NotificationSenderOptions {
@@ -26,6 +27,7 @@ export interface NotificationSenderOptions {
   readonly access: Pick<EngineAccess, "webhook" | "publishSystemEvent" | "leads" | "nextId">;
   /** Null where no mail server is set. */
   readonly mailer: Mailer | null;
+  readonly pager: Pager;
   readonly wording: Wording;
   readonly links: UnsubscribeLinks;
   readonly secretBox: SecretBox;
@@ -42,7 +44,7 @@ interface Sent {
 }
 
 /**
- * Sends what is due: mail to the mail server, the rest as an event to the webhook that carries the channel, which the
+ * Sends what is due: mail to the mail server, alarms to the pager, the rest as an event to the webhook that carries the channel, which the
  * delivery path signs, retries and shows. One scheduler at a time does so; leases keep a second one off a message that the
  * first is at work on.
  */
@@ -113,6 +115,7 @@ export class NotificationSender {
     const isTest = batch.every(({ topic }) => topic === testTopic);
     if (!isTest && afterQuietHours(channel, this.#options.clock.now()) > this.#options.clock.now())
       return { state: "again", error: null };
+    if (channel.kind === "pagerduty") return this.#page(stored, batch);
     if (channel.kind !== "email") return this.#handOver(stored, batch);
     if (!road.isOpen) return { state: "again", error: "the mail server cannot be reached" };
     const result = await this.#mail(stored, batch);
@@ -134,9 +137,22 @@ export class NotificationSender {
     });
   }
 
+  async #page({ channel }: StoredChannel, batch: readonly StoredNotification[]): Promise<Sent> {
+    const { pager, secretBox } = this.#options;
+    const { id, sealedKey } = channel;
+    if (sealedKey === null) return { state: "failed", error: "the channel has no integration key" };
+    const key = secretBox.open({ ciphertext: Buffer.from(sealedKey, "base64"), context: id });
+    for (const notification of batch) {
+      const result = await pager.page(pagerBody(notification, key));
+      if (result.kind !== "sent")
+        return { state: result.kind === "unreachable" ? "again" : "failed", error: result.error };
+    }
+    return { state: "sent", error: null };
+  }
+
   /** Each as an event of its own, under a key, so that none is made twice. */
   async #handOver({ channel }: StoredChannel, batch: readonly StoredNotification[]): Promise<Sent> {
-    const { access, secretBox } = this.#options;
+    const { access } = this.#options;
     const live = access.webhook(channel.webhookId ?? "");
     if (live === undefined)
       return { state: "failed", error: "the webhook of this channel is gone; save it again" };
@@ -145,15 +161,11 @@ export class NotificationSender {
         state: "failed",
         error: `the webhook of this channel is ${live.webhook.status}; save it again`,
       };
-    const { kind, sealedKey } = channel;
-    if (kind === "email") throw new Error("mail goes to a mail server");
-    const key =
-      sealedKey === null
-        ? null
-        : secretBox.open({ ciphertext: Buffer.from(sealedKey, "base64"), context: channel.id });
+    const { kind } = channel;
+    if (kind === "email" || kind === "pagerduty") throw new Error(`${kind} has no webhook`);
     let eventId = "";
     for (const notification of batch) {
-      const data = chatBody(kind, notification, key);
+      const data = chatBody(kind, notification);
       const event = {
         ...{ tenantId: operatorTenantId, eventType: carriedType, onlyWebhookId: live.webhook.id, data },
         idempotencyKey: `${carriedType}:${notification.id}`,

@@ -26,7 +26,8 @@ export function createStandInNotifications(given: {
     list: async () => ({ rows: [], next: null }),
   };
   const carriers = {
-    create: async () => ({ view: { webhook: { id: randomUUID() } } }),
+    create: async () => ({ view: { webhook: { id: randomUUID() } }, secret: "whsec_c3RhbmQtaW4=" }),
+    rotateSecret: async () => ({ secret: "whsec_b3RoZXI=", previous: null }),
     update: async () => undefined,
     enable: async () => undefined,
     delete: async () => undefined,

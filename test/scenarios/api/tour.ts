@@ -255,6 +255,12 @@ async function* tourOfNotifications(
     yield { operationId: `test${name}`, reply: test };
     await client.call("PUT", path, { body: { channels: [] } });
   }
+  const told = { channels: [{ kind: "webhook", url: "https://example.com/told" }] };
+  const made = await client.call("PUT", "/v1/tenants/tour/notifications", { body: told });
+  const [own] = itemsOf(made.body["data"]);
+  const rotation = `/v1/tenants/tour/notifications/${textOf(own?.["id"])}/secret/rotate`;
+  yield { operationId: "rotateTenantNotificationSecret", reply: await client.post(rotation, {}) };
+  await client.call("PUT", "/v1/tenants/tour/notifications", { body: { channels: [] } });
   yield { operationId: "listNotifications", reply: await client.get("/v1/notifications?state=waiting") };
   const nobody = "/notifications/unsubscribe/nobody.nothing";
   yield { operationId: "showUnsubscribe", reply: await client.get(nobody) };
