@@ -983,6 +983,8 @@ export interface DeliveryStatisticsPoint {
   unknown?: number | null;
   success?: number | null;
   exhausted?: number | null;
+  cancelled?: number | null;
+  discarded?: number | null;
   skipped?: number | null;
   failure_rate?: number | null;
   duration_ms_p50?: number | null;
@@ -1013,6 +1015,8 @@ export interface DeliveryStatisticsTotals {
   unknown?: number | null;
   success?: number | null;
   exhausted?: number | null;
+  cancelled?: number | null;
+  discarded?: number | null;
   skipped?: number | null;
   failure_rate?: number | null;
   duration_ms_p50?: number | null;

@@ -9,6 +9,7 @@ export interface DeliveryChangesOptions {
   readonly commits: CommitGroup;
   readonly directory: Directory;
   readonly dispatcher: Dispatcher;
+  readonly isCounted: boolean;
 }
 
 /** What people do to stored deliveries: send them again, end them. */
@@ -31,9 +32,9 @@ export class DeliveryChanges {
   }
 
   async end({ deliveries, ...command }: EndDeliveries): Promise<readonly EndResult[]> {
-    const { store, directory, dispatcher } = this.#options;
+    const { store, directory, dispatcher, isCounted } = this.#options;
     const ids = deliveries.map(({ id }) => id);
-    const results = await store.end({ ...command, ids });
+    const results = await store.end({ ...command, ids, isCounted });
     if (command.event === "discarded") return results;
     const ended = deliveries.filter((_, index) => results[index] === "ended");
     for (const webhookId of new Set(ended.map((delivery) => delivery.webhookId))) {

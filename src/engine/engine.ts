@@ -120,7 +120,9 @@ export class Engine implements EngineAccess {
     const ownership = this.#ownership;
     this.gateway = this.#makeGateway();
     this.#changes = new EndpointChanges({ ...parts, telemetry, states: this.#states, ownership });
-    this.#deliveries = new DeliveryChanges({ ...parts, store: store.deliveries });
+    this.#deliveries = new DeliveryChanges({
+      ...{ ...parts, store: store.deliveries, isCounted: this.#statistics !== null },
+    });
   }
 
   // ---- the parts ----------------------------------------------------------------------------------------------
@@ -223,6 +225,7 @@ export class Engine implements EngineAccess {
       ...{ store: store.upkeep, statistics: store.statistics ?? null, webhooks: store.webhooks },
       ...{ notifications: store.notifications ?? null, states: this.#states, ownership: this.#ownership },
       statisticsKeptMs: statisticsKeptMs ?? statisticsKeptMsDefault,
+      countsEnds: this.#statistics !== null,
       problems: store.problems === undefined ? null : new ProblemUpkeep(store.problems, this.#problems),
       ...{ directory: this.#directory, dispatcher: this.#dispatcher, lifecycle: this.#lifecycle, retention },
       told: () => this.relay.stored(),

@@ -52,6 +52,7 @@ async function round(
     retention: { payloadMs: 1, historyMs: 1 },
     ...{ statistics: null, notifications: null, problems: null, ...kept },
     statisticsKeptMs: statisticsKeptMsDefault,
+    countsEnds: false,
     ageMsDefault: 1,
     schedules: true,
   });

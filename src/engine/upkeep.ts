@@ -28,6 +28,8 @@ export interface UpkeepOptions {
   readonly store: UpkeepStore;
   /** Null where no statistics are kept. */
   readonly statistics: Pick<StatisticsStore, "recover" | "rollUp" | "forget"> | null;
+  /** Whether statistics count what the store ends by itself. */
+  readonly countsEnds: boolean;
   readonly statisticsKeptMs: Readonly<Record<StatisticsStep, number>>;
   /** Null where nothing is kept of problems. */
   readonly problems: ProblemUpkeep | null;
@@ -87,13 +89,10 @@ export class Upkeep {
     if (!this.#options.schedules || !(await this.#isLeader())) return;
     this.#checkSuspensions();
     const ageMsByWebhook = horizons(directory);
-    const { ageMsDefault } = this.#options;
+    const { ageMsDefault, countsEnds: isCounted } = this.#options;
     const expired = await this.#repeat("expire", (limit) =>
       store.expire({
-        now: clock.now(),
-        limit,
-        ageMsByWebhook,
-        ageMsDefault,
+        ...{ now: clock.now(), limit, ageMsByWebhook, ageMsDefault, isCounted },
         tell: (rows) => this.#expired(rows),
       }),
     );
@@ -102,7 +101,9 @@ export class Upkeep {
       this.#options.told();
     }
     for (const webhookId of await this.#options.webhooks.deletedWithWork()) {
-      await this.#repeat("cancel", (limit) => store.cancelWebhook({ webhookId, now: clock.now(), limit }));
+      await this.#repeat("cancel", (limit) =>
+        store.cancelWebhook({ webhookId, now: clock.now(), limit, isCounted }),
+      );
     }
     const { payloadMs, historyMs, auditMs = auditMsDefault } = this.#options.retention;
     // First, so that no body is removed from an event that goes as a whole.
@@ -161,9 +162,10 @@ export class Upkeep {
    * still write that have not heard of it, is cancelled by the rounds.
    */
   async cancelWaiting(webhookId: string): Promise<void> {
-    const { store, clock, telemetry } = this.#options;
+    const { store, clock, telemetry, countsEnds: isCounted } = this.#options;
+    const limit = stepRowsMax;
     try {
-      await store.cancelWebhook({ webhookId, now: clock.now(), limit: stepRowsMax, keepsMark: true });
+      await store.cancelWebhook({ webhookId, now: clock.now(), limit, isCounted, keepsMark: true });
     } catch (error) {
       telemetry.log.warn({ err: String(error), webhookId }, "what waits is cancelled by the next upkeep");
     }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Receiver } from "../peers/receiver.ts";
-import type { Json } from "./api/client.ts";
+import { itemsOf, type Json, textOf } from "./api/client.ts";
 import type { PosthornProcess } from "./posthorn-process.ts";
 import type { LedgerSources } from "./statistics-ledger.ts";
 
@@ -37,11 +37,31 @@ export async function loadAndKill(posthorn: PosthornProcess, loadMs: number): Pr
         .call("POST", "/v1/events", { event_type: `load.n${n % (webhookCount + 1)}`, data: { n } })
         .catch(() => undefined);
   };
+  const call = async (method: string, path: string, body?: unknown): Promise<Json> =>
+    (await posthorn.call(method, path, body)).body as Json;
   const load = Array.from({ length: 8 }, (_, index) => publisher(index));
+  load.push(cancelSome({ call, isOver: () => isOver }));
   await sleep(loadMs);
-  await posthorn.kill();
   isOver = true;
+  await posthorn.kill();
   await Promise.all(load);
+}
+
+/** What waits for another attempt is cancelled now and then, until the load is over or its server is. */
+export async function cancelSome(load: {
+  readonly call: (method: string, path: string, body?: unknown) => Promise<Json>;
+  readonly isOver: () => boolean;
+}): Promise<void> {
+  while (!load.isOver()) {
+    try {
+      const { data } = await load.call("GET", "/v1/deliveries?status=failed&limit=3");
+      const ids = itemsOf(data).map(({ id }) => textOf(id));
+      if (ids.length > 0) await load.call("POST", "/v1/deliveries/cancel-batch", { ids });
+    } catch (error) {
+      if (!load.isOver()) throw error;
+    }
+    await sleep(100);
+  }
 }
 
 export function sqliteLedger(posthorn: PosthornProcess): LedgerSources {
@@ -61,6 +81,11 @@ export function sqliteLedger(posthorn: PosthornProcess): LedgerSources {
       query(
         `SELECT w.word, a.outcome, count(*) FROM attempts a JOIN deliveries d ON d.seq = a.key >> 16
          JOIN words w ON w.ref = d.webhook GROUP BY 1, 2`,
+      ),
+    ended: async () =>
+      query(
+        `SELECT w.word, d.state, count(*) FROM deliveries d JOIN words w ON w.ref = d.webhook
+         WHERE d.state IN (3, 5) GROUP BY 1, 2`,
       ),
     events: async () => query<[number]>("SELECT count(*) FROM events")[0]?.[0] ?? 0,
   };

@@ -10,24 +10,23 @@ export interface LedgerSources {
   readonly get: (path: string) => Promise<Json>;
   /** Rows of `webhook, outcome, count` over all attempts. */
   readonly attempts: () => Promise<readonly (readonly [webhook: string, outcome: number, count: number])[]>;
+  /** The same of deliveries that ended: `webhook, state, count`. */
+  readonly ended: () => Promise<readonly (readonly [webhook: string, state: number, count: number])[]>;
   readonly events: () => Promise<number>;
 }
 
 const outcomes = ["accepted", "transient", "terminal"] as const;
+const states = { 3: "exhausted", 5: "cancelled" } as const;
+const measures = [...outcomes, ...Object.values(states)].join();
 
 async function counted({ get }: Pick<LedgerSources, "get">): Promise<Ledger> {
   const byWebhook = itemsOf(
-    (
-      await get(
-        "/v1/stats/deliveries?group_by=webhook&step=1m&measures=accepted,transient,terminal&from=" +
-          anHourAgo(),
-      )
-    )["series"],
-  );
-  const all = itemsOf(
-    (await get(`/v1/stats/deliveries?step=1m&measures=accepted,transient,terminal&from=${anHourAgo()}`))[
+    (await get(`/v1/stats/deliveries?group_by=webhook&step=1m&measures=${measures}&from=${anHourAgo()}`))[
       "series"
     ],
+  );
+  const all = itemsOf(
+    (await get(`/v1/stats/deliveries?step=1m&measures=${measures}&from=${anHourAgo()}`))["series"],
   );
   const events = itemsOf(
     (await get(`/v1/stats/events?step=1m&measures=published&from=${anHourAgo()}`))["series"],
@@ -47,20 +46,23 @@ function anHourAgo(): string {
   return new Date(Date.now() - 3_600_000).toISOString();
 }
 
-async function recounted({ attempts, events }: LedgerSources): Promise<Ledger> {
+async function recounted({ attempts, ended, events }: LedgerSources): Promise<Ledger> {
   const ledger: Record<string, Record<string, number>> = { all: none() };
-  for (const [webhook, outcome, count] of await attempts()) {
-    const name = outcomes[outcome] ?? "unknown";
+  const add = (webhook: string, { name, count }: { readonly name: string; readonly count: number }) => {
     for (const key of [webhook, "all"]) {
       const row = (ledger[key] ??= none());
       row[name] = (row[name] ?? 0) + count;
     }
-  }
+  };
+  for (const [webhook, outcome, count] of await attempts())
+    add(webhook, { name: outcomes[outcome] ?? "unknown", count });
+  for (const [webhook, state, count] of await ended())
+    add(webhook, { name: states[state as keyof typeof states], count });
   return { ...ledger, events: { published: await events() } };
 }
 
 function none(): Record<string, number> {
-  return { accepted: 0, transient: 0, terminal: 0 };
+  return { accepted: 0, transient: 0, terminal: 0, exhausted: 0, cancelled: 0 };
 }
 
 /** Once what still runs is written, both say the same. */

@@ -25,7 +25,11 @@ suite("statistics of a server", () => {
     elm = await TenantScene.open({ baseUrl, adminKey, tenantId: "elm" });
     oak.receiver.script(({ path }) => ({ status: path === "/fails" ? 503 : 200 }));
     accepting = await oak.addWebhook({ events: ["order.paid", "order.sent"] });
-    failing = await oak.addWebhook({ url: oak.receiver.url("/fails"), events: ["order.paid"] });
+    failing = await oak.addWebhook({
+      ...{ url: oak.receiver.url("/fails"), events: ["order.paid"] },
+      // Tests below count its first attempts.
+      retry_config: { schedule_ms: [3_600_000] },
+    });
     await elm.addWebhook();
     for (const type of ["order.paid", "order.paid", "order.sent", "order.lost"])
       await oak.api.post("/v1/events", { event_type: type, data: {} });
@@ -66,7 +70,7 @@ suite("statistics of a server", () => {
     assert.ok(Number(p50) > 0 && Number(p99) >= Number(p50));
     assert.deepEqual(counts, {
       ...{ attempts: 5, accepted: 3, transient: 2, terminal: 0, unknown: 0 },
-      ...{ success: 3, exhausted: 0, skipped: 0, failure_rate: 0.4 },
+      ...{ success: 3, exhausted: 0, cancelled: 0, discarded: 0, skipped: 0, failure_rate: 0.4 },
     });
     assert.equal(body["step_seconds"], 300);
     assert.ok(Date.parse(textOf(body["complete_until"])) <= Date.now());
@@ -197,6 +201,7 @@ suite("statistics of a server", () => {
     const counts = await untilEqual(sources);
     t.diagnostic(JSON.stringify(counts));
     assert.ok(Number(counts["all"]?.["accepted"]) > 10, "there was load");
+    assert.ok(Number(counts["all"]?.["cancelled"]) > 0, "some of it was cancelled");
     await posthorn.stop();
     await posthorn.start();
     await untilEqual(sources);

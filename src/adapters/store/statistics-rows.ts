@@ -21,6 +21,8 @@ export interface StoredBucket {
   readonly subject: number;
 }
 
+type BucketNames = Pick<Fact<number>, "kind" | "at" | "tenant" | "subject">;
+
 export interface JournalEntry {
   readonly number: number;
   readonly facts: Uint8Array;
@@ -59,7 +61,8 @@ function noteFact(
   else known.facts.push({ number, fact });
 }
 
-function bucketsOf({ kind, at, tenant, subject }: Fact<number>): readonly StoredBucket[] {
+/** What a fact counts for: its subject, its tenant, and all. */
+export function bucketsOf({ kind, at, tenant, subject }: BucketNames): readonly StoredBucket[] {
   const common = { kind, start: bucketAt(at, "minute") };
   return [
     { ...common, tenant, subject },

@@ -20,6 +20,8 @@ export const deliveryMeasures = [
   "unknown",
   "success",
   "exhausted",
+  "cancelled",
+  "discarded",
   "skipped",
   "failure_rate",
   "duration_ms_p50",

@@ -37,6 +37,8 @@ export interface SettledFacts {
   readonly attempt: AttemptRecord | null;
   readonly settledAt: number;
   readonly bytes: number;
+  /** The delivery had ended before, and that end was counted. */
+  readonly isLate: boolean;
 }
 
 /** Null when there is nothing to count. */
@@ -45,7 +47,7 @@ export function settlementFact(settled: SettledFacts): Fact | null {
   const counted = attempt === null ? [] : attemptKeys(attempt, progress.createdAt);
   if (progress.state === "success")
     counted.push(keys.success, keys.total + placeOf(settledAt - progress.createdAt));
-  if (progress.state === "exhausted") counted.push(keys.exhausted);
+  if (progress.state === "exhausted" && !settled.isLate) counted.push(keys.exhausted);
   if (counted.length === 0) return null;
   return {
     kind: "delivery",

@@ -1,3 +1,4 @@
+import { type Ending, endings } from "../delivery-state.ts";
 import { type FailureCategory, failureCategories, type Outcome } from "../outcome.ts";
 
 /**
@@ -12,7 +13,10 @@ export const keys = {
   unknown: 4,
   success: 5,
   exhausted: 6,
+  cancelled: 7,
   skipped: 8,
+  /** Dead letters that somebody gave up; counted as `exhausted` before. */
+  discarded: 9,
   /** Bytes of deliveries, deliveries of events. */
   amount: 10,
   published: 11,
@@ -40,6 +44,12 @@ export type DistributionName = "duration" | "lag" | "total";
 
 export function isStatusKey(key: number): boolean {
   return key >= keys.status && key < keys.statusEnd;
+}
+
+/** What an ending without a request counts as. */
+export function endingKey(ending: Ending): number {
+  if (ending.reason === endings.discarded.reason) return keys.discarded;
+  return keys[ending.state];
 }
 
 export function outcomeKey(outcome: Outcome): number {

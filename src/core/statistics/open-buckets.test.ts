@@ -191,7 +191,9 @@ test("a failed attempt counts its outcome, status, category and time; a success 
       reason: null,
     },
   };
-  const settled = { tenantId: "oak", webhookId: "w1", progress, attempt, settledAt: start, bytes: 7 };
+  const settled = {
+    ...{ tenantId: "oak", webhookId: "w1", progress, attempt, settledAt: start, bytes: 7, isLate: false },
+  };
   assert.deepEqual(settlementFact(settled)?.keys, [
     ...[keys.transient, keys.statusClass, keys.duration, keys.unknown],
     ...[keys.category, keys.lag],
@@ -215,6 +217,9 @@ test("a failed attempt counts its outcome, status, category and time; a success 
     settlementFact({ ...settled, attempt: null, progress: { ...progress, state: "failed" } }),
     null,
   );
+  const givenUp = { ...settled, attempt: null, progress: { ...progress, state: "exhausted" as const } };
+  assert.deepEqual(settlementFact(givenUp)?.keys, [keys.exhausted]);
+  assert.equal(settlementFact({ ...givenUp, isLate: true }), null, "its end was counted before");
 });
 
 test("an event without a receiver is unmatched, and a skipped delivery counts for its webhook", () => {

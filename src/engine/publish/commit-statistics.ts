@@ -143,9 +143,10 @@ export function createStatistics(
 }
 
 function factOf({ settlement, delivery }: PendingSettlement): Fact | null {
-  const { progress, attempt, settledAt } = settlement;
+  const { progress, attempt, settledAt, late: isLate = false } = settlement;
   const { tenantId, webhookId, body } = delivery;
-  return settlementFact({ tenantId, webhookId, progress, attempt, settledAt, bytes: body?.length ?? 0 });
+  const bytes = body?.length ?? 0;
+  return settlementFact({ tenantId, webhookId, progress, attempt, settledAt, bytes, isLate });
 }
 
 function emptyBuckets(): OpenBuckets {

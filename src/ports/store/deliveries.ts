@@ -179,8 +179,14 @@ export type RequeueResult =
   /** The superseded delivery is leased, or another one took over before: there is one live schedule. */
   | { readonly kind: "in_flight" };
 
+/** The store ends deliveries by itself. */
+export interface CountedEnding {
+  /** In the same transaction statistics count them. */
+  readonly isCounted?: boolean;
+}
+
 /** At most a few hundred ids. With a tenant set, rows of others do not exist. */
-export interface EndCommand {
+export interface EndCommand extends CountedEnding {
   readonly event: "cancel_requested" | "discarded";
   readonly tenantId: string | null;
   readonly ids: readonly string[];

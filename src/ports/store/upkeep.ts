@@ -1,4 +1,5 @@
 import type { OperationalEvent } from "../../core/notifications/operational-event.ts";
+import type { CountedEnding } from "./deliveries.ts";
 
 /**
  * House-keeping in small steps. Each call does at most `limit` rows of work and says whether there is more, so that it
@@ -30,7 +31,7 @@ export interface HistoryStep {
 }
 
 /** Which waiting deliveries are too old. */
-export interface ExpireStep {
+export interface ExpireStep extends CountedEnding {
   readonly now: number;
   readonly limit: number;
   /** Horizon of each webhook; webhooks not listed use `ageMsDefault`. */
@@ -52,7 +53,7 @@ export interface ExpiredDelivery {
 }
 
 /** Which webhook was deleted. Once nothing of it waits it is no longer one of `deletedWithWork`. */
-export interface CancelStep {
+export interface CancelStep extends CountedEnding {
   readonly webhookId: string;
   readonly now: number;
   readonly limit: number;

@@ -35,6 +35,8 @@ const ofDeliveries: Readonly<Record<DeliveryMeasure, Measuring>> = {
   unknown: count(keys.unknown),
   success: count(keys.success),
   exhausted: count(keys.exhausted),
+  cancelled: count(keys.cancelled),
+  discarded: count(keys.discarded),
   skipped: count(keys.skipped),
   failure_rate: failureRateOf,
   duration_ms_p50: timeAt("duration", 0.5),

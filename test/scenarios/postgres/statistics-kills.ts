@@ -6,7 +6,7 @@ import { masterKeyId } from "../../../src/adapters/keys/secret-box.ts";
 import { openPostgresStore } from "../../../src/adapters/store/postgres/open.ts";
 import { startReceiver } from "../../peers/receiver.ts";
 import { serverUnderTest } from "../posthorn-process.ts";
-import { addLoadWebhooks } from "../statistics-kills.ts";
+import { addLoadWebhooks, cancelSome } from "../statistics-kills.ts";
 import { type Ledger, untilEqual } from "../statistics-ledger.ts";
 import { Cluster } from "./cluster.ts";
 
@@ -35,6 +35,12 @@ export async function statisticsAfterKills(
         await call("POST", "/v1/events", { event_type: `load.n${n % 5}`, data: { n } });
     };
     const load = Array.from({ length: 8 }, (_, index) => publisher(index));
+    load.push(
+      cancelSome({
+        call: async (method, path, body) => (await call(method, path, body)).body,
+        isOver: () => isOver,
+      }),
+    );
     await sleep(loadMs);
     await workers.shift()?.end("SIGKILL");
     isOver = true;
@@ -63,6 +69,13 @@ export async function statisticsAfterKills(
          JOIN posthorn.words w ON w.ref = a.webhook GROUP BY 1, 2`,
       );
       return rows.map(({ word, outcome, count }) => [String(word), Number(outcome), Number(count)] as const);
+    },
+    ended: async () => {
+      const rows = await cluster.database.query(
+        `SELECT w.word, d.state, count(*)::int AS count FROM posthorn.deliveries d
+         JOIN posthorn.words w ON w.ref = d.webhook WHERE d.state IN (3, 5) GROUP BY 1, 2`,
+      );
+      return rows.map(({ word, state, count }) => [String(word), Number(state), Number(count)] as const);
     },
     events: () => cluster.count("SELECT count(*) FROM posthorn.events"),
   });

@@ -22,6 +22,7 @@ import { endByHand } from "./hand-endings.ts";
 import { lanesFound } from "./lanes-with-work.ts";
 import { LostLeases } from "./lost-leases.ts";
 import { areNew } from "./new-events.ts";
+import { writeEnded } from "./ended-counts.ts";
 import { writeOperationalEvents } from "./notification-queue.ts";
 import { drawNumbers, relativeNumbers } from "./positions.ts";
 import { writeProblems } from "./problem-writes.ts";
@@ -177,6 +178,7 @@ export class PostgresDeliveries implements DeliveryStore {
    *   5. `webhook_states`, by webhook
    *   6. `operational_events`, by key
    *   7. where something failed: `webhooks`, then `delivery_problems`, each by id
+   *   8. `delivery_stats` of what requeues ended, by tenant and webhook
    *
    * New rows are nobody else's. Settlements are sorted by position, in which they are usually locked; should two meet in a
    * circle all the same, the server ends one after a second and database.ts tries it again.
@@ -194,7 +196,8 @@ export class PostgresDeliveries implements DeliveryStore {
     const publishes = isPlain
       ? await publishing.runAtOnce(batch.publishes)
       : await publishing.run(batch.publishes);
-    const requeues = await new RequeueBatch(this.#state, context).run(batch.requeues);
+    const requeuing = new RequeueBatch(this.#state, context);
+    const requeues = await requeuing.run(batch.requeues);
     if (!isPlain && batch.publishes.length + batch.requeues.length > 0) await deliveries.insert(transaction);
     const counting = this.#countingOf(batch.statistics);
     const settling = this.#settleBatch(batch.settlements, counting);
@@ -207,6 +210,7 @@ export class PostgresDeliveries implements DeliveryStore {
     await writeWebhookStates(transaction, batch.webhookStates);
     await writeOperationalEvents(transaction, batch.operationalEvents);
     const problemMoves = await this.#writeProblems(transaction, batch, { settled, writtenBefore });
+    if (counting !== null) await writeEnded(transaction, requeuing.ended, { at: counting.statistics.at });
     const proof = publishing.firstEvent ?? deliveries.first;
     if (proof !== null) transaction.provenBy(storedSql[proof.table], [proof.seq, proof.id]);
     return {

@@ -1,10 +1,12 @@
 import { endings } from "../../../core/delivery-state.ts";
+import { endingKey } from "../../../core/statistics/keys.ts";
 import type { CancelStep, ExpiredDelivery, ExpireStep, StepResult } from "../../../ports/store/upkeep.ts";
 import { endingSql } from "../codes.ts";
 import { numbers } from "./columns.ts";
 import { addToCounters, deadLetterKind } from "./counters.ts";
 import { hasWork } from "./lanes-with-work.ts";
 import type { Transaction } from "./database.ts";
+import { endedColumn, endedFrom, writeEnded } from "./ended-counts.ts";
 import { writeOperationalEvents } from "./notification-queue.ts";
 import { endedUnder } from "./settle.ts";
 import type { StoreState } from "./state.ts";
@@ -37,11 +39,12 @@ const expireSql = `WITH given AS (SELECT * FROM unnest($4::int[], $5::bigint[]) 
   SELECT (SELECT count(*) FROM done), count(*),
     CASE WHEN (SELECT count(*) FROM due) = $3 THEN (SELECT max(delivery) FROM due) ELSE max(delivery) END,
     min(delivery), coalesce(bool_or(created_at < $7), false), (SELECT count(*) FROM due) = $3,
-    (SELECT string_agg(first::text, ',') FROM (SELECT min(seq) AS first FROM done GROUP BY webhook) AS firsts)
+    (SELECT string_agg(first::text, ',') FROM (SELECT min(seq) AS first FROM done GROUP BY webhook) AS firsts),
+    ${endedColumn("done")}
   FROM seen`;
 
-/** With the first of each webhook. */
-type ExpireRow = [...VisitRow, firsts: string | null];
+/** With the first of each webhook, and how many of each. */
+type ExpireRow = [...VisitRow, firsts: string | null, ended: string];
 
 const expiredSql = `SELECT d.id::text, e.id::text, t.word, o.word, w.word, d.attempt_count
   FROM posthorn.deliveries d JOIN posthorn.events e ON e.seq = d.event JOIN posthorn.words t ON t.ref = e.event_type
@@ -77,9 +80,9 @@ const cancelSql = `WITH picked AS MATERIALIZED (
   done AS (
     UPDATE posthorn.deliveries d SET ${endingSql(endings.webhook_deleted)}, completed_at = $2,
       late_fence = g.late_fence
-    FROM gone g WHERE d.seq = g.delivery RETURNING d.seq),
+    FROM gone g WHERE d.seq = g.delivery RETURNING d.tenant, d.webhook),
   counted AS (${addToCounters("SELECT priority, 0, -1 FROM gone")})
-  SELECT count(*) FROM done`;
+  SELECT count(*), ${endedColumn("done")} FROM done`;
 
 const anyLeftSql = `SELECT EXISTS (SELECT FROM posthorn.lanes l WHERE l.webhook = $1 AND ${hasWork("l.ref")})`;
 
@@ -110,9 +113,15 @@ export class Expiry {
     // A webhook that never had a delivery has no number, and null matches nothing.
     const webhook = strings.find(step.webhookId);
     return aside.transaction(async (transaction) => {
-      const [row] = await transaction.rows<[changed: number]>(cancelSql, [webhook, step.now, step.limit]);
-      const changed = row?.[0] ?? 0;
-      if (changed === step.limit || step.keepsMark === true) return { changed, more: changed === step.limit };
+      const [[changed, ended] = [0, "[]"]] = await transaction.rows<[changed: number, ended: string]>(
+        cancelSql,
+        [webhook, step.now, step.limit],
+      );
+      const counted = step.isCounted === true ? endedFrom(ended, endingKey(endings.webhook_deleted)) : [];
+      if (changed === step.limit || step.keepsMark === true) {
+        await writeEnded(transaction, counted, { at: step.now });
+        return { changed, more: changed === step.limit };
+      }
       const [left] = await transaction.rows<[any: boolean]>(anyLeftSql, [webhook]);
       const waits = left?.[0] ?? false;
       if (!waits) {
@@ -120,6 +129,7 @@ export class Expiry {
           step.webhookId,
         ]);
       }
+      await writeEnded(transaction, counted, { at: step.now });
       return { changed, more: waits && changed > 0 };
     });
   }
@@ -141,9 +151,11 @@ export class Expiry {
       ...[step.ageMsDefault, step.now - ageMsMin],
     ]);
     if (row === undefined) return toVisit([0, 0, null, null, false, false]);
-    const [changed, seen, reached, firstLeft, anyOld, full, firsts] = row;
+    const [changed, seen, reached, firstLeft, anyOld, full, firsts, ended] = row;
     if (step.tell !== undefined && firsts !== null)
       await writeOperationalEvents(transaction, step.tell(await expiredOnes(transaction, firsts)));
+    if (step.isCounted === true)
+      await writeEnded(transaction, endedFrom(ended, endingKey(endings.expired)), { at: step.now });
     return toVisit([changed, seen, reached, firstLeft, anyOld, full]);
   }
 }

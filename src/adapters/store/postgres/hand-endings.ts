@@ -1,9 +1,12 @@
 import { endings } from "../../../core/delivery-state.ts";
+import { endingKey } from "../../../core/statistics/keys.ts";
 import type { EndCommand, EndResult } from "../../../ports/store/deliveries.ts";
 import { endingSql, waitingMax } from "../codes.ts";
+import type { EndedDeliveries } from "../ended-counts.ts";
 import { isStoredId, numbers, plainWords } from "./columns.ts";
 import { addToCounters, deadLetterKind } from "./counters.ts";
 import type { Transaction } from "./database.ts";
+import { writeEnded } from "./ended-counts.ts";
 import { endedUnder } from "./settle.ts";
 import type { StoreState } from "./state.ts";
 
@@ -15,6 +18,7 @@ type Row = [
   lane: number,
   leaseUntil: number | null,
   isDead: boolean,
+  webhook: number,
 ];
 
 const cancelSql = `WITH gone AS (DELETE FROM posthorn.queue q WHERE q.delivery = ANY ($1::bigint[])
@@ -71,6 +75,11 @@ async function end(
   const seqs = numbers(chosen.map(([, seq]) => seq));
   if (event === "discarded") await transaction.rows(discardSql, [seqs]);
   else await transaction.rows(cancelSql, [seqs, now]);
+  if (command.isCounted === true) {
+    const key = endingKey(endings[event]);
+    const ended = chosen.map((row): EndedDeliveries => ({ tenant: row[2], webhook: row[7], key, count: 1 }));
+    await writeEnded(transaction, ended, { at: now });
+  }
   return { results, lanes: event === "discarded" ? [] : [...new Set(chosen.map((row) => row[4]))] };
 }
 
@@ -91,7 +100,7 @@ async function lockedRows(transaction: Transaction, ids: readonly string[]): Pro
     [known],
   );
   return transaction.rows<Row>(
-    `SELECT d.id, d.seq, d.tenant, d.state, d.lane, q.lease_until, l.delivery IS NOT NULL
+    `SELECT d.id, d.seq, d.tenant, d.state, d.lane, q.lease_until, l.delivery IS NOT NULL, d.webhook
      FROM posthorn.deliveries d LEFT JOIN posthorn.queue q ON q.delivery = d.seq
        LEFT JOIN posthorn.dead_letters l ON l.delivery = d.seq
      WHERE d.id = ANY ($1::uuid[]) ORDER BY d.seq FOR UPDATE OF d`,

@@ -1,7 +1,9 @@
 import { isDeadLetter } from "../../../core/delivery.ts";
 import { endings } from "../../../core/delivery-state.ts";
+import { endingKey } from "../../../core/statistics/keys.ts";
 import type { Lease, RequeueCommand, RequeueResult } from "../../../ports/store/deliveries.ts";
 import { decode, endingSql, stateCodes, waitingMax } from "../codes.ts";
+import type { EndedDeliveries } from "../ended-counts.ts";
 import { isStoredId, numbers, plainWords } from "./columns.ts";
 import type { Deltas } from "./counters.ts";
 import type { Transaction } from "./database.ts";
@@ -20,12 +22,14 @@ type SupersededRow = [
   priority: number,
   supersededBy: string | null,
   leaseUntil: number | null,
+  webhook: number,
 ];
 
 interface Superseded {
   readonly seq: number;
   readonly event: number;
   readonly tenant: number;
+  readonly webhook: number;
   readonly state: number;
   readonly priority: number;
   readonly leaseUntil: number | null;
@@ -48,6 +52,7 @@ export class RequeueBatch {
   readonly #deliveries: DeliveryRows;
   readonly #deltas: Deltas;
   readonly #replacements: Replacement[] = [];
+  readonly #ended: EndedDeliveries[] = [];
   readonly #countByEvent = new Map<number, number>();
   #events: ReadonlyMap<string, EventRow> = new Map();
   #superseded: ReadonlyMap<string, Superseded> = new Map();
@@ -78,6 +83,11 @@ export class RequeueBatch {
     await this.#writeReplacements();
     await this.#countRequeues();
     return results;
+  }
+
+  /** What ended because something else took over. */
+  get ended(): readonly EndedDeliveries[] {
+    return this.#ended;
   }
 
   #requeue({ eventId, deliveries, supersedes }: RequeueCommand): RequeueResult {
@@ -111,6 +121,8 @@ export class RequeueBatch {
     const waited = state <= waitingMax;
     replaced.isSuperseded = true;
     this.#replacements.push({ seq, ...change, waited });
+    const { tenant, webhook } = replaced;
+    if (waited) this.#ended.push({ tenant, webhook, key: endingKey(endings.superseded), count: 1 });
     if (waited) this.#deltas.addWaiting(replaced.priority, -1);
     else if (isDeadLetter({ state: decode(stateCodes, state), isSuperseded: false }))
       this.#deltas.addDeadLetter(replaced.tenant, -1);
@@ -135,15 +147,15 @@ export class RequeueBatch {
       [plainWords(ids)],
     );
     const rows = await this.#transaction.rows<SupersededRow>(
-      `SELECT d.id, d.seq, d.event, d.tenant, d.state, d.priority, d.superseded_by, q.lease_until
+      `SELECT d.id, d.seq, d.event, d.tenant, d.state, d.priority, d.superseded_by, q.lease_until, d.webhook
        FROM posthorn.deliveries d LEFT JOIN posthorn.queue q ON q.delivery = d.seq
        WHERE d.id = ANY ($1::uuid[]) ORDER BY d.seq FOR UPDATE OF d`,
       [plainWords(ids)],
     );
     this.#superseded = new Map(
-      rows.map(([id, seq, event, tenant, state, priority, supersededBy, leaseUntil]) => [
+      rows.map(([id, seq, event, tenant, state, priority, supersededBy, leaseUntil, webhook]) => [
         id,
-        { seq, event, tenant, state, priority, leaseUntil, isSuperseded: supersededBy !== null },
+        { seq, event, tenant, webhook, state, priority, leaseUntil, isSuperseded: supersededBy !== null },
       ]),
     );
   }

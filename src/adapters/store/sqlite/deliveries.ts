@@ -56,9 +56,9 @@ export class SqliteDeliveries implements DeliveryStore {
     const { connection } = state;
     this.#state = state;
     this.#publishes = new PublishWriter(state, deliveries);
-    this.#requeues = new RequeueWriter(state, deliveries);
+    this.#requeues = new RequeueWriter(state, { deliveries, statistics: writers.statistics });
     this.#settlements = new SettleWriter(state);
-    this.#endings = new HandEndings(state);
+    this.#endings = new HandEndings(state, writers.statistics);
     this.#statistics = writers.statistics;
     this.#problems = writers.problems;
     this.#history = writers.history;
@@ -78,7 +78,7 @@ export class SqliteDeliveries implements DeliveryStore {
   async commit(batch: CommitBatch): Promise<CommitResult> {
     return this.#state.connection.write(() => {
       const publishes = batch.publishes.map((command) => this.#publishes.write(command));
-      const requeues = batch.requeues.map((command) => this.#requeues.write(command));
+      const requeues = this.#requeues.write(batch.requeues, { isCounted: batch.statistics !== undefined });
       const settled = batch.settlements.map((settlement) => this.#settlements.write(settlement));
       for (const state of batch.webhookStates) {
         this.#settlements.writeWebhookState(state);

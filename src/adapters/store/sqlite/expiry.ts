@@ -1,10 +1,13 @@
 import type { StatementSync } from "node:sqlite";
 import { type Ending, endings, isTooOld } from "../../../core/delivery-state.ts";
+import { endingKey } from "../../../core/statistics/keys.ts";
 import type { CancelStep, ExpiredDelivery, ExpireStep, StepResult } from "../../../ports/store/upkeep.ts";
 import { chunkKinds } from "./chunks.ts";
+import type { EndedDeliveries } from "../ended-counts.ts";
 import { stateCodes, waitingMax } from "../codes.ts";
 import type { NotificationRows } from "./notification-queue.ts";
 import type { StoreState } from "./state.ts";
+import type { StatisticsWriter } from "./statistics-writer.ts";
 import type { SweepVisit, Sweeps, SweepWindow } from "./sweeps.ts";
 
 type WaitingRow = [
@@ -24,6 +27,7 @@ type ExpiredRow = [
   webhook: number,
   attemptCount: number,
 ];
+type EndedRow = [tenant: number, webhook: number];
 type LaneRow = [seq: number, priority: number, queuePosition: number];
 
 interface Waiting {
@@ -41,6 +45,7 @@ export class Expiry {
   readonly #state: StoreState;
   readonly #sweeps: Sweeps;
   readonly #notifications: NotificationRows;
+  readonly #statistics: Pick<StatisticsWriter, "writeEnded">;
   readonly #old: StatementSync;
   readonly #firstWaiting: StatementSync;
   readonly #finish: StatementSync;
@@ -51,12 +56,17 @@ export class Expiry {
 
   constructor(
     state: StoreState,
-    parts: { readonly sweeps: Sweeps; readonly notifications: NotificationRows },
+    parts: {
+      readonly sweeps: Sweeps;
+      readonly notifications: NotificationRows;
+      readonly statistics: Pick<StatisticsWriter, "writeEnded">;
+    },
   ) {
     const { connection } = state;
     this.#state = state;
     this.#sweeps = parts.sweeps;
     this.#notifications = parts.notifications;
+    this.#statistics = parts.statistics;
     this.#old = connection.prepare(
       `SELECT seq, priority, lane, rank, webhook, tenant, created_at FROM deliveries
        WHERE seq >= ? AND seq <= ? AND state <= ${waitingMax} AND created_at < ? ORDER BY seq LIMIT ?`,
@@ -65,7 +75,7 @@ export class Expiry {
       `SELECT min(seq) FROM deliveries WHERE seq >= ? AND seq <= ? AND +state <= ${waitingMax}`,
     );
     this.#finish = connection.prepare(
-      "UPDATE deliveries SET state = ?, reason = ?, rank = NULL, completed_at = ? WHERE seq = ?",
+      "UPDATE deliveries SET state = ?, reason = ?, rank = NULL, completed_at = ? WHERE seq = ? RETURNING tenant, webhook",
     );
     this.#lanesOf = connection.prepare("SELECT ref FROM lanes WHERE webhook = ?");
     this.#waitingIn = connection.prepare(
@@ -97,8 +107,9 @@ export class Expiry {
   cancelWebhook(step: CancelStep): StepResult {
     const webhook = this.#state.strings.find(step.webhookId);
     const waiting = webhook === null ? [] : this.#waitingOf({ webhook, limit: step.limit + 1 });
-    for (const row of waiting.slice(0, step.limit))
-      this.#end({ ...row, ending: endings.webhook_deleted, now: step.now });
+    const ending = endings.webhook_deleted;
+    const ended = waiting.slice(0, step.limit).map((row) => this.#end({ ...row, ending, now: step.now }));
+    this.#count(ended, step);
     const more = waiting.length > step.limit;
     if (!more && step.keepsMark !== true) this.#cancelDone.run(step.webhookId);
     return { changed: Math.min(waiting.length, step.limit), more };
@@ -129,17 +140,17 @@ export class Expiry {
       createdBefore,
       window.limit,
     ) as unknown as WaitingRow[];
-    let changed = 0;
+    const ending = endings.expired;
+    const ended: EndedDeliveries[] = [];
     /** The first of each webhook. */
     const firsts = new Map<number, number>();
     for (const [seq, priority, lane, queuePosition, webhook, tenant, createdAt] of rows) {
       const ageMsMax = step.ageMsByWebhook.get(strings.text(webhook)) ?? step.ageMsDefault;
       if (!isTooOld({ createdAt }, { ageMsMax, now: step.now })) continue;
       if (leases.isHeld({ seq, now: step.now })) continue;
-      this.#end({ seq, priority, lane, queuePosition, ending: endings.expired, now: step.now });
+      ended.push(this.#end({ seq, priority, lane, queuePosition, ending, now: step.now }));
       counters.addDeadLetter(tenant, 1);
       if (!firsts.has(webhook)) firsts.set(webhook, seq);
-      changed += 1;
     }
     if (step.tell !== undefined && firsts.size > 0)
       this.#notifications.writeEvents(
@@ -150,7 +161,15 @@ export class Expiry {
             .toArray(),
         ),
       );
-    return { changed, stoppedAt: rows.length === window.limit ? (rows.at(-1)?.[0] ?? null) : null };
+    this.#count(ended, step);
+    return {
+      changed: ended.length,
+      stoppedAt: rows.length === window.limit ? (rows.at(-1)?.[0] ?? null) : null,
+    };
+  }
+
+  #count(ended: readonly EndedDeliveries[], { now, isCounted = false }: ExpireStep | CancelStep): void {
+    if (isCounted) this.#statistics.writeEnded(ended, { at: now });
   }
 
   #expiredOne(seq: number): ExpiredDelivery {
@@ -162,12 +181,15 @@ export class Expiry {
   }
 
   /** Its holder may be in the middle of a request, whose answer it still reports. */
-  #end(end: Waiting & { readonly ending: Ending; readonly now: number }): void {
+  #end(end: Waiting & { readonly ending: Ending; readonly now: number }): EndedDeliveries {
     const { leases, queue, counters } = this.#state;
     leases.end(end.seq);
-    this.#finish.run(stateCodes.encode[end.ending.state], end.ending.reason, end.now, end.seq);
+    const { state, reason } = end.ending;
+    const row = this.#finish.get(stateCodes.encode[state], reason, end.now, end.seq) as unknown as EndedRow;
     if (end.queuePosition !== null)
       queue.remove({ lane: end.lane, queuePosition: end.queuePosition, seq: end.seq });
     counters.addWaiting(end.priority, -1);
+    const [tenant, webhook] = row;
+    return { tenant, webhook, key: endingKey(end.ending), count: 1 };
   }
 }

@@ -1,9 +1,12 @@
 import type { StatementSync } from "node:sqlite";
 import { isDeadLetter } from "../../../core/delivery.ts";
 import { endings } from "../../../core/delivery-state.ts";
+import { endingKey } from "../../../core/statistics/keys.ts";
 import type { EndCommand, EndResult } from "../../../ports/store/deliveries.ts";
 import { decode, endingSql, stateCodes, waitingMax } from "../codes.ts";
+import type { EndedDeliveries } from "../ended-counts.ts";
 import type { StoreState } from "./state.ts";
+import type { StatisticsWriter } from "./statistics-writer.ts";
 
 type Row = [
   seq: number,
@@ -13,20 +16,23 @@ type Row = [
   supersededBy: string | null,
   lane: number,
   queuePosition: number | null,
+  webhook: number,
 ];
 
 /** Ends deliveries as a person asked. Only inside a write. */
 export class HandEndings {
   readonly #state: StoreState;
+  readonly #statistics: Pick<StatisticsWriter, "writeEnded">;
   readonly #row: StatementSync;
   readonly #cancel: StatementSync;
   readonly #discard: StatementSync;
 
-  constructor(state: StoreState) {
+  constructor(state: StoreState, statistics: Pick<StatisticsWriter, "writeEnded">) {
     const { connection } = state;
     this.#state = state;
+    this.#statistics = statistics;
     this.#row = connection.prepare(
-      "SELECT seq, tenant, state, priority, superseded_by, lane, rank FROM deliveries WHERE id = ?",
+      "SELECT seq, tenant, state, priority, superseded_by, lane, rank, webhook FROM deliveries WHERE id = ?",
     );
     this.#cancel = connection.prepare(
       `UPDATE deliveries SET ${endingSql(endings.cancel_requested)}, rank = NULL, completed_at = ? WHERE seq = ?`,
@@ -34,13 +40,20 @@ export class HandEndings {
     this.#discard = connection.prepare(`UPDATE deliveries SET ${endingSql(endings.discarded)} WHERE seq = ?`);
   }
 
-  write({ event, tenantId, ids, now }: EndCommand): readonly EndResult[] {
+  write({ event, tenantId, ids, now, isCounted = false }: EndCommand): readonly EndResult[] {
     const tenant = tenantId === null ? null : this.#state.strings.find(tenantId);
-    return ids.map((id) => {
+    const ended: EndedDeliveries[] = [];
+    const results = ids.map((id) => {
       const row = this.#row.get(id) as unknown as Row | undefined;
       if (row === undefined || (tenantId !== null && row[1] !== tenant)) return "not_found";
-      return event === "discarded" ? this.#discardRow(row) : this.#cancelRow(row, now);
+      const result = event === "discarded" ? this.#discardRow(row) : this.#cancelRow(row, now);
+      const [, ofTenant, , , , , , webhook] = row;
+      if (result === "ended")
+        ended.push({ tenant: ofTenant, webhook, key: endingKey(endings[event]), count: 1 });
+      return result;
     });
+    if (isCounted) this.#statistics.writeEnded(ended, { at: now });
+    return results;
   }
 
   #cancelRow([seq, , state, priority, , lane, queuePosition]: Row, now: number): EndResult {

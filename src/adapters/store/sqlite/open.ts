@@ -133,7 +133,9 @@ function assemble(
     gateway: new SqliteGateway(connection, auditRows),
     statistics,
     problems,
-    upkeep: new SqliteUpkeep(state, { deliveries, notifications: notificationRows }),
+    upkeep: new SqliteUpkeep(state, {
+      ...{ deliveries, notifications: notificationRows, statistics: statistics.writer },
+    }),
     facts: async () => {
       const [schemaVersion, sizeBytes] = connection.read(() => facts.get()) as unknown as [number, number];
       return { schemaVersion, sizeBytes };

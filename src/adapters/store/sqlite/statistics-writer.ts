@@ -1,8 +1,10 @@
 import type { StatementSync } from "node:sqlite";
+import { Counts } from "../../../core/statistics/counts.ts";
 import { type Fact, type FactKind, factKinds } from "../../../core/statistics/facts.ts";
 import { packFacts } from "../../../core/statistics/journal.ts";
 import type { CommitResult } from "../../../ports/store/deliveries.ts";
 import { factsOf, type StatisticsBatch } from "../../../ports/store/statistics.ts";
+import { endedBuckets, type EndedDeliveries, storeWriter } from "../ended-counts.ts";
 import { statisticsTables, stepCode } from "../statistics-rows.ts";
 import type { StoreState } from "./state.ts";
 
@@ -24,6 +26,7 @@ export class StatisticsWriter {
   readonly #save: Readonly<Record<FactKind, StatementSync>>;
   readonly #note: StatementSync;
   readonly #forget: StatementSync;
+  readonly #ended: StatementSync;
 
   constructor(state: StoreState) {
     const { connection } = state;
@@ -37,6 +40,10 @@ export class StatisticsWriter {
     ) as [StatementSync, StatementSync];
     this.#save = { delivery, event };
     this.#note = connection.prepare("INSERT INTO stat_journal VALUES (?, ?, ?, ?)");
+    this.#ended = connection.prepare(
+      `SELECT counts FROM ${statisticsTables.delivery} WHERE step = ${stepCode("minute")} AND bucket = ? AND tenant = ?
+       AND subject = ? AND writer = ${storeWriter} AND part = 0`,
+    );
     this.#forget = connection.prepare("DELETE FROM stat_journal WHERE writer = ? AND number <= ?");
   }
 
@@ -51,6 +58,16 @@ export class StatisticsWriter {
     if (facts.length > 0)
       this.#note.run(writer, batch.number, batch.at, packFacts(facts.map((fact) => this.#stored(fact))));
     this.#forget.run(writer, batch.writtenTo);
+  }
+
+  /** Counts what this transaction ends without a settlement. */
+  writeEnded(ended: readonly EndedDeliveries[], { at }: { readonly at: number }): void {
+    for (const { bucket, counts } of endedBuckets(ended, at)) {
+      const { start, tenant, subject } = bucket;
+      const row = this.#ended.get(start, tenant, subject) as unknown as [counts: Uint8Array] | undefined;
+      if (row !== undefined) counts.addAll(Counts.unpack(row[0]));
+      this.save({ ...bucket, writer: storeWriter, part: 0, countedTo: 0, counts: counts.pack() });
+    }
   }
 
   save(row: MinuteRow): void {

@@ -10,6 +10,7 @@ import { Expiry } from "./expiry.ts";
 import type { NotificationRows } from "./notification-queue.ts";
 import { Retention, type RetentionStep } from "./retention.ts";
 import type { StoreState } from "./state.ts";
+import type { StatisticsWriter } from "./statistics-writer.ts";
 import { Sweeps } from "./sweeps.ts";
 
 /** House-keeping, one transaction per step. */
@@ -21,12 +22,17 @@ export class SqliteUpkeep implements UpkeepStore {
 
   constructor(
     state: StoreState,
-    parts: { readonly deliveries: SqliteDeliveries; readonly notifications: NotificationRows },
+    parts: {
+      readonly deliveries: SqliteDeliveries;
+      readonly notifications: NotificationRows;
+      readonly statistics: Pick<StatisticsWriter, "writeEnded">;
+    },
   ) {
     const sweeps = new Sweeps(state);
     this.#state = state;
     this.#deliveries = parts.deliveries;
-    this.#expiry = new Expiry(state, { sweeps, notifications: parts.notifications });
+    const { notifications, statistics } = parts;
+    this.#expiry = new Expiry(state, { sweeps, notifications, statistics });
     this.#retention = new Retention(state, sweeps);
   }
 
