@@ -126,17 +126,18 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
       ...{ userAgent, requestOrigin, publicUrl: settings.publicUrl },
     },
   });
-  const gateway = gatewayOf(parts, { engine, tenants, directory: gatewayDirectory });
+  const consent = { transport, urlRules };
+  const gateway = gatewayOf(parts, { engine, tenants, directory: gatewayDirectory, consent });
   return { engine, services, lifecycle, transport, gateway };
 }
 
 function gatewayOf(
   { settings, store, keys, clock, random, telemetry }: EngineParts,
-  over: Pick<GatewayOptions, "directory" | "tenants"> & { readonly engine: Engine },
+  over: Pick<GatewayOptions, "directory" | "tenants" | "consent"> & { readonly engine: Engine },
 ): Gateway {
-  const { engine: access, directory, tenants } = over;
+  const { engine: access, directory, tenants, consent } = over;
   return createGateway({
-    ...{ access, store, directory, tenants, secretBox: keys.secretBox, clock, random, telemetry },
+    ...{ access, store, directory, tenants, consent, secretBox: keys.secretBox, clock, random, telemetry },
     deployment: {
       durability: settings.databaseUrl === null ? "sqlite" : "postgresql",
       payloadBytesMax: settings.payloadBytesMax,

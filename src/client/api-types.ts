@@ -2278,6 +2278,20 @@ export type NullableRetryConfigInput = {
   max_age_ms?: number;
 } | null;
 
+/**
+ * Answers senders of CloudEvents that ask by OPTIONS whether they may deliver. Without it OPTIONS is answered
+ * 405.
+ */
+export type NullableSourceHandshakeInput = {
+  /**
+   * Names that senders give themselves in `WebHook-Request-Origin`; `*` for everybody. Nothing proves them:
+   * messages are verified all the same.
+   */
+  allowed_origins: string[];
+  /** What is granted at most, in requests per minute; the rate limit of the source when null. */
+  rate_per_minute_max?: number | null;
+} | null;
+
 /** Of each process; more is answered 429. */
 export type NullableSourceRateLimitInput = {
   requests_per_minute: number;
@@ -3016,6 +3030,30 @@ export interface Source {
   body_bytes_max: number | null;
   /** `pass_through`: until the sender is answered. Keep it below the sender's own timeout. */
   budget_ms: number;
+  /**
+   * `pass_through`: what failed for now is tried again while `budget_ms` lasts. Without it there is one
+   * attempt.
+   */
+  retries_within_budget: boolean;
+  /**
+   * `pass_through`: what senders are told otherwise, by what the webhook answered: a status, `timeout`,
+   * `not_reached` or `oversized`. A success stays a success and an error an error; nothing becomes a
+   * redirect.
+   */
+  status_overrides: Record<string, unknown>;
+  /**
+   * Answers senders of CloudEvents that ask by OPTIONS whether they may deliver. Without it OPTIONS is
+   * answered 405.
+   */
+  handshake: {
+    /**
+     * Names that senders give themselves in `WebHook-Request-Origin`; `*` for everybody. Nothing proves them:
+     * messages are verified all the same.
+     */
+    allowed_origins: string[];
+    /** What is granted at most, in requests per minute; the rate limit of the source when null. */
+    rate_per_minute_max: number | null;
+  } | null;
   /** How long a repeat is recognised. */
   dedup_window_ms: number;
   /** When it was made. */
@@ -3086,6 +3124,18 @@ export interface SourceCreate {
   body_bytes_max?: number | null;
   /** `pass_through`: until the sender is answered. Keep it below the sender's own timeout. */
   budget_ms?: number;
+  /**
+   * `pass_through`: what failed for now is tried again while `budget_ms` lasts. Without it there is one
+   * attempt.
+   */
+  retries_within_budget?: boolean;
+  /**
+   * `pass_through`: what senders are told otherwise, by what the webhook answered: a status, `timeout`,
+   * `not_reached` or `oversized`. A success stays a success and an error an error; nothing becomes a
+   * redirect. At most 1024 bytes as JSON.
+   */
+  status_overrides?: Record<string, unknown>;
+  handshake?: NullableSourceHandshakeInput;
   /** How long a repeat is recognised. */
   dedup_window_ms?: number;
 }
@@ -3182,6 +3232,18 @@ export interface SourceUpdate {
   body_bytes_max?: number | null;
   /** `pass_through`: until the sender is answered. Keep it below the sender's own timeout. */
   budget_ms?: number;
+  /**
+   * `pass_through`: what failed for now is tried again while `budget_ms` lasts. Without it there is one
+   * attempt.
+   */
+  retries_within_budget?: boolean;
+  /**
+   * `pass_through`: what senders are told otherwise, by what the webhook answered: a status, `timeout`,
+   * `not_reached` or `oversized`. A success stays a success and an error an error; nothing becomes a
+   * redirect. At most 1024 bytes as JSON.
+   */
+  status_overrides?: Record<string, unknown>;
+  handshake?: NullableSourceHandshakeInput;
   /** How long a repeat is recognised. */
   dedup_window_ms?: number;
 }

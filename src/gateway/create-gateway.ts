@@ -11,6 +11,7 @@ import type { GatewayServices } from "../services/gateway/gateway-services.ts";
 import type { TenantDirectory } from "../services/tenants/tenant-directory.ts";
 import { Connections } from "./connection-service.ts";
 import { Deliverer } from "./deliverer.ts";
+import type { ConsentSender } from "./handshake.ts";
 import { GatewayInbound } from "./inbound.ts";
 import { PassThrough } from "./pass-through.ts";
 import { RequestLog } from "./request-log.ts";
@@ -29,6 +30,8 @@ export interface GatewayOptions {
   readonly random: Pick<Random, "bytes">;
   readonly telemetry: Pick<Telemetry, "log" | "metrics">;
   readonly deployment: DescribedDeployment;
+  /** For senders that are told later that they may deliver. */
+  readonly consent: ConsentSender;
 }
 
 export interface Gateway extends GatewayServices {
@@ -56,7 +59,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const deliverer = new Deliverer({ directory, access, passThrough, telemetry, effectiveMode });
   const requests = new Requests({
     ...{ store: store.gateway, history: store.history, directory, box, deliverer, log, access, clock },
-    deploymentId,
+    ...{ deploymentId, consent: options.consent },
   });
   return {
     sources: new Sources({

@@ -1,16 +1,17 @@
 import { reconfigureBucket, createBucket, tryTake, type RateBucket } from "../core/rate-limit.ts";
 import type { Source } from "../core/gateway/source.ts";
-import { messageOf as textOfError } from "../core/thrown.ts";
-import { maskedField } from "../core/http/masked-fields.ts";
+import { maskedField, maskedParameters, withoutParameters } from "../core/http/masked-fields.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ReceivedRequest } from "../ports/store/gateway.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { Received, SourceVerifier } from "../receiver/configured/source-verifier.ts";
+import { ReceiverError } from "../receiver/receiver-error.ts";
 import type { GatewayDirectory } from "../services/gateway/gateway-directory.ts";
 import type { Inbound, InboundAnswer, InboundRequest } from "../services/gateway/gateway-services.ts";
 import { type InboundAddress, readAddress } from "./address.ts";
 import type { Delivered, Deliverer } from "./deliverer.ts";
+import { answerConsent } from "./handshake.ts";
 import { hopHeader, nextHops } from "./hops.ts";
 import { authenticOf, type Incoming, messageOf } from "./incoming.ts";
 import { hopProblem, refusal } from "./problem.ts";
@@ -38,6 +39,8 @@ interface Ended extends Delivered {
   readonly scheme?: string;
   readonly eventType?: string;
   readonly originalType?: string | null;
+  /** A handshake whose sender can be told later that it may deliver. */
+  readonly mayBeConsented?: boolean;
 }
 
 /** The life of a request, from the address to the answer. */
@@ -66,10 +69,14 @@ export class GatewayInbound implements Inbound {
     try {
       ended = await this.#steps(incoming, request.body === null);
     } catch (error) {
-      telemetry.log.error({ err: String(error), sourceId: source.id }, "a request of the gateway failed");
+      // The log has the error; tenants see the line of the request, and learn nothing of what is inside.
+      const fields = { err: String(error), sourceId: source.id, requestId: incoming.id };
+      telemetry.log.error(fields, "a request of the gateway failed");
       const answer = refusal("store_unavailable", "The message cannot be taken now.");
-      ended = { answer, outcome: "failed", forwards: [], eventId: null, detail: textOfError(error) };
+      const detail = "The server could not take it; its log says why.";
+      ended = { answer, outcome: "failed", forwards: [], eventId: null, detail };
     }
+    ended = { ...ended, answer: keptPrivate(ended.answer, request) };
     const durationMs = clock.monotonicMs() - startedMs;
     this.#note(incoming, { ended, durationMs });
     return ended.answer;
@@ -86,6 +93,7 @@ export class GatewayInbound implements Inbound {
     const verifier = this.#options.box.verifier(source);
     const refused = this.#refusalOf(incoming, { verifier, isTooLarge });
     if (refused !== null) return refused;
+    if (request.method === "OPTIONS") return asksConsent(incoming);
     const hops = nextHops(message.headers.get(hopHeader), this.#options.deploymentId);
     if (hops.kind === "loop") {
       const detail = "The message has been here, or has passed too many gateways.";
@@ -126,7 +134,8 @@ export class GatewayInbound implements Inbound {
       return rejected(answer, { cause: "source_inactive", detail: null });
     }
     const methods = [...new Set(["POST", ...(source.allowsPut ? ["PUT"] : []), ...verifier.methods])];
-    if (!methods.includes(request.method)) {
+    const isHandshake = request.method === "OPTIONS" && source.handshake !== null;
+    if (!methods.includes(request.method) && !isHandshake) {
       const headers = { allow: methods.join(", ") };
       const answer = refusal("method_not_allowed", "Messages are delivered by POST.", { headers });
       return rejected(answer, { cause: "method_not_allowed", detail: null });
@@ -136,7 +145,7 @@ export class GatewayInbound implements Inbound {
       const answer = refusal("payload_too_large", "The body is larger than this source takes.");
       return rejected(answer, { cause: "payload_too_large", detail: null });
     }
-    if (request.method !== "GET" && request.body.byteLength === 0) {
+    if (request.method !== "GET" && !isHandshake && request.body.byteLength === 0) {
       const detail = "A message has a body of at least one byte.";
       return rejected(refusal("invalid_message", detail), { cause: "empty_body", detail });
     }
@@ -170,16 +179,17 @@ export class GatewayInbound implements Inbound {
     { ended, durationMs }: { readonly ended: Ended; readonly durationMs: number },
   ): void {
     const { requests, telemetry, box } = this.#options;
-    const { source, request, receivedAt, address, message } = incoming;
+    const { source, request, receivedAt, message } = incoming;
     const { answer, outcome, forwards, eventId, cause = null, detail = null } = ended;
     telemetry.metrics.gatewayRequest?.({ sourceId: source.id, outcome, durationMs });
     // It became no event, and may when a secret or a rule is mended, or a connection made.
     const isAuthentic = outcome === "ignored" || outcome === "failed";
-    const mayBecome = isAuthentic || (outcome === "rejected" && answer.status === 401);
+    const isRejected = outcome === "rejected" && answer.status === 401;
+    const mayBecome = isAuthentic || isRejected || ended.mayBeConsented === true;
     const mayComeBack = eventId === null && mayBecome && requests.keepsBody(source.id);
     const row: ReceivedRequest = {
       ...{ id: incoming.id, tenantId: source.tenantId, sourceId: source.id, receivedAt },
-      ...{ method: request.method, path: address.shown, bodyBytes: request.body.byteLength },
+      ...{ method: request.method, path: this.#shownPath(incoming), bodyBytes: request.body.byteLength },
       headers: [...message.headers].flatMap(([name, value]) => [name, maskedField({ name, value })]),
       ...{ status: answer.status, outcome, cause, detail, durationMs },
       ...{ scheme: ended.scheme ?? null, eventType: ended.eventType ?? null },
@@ -192,6 +202,20 @@ export class GatewayInbound implements Inbound {
     };
     requests.add(row);
   }
+
+  /** Without credentials: those that the verification names, and whatever looks like one. */
+  #shownPath({ source, address }: Incoming): string {
+    const names = this.#verifierOf(source)?.secretParameters ?? [];
+    return maskedParameters(withoutParameters(address.shown, names));
+  }
+
+  #verifierOf(source: Source): SourceVerifier | null {
+    try {
+      return this.#options.box.verifier(source);
+    } catch {
+      return null;
+    }
+  }
 }
 
 function rejected(
@@ -199,6 +223,23 @@ function rejected(
   { cause, detail }: { readonly cause: string; readonly detail: string | null },
 ): Ended {
   return { answer, outcome: "rejected", forwards: [], eventId: null, cause, detail };
+}
+
+async function asksConsent({ message, source }: Incoming): Promise<Ended> {
+  try {
+    const { answer, detail, callbackUrl } = await answerConsent(message, source);
+    const mayBeConsented = callbackUrl !== null;
+    return { answer, outcome: "challenge", forwards: [], eventId: null, detail, mayBeConsented };
+  } catch (error) {
+    if (!(error instanceof ReceiverError)) throw error;
+    return rejected(refusal(error.code, error.message), { cause: "no_handshake", detail: error.message });
+  }
+}
+
+/** Who keeps answers in between must not keep those to an address that carries a credential (CEW-3.2-4). */
+function keptPrivate(answer: InboundAnswer, { url }: InboundRequest): InboundAnswer {
+  if (answer.status >= 300 || !url.includes("?")) return answer;
+  return { ...answer, headers: { ...answer.headers, "cache-control": "private" } };
 }
 
 function challenged({ answer }: Extract<Received, { readonly kind: "challenge" }>): Ended {

@@ -1,6 +1,7 @@
 /** One request on its way through the gateway, and what is known of it so far. */
 import type { Filter, FilteredMessage } from "../core/filter/filter.ts";
 import { compileFilter } from "../core/filter/filter.ts";
+import { withoutParameters } from "../core/http/masked-fields.ts";
 import { tryParseJson } from "../core/json/try-parse.ts";
 import { mappedEventType } from "../core/gateway/mapped-event-type.ts";
 import type { Relayed } from "../core/gateway/relayed.ts";
@@ -65,6 +66,7 @@ export function authenticOf(
   const get = (name: string) => message.headers.get(name);
   const names = [...verifier.forwardHeaders, ...source.forwardHeaders];
   const { passSignatures, name: sourceName } = source;
+  const rest = withoutParameters(address.rest, verifier.secretParameters);
   const isOwnId = messageId !== null && get("webhook-id") === messageId;
   return {
     incoming,
@@ -75,7 +77,7 @@ export function authenticOf(
     relayed: {
       key: field.kind === "ok" ? field.raw : null,
       webhookId: isOwnId ? messageId : null,
-      path: source.forwardPath && address.rest !== "" ? address.rest : null,
+      path: source.forwardPath && rest !== "" ? rest : null,
       headers: forwardedHeaders({ get, names, passSignatures, sourceName, receivedAt, hops }),
     },
     key: rememberedKey({

@@ -4,6 +4,7 @@ import type { Connection } from "../core/gateway/source.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ForwardNote, GatewayStore } from "../ports/store/gateway.ts";
+import { responseBodyBytesMaxAllowed } from "../ports/transport.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import {
   createDeduplication,
@@ -36,6 +37,8 @@ interface Outcome {
   readonly detail: string;
 }
 
+/** Senders are asked to come back after this where nobody knows how long it takes. */
+const unknownWaitSeconds = 60;
 /** Left to answer the sender when a webhook takes all of its time. */
 const marginMs = 500;
 /** A claim that a crash left behind is free after this. */
@@ -131,10 +134,13 @@ export class PassThrough {
       ...{ eventType, contentType, body: request.body, source: source.name },
       relayed: withOwnKey(authentic),
       timeoutMs: Math.max(1, source.budgetMs - Math.max(0, spentMs) - marginMs),
+      retries: source.retriesWithinBudget,
     });
     const common = { connection, isRepeat: false, eventId: null };
     if (forwarded.kind === "closed") {
-      const retryAfterSeconds = forwarded.waitMs === null ? 60 : Math.max(1, forwarded.waitMs / 1_000);
+      // What the receiver asked for is for this hop alone (EDS-9.7-3).
+      const isOwnWait = forwarded.waitMs !== null && forwarded.why !== "retry_after";
+      const retryAfterSeconds = isOwnWait ? Math.max(1, (forwarded.waitMs ?? 0) / 1_000) : unknownWaitSeconds;
       const detail = forwarded.why;
       return {
         ...common,
@@ -145,9 +151,13 @@ export class PassThrough {
       };
     }
     const { verdict, result, eventId } = forwarded;
-    const isAccepted = verdict.outcome === "accepted";
-    const status = upstreamStatus(result.observation, isAccepted);
-    const body = isAccepted ? result.responseSample : null;
+    const { observation, responseSample } = result;
+    const isOversized = (responseSample?.length ?? 0) >= responseBodyBytesMaxAllowed;
+    const isWhole = observation.kind === "response" && observation.complete && !isOversized;
+    // A profile may go by the status of an answer that was cut short; nobody who waits is told so.
+    const isAccepted = verdict.outcome === "accepted" && isWhole;
+    const status = upstreamStatus({ observation, isAccepted, isOversized }, source.statusOverrides);
+    const body = isAccepted ? responseSample : null;
     const kind = result.fields["content-type"];
     const answer: StoredAnswer = {
       status,
@@ -157,7 +167,7 @@ export class PassThrough {
           contentType: kind ?? "application/octet-stream",
         }),
     };
-    const seen = result.observation.kind === "response" ? String(result.observation.status) : verdict.reason;
+    const seen = observation.kind === "response" ? String(observation.status) : verdict.reason;
     return { ...common, answer, isAccepted, eventId, retryAfterSeconds: null, detail: seen };
   }
 

@@ -20,6 +20,7 @@ import { isVisible, tenantFilter } from "../services/scope.ts";
 import type { Scope } from "../services/services.ts";
 import { readAddress } from "./address.ts";
 import type { Deliverer } from "./deliverer.ts";
+import { answerConsent, type ConsentSender, giveConsent } from "./handshake.ts";
 import { nextHops, hopHeader } from "./hops.ts";
 import { authenticOf, type Incoming, messageOf, routed } from "./incoming.ts";
 import { readKeyField } from "./received-key.ts";
@@ -36,6 +37,7 @@ export interface RequestServiceOptions {
   readonly access: Pick<EngineAccess, "nextId" | "placeOf" | "requeue" | "webhook">;
   readonly clock: Pick<Clock, "now">;
   readonly deploymentId: string;
+  readonly consent: ConsentSender;
 }
 
 /** What came in, and running it again. */
@@ -92,6 +94,7 @@ export class Requests implements RequestService {
     const source = this.#options.directory.source(request.sourceId);
     if (source === undefined) throw new NotFoundError("the source");
     const connections = this.#chosen(source, connectionIds);
+    if (request.method === "OPTIONS") return this.#consent(scope, request, source);
     if (request.eventId === null) return this.#retry(scope, { request, source, connections });
     return this.#again(scope, { request, source, connections });
   }
@@ -163,6 +166,17 @@ export class Requests implements RequestService {
     const { eventType, originalType, scheme } = authentic;
     const { outcome, forwards, eventId } = delivered;
     return this.#noted({ ...request, ...{ eventType, originalType, scheme, outcome, forwards, eventId } });
+  }
+
+  /** Its sender is told that it may deliver, once its name is among those that may. */
+  async #consent(scope: Scope, request: ReceivedRequest, source: Source): Promise<ReceivedRequest> {
+    if (source.handshake === null) throw new PosthornError("conflict", "the source answers no handshakes");
+    const { message } = this.#incomingOf(request, source);
+    const consent = await answerConsent(message, source);
+    if (!consent.isGiven) throw new PosthornError("conflict", consent.detail);
+    await giveConsent(this.#options.consent, { message, consent });
+    scope.audit?.written();
+    return this.#noted({ ...request, detail: "The sender was told that it may deliver." });
   }
 
   #incomingOf(request: ReceivedRequest, source: Source): Incoming {

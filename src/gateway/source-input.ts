@@ -1,13 +1,21 @@
 /** From what callers give to what is stored: merged, judged as a whole, never half applied. */
 import { sourceFields, type SourceInput } from "../core/fields/gateway.ts";
 import { changedAt } from "../core/webhook.ts";
-import { type EventTypeSource, type Source, sourceDefaults } from "../core/gateway/source.ts";
+import {
+  type EventTypeSource,
+  type Source,
+  sourceDefaults,
+  type StatusOverrides,
+} from "../core/gateway/source.ts";
+import { isPossibleOverride } from "../core/gateway/upstream-status.ts";
 import { verifierFromConfiguration } from "../receiver/configured/configured-verifier.ts";
 import type { SourceVerifier } from "../receiver/configured/source-verifier.ts";
 import { mergeRateLimit } from "../services/merge-rate-limit.ts";
 import type { ProblemList } from "../services/problem-list.ts";
 import { readFields } from "../services/read-fields.ts";
 import { isForwardable } from "./forwarded-headers.ts";
+
+const overridesMax = 32;
 
 /** A source without what its creation alone decides. */
 type Settable = Omit<Source, "id" | "tenantId" | "tokens" | "createdAt">;
@@ -31,6 +39,9 @@ export const newSource: Settable = {
   rateLimit: null,
   bodyBytesMax: null,
   budgetMs: sourceDefaults.budgetMs,
+  retriesWithinBudget: false,
+  statusOverrides: {},
+  handshake: null,
   dedupMs: sourceDefaults.dedupMs,
   updatedAt: 0,
 };
@@ -56,7 +67,9 @@ export function readSource(
   for (const [index, name] of (input.forwardHeaders ?? []).entries())
     if (!isForwardable(name))
       problems.add({ field: `forward_headers[${index}]`, message: "is never handed on" });
-  const { verification, customResponse, rateLimit, dedupWindowMs, allowPut, tenantId: _, ...plain } = input;
+  judgeOverrides(input.statusOverrides ?? {}, problems);
+  const { verification, customResponse, rateLimit, dedupWindowMs, allowPut, tenantId: _, ...others } = input;
+  const { handshake, statusOverrides, ...plain } = others;
   const source: Settable = {
     ...base,
     ...plain,
@@ -65,6 +78,8 @@ export function readSource(
     allowsPut: allowPut ?? base.allowsPut,
     rateLimit: mergeRateLimit(base.rateLimit, rateLimit),
     customResponse: responseOf(customResponse, base),
+    handshake: handshakeOf(handshake, base),
+    statusOverrides: (statusOverrides as StatusOverrides | undefined) ?? base.statusOverrides,
     updatedAt: changedAt(base, now),
   };
   return { source, verification: verification === undefined ? null : JSON.stringify(verification) };
@@ -78,6 +93,28 @@ function responseOf(
   if (given === null) return null;
   const { status, contentType = null, body = null } = given;
   return { status, contentType, body };
+}
+
+function handshakeOf(
+  given: SourceInput["handshake"],
+  base: Pick<Settable, "handshake">,
+): Settable["handshake"] {
+  if (given === undefined) return base.handshake;
+  if (given === null) return null;
+  const { allowedOrigins, ratePerMinuteMax = null } = given;
+  return { allowedOrigins, ratePerMinuteMax };
+}
+
+function judgeOverrides(overrides: Readonly<Record<string, unknown>>, problems: ProblemList): void {
+  if (Object.keys(overrides).length > overridesMax)
+    problems.add({ field: "status_overrides", message: `must have at most ${overridesMax} members` });
+  for (const [row, upstream] of Object.entries(overrides).slice(0, overridesMax))
+    if (!isPossibleOverride(row, upstream))
+      problems.add({
+        field: `status_overrides.${row.slice(0, 16)}`,
+        message:
+          "must be a status of the webhook, timeout, not_reached or oversized, with a success for a success and 400 to 599 for all others",
+      });
 }
 
 function verifierOf(configuration: unknown, problems: ProblemList): SourceVerifier | null {

@@ -9,7 +9,9 @@ import { after, before, suite, test } from "node:test";
 import { startPosthorn } from "../../src/app/posthorn.ts";
 import type { RunningPosthorn } from "../../src/app/posthorn.ts";
 import { resolveValues } from "../../src/config/resolve.ts";
-import { upstreamRules, upstreamStatus } from "../../src/core/gateway/upstream-status.ts";
+import type { StatusOverrides } from "../../src/core/gateway/source.ts";
+import type { AttemptObservation } from "../../src/core/outcome.ts";
+import { isPossibleOverride, upstreamRules, upstreamStatus } from "../../src/core/gateway/upstream-status.ts";
 import { startReceiver } from "../peers/receiver.ts";
 import type { ReceivedRequest, Receiver } from "../peers/receiver.ts";
 import { assertProblem, createClient, textOf, type Client } from "./api/client.ts";
@@ -442,10 +444,14 @@ suite("the gateway", () => {
   });
 });
 
+function statusTold(observation: AttemptObservation, overrides: StatusOverrides = {}): number {
+  return upstreamStatus({ observation, isAccepted: false, isOversized: false }, overrides);
+}
+
 test("G8 every status of a destination has one answer, never a redirect, never success for a failure", () => {
   for (let status = 100; status < 600; status += 1) {
     for (const complete of [true, false]) {
-      const upstream = upstreamStatus({ kind: "response", status, complete }, false);
+      const upstream = statusTold({ kind: "response", status, complete });
       assert.ok(upstream >= 400, `${status}: ${upstream}`);
     }
   }
@@ -463,16 +469,42 @@ test("G8 every status of a destination has one answer, never a redirect, never s
     [599, 503],
   ];
   for (const [status, expected] of table)
-    assert.equal(
-      upstreamStatus({ kind: "response", status, complete: true }, false),
-      expected,
-      String(status),
-    );
-  assert.equal(upstreamStatus({ kind: "response", status: 201, complete: true }, true), 201);
-  assert.equal(upstreamStatus({ kind: "failure", category: "timeout", requestSent: true }, false), 504);
-  assert.equal(upstreamStatus({ kind: "failure", category: "dns", requestSent: false }, false), 502);
+    assert.equal(statusTold({ kind: "response", status, complete: true }), expected, String(status));
+  const accepted = { isAccepted: true, isOversized: false };
+  const created = { kind: "response", status: 201, complete: true } as const;
+  assert.equal(upstreamStatus({ ...accepted, observation: created }), 201);
+  assert.equal(statusTold({ kind: "failure", category: "timeout", requestSent: true }), 504);
+  assert.equal(statusTold({ kind: "failure", category: "network", requestSent: true }), 504);
+  assert.equal(statusTold({ kind: "failure", category: "network", requestSent: false }), 502);
+  assert.equal(statusTold({ kind: "failure", category: "dns", requestSent: false }), 502);
+  assert.equal(upstreamStatus({ observation: created, isAccepted: false, isOversized: true }), 502);
   const named = upstreamRules.flatMap(({ statuses }) => statuses);
   assert.ok(named.length > 100);
+});
+
+test("G8 a source may tell a success otherwise as a success, and an error as an error, never as a redirect", () => {
+  const gone = { kind: "response", status: 410, complete: true } as const;
+  assert.equal(statusTold(gone, { 410: 410 }), 410);
+  assert.equal(
+    statusTold({ kind: "failure", category: "timeout", requestSent: true }, { timeout: 503 }),
+    503,
+  );
+  const made = { observation: { ...gone, status: 201 }, isAccepted: true, isOversized: false };
+  assert.equal(upstreamStatus(made, { 201: 200 }), 200);
+  // What a profile does not accept stays an error, whatever is written for its status.
+  assert.equal(upstreamStatus({ ...made, isAccepted: false }, { 201: 200 }), 502);
+  for (const [row, upstream] of [
+    ["410", 301],
+    ["410", 200],
+    ["500", 204],
+    ["200", 500],
+    ["200", 302],
+    ["timeout", 200],
+    ["nonsense", 503],
+    ["100", 503],
+    ["410", "410"],
+  ] as const)
+    assert.equal(isPossibleOverride(row, upstream), false, `${row} ${upstream}`);
 });
 
 const nothing = (): void => undefined;

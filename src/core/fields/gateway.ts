@@ -62,6 +62,35 @@ const customResponseFields = {
   body: nullable(text({ lengthMax: 4_096 })),
 } satisfies Fields;
 
+const originPattern = word({
+  lengthMax: 253,
+  pattern: "^(\\*|[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?)$",
+  rule: "a DNS name or *",
+  examples: ["events.example.com"],
+});
+
+const handshakeFields = {
+  allowedOrigins: required(
+    list(originPattern, {
+      countMin: 0,
+      countMax: 100,
+      isSet: true,
+      doc: "Names that senders give themselves in `WebHook-Request-Origin`; `*` for everybody. Nothing proves them: messages are verified all the same.",
+    }),
+  ),
+  ratePerMinuteMax: nullable(
+    integer({
+      min: 1,
+      max: 1_000_000,
+      doc: "What is granted at most, in requests per minute; the rate limit of the source when null.",
+    }),
+  ),
+} satisfies Fields;
+
+const handshakeNotes = {
+  doc: "Answers senders of CloudEvents that ask by OPTIONS whether they may deliver. Without it OPTIONS is answered 405.",
+};
+
 export const sourceFields = {
   name: requiredToCreate(line({ lengthMin: 1, lengthMax: 255, doc: "For people.", examples: ["GitHub"] })),
   tenantId: onlyForCreation(tenantIdField),
@@ -133,6 +162,15 @@ export const sourceFields = {
     default: sourceDefaults.budgetMs,
     doc: "`pass_through`: until the sender is answered. Keep it below the sender's own timeout.",
   }),
+  retriesWithinBudget: flag({
+    doc: "`pass_through`: what failed for now is tried again while `budget_ms` lasts. Without it there is one attempt.",
+  }),
+  statusOverrides: document({
+    bytesMax: 1_024,
+    doc: "`pass_through`: what senders are told otherwise, by what the webhook answered: a status, `timeout`, `not_reached` or `oversized`. A success stays a success and an error an error; nothing becomes a redirect.",
+    examples: [{ "404": 503, "410": 410 }],
+  }),
+  handshake: nullable(object(handshakeFields, { ...handshakeNotes, title: "SourceHandshakeInput" })),
   dedupWindowMs: integer({
     min: 86_400_000,
     max: 31 * 86_400_000,
@@ -181,6 +219,9 @@ export const sourceShown = {
   rateLimit: sourceFields.rateLimit,
   bodyBytesMax: sourceFields.bodyBytesMax,
   budgetMs: sourceFields.budgetMs,
+  retriesWithinBudget: sourceFields.retriesWithinBudget,
+  statusOverrides: sourceFields.statusOverrides,
+  handshake: nullable(object(handshakeFields, { ...handshakeNotes, title: "SourceHandshake" })),
   dedupWindowMs: sourceFields.dedupWindowMs,
   createdAt: time({ doc: "When it was made." }),
   updatedAt: time({ doc: "When it was changed last." }),

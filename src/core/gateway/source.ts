@@ -28,6 +28,17 @@ export interface CustomResponse {
   readonly body: string | null;
 }
 
+/** Answers of a source that differ from the table of upstream-status.ts: `404`, `timeout`, `not_reached` to a status. */
+export type StatusOverrides = Readonly<Record<string, number>>;
+
+/** Whether senders of CloudEvents may ask for consent by OPTIONS, and who gets it (CEW-4). */
+export interface SourceHandshake {
+  /** DNS names that senders give themselves; `*` for everybody. */
+  readonly allowedOrigins: readonly string[];
+  /** Granted at most; null for no limit. */
+  readonly ratePerMinuteMax: number | null;
+}
+
 /** A secret address: what is compared, and what can be shown again. */
 export interface SourceToken {
   /** SHA-256, hexadecimal. */
@@ -74,10 +85,27 @@ export interface Source {
   readonly bodyBytesMax: number | null;
   /** Pass-through: until the sender is answered. */
   readonly budgetMs: number;
+  /** Pass-through: what failed for now is tried again while the budget lasts. */
+  readonly retriesWithinBudget: boolean;
+  readonly statusOverrides: StatusOverrides;
+  /** Null answers OPTIONS with 405. */
+  readonly handshake: SourceHandshake | null;
   /** How long a key is remembered. */
   readonly dedupMs: number;
   readonly createdAt: number;
   readonly updatedAt: number;
+}
+
+/** Settings that came later: a document that was stored before them means these. */
+const laterSettings = {
+  retriesWithinBudget: false,
+  statusOverrides: {},
+  handshake: null,
+} satisfies Partial<Source>;
+
+/** A source as it was stored, whichever version stored it. */
+export function storedSource(document: Source): Source {
+  return { ...laterSettings, ...document };
 }
 
 /** A source and the webhook that gets what comes from it. */

@@ -17,6 +17,17 @@ export function maskedParameters(text: string): string {
   );
 }
 
+/** Path and query without these parameters. */
+export function withoutParameters(target: string, names: readonly string[]): string {
+  const at = target.indexOf("?");
+  if (at < 0 || names.length === 0) return target;
+  const kept = target
+    .slice(at + 1)
+    .split("&")
+    .filter((pair) => !names.includes(decoded((pair.split("=")[0] ?? "").replaceAll("+", " "))));
+  return kept.length === 0 ? target.slice(0, at) : `${target.slice(0, at)}?${kept.join("&")}`;
+}
+
 /** The value of a header as it may be kept. */
 export function maskedField({ name, value }: { readonly name: string; readonly value: string }): string {
   return isSecretName(name) ? mask : maskedParameters(value);

@@ -1,28 +1,27 @@
+import { backoffMs } from "../../core/backoff.ts";
 import { allow, circuitSignal, recordResult, releaseProbe } from "../../core/circuit-breaker.ts";
 import { classify } from "../../core/classify.ts";
-import type { AttemptRecord } from "../../core/delivery.ts";
+import { boundedPause, endpointPause } from "../../core/endpoint-health.ts";
+import { parseRetryAfter } from "../../core/http/retry-after.ts";
 import type { Verdict } from "../../core/outcome.ts";
 import { tryTake } from "../../core/rate-limit.ts";
 import { withRelayedPath, type Relayed } from "../../core/gateway/relayed.ts";
 import { attemptTimeoutMs } from "../../core/delivery-policy.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { ClaimedDelivery, NewDelivery, PublishCommand } from "../../ports/store/deliveries.ts";
 import {
   noResponseFields,
   responseBodyBytesMaxAllowed,
-  responseSampleBytesMax,
   type Transport,
   type TransportResult,
 } from "../../ports/transport.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
+import { withDeadline } from "../../ports/timing/deadline.ts";
 import { statusOf } from "../attempt/attempt-record.ts";
-import { maskSecrets } from "../credentials/secret-mask.ts";
 import type { EndpointStates } from "../endpoint/endpoint-states.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import { closedByRate, closedGate } from "../endpoint/gates.ts";
 import type { ComposedDelivery } from "../message/compose.ts";
-import type { CommitGroup } from "../publish/commit-group.ts";
-import { claimed } from "../publish/draft.ts";
+import { type ForwardedAttempt, ForwardRecord, type ForwardRecordOptions } from "./record-forwarded.ts";
 
 /** A message that is sent while its sender waits. */
 export interface ForwardRequest {
@@ -33,12 +32,22 @@ export interface ForwardRequest {
   readonly body: Uint8Array;
   readonly source: string;
   readonly relayed: Relayed;
+  /** For everything, repeats included. */
   readonly timeoutMs: number;
+  /** What failed for now is tried again while there is time. */
+  readonly retries: boolean;
 }
 
-/** What became of it: `closed` was not sent, and `waitMs` says how long that is going to last, where it is known. */
+/** It was not sent; `waitMs` says how long that is going to last, where it is known. */
+interface Closed {
+  readonly kind: "closed";
+  readonly why: string;
+  readonly waitMs: number | null;
+}
+
+/** What became of it. */
 export type Forwarded =
-  | { readonly kind: "closed"; readonly why: string; readonly waitMs: number | null }
+  | Closed
   | {
       readonly kind: "answered";
       readonly verdict: Verdict;
@@ -46,53 +55,115 @@ export type Forwarded =
       readonly eventId: string;
     };
 
-export interface ForwarderOptions {
+export interface ForwarderOptions extends ForwardRecordOptions {
   readonly transport: Transport;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly states: Pick<EndpointStates, "circuitMoved" | "changed">;
-  readonly commits: Pick<CommitGroup, "publish" | "settle">;
-  readonly nextId: () => string;
-  readonly leaseMs: number;
   /** Requests in flight to one webhook. */
   readonly webhookConcurrency: number;
 }
 
 /** How long a sender is asked to wait for a free place. */
 const placeWaitMs = 1_000;
+/** Between attempts, while the sender's time lasts. */
+const retryDelays = { delayMsMin: 250, delayMsMax: 5_000 };
+const attemptsMax = 10;
+/** Less time than this is not worth another attempt. */
+const attemptMsMin = 250;
+/** A gate is looked at again no sooner. */
+const gateMsMin = 50;
+
+/** What a forward has made so far. */
+interface Forwarding {
+  readonly endpoint: Endpoint;
+  readonly request: ForwardRequest;
+  readonly eventId: string;
+  /** On the monotonic clock. */
+  readonly deadlineMs: number;
+  readonly attempts: ForwardedAttempt[];
+}
 
 /**
- * One attempt at once, while somebody waits: the gates of the webhook hold, its circuit learns, and the attempt is written
- * down as others are. Nothing is repeated: that is the sender's, who hears what became of it.
+ * One attempt at once, while somebody waits, and others only where that was asked for: the gates of the webhook hold, its
+ * circuit learns, and each attempt is written down as others are. Further repeats are the sender's, who hears what became
+ * of it.
  */
 export class Forwarder {
   readonly #options: ForwarderOptions;
   readonly #inFlight = new Map<string, number>();
+  readonly #record: ForwardRecord;
 
   constructor(options: ForwarderOptions) {
     this.#options = options;
+    this.#record = new ForwardRecord(options);
   }
 
   async forward(endpoint: Endpoint, request: ForwardRequest): Promise<Forwarded> {
-    const now = this.#options.clock.now();
+    const { clock, nextId } = this.#options;
+    const deadlineMs = clock.monotonicMs() + request.timeoutMs;
+    const attempts: ForwardedAttempt[] = [];
+    const forwarding: Forwarding = { endpoint, request, eventId: nextId(), deadlineMs, attempts };
+    for (;;) {
+      const closed = await this.#attempt(forwarding);
+      const delayMs = this.#retryDelayMs(forwarding, closed);
+      if (delayMs === null) return this.#ended(forwarding, closed);
+      await new Promise<void>((resolve) => void clock.schedule(delayMs, resolve));
+    }
+  }
+
+  /** The sender hears of the last request, or of the gate where none was made. */
+  #ended({ endpoint, attempts, eventId }: Forwarding, closed: Closed | null): Forwarded {
+    this.#record.write(endpoint, attempts);
+    const last = attempts.at(-1);
+    if (last === undefined) return closed ?? { kind: "closed", why: "not_sent", waitMs: null };
+    const { verdict, result } = last;
+    return { kind: "answered", verdict, result, eventId };
+  }
+
+  /** Null when a request was made; it is among the attempts then. */
+  async #attempt(forwarding: Forwarding): Promise<Closed | null> {
+    const { endpoint, attempts, deadlineMs } = forwarding;
+    const { clock, states } = this.#options;
+    const now = clock.now();
     const closed = this.#closedFor(endpoint, now);
     if (closed !== null) return closed;
     const circuit = allow(endpoint.circuit, endpoint.policy.circuitBreaker, now);
     if (circuit.kind === "deny") return { kind: "closed", why: "circuit_open", waitMs: circuit.until - now };
     const probe = circuit.kind === "allow" ? null : circuit.lease;
     if (circuit.kind !== "allow" && circuit.transition !== null)
-      this.#options.states.circuitMoved(endpoint, circuit.transition);
+      states.circuitMoved(endpoint, circuit.transition);
     endpoint.tenantQueue.takeRate(now);
     if (endpoint.bucket !== null) tryTake(endpoint.bucket, now);
-    const delivery = this.#deliveryOf(endpoint, request, now);
-    const result = await this.#send(endpoint, { delivery, request, now });
+    const delivery = this.#deliveryOf(forwarding, now);
+    const timeoutMs = Math.max(1, deadlineMs - clock.monotonicMs());
+    const result = await this.#send(endpoint, { delivery, timeoutMs, now });
     const verdict = classify(result.observation, endpoint.policy);
     this.#learn(endpoint, { verdict, result, probe });
-    this.#record(endpoint, { delivery, verdict, result, startedAt: now });
-    return { kind: "answered", verdict, result, eventId: delivery.eventId };
+    this.#pause(endpoint, { verdict, result });
+    attempts.push({ delivery, verdict, result, startedAt: now });
+    return null;
   }
 
-  #closedFor(endpoint: Endpoint, now: number): Forwarded | null {
+  /** Null when there is no other attempt. The receiver's `Retry-After` and the gates are kept to. */
+  #retryDelayMs(
+    { endpoint, request, attempts, deadlineMs }: Forwarding,
+    closed: Closed | null,
+  ): number | null {
+    const last = attempts.at(-1);
+    if (!request.retries || last?.verdict.outcome !== "transient" || attempts.length >= attemptsMax)
+      return null;
+    const { clock } = this.#options;
+    const now = clock.now();
+    const gateMs = closed === null ? (endpoint.pausedUntil ?? now) - now : closed.waitMs;
+    if (gateMs === null) return null;
+    const askedMs = retryAfterMsOf(last.result, now) ?? 0;
+    const ownMs = backoffMs(retryDelays, { pauses: attempts.length - 1 });
+    const delayMs = closed === null ? Math.max(askedMs, ownMs, gateMs) : Math.max(gateMs, gateMsMin);
+    return clock.monotonicMs() + delayMs + attemptMsMin > deadlineMs ? null : delayMs;
+  }
+
+  #closedFor(endpoint: Endpoint, now: number): Closed | null {
     const gate = closedGate(endpoint, now) ?? closedByRate(endpoint, now);
     if (gate !== null)
       return { kind: "closed", why: gate.waitingFor, waitMs: gate.until === null ? null : gate.until - now };
@@ -103,13 +174,17 @@ export class Forwarder {
 
   async #send(
     endpoint: Endpoint,
-    sent: { readonly delivery: ComposedDelivery; readonly request: ForwardRequest; readonly now: number },
+    sent: { readonly delivery: ComposedDelivery; readonly timeoutMs: number; readonly now: number },
   ): Promise<TransportResult> {
     const { id } = endpoint.webhook;
+    const { clock } = this.#options;
     this.#inFlight.set(id, (this.#inFlight.get(id) ?? 0) + 1);
     try {
       const { config, tokens } = endpoint;
-      const token = tokens === null ? null : await tokens.token();
+      const { timeoutMs } = sent;
+      const asked =
+        tokens === null ? null : withDeadline(Promise.resolve(tokens.token()), { clock, timeoutMs });
+      const token = asked === null ? null : ((await asked) ?? tokenIsLate);
       if (token?.kind === "failed") return notSent(token.detail);
       const { headers, body } = config.compose(sent.delivery, sent.now);
       if (token !== null) headers.push("Authorization", `Bearer ${token.accessToken}`);
@@ -119,7 +194,7 @@ export class Forwarder {
         path: withRelayedPath(config.path, sent.delivery.relayed),
         headers,
         body,
-        timeoutMs: Math.min(sent.request.timeoutMs, attemptTimeoutMs(config.policy, 1)),
+        timeoutMs: Math.min(sent.timeoutMs, attemptTimeoutMs(config.policy, 1)),
         http2: config.http2,
         clientCertificate: config.clientCertificate,
         responseBodyBytesMax: responseBodyBytesMaxAllowed,
@@ -137,13 +212,18 @@ export class Forwarder {
     }
   }
 
-  #deliveryOf(endpoint: Endpoint, request: ForwardRequest, now: number): ComposedDelivery {
+  #deliveryOf({ endpoint, request, eventId, attempts }: Forwarding, now: number): ComposedDelivery {
     const { webhookId, tenantId, eventType, contentType, body, source, relayed } = request;
-    const { nextId } = this.#options;
+    const id = this.#options.nextId();
     return {
-      ...{ id: nextId(), webhookId, tenantId, eventId: nextId(), eventType, contentType, body, source },
+      ...{ id, webhookId, tenantId, eventId, eventType, contentType, body, source },
       ...{ relayed, format: endpoint.policy.payloadFormat, timestamp: now, idempotencyKey: null, raw: true },
-      ...{ eventPriority: "normal", sequenceNumber: 0, trace: null, progress: { attemptCount: 0 } },
+      ...{
+        eventPriority: "normal",
+        sequenceNumber: 0,
+        trace: null,
+        progress: { attemptCount: attempts.length },
+      },
     };
   }
 
@@ -171,111 +251,28 @@ export class Forwarder {
     states.changed(endpoint);
   }
 
-  /** Event, delivery and attempt, written when all is over. An ordered lane has one delivery at a time: there the event alone is. */
-  #record(
+  /** What the receiver asked for holds for every message to it, whoever sends. */
+  #pause(
     endpoint: Endpoint,
-    made: {
-      readonly delivery: ComposedDelivery;
-      readonly verdict: Verdict;
-      readonly result: TransportResult;
-      readonly startedAt: number;
-    },
+    { verdict, result }: { readonly verdict: Verdict; readonly result: TransportResult },
   ): void {
-    const { commits } = this.#options;
-    const { delivery, startedAt, verdict } = made;
-    const lane = endpoint.laneFor(delivery.eventType);
-    const stored: NewDelivery = {
-      ...{ id: delivery.id, lane: lane.key, priority: "normal", dueAt: startedAt, createdAt: startedAt },
-      ...{ origin: "publish", format: delivery.format, leaseUntil: startedAt + this.#options.leaseMs },
-      ...{ state: "pending", reason: null, claim: true },
-    };
-    const command = commandOf(delivery, { deliveries: lane.ordered ? [] : [stored], startedAt });
-    commits.publish({
-      size: { rows: 2, bytes: command.event.body.length },
-      compose: () => command,
-      done: (result) => {
-        const lease = result instanceof Error || result.kind !== "accepted" ? undefined : result.leases[0];
-        if (lease === undefined || lease.leaseToken === 0 || result instanceof Error) return;
-        const sequenceNumber = result.kind === "accepted" ? result.sequenceNumber : 0;
-        const leased = claimed(
-          { command, deliveries: [stored], lanes: [lane] },
-          { delivery: stored, lease, webhookTenantId: delivery.tenantId, sequenceNumber },
-        );
-        this.#settle(endpoint, { ...made, leased, isAccepted: verdict.outcome === "accepted" });
-      },
-    });
-  }
-
-  #settle(
-    endpoint: Endpoint,
-    made: {
-      readonly leased: ClaimedDelivery;
-      readonly verdict: Verdict;
-      readonly result: TransportResult;
-      readonly startedAt: number;
-      readonly isAccepted: boolean;
-    },
-  ): void {
-    const { leased, verdict, startedAt, isAccepted } = made;
-    const { clock, commits, nextId } = this.#options;
-    commits.settle({
-      settlement: {
-        lease: leased.lease,
-        progress: {
-          ...leased.progress,
-          attemptCount: 1,
-          firstAttemptAt: startedAt,
-          state: isAccepted ? "success" : "cancelled",
-          reason: isAccepted ? null : `passed_through_${verdict.reason}`,
-        },
-        attempt: recordOf(endpoint, { ...made, id: nextId() }),
-        settledAt: clock.now(),
-      },
-      delivery: leased,
-      isAwaited: false,
-      done: () => undefined,
-    });
+    const now = this.#options.clock.now();
+    const seen = { verdict, statusCode: statusOf(result), retryAfterMs: retryAfterMsOf(result, now), now };
+    const { pauses, ageMsMax } = endpoint.policy;
+    const asked = endpointPause(seen, pauses);
+    if (asked === null) return;
+    endpoint.pause(boundedPause(asked, { now, ageMsMax }));
+    this.#options.states.changed(endpoint);
   }
 }
 
-function commandOf(
-  delivery: ComposedDelivery,
-  { deliveries, startedAt }: { readonly deliveries: readonly NewDelivery[]; readonly startedAt: number },
-): PublishCommand {
-  const { eventId, tenantId, eventType, timestamp, source, contentType, relayed } = delivery;
-  return {
-    event: {
-      ...{ id: eventId, tenantId, eventType, timestamp, source, contentType, relayed, raw: true },
-      ...{ body: delivery.body ?? new Uint8Array(), idempotencyKey: null, fingerprint: null },
-      ...{ priority: "normal", createdAt: startedAt, trace: null },
-    },
-    deliveries,
-    dedupUntil: null,
-  };
+function retryAfterMsOf({ observation }: TransportResult, now: number): number | null {
+  if (observation.kind !== "response") return null;
+  const asked = parseRetryAfter(observation.retryAfter, now);
+  return asked.kind === "delay" ? asked.delayMs : null;
 }
 
-function recordOf(
-  { config }: Endpoint,
-  made: {
-    readonly id: string;
-    readonly verdict: Verdict;
-    readonly result: TransportResult;
-    readonly startedAt: number;
-  },
-): AttemptRecord {
-  const { id, verdict, result, startedAt } = made;
-  const sample = result.responseSample?.subarray(0, responseSampleBytesMax) ?? null;
-  const text = sample === null || sample.length === 0 ? null : new TextDecoder().decode(sample);
-  const secrets = config.shownSecrets;
-  return {
-    ...{ id, number: 1, outcome: verdict.outcome, receiverStateUnknown: verdict.receiverStateUnknown },
-    ...{ category: verdict.category ?? null, statusCode: statusOf(result) },
-    responseSample: text === null ? null : maskSecrets(text, { secrets, wasCut: true }),
-    errorMessage: result.errorMessage,
-    durationMs: Math.round(result.durationMs),
-    ...{ scheduledAt: startedAt, executedAt: startedAt, nextRetryAt: null, notes: null },
-  };
-}
+const tokenIsLate = { kind: "failed", detail: "no access token came in time" } as const;
 
 function notSent(errorMessage: string): TransportResult {
   return {

@@ -62,11 +62,12 @@ function common(
   type: string,
   sources: readonly SourceVerifier[],
   compose: (verifiers: readonly MessageVerifier[]) => MessageVerifier,
-): Pick<SourceVerifier, "type" | "methods" | "forwardHeaders" | "verifier"> {
+): Pick<SourceVerifier, "type" | "methods" | "forwardHeaders" | "secretParameters" | "verifier"> {
   return {
     type,
     methods: sources.some(({ methods }) => methods.includes("GET")) ? ["GET", "POST"] : ["POST"],
     forwardHeaders: [...new Set(sources.flatMap(({ forwardHeaders }) => forwardHeaders))],
+    secretParameters: sources.flatMap(({ secretParameters }) => secretParameters),
     verifier: compose(sources.map(({ verifier }) => verifier)),
   };
 }

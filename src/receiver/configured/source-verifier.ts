@@ -37,6 +37,8 @@ export interface SourceVerifier {
   readonly methods: readonly ("GET" | "POST")[];
   /** Headers worth handing on, as the provider writes them. */
   readonly forwardHeaders: readonly string[];
+  /** Query parameters that carry credentials: neither handed on nor shown. */
+  readonly secretParameters: readonly string[];
   /** True where nothing is verified, or where a composition would be content with that. Show it as a warning. */
   readonly isUnverified: boolean;
   /** The verifier alone, for `createReceiver`. */
@@ -72,6 +74,7 @@ export function singleSource(crypto: ReceiverCrypto, single: SingleSource): Sour
     type,
     methods: name !== null && isAskedByGet(name) ? ["GET", "POST"] : ["POST"],
     forwardHeaders: preset?.forwardHeaders ?? [],
+    secretParameters: secretParametersOf(type, given),
     isUnverified: type === "none",
     verifier,
     vouchesFor,
@@ -93,6 +96,12 @@ export function singleSource(crypto: ReceiverCrypto, single: SingleSource): Sour
       });
     },
   };
+}
+
+function secretParametersOf(type: string, given: Configuration): readonly string[] {
+  if (type === "bearer") return ["access_token"];
+  const name = type === "api_key" ? textIn(given, "query") : undefined;
+  return name === undefined ? [] : [name];
 }
 
 function valuesOf(

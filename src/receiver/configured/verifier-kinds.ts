@@ -177,8 +177,18 @@ export const verifierKinds: Readonly<Record<string, VerifierKind>> = {
   },
   bearer: {
     title: "Bearer token",
-    fields: { secrets: secretTexts("The token; two during a rotation.") },
-    build: (crypto, given) => prepareBearerVerifier(crypto, { tokens: textsIn(given, "secrets") }),
+    fields: {
+      secrets: secretTexts("The token; two during a rotation."),
+      access_token_parameter: choice(
+        ["refused", "allowed"],
+        "Whether the token may also come as the query parameter access_token, for senders that can set no header. Addresses end up in logs; default refused.",
+      ),
+    },
+    build: (crypto, given) =>
+      prepareBearerVerifier(crypto, {
+        tokens: textsIn(given, "secrets"),
+        allowQueryParameter: given["access_token_parameter"] === "allowed",
+      }),
     covers: requestCovered,
   },
   none: {

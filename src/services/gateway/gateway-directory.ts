@@ -1,4 +1,4 @@
-import type { Connection, Source } from "../../core/gateway/source.ts";
+import { type Connection, type Source, storedSource } from "../../core/gateway/source.ts";
 import type { GatewayStore } from "../../ports/store/gateway.ts";
 
 /** Every source and connection, in memory: each request that comes in asks for them. */
@@ -23,7 +23,7 @@ export class GatewayDirectory {
       const connections = await this.#store.connections();
       // What was changed here meanwhile may be missing in what was read.
       if (changes !== this.#changes) continue;
-      this.#sources = new Map(sources.map((source) => [source.id, source]));
+      this.#sources = new Map(sources.map((source) => [source.id, storedSource(source)]));
       this.#connections = new Map(connections.map((connection) => [connection.id, connection]));
       this.#index();
     }

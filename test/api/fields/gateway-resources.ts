@@ -31,6 +31,7 @@ export async function gatewayResources(
       specials: {
         "tenantId": { accepted: [] },
         "verification": { accepted: [verification, { type: "bearer", secrets: ["a"] }, verification] },
+        "statusOverrides": { accepted: [{}, { 410: 410, timeout: 503 }] },
         "keyPointers": { accepted: [["/id"], ["/a/b", "/c"]] },
         "eventType.pointer": { accepted: ["/type"] },
         "eventType.path": { accepted: [true] },

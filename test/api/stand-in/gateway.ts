@@ -31,6 +31,7 @@ export function createStandInGateway(
   return createGateway({
     ...{ access, ...others, directory: new GatewayDirectory(gateway), tenants: { has: () => true } },
     store: { gateway, history: { getEvent: async () => null } as never },
+    consent: {} as never,
     deployment: { durability: "sqlite", payloadBytesMax: 262_144, payloadDays: 7, historyDays: 30 },
   });
 }

@@ -1,0 +1,72 @@
+/** Whether a sender of CloudEvents may deliver, asked by OPTIONS (CEW-4); and consent that is given later. */
+import { judgeUrl, type UrlRules } from "../core/egress/url-policy.ts";
+import { PosthornError } from "../core/errors.ts";
+import type { Source, SourceHandshake } from "../core/gateway/source.ts";
+import type { Transport } from "../ports/transport.ts";
+import { answerHandshake, type HandshakeRequest } from "../receiver/handshake.ts";
+import type { ReceivedMessage } from "../receiver/message/message.ts";
+import type { InboundAnswer } from "../services/gateway/gateway-services.ts";
+
+/** What is answered, and what of it is written down. */
+export interface Consent {
+  readonly answer: InboundAnswer;
+  readonly isGiven: boolean;
+  readonly detail: string;
+  /** Where consent can be given later; null unless it was withheld and the sender offers it (CEW-4.2-2). */
+  readonly callbackUrl: string | null;
+}
+
+/** Throws ReceiverError `invalid_message` for what is no handshake. */
+export async function answerConsent(message: ReceivedMessage, source: Source): Promise<Consent> {
+  const { allowedOrigins } = source.handshake as SourceHandshake;
+  const withheld: HandshakeRequest[] = [];
+  const decide = (request: HandshakeRequest) => {
+    const { origin, callbackUrl } = request;
+    if (allowedOrigins.some((name) => name.toLowerCase() === origin.toLowerCase())) return "allow";
+    withheld.push(request);
+    return callbackUrl === null ? "deny" : "later";
+  };
+  const allow = allowedOrigins.includes("*") ? "*" : decide;
+  const answer = await answerHandshake(message, { allow, ratePerMinuteMax: rateMaxOf(source) });
+  return { ...described(withheld[0]), answer: { ...answer, body: answer.body ?? "" } };
+}
+
+function described(withheld: HandshakeRequest | undefined): Omit<Consent, "answer"> {
+  if (withheld === undefined) return { isGiven: true, detail: "The sender may deliver.", callbackUrl: null };
+  const { origin, callbackUrl } = withheld;
+  const later = callbackUrl === null ? "" : "; once it is, a replay of this request tells it so";
+  return { isGiven: false, detail: `${origin} is not among allowed_origins${later}.`, callbackUrl };
+}
+
+function rateMaxOf({ handshake, rateLimit }: Source): number | "*" {
+  return handshake?.ratePerMinuteMax ?? rateLimit?.requestsPerMinute ?? "*";
+}
+
+export interface ConsentSender {
+  readonly transport: Pick<Transport, "send">;
+  readonly urlRules: UrlRules;
+}
+
+const callbackTimeoutMs = 10_000;
+
+/**
+ * Tells a sender that it may deliver by now, by POST to the address that it left (CEW-4.1.3). The address is anybody's, so
+ * that the rules for webhooks hold for it. Throws PosthornError `conflict` where the sender does not take it.
+ */
+export async function giveConsent(
+  { transport, urlRules }: ConsentSender,
+  { message, consent }: { readonly message: ReceivedMessage; readonly consent: Consent },
+): Promise<void> {
+  const judged = judgeUrl(message.headers.get("webhook-request-callback")?.trim() ?? "", urlRules);
+  if (judged.kind === "refused")
+    throw new PosthornError("conflict", "the address that the sender left must not be called");
+  const { origin, pathname, search } = new URL(judged.url);
+  const { observation } = await transport.send({
+    method: "POST",
+    ...{ origin, path: pathname + search, body: new Uint8Array(), timeoutMs: callbackTimeoutMs },
+    headers: ["WebHook-Allowed-Rate", consent.answer.headers["webhook-allowed-rate"] ?? "*"],
+    ...{ http2: false, clientCertificate: null },
+  });
+  const isTaken = observation.kind === "response" && observation.status >= 200 && observation.status < 300;
+  if (!isTaken) throw new PosthornError("conflict", "the sender could not be told that it may deliver");
+}
