@@ -1450,7 +1450,7 @@ export interface GatewayRequest {
   rejection_cause: string | null;
   /** A sentence for whoever runs the source; never a secret. */
   detail: string | null;
-  /** Until it was answered. */
+  /** Until it was answered; of what was stored and forwarded, until it was handed to the store. */
   duration_ms: number;
   /** How it was verified. */
   scheme: string | null;
@@ -1506,7 +1506,7 @@ export interface GatewayRequestWithBody {
   rejection_cause: string | null;
   /** A sentence for whoever runs the source; never a secret. */
   detail: string | null;
-  /** Until it was answered. */
+  /** Until it was answered; of what was stored and forwarded, until it was handed to the store. */
   duration_ms: number;
   /** How it was verified. */
   scheme: string | null;

@@ -12,6 +12,7 @@ import type { TenantDirectory } from "../services/tenants/tenant-directory.ts";
 import { Connections } from "./connection-service.ts";
 import { Deliverer } from "./deliverer.ts";
 import type { ConsentSender } from "./handshake.ts";
+import { HeldMessages } from "./held-messages.ts";
 import { GatewayInbound } from "./inbound.ts";
 import { PassThrough } from "./pass-through.ts";
 import { RequestLog } from "./request-log.ts";
@@ -61,13 +62,16 @@ export function createGateway(options: GatewayOptions): Gateway {
     ...{ store: store.gateway, history: store.history, directory, box, deliverer, log, access, clock },
     ...{ deploymentId, consent: options.consent },
   });
+  const held = new HeldMessages({
+    ...{ store: store.gateway, history: store.history, access, clock, log: telemetry.log },
+  });
   return {
     sources: new Sources({
       ...{ store: store.gateway, directory, box, tenants, access, clock, random, description },
     }),
     connections: new Connections({
       ...{ store: store.gateway, directory, access, clock },
-      release: (connection) => requests.release(connection),
+      release: (connection) => held.release(connection),
     }),
     requests,
     inbound: new GatewayInbound({
@@ -75,7 +79,12 @@ export function createGateway(options: GatewayOptions): Gateway {
     }),
     description: () => description,
     inFlight: () => passThrough.inFlight,
-    start: () => log.start(),
-    stop: () => log.stop(),
+    start: () => {
+      log.start();
+      held.start();
+    },
+    stop: async () => {
+      await Promise.all([log.stop(), held.stop()]);
+    },
   };
 }

@@ -2,7 +2,7 @@ import { PosthornError } from "../core/errors.ts";
 import type { GatewayOutcome } from "../core/gateway/request.ts";
 import type { GatewayMode, Source } from "../core/gateway/source.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
-import type { ForwardNote } from "../ports/store/gateway.ts";
+import type { ForwardNote, ReceivedRequest } from "../ports/store/gateway.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { GatewayDirectory } from "../services/gateway/gateway-directory.ts";
 import type { InboundAnswer } from "../services/gateway/gateway-services.ts";
@@ -16,7 +16,12 @@ export interface Delivered {
   readonly outcome: GatewayOutcome;
   readonly forwards: readonly ForwardNote[];
   readonly eventId: string | null;
+  /** The log has it already, from the same transaction. */
+  readonly isLogged?: boolean;
 }
+
+/** What the log says of a request that became an event. */
+export type RequestWriter = (delivered: Delivered) => ReceivedRequest;
 
 export interface DelivererOptions {
   readonly directory: Pick<GatewayDirectory, "connectionsOf">;
@@ -34,20 +39,32 @@ export class Deliverer {
     this.#options = options;
   }
 
-  deliver(authentic: Authentic): Promise<Delivered> {
+  deliver(authentic: Authentic, request: RequestWriter): Promise<Delivered> {
     const { source } = authentic.incoming;
     const { directory, effectiveMode, passThrough } = this.#options;
     const connections = directory.connectionsOf(source.id);
     const ways = routed(authentic, connections);
-    if (effectiveMode(source) === "store_and_forward") return this.store(authentic, ways);
+    if (effectiveMode(source) === "store_and_forward") return this.store(authentic, { ...ways, request });
     return passThrough.pass(authentic, { ...ways, isConnected: connections.length > 0 });
   }
 
-  /** Event, deliveries and key in one transaction; the sender is answered after it (EDS-9.7-6). */
-  async store(authentic: Authentic, { open, held, ignored }: Routed): Promise<Delivered> {
+  /** Event, deliveries, key and log in one transaction; the sender is answered after it (EDS-9.7-6). */
+  async store(
+    authentic: Authentic,
+    { open, held, ignored, request: requestOf }: Routed & { readonly request: RequestWriter },
+  ): Promise<Delivered> {
     const { source, request } = authentic.incoming;
     if (open.length + held.length === 0 && ignored.length > 0)
       return { answer: success(source, {}), outcome: "ignored", forwards: ignored, eventId: null };
+    const forwards: ForwardNote[] = [
+      ...open.map((one) => ({ ...placeOf(one), result: "stored" as const, detail: null })),
+      ...held.map((one) => ({ ...placeOf(one), result: "held" as const, detail: null })),
+      ...ignored,
+    ];
+    const stored = (eventId: string): Delivered => {
+      const answer = success(source, { event_id: eventId, duplicate: false });
+      return { answer, outcome: "accepted", forwards, eventId, isLogged: true };
+    };
     try {
       const { id: eventId, duplicate } = await this.#options.access.gateway.publish({
         tenantId: source.tenantId,
@@ -58,19 +75,11 @@ export class Deliverer {
         key: authentic.key,
         dedupMs: source.dedupMs,
         webhookIds: open.map(({ webhookId }) => webhookId),
+        request: (id) => requestOf(stored(id)),
       });
-      const forwards: ForwardNote[] = [
-        ...open.map((one) => ({ ...placeOf(one), result: "stored" as const, detail: null })),
-        ...held.map((one) => ({ ...placeOf(one), result: "held" as const, detail: null })),
-        ...ignored,
-      ];
-      const outcome = duplicate ? "duplicate" : "accepted";
-      return {
-        answer: success(source, { event_id: eventId, duplicate }),
-        outcome,
-        forwards: duplicate ? [] : forwards,
-        eventId,
-      };
+      if (!duplicate) return stored(eventId);
+      const answer = success(source, { event_id: eventId, duplicate });
+      return { answer, outcome: "duplicate", forwards: [], eventId };
     } catch (error) {
       return this.#notStored(authentic, error);
     }

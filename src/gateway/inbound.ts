@@ -59,6 +59,7 @@ export class GatewayInbound implements Inbound {
       return refusal("not_found", "Nothing takes messages at this address.");
     const { clock, access, telemetry } = this.#options;
     const startedMs = clock.monotonicMs();
+    const elapsedMs = (): number => clock.monotonicMs() - startedMs;
     const body = request.body ?? new Uint8Array();
     const whole = { ...request, body };
     const incoming: Incoming = {
@@ -67,7 +68,7 @@ export class GatewayInbound implements Inbound {
     };
     let ended: Ended;
     try {
-      ended = await this.#steps(incoming, request.body === null);
+      ended = await this.#steps(incoming, { isTooLarge: request.body === null, elapsedMs });
     } catch (error) {
       // The log has the error; tenants see the line of the request, and learn nothing of what is inside.
       const fields = { err: String(error), sourceId: source.id, requestId: incoming.id };
@@ -77,8 +78,7 @@ export class GatewayInbound implements Inbound {
       ended = { answer, outcome: "failed", forwards: [], eventId: null, detail };
     }
     ended = { ...ended, answer: keptPrivate(ended.answer, request) };
-    const durationMs = clock.monotonicMs() - startedMs;
-    this.#note(incoming, { ended, durationMs });
+    this.#note(incoming, { ended, durationMs: elapsedMs() });
     return ended.answer;
   }
 
@@ -88,7 +88,10 @@ export class GatewayInbound implements Inbound {
     return party === null ? undefined : directory.sourceByParty(party);
   }
 
-  async #steps(incoming: Incoming, isTooLarge: boolean): Promise<Ended> {
+  async #steps(
+    incoming: Incoming,
+    { isTooLarge, elapsedMs }: { readonly isTooLarge: boolean; readonly elapsedMs: () => number },
+  ): Promise<Ended> {
     const { source, request, message } = incoming;
     const verifier = this.#options.box.verifier(source);
     const refused = this.#refusalOf(incoming, { verifier, isTooLarge });
@@ -117,8 +120,11 @@ export class GatewayInbound implements Inbound {
     }
     const authentic = authenticOf(incoming, { received, verifier, field, hops: hops.value });
     const { eventType, originalType, scheme } = authentic;
-    const delivered = await this.#options.deliverer.deliver(authentic);
-    return { ...delivered, eventType, originalType, scheme };
+    const known = { eventType, originalType, scheme };
+    const delivered = await this.#options.deliverer.deliver(authentic, (stored) =>
+      this.#rowOf(incoming, { ended: { ...stored, ...known }, durationMs: elapsedMs() }),
+    );
+    return { ...delivered, ...known };
   }
 
   /** What can be said without looking at the message itself. */
@@ -178,16 +184,25 @@ export class GatewayInbound implements Inbound {
     incoming: Incoming,
     { ended, durationMs }: { readonly ended: Ended; readonly durationMs: number },
   ): void {
-    const { requests, telemetry, box } = this.#options;
+    const { requests, telemetry } = this.#options;
+    const { outcome, isLogged = false } = ended;
+    telemetry.metrics.gatewayRequest?.({ sourceId: incoming.source.id, outcome, durationMs });
+    if (!isLogged) requests.add(this.#rowOf(incoming, { ended, durationMs }));
+  }
+
+  #rowOf(
+    incoming: Incoming,
+    { ended, durationMs }: { readonly ended: Ended; readonly durationMs: number },
+  ): ReceivedRequest {
+    const { requests, box } = this.#options;
     const { source, request, receivedAt, message } = incoming;
     const { answer, outcome, forwards, eventId, cause = null, detail = null } = ended;
-    telemetry.metrics.gatewayRequest?.({ sourceId: source.id, outcome, durationMs });
     // It became no event, and may when a secret or a rule is mended, or a connection made.
     const isAuthentic = outcome === "ignored" || outcome === "failed";
     const isRejected = outcome === "rejected" && answer.status === 401;
     const mayBecome = isAuthentic || isRejected || ended.mayBeConsented === true;
     const mayComeBack = eventId === null && mayBecome && requests.keepsBody(source.id);
-    const row: ReceivedRequest = {
+    return {
       ...{ id: incoming.id, tenantId: source.tenantId, sourceId: source.id, receivedAt },
       ...{ method: request.method, path: this.#shownPath(incoming), bodyBytes: request.body.byteLength },
       headers: [...message.headers].flatMap(([name, value]) => [name, maskedField({ name, value })]),
@@ -200,7 +215,6 @@ export class GatewayInbound implements Inbound {
       bookmark: null,
       body: mayComeBack ? request.body : null,
     };
-    requests.add(row);
   }
 
   /** Without credentials: those that the verification names, and whatever looks like one. */

@@ -4,14 +4,8 @@ import type { Connection, Source } from "../core/gateway/source.ts";
 import { tryParseJson } from "../core/json/try-parse.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
 import type { Clock } from "../ports/clock.ts";
-import type {
-  ForwardNote,
-  GatewayStore,
-  ReceivedRequest,
-  ReceivedRequestQuery,
-} from "../ports/store/gateway.ts";
+import type { GatewayStore, ReceivedRequest, ReceivedRequestQuery } from "../ports/store/gateway.ts";
 import type { HistoryStore, StoredEvent } from "../ports/store/history.ts";
-import { newRedelivery, requireAccepted } from "../services/deliveries/redelivery.ts";
 import type { GatewayDirectory } from "../services/gateway/gateway-directory.ts";
 import type { RequestService } from "../services/gateway/gateway-services.ts";
 import { ProblemList } from "../services/problem-list.ts";
@@ -19,12 +13,13 @@ import { readFields } from "../services/read-fields.ts";
 import { isVisible, tenantFilter } from "../services/scope.ts";
 import type { Scope } from "../services/services.ts";
 import { readAddress } from "./address.ts";
-import type { Deliverer } from "./deliverer.ts";
+import type { Delivered, Deliverer } from "./deliverer.ts";
 import { answerConsent, type ConsentSender, giveConsent } from "./handshake.ts";
 import { nextHops, hopHeader } from "./hops.ts";
 import { authenticOf, type Incoming, messageOf, routed } from "./incoming.ts";
 import { readKeyField } from "./received-key.ts";
 import type { RequestLog } from "./request-log.ts";
+import { requeueFor } from "./requeue.ts";
 import type { VerificationBox } from "./verification-box.ts";
 
 export interface RequestServiceOptions {
@@ -110,34 +105,16 @@ export class Requests implements RequestService {
   /** What was stored goes to where the rules lead now, with the key and id of its sender. */
   async #again(scope: Scope, replay: Replay): Promise<ReceivedRequest> {
     const { request, connections } = replay;
+    const { access, clock } = this.#options;
     const event = await this.#eventOf(request);
     if (event === null || event.body === null)
       throw new PosthornError("payload_gone", "the payload was removed by retention");
-    const forwards = await this.#requeue(event, connections);
+    const sent = await requeueFor(event, { connections, access, now: clock.now() });
     scope.audit?.written();
-    return this.#noted({ ...request, forwards });
-  }
-
-  async #requeue(event: StoredEvent, connections: readonly Connection[]): Promise<readonly ForwardNote[]> {
-    const { access, clock } = this.#options;
-    const { eventType, priority } = event;
-    const now = clock.now();
-    const targets = connections.flatMap((connection) => {
-      const webhook = access.webhook(connection.webhookId)?.webhook;
-      return webhook?.status === "active" ? [{ connection, webhook }] : [];
-    });
-    if (targets.length === 0)
-      throw new PosthornError("conflict", "no connection leads to a webhook that is active");
-    const deliveries = targets.map(({ webhook }) =>
-      newRedelivery(access, { webhook, eventType, priority, origin: "replay", now }),
+    const others = request.forwards.filter(
+      ({ connectionId }) => !sent.some((one) => one.connectionId === connectionId),
     );
-    requireAccepted(await access.requeue({ eventId: event.id, deliveries, supersedes: null }));
-    return targets.map(({ connection: { id, webhookId } }) => ({
-      connectionId: id,
-      webhookId,
-      result: "stored",
-      detail: "replayed",
-    }));
+    return this.#noted({ ...request, forwards: [...sent, ...others] });
   }
 
   /** As if it came now, but for its time: what was rejected is judged by the secrets that hold now. */
@@ -159,13 +136,16 @@ export class Requests implements RequestService {
     if (field.kind === "malformed" || hops.kind === "loop")
       throw new PosthornError("conflict", "the request cannot be taken: its key or its way is not valid");
     const authentic = authenticOf(incoming, { received, verifier, field, hops: hops.value });
-    const delivered = await deliverer.store(authentic, routed(authentic, connections));
+    const { eventType, originalType, scheme } = authentic;
+    const noted = ({ outcome, forwards, eventId }: Delivered): ReceivedRequest => ({
+      ...{ ...request, eventType, originalType, scheme, outcome, forwards, eventId },
+    });
+    const ways = { ...routed(authentic, connections), request: noted };
+    const delivered = await deliverer.store(authentic, ways);
     if (delivered.answer.status >= 300)
       throw new PosthornError("conflict", `the request was not taken: ${delivered.answer.status}`);
     scope.audit?.written();
-    const { eventType, originalType, scheme } = authentic;
-    const { outcome, forwards, eventId } = delivered;
-    return this.#noted({ ...request, ...{ eventType, originalType, scheme, outcome, forwards, eventId } });
+    return delivered.isLogged === true ? noted(delivered) : this.#noted(noted(delivered));
   }
 
   /** Its sender is told that it may deliver, once its name is among those that may. */
@@ -204,42 +184,7 @@ export class Requests implements RequestService {
     if (eventId === null) return null;
     return this.#options.history.getEvent({ tenantId, id: eventId });
   }
-
-  /** What a connection held while it was paused, oldest first. */
-  async release(connection: Connection): Promise<void> {
-    const { store, log, history } = this.#options;
-    await log.flush();
-    const held = await this.#heldBy(connection);
-    for (const id of held.toReversed()) {
-      const request = await store.request(id);
-      if (request?.eventId === null || request === null) continue;
-      const event = await history.getEvent({ tenantId: request.tenantId, id: request.eventId });
-      if (event === null || event.body === null) continue;
-      const [sent] = await this.#requeue(event, [connection]);
-      const forwards = request.forwards.map((one) =>
-        one.connectionId === connection.id && one.result === "held" ? (sent ?? one) : one,
-      );
-      await store.updateRequest({ ...request, forwards });
-    }
-  }
-
-  async #heldBy({ id, sourceId, pausedAt }: Connection): Promise<readonly string[]> {
-    const { store } = this.#options;
-    const found: string[] = [];
-    const all = { tenantId: null, status: null, outcome: null, cause: null, bookmarked: null, to: null };
-    for (let after: string | null = null; ; ) {
-      const query = { ...all, sourceId, from: pausedAt, after, offset: 0, limit: pageSize };
-      const page: readonly ReceivedRequest[] = await store.requests(query);
-      for (const { id: requestId, forwards } of page)
-        if (forwards.some((one) => one.connectionId === id && one.result === "held")) found.push(requestId);
-      const last = page.at(-1);
-      if (last === undefined || page.length < pageSize) return found;
-      after = last.id;
-    }
-  }
 }
-
-const pageSize = 250;
 
 interface Replay {
   readonly request: ReceivedRequest;

@@ -21,8 +21,9 @@ export function createModelStore(): ModelStore {
   const rows = new Rows();
   const registry = new ModelRegistry();
   const idempotency = new ModelIdempotency();
+  const gateway = new ModelGateway();
   return {
-    deliveries: new ModelDeliveries(rows),
+    deliveries: new ModelDeliveries(rows, gateway),
     history: new ModelHistory(rows),
     webhooks: new ModelWebhooks(rows),
     registry,
@@ -30,7 +31,7 @@ export function createModelStore(): ModelStore {
     operations: new ModelOperations(),
     audit: new ModelAudit(),
     portal: new ModelPortal(),
-    gateway: new ModelGateway(),
+    gateway,
     upkeep: new ModelUpkeep(rows, (now) => registry.forgetExpired(now) + idempotency.forgetExpired(now)),
     facts: async () => ({ schemaVersion: 1, sizeBytes: 0 }),
     ping: async () => undefined,

@@ -1,4 +1,4 @@
-import type { AnswerOutcome, ReceivedRequest } from "../../ports/store/gateway.ts";
+import type { AnswerOutcome, HeldMessage, ReceivedRequest } from "../../ports/store/gateway.ts";
 
 /** As both stores select it. */
 export type RequestRow = readonly [document: string, bookmark: string | null, body: Uint8Array | null];
@@ -18,6 +18,20 @@ export function toRequest([document, bookmark, body]: RequestRow): ReceivedReque
 /** Without what has columns of its own. */
 export function requestDocument(request: ReceivedRequest): string {
   return JSON.stringify({ ...request, bookmark: undefined, body: undefined });
+}
+
+/** What of a request waits for connections. */
+export function heldOf({ id, eventId, forwards }: ReceivedRequest): readonly HeldMessage[] {
+  if (eventId === null) return [];
+  return forwards
+    .filter(({ result }) => result === "held")
+    .map(({ connectionId }) => ({ connectionId, requestId: id, eventId }));
+}
+
+export type HeldRow = readonly [connectionId: string, requestId: string, eventId: string];
+
+export function toHeld([connectionId, requestId, eventId]: HeldRow): HeldMessage {
+  return { connectionId, requestId, eventId };
 }
 
 export type AnswerRow = readonly [fingerprint: string, expiresAt: number | bigint, result: string | null];

@@ -21,6 +21,7 @@ const released = {
     "alerts": "93ad7f6de5899e06",
     "webhook-history": "d7d508db2198b01b",
     "gateway": "b09404b36742772f",
+    "gateway-held": "fccc1bc1030fd0ee",
   },
   postgres: {
     "initial": "590b6421767e62af",
@@ -40,6 +41,7 @@ const released = {
     "alerts": "2284dce597cf1b3a",
     "webhook-history": "8e18442e7d278344",
     "gateway": "b58d3276e5022b43",
+    "gateway-held": "48e31c451c973c49",
   },
 };
 

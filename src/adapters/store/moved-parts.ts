@@ -155,6 +155,7 @@ export const movedParts: readonly MovedPart[] = [
       ...{ cause: "text", bookmark: "text", document: "text", body: "bytes" },
     },
   ),
+  part("gateway_held", { connection: "text", request: "text" }, { event: "text" }),
   part(
     "gateway_answers",
     { key: "text" },

@@ -16,7 +16,7 @@ import type { FieldProblem, ValidationAllowance } from "../../ports/schema-compi
 import type { EventTypeKey } from "../../ports/store/registry.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { Scope } from "../../core/scope.ts";
-import type { PublishInput, RawContent } from "./publish-call.ts";
+import type { PublishInput, RawContent, RelayedEvent } from "./publish-call.ts";
 
 export interface EventGateOptions {
   readonly clock: Clock;
@@ -53,6 +53,8 @@ export interface AcceptedInput {
   readonly relayed: Relayed | null;
   /** How long its key is remembered, where that is not as with any other publish. */
   readonly dedupMs?: number;
+  /** Of what came through the gateway. */
+  readonly request?: RelayedEvent["request"];
 }
 
 /**

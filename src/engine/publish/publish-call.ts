@@ -2,6 +2,7 @@
 import type { DeliveryOrigin, Priority } from "../../core/delivery.ts";
 import type { PosthornError } from "../../core/errors.ts";
 import type { Relayed } from "../../core/gateway/relayed.ts";
+import type { ReceivedRequest } from "../../ports/store/gateway.ts";
 import type { EventLink } from "../../core/event.ts";
 import type { JsonText } from "../../core/json/json-text.ts";
 
@@ -67,6 +68,8 @@ export interface RelayedEvent {
   readonly dedupMs: number;
   /** Whom it goes to, whatever they subscribed to. Those that do not exist (any more) are passed over. */
   readonly webhookIds: readonly string[];
+  /** What the log of requests says of it, as soon as it has an id; written with it, and with nothing that is a repeat. */
+  readonly request: (eventId: string) => ReceivedRequest;
 }
 
 /** Of Posthorn itself, such as a webhook that was disabled. */

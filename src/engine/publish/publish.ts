@@ -205,7 +205,7 @@ export class Publisher {
   async publishRelayed(event: RelayedEvent, endpoints: () => readonly Endpoint[]): Promise<PublishReceipt> {
     this.#refuseWhenStopped();
     const now = this.#options.clock.now();
-    const { tenantId, eventType, raw, source, relayed, key, dedupMs: keptMs } = event;
+    const { tenantId, eventType, raw, source, relayed, key, request, dedupMs: keptMs } = event;
     const accepted: AcceptedInput = {
       tenantId,
       input: { eventType, source, idempotencyKey: key },
@@ -215,6 +215,7 @@ export class Publisher {
       trace: null,
       relayed,
       dedupMs: keptMs,
+      request,
     };
     return this.#commit(accepted, { endpoints, origin: "publish" });
   }
@@ -227,6 +228,7 @@ export class Publisher {
     const deliveries: NewDelivery[] = [];
     const lanes: Lane[] = [];
     const body = content(accepted);
+    const id = this.#options.nextId();
     for (const endpoint of endpoints()) {
       const lane = endpoint.laneFor(input.eventType);
       const draft = { priority, now, origin, bytes: body.body.length };
@@ -235,7 +237,7 @@ export class Publisher {
     }
     const command: PublishCommand = {
       event: {
-        id: this.#options.nextId(),
+        id,
         tenantId,
         eventType: input.eventType,
         timestamp: accepted.timestamp,
@@ -250,6 +252,7 @@ export class Publisher {
       },
       deliveries,
       dedupUntil: input.idempotencyKey === undefined ? null : now + (accepted.dedupMs ?? dedupMs),
+      ...(accepted.request !== undefined && { request: accepted.request(id) }),
     };
     return { command, deliveries, lanes };
   }

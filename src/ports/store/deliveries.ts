@@ -14,6 +14,7 @@ import type { TraceContext } from "../../core/tracing/trace-context.ts";
 import type { LaneKey } from "../../core/webhook.ts";
 import type { WebhookHistoryEntry } from "../../core/webhook-history.ts";
 import type { ProblemMove } from "../../core/delivery-problems/delivery-problem.ts";
+import type { ReceivedRequest } from "./gateway.ts";
 import type { ProblemBatch } from "./delivery-problems.ts";
 import type { StatisticsBatch } from "./statistics.ts";
 
@@ -92,6 +93,8 @@ export interface PublishCommand {
   readonly deliveries: readonly NewDelivery[];
   /** When set, the event's key is remembered until this time (TS16, WDS-115: 24 h per tenant). */
   readonly dedupUntil: number | null;
+  /** What the gateway's log says of the request that brought it; written, or replaced, with an event that is stored. */
+  readonly request?: ReceivedRequest;
 }
 
 /** An event to store. Times are Unix milliseconds. */

@@ -15,12 +15,18 @@ export interface GatewayStore {
 
   /** One that is there already stays as it is. */
   addRequests(requests: readonly ReceivedRequest[]): Promise<void>;
-  /** Replaces what is known of a request, but neither body nor bookmark. */
+  /** Replaces what is known of a request and for what it is held, but neither body nor bookmark. */
   updateRequest(request: ReceivedRequest): Promise<void>;
   /** With its body. */
   request(id: string): Promise<ReceivedRequest | null>;
   /** Newest first, without bodies. */
   requests(query: ReceivedRequestQuery): Promise<readonly ReceivedRequest[]>;
+  /** What waits for a connection, oldest first. It is known until the request is updated, however old it is. */
+  held(query: HeldQuery): Promise<readonly HeldMessage[]>;
+  /** Connections for which something waits, whether or not they are still there. */
+  connectionsWithHeld(): Promise<readonly string[]>;
+  /** It does not wait any more. */
+  dropHeld(message: Omit<HeldMessage, "eventId">): Promise<void>;
   /** A name of null takes the bookmark away; a body is added where there is none. False when there is no such request. */
   bookmark(mark: RequestMark, audit?: AuditEntry): Promise<boolean>;
   /** Removes some of what is older than asked for, but never what has a bookmark; how many rows it changed. */
@@ -71,6 +77,21 @@ export interface ForwardNote {
   readonly result: "stored" | "held" | "ignored" | "accepted" | "failed";
   /** The rule that ignored it, or what the webhook answered. */
   readonly detail: string | null;
+}
+
+/** An event that was stored and waits for a connection that is paused. */
+export interface HeldMessage {
+  readonly connectionId: string;
+  readonly requestId: string;
+  readonly eventId: string;
+}
+
+/** A page of what waits for one connection. */
+export interface HeldQuery {
+  readonly connectionId: string;
+  /** Of the request of the page before. */
+  readonly after: string | null;
+  readonly limit: number;
 }
 
 /** What a request is kept for, and with which body. */

@@ -99,6 +99,59 @@ export const gateway: StoreTheme = (check) => {
     assert.equal(await store.gateway.sweepRequests(sweep), 1);
   });
 
+  check("a request is written with the event it became, and nothing with a repeat", async (store) => {
+    const relayed = { event: { idempotencyKey: "k", fingerprint: "f" }, dedupUntil: start + 1_000 };
+    const [first, second] = [publishCommand(relayed), publishCommand(relayed)];
+    await store.gateway.addRequests([requestOf(2, { status: 401, outcome: "rejected", cause: "too_old" })]);
+    const accepted = requestOf(2, { eventId: first.event.id, body: null, bookmark: null });
+    await commit(store, {
+      publishes: [
+        { ...first, request: accepted },
+        { ...second, request: requestOf(3, { eventId: second.event.id }) },
+      ],
+    });
+    // What was there, such as a rejected one that is sent on, keeps its body.
+    assert.deepEqual(await store.gateway.request(idOf(2)), { ...accepted, body: requestOf(2).body });
+    assert.equal(await store.gateway.request(idOf(3)), null);
+    assert.deepEqual(
+      (await store.gateway.requests({ ...everything, outcome: "accepted" })).map(({ id }) => id),
+      [idOf(2)],
+    );
+  });
+
+  check("what waits for a paused connection is found until it went on", async (store, open) => {
+    const forward = (connectionId: string, result: "held" | "stored") => ({
+      ...{ connectionId, webhookId: "w", result, detail: null },
+    });
+    const commands = [1, 2, 3].map((number) => {
+      const command = publishCommand();
+      const forwards = [forward("c1", "held"), forward("c2", number === 2 ? "held" : "stored")];
+      return Object.assign(command, { request: requestOf(number, { eventId: command.event.id, forwards }) });
+    });
+    await commit(store, { publishes: commands });
+    const reopened = await open.reopen();
+    const held = async (connectionId: string, after: string | null = null, limit = 9) =>
+      (await reopened.gateway.held({ connectionId, after, limit })).map(({ requestId }) =>
+        Number(requestId.slice(-2)),
+      );
+    assert.deepEqual(await held("c1"), [1, 2, 3]);
+    assert.deepEqual(await held("c1", idOf(1), 1), [2]);
+    assert.deepEqual(await held("c2"), [2]);
+    assert.deepEqual((await reopened.gateway.connectionsWithHeld()).toSorted(), ["c1", "c2"]);
+    const [, second] = commands;
+    const expected = { connectionId: "c2", requestId: idOf(2), eventId: second?.event.id };
+    assert.deepEqual(await reopened.gateway.held({ connectionId: "c2", after: null, limit: 1 }), [expected]);
+    await reopened.gateway.updateRequest({
+      ...requestOf(2, { eventId: second?.event.id ?? "" }),
+      forwards: [forward("c1", "held"), forward("c2", "stored")],
+    });
+    assert.deepEqual([await held("c1"), await held("c2")], [[1, 2, 3], []]);
+    // However old the request is.
+    await reopened.gateway.sweepRequests({ before: start + 99, bodiesBefore: start + 99, limit: 100 });
+    await reopened.gateway.dropHeld({ connectionId: "c1", requestId: idOf(1) });
+    assert.deepEqual(await held("c1"), [2, 3]);
+  });
+
   check(
     "one of many claims an answer of the gateway, and repeats get it until it runs out",
     async (store) => {

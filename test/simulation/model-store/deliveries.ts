@@ -21,15 +21,18 @@ import type {
   SettlementResult,
   StoreDepth,
 } from "../../../src/ports/store/deliveries.ts";
+import type { ModelGateway } from "./gateway.ts";
 import { isHeld, isWaiting } from "./rows.ts";
 import type { DeliveryRow, EventRow, Rows } from "./rows.ts";
 
 /** The path of an event, as the port says it, by looking at everything each time. */
 export class ModelDeliveries implements DeliveryStore {
   readonly #rows: Rows;
+  readonly #gateway: ModelGateway;
 
-  constructor(rows: Rows) {
+  constructor(rows: Rows, gateway: ModelGateway) {
     this.#rows = rows;
+    this.#gateway = gateway;
   }
 
   async commit(batch: CommitBatch): Promise<CommitResult> {
@@ -114,6 +117,7 @@ export class ModelDeliveries implements DeliveryStore {
       body: event.body,
     };
     this.#rows.events.set(event.id, row);
+    if (command.request !== undefined) this.#gateway.putRequest(command.request);
     if (event.idempotencyKey !== null && command.dedupUntil !== null) {
       this.#rows.dedup.set(dedupName, {
         event: row,

@@ -1,7 +1,10 @@
+import { heldOf } from "../../../src/adapters/store/gateway-rows.ts";
 import type { Connection, Source } from "../../../src/core/gateway/source.ts";
 import type {
   AnswerStore,
   GatewayStore,
+  HeldMessage,
+  HeldQuery,
   ReceivedRequest,
   ReceivedRequestQuery,
   RequestMark,
@@ -21,6 +24,7 @@ export class ModelGateway implements GatewayStore {
   readonly #connections = new Map<string, Connection>();
   readonly #requests = new Map<string, ReceivedRequest>();
   readonly #answers = new Map<string, Answer>();
+  #held: readonly HeldMessage[] = [];
 
   async sources(): Promise<readonly Source[]> {
     return [...this.#sources.values()];
@@ -49,14 +53,39 @@ export class ModelGateway implements GatewayStore {
   }
 
   async addRequests(requests: readonly ReceivedRequest[]): Promise<void> {
-    for (const request of requests)
-      if (!this.#requests.has(request.id)) this.#requests.set(request.id, request);
+    for (const request of requests) if (!this.#requests.has(request.id)) this.putRequest(request);
+  }
+
+  /** With the event that it became. */
+  putRequest(request: ReceivedRequest): void {
+    const known = this.#requests.get(request.id) ?? request;
+    this.#requests.set(request.id, { ...request, body: known.body, bookmark: known.bookmark });
+    this.#hold(request);
+  }
+
+  #hold(request: ReceivedRequest): void {
+    const others = this.#held.filter(({ requestId }) => requestId !== request.id);
+    this.#held = [...others, ...heldOf(request)].toSorted((a, b) => (a.requestId < b.requestId ? -1 : 1));
+  }
+
+  async held({ connectionId, after, limit }: HeldQuery): Promise<readonly HeldMessage[]> {
+    return this.#held
+      .filter((one) => one.connectionId === connectionId && one.requestId > (after ?? ""))
+      .slice(0, limit);
+  }
+
+  async connectionsWithHeld(): Promise<readonly string[]> {
+    return [...new Set(this.#held.map(({ connectionId }) => connectionId))];
+  }
+
+  async dropHeld({ connectionId, requestId }: Omit<HeldMessage, "eventId">): Promise<void> {
+    this.#held = this.#held.filter((one) => one.connectionId !== connectionId || one.requestId !== requestId);
   }
 
   async updateRequest(request: ReceivedRequest): Promise<void> {
     const known = this.#requests.get(request.id);
     if (known === undefined) return;
-    this.#requests.set(request.id, { ...request, body: known.body, bookmark: known.bookmark });
+    this.putRequest(request);
   }
 
   async request(id: string): Promise<ReceivedRequest | null> {

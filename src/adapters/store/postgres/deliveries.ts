@@ -18,6 +18,7 @@ import { numbers } from "./columns.ts";
 import { deadLetterKind, Deltas } from "./counters.ts";
 import type { Transaction } from "./database.ts";
 import { DeliveryRows } from "./delivery-rows.ts";
+import { requestsOf, writeRequests } from "./gateway-requests.ts";
 import { endByHand } from "./hand-endings.ts";
 import { lanesFound } from "./lanes-with-work.ts";
 import { LostLeases } from "./lost-leases.ts";
@@ -180,8 +181,9 @@ export class PostgresDeliveries implements DeliveryStore {
    *   7. where something failed: `webhooks`, then `delivery_problems`, each by id
    *   8. `delivery_stats` of what requeues ended, by tenant and webhook
    *
-   * New rows are nobody else's. Settlements are sorted by position, in which they are usually locked; should two meet in a
-   * circle all the same, the server ends one after a second and database.ts tries it again.
+   * New rows are nobody else's, among them those of the gateway's log. Settlements are sorted by position, in which they
+   * are usually locked; should two meet in a circle all the same, the server ends one after a second and database.ts tries
+   * it again.
    */
   async #write(
     transaction: Transaction,
@@ -196,6 +198,7 @@ export class PostgresDeliveries implements DeliveryStore {
     const publishes = isPlain
       ? await publishing.runAtOnce(batch.publishes)
       : await publishing.run(batch.publishes);
+    await writeRequests(transaction, { requests: requestsOf(batch.publishes, publishes), replaces: true });
     const requeuing = new RequeueBatch(this.#state, context);
     const requeues = await requeuing.run(batch.requeues);
     if (!isPlain && batch.publishes.length + batch.requeues.length > 0) await deliveries.insert(transaction);

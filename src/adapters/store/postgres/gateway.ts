@@ -5,6 +5,8 @@ import type {
   AnswerOutcome,
   AnswerStore,
   GatewayStore,
+  HeldMessage,
+  HeldQuery,
   ReceivedRequest,
   ReceivedRequestQuery,
   RequestMark,
@@ -13,16 +15,20 @@ import type {
 import {
   answerOutcome,
   type AnswerRow,
+  heldOf,
+  type HeldRow,
   purgedAtOnce,
   requestColumns,
   requestDocument,
   type RequestRow,
+  toHeld,
   toRequest,
 } from "../gateway-rows.ts";
 import { type DocumentRow, toDocument } from "../registry-rows.ts";
 import { writeAudit, writeAudited } from "./audit.ts";
 import { storable } from "../storable-text.ts";
 import type { Database } from "./database.ts";
+import { writeRequests } from "./gateway-requests.ts";
 
 const requestsSql = `SELECT ${requestColumns({ body: "NULL::bytea" })} FROM posthorn.gateway_requests
   WHERE ($1::text IS NULL OR tenant = $1) AND ($2::text IS NULL OR source = $2) AND ($3::int IS NULL OR status = $3)
@@ -84,26 +90,45 @@ export class PostgresGateway implements GatewayStore {
   }
 
   async addRequests(requests: readonly ReceivedRequest[]): Promise<void> {
-    await this.#database.transaction(async (transaction) => {
-      for (const request of requests) {
-        const { id, tenantId, sourceId, receivedAt, status, outcome, cause, bookmark, body } = request;
-        const document = storable(requestDocument(request));
-        const bytes = body === null ? null : Buffer.from(body);
-        await transaction.rows(
-          `INSERT INTO posthorn.gateway_requests VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-           ON CONFLICT DO NOTHING`,
-          [id, tenantId, sourceId, receivedAt, status, outcome, cause, bookmark, document, bytes],
-        );
-      }
-    });
+    await this.#database.transaction((transaction) =>
+      writeRequests(transaction, { requests, replaces: false }),
+    );
   }
 
   async updateRequest(request: ReceivedRequest): Promise<void> {
     const { id, status, outcome, cause } = request;
-    await this.#database.rows(
-      "UPDATE posthorn.gateway_requests SET status = $1, outcome = $2, cause = $3, document = $4 WHERE id = $5",
-      [status, outcome, cause, storable(requestDocument(request)), id],
+    await this.#database.transaction(async (transaction) => {
+      await transaction.rows(
+        "UPDATE posthorn.gateway_requests SET status = $1, outcome = $2, cause = $3, document = $4 WHERE id = $5",
+        [status, outcome, cause, storable(requestDocument(request)), id],
+      );
+      await transaction.rows("DELETE FROM posthorn.gateway_held WHERE request = $1", [id]);
+      for (const { connectionId, eventId } of heldOf(request))
+        await transaction.rows("INSERT INTO posthorn.gateway_held VALUES ($1, $2, $3)", [
+          connectionId,
+          id,
+          eventId,
+        ]);
+    });
+  }
+
+  async held({ connectionId, after, limit }: HeldQuery): Promise<readonly HeldMessage[]> {
+    const rows = await this.#database.rows<HeldRow>(
+      `SELECT connection, request, event FROM posthorn.gateway_held WHERE connection = $1 AND request > $2
+       ORDER BY request LIMIT $3`,
+      [connectionId, after ?? "", limit],
     );
+    return rows.map(toHeld);
+  }
+
+  async connectionsWithHeld(): Promise<readonly string[]> {
+    const rows = await this.#database.rows<[string]>("SELECT DISTINCT connection FROM posthorn.gateway_held");
+    return rows.map(([id]) => id);
+  }
+
+  async dropHeld({ connectionId, requestId }: Omit<HeldMessage, "eventId">): Promise<void> {
+    const sql = "DELETE FROM posthorn.gateway_held WHERE connection = $1 AND request = $2";
+    await this.#database.rows(sql, [connectionId, requestId]);
   }
 
   async request(id: string): Promise<ReceivedRequest | null> {

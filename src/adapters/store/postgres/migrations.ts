@@ -26,6 +26,7 @@ import { deliveryProblems } from "./migrations/0014-delivery-problems.ts";
 import { alerts } from "./migrations/0015-alerts.ts";
 import { webhookHistory } from "./migrations/0016-webhook-history.ts";
 import { gateway } from "./migrations/0017-gateway.ts";
+import { gatewayHeld } from "./migrations/0018-gateway-held.ts";
 
 /**
  * A step that touches a large table does so online: `beforehand` holds statements that cannot run in a transaction,
@@ -49,6 +50,7 @@ export const migrations: readonly PostgresMigration[] = [
   alerts,
   webhookHistory,
   gateway,
+  gatewayHeld,
 ];
 
 /** "POSTHORN" as a number: the advisory lock of whoever migrates. */

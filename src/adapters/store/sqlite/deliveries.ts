@@ -9,11 +9,14 @@ import type {
   EndResult,
   LanePage,
   Lease,
+  PublishCommand,
+  PublishResult,
   StoreDepth,
 } from "../../../ports/store/deliveries.ts";
 import { Claimer } from "./claim.ts";
 import { waitingMax } from "../codes.ts";
 import { HandEndings } from "./hand-endings.ts";
+import type { GatewayRequestRows } from "./gateway-requests.ts";
 import type { ProblemWriter } from "./problem-writer.ts";
 import { DeliveryWriter, PublishWriter } from "./publish.ts";
 import { queuePositionSql } from "./queue-position-sql.ts";
@@ -37,6 +40,7 @@ export class SqliteDeliveries implements DeliveryStore {
   readonly #endings: HandEndings;
   readonly #statistics: StatisticsWriter;
   readonly #notifications: NotificationRows;
+  readonly #requests: GatewayRequestRows;
   readonly #problems: ProblemWriter;
   readonly #history: HistoryRows;
   readonly #claimer: Claimer;
@@ -50,6 +54,7 @@ export class SqliteDeliveries implements DeliveryStore {
       readonly problems: ProblemWriter;
       readonly history: HistoryRows;
       readonly notifications: NotificationRows;
+      readonly requests: GatewayRequestRows;
     },
   ) {
     const deliveries = new DeliveryWriter(state);
@@ -63,6 +68,7 @@ export class SqliteDeliveries implements DeliveryStore {
     this.#problems = writers.problems;
     this.#history = writers.history;
     this.#notifications = writers.notifications;
+    this.#requests = writers.requests;
     this.#claimer = new Claimer(state);
     this.#enterLane = connection.prepare(
       `UPDATE deliveries SET rank = ${queuePositionSql("?")} WHERE seq = ? RETURNING rank`,
@@ -77,7 +83,7 @@ export class SqliteDeliveries implements DeliveryStore {
 
   async commit(batch: CommitBatch): Promise<CommitResult> {
     return this.#state.connection.write(() => {
-      const publishes = batch.publishes.map((command) => this.#publishes.write(command));
+      const publishes = batch.publishes.map((command) => this.#publish(command));
       const requeues = this.#requeues.write(batch.requeues, { isCounted: batch.statistics !== undefined });
       const settled = batch.settlements.map((settlement) => this.#settlements.write(settlement));
       for (const state of batch.webhookStates) {
@@ -92,6 +98,12 @@ export class SqliteDeliveries implements DeliveryStore {
       if (isEmpty(batch)) this.#state.counters.touch();
       return result;
     });
+  }
+
+  #publish(command: PublishCommand): PublishResult {
+    const result = this.#publishes.write(command);
+    if (command.request !== undefined && result.kind === "accepted") this.#requests.put(command.request);
+    return result;
   }
 
   async claim(requests: readonly ClaimRequest[]): Promise<readonly ClaimResult[]> {

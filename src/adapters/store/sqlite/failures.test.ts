@@ -27,6 +27,7 @@ import { SqliteHistory } from "./history.ts";
 import { migrate } from "./migrations.ts";
 import { databaseFile } from "./open.ts";
 import { loadState } from "./state.ts";
+import { GatewayRequestRows } from "./gateway-requests.ts";
 import { NotificationRows } from "./notification-queue.ts";
 import { ProblemWriter } from "./problem-writer.ts";
 import { HistoryRows } from "./webhook-history.ts";
@@ -50,6 +51,7 @@ async function openBreakable(t: TestContext): Promise<BreakableStore> {
     problems: new ProblemWriter(connection),
     history: new HistoryRows(connection),
     notifications: new NotificationRows(connection),
+    requests: new GatewayRequestRows(connection),
   });
   t.after(async () => {
     connection.close();

@@ -6,6 +6,8 @@ import type {
   AnswerOutcome,
   AnswerStore,
   GatewayStore,
+  HeldMessage,
+  HeldQuery,
   ReceivedRequest,
   ReceivedRequestQuery,
   RequestMark,
@@ -16,13 +18,13 @@ import {
   type AnswerRow,
   purgedAtOnce,
   requestColumns,
-  requestDocument,
   type RequestRow,
   toRequest,
 } from "../gateway-rows.ts";
 import { type DocumentRow, toDocument } from "../registry-rows.ts";
 import type { AuditRows } from "./audit.ts";
 import type { Connection } from "./connection.ts";
+import type { GatewayRequestRows } from "./gateway-requests.ts";
 import { StatementCache } from "./statement-cache.ts";
 
 const statements = {
@@ -33,8 +35,6 @@ const statements = {
   saveConnection: "INSERT OR REPLACE INTO gateway_connections VALUES (?, ?, ?)",
   deleteConnection: "DELETE FROM gateway_connections WHERE id = ?",
   deleteConnectionsOf: "DELETE FROM gateway_connections WHERE source = ?",
-  addRequest: "INSERT OR IGNORE INTO gateway_requests VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-  updateRequest: "UPDATE gateway_requests SET status = ?, outcome = ?, cause = ?, document = ? WHERE id = ?",
   request: `SELECT ${requestColumns({ body: "body" })} FROM gateway_requests WHERE id = ?`,
   requests: `SELECT ${requestColumns({ body: "NULL" })} FROM gateway_requests
     WHERE (?1 IS NULL OR tenant = ?1) AND (?2 IS NULL OR source = ?2) AND (?3 IS NULL OR status = ?3)
@@ -46,7 +46,8 @@ const statements = {
     (SELECT id FROM gateway_requests WHERE received_at < ? AND bookmark IS NULL ORDER BY id LIMIT ?)`,
   sweepBodies: `UPDATE gateway_requests SET body = NULL WHERE id IN
     (SELECT id FROM gateway_requests WHERE received_at < ? AND bookmark IS NULL AND body IS NOT NULL ORDER BY id LIMIT ?)`,
-  answer: "SELECT fingerprint, expires_at, document FROM gateway_answers WHERE key = ? AND expires_at > ?",
+  answer:
+    "SELECT fingerprint, expires_at, document, holder FROM gateway_answers WHERE key = ? AND expires_at > ?",
   claim: "INSERT OR REPLACE INTO gateway_answers VALUES (?, ?, ?, ?, NULL)",
   finish:
     "UPDATE gateway_answers SET document = ?, holder = NULL, expires_at = ? WHERE key = ? AND holder = ?",
@@ -61,9 +62,17 @@ export class SqliteGateway implements GatewayStore {
   /** Prepared when they are first used: most deployments have no gateway. */
   readonly #statements: StatementCache;
 
-  constructor(connection: Connection, audit: AuditRows) {
+  readonly #requests: GatewayRequestRows;
+  /** Claims of this process. Nobody else has the file, so that all others ended with the process that had them. */
+  readonly #claims = new Set<string>();
+
+  constructor(
+    connection: Connection,
+    rows: { readonly audit: AuditRows; readonly requests: GatewayRequestRows },
+  ) {
     this.#connection = connection;
-    this.#audit = audit;
+    this.#audit = rows.audit;
+    this.#requests = rows.requests;
     this.#statements = new StatementCache(connection);
   }
 
@@ -106,22 +115,24 @@ export class SqliteGateway implements GatewayStore {
 
   async addRequests(requests: readonly ReceivedRequest[]): Promise<void> {
     this.#connection.write(() => {
-      for (const request of requests) this.#addRequest(request);
+      for (const request of requests) this.#requests.add(request);
     });
   }
 
-  #addRequest(request: ReceivedRequest): void {
-    const { id, tenantId, sourceId, receivedAt, status, outcome, cause, bookmark, body } = request;
-    const head = [id, tenantId, sourceId, receivedAt] as const;
-    const document = requestDocument(request);
-    this.#sql("addRequest").run(...head, status, outcome, cause, bookmark, document, body);
+  async updateRequest(request: ReceivedRequest): Promise<void> {
+    this.#connection.write(() => this.#requests.update(request));
   }
 
-  async updateRequest(request: ReceivedRequest): Promise<void> {
-    const { id, status, outcome, cause } = request;
-    this.#connection.write(() =>
-      this.#sql("updateRequest").run(status, outcome, cause, requestDocument(request), id),
-    );
+  async held(query: HeldQuery): Promise<readonly HeldMessage[]> {
+    return this.#connection.read(() => this.#requests.held(query));
+  }
+
+  async connectionsWithHeld(): Promise<readonly string[]> {
+    return this.#connection.read(() => this.#requests.connectionsWithHeld());
+  }
+
+  async dropHeld(message: Omit<HeldMessage, "eventId">): Promise<void> {
+    this.#connection.write(() => this.#requests.drop(message));
   }
 
   async request(id: string): Promise<ReceivedRequest | null> {
@@ -156,22 +167,30 @@ export class SqliteGateway implements GatewayStore {
   }
 
   readonly answers: AnswerStore = {
-    claim: async (claim) => this.#connection.write(() => this.#claim(claim)),
+    claim: async (claim) => {
+      const outcome = this.#connection.write(() => this.#claim(claim));
+      if (outcome.kind === "claimed") this.#claims.add(claim.token);
+      return outcome;
+    },
     finish: async ({ key, token, expiresAt, result }) => {
       const { changes } = this.#connection.write(() =>
         this.#sql("finish").run(result, expiresAt, key, token),
       );
+      this.#claims.delete(token);
       return Number(changes) > 0;
     },
     release: async ({ key, token }) => {
       this.#connection.write(() => this.#sql("release").run(key, token));
+      this.#claims.delete(token);
     },
     purge: async ({ now }) => Number(this.#connection.write(() => this.#sql("purge").run(now)).changes),
   };
 
   #claim({ key, fingerprint, token, now, expiresAt }: AnswerClaim): AnswerOutcome {
-    const row = this.#sql("answer").get(key, now);
-    if (row !== undefined) return answerOutcome(row as unknown as AnswerRow, fingerprint);
+    const row = this.#sql("answer").get(key, now) as unknown as [...AnswerRow, string | null] | undefined;
+    const holder = row?.[3] ?? null;
+    const isAlive = holder === null || this.#claims.has(holder);
+    if (row !== undefined && isAlive) return answerOutcome([row[0], row[1], row[2]], fingerprint);
     this.#sql("claim").run(key, fingerprint, token, expiresAt);
     return { kind: "claimed" };
   }

@@ -21,6 +21,7 @@ import { deliveryProblems } from "./migrations/0011-delivery-problems.ts";
 import { alerts } from "./migrations/0012-alerts.ts";
 import { webhookHistory } from "./migrations/0013-webhook-history.ts";
 import { gateway } from "./migrations/0014-gateway.ts";
+import { gatewayHeld } from "./migrations/0015-gateway-held.ts";
 
 /** In order. A released migration never changes: its checksum is in the databases it made. */
 export const migrations: readonly Migration[] = [
@@ -38,6 +39,7 @@ export const migrations: readonly Migration[] = [
   alerts,
   webhookHistory,
   gateway,
+  gatewayHeld,
 ];
 
 /** "PHRN". Tells our files from those of other programs. */

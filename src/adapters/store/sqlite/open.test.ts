@@ -30,6 +30,25 @@ function openHere(dataDir: string): Promise<Store> {
   return openSqliteStore({ dataDir, now: start, pid: process.pid, busyTimeoutMs: 0 });
 }
 
+test("a claim of an answer of the gateway ends with its process, an answer stays", async (t) => {
+  const dataDir = await newFolder(t);
+  const first = await openHere(dataDir);
+  const claimOf = (key: string, token: string) => ({
+    ...{ key, token, fingerprint: "f", now: start, expiresAt: start + 60_000 },
+  });
+  await first.gateway.answers.claim(claimOf("under way", "1"));
+  await first.gateway.answers.claim(claimOf("answered", "2"));
+  await first.gateway.answers.finish({ ...claimOf("answered", "2"), result: "done" });
+  assert.equal((await first.gateway.answers.claim(claimOf("under way", "3"))).kind, "running");
+  await first.close();
+  const second = await openHere(dataDir);
+  t.after(() => second.close());
+  const { answers } = second.gateway;
+  assert.deepEqual(await answers.claim(claimOf("answered", "4")), { kind: "completed", result: "done" });
+  assert.equal((await answers.claim(claimOf("under way", "4"))).kind, "claimed");
+  assert.equal((await answers.claim(claimOf("under way", "5"))).kind, "running");
+});
+
 test("a second owner is refused with the folder and the pid of the first, also after kill -9 of it", async (t) => {
   const dataDir = await newFolder(t);
   const owner = fork(join(import.meta.dirname, "owner-process.fixture.ts"), [dataDir]);

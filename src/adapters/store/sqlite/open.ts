@@ -12,6 +12,7 @@ import { SqliteDeliveries } from "./deliveries.ts";
 import { diskFull, isDiskFull } from "./disk-room.ts";
 import { storeError } from "./errors.ts";
 import { SqliteGateway } from "./gateway.ts";
+import { GatewayRequestRows } from "./gateway-requests.ts";
 import { SqliteHistory } from "./history.ts";
 import { SqliteIdempotency } from "./idempotency.ts";
 import { migrate, migrations, planMigrations } from "./migrations.ts";
@@ -111,7 +112,8 @@ function assemble(
   const statistics = new SqliteStatistics(state);
   const problems = new SqliteDeliveryProblems(connection, auditRows);
   const history = new HistoryRows(connection);
-  const rows = { problems: problems.writer, notifications: notificationRows, history };
+  const requests = new GatewayRequestRows(connection);
+  const rows = { problems: problems.writer, notifications: notificationRows, history, requests };
   const deliveries = new SqliteDeliveries(state, { ...rows, statistics: statistics.writer });
   deliveries.recover();
   statistics.recoverAll();
@@ -130,7 +132,7 @@ function assemble(
     alerts: new SqliteAlerts(connection, auditRows),
     notifications: new SqliteNotificationQueue(connection, { rows: notificationRows, audit: auditRows }),
     portal: new SqlitePortal(connection, auditRows),
-    gateway: new SqliteGateway(connection, auditRows),
+    gateway: new SqliteGateway(connection, { audit: auditRows, requests }),
     statistics,
     problems,
     upkeep: new SqliteUpkeep(state, {

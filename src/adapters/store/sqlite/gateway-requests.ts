@@ -1,0 +1,74 @@
+import type { StatementSync } from "node:sqlite";
+import type { HeldMessage, HeldQuery, ReceivedRequest } from "../../../ports/store/gateway.ts";
+import { heldOf, type HeldRow, requestDocument, toHeld } from "../gateway-rows.ts";
+import type { Connection } from "./connection.ts";
+import { StatementCache } from "./statement-cache.ts";
+
+const statements = {
+  add: "INSERT OR IGNORE INTO gateway_requests VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+  put: `INSERT INTO gateway_requests VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET
+    status = excluded.status, outcome = excluded.outcome, cause = excluded.cause, document = excluded.document`,
+  update: "UPDATE gateway_requests SET status = ?, outcome = ?, cause = ?, document = ? WHERE id = ?",
+  hold: "INSERT OR IGNORE INTO gateway_held VALUES (?, ?, ?)",
+  forget: "DELETE FROM gateway_held WHERE request = ?",
+  drop: "DELETE FROM gateway_held WHERE connection = ? AND request = ?",
+  held: `SELECT connection, request, event FROM gateway_held WHERE connection = ?1 AND request > ?2
+    ORDER BY request LIMIT ?3`,
+  connections: "SELECT DISTINCT connection FROM gateway_held",
+} as const;
+
+/** The rows of the gateway's log and of what is held. Writes only inside a write. */
+export class GatewayRequestRows {
+  readonly #statements: StatementCache;
+
+  constructor(connection: Connection) {
+    this.#statements = new StatementCache(connection);
+  }
+
+  /** One that is there stays as it is. */
+  add(request: ReceivedRequest): void {
+    this.#sql("add").run(...columnsOf(request));
+    this.#hold(request);
+  }
+
+  /** With the event that it became. */
+  put(request: ReceivedRequest): void {
+    this.#sql("put").run(...columnsOf(request));
+    this.#hold(request);
+  }
+
+  update(request: ReceivedRequest): void {
+    const { id, status, outcome, cause } = request;
+    this.#sql("update").run(status, outcome, cause, requestDocument(request), id);
+    this.#sql("forget").run(id);
+    this.#hold(request);
+  }
+
+  drop({ connectionId, requestId }: Omit<HeldMessage, "eventId">): void {
+    this.#sql("drop").run(connectionId, requestId);
+  }
+
+  held({ connectionId, after, limit }: HeldQuery): readonly HeldMessage[] {
+    const rows = this.#sql("held").all(connectionId, after ?? "", limit);
+    return (rows as unknown as HeldRow[]).map(toHeld);
+  }
+
+  connectionsWithHeld(): readonly string[] {
+    return (this.#sql("connections").all() as unknown as [string][]).map(([id]) => id);
+  }
+
+  #hold(request: ReceivedRequest): void {
+    for (const { connectionId, requestId, eventId } of heldOf(request))
+      this.#sql("hold").run(connectionId, requestId, eventId);
+  }
+
+  #sql(name: keyof typeof statements): StatementSync {
+    return this.#statements.get(statements[name]);
+  }
+}
+
+function columnsOf(request: ReceivedRequest) {
+  const { id, tenantId, sourceId, receivedAt, status, outcome, cause, bookmark, body } = request;
+  const head = [id, tenantId, sourceId, receivedAt, status, outcome, cause, bookmark] as const;
+  return [...head, requestDocument(request), body] as const;
+}

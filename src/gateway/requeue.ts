@@ -1,0 +1,35 @@
+import { PosthornError } from "../core/errors.ts";
+import type { Connection } from "../core/gateway/source.ts";
+import type { EngineAccess } from "../engine/engine-access.ts";
+import type { ForwardNote } from "../ports/store/gateway.ts";
+import type { StoredEvent } from "../ports/store/history.ts";
+import { newRedelivery, requireAccepted } from "../services/deliveries/redelivery.ts";
+
+/** New deliveries of an event that was received before, with the key and id of its sender. */
+export async function requeueFor(
+  event: StoredEvent,
+  to: {
+    readonly connections: readonly Connection[];
+    readonly access: Pick<EngineAccess, "nextId" | "placeOf" | "requeue" | "webhook">;
+    readonly now: number;
+  },
+): Promise<readonly ForwardNote[]> {
+  const { connections, access, now } = to;
+  const { eventType, priority } = event;
+  const targets = connections.flatMap((connection) => {
+    const webhook = access.webhook(connection.webhookId)?.webhook;
+    return webhook?.status === "active" ? [{ connection, webhook }] : [];
+  });
+  if (targets.length === 0)
+    throw new PosthornError("conflict", "no connection leads to a webhook that is active");
+  const deliveries = targets.map(({ webhook }) =>
+    newRedelivery(access, { webhook, eventType, priority, origin: "replay", now }),
+  );
+  requireAccepted(await access.requeue({ eventId: event.id, deliveries, supersedes: null }));
+  return targets.map(({ connection: { id, webhookId } }) => ({
+    connectionId: id,
+    webhookId,
+    result: "stored",
+    detail: "replayed",
+  }));
+}

@@ -1,0 +1,163 @@
+/** The gateway is killed with signal 9 while senders wait for answers, and a ledger of what they were answered. */
+import assert from "node:assert/strict";
+import { type ReceivedRequest, type Receiver, startReceiver } from "../../peers/receiver.ts";
+import { seededNumbers } from "../../services/seeded-numbers.ts";
+import { type Client, createClient, itemsOf, textOf } from "../api/client.ts";
+import { PosthornProcess } from "../posthorn-process.ts";
+import { hookOf, makeSource, type MadeSource, post, rawHeader, type Sent, signed } from "./scene.ts";
+
+const senders = 12;
+
+/** What the killed ones left, for diagnostics. */
+export interface KillReport {
+  readonly answered: number;
+  /** Committed before the kill, and answered to the repeat alone. */
+  readonly between: number;
+  readonly requests: number;
+}
+
+interface Ledger {
+  /** The event that each key was answered with. */
+  readonly answered: Map<string, string>;
+  /** Keys whose first answer said that they had been there before. */
+  readonly between: Set<string>;
+}
+
+/**
+ * Senders repeat each message until it is answered 2xx, as providers do. One connection is open, and one is paused until
+ * the end: both webhooks get everything that was answered, under the sender's key, byte for byte.
+ */
+export async function killGateway(run: {
+  readonly kills: number;
+  readonly seed: number;
+}): Promise<KillReport> {
+  const [open, paused] = await Promise.all([startReceiver(), startReceiver()]);
+  const posthorn = await PosthornProcess.start();
+  const ledger: Ledger = { answered: new Map(), between: new Set() };
+  try {
+    const admin = createClient({ baseUrl: posthorn.url, key: posthorn.adminKey });
+    const source = await makeSource(admin, {
+      mode: "store_and_forward",
+      webhooks: [hookOf(open), hookOf(paused)],
+    });
+    const hold = (isHeld: boolean) =>
+      admin.call("PATCH", `/v1/connections/${source.connections[1]}`, { body: { paused: isHeld } });
+    assert.equal((await hold(true)).status, 200);
+    await killUnderLoad({ posthorn, source, ledger }, run);
+    await repeatSome({ posthorn, source, ledger });
+    assert.equal(paused.requestCount, 0, "a paused connection sends nothing");
+    assert.equal((await hold(false)).status, 200);
+    const keys = new Set(ledger.answered.keys());
+    await Promise.all([open, paused].map((receiver) => untilAllCame(receiver, keys)));
+    await compareLog(admin, { source, ledger });
+    return {
+      answered: keys.size,
+      between: ledger.between.size,
+      requests: open.requestCount + paused.requestCount,
+    };
+  } finally {
+    await posthorn.remove();
+    await Promise.all([open.close(), paused.close()]);
+  }
+}
+
+interface Scene {
+  readonly posthorn: PosthornProcess;
+  readonly source: MadeSource;
+  readonly ledger: Ledger;
+}
+
+async function killUnderLoad(
+  { posthorn, source, ledger }: Scene,
+  { kills, seed }: { readonly kills: number; readonly seed: number },
+): Promise<void> {
+  const random = seededNumbers(seed);
+  let stopped = false;
+  const sender = async (name: number): Promise<void> => {
+    for (let n = 0; !stopped; n += 1) await untilAnswered({ posthorn, source, ledger }, `"${name}\\"${n}"`);
+  };
+  const sending = Promise.all(Array.from({ length: senders }, (_, name) => sender(name)));
+  for (let kill = 0; kill < kills; kill += 1) {
+    const before = ledger.answered.size;
+    while (ledger.answered.size < before + senders) await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, random() * 60));
+    await posthorn.kill();
+    await posthorn.start();
+  }
+  stopped = true;
+  await sending;
+}
+
+/** What is under way when the process dies is repeated, with the same key and body. */
+async function untilAnswered({ posthorn, source, ledger }: Scene, key: string): Promise<void> {
+  for (;;) {
+    const sent = await send({ posthorn, source }, key).catch(() => null);
+    if (sent?.status === 202) {
+      const { event_id: event, duplicate } = JSON.parse(sent.text) as {
+        readonly event_id: string;
+        readonly duplicate: boolean;
+      };
+      ledger.answered.set(key, event);
+      if (duplicate) ledger.between.add(key);
+      return;
+    }
+    const isExpected = sent === null || [409, 503].includes(sent.status);
+    assert.ok(isExpected, `${sent?.status} ${sent?.text}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+function send({ posthorn, source }: Pick<Scene, "posthorn" | "source">, key: string): Promise<Sent> {
+  const body = JSON.stringify({ key });
+  const headers = { ...signed(body), "idempotency-key": key };
+  return post(`${posthorn.url}${source.path}`, body, { headers });
+}
+
+/** What was answered is known after every kill: a repeat is the same event. */
+async function repeatSome({ posthorn, source, ledger }: Scene): Promise<void> {
+  const all = [...ledger.answered];
+  for (let at = 0; at < all.length; at += Math.ceil(all.length / 50)) {
+    const [key, event] = all[at] as [string, string];
+    const repeat = await send({ posthorn, source }, key);
+    assert.deepEqual(JSON.parse(repeat.text), { event_id: event, duplicate: true }, `${repeat.status}`);
+  }
+}
+
+async function untilAllCame(receiver: Receiver, keys: ReadonlySet<string>): Promise<void> {
+  const missing = new Set(keys);
+  let looked = 0;
+  const came = (): boolean => {
+    for (; looked < receiver.requests.length; looked += 1) {
+      const request = receiver.requests[looked] as ReceivedRequest;
+      const key = rawHeader(request, "idempotency-key") ?? "";
+      assert.equal(request.text, JSON.stringify({ key }));
+      missing.delete(key);
+    }
+    return missing.size === 0;
+  };
+  await receiver.waitUntil(came, 60_000).catch(() => {
+    assert.fail(`${missing.size} of ${keys.size} answered messages never came, such as ${[...missing][0]}`);
+  });
+}
+
+/** Every event that a sender was told of has one line that says it was accepted. */
+async function compareLog(
+  admin: Client,
+  { source, ledger }: Pick<Scene, "source" | "ledger">,
+): Promise<void> {
+  const logged: string[] = [];
+  for (let cursor = ""; ; ) {
+    const page = await admin.get(
+      `/v1/requests?source_id=${source.id}&outcome=accepted&limit=100${cursor === "" ? "" : `&cursor=${cursor}`}`,
+    );
+    assert.equal(page.status, 200, page.text);
+    logged.push(...itemsOf(page.body["data"]).map((one) => textOf(one["event_id"])));
+    const next = page.body["next_cursor"] as unknown;
+    if (typeof next !== "string") break;
+    cursor = encodeURIComponent(next);
+  }
+  assert.equal(new Set(logged).size, logged.length, "one line for each event");
+  const known = new Set(logged);
+  const missing = [...ledger.answered].filter(([, event]) => !known.has(event));
+  assert.deepEqual(missing, [], "what was accepted is in the log");
+}

@@ -1,0 +1,12 @@
+// The gateway is killed 50 times under senders that repeat.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { killGateway } from "../gateway/kills.ts";
+
+const seed = Number(process.env["POSTHORN_TEST_SEED"] ?? Date.now() % 1_000_000);
+
+test(`EDS-9.7-6 50 kills of the gateway lose nothing that was answered or held (seed ${seed})`, async (t) => {
+  const { answered, between, requests } = await killGateway({ kills: 50, seed });
+  assert.ok(between > 0, "some were committed and not answered");
+  t.diagnostic(`${answered} answered, ${between} of them to the repeat after a kill, ${requests} requests`);
+});
