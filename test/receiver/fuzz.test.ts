@@ -8,13 +8,15 @@ import { receivedHeaders } from "../../src/receiver/message/received-headers.ts"
 import type { ReceivedMessage } from "../../src/receiver/message/message.ts";
 import type { ReceiverAnswer } from "../../src/receiver/receiver-answer.ts";
 import { standardWebhooks } from "../../src/receiver/verifiers.ts";
+import { unicodeText } from "../services/unicode-text.ts";
+import { webPaths, webUrls } from "../services/web-urls.ts";
 import { endpointWith } from "./endpoint.ts";
 import { nowMs } from "./messages.ts";
 
 const seed = Number(process.env["POSTHORN_TEST_SEED"] ?? randomInt(2 ** 31));
 
 const hostileText = fc.oneof(
-  fc.string({ unit: "binary", maxLength: 300 }),
+  unicodeText({ maxLength: 300 }),
   fc.constantFrom(
     "",
     '"',
@@ -53,14 +55,9 @@ const message: fc.Arbitrary<ReceivedMessage> = fc.record({
   method: fc.oneof(
     { weight: 3, arbitrary: fc.constant("POST") },
     { weight: 1, arbitrary: fc.constantFrom("OPTIONS", "GET", "post", "") },
-    { weight: 1, arbitrary: fc.string({ unit: "binary" }) },
+    { weight: 1, arbitrary: unicodeText() },
   ),
-  url: fc.oneof(
-    fc.webUrl({ withQueryParameters: true }),
-    fc.webPath(),
-    hostileText,
-    fc.constant("/?access_token=a&%"),
-  ),
+  url: fc.oneof(webUrls, webPaths, hostileText, fc.constant("/?access_token=a&%")),
   headers: fc
     .tuple(fc.boolean(), fc.array(fc.tuple(headerName, hostileText), { maxLength: 8 }))
     .map(([isHonest, fields]) => receivedHeaders([...(isHonest ? Object.entries(honest) : []), ...fields])),

@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import fc from "fast-check";
+import { unicodeText } from "../../../test/services/unicode-text.ts";
+import { webUrls } from "../../../test/services/web-urls.ts";
 import type { ReceivedMessage, Verification } from "../message/message.ts";
 import { createWebCrypto } from "../crypto/crypto-web.ts";
 import { ReceiverError } from "../receiver-error.ts";
@@ -168,7 +170,7 @@ test("no attacker is believed, and none makes a verifier throw", async () => {
     fc.uint8Array({ maxLength: 200 }),
     fc.json().map((text) => new TextEncoder().encode(text)),
   );
-  const url = fc.oneof(fc.string({ unit: "binary" }), fc.webUrl({ withQueryParameters: true }));
+  const url = fc.oneof(unicodeText(), webUrls);
   const verifiers = [providers, webProviders].flatMap((each) =>
     senders.map((sender) => sender.verifier(each, [0, 1])),
   );

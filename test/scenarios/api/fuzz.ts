@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { webUrls } from "../../services/web-urls.ts";
 import type { Client } from "./client.ts";
 
 const id = "0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c";
@@ -36,7 +37,7 @@ const nearlyValid = fc.record(
   {
     event_type: fc.oneof(fc.constant("a.b"), fc.string()),
     data: fc.oneof(fc.object({ maxDepth: 3 }), fc.jsonValue()),
-    url: fc.oneof(fc.webUrl(), fc.string()),
+    url: fc.oneof(webUrls, fc.string()),
     events: fc.array(fc.oneof(fc.constant("a.*"), fc.string())),
     headers: fc.dictionary(fc.string(), fc.string()),
     metadata: fc.object({ maxDepth: 2 }),
