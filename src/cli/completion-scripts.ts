@@ -96,6 +96,7 @@ function zsh(program: Command): string {
   const all = places(program);
   const described = (place: Place): string =>
     [
+      ...place.values.map((value) => quoted(value)),
       ...place.commands.map((command) => entry({ word: command.name(), description: command.description() })),
       ...place.options.flatMap(({ long, description }) =>
         long === undefined || long === null ? [] : [entry({ word: long, description })],
@@ -109,18 +110,25 @@ ${all.map((place) => `    ${quoted(place.path)}) entries=(${described(place)}) ;
   esac
 }
 _posthorn() {
-  local path="" word skip="" next
+  local place="" word skip="" next
   local -a entries
   for word in \${words[2,CURRENT-1]}; do
     if [[ -n $skip ]]; then skip=""; continue; fi
     case "$word" in
       ${withValue(all).join("|")}) skip=1 ;;
       -*) ;;
-      *) next="\${path:+$path }$word"; _posthorn_entries "$next" && path="$next" ;;
+      *) next="\${place:+$place }$word"; _posthorn_entries "$next" && place="$next" ;;
     esac
   done
-  if [[ -n $skip ]]; then _files; return; fi
-  _posthorn_entries "$path"
+  if [[ -n $skip ]]; then
+    case "$place \${words[CURRENT-1]}" in
+${choices(all)
+  .map(([option, values]) => `      ${quoted(option)}) compadd -- ${values}; return ;;\n`)
+  .join("")}    esac
+    _files
+    return
+  fi
+  _posthorn_entries "$place"
   _describe 'posthorn' entries
 }
 if [[ $funcstack[1] == _posthorn ]]; then _posthorn "$@"; else compdef _posthorn posthorn; fi
@@ -134,20 +142,23 @@ function entry({ word, description }: { readonly word: string; readonly descript
 
 function fish(program: Command): string {
   const all = places(program);
+  const values = new Map(choices(all));
   const lines = all.flatMap((place) => {
     const condition = quoted(`__posthorn_at ${quoted(place.path)}`);
     return [
+      ...place.values.map((value) => `complete -c posthorn -n ${condition} -f -a ${value}`),
       ...place.commands.map(
         (command) =>
           `complete -c posthorn -n ${condition} -f -a ${command.name()} -d ${quoted(oneLine(command.description()))}`,
       ),
-      ...place.options.flatMap(({ long, required, description }) =>
-        long === undefined || long === null
-          ? []
-          : [
-              `complete -c posthorn -n ${condition} -l ${long.slice(2)}${required ? " -r" : ""} -d ${quoted(oneLine(description))}`,
-            ],
-      ),
+      ...place.options.flatMap(({ long, required, description }) => {
+        if (long === undefined || long === null) return [];
+        const few = values.get(`${place.path} ${long}`.trim());
+        const taken = few === undefined ? " -r" : ` -x -a ${quoted(few)}`;
+        return [
+          `complete -c posthorn -n ${condition} -l ${long.slice(2)}${required ? taken : ""} -d ${quoted(oneLine(description))}`,
+        ];
+      }),
     ];
   });
   return `# Completion of posthorn for fish: posthorn completion fish
@@ -169,7 +180,7 @@ function __posthorn_at
                 end
         end
     end
-    test (string join ' ' $path) = "$argv[1]"
+    test "$path" = "$argv[1]"
 end
 ${lines.join("\n")}
 `;

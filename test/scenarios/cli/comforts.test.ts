@@ -255,11 +255,69 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _posthorn; printf '%s\\n' "\${COMPREP
     assert.deepEqual(complete("completion", "b"), ["bash"]);
   });
 
-  test("zsh and fish have every command too", async () => {
-    for (const shell of ["zsh", "fish"]) {
-      const { stdout } = await posthornHere(["completion", shell]);
-      for (const word of ["webhooks", "rotate", "completion", "tail", "priority"])
-        assert.match(stdout, new RegExp(word));
-    }
+  test("fish completes commands, options and values", async (t) => {
+    if (!isInstalled("fish")) return t.skip("no fish on the PATH");
+    using folder = temporaryFolder();
+    const script = join(folder.path, "posthorn.fish");
+    writeFileSync(script, (await posthornHere(["completion", "fish"])).stdout);
+    const lines = [
+      "posthorn web",
+      "posthorn webhooks rot",
+      "posthorn --profile create webhooks list --limi",
+      "posthorn publish order.completed --priority ",
+      "posthorn completion b",
+    ];
+    const program = `source ${script}; ${lines.map((line) => `complete -C '${line}'`).join("; ")}`;
+    // Fish writes what it remembers below its home.
+    const env = { ...process.env, HOME: folder.path };
+    const { stdout, stderr } = spawnSync("fish", ["--no-config", "-c", program], { env, encoding: "utf8" });
+    assert.equal(stderr, "");
+    const words = stdout
+      .trim()
+      .split("\n")
+      .map((line) => line.split("\t")[0]);
+    assert.deepEqual(words, ["webhooks", "rotate", "--limit", "high", "low", "normal", "bash"]);
+  });
+
+  test("zsh completes commands, options and values where somebody types", async (t) => {
+    if (!isInstalled("zsh")) return t.skip("no zsh on the PATH");
+    using folder = temporaryFolder();
+    writeFileSync(join(folder.path, "_posthorn"), (await posthornHere(["completion", "zsh"])).stdout);
+    const lines = [
+      ["posthorn webh", " rot", ""],
+      ["posthorn webhooks list --limi", ""],
+      ["posthorn publish order.completed --priority hi", ""],
+      ["posthorn completion ba", ""],
+    ].map((typed) => typed.join("\t"));
+    const { stdout, stderr } = spawnSync("zsh", ["-f", "-c", typedIntoZsh, "zsh", folder.path, ...lines], {
+      encoding: "utf8",
+    });
+    assert.equal(stderr, "");
+    assert.deepEqual(stdout.trim().split("\n"), [
+      "<posthorn webhooks rotate>",
+      "<posthorn webhooks list --limit>",
+      "<posthorn publish order.completed --priority high>",
+      "<posthorn completion bash>",
+    ]);
   });
 });
+
+function isInstalled(shell: string): boolean {
+  return spawnSync(shell, ["--version"]).status === 0;
+}
+
+/** Types each line into a zsh with a terminal of its own; the second key says what stands there then. */
+const typedIntoZsh = `
+zmodload zsh/zpty
+zpty typed zsh -f -i
+said() { local out; zpty -r typed out "*$1*"; print -r -- "$out"; }
+zpty -w typed 'PS1=""; unsetopt prompt_sp; fpath=('$1' $fpath); autoload -Uz compinit; compinit -u -D
+bindkey "^I" complete-word
+told() { print -r -- "<\${\${BUFFER}%% }>" >> '$1'/said; zle kill-whole-line; }; zle -N told; bindkey "^T" told; echo re''ady'
+said ready >/dev/null
+for line in "\${@[2,-1]}"; do zpty -w -n typed "$line"$'\\C-t'; done
+zpty -w typed 'echo en''ded'
+said ended >/dev/null
+zpty -d typed
+cat $1/said
+`;
