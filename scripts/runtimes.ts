@@ -41,7 +41,7 @@ function run(): number {
   process.stdout.write(`installing ${wanted.join(", ")}\n`);
   const install = ["install", "--prefix", folder, "--no-save", "--no-audit", "--no-fund", "--loglevel=error"];
   execFileSync("npm", [...install, ...wanted], { stdio: "inherit", cwd: folder });
-  const programs = runtimes.map(({ name, program }, place) => [
+  const programs = runtimes.map(({ name, program }, place): readonly [string, string] => [
     `POSTHORN_TEST_${name.toUpperCase()}`,
     join(folder, "node_modules", names[place] ?? "", program),
   ]);
