@@ -159,6 +159,27 @@ export const alertsOfDeliveries: readonly Alert[] = [
     },
   },
   {
+    name: "DeliveriesLate",
+    runbook: "deliveries-late",
+    expr: "max(posthorn_oldest_due_seconds) > 60",
+    lasts: "1m",
+    severity: "critical",
+    requirement: "WDS-241",
+    summary: "A delivery that nothing holds back has been due for {{ $value | humanizeDuration }}",
+    description:
+      "Workers, the database or the places for requests are short. One broken receiver is no cause of this.",
+    story: {
+      series: [
+        { series: 'posthorn_oldest_due_seconds{instance="a"}', values: "0x5 30+30x10 0x20" },
+        { series: 'posthorn_oldest_due_seconds{instance="b"}', values: "0x40" },
+      ],
+      at: "12m",
+      labels: {},
+      summary: "A delivery that nothing holds back has been due for 3m 30s",
+      after: "25m",
+    },
+  },
+  {
     name: "NoWorkers",
     runbook: "no-workers",
     expr: "max by (pool) (posthorn_workers) == 0",

@@ -186,4 +186,40 @@ export const alertsOfProcesses: readonly Alert[] = [
       after: "30m",
     },
   },
+  {
+    name: "RetentionBehind",
+    runbook: "retention-behind",
+    expr: "max(posthorn_upkeep_lag_seconds) > 3600",
+    lasts: "5m",
+    severity: "warning",
+    summary: "No round of upkeep has ended for {{ $value | humanizeDuration }}",
+    description:
+      "What retention removes stays, and what became too old waits on: upkeep fails, or cannot keep up.",
+    story: {
+      series: [{ series: "posthorn_upkeep_lag_seconds", values: "3540+60x20 5x20" }],
+      at: "15m",
+      labels: {},
+      summary: "No round of upkeep has ended for 1h 14m 0s",
+      after: "25m",
+    },
+  },
+  {
+    name: "DiskLow",
+    runbook: "disk-low",
+    expr: "min by (instance) (posthorn_disk_free_bytes / posthorn_disk_size_bytes) < 0.1",
+    lasts: "5m",
+    severity: "warning",
+    summary: "{{ $value | humanizePercentage }} of the disk of {{ $labels.instance }} are free",
+    description: "Without space nothing is accepted. The disk of PostgreSQL is not known here.",
+    story: {
+      series: [
+        { series: 'posthorn_disk_free_bytes{instance="a"}', values: "20x5 8x20 40x20" },
+        { series: 'posthorn_disk_size_bytes{instance="a"}', values: "100x50" },
+      ],
+      at: "15m",
+      labels: { instance: "a" },
+      summary: "8% of the disk of a are free",
+      after: "30m",
+    },
+  },
 ];

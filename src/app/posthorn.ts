@@ -214,6 +214,8 @@ function observe(
     },
     pool,
     activity: () => engine.activity(),
+    oldestDueMs: () => engine.oldestDue.ageMs(),
+    ...(store.disk !== undefined && { disk: store.disk.bind(store) }),
     openSockets: () => transport.openSockets(),
     streamClients: () => services.live.clients,
     portalSessions: () => services.portalSessions.count(),

@@ -1,11 +1,11 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { GaugeReading } from "../core/statistics/gauges.ts";
 import type { Engine } from "../engine/engine.ts";
-import type { Store } from "../ports/store.ts";
+import type { DiskSpace, Store } from "../ports/store.ts";
 
 export interface ProcessGaugesOptions {
-  readonly engine: Pick<Engine, "activity" | "webhooks">;
-  readonly store: Pick<Store, "deliveries">;
+  readonly engine: Pick<Engine, "activity" | "webhooks" | "oldestDue">;
+  readonly store: Pick<Store, "deliveries" | "disk">;
   /** Others have no places for requests. */
   readonly delivers: boolean;
 }
@@ -23,7 +23,7 @@ export class ProcessGauges {
   async read(): Promise<GaugeReading> {
     const { engine, store, delivers } = this.#options;
     const { waiting, deadLetters } = await store.deliveries.depth();
-    const { inFlight, concurrency, commitMs } = engine.activity();
+    const { inFlight, concurrency, commitMs, upkeepLagMs } = engine.activity();
     return {
       ...{ waiting_high: waiting.high, waiting_normal: waiting.normal, waiting_low: waiting.low },
       dead_letters: Iterator.from(deadLetters.values()).reduce((sum, count) => sum + count, 0),
@@ -33,6 +33,8 @@ export class ProcessGauges {
         0,
       ),
       ...{ loop_lag_ms: this.#longestLagMs(), commit_ms: commitMs },
+      ...{ oldest_due_ms: await engine.oldestDue.ageMs(), upkeep_lag_ms: upkeepLagMs },
+      disk_used: usedShare(store.disk?.() ?? null),
     };
   }
 
@@ -46,6 +48,10 @@ export class ProcessGauges {
     this.#lag.reset();
     return Math.max(0, Math.round(lateMs));
   }
+}
+
+function usedShare(disk: DiskSpace | null): number | null {
+  return disk === null ? null : 1 - disk.freeBytes / disk.sizeBytes;
 }
 
 /** As coarse as that of the metrics: an idle process should not wake up often to measure how idle it is. */

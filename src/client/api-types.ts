@@ -1556,6 +1556,9 @@ export interface GaugePoint {
   open_circuits: NullableGaugeSummary;
   loop_lag_ms: NullableGaugeSummary;
   commit_ms: NullableGaugeSummary;
+  oldest_due_ms: NullableGaugeSummary;
+  upkeep_lag_ms: NullableGaugeSummary;
+  disk_used: NullableGaugeSummary;
 }
 
 export interface GaugeStatistics {

@@ -73,4 +73,6 @@ export interface EngineActivity {
   readonly commitMs: number | null;
   /** Age of the oldest thing that was counted and no stored bucket has; 0 when all is stored. */
   readonly statisticsLagMs: number;
+  /** Since the last whole round of upkeep; null in a process that does not do it. */
+  readonly upkeepLagMs: number | null;
 }

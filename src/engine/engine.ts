@@ -8,6 +8,7 @@ import type { Webhook } from "../core/webhook.ts";
 import type { EndResult, RequeueCommand, RequeueResult } from "../ports/store/deliveries.ts";
 import type { StoredDelivery } from "../ports/store/history.ts";
 import type { StoredSecret } from "../ports/store/webhooks.ts";
+import { createOldestDue, type OldestDue } from "./dispatch/oldest-due.ts";
 import { OwnerAlerts } from "./attempt/owner-alerts.ts";
 import { createRelay, type OperationalRelay } from "./publish/operational-relay.ts";
 import { WaitingStates } from "./publish/waiting-states.ts";
@@ -61,6 +62,7 @@ export class Engine implements EngineAccess {
   readonly publisher: Publisher;
   readonly #lifecycle: WebhookLifecycle;
   readonly #upkeep: Upkeep;
+  readonly oldestDue: OldestDue;
   readonly #backlog: BacklogReader;
   readonly #states: EndpointStates;
   readonly #ownership: Ownership;
@@ -107,15 +109,11 @@ export class Engine implements EngineAccess {
     this.#lifecycle = this.#makeLifecycle();
     this.#dispatcher = this.#makeDispatcher(this.#makeSettler());
     this.publisher = this.#makePublisher();
-    this.#backlog = new BacklogReader({
-      ...this.#common(),
-      store: options.store.deliveries,
-      directory: this.#directory,
-      dispatcher: this.#dispatcher,
-    });
+    const parts = { directory: this.#directory, dispatcher: this.#dispatcher, commits: this.#commits };
+    this.#backlog = new BacklogReader({ ...this.#common(), ...parts, store: options.store.deliveries });
+    this.oldestDue = createOldestDue(options, parts);
     this.#ownership = this.#makeOwnership();
     this.#upkeep = this.#makeUpkeep();
-    const parts = { directory: this.#directory, dispatcher: this.#dispatcher, commits: this.#commits };
     const { telemetry, store } = options;
     const ownership = this.#ownership;
     this.gateway = this.#makeGateway();
@@ -391,6 +389,7 @@ export class Engine implements EngineAccess {
       holds: this.#ownership.holds(),
       commitMs: this.#commits.commitMs,
       statisticsLagMs: this.#statistics?.lagMs ?? 0,
+      upkeepLagMs: this.#upkeep.lagMs,
     };
   }
 

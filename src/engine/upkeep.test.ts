@@ -10,6 +10,37 @@ import { Upkeep, type UpkeepOptions } from "./upkeep.ts";
 const nothing = { changed: 0, more: false };
 const log = { debug() {}, info() {}, warn() {}, error() {} };
 
+const idleStore: UpkeepStore = {
+  expire: async () => nothing,
+  cancelWebhook: async () => nothing,
+  forgetPayloads: async () => nothing,
+  forgetHistory: async () => nothing,
+  forgetAudit: async () => nothing,
+  forgetKeys: async () => nothing,
+};
+
+function newUpkeep(clock: ManualClock, more: Partial<UpkeepOptions>): Upkeep {
+  return new Upkeep({
+    store: idleStore,
+    clock,
+    telemetry: { log, metrics: {} as Telemetry["metrics"] },
+    directory: { all: () => [] } as unknown as Directory,
+    webhooks: { deletedWithWork: async () => [] },
+    dispatcher: { headsChanged() {} },
+    told() {},
+    lifecycle: { suspensionElapsed() {} },
+    states: { write() {} },
+    ownership: { isLeader: async () => true },
+    retention: { payloadMs: 1, historyMs: 1 },
+    ...{ statistics: null, notifications: null, problems: null },
+    statisticsKeptMs: statisticsKeptMsDefault,
+    countsEnds: false,
+    ageMsDefault: 1,
+    schedules: true,
+    ...more,
+  });
+}
+
 interface Step {
   readonly limit: number;
   readonly startedAt: number;
@@ -25,11 +56,7 @@ async function round(
   const steps: Step[] = [];
   let left = rows;
   const store: UpkeepStore = {
-    expire: async () => nothing,
-    cancelWebhook: async () => nothing,
-    forgetPayloads: async () => nothing,
-    forgetAudit: async () => ({ changed: 0, more: false }),
-    forgetKeys: async () => nothing,
+    ...idleStore,
     async forgetHistory({ limit }) {
       const changed = Math.min(limit, left);
       steps.push({ limit, startedAt: clock.time });
@@ -38,24 +65,7 @@ async function round(
       return { changed, more: left > 0 };
     },
   };
-  const upkeep = new Upkeep({
-    store,
-    clock,
-    telemetry: { log, metrics: {} as Telemetry["metrics"] },
-    directory: { all: () => [] } as unknown as Directory,
-    webhooks: { deletedWithWork: async () => [] },
-    dispatcher: { headsChanged() {} },
-    told() {},
-    lifecycle: { suspensionElapsed() {} },
-    states: { write() {} },
-    ownership: { isLeader: async () => true },
-    retention: { payloadMs: 1, historyMs: 1 },
-    ...{ statistics: null, notifications: null, problems: null, ...kept },
-    statisticsKeptMs: statisticsKeptMsDefault,
-    countsEnds: false,
-    ageMsDefault: 1,
-    schedules: true,
-  });
+  const upkeep = newUpkeep(clock, { store, ...kept });
   let isDone = false;
   const done = upkeep.round().finally(() => (isDone = true));
   while (!isDone) {
@@ -107,6 +117,30 @@ test("statistics left behind are completed before hours are added up, and those 
     ["roll up", 5],
     ["forget minutes", 48 * 60],
   ]);
+});
+
+test("a round that does not end, or fails, leaves upkeep behind; whoever does not lead says nothing", async () => {
+  const clock = new ManualClock();
+  let [fails, leads] = [false, true];
+  const upkeep = newUpkeep(clock, {
+    store: { ...idleStore, expire: async () => (fails ? Promise.reject(new Error("away")) : nothing) },
+    ownership: { isLeader: async () => leads },
+  });
+  assert.equal(upkeep.lagMs, null);
+  await upkeep.round();
+  assert.equal(upkeep.lagMs, 0);
+  fails = true;
+  for (let round = 0; round < 60; round += 1) {
+    clock.time += 60_000;
+    await assert.rejects(upkeep.round());
+  }
+  assert.equal(upkeep.lagMs, 3_600_000);
+  fails = false;
+  await upkeep.round();
+  assert.equal(upkeep.lagMs, 0);
+  leads = false;
+  await upkeep.round();
+  assert.equal(upkeep.lagMs, null);
 });
 
 test("messages that have ended and published operational events go after 30 days", async () => {

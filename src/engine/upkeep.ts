@@ -60,6 +60,8 @@ export interface UpkeepOptions {
 export class Upkeep {
   readonly #options: UpkeepOptions;
   readonly #loop: Loop;
+  /** When the last whole round ended, or when this process began to do it; null while another one does. */
+  #endedMs: number | null = null;
 
   constructor(options: UpkeepOptions) {
     this.#options = options;
@@ -86,7 +88,11 @@ export class Upkeep {
     this.#options.states.write();
     const { problems } = this.#options;
     await problems?.reload();
-    if (!this.#options.schedules || !(await this.#isLeader())) return;
+    if (!this.#options.schedules || !(await this.#isLeader())) {
+      this.#endedMs = null;
+      return;
+    }
+    this.#endedMs ??= clock.monotonicMs();
     this.#checkSuspensions();
     const ageMsByWebhook = horizons(directory);
     const { ageMsDefault, countsEnds: isCounted } = this.#options;
@@ -119,6 +125,17 @@ export class Upkeep {
     await this.#repeat("keys", (limit) => store.forgetKeys({ now: clock.now(), limit }));
     await this.#forgetNotifications();
     await this.#keepStatistics();
+    await this.#keepProblems();
+    this.#endedMs = clock.monotonicMs();
+  }
+
+  /** Since the last whole round; null while another process does them. Large where retention does not keep up. */
+  get lagMs(): number | null {
+    return this.#endedMs === null ? null : this.#options.clock.monotonicMs() - this.#endedMs;
+  }
+
+  async #keepProblems(): Promise<void> {
+    const { problems, clock } = this.#options;
     if (problems === null) return;
     await this.#repeat("problems resolved", (limit) => problems.resolveQuiet({ now: clock.now(), limit }));
     await this.#repeat("problems", (limit) => problems.forget({ now: clock.now(), limit }));

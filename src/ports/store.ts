@@ -61,6 +61,8 @@ export interface Store {
   watchRestarts?(listener: () => void): () => void;
   /** What an operator wants to know of it. Rejects with StoreUnavailableError. */
   facts(): Promise<StoreFacts>;
+  /** The disk that it lies on; null where it cannot be asked. Absent where that is another machine's. */
+  disk?(): DiskSpace | null;
   /** The store's clock, Unix milliseconds. Absent where it is that of this machine. */
   time?(): Promise<number>;
   /**
@@ -70,6 +72,12 @@ export interface Store {
   ping(): Promise<void>;
   /** Waits for running writes. Safe to call twice. */
   close(): Promise<void>;
+}
+
+/** Of a disk, for this user. */
+export interface DiskSpace {
+  readonly freeBytes: number;
+  readonly sizeBytes: number;
 }
 
 /** How far its schema is, and how much it holds. */

@@ -1,61 +1,9 @@
 /** Each alert that a document asks for: provoked, fires, is told once, and is over when its cause is. */
 import assert from "node:assert/strict";
 import { suite, test, type TestContext } from "node:test";
-import type { NotificationChannel } from "../../src/core/notifications/notification.ts";
-import { spanOf } from "../../src/core/statistics/gauges.ts";
-import type { AlertView } from "../../src/services/alerts/alert-service.ts";
 import { noResponseFields } from "../../src/ports/transport.ts";
+import { alertsOf, calm, channelFor, look, minute, stateOf, subjectsTold } from "./alert-scene.ts";
 import { admin, openWorld, type World } from "./world.ts";
-
-const minute = 60_000;
-const page = { limit: 50, before: null, offset: 0 };
-
-async function alertsOf(world: World, rule: string): Promise<readonly AlertView[]> {
-  const { alerts } = world.services;
-  assert.ok(alerts !== null);
-  return (await alerts.list(admin, { states: null, rule, tenantId: null, page })).rows;
-}
-
-async function stateOf(world: World, rule: string): Promise<string | null> {
-  return (await alertsOf(world, rule))[0]?.alert.state ?? null;
-}
-
-/** Everything that happened so far is counted and stored; then one look at the rules. */
-async function look(world: World): Promise<void> {
-  await world.until(async () => {
-    const progress = await world.store.statistics?.progress();
-    return progress?.unwrittenSince === null;
-  });
-  await world.services.lifecycle.lookAtAlerts();
-}
-
-/** The cause is gone: looks until the alert has been silent for as long as it keeps firing. */
-async function calm(world: World, minutes = 2): Promise<void> {
-  world.skipTime(minutes * minute);
-  await look(world);
-}
-
-async function channelFor(world: World, tenantId: string | null): Promise<NotificationChannel> {
-  const channel: NotificationChannel = {
-    ...{
-      id: `channel-${tenantId ?? "operator"}`,
-      tenantId,
-      kind: "email",
-      name: "Ada",
-      address: "ada@example.com",
-    },
-    ...{ webhookId: null, sealedKey: null, topics: ["alert"], frequency: "immediate", timeZone: "UTC" },
-    ...{ quietHours: null, language: "en", enabled: true, createdAt: 0, updatedAt: 0 },
-  };
-  await world.store.notifications?.saveChannels({ tenantId, channels: [channel] });
-  return channel;
-}
-
-async function subjectsTold(world: World, tenantId: string | null = null): Promise<readonly string[]> {
-  const query = { tenantId, channelId: null, state: null, page };
-  const told = await world.store.notifications?.list(query);
-  return (told?.rows ?? []).map(({ content }) => content.subject).toReversed();
-}
 
 async function publishMany(world: World, count: number): Promise<void> {
   const events = Array.from({ length: count }, (_, number) => ({
@@ -128,7 +76,7 @@ suite("alerts", () => {
     assert.equal(await stateOf(world, "dead-letters"), "resolved");
   });
 
-  test("WDS-239 a webhook of which fewer than nine in ten attempts succeed fires a warning", async (t) => {
+  test("WDS-33 WDS-239 a webhook of which fewer than nine in ten attempts succeed fires a warning", async (t) => {
     const world = await openWorld(t);
     world.statuses.set("/hook", 503);
     const { webhook } = await world.createWebhook({ circuitBreaker: { enabled: false } });
@@ -145,27 +93,45 @@ suite("alerts", () => {
     assert.equal(await stateOf(world, "success-rate"), "resolved", "the window has passed");
   });
 
-  test("WDS-240 places that are used up for ten minutes fire a warning", async (t) => {
-    const world = await openWorld(t);
-    const read = async (inFlight: number): Promise<void> => {
-      const nothing = { waiting_high: 0, waiting_normal: 0, waiting_low: 0, dead_letters: 0 };
-      const own = { open_circuits: 0, loop_lag_ms: 0, commit_ms: null };
-      const at = Math.floor((Date.now() + skipped) / minute) * minute;
-      const span = spanOf({ ...nothing, ...own, in_flight: inFlight, places: 10 }, at);
-      const document = JSON.stringify(span);
-      await world.store.statistics?.writeGauges({ step: "minute", start: at, writer: 7, document });
-    };
-    let skipped = 0;
-    for (let passed = 0; passed <= 10; passed += 1) {
-      await read(9);
+  test("WDS-240 WDS-241 requests that take all places for ten minutes fire, and so does what waits for one", async (t) => {
+    const world = await openWorld(t, { limits: { concurrency: 4, webhookConcurrency: 4 } });
+    await channelFor(world, null);
+    const held: (() => void)[] = [];
+    const hang = () => new Promise<object>((resolve) => void held.push(() => resolve({})));
+    const { webhook } = await world.createWebhook({ events: ["order.*"] });
+    await world.publish();
+    await world.until(() => (world.engine.webhook(webhook.id)?.health.lastAcceptedAt ?? 0) > 0);
+    // It was quick until now, so it may have all places.
+    world.answers.set("/hook", hang);
+    await publishMany(world, 4);
+    await world.until(() => held.length === 4);
+    await world.createWebhook({ url: "https://example.com/other", events: ["other.*"] });
+    await world.publish({ eventType: "other.made" });
+    for (let passed = 0; passed <= 11; passed += 1) {
+      await world.sample();
       await look(world);
-      assert.equal(await stateOf(world, "workers-busy"), passed < 10 ? "pending" : "firing", `${passed} min`);
+      const expected = passed < 10 ? "pending" : "firing";
+      if (passed > 0 && passed < 11)
+        assert.equal(await stateOf(world, "workers-busy"), expected, `${passed} min`);
       world.skipTime(minute);
-      skipped += minute;
     }
-    await read(2);
-    await calm(world);
+    const [[busy], [late]] = [
+      await alertsOf(world, "workers-busy"),
+      await alertsOf(world, "deliveries-late"),
+    ];
+    assert.deepEqual([busy?.alert.value, busy?.alert.severity], [1, "warning"]);
+    assert.deepEqual([late?.alert.state, late?.alert.severity], ["firing", "critical"]);
+    assert.ok((late?.alert.value ?? 0) >= 9 * 60, `due for ${late?.alert.value} s`);
+    world.answers.delete("/hook");
+    for (const answer of held) answer();
+    await world.until(() => world.requests.some(({ path }) => path === "/other"));
+    for (let passed = 0; passed < 4; passed += 1) {
+      world.skipTime(minute);
+      await world.sample();
+      await look(world);
+    }
     assert.equal(await stateOf(world, "workers-busy"), "resolved");
+    assert.equal(await stateOf(world, "deliveries-late"), "resolved");
   });
 
   test("WDS-241 more than 10,000 deliveries that wait are critical", async (t) => {
@@ -216,26 +182,6 @@ suite("alerts", () => {
       ...["Alert: A name cannot be resolved", "Over: A name cannot be resolved"],
     ]);
   });
-
-  for (const [requirement, rule, name] of [
-    ["WDS-209", "shared-state-away", "sharedState"],
-    ["WDS-212", "queue-away", "queue"],
-  ] as const) {
-    test(`${requirement} what is away beside the database is critical: ${rule}`, async (t) => {
-      const watched = { queue: { isConnected: true }, sharedState: { isAvailable: true } };
-      const world = await openWorld(t, { watched });
-      await look(world);
-      assert.equal(await stateOf(world, rule), null);
-      Object.assign(watched[name], { isConnected: false, isAvailable: false });
-      await look(world);
-      world.skipTime(15_000);
-      await look(world);
-      assert.equal(await stateOf(world, rule), "firing");
-      Object.assign(watched[name], { isConnected: true, isAvailable: true });
-      await calm(world);
-      assert.equal(await stateOf(world, rule), "resolved");
-    });
-  }
 
   test("a restart repeats nothing, and goes on where it stopped", async (t) => {
     const { world } = await firingWorld(t);

@@ -1,6 +1,6 @@
 /**
- * Management as it runs: the real engine on a real SQLite file with real encryption. Only the network is made up: each
- * URL answers with the status that a test chose, and requests are kept for looking at.
+ * Management as it runs: the real engine on a real SQLite file, or on a store of the test's, with real encryption. Only the
+ * network is made up: each URL answers with the status that a test chose, and requests are kept for looking at.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -10,6 +10,8 @@ import type { TestContext } from "node:test";
 import { createSchemaCompiler } from "../../src/adapters/schema/ajv/schema-compiler.ts";
 import { openSqliteStore } from "../../src/adapters/store/sqlite/open.ts";
 import { systemClock } from "../../src/adapters/system/clock.ts";
+import { GaugeSampler } from "../../src/app/gauge-sampler.ts";
+import { ProcessGauges } from "../../src/app/process-gauges.ts";
 import { createSystemRandom } from "../../src/adapters/system/random.ts";
 import { createKeyRing, createSecretBox } from "../../src/adapters/keys/secret-box.ts";
 import { createAddressPolicy } from "../../src/core/egress/address-policy.ts";
@@ -24,7 +26,7 @@ import { createServices, type ManagedServices } from "../../src/services/create-
 import { SchemaRegistry } from "../../src/services/event-types/schema-registry.ts";
 import { loadTenantDirectory } from "../../src/services/tenants/tenant-directory.ts";
 import type { PublishInput, Scope, WebhookInput, WebhookView } from "../../src/services/services.ts";
-import type { Clock } from "../../src/ports/clock.ts";
+import type { Clock, Timer } from "../../src/ports/clock.ts";
 import type { NameLookup } from "../../src/ports/name-lookup.ts";
 import type { Store } from "../../src/ports/store.ts";
 import type { Logger, Metrics } from "../../src/ports/telemetry.ts";
@@ -51,6 +53,10 @@ export interface World {
   now(): number;
   /** Moves the wall clock. */
   skipTime(ms: number): void;
+  /** Reads what this process is about, and writes it when a minute is over, as a server does four times a minute. */
+  sample(): Promise<void>;
+  /** Ends the process side, as a server that is stopped does. */
+  close(): Promise<void>;
   /** Ends the process side and opens it again on the same data. */
   restart(): Promise<void>;
   createWebhook(input?: WebhookInput): Promise<WebhookView>;
@@ -75,14 +81,15 @@ export async function openWorld(
     readonly watched?: Parameters<typeof createServices>[0]["watched"];
     /** False begins no round of what tells people. */
     readonly schedules?: boolean;
+    /** In the place of a SQLite file, which several worlds may share if they have the same keys. */
+    readonly openStore?: (now: number) => Promise<Store>;
+    readonly keys?: WorldKeys;
+    readonly limits?: Partial<typeof engineLimits>;
   } = {},
 ): Promise<World> {
   const dataDir = mkdtempSync(join(tmpdir(), "posthorn-management-"));
   const random = createSystemRandom();
-  const box = {
-    ring: createKeyRing({ current: random.bytes(32), previous: [], random }),
-    digestKey: random.bytes(32),
-  };
+  const box = options.keys ?? newWorldKeys();
   const requests: OutboundRequest[] = [];
   const log: string[] = [];
   const statuses = new Map<string, number>();
@@ -92,7 +99,8 @@ export async function openWorld(
   const clock: Clock = { ...systemClock, now: () => Date.now() + skippedMs };
 
   const open = async () => {
-    const store = await openSqliteStore({ dataDir, now: clock.now(), pid: process.pid });
+    const store = await (options.openStore?.(clock.now()) ??
+      openSqliteStore({ dataDir, now: clock.now(), pid: process.pid }));
     const secretBox = createSecretBox(box);
     const schemaCompiler = createSchemaCompiler();
     const telemetry = { log: recordingLogger(log), metrics: silentMetrics };
@@ -111,7 +119,7 @@ export async function openWorld(
       userAgent: "Posthorn/test",
       requestOrigin: "posthorn.test",
       urlRules,
-      limits: engineLimits,
+      limits: { ...engineLimits, ...options.limits },
       retention: { payloadMs: 30 * dayMs, historyMs: 90 * dayMs },
       tenantExists: (id) => tenants.has(id),
       schemas,
@@ -144,9 +152,21 @@ export async function openWorld(
     await services.lifecycle.start();
     const outside = { transport, userAgent: "Posthorn/test" };
     const parts = { access: engine, store, secretBox, clock, random, telemetry, urlRules, outside };
-    return { store, engine, services, parts };
+    const gauges = new ProcessGauges({ engine, store, delivers: true });
+    const rounds: (() => void)[] = [];
+    const sampler = new GaugeSampler({
+      ...{ store: store.statistics ?? noStatistics, random, log: telemetry.log, read: () => gauges.read() },
+      clock: { ...clock, schedule: (_, run) => noted(rounds, run) },
+    });
+    sampler.start();
+    return { store, engine, services, parts, gauges, sampler, rounds };
   };
+  let isClosed = false;
   const close = async () => {
+    if (isClosed) return;
+    isClosed = true;
+    running.sampler.stop();
+    running.gauges.stop();
     await running.services.lifecycle.stop();
     await running.engine.stop({ graceMs: 1_000 });
     await running.store.close();
@@ -175,9 +195,16 @@ export async function openWorld(
     texts,
     now: () => clock.now(),
     skipTime: (ms) => void (skippedMs += ms),
+    async sample() {
+      const due = running.rounds.splice(0);
+      for (const run of due) run();
+      for (const { rounds } = running; rounds.length === 0; ) await new Promise(setImmediate);
+    },
+    close,
     async restart() {
       await close();
       running = await open();
+      isClosed = false;
     },
     notifications(given) {
       const { webhooks, tenants } = running.services;
@@ -208,6 +235,25 @@ export async function openWorld(
       throw new Error("it did not happen within 5 s");
     },
   };
+}
+
+/** What a deployment's processes share to read each other's secrets. */
+export type WorldKeys = Parameters<typeof createSecretBox>[0];
+
+export function newWorldKeys(): WorldKeys {
+  const random = createSystemRandom();
+  return {
+    ring: createKeyRing({ current: random.bytes(32), previous: [], random }),
+    digestKey: random.bytes(32),
+  };
+}
+
+const noStatistics = { writeGauges: async () => undefined };
+
+/** A timer that runs when the test says so. */
+function noted(rounds: (() => void)[], run: () => void): Timer {
+  rounds.push(run);
+  return { cancel: () => undefined };
 }
 
 function fakeTransport({

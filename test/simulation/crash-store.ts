@@ -146,6 +146,7 @@ export class CrashStore {
             ledger.released(leases);
           }),
         lanesWithWork: (page) => via("read", () => inner().deliveries.lanesWithWork(page)),
+        oldestDue: (lanes) => via("read", () => inner().deliveries.oldestDue(lanes)),
         depth: () => via("read", () => inner().deliveries.depth()),
       },
       webhooks: {

@@ -75,7 +75,9 @@ const requestMembers = {
   }),
   rejection_cause: nullable(text("Such as `no_matching_signature`; null where it was not rejected.")),
   detail: nullable(text("A sentence for whoever runs the source; never a secret.")),
-  duration_ms: Type.Number({ description: "Until it was answered; of what was stored and forwarded, until it was handed to the store." }),
+  duration_ms: Type.Number({
+    description: "Until it was answered; of what was stored and forwarded, until it was handed to the store.",
+  }),
   scheme: nullable(text("How it was verified.")),
   event_type: nullable(text("As it was mapped.")),
   original_type: nullable(text("As the sender wrote it.")),

@@ -37,6 +37,8 @@ export type AlertSource =
   | "silent_publisher"
   | "payload_growth"
   | "statistics"
+  | "retention"
+  | "disk"
   | "workers"
   | "queue"
   | "shared_state"

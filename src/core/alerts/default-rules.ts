@@ -52,8 +52,8 @@ export const defaultAlertRules: readonly AlertRule[] = [
   rule({
     ...{ name: "deliveries-late", title: "Deliveries leave late", severity: "critical", source: "late" },
     description:
-      "Of the first attempts within five minutes one in twenty left more than so many seconds after its event was accepted (WDS-241).",
-    ...{ threshold: 60, attemptsMin: 20, forMs: minute, runbook: "queue-deep" },
+      "The oldest delivery that no gate, rate limit or receiver holds back has been due for more than so many seconds (WDS-241).",
+    ...{ threshold: 60, forMs: minute, runbook: "deliveries-late" },
   }),
   rule({
     ...{ name: "publisher-silent", title: "A publisher is silent", severity: "info" },
@@ -76,6 +76,17 @@ export const defaultAlertRules: readonly AlertRule[] = [
     },
     description: "What was counted more than so many seconds ago is not stored: rules look at old numbers.",
     ...{ threshold: 300, forMs: minute },
+  }),
+  rule({
+    ...{ name: "retention-behind", title: "Retention is behind", severity: "warning", source: "retention" },
+    description:
+      "No round of upkeep has ended for so many seconds: it fails, or more is stored than it removes.",
+    ...{ threshold: 3_600, forMs: minute },
+  }),
+  rule({
+    ...{ name: "disk-low", title: "The disk is nearly full", severity: "warning", source: "disk" },
+    description: "More than this share of the disk with the data folder is used. Not told of PostgreSQL's.",
+    ...{ threshold: 0.9, forMs: minute },
   }),
   rule({
     ...{ name: "no-workers", title: "Nobody delivers", severity: "critical", source: "workers" },
@@ -122,6 +133,7 @@ export const alertInhibitions: readonly {
       "publisher-silent",
       "no-workers",
       "statistics-behind",
+      "retention-behind",
     ],
     within: "everything",
   },

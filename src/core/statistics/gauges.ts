@@ -5,7 +5,14 @@ const storeGauges = ["waiting_high", "waiting_normal", "waiting_low", "dead_lett
 /** Each process has its own part: those of processes that run at the same time are added. */
 const addedGauges = ["in_flight", "places"] as const;
 /** Each process has its own; together they have the smallest, the largest and the mean. */
-const ownGauges = ["open_circuits", "loop_lag_ms", "commit_ms"] as const;
+const ownGauges = [
+  "open_circuits",
+  "loop_lag_ms",
+  "commit_ms",
+  "oldest_due_ms",
+  "upkeep_lag_ms",
+  "disk_used",
+] as const;
 
 export const gaugeNames = [...storeGauges, ...addedGauges, ...ownGauges] as const;
 export type GaugeName = (typeof gaugeNames)[number];

@@ -57,6 +57,11 @@ export class Dispatcher {
     return this.#capacity.inFlight;
   }
 
+  /** The endpoint has all the requests that it may have at once. */
+  isFull(endpoint: Endpoint): boolean {
+    return this.#capacity.isFull(endpoint);
+  }
+
   get running(): boolean {
     return this.#running;
   }

@@ -50,6 +50,8 @@ export interface DeliveryStore {
   release(leases: readonly Lease[]): Promise<void>;
   /** Lanes that hold waiting deliveries, in a stable order, a page at a time. */
   lanesWithWork(page: { readonly after: string | null; readonly limit: number }): Promise<LanePage>;
+  /** When the first free delivery of these lanes is, or was, due, Unix milliseconds; null where all are leased or gone. */
+  oldestDue(lanes: readonly LaneKey[]): Promise<number | null>;
   /** Waiting deliveries by priority, and dead letters by tenant; kept as counters, not counted. */
   depth(): Promise<StoreDepth>;
 }

@@ -1,7 +1,7 @@
 import { bucketAt, stepMs } from "../../core/statistics/buckets.ts";
 import { Counts } from "../../core/statistics/counts.ts";
 import type { FactKind } from "../../core/statistics/facts.ts";
-import { type GaugeSpan, summaryOf } from "../../core/statistics/gauges.ts";
+import { type GaugeName, type GaugeSpan, summaryOf } from "../../core/statistics/gauges.ts";
 import type { StoreDepth } from "../../ports/store/deliveries.ts";
 import type { Store } from "../../ports/store.ts";
 import type { StatisticsOf, StatisticsRow } from "../../ports/store/statistics.ts";
@@ -52,16 +52,32 @@ export class AlertReadings {
 
   /** The share of places in use in the newest minute that is known; null where none is. */
   placesUsed(): Promise<number | null> {
-    return this.#once("places", async () => {
+    return this.#newest(placesUsedOf);
+  }
+
+  /** The largest that any process read in the newest minute in which one did; null where none did. */
+  largest(name: GaugeName): Promise<number | null> {
+    return this.#newest((spans) => summaryOf(name, spans)?.max ?? null);
+  }
+
+  async #newest(valueOf: (spans: readonly GaugeSpan[]) => number | null): Promise<number | null> {
+    for (const spans of await this.#gauges()) {
+      const value = valueOf(spans);
+      if (value !== null) return value;
+    }
+    return null;
+  }
+
+  /** What was read in the last minutes, the newest first. */
+  #gauges(): Promise<readonly (readonly GaugeSpan[])[]> {
+    return this.#once("gauges", async () => {
       const rows = await this.#store.statistics?.readGauges({
         ...{ step: "minute", from: bucketAt(this.now, "minute") - gaugesMs, to: this.now + 1, limit: 1_000 },
       });
       const byMinute = Map.groupBy(rows ?? [], ({ start }) => start);
-      for (const [, ofMinute] of [...byMinute].toSorted(([one], [other]) => other - one)) {
-        const used = placesUsedOf(ofMinute.map(({ document }) => JSON.parse(document) as GaugeSpan));
-        if (used !== null) return used;
-      }
-      return null;
+      return [...byMinute]
+        .toSorted(([one], [other]) => other - one)
+        .map(([, ofMinute]) => ofMinute.map(({ document }) => JSON.parse(document) as GaugeSpan));
     });
   }
 

@@ -111,11 +111,15 @@ export class AlertWatch {
     const next: AlertRecord[] = [];
     for (const rule of rules) {
       if (!rule.enabled) continue;
-      const held = [...(await observe({ rule, readings, sources })), ...this.#storeWasAway(rule, now)];
-      const byKey = new Map(held.map((each) => [keyOf(rule, each), each]));
       const mine = [...open].filter(
         ([, record]) => record.rule === rule.name && record.ruleTenantId === rule.tenantId,
       );
+      const webhookIds = mine.flatMap(([, record]) => record.webhookId ?? []);
+      const held = [
+        ...(await observe({ rule, readings, sources, webhookIds })),
+        ...this.#storeWasAway(rule, now),
+      ];
+      const byKey = new Map(held.map((each) => [keyOf(rule, each), each]));
       for (const key of new Set([...byKey.keys(), ...mine.map(([known]) => known)])) {
         const record = open.get(key) ?? null;
         const after = nextRecord(record, { rule, observation: byKey.get(key) ?? null, now, nextId });

@@ -1,8 +1,7 @@
 import type { AlertObservation } from "../../core/alerts/alert-record.ts";
 import { type AlertRule, type AlertSource, exceeds, isOfInstallation } from "../../core/alerts/alert-rule.ts";
 import { Counts } from "../../core/statistics/counts.ts";
-import { percentile } from "../../core/statistics/distribution.ts";
-import { categoryKey, distributionSpan, keys } from "../../core/statistics/keys.ts";
+import { categoryKey, keys } from "../../core/statistics/keys.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { SharedState } from "../../ports/shared-state.ts";
 import type { Store } from "../../ports/store.ts";
@@ -28,6 +27,8 @@ export interface Looking {
   readonly rule: AlertRule;
   readonly readings: AlertReadings;
   readonly sources: AlertSources;
+  /** What it held for at the last look, whichever process looked. */
+  readonly webhookIds: readonly string[];
 }
 
 type Observe = (looking: Looking) => Promise<readonly AlertObservation[]>;
@@ -76,13 +77,31 @@ const bySource: Readonly<Record<AlertSource, Observe>> = {
     const value = await gaugeValue("waiting", readings);
     return installation(rule, { value, summary: `${value} deliveries wait` });
   },
-  late: lateDeliveries,
+  // Age tells more than how many wait: those may wait for closed gates.
+  late: async ({ rule, readings }) => {
+    const value = secondsOf(await readings.largest("oldest_due_ms"));
+    return installation(rule, {
+      value,
+      summary: `the oldest delivery that nothing holds back has been due for ${value} s`,
+    });
+  },
   silent_publisher: silentPublishers,
   payload_growth: payloadGrowth,
   statistics: async ({ rule, readings }) => {
     const since = await readings.unwrittenSince();
     const value = since === null ? 0 : Math.round((readings.now - since) / 1_000);
     return installation(rule, { value, summary: `statistics are ${value} s behind` });
+  },
+  retention: async ({ rule, readings }) => {
+    const value = secondsOf(await readings.largest("upkeep_lag_ms"));
+    return installation(rule, {
+      value,
+      summary: `no round of upkeep has ended for ${Math.round((value ?? 0) / 60)} min`,
+    });
+  },
+  disk: async ({ rule, readings }) => {
+    const value = await readings.largest("disk_used");
+    return installation(rule, { value, summary: `${percent(value ?? 0)} of the disk are used` });
   },
   workers: poolsWithoutWorkers,
   queue: async ({ sources }) =>
@@ -116,15 +135,10 @@ function sumOf(counts: ReadonlyMap<string | null, Counts>): Counts {
 }
 
 /** What another process owns is only as new as the last look at it, so those that may be open are looked at again. */
-async function openCircuits({ sources, readings }: Looking): Promise<readonly AlertObservation[]> {
-  const { access, store } = sources;
+async function openCircuits(looking: Looking): Promise<readonly AlertObservation[]> {
+  const { access, store } = looking.sources;
   if (store.ownership !== undefined) {
-    const failing = await failingTenants(readings, { windowMs: failuresLookedAtMs, failuresMin: 1 });
-    const ids = new Set<string>();
-    for (const tenantId of failing)
-      for (const id of (await countsOf(readings, { tenantId, windowMs: failuresLookedAtMs })).keys())
-        ids.add(id);
-    for (const { webhook, circuit } of access.webhooks()) if (circuit.phase !== "closed") ids.add(webhook.id);
+    const ids = await perhapsOpen(looking);
     if (ids.size > 0) await access.refresh([...ids].slice(0, refreshedMax));
   }
   return Iterator.from(access.webhooks())
@@ -140,7 +154,27 @@ async function openCircuits({ sources, readings }: Looking): Promise<readonly Al
     .toArray();
 }
 
+/** Those that failed lately, that were open, and of all others some in each round: people open circuits, too. */
+async function perhapsOpen({ sources, readings, webhookIds }: Looking): Promise<ReadonlySet<string>> {
+  const ids = new Set(webhookIds);
+  const all: string[] = [];
+  for (const { webhook, circuit } of sources.access.webhooks()) {
+    all.push(webhook.id);
+    if (circuit.phase !== "closed") ids.add(webhook.id);
+  }
+  const windowMs = failuresLookedAtMs;
+  for (const tenantId of await failingTenants(readings, { windowMs, failuresMin: 1 }))
+    for (const id of (await countsOf(readings, { tenantId, windowMs })).keys()) ids.add(id);
+  const parts = Math.ceil(all.length / inTurnMax);
+  const part = Math.floor(readings.now / roundMs) % Math.max(1, parts);
+  for (const id of all.slice(part * inTurnMax, (part + 1) * inTurnMax)) ids.add(id);
+  return ids;
+}
+
 const refreshedMax = 1_000;
+const inTurnMax = 200;
+/** Of those who look (alert-watch.ts). */
+const roundMs = 15_000;
 
 function hostOf(url: string): string {
   return URL.parse(url)?.host ?? "the webhook";
@@ -201,21 +235,6 @@ async function ofWebhooks(
   return found;
 }
 
-/** How long the first attempts took to leave tells more than how many wait: those may wait for closed gates. */
-async function lateDeliveries({ rule, readings }: Looking): Promise<readonly AlertObservation[]> {
-  const { windowMs, attemptsMin } = rule;
-  const counts = sumOf(await readings.counts({ kind: "delivery", of: { level: "all" }, windowMs }));
-  const places = counts.within({ from: keys.lag, to: keys.lag + distributionSpan });
-  const firstAttempts = places.reduce((sum, [, count]) => sum + count, 0);
-  if (firstAttempts < attemptsMin) return [];
-  const lagMs = percentile(counts, { name: "lag", share: 0.95 });
-  const value = lagMs === null ? null : Math.round(lagMs / 1_000);
-  return installation(rule, {
-    value,
-    summary: `one first attempt in twenty leaves after ${value} s or more`,
-  });
-}
-
 async function poolsWithoutWorkers({ sources }: Looking): Promise<readonly AlertObservation[]> {
   const { store, tenants, access } = sources;
   if (store.ownership === undefined) return [];
@@ -234,6 +253,10 @@ async function poolsWithoutWorkers({ sources }: Looking): Promise<readonly Alert
       value: 0,
       summary: `the pool ${pool} has no worker`,
     }));
+}
+
+function secondsOf(ms: number | null): number | null {
+  return ms === null ? null : Math.round(ms / 1_000);
 }
 
 function percent(share: number): string {

@@ -23,6 +23,29 @@ const trace = {
 };
 
 export const claims: StoreTheme = (check) => {
+  check("tells when the first free delivery of some lanes is due, whatever its priority", async (store) => {
+    const ordered = lane("webhook-2", "strict");
+    const oldest = () => store.deliveries.oldestDue([key, ordered, lane("nobody")]);
+    assert.equal(await oldest(), null);
+    await publish(store, {
+      deliveries: [
+        { priority: "high", dueAt: start + 9_000 },
+        { priority: "low", dueAt: start + 5_000 },
+        { lane: lane("webhook-3"), dueAt: start },
+      ],
+    });
+    assert.equal(await oldest(), start + 5_000);
+    await publish(store, {
+      deliveries: [
+        { lane: ordered, dueAt: start + 2_000 },
+        { lane: ordered, dueAt: start + 1_000 },
+      ],
+    });
+    assert.equal(await oldest(), start + 2_000, "the next of an ordered lane is its head");
+    await claim(store, ordered, { now: start + 3_000, limit: 1 });
+    assert.equal(await oldest(), start + 1_000, "what is leased is in somebody's hands");
+  });
+
   check("hands out everything a sender needs", async (store) => {
     const { event, deliveries } = await publish(store, {
       event: {

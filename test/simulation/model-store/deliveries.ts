@@ -1,4 +1,5 @@
 import { givenUpStates, isDeadLetter, priorities, waitingStates } from "../../../src/core/delivery.ts";
+import type { LaneKey } from "../../../src/core/webhook.ts";
 import type { DeliveryProgress, DeliveryState, Priority } from "../../../src/core/delivery.ts";
 import { endings } from "../../../src/core/delivery-state.ts";
 import type {
@@ -83,6 +84,14 @@ export class ModelDeliveries implements DeliveryStore {
     const shown = rest.slice(0, page.limit);
     const next = rest.length > page.limit ? (shown.at(-1)?.[0] ?? null) : null;
     return { lanes: shown.map(([, lane]) => lane.key), next };
+  }
+
+  async oldestDue(lanes: readonly LaneKey[]): Promise<number | null> {
+    const names = new Set(lanes.map((lane) => JSON.stringify(lane)));
+    const due = [...this.#rows.waiting()]
+      .filter((row) => row.lease === null && names.has(JSON.stringify(row.lane)))
+      .map(({ progress }) => progress.dueAt);
+    return due.length === 0 ? null : Math.min(...due);
   }
 
   async depth(): Promise<StoreDepth> {

@@ -13,6 +13,8 @@ import type {
   StoreDepth,
 } from "../../../ports/store/deliveries.ts";
 import { factsOf, type StatisticsBatch } from "../../../ports/store/statistics.ts";
+import type { LaneKey } from "../../../core/webhook.ts";
+import { tierSpan } from "../queue-position.ts";
 import { Claimer } from "./claim.ts";
 import { numbers } from "./columns.ts";
 import { deadLetterKind, Deltas } from "./counters.ts";
@@ -52,6 +54,13 @@ interface Committed {
 }
 
 /** The path of an event: a commit is a handful of statements, a claim one, whatever the size of the batch. */
+/** A look into each tier of each lane; an ordered lane has one tier, whose first is the next. */
+const oldestDueSql = `SELECT min(d.due_at) FROM unnest($1::int[]) AS l (lane) CROSS JOIN generate_series(0, 2) AS t (tier)
+  CROSS JOIN LATERAL (SELECT q.delivery FROM posthorn.queue q WHERE q.lane = l.lane AND q.owner IS NULL
+    AND q.rank >= t.tier * ${tierSpan}::bigint AND q.rank < (t.tier + 1) * ${tierSpan}::bigint
+    ORDER BY q.rank, q.delivery LIMIT 1) AS first
+  JOIN posthorn.deliveries d ON d.seq = first.delivery`;
+
 export class PostgresDeliveries implements DeliveryStore {
   readonly #state: StoreState;
   readonly #claimer: Claimer;
@@ -127,6 +136,14 @@ export class PostgresDeliveries implements DeliveryStore {
     await lanes.load(shown);
     const next = rows.length > page.limit ? String(shown.at(-1) ?? page.after ?? 0) : null;
     return { lanes: shown.map((ref) => lanes.byRef(ref).key), next };
+  }
+
+  async oldestDue(given: readonly LaneKey[]): Promise<number | null> {
+    const { aside, lanes } = this.#state;
+    await lanes.lookUp(given);
+    const refs = given.flatMap((key) => lanes.find(key)?.ref ?? []);
+    const [row] = await aside.rows<[dueAt: number | null]>(oldestDueSql, [numbers(refs)]);
+    return row?.[0] ?? null;
   }
 
   async depth(): Promise<StoreDepth> {

@@ -1,5 +1,6 @@
 import type { StatementSync } from "node:sqlite";
 import type { Priority } from "../../../core/delivery.ts";
+import type { LaneKey } from "../../../core/webhook.ts";
 import type { ClaimedDelivery, ClaimRequest, ClaimResult } from "../../../ports/store/deliveries.ts";
 import { claimed, type ClaimedRow, claimedSql, toClaimedDelivery } from "../claimed-delivery.ts";
 import { decode, priorityCodes, waitingMax } from "../codes.ts";
@@ -47,6 +48,32 @@ export class Claimer {
     }
   }
 
+  /** When the first delivery of these lanes is due that nobody holds; null without one. */
+  oldestDue(lanes: readonly LaneKey[]): number | null {
+    const dues = this.#state.connection.read(() =>
+      lanes.flatMap((key) => {
+        const lane = this.#state.lanes.find(key);
+        return lane === null ? [] : this.#dues(lane);
+      }),
+    );
+    return dues.length === 0 ? null : Math.min(...dues);
+  }
+
+  #dues(lane: StoredLane): readonly number[] {
+    if (lane.ordered) return this.#firstDue(lane, { from: 0, to: queuePositionMax });
+    return Object.values(priorityCodes.encode).flatMap((tier) =>
+      this.#firstDue(lane, { from: tier * tierSpan, to: (tier + 1) * tierSpan - 1 }),
+    );
+  }
+
+  #firstDue(lane: StoredLane, stretch: { readonly from: number; readonly to: number }): readonly number[] {
+    for (const [seq, queuePosition] of this.#free({ lane, now: 0 }, { ...stretch, wanted: 1 })) {
+      const head = this.#waitingHead({ lane: lane.ref, queuePosition, seq });
+      if (head !== null) return [head[1]];
+    }
+    return [];
+  }
+
   #claimLane(request: ClaimRequest, granted: number[]): ClaimResult {
     const draft: ClaimDraft = {
       deliveries: [],
@@ -74,7 +101,7 @@ export class Claimer {
     const base = priorityCodes.encode[priority] * tierSpan;
     const dueMax = base + withinTier(request.now);
     const wanted = isFull(work) ? 0 : request.limit - draft.deliveries.length;
-    for (const [seq, queuePosition] of this.#free(work, {
+    for (const [seq, queuePosition] of this.#free(inLane(work), {
       from: base,
       to: base + tierSpan - 1,
       wanted: wanted + 1,
@@ -87,7 +114,11 @@ export class Claimer {
         if (this.#waitingHead({ lane: work.lane.ref, queuePosition, seq }) === null) continue;
         draft.more[priority] = true;
         // One seek past everything that is due.
-        for (const [, later] of this.#free(work, { from: dueMax + 1, to: base + tierSpan - 1, wanted: 1 })) {
+        for (const [, later] of this.#free(inLane(work), {
+          from: dueMax + 1,
+          to: base + tierSpan - 1,
+          wanted: 1,
+        })) {
           noteDue(draft, later - base);
           return;
         }
@@ -99,7 +130,7 @@ export class Claimer {
 
   #claimOrdered(work: LaneWork): void {
     const { request, draft } = work;
-    for (const [seq, queuePosition] of this.#free(work, {
+    for (const [seq, queuePosition] of this.#free(inLane(work), {
       from: 0,
       to: queuePositionMax,
       wanted: request.limit + 1,
@@ -119,12 +150,12 @@ export class Claimer {
 
   /** Entries of the lane that are neither leased nor known to be spent, in order. */
   *#free(
-    work: LaneWork,
+    looking: { readonly lane: StoredLane; readonly now: number },
     stretch: { readonly from: number; readonly to: number; readonly wanted: number },
   ): Iterable<EntryRow> {
     const { leases, queue } = this.#state;
-    const { now } = work.request;
-    const lane = work.lane.ref;
+    const { now } = looking;
+    const lane = looking.lane.ref;
     const limit = stretch.wanted + leases.placedIn(lane) + queue.spentIn(lane);
     let place = { lane, queuePosition: stretch.from, seq: 0 };
     for (;;) {
@@ -174,6 +205,10 @@ interface LaneWork {
   /** Every lease of the call, to be taken back when a later lane fails. */
   readonly granted: number[];
   bodyBytes: number;
+}
+
+function inLane({ lane, request }: LaneWork): { readonly lane: StoredLane; readonly now: number } {
+  return { lane, now: request.now };
 }
 
 function isFull({ request, draft, bodyBytes }: LaneWork): boolean {

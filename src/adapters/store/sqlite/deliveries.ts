@@ -13,6 +13,7 @@ import type {
   PublishResult,
   StoreDepth,
 } from "../../../ports/store/deliveries.ts";
+import type { LaneKey } from "../../../core/webhook.ts";
 import { Claimer } from "./claim.ts";
 import { waitingMax } from "../codes.ts";
 import { HandEndings } from "./hand-endings.ts";
@@ -136,6 +137,10 @@ export class SqliteDeliveries implements DeliveryStore {
       const next = refs.length > page.limit ? String(shown.at(-1) ?? page.after ?? 0) : null;
       return { lanes: shown.map((ref) => lanes.key(ref)), next };
     });
+  }
+
+  async oldestDue(lanes: readonly LaneKey[]): Promise<number | null> {
+    return this.#claimer.oldestDue(lanes);
   }
 
   async depth(): Promise<StoreDepth> {

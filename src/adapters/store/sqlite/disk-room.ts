@@ -1,6 +1,6 @@
 import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
-import { StoreUnavailableError } from "../../../ports/store.ts";
+import { type DiskSpace, StoreUnavailableError } from "../../../ports/store.ts";
 
 /** Enough for some groups of commits: with less, small ones would be written and large ones refused by turns. */
 const roomBytesMin = 4 << 20;
@@ -37,12 +37,18 @@ export function diskFull(cause?: unknown): StoreUnavailableError {
   return new StoreUnavailableError("the disk is full", { trouble: "disk_full", cause });
 }
 
+/** Null where the system does not tell. */
+export function diskSpace(folder: string): DiskSpace | null {
+  try {
+    const { bavail, bfree, blocks, bsize } = statfsSync(folder);
+    // What is kept for the system's own user is no part of the disk for others.
+    return { freeBytes: bavail * bsize, sizeBytes: (blocks - bfree + bavail) * bsize };
+  } catch {
+    return null;
+  }
+}
+
 /** What this user may still write; without an answer, plenty: a write will tell. */
 function freeBytes(folder: string): number {
-  try {
-    const { bavail, bsize } = statfsSync(folder);
-    return bavail * bsize;
-  } catch {
-    return Number.POSITIVE_INFINITY;
-  }
+  return diskSpace(folder)?.freeBytes ?? Number.POSITIVE_INFINITY;
 }

@@ -9,7 +9,7 @@ import { AuditRows, SqliteAudit } from "./audit.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import { Connection, openDatabase } from "./connection.ts";
 import { SqliteDeliveries } from "./deliveries.ts";
-import { diskFull, isDiskFull } from "./disk-room.ts";
+import { diskFull, diskSpace, isDiskFull } from "./disk-room.ts";
 import { storeError } from "./errors.ts";
 import { SqliteGateway } from "./gateway.ts";
 import { GatewayRequestRows } from "./gateway-requests.ts";
@@ -73,7 +73,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     if (options.evenIfMoved !== true) refuseMoved(db, options.dataDir);
     const checkpointer = new Checkpointer(db, { file: databaseFile(options.dataDir) });
     connection.join(checkpointer);
-    return assemble(connection, { lock, checkpointer });
+    return assemble(connection, { lock, checkpointer, dataDir: options.dataDir });
   } catch (error) {
     connection?.close();
     lock?.release();
@@ -104,7 +104,7 @@ export function planStoreMigrations(options: { readonly dataDir: string }): Migr
 
 function assemble(
   connection: Connection,
-  owned: { readonly lock: OwnerLock; readonly checkpointer: Checkpointer },
+  owned: { readonly lock: OwnerLock; readonly checkpointer: Checkpointer; readonly dataDir: string },
 ): Store {
   const state = loadState(connection);
   const auditRows = new AuditRows(connection);
@@ -138,6 +138,7 @@ function assemble(
     upkeep: new SqliteUpkeep(state, {
       ...{ deliveries, notifications: notificationRows, statistics: statistics.writer },
     }),
+    disk: () => diskSpace(owned.dataDir),
     facts: async () => {
       const [schemaVersion, sizeBytes] = connection.read(() => facts.get()) as unknown as [number, number];
       return { schemaVersion, sizeBytes };

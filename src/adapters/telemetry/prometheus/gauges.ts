@@ -14,6 +14,10 @@ export interface MetricSources {
   /** Webhooks that somebody paused. */
   readonly paused: () => number;
   readonly activity: () => Activity;
+  /** For how long the oldest delivery has been due that nothing holds back but this system. */
+  readonly oldestDueMs: () => Promise<number>;
+  /** Absent where the store is another machine's. */
+  readonly disk?: () => { readonly freeBytes: number; readonly sizeBytes: number } | null;
   /** Of the workers that this process is one of. */
   readonly pool: string;
   readonly openSockets: () => number;
@@ -55,6 +59,7 @@ interface Activity {
   readonly concurrency: number;
   readonly uncommitted: number;
   readonly statisticsLagMs: number;
+  readonly upkeepLagMs: number | null;
   readonly webhooks: number;
 }
 
@@ -95,12 +100,54 @@ export function gauges(sources: MetricSources): readonly PlainMetric[] {
         return [{ labels: { pool_id: sources.pool }, value: inFlight / concurrency }];
       },
     },
+    ...latenessMetrics(sources),
     ...processMetrics(sources),
+    ...(sources.disk === undefined ? [] : diskMetrics(sources.disk)),
     ...(sources.clockOffsetMs === undefined ? [] : [clockMetric(sources.clockOffsetMs)]),
     ...(sources.workers === undefined ? [] : [workersMetric(sources.workers)]),
     ...(sources.spans === undefined ? [] : spanMetrics(sources.spans)),
     ...(sources.queue === undefined ? [] : queueMetrics(sources.queue)),
     ...(sources.sharedState === undefined ? [] : sharedStateMetrics(sources.sharedState)),
+  ];
+}
+
+/** How far a process is behind. */
+function latenessMetrics(sources: MetricSources): readonly PlainMetric[] {
+  return [
+    single("posthorn_oldest_due_seconds", {
+      type: "gauge",
+      help: "Since when the oldest delivery is due that no gate, rate limit or receiver holds back, of the webhooks that this process owns and, where it schedules, of those that nobody does.",
+      read: async () => (await sources.oldestDueMs()) / 1_000,
+    }),
+    {
+      name: "posthorn_upkeep_lag_seconds",
+      help: "Since the last whole round of expiry and retention; of the process that does them.",
+      type: "gauge",
+      samples: () => {
+        const { upkeepLagMs } = sources.activity();
+        return upkeepLagMs === null ? [] : [{ labels: {}, value: upkeepLagMs / 1_000 }];
+      },
+    },
+  ];
+}
+
+function diskMetrics(disk: NonNullable<MetricSources["disk"]>): readonly PlainMetric[] {
+  const metric = (
+    name: string,
+    told: { readonly help: string; readonly key: "freeBytes" | "sizeBytes" },
+  ) => ({
+    ...{ name, help: told.help, type: "gauge" as const },
+    samples: () => {
+      const space = disk();
+      return space === null ? [] : [{ labels: {}, value: space[told.key] }];
+    },
+  });
+  return [
+    metric("posthorn_disk_free_bytes", {
+      help: "Free on the disk of the data folder.",
+      key: "freeBytes",
+    }),
+    metric("posthorn_disk_size_bytes", { help: "Size of the disk of the data folder.", key: "sizeBytes" }),
   ];
 }
 

@@ -29,7 +29,15 @@ const idle = {
   paused: () => 2,
   circuits: () => [],
   pool: "large",
-  activity: () => ({ inFlight: 0, concurrency: 1, uncommitted: 0, statisticsLagMs: 0, webhooks: 0 }),
+  activity: () => ({
+    inFlight: 0,
+    concurrency: 1,
+    uncommitted: 0,
+    statisticsLagMs: 0,
+    upkeepLagMs: null,
+    webhooks: 0,
+  }),
+  oldestDueMs: async () => 0,
   openSockets: () => 0,
   streamClients: () => 0,
   portalSessions: async () => 0,
@@ -66,7 +74,12 @@ suite("metrics", () => {
           { webhookId: "w2", state: "closed" as const },
         ],
         pool: "large",
-        activity: () => ({ inFlight: 25, concurrency: 100, uncommitted: 0, statisticsLagMs: 0, webhooks: 2 }),
+        activity: () => ({
+          ...{ inFlight: 25, concurrency: 100, uncommitted: 0, statisticsLagMs: 0 },
+          ...{ upkeepLagMs: 61_000, webhooks: 2 },
+        }),
+        oldestDueMs: async () => 5_000,
+        disk: () => ({ freeBytes: 1, sizeBytes: 10 }),
         openSockets: () => 7,
         streamClients: () => 0,
         portalSessions: async () => 0,
@@ -84,6 +97,10 @@ suite("metrics", () => {
       'webhook_dlq_size{tenant_id="default"} 4',
       'webhook_rate_limit_hits_total{webhook_id="w1"} 1',
       'webhook_worker_pool_utilization{pool_id="large"} 0.25',
+      "posthorn_oldest_due_seconds 5",
+      "posthorn_upkeep_lag_seconds 61",
+      "posthorn_disk_free_bytes 1",
+      "posthorn_disk_size_bytes 10",
     ]) {
       assert.ok(lines.includes(expected), expected);
     }

@@ -1,0 +1,61 @@
+/** Looking at alerts, and at what people were told of them. */
+import assert from "node:assert/strict";
+import type { NotificationChannel } from "../../src/core/notifications/notification.ts";
+import type { AlertView } from "../../src/services/alerts/alert-service.ts";
+import { admin, type World } from "./world.ts";
+
+export const minute = 60_000;
+const page = { limit: 50, before: null, offset: 0 };
+
+export async function alertsOf(world: World, rule: string): Promise<readonly AlertView[]> {
+  const { alerts } = world.services;
+  assert.ok(alerts !== null);
+  return (await alerts.list(admin, { states: null, rule, tenantId: null, page })).rows;
+}
+
+export async function stateOf(world: World, rule: string): Promise<string | null> {
+  return (await alertsOf(world, rule))[0]?.alert.state ?? null;
+}
+
+/** Everything that happened so far is counted and stored; then one look at the rules. */
+export async function look(world: World): Promise<void> {
+  await world.until(async () => {
+    const progress = await world.store.statistics?.progress();
+    return progress?.unwrittenSince === null;
+  });
+  await world.services.lifecycle.lookAtAlerts();
+}
+
+/** The cause is gone: looks until the alert has been silent for as long as it keeps firing. */
+export async function calm(world: World, minutes = 2): Promise<void> {
+  world.skipTime(minutes * minute);
+  await look(world);
+}
+
+export async function channelFor(
+  world: Pick<World, "store">,
+  tenantId: string | null,
+): Promise<NotificationChannel> {
+  const channel: NotificationChannel = {
+    ...{
+      id: `channel-${tenantId ?? "operator"}`,
+      tenantId,
+      kind: "email",
+      name: "Ada",
+      address: "ada@example.com",
+    },
+    ...{ webhookId: null, sealedKey: null, topics: ["alert"], frequency: "immediate", timeZone: "UTC" },
+    ...{ quietHours: null, language: "en", enabled: true, createdAt: 0, updatedAt: 0 },
+  };
+  await world.store.notifications?.saveChannels({ tenantId, channels: [channel] });
+  return channel;
+}
+
+export async function subjectsTold(
+  world: Pick<World, "store">,
+  tenantId: string | null = null,
+): Promise<readonly string[]> {
+  const query = { tenantId, channelId: null, state: null, page };
+  const told = await world.store.notifications?.list(query);
+  return (told?.rows ?? []).map(({ content }) => content.subject).toReversed();
+}
