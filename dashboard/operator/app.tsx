@@ -1,4 +1,4 @@
-import { LocationProvider, Route, Router } from "preact-iso";
+import { lazy, LocationProvider, Route, Router } from "preact-iso";
 import { useEffect } from "preact/hooks";
 import { useAddress } from "../shared/address.ts";
 import { followNews } from "../shared/live.ts";
@@ -6,10 +6,11 @@ import { pagePath } from "../shared/root.ts";
 import { session } from "../shared/session.ts";
 import { Announcer } from "../shared/ui/announcer.tsx";
 import { AuditPage } from "./audit/audit-page.tsx";
+import type * as GatewayPages from "./gateway/pages.tsx";
 import { KeySheet } from "./key-sheet.tsx";
 import { listenToKeys } from "./keyboard.ts";
 import { LoginPage } from "./login.tsx";
-import { navEntries } from "./navigation.ts";
+import { navEntryAt } from "./navigation.ts";
 import { OperationPage } from "./operations/operation-page.tsx";
 import { OperationsPage } from "./operations/operations-page.tsx";
 import { DeadLettersPage } from "./pages/dead-letters.tsx";
@@ -33,6 +34,20 @@ import { Palette } from "./palette/palette.tsx";
 import { SessionEnd } from "./session-end.tsx";
 import { Shell } from "./shell.tsx";
 
+/** Loaded when somebody opens one: most deployments have no gateway. */
+const gatewayPage = (name: keyof typeof GatewayPages) =>
+  lazy(() => import("./gateway/pages.tsx").then((pages) => pages[name]));
+const SourcesPage = gatewayPage("SourcesPage");
+const AddSourcePage = gatewayPage("AddSourcePage");
+const SourcePage = gatewayPage("SourcePage");
+const EditSourcePage = gatewayPage("EditSourcePage");
+const SetUpSourcePage = gatewayPage("SetUpSourcePage");
+const ConnectionsPage = gatewayPage("ConnectionsPage");
+const NewConnectionPage = gatewayPage("NewConnectionPage");
+const ConnectionPage = gatewayPage("ConnectionPage");
+const RequestsPage = gatewayPage("RequestsPage");
+const RequestPage = gatewayPage("RequestPage");
+
 export function App() {
   return (
     <>
@@ -55,8 +70,7 @@ function Inside() {
   const topics = topicsOf(page);
   useEffect(() => (isIn ? followNews(topics) : undefined), [isIn, topics.join()]);
   useEffect(() => {
-    const [name = ""] = page.split("/");
-    const title = navEntries.find((entry) => entry.page === name)?.title ?? "Not found";
+    const title = navEntryAt(page)?.title ?? "Not found";
     document.title = view === null ? "Log in – Posthorn" : `${title} – Posthorn`;
   }, [page, view]);
   if (view === undefined) return null;
@@ -90,6 +104,16 @@ function Pages() {
       <Route path={pagePath("webhooks/new")} component={NewWebhookPage} />
       <Route path={pagePath("webhooks/:id")} component={WebhookPage} />
       <Route path={pagePath("webhooks/:id/edit")} component={EditWebhookPage} />
+      <Route path={pagePath("sources")} component={SourcesPage} />
+      <Route path={pagePath("sources/new")} component={AddSourcePage} />
+      <Route path={pagePath("sources/:id")} component={SourcePage} />
+      <Route path={pagePath("sources/:id/edit")} component={EditSourcePage} />
+      <Route path={pagePath("sources/:id/set-up")} component={SetUpSourcePage} />
+      <Route path={pagePath("connections")} component={ConnectionsPage} />
+      <Route path={pagePath("connections/new")} component={NewConnectionPage} />
+      <Route path={pagePath("connections/:id")} component={ConnectionPage} />
+      <Route path={pagePath("requests")} component={RequestsPage} />
+      <Route path={pagePath("requests/:id")} component={RequestPage} />
       <Route path={pagePath("alerts")} component={AlertsPage} />
       <Route path={pagePath("problems")} component={ProblemsPage} />
       <Route path={pagePath("problems/:id")} component={ProblemPage} />

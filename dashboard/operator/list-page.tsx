@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { ApiError, callApi, type Query } from "../shared/api.ts";
 import { useApi } from "../shared/queries.ts";
 import type { Page } from "../shared/resources.ts";
+import type { Peeking } from "./peeking.tsx";
 import { SearchedTo } from "./searched-to.tsx";
 import { DataTable, type Column, type Selection } from "../shared/ui/data-table.tsx";
 import { ErrorNote } from "../shared/ui/error-note.tsx";
@@ -23,6 +24,8 @@ interface ListProps<Row> {
   readonly hasNoLinks?: boolean;
   /** For lists whose rows can be chosen. */
   readonly selectionOf?: (rows: readonly Row[]) => Selection;
+  /** For what the stream of news does not tell of and people wait for. */
+  readonly everyMs?: number;
 }
 
 /** Rows of one page. */
@@ -32,7 +35,10 @@ export const pageSize = 50;
 export function ResourceList<Row>(props: ListProps<Row>) {
   const { title, path, cli, columns, keyOf, none, tools, selectionOf, hasNoLinks = false } = props;
   const query = { limit: pageSize, ...props.query };
-  const loaded = useApi<Page<Row>>({ path, query });
+  const loaded = useApi<Page<Row>>(
+    { path, query },
+    props.everyMs === undefined ? {} : { everyMs: props.everyMs },
+  );
   const rows = loaded.data?.data ?? [];
   const cursor = loaded.data?.next_cursor ?? null;
   return (
@@ -64,13 +70,15 @@ function selecting<Row>(selectionOf: ListProps<Row>["selectionOf"], rows: readon
   return selectionOf !== undefined && { selection: selectionOf(rows) };
 }
 
-function FurtherRows<Row>(
+/** Pages behind the first one. They are read when they are asked for, and stay as they were. */
+export function FurtherRows<Row>(
   props: Pick<ListProps<Row>, "title" | "path" | "columns" | "keyOf" | "selectionOf" | "hasNoLinks"> & {
     readonly query: Query;
     readonly first: Page<Row>;
+    readonly peeking?: Peeking;
   },
 ) {
-  const { title, path, query, columns, keyOf, selectionOf, hasNoLinks = false } = props;
+  const { title, path, query, columns, keyOf, selectionOf, hasNoLinks = false, peeking } = props;
   const rows = useSignal<readonly Row[]>([]);
   const last = useSignal<Page<Row> | null>(null);
   const error = useSignal<ApiError | null>(null);
@@ -96,6 +104,7 @@ function FurtherRows<Row>(
           keyOf={keyOf}
           hasNoLinks={hasNoLinks}
           {...selecting(selectionOf, rows.value)}
+          {...(peeking !== undefined && { peek: peeking.peek, peekedKey: peeking.peekedKey })}
         />
       )}
       {error.value !== null && <ErrorNote error={error.value} />}

@@ -12,6 +12,8 @@ interface NavEntry {
   readonly key: string;
   /** Whose keys see it; all unless given. */
   readonly roles?: readonly SessionView["role"][];
+  /** First parts of other addresses that belong to it. */
+  readonly also?: readonly string[];
 }
 
 export const navEntries: readonly NavEntry[] = [
@@ -19,6 +21,7 @@ export const navEntries: readonly NavEntry[] = [
   { page: "deliveries", title: "Deliveries", icon: "deliveries", key: "d" },
   { page: "events", title: "Events", icon: "events", key: "e" },
   { page: "webhooks", title: "Webhooks", icon: "webhooks", key: "w" },
+  { page: "sources", title: "Gateway", icon: "gateway", key: "g", also: ["connections", "requests"] },
   { page: "problems", title: "Problems", icon: "problems", key: "p" },
   { page: "alerts", title: "Alerts", icon: "alerts", key: "m", roles: ["admin", "manage"] },
   { page: "dead-letters", title: "Dead letters", icon: "dead", key: "l" },
@@ -29,12 +32,36 @@ export const navEntries: readonly NavEntry[] = [
   { page: "audit", title: "Audit log", icon: "audit", key: "a", roles: ["admin", "manage"] },
 ];
 
+/** The one that a page belongs to. */
+export function navEntryAt(page: string): NavEntry | undefined {
+  const [first = ""] = page.split("/");
+  return navEntries.find((entry) => entry.page === first || entry.also?.includes(first) === true);
+}
+
 /** Those that the key of a session may see. */
 export function navEntriesOf(view: SessionView | null | undefined): readonly NavEntry[] {
+  return navEntries.filter((entry) => isFor(view, entry));
+}
+
+interface Place extends Pick<NavEntry, "roles"> {
+  readonly page: string;
+  readonly title: string;
+}
+
+/** Pages within those of the navigation that the palette leads to as well. */
+const places: readonly Place[] = [
+  { page: "sources/new", title: "Add a source", roles: ["admin", "manage"] },
+  { page: "connections", title: "Connections of the gateway" },
+  { page: "requests", title: "Requests of the gateway" },
+];
+
+export function placesOf(view: SessionView | null | undefined): readonly Place[] {
+  return places.filter((place) => isFor(view, place));
+}
+
+function isFor(view: SessionView | null | undefined, { roles }: Pick<NavEntry, "roles">): boolean {
   const role = view?.role;
-  return navEntries.filter(
-    ({ roles }) => roles === undefined || (role !== undefined && roles.includes(role)),
-  );
+  return roles === undefined || (role !== undefined && roles.includes(role));
 }
 
 export function togglePause(): void {

@@ -7,7 +7,7 @@ import { logout } from "../shared/session.ts";
 import { nextTheme, theme } from "../shared/theme.ts";
 import { Icon } from "../shared/ui/icon.tsx";
 import { isKeySheetOpen } from "./key-sheet.tsx";
-import { navEntriesOf, togglePause } from "./navigation.ts";
+import { navEntriesOf, navEntryAt, togglePause } from "./navigation.ts";
 import { openPalette } from "./palette/palette.tsx";
 import { openProblemsMax, useOpenProblems } from "./problems/open-problems.ts";
 
@@ -67,13 +67,13 @@ function SearchButton() {
 
 function Nav({ view }: { readonly view: SessionView }) {
   const { page } = useAddress();
-  const [current = ""] = page.split("/");
+  const current = navEntryAt(page);
   return (
     <nav aria-label="Pages">
       <ul>
         {navEntriesOf(view).map((entry) => (
           <li key={entry.page}>
-            <a href={pagePath(entry.page)} aria-current={current === entry.page ? "page" : undefined}>
+            <a href={pagePath(entry.page)} aria-current={current === entry ? "page" : undefined}>
               <Icon name={entry.icon} />
               {entry.title}
               {entry.page === "problems" && <ProblemCount />}

@@ -7,11 +7,18 @@ import type {
 import type { eventMatchesSchema, eventSearchSchema } from "../../src/api/schemas/event.ts";
 import type { bulkStartedSchema, operationSchema } from "../../src/api/schemas/operation.ts";
 import type { alertPreviewSchema, alertRuleSchema, alertSchema } from "../../src/api/schemas/alert.ts";
+import type {
+  requestListSchema,
+  requestSchema,
+  serviceDescriptionSchema,
+  sourceAddressSchema,
+} from "../../src/api/schemas/gateway.ts";
 import type { problemSchema } from "../../src/api/schemas/problem.ts";
 import type { auditListSchema } from "../../src/api/schemas/audit.ts";
 import type { deliveryProblemSchema } from "../../src/api/schemas/delivery-problem.ts";
 import type { readinessSchema } from "../../src/api/schemas/registry.ts";
 import type { searchHitsSchema } from "../../src/api/schemas/search.ts";
+import type { sourceTypeSchema } from "../../src/api/schemas/source-type.ts";
 import type { systemSchema } from "../../src/api/schemas/system.ts";
 import type { Static } from "../../src/api/schemas/type.ts";
 import type { webhookListSchema, webhookSchema } from "../../src/api/schemas/webhook.ts";
@@ -37,6 +44,11 @@ export type Operation = Static<typeof operationSchema>;
 export type SearchHits = Static<typeof searchHitsSchema>;
 export type SearchHit = SearchHits["data"][number];
 export type System = Static<typeof systemSchema>;
+export type SourceType = Static<typeof sourceTypeSchema>;
+export type SourceAddress = Static<typeof sourceAddressSchema>;
+export type ServiceDescription = Static<typeof serviceDescriptionSchema>;
+export type GatewayRequest = Static<typeof requestListSchema>["data"][number];
+export type GatewayRequestDetail = Static<typeof requestSchema>;
 export type Webhook = Static<typeof webhookSchema>;
 export type ListedWebhook = Static<typeof webhookListSchema>["data"][number];
 export type WebhookBacklog = Static<typeof backlogSchema>;
@@ -49,6 +61,49 @@ export interface Page<T> {
   readonly complete?: boolean;
   /** How far back it has looked. */
   readonly searched_to?: string | null;
+}
+
+/** Of `GET /v1/sources`, whose fields are described in src/core/fields, as far as it is shown. */
+export interface Source {
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly party: string | null;
+  /** Secrets are masked; empty where it cannot be read. */
+  readonly verification: Readonly<Record<string, unknown>> & { readonly type?: string };
+  readonly warnings: readonly string[];
+  readonly mode: "pass_through" | "store_and_forward";
+  readonly effective_mode: "pass_through" | "store_and_forward";
+  readonly acknowledged_by: string | null;
+  readonly acknowledged_at: string | null;
+  readonly active: boolean;
+  readonly when_inactive: "unavailable" | "gone";
+  readonly forward_headers: readonly string[];
+  readonly budget_ms: number;
+  readonly dedup_window_ms: number;
+  /** In listings with `include=recent`. */
+  readonly recent?:
+    | (Readonly<Record<GatewayRequest["outcome"], number>> & {
+        readonly last_received_at: string | null;
+      })
+    | null;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+/** Of `GET /v1/connections`, likewise. */
+export interface SourceConnection {
+  readonly id: string;
+  readonly source_id: string;
+  readonly webhook_id: string;
+  readonly name: string;
+  readonly required: boolean;
+  readonly paused: boolean;
+  readonly paused_at: string | null;
+  readonly filter: object | null;
+  readonly created_at: string;
+  readonly updated_at: string;
 }
 
 /** Resources whose fields are described in src/core/fields, of which the schemas keep no type. */

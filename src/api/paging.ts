@@ -17,8 +17,8 @@ export interface PageQuery {
   readonly offset?: number;
 }
 
-export interface ListJson {
-  readonly data: readonly unknown[];
+export interface ListJson<Json = unknown> {
+  readonly data: readonly Json[];
   readonly next_cursor: string | null;
 }
 
@@ -44,14 +44,14 @@ export interface Pager {
   after(query: PageQuery, listing: Listing): string | null;
   cursorAfter(id: string | null, listing: Listing): string | null;
   /** For small listings that the services give whole. */
-  slice<Row>(rows: readonly Row[], more: SliceOptions<Row>): ListJson;
+  slice<Row, Json>(rows: readonly Row[], more: SliceOptions<Row, Json>): ListJson<Json>;
 }
 
-export interface SliceOptions<Row> {
+export interface SliceOptions<Row, Json> {
   readonly query: PageQuery;
   readonly listing: Listing;
   readonly idOf: (row: Row) => string;
-  readonly toJson: (row: Row) => unknown;
+  readonly toJson: (row: Row) => Json;
 }
 
 export function createPager(cursors: CursorCodec): Pager {

@@ -1688,6 +1688,114 @@ export interface ListedDelivery {
   webhook?: NullableWebhookSummary;
 }
 
+export interface ListedSource {
+  /** Id of the source. */
+  id: string;
+  /** Tenant. Keys of a tenant need not give it. */
+  tenant_id: string;
+  name: string;
+  description: string;
+  /** Also takes messages at `/_webhooks/{party}/…`. The name is taken once in a deployment. */
+  party: string | null;
+  /** With its secrets masked. */
+  verification: Record<string, unknown>;
+  /** What somebody should look at. */
+  warnings: string[];
+  /** As it is configured. */
+  mode: "pass_through" | "store_and_forward";
+  /** As it is in force: `pass_through` while an acknowledgement is missing or of an older description. */
+  effective_mode: "pass_through" | "store_and_forward";
+  acknowledged_by: string | null;
+  /** When the service description was acknowledged. */
+  acknowledged_at: string | null;
+  event_type: {
+    fixed: string | null;
+    header: string | null;
+    pointer: string | null;
+    query: string | null;
+    path: boolean | null;
+    allow_unsigned: boolean | null;
+  } | null;
+  /** Members of the body that together tell one message from another, for senders that give no id. */
+  key_pointers: string[] | null;
+  /**
+   * Handed on beside those that the provider is known for. Credentials and what belongs to a connection never
+   * are.
+   */
+  forward_headers: string[];
+  /** Appends the rest of path and query to the URL of the webhook. */
+  forward_path: boolean;
+  /**
+   * Hands on `Signature`, `Signature-Input` and `Content-Digest` of the sender (RFC 9421), where the webhook
+   * has no such signature of its own.
+   */
+  pass_signatures: boolean;
+  /** Takes PUT as well as POST. */
+  allow_put: boolean;
+  /** What senders are answered in `store_and_forward`; 202 when null. */
+  custom_response: {
+    /** Never a redirect, never an error. */
+    status: number;
+    content_type: string | null;
+    body: string | null;
+  } | null;
+  /** False takes nothing. */
+  active: boolean;
+  /** While not active: `unavailable` answers 503, `gone` 410. */
+  when_inactive: "unavailable" | "gone";
+  /** Of each process; more is answered 429. */
+  rate_limit: {
+    requests_per_minute: number;
+    /** Requests that may go at once. What was set stays where it is left out. */
+    burst: number;
+  } | null;
+  /** Smaller than the limit of the server; more is answered 413. */
+  body_bytes_max: number | null;
+  /** `pass_through`: until the sender is answered. Keep it below the sender's own timeout. */
+  budget_ms: number;
+  /**
+   * `pass_through`: what failed for now is tried again while `budget_ms` lasts. Without it there is one
+   * attempt.
+   */
+  retries_within_budget: boolean;
+  /**
+   * `pass_through`: what senders are told otherwise, by what the webhook answered: a status, `timeout`,
+   * `not_reached` or `oversized`. A success stays a success and an error an error; nothing becomes a
+   * redirect.
+   */
+  status_overrides: Record<string, unknown>;
+  /**
+   * Answers senders of CloudEvents that ask by OPTIONS whether they may deliver. Without it OPTIONS is
+   * answered 405.
+   */
+  handshake: {
+    /**
+     * Names that senders give themselves in `WebHook-Request-Origin`; `*` for everybody. Nothing proves them:
+     * messages are verified all the same.
+     */
+    allowed_origins: string[];
+    /** What is granted at most, in requests per minute; the rate limit of the source when null. */
+    rate_per_minute_max: number | null;
+  } | null;
+  /** How long a repeat is recognised. */
+  dedup_window_ms: number;
+  /** When it was made. */
+  created_at: string;
+  /** When it was changed last. */
+  updated_at: string;
+  /** Its last requests, 100 at most, by what became of them; null unless `include=recent` asks for it. */
+  recent: {
+    accepted: number;
+    duplicate: number;
+    rejected: number;
+    ignored: number;
+    challenge: number;
+    failed: number;
+    /** When the newest came; null without any. */
+    last_received_at: string | null;
+  } | null;
+}
+
 export interface ListedWebhook {
   /** Id of the webhook. */
   id: string;
@@ -3144,7 +3252,7 @@ export interface SourceCreate {
 }
 
 export interface SourceList {
-  data: Source[];
+  data: ListedSource[];
   /** Send it as `cursor` for the next page; null at the end. */
   next_cursor: string | null;
 }
@@ -4466,6 +4574,8 @@ export interface ApiCalls {
       offset?: number;
       /** Tenant. Keys of a tenant need not give it. */
       tenant_id?: string;
+      /** What each row shows beside: `recent`, its last requests by what became of them. */
+      include?: string[];
     };
     answer: SourceList;
   };

@@ -67,7 +67,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   });
   return {
     sources: new Sources({
-      ...{ store: store.gateway, directory, box, tenants, access, clock, random, description },
+      ...{ store: store.gateway, directory, box, tenants, access, clock, random, description, log },
     }),
     connections: new Connections({
       ...{ store: store.gateway, directory, access, clock },

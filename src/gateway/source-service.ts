@@ -7,6 +7,7 @@ import {
   type SourceRotateInput,
 } from "../core/fields/gateway.ts";
 import { defaultOf } from "../core/fields/field.ts";
+import { recentRequestsMax } from "../core/gateway/request.ts";
 import type { GatewayMode, Source, SourceToken } from "../core/gateway/source.ts";
 import { changedAt } from "../core/webhook.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
@@ -15,6 +16,7 @@ import type { Random } from "../ports/random.ts";
 import type { GatewayStore } from "../ports/store/gateway.ts";
 import type { GatewayDirectory } from "../services/gateway/gateway-directory.ts";
 import type {
+  RecentRequests,
   ServiceDescription,
   SourceService,
   SourceView,
@@ -26,6 +28,7 @@ import { readFields } from "../services/read-fields.ts";
 import { isVisible, resolveTenant, tenantFilter } from "../services/scope.ts";
 import type { Scope } from "../services/services.ts";
 import type { TenantDirectory } from "../services/tenants/tenant-directory.ts";
+import type { RequestLog } from "./request-log.ts";
 import { newSource, readSource } from "./source-input.ts";
 import type { VerificationBox } from "./verification-box.ts";
 
@@ -38,12 +41,18 @@ export interface SourceServiceOptions {
   readonly clock: Pick<Clock, "now">;
   readonly random: Pick<Random, "bytes">;
   readonly description: ServiceDescription;
+  readonly log: Pick<RequestLog, "flush">;
 }
 
 /** 192 bits; the least that is asked for is 128. */
 const tokenBytes = 24;
 /** Of one tenant. */
 const sourcesPerTenantMax = 200;
+
+const noRequests: RecentRequests = {
+  ...{ accepted: 0, duplicate: 0, rejected: 0, ignored: 0, challenge: 0, failed: 0 },
+  lastReceivedAt: null,
+};
 
 export class Sources implements SourceService {
   readonly #options: SourceServiceOptions;
@@ -64,6 +73,20 @@ export class Sources implements SourceService {
 
   get(scope: Scope, id: string): SourceView {
     return this.#view(this.#require(scope, id));
+  }
+
+  async recent(views: readonly SourceView[]): Promise<ReadonlyMap<string, RecentRequests>> {
+    const { store, log } = this.#options;
+    await log.flush();
+    const sourceIds = views.map(({ source }) => source.id);
+    const rows = await store.recentOutcomes({ sourceIds, limit: recentRequestsMax });
+    const known = new Map(sourceIds.map((id) => [id, noRequests]));
+    for (const { sourceId, outcome, count, lastReceivedAt: last } of rows) {
+      const before = known.get(sourceId) ?? noRequests;
+      const lastReceivedAt = Math.max(last, before.lastReceivedAt ?? last);
+      known.set(sourceId, { ...before, [outcome]: count, lastReceivedAt });
+    }
+    return known;
   }
 
   address(scope: Scope, id: string): SourceWithPath {
@@ -239,7 +262,11 @@ export class Sources implements SourceService {
             "the service description changed since it was acknowledged; messages are passed through meanwhile",
           ]),
       ...(this.#options.directory.connectionsOf(source.id).length === 0
-        ? ["no connection leads anywhere: what is sent here is ignored"]
+        ? [
+            effectiveMode === "pass_through"
+              ? "no connection leads anywhere: senders are asked to come back"
+              : "no connection leads anywhere: what is sent here is stored, and goes to nobody",
+          ]
         : []),
     ];
     const verification = verifier === null ? {} : box.shown(source);

@@ -38,6 +38,9 @@ const pages: Readonly<Record<string, string>> = {
   delivery: "deliveries",
   event: "events",
   problem: "problems",
+  source: "sources",
+  connection: "connections",
+  request: "requests",
   event_type: "event-types",
 };
 

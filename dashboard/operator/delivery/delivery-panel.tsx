@@ -1,4 +1,3 @@
-import { useAddress } from "../../shared/address.ts";
 import { useApi } from "../../shared/queries.ts";
 import type { DeliveryDetail } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
@@ -6,18 +5,15 @@ import { ErrorNote } from "../../shared/ui/error-note.tsx";
 import { Icon } from "../../shared/ui/icon.tsx";
 import { AsApi } from "../../shared/ui/as-api.tsx";
 import { EventContent } from "../event/event-content.tsx";
+import { useClosePanel } from "../peeking.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
 import { Attempts, Verdict } from "./delivery-view.tsx";
 
 /** One delivery beside the list: enough to understand it and to act, and the way to its page. */
 export function DeliveryPanel({ id }: { readonly id: string }) {
-  const { set } = useAddress();
+  const close = useClosePanel(id);
   const loaded = useApi<DeliveryDetail>({ path: `v1/deliveries/${id}` });
   const { data, error, loadedAt } = loaded;
-  const close = () => {
-    set({ panel: [] });
-    document.querySelector<HTMLElement>(`tr[data-row="${id}"] th a`)?.focus();
-  };
   return (
     <aside class="side-panel" aria-label="Delivery beside the list">
       <header class="panel-head">

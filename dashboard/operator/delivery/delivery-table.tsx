@@ -1,6 +1,7 @@
 import { useAddress } from "../../shared/address.ts";
 import type { Delivery } from "../../shared/resources.ts";
 import { DataTable, type Column } from "../../shared/ui/data-table.tsx";
+import { PeekingRows, usePeeking } from "../peeking.tsx";
 import { columnsOf, usualColumns } from "./delivery-columns.tsx";
 import type { DeliverySelection } from "./delivery-selection.ts";
 
@@ -25,26 +26,17 @@ export function WorkingDeliveryTable(props: {
   readonly selection: DeliverySelection;
 }) {
   const { caption, rows, selection } = props;
-  const { params, set } = useAddress();
-  const peeked = params.get("panel");
+  const { params } = useAddress();
   return (
-    <div
-      onFocusCapture={({ target }) => {
-        // The panel follows the row that has the focus.
-        const key =
-          target instanceof Element ? target.closest<HTMLElement>("tr[data-row]")?.dataset["row"] : undefined;
-        if (peeked !== null && key !== undefined && key !== peeked) set({ panel: [key] }, "replace");
-      }}
-    >
+    <PeekingRows>
       <DataTable
         caption={caption}
         columns={columnsOf(params)}
         rows={rows}
         keyOf={({ id }) => id}
         selection={selection.of(rows)}
-        peek={(key) => set({ panel: [key] }, peeked === null ? "push" : "replace")}
-        peekedKey={peeked}
+        {...usePeeking()}
       />
-    </div>
+    </PeekingRows>
   );
 }

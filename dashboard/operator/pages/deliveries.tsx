@@ -15,6 +15,7 @@ import { useDeliverySelection, type DeliverySelection } from "../delivery/delive
 import { WorkingDeliveryTable } from "../delivery/delivery-table.tsx";
 import { ViewMenu } from "../delivery/view-menu.tsx";
 import { isFollowing } from "../following.ts";
+import { NewRows } from "../new-rows.tsx";
 import { SearchedTo } from "../searched-to.tsx";
 import { useSettledRows } from "../use-settled-rows.ts";
 
@@ -44,19 +45,7 @@ export function DeliveriesPage() {
           loaded={loaded}
           tools={
             <>
-              {waiting > 0 && (
-                <button type="button" onClick={merge}>
-                  {waiting >= pageSize ? `${pageSize} or more` : waiting} new
-                </button>
-              )}
-              <label>
-                <input
-                  type="checkbox"
-                  checked={isFollowing.value}
-                  onChange={({ currentTarget }) => (isFollowing.value = currentTarget.checked)}
-                />{" "}
-                follow
-              </label>
+              <NewRows waiting={waiting} merge={merge} pageSize={pageSize} />
               <ViewMenu />
             </>
           }

@@ -9,7 +9,7 @@ import { logout, session } from "../../shared/session.ts";
 import { nextTheme } from "../../shared/theme.ts";
 import { isFollowing } from "../following.ts";
 import { isKeySheetOpen } from "../key-sheet.tsx";
-import { navEntriesOf, togglePause } from "../navigation.ts";
+import { navEntriesOf, placesOf, togglePause } from "../navigation.ts";
 import { entriesMatching, type PaletteEntry } from "./entries.ts";
 
 /** Typing pauses so long before the server is asked. */
@@ -53,10 +53,19 @@ export function usePaletteEntries(text: string, opening: number): FoundEntries {
       run: () => go(pagePath(page)),
     }),
   );
+  const places = placesOf(session.value).map(
+    ({ page, title }): PaletteEntry => ({
+      id: `page ${page}`,
+      group: "Pages",
+      title,
+      hint: "",
+      run: () => go(pagePath(page)),
+    }),
+  );
   return {
     entries: [
       ...hits.map((hit) => entryOfHit(hit, go)),
-      ...entriesMatching([...actions, ...pages, ...commands], text),
+      ...entriesMatching([...actions, ...pages, ...places, ...commands], text),
     ],
     isSearching: text.trim().length >= searchedLengthMin && (!isFresh || found.isLoading),
   };

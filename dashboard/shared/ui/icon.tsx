@@ -5,6 +5,7 @@ const paths = {
   events: "M13 2 3 14h9l-1 8 10-12h-9z",
   webhooks:
     "M10 13a5 5 0 0 0 7.5.5l3-3a5 5 0 0 0-7-7l-1.7 1.7M14 11a5 5 0 0 0-7.5-.5l-3 3a5 5 0 0 0 7 7l1.7-1.7",
+  gateway: "M3 21V9a9 9 0 0 1 18 0v12M8 21v-9a4 4 0 0 1 8 0v9M3 21h18",
   problems: "M12 3 2 20h20zM12 10v4M12 17h.01",
   alerts: "M6 16V11a6 6 0 0 1 12 0v5l2 2H4zM10 21h4",
   audit: "M6 3h9l4 4v14H6zM14 3v5h5M9 12h7M9 16h7",

@@ -1,4 +1,9 @@
-import type { AnswerOutcome, HeldMessage, ReceivedRequest } from "../../ports/store/gateway.ts";
+import type {
+  AnswerOutcome,
+  HeldMessage,
+  ReceivedRequest,
+  RecentOutcome,
+} from "../../ports/store/gateway.ts";
 
 /** As both stores select it. */
 export type RequestRow = readonly [document: string, bookmark: string | null, body: Uint8Array | null];
@@ -32,6 +37,17 @@ export type HeldRow = readonly [connectionId: string, requestId: string, eventId
 
 export function toHeld([connectionId, requestId, eventId]: HeldRow): HeldMessage {
   return { connectionId, requestId, eventId };
+}
+
+export type RecentRow = readonly [
+  sourceId: string,
+  outcome: RecentOutcome["outcome"],
+  count: number | bigint,
+  lastReceivedAt: number | bigint,
+];
+
+export function toRecent([sourceId, outcome, count, lastReceivedAt]: RecentRow): RecentOutcome {
+  return { sourceId, outcome, count: Number(count), lastReceivedAt: Number(lastReceivedAt) };
 }
 
 export type AnswerRow = readonly [fingerprint: string, expiresAt: number | bigint, result: string | null];

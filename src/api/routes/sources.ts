@@ -1,4 +1,5 @@
 import {
+  listedSourceShown,
   sourceAcknowledgeFields,
   sourceFields,
   sourceRotateFields,
@@ -42,13 +43,17 @@ export function sourceRoutes(options: ApiOptions, pager: Pager): readonly Route[
 const params = closed({ id: idParam("the source") });
 type Params = { readonly id: string };
 
-function sourceJson({ source, verification, warnings, effectiveMode }: SourceView): object {
-  return shownJson(sourceShown, {
+function sourceJson(view: SourceView): object {
+  return shownJson(sourceShown, shownOf(view));
+}
+
+function shownOf({ source, verification, warnings, effectiveMode }: SourceView) {
+  return {
     ...source,
     ...{ verification, warnings, effectiveMode, allowPut: source.allowsPut, dedupWindowMs: source.dedupMs },
     acknowledgedBy: source.acknowledgement?.by ?? null,
     acknowledgedAt: source.acknowledgement?.at ?? null,
-  });
+  };
 }
 
 function before({ gateway }: ApiOptions) {
@@ -95,6 +100,11 @@ function createRoute(options: ApiOptions): Route {
   });
 }
 
+interface ListQuery {
+  readonly tenant_id?: string;
+  readonly include?: readonly string[];
+}
+
 function listRoute({ gateway }: ApiOptions, pager: Pager): Route {
   return defineRoute({
     method: "GET",
@@ -109,11 +119,15 @@ function listRoute({ gateway }: ApiOptions, pager: Pager): Route {
     },
     errors: ["invalid_cursor"],
     handle: async ({ scope, query }) => {
-      const { tenant_id: tenantId = null } = query as { readonly tenant_id?: string };
+      const { tenant_id: tenantId = null, include } = query as ListQuery;
       const listing = { tenantId: scope.tenantId, route: "sources", filters: { tenantId } };
       const rows = gateway.sources.list(scope, { tenantId });
-      const body = pager.slice(rows, { query, listing, idOf: ({ source }) => source.id, toJson: sourceJson });
-      return { status: 200, body };
+      const idOf = ({ source }: SourceView) => source.id;
+      const { data, next_cursor } = pager.slice(rows, { query, listing, idOf, toJson: (view) => view });
+      const recent = include === undefined ? null : await gateway.sources.recent(data);
+      const toJson = (view: SourceView) =>
+        shownJson(listedSourceShown, { ...shownOf(view), recent: recent?.get(idOf(view)) ?? null });
+      return { status: 200, body: { data: data.map(toJson), next_cursor } };
     },
   });
 }

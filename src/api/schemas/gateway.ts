@@ -3,6 +3,7 @@ import {
   connectionFields,
   connectionFilters,
   connectionShown,
+  listedSourceShown,
   requestBookmarkFields,
   requestFilters,
   requestReplayFields,
@@ -37,8 +38,17 @@ export const sourceChangeSchema = schemaOf(sourceFields, {
 export const sourceRotateSchema = schemaOf(sourceRotateFields, { title: "SourceRotateInput" });
 export const sourceAcknowledgeSchema = schemaOf(sourceAcknowledgeFields, { title: "SourceAcknowledge" });
 export const sourceSchema = shownSchemaOf(sourceShown, { title: "Source" });
-export const sourceListSchema = listOf(sourceSchema, "SourceList");
-export const sourceQuery = listingQuery(sourceFilters);
+const listedSourceSchema = shownSchemaOf(listedSourceShown, { title: "ListedSource" });
+export const sourceListSchema = listOf(listedSourceSchema, "SourceList");
+export const sourceQuery = closed({
+  ...listingQuery(sourceFilters).properties,
+  include: Type.Optional(
+    Type.Array(Type.String({ pattern: "^recent$", "x-rule": "recent" }), {
+      maxItems: 1,
+      description: "What each row shows beside: `recent`, its last requests by what became of them.",
+    }),
+  ),
+});
 
 export const sourceAddressSchema = closed(
   {

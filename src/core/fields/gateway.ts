@@ -1,5 +1,5 @@
 /** Sources, connections and requests of the gateway: what callers may set, and what they are shown. */
-import { gatewayOutcomes } from "../gateway/request.ts";
+import { gatewayOutcomes, type GatewayOutcome, recentRequestsMax } from "../gateway/request.ts";
 import { gatewayModes, inactiveAnswers, sourceDefaults } from "../gateway/source.ts";
 import {
   choice,
@@ -225,6 +225,29 @@ export const sourceShown = {
   dedupWindowMs: sourceFields.dedupWindowMs,
   createdAt: time({ doc: "When it was made." }),
   updatedAt: time({ doc: "When it was changed last." }),
+} satisfies Fields;
+
+const recentCount = integer({ min: 0, max: recentRequestsMax });
+
+const recentFields = {
+  accepted: recentCount,
+  duplicate: recentCount,
+  rejected: recentCount,
+  ignored: recentCount,
+  challenge: recentCount,
+  failed: recentCount,
+  lastReceivedAt: nullable(time({ doc: "When the newest came; null without any." })),
+} satisfies Fields & Readonly<Record<GatewayOutcome, unknown>>;
+
+/** What a listing shows of a source. */
+export const listedSourceShown = {
+  ...sourceShown,
+  recent: nullable(
+    object(recentFields, {
+      title: "RecentRequests",
+      doc: `Its last requests, ${recentRequestsMax} at most, by what became of them; null unless \`include=recent\` asks for it.`,
+    }),
+  ),
 } satisfies Fields;
 
 export const sourceRotateFields = {

@@ -13,4 +13,7 @@ export const gatewayOutcomes = [
   /** The destination or the store did not take it now. */
   "failed",
 ] as const;
+/** Of one source, in what a listing tells of it. */
+export const recentRequestsMax = 100;
+
 export type GatewayOutcome = (typeof gatewayOutcomes)[number];

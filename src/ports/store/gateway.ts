@@ -27,6 +27,8 @@ export interface GatewayStore {
   connectionsWithHeld(): Promise<readonly string[]>;
   /** It does not wait any more. */
   dropHeld(message: Omit<HeldMessage, "eventId">): Promise<void>;
+  /** Of each source its newest requests, counted by what became of them; sources without any have no rows. */
+  recentOutcomes(query: RecentQuery): Promise<readonly RecentOutcome[]>;
   /** A name of null takes the bookmark away; a body is added where there is none. False when there is no such request. */
   bookmark(mark: RequestMark, audit?: AuditEntry): Promise<boolean>;
   /** Removes some of what is older than asked for, but never what has a bookmark; how many rows it changed. */
@@ -116,6 +118,22 @@ export interface ReceivedRequestQuery {
   readonly after: string | null;
   readonly offset: number;
   readonly limit: number;
+}
+
+/** Whose newest requests are counted. */
+export interface RecentQuery {
+  readonly sourceIds: readonly string[];
+  /** Of one source. */
+  readonly limit: number;
+}
+
+/** How many of the newest requests of one source ended alike. */
+export interface RecentOutcome {
+  readonly sourceId: string;
+  readonly outcome: GatewayOutcome;
+  readonly count: number;
+  /** Of the newest of them, Unix milliseconds. */
+  readonly lastReceivedAt: number;
 }
 
 /** What of the log goes; at most `limit` rows of each kind at once. */

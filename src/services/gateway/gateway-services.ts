@@ -6,6 +6,7 @@ import type {
   SourceInput,
   SourceRotateInput,
 } from "../../core/fields/gateway.ts";
+import type { GatewayOutcome } from "../../core/gateway/request.ts";
 import type { Connection, GatewayMode, Source } from "../../core/gateway/source.ts";
 import type { ReceivedRequest, ReceivedRequestQuery } from "../../ports/store/gateway.ts";
 import type { Scope } from "../services.ts";
@@ -22,6 +23,8 @@ export interface GatewayServices {
 export interface SourceService {
   list(scope: Scope, query: { readonly tenantId: string | null }): readonly SourceView[];
   get(scope: Scope, id: string): SourceView;
+  /** What became of the last requests of these sources, by id of the source; 100 of each at most. */
+  recent(views: readonly SourceView[]): Promise<ReadonlyMap<string, RecentRequests>>;
   create(scope: Scope, input: SourceInput): Promise<SourceWithPath>;
   update(scope: Scope, command: { readonly id: string; readonly input: SourceInput }): Promise<SourceView>;
   delete(scope: Scope, id: string): Promise<void>;
@@ -44,6 +47,11 @@ export interface SourceView {
   readonly verification: Readonly<Record<string, unknown>>;
   readonly warnings: readonly string[];
   readonly effectiveMode: GatewayMode;
+}
+
+/** Counts by what became of them, and when the newest came in Unix milliseconds. */
+export interface RecentRequests extends Readonly<Record<GatewayOutcome, number>> {
+  readonly lastReceivedAt: number | null;
 }
 
 export interface SourceWithPath {

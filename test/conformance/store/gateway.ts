@@ -78,6 +78,25 @@ export const gateway: StoreTheme = (check) => {
     assert.deepEqual(newest, { ...requests[0], body: null });
   });
 
+  check("the newest requests of a source are counted by what became of them", async (store) => {
+    await store.gateway.addRequests([
+      requestOf(1, { outcome: "rejected" }),
+      requestOf(2),
+      requestOf(3, { outcome: "rejected" }),
+      requestOf(4),
+      requestOf(5, { sourceId: "t" }),
+      requestOf(6, { sourceId: "u" }),
+    ]);
+    const found = await store.gateway.recentOutcomes({ sourceIds: ["s", "t", "none"], limit: 3 });
+    const sorted = found.toSorted((left, right) => left.lastReceivedAt - right.lastReceivedAt);
+    assert.deepEqual(sorted, [
+      { sourceId: "s", outcome: "rejected", count: 1, lastReceivedAt: start + 3 },
+      { sourceId: "s", outcome: "accepted", count: 2, lastReceivedAt: start + 4 },
+      { sourceId: "t", outcome: "accepted", count: 1, lastReceivedAt: start + 5 },
+    ]);
+    assert.deepEqual(await store.gateway.recentOutcomes({ sourceIds: [], limit: 3 }), []);
+  });
+
   check("a request of the gateway is replaced without its body, and a bookmark keeps it", async (store) => {
     await store.gateway.addRequests([requestOf(1), requestOf(2), requestOf(3)]);
     const changed = requestOf(1, { status: 202, outcome: "duplicate", eventId: "e", body: null });

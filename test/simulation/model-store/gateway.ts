@@ -7,6 +7,8 @@ import type {
   HeldQuery,
   ReceivedRequest,
   ReceivedRequestQuery,
+  RecentOutcome,
+  RecentQuery,
   RequestMark,
   RequestSweep,
 } from "../../../src/ports/store/gateway.ts";
@@ -99,6 +101,21 @@ export class ModelGateway implements GatewayStore {
       .toSorted((left, right) => (left.id > right.id ? -1 : 1))
       .slice(offset, offset + limit)
       .map(withoutBody);
+  }
+
+  async recentOutcomes({ sourceIds, limit }: RecentQuery): Promise<readonly RecentOutcome[]> {
+    return sourceIds.flatMap((sourceId) => {
+      const newest = [...this.#requests.values()]
+        .filter((request) => request.sourceId === sourceId)
+        .toSorted((left, right) => (left.id > right.id ? -1 : 1))
+        .slice(0, limit);
+      return [...Map.groupBy(newest, ({ outcome }) => outcome)].map(([outcome, requests]) => ({
+        sourceId,
+        outcome,
+        count: requests.length,
+        lastReceivedAt: Math.max(...requests.map(({ receivedAt }) => receivedAt)),
+      }));
+    });
   }
 
   async bookmark({ id, name, body }: RequestMark): Promise<boolean> {

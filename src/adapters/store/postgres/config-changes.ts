@@ -141,6 +141,7 @@ export function announcedGateway(store: GatewayStore, announcer: ConfigAnnouncer
     held: (query) => store.held(query),
     connectionsWithHeld: () => store.connectionsWithHeld(),
     dropHeld: (message) => store.dropHeld(message),
+    recentOutcomes: (query) => store.recentOutcomes(query),
     requests: (query) => store.requests(query),
     bookmark: (mark, audit) => store.bookmark(mark, audit),
     sweepRequests: (sweep) => store.sweepRequests(sweep),

@@ -9,6 +9,8 @@ import type {
   HeldQuery,
   ReceivedRequest,
   ReceivedRequestQuery,
+  RecentOutcome,
+  RecentQuery,
   RequestMark,
   RequestSweep,
 } from "../../../ports/store/gateway.ts";
@@ -18,15 +20,18 @@ import {
   heldOf,
   type HeldRow,
   purgedAtOnce,
+  type RecentRow,
   requestColumns,
   requestDocument,
   type RequestRow,
   toHeld,
+  toRecent,
   toRequest,
 } from "../gateway-rows.ts";
 import { type DocumentRow, toDocument } from "../registry-rows.ts";
 import { writeAudit, writeAudited } from "./audit.ts";
 import { storable } from "../storable-text.ts";
+import { plainWords } from "./columns.ts";
 import type { Database } from "./database.ts";
 import { writeRequests } from "./gateway-requests.ts";
 
@@ -36,6 +41,11 @@ const requestsSql = `SELECT ${requestColumns({ body: "NULL::bytea" })} FROM post
   AND ($6::boolean IS NULL OR (bookmark IS NOT NULL) = $6) AND ($7::bigint IS NULL OR received_at >= $7)
   AND ($8::bigint IS NULL OR received_at < $8) AND ($9::text IS NULL OR id < $9)
   ORDER BY id DESC LIMIT $10 OFFSET $11`;
+
+const recentSql = `SELECT asked.id, outcome, count(*)::int, max(received_at)
+  FROM unnest($1::text[]) AS asked(id) CROSS JOIN LATERAL (SELECT outcome, received_at FROM posthorn.gateway_requests
+    WHERE source = asked.id ORDER BY gateway_requests.id DESC LIMIT $2) AS newest
+  GROUP BY asked.id, outcome`;
 
 /** A claim that ran out is anybody's. */
 const claimSql = `INSERT INTO posthorn.gateway_answers AS known VALUES ($1, $2, $3, $4, NULL)
@@ -142,6 +152,10 @@ export class PostgresGateway implements GatewayStore {
     const filters = [tenantId, sourceId, status, outcome, cause, bookmarked] as const;
     const values = [...filters, from, to, after, limit, offset];
     return (await this.#aside.rows<RequestRow>(requestsSql, values)).map(toRequest);
+  }
+
+  async recentOutcomes({ sourceIds, limit }: RecentQuery): Promise<readonly RecentOutcome[]> {
+    return (await this.#aside.rows<RecentRow>(recentSql, [plainWords(sourceIds), limit])).map(toRecent);
   }
 
   async bookmark({ id, name, body }: RequestMark, audit?: AuditEntry): Promise<boolean> {

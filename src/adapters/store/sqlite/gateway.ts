@@ -10,6 +10,8 @@ import type {
   HeldQuery,
   ReceivedRequest,
   ReceivedRequestQuery,
+  RecentOutcome,
+  RecentQuery,
   RequestMark,
   RequestSweep,
 } from "../../../ports/store/gateway.ts";
@@ -17,8 +19,10 @@ import {
   answerOutcome,
   type AnswerRow,
   purgedAtOnce,
+  type RecentRow,
   requestColumns,
   type RequestRow,
+  toRecent,
   toRequest,
 } from "../gateway-rows.ts";
 import { type DocumentRow, toDocument } from "../registry-rows.ts";
@@ -41,6 +45,8 @@ const statements = {
     AND (?4 IS NULL OR outcome = ?4) AND (?5 IS NULL OR cause = ?5) AND (?6 IS NULL OR (bookmark IS NOT NULL) = ?6)
     AND (?7 IS NULL OR received_at >= ?7) AND (?8 IS NULL OR received_at < ?8) AND (?9 IS NULL OR id < ?9)
     ORDER BY id DESC LIMIT ?10 OFFSET ?11`,
+  recent: `SELECT ?1, outcome, count(*), max(received_at) FROM
+    (SELECT outcome, received_at FROM gateway_requests WHERE source = ?1 ORDER BY id DESC LIMIT ?2) GROUP BY outcome`,
   bookmark: "UPDATE gateway_requests SET bookmark = ?, body = coalesce(body, ?) WHERE id = ?",
   sweep: `DELETE FROM gateway_requests WHERE id IN
     (SELECT id FROM gateway_requests WHERE received_at < ? AND bookmark IS NULL ORDER BY id LIMIT ?)`,
@@ -148,6 +154,11 @@ export class SqliteGateway implements GatewayStore {
       this.#sql("requests").all(...filters, from, to, after, limit, offset),
     );
     return (rows as unknown as RequestRow[]).map(toRequest);
+  }
+
+  async recentOutcomes({ sourceIds, limit }: RecentQuery): Promise<readonly RecentOutcome[]> {
+    const rows = this.#connection.read(() => sourceIds.flatMap((id) => this.#sql("recent").all(id, limit)));
+    return (rows as unknown as RecentRow[]).map(toRecent);
   }
 
   async bookmark({ id, name, body }: RequestMark, audit?: AuditEntry): Promise<boolean> {

@@ -1,5 +1,4 @@
-/** The fields of the form for a webhook: how each is typed, and how what was typed becomes what the API takes. */
-import type { Webhook } from "../../shared/resources.ts";
+/** The fields of a form: how each is typed, and how what was typed becomes what the API takes. */
 
 export type FieldKind = "line" | "list" | "number" | "choice" | "flag" | "headers" | "json" | "secret";
 
@@ -14,101 +13,22 @@ export interface FormField {
   readonly isForCreation?: boolean;
   readonly isForAdmins?: boolean;
   readonly isSeldom?: boolean;
+  /** An empty one is sent as null. */
+  readonly isNullWhenEmpty?: boolean;
 }
-
-export const formFields: readonly FormField[] = [
-  { name: "url", label: "URL", kind: "line", hint: "https, and a public address." },
-  {
-    name: "events",
-    label: "Event types",
-    kind: "list",
-    hint: "order.* takes all below, * all; commas between.",
-  },
-  { name: "description", label: "Description", kind: "line" },
-  {
-    name: "tenant_id",
-    label: "Tenant",
-    kind: "line",
-    hint: "The default tenant when left empty.",
-    isForCreation: true,
-    isForAdmins: true,
-  },
-  { name: "profile", label: "Profile", kind: "choice", hint: "Signatures, retries and headers, as data." },
-  { name: "active", label: "Deliver to it", kind: "flag" },
-  {
-    name: "rate_limit.requests_per_minute",
-    label: "Requests a minute at most",
-    kind: "number",
-    hint: "No limit when left empty.",
-    isSeldom: true,
-  },
-  { name: "rate_limit.burst", label: "Requests at once", kind: "number", isSeldom: true },
-  {
-    name: "ordering_guarantee",
-    label: "Order",
-    kind: "choice",
-    choices: [
-      ["none", "none: as fast as it goes"],
-      ["per_event_type", "in order for each event type"],
-      ["strict", "in order, one at a time"],
-    ],
-    isSeldom: true,
-  },
-  { name: "timeout_ms", label: "Timeout, ms", kind: "number", isSeldom: true },
-  { name: "retry_config.max_attempts", label: "Attempts at most", kind: "number", isSeldom: true },
-  {
-    name: "verification",
-    label: "The receiver shows that it wants events",
-    kind: "choice",
-    choices: [
-      ["none", "no"],
-      ["challenge", "by echoing a text"],
-      ["cloudevents", "by the CloudEvents handshake"],
-      ["dns", "by a TXT record of its domain"],
-    ],
-    isForCreation: true,
-    isSeldom: true,
-  },
-  {
-    name: "headers",
-    label: "Headers",
-    kind: "headers",
-    hint: "One a line, such as X-Shop: berlin. Shown to everybody who may read.",
-    isSeldom: true,
-  },
-  {
-    name: "bearer_token",
-    label: "Bearer token",
-    kind: "secret",
-    hint: "Kept encrypted and never shown. Left empty it stays as it is.",
-    isSeldom: true,
-  },
-  {
-    name: "secret",
-    label: "Signing secret",
-    kind: "secret",
-    hint: "Made by the server when left empty, and shown once.",
-    isForCreation: true,
-    isSeldom: true,
-  },
-  { name: "http2", label: "HTTP/2 where the receiver offers it", kind: "flag", isSeldom: true },
-  { name: "metadata", label: "Metadata (JSON)", kind: "json", isSeldom: true },
-];
 
 /** What was typed, by name of the field. */
 export type Typed = Readonly<Record<string, string>>;
 
-/** What a webhook has, as it would be typed. Without one, what a new one begins with. */
-export function typedOf(webhook: Webhook | null): Typed {
-  const begun: Typed = { active: "true", metadata: "{}", profile: "standard", ordering_guarantee: "none" };
-  if (webhook === null) return { ...begun, verification: "none" };
-  return Object.fromEntries(formFields.map((field) => [field.name, shownText(webhook, field)]));
+/** What a resource has, as it would be typed. */
+export function typedOf(fields: readonly FormField[], resource: object): Typed {
+  return Object.fromEntries(fields.map((field) => [field.name, shownText(resource, field)]));
 }
 
-function shownText(webhook: Webhook, { name, kind }: FormField): string {
+function shownText(resource: object, { name, kind }: FormField): string {
   if (kind === "secret") return "";
   const [member = "", inner] = name.split(".");
-  const outer = (webhook as Readonly<Record<string, unknown>>)[member];
+  const outer = (resource as Readonly<Record<string, unknown>>)[member];
   const value = inner === undefined ? outer : ((outer ?? {}) as Readonly<Record<string, unknown>>)[inner];
   if (value === null || value === undefined) return "";
   if (kind === "headers") {
@@ -126,6 +46,14 @@ export interface FormProblem {
   readonly message: string;
 }
 
+/** Of the field itself, or of a part of it such as `events[0]`. */
+export function problemOf(problems: readonly FormProblem[], name: string): string | null {
+  const found = problems.find(
+    ({ field }) => field === name || field.startsWith(`${name}.`) || field.startsWith(`${name}[`),
+  );
+  return found?.message ?? null;
+}
+
 export interface FormBody {
   readonly body: Readonly<Record<string, unknown>>;
   /** What cannot be sent as it was typed. */
@@ -133,10 +61,13 @@ export interface FormBody {
 }
 
 /** What differs from `before`, as the API takes it. */
-export function bodyOf(typed: Typed, before: Typed): FormBody {
+export function bodyOf(
+  fields: readonly FormField[],
+  { typed, before }: { readonly typed: Typed; readonly before: Typed },
+): FormBody {
   const body: Record<string, unknown> = {};
   const problems: FormProblem[] = [];
-  for (const field of formFields) {
+  for (const field of fields) {
     const text = typed[field.name] ?? "";
     if (text === (before[field.name] ?? "")) continue;
     const value = valueOf(field, text);
@@ -164,8 +95,9 @@ function rateLimitOf(typed: Typed): unknown {
   return { requests_per_minute: Number(perMinute), ...(burst !== "" && { burst: Number(burst) }) };
 }
 
-function valueOf({ kind }: FormField, text: string): unknown {
+function valueOf({ kind, isNullWhenEmpty = false }: FormField, text: string): unknown {
   const given = text.trim();
+  if (given === "" && isNullWhenEmpty) return null;
   if (kind === "list") return given.split(/[\s,]+/).filter((one) => one !== "");
   if (kind === "flag") return given === "true";
   if (kind === "number") return given === "" ? null : numberOf(given);

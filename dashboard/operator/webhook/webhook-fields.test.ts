@@ -1,18 +1,19 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import type { Webhook } from "../../shared/resources.ts";
-import { bodyOf, typedOf } from "./form-fields.ts";
+import { bodyOf } from "../form/form-fields.ts";
+import { typedWebhook, webhookFields } from "./webhook-fields.ts";
 
 suite("the form of a webhook", () => {
   test("a new one sends what was typed, and nothing that was left as it began", () => {
-    const before = typedOf(null);
+    const before = typedWebhook(null);
     const typed = {
       ...before,
       "url": "https://a.example/",
       "events": "order.*, invoice.paid",
       "rate_limit.burst": "5",
     };
-    assert.deepEqual(bodyOf(typed, before), {
+    assert.deepEqual(bodyOf(webhookFields, { typed, before }), {
       body: { url: "https://a.example/", events: ["order.*", "invoice.paid"], rate_limit: null },
       problems: [],
     });
@@ -28,29 +29,32 @@ suite("the form of a webhook", () => {
       metadata: {},
       retry_config: { max_attempts: 10 },
     } as unknown as Webhook;
-    const before = typedOf(webhook);
-    assert.deepEqual(bodyOf(before, before).body, {});
+    const before = typedWebhook(webhook);
+    assert.deepEqual(bodyOf(webhookFields, { typed: before, before }).body, {});
     const typed = {
       ...before,
       "rate_limit.burst": "7",
       "headers": "X-Shop: paris\nX-Two:2",
       "active": "false",
     };
-    assert.deepEqual(bodyOf(typed, before).body, {
+    assert.deepEqual(bodyOf(webhookFields, { typed, before }).body, {
       rate_limit: { requests_per_minute: 60, burst: 7 },
       headers: { "X-Shop": "paris", "X-Two": "2" },
       active: false,
     });
-    assert.deepEqual(bodyOf({ ...before, "retry_config.max_attempts": "3" }, before).body, {
-      retry_config: { max_attempts: 3 },
-    });
+    assert.deepEqual(
+      bodyOf(webhookFields, { typed: { ...before, "retry_config.max_attempts": "3" }, before }).body,
+      {
+        retry_config: { max_attempts: 3 },
+      },
+    );
   });
 
   test("what cannot be sent is told by field", () => {
-    const before = typedOf(null);
+    const before = typedWebhook(null);
     const typed = { ...before, timeout_ms: "soon", headers: "no colon", metadata: "{" };
     assert.deepEqual(
-      bodyOf(typed, before).problems.map(({ field }) => field),
+      bodyOf(webhookFields, { typed, before }).problems.map(({ field }) => field),
       ["timeout_ms", "headers", "metadata"],
     );
   });

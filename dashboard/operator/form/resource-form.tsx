@@ -1,0 +1,75 @@
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useId, useRef } from "preact/hooks";
+import { session } from "../../shared/session.ts";
+import { ErrorNote } from "../../shared/ui/error-note.tsx";
+import { bodyOf, problemOf, type FormField, type Typed } from "./form-fields.ts";
+import { FormInput } from "./form-input.tsx";
+import { useFormSending } from "./use-form-sending.ts";
+
+interface ResourceFormProps {
+  readonly fields: readonly FormField[];
+  readonly before: Typed;
+  /** Whether it makes a new one. */
+  readonly isNew: boolean;
+  /** Of fields whose choices the server knows. */
+  readonly choices?: Readonly<Record<string, FormField["choices"]>>;
+  /** What the fields are that are folded away. */
+  readonly seldom: string;
+  readonly label: string;
+  /** Sends what was typed, or what of it has changed. */
+  readonly send: (body: Readonly<Record<string, unknown>>) => Promise<void>;
+  /** Before the button. */
+  readonly children?: ComponentChildren;
+}
+
+/** A form of what the API has, with its problems at their fields. */
+export function ResourceForm(props: ResourceFormProps) {
+  const { fields, isNew, choices = {}, seldom, label, send, children } = props;
+  const id = useId();
+  const before = useRef(props.before).current;
+  const typed = useSignal<Typed>(before);
+  const { form, problems, error, isBusy, submit } = useFormSending();
+  const shown = fields.filter((field) => isFor(field, { isNew }));
+  const inputOf = (field: FormField) => (
+    <FormInput
+      key={field.name}
+      id={`${id}-${field.name}`}
+      field={withChoices(field, choices[field.name])}
+      text={typed.value[field.name] ?? ""}
+      problem={problemOf(problems.value, field.name)}
+      change={(text) => (typed.value = { ...typed.value, [field.name]: text })}
+    />
+  );
+  return (
+    <form
+      ref={form}
+      class="form panel"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        void submit(bodyOf(fields, { typed: typed.value, before }), send);
+      }}
+    >
+      {shown.filter(({ isSeldom = false }) => !isSeldom).map(inputOf)}
+      <details>
+        <summary>{seldom}</summary>
+        <div class="form">{shown.filter(({ isSeldom = false }) => isSeldom).map(inputOf)}</div>
+      </details>
+      {children}
+      {error.value !== null && <ErrorNote error={error.value} />}
+      <button type="submit" class="primary" disabled={isBusy.value}>
+        {label}
+      </button>
+    </form>
+  );
+}
+
+function withChoices(field: FormField, choices: FormField["choices"]): FormField {
+  return choices === undefined ? field : { ...field, choices };
+}
+
+function isFor(field: FormField, { isNew }: { readonly isNew: boolean }): boolean {
+  const { isForCreation = false, isForAdmins = false } = field;
+  return (isNew || !isForCreation) && (!isForAdmins || session.value?.tenant_id === null);
+}

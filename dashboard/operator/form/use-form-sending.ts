@@ -1,0 +1,49 @@
+import { useSignal, type ReadonlySignal } from "@preact/signals";
+import type { RefObject } from "preact";
+import { useRef } from "preact/hooks";
+import { ApiError } from "../../shared/api.ts";
+import type { FormBody, FormProblem } from "./form-fields.ts";
+
+interface FormSending {
+  readonly form: RefObject<HTMLFormElement | null>;
+  /** Of what was typed, or of what the server refused. */
+  readonly problems: ReadonlySignal<readonly FormProblem[]>;
+  readonly error: ReadonlySignal<ApiError | null>;
+  readonly isBusy: ReadonlySignal<boolean>;
+  readonly submit: (
+    typed: FormBody,
+    send: (body: Readonly<Record<string, unknown>>) => Promise<void>,
+  ) => Promise<void>;
+}
+
+/** For forms: what cannot be sent, or was refused, stands at its field, and the first such field gets the focus. */
+export function useFormSending(): FormSending {
+  const form = useRef<HTMLFormElement>(null);
+  const problems = useSignal<readonly FormProblem[]>([]);
+  const error = useSignal<ApiError | null>(null);
+  const isBusy = useSignal(false);
+  const show = (found: readonly FormProblem[]) => {
+    problems.value = found;
+    // After the fields say what is wrong, the first of them has the focus, also where it was folded away.
+    requestAnimationFrame(() => {
+      const first = form.current?.querySelector<HTMLElement>("[aria-invalid=true]");
+      first?.closest("details")?.setAttribute("open", "");
+      first?.focus();
+    });
+  };
+  const submit: FormSending["submit"] = async ({ body, problems: found }, send) => {
+    error.value = null;
+    if (found.length > 0) return show(found);
+    isBusy.value = true;
+    try {
+      await send(body);
+    } catch (thrown) {
+      if (!(thrown instanceof ApiError)) throw thrown;
+      error.value = thrown;
+      show(thrown.problem?.errors ?? []);
+    } finally {
+      isBusy.value = false;
+    }
+  };
+  return { form, problems, error, isBusy, submit };
+}

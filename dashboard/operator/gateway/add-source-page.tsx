@@ -1,0 +1,108 @@
+import { useSignal } from "@preact/signals";
+import { useId } from "preact/hooks";
+import { useAddress } from "../../shared/address.ts";
+import type { SourceType } from "../../shared/resources.ts";
+import { pagePath } from "../../shared/root.ts";
+import { ErrorNote } from "../../shared/ui/error-note.tsx";
+import { mayManage } from "../action-button.tsx";
+import { NewSourceForm } from "./new-source-form.tsx";
+import { shortTitle, typesMatching } from "./source-types.ts";
+import { useSourceTypes } from "./use-source-types.ts";
+
+/** Who sends, then what its messages are verified by; the steps at the sender follow on the next page. */
+export function AddSourcePage() {
+  const { params } = useAddress();
+  const { data, error } = useSourceTypes();
+  const type = data?.data.find((one) => one.type === params.get("type"));
+  return (
+    <>
+      <p class="trail">
+        <a href={pagePath("sources")}>Sources</a>
+        {type !== undefined && (
+          <>
+            {" "}
+            / <a href={pagePath("sources/new")}>Add a source</a>
+          </>
+        )}
+      </p>
+      <h1>{type === undefined ? "Add a source" : `Add a source: ${type.title}`}</h1>
+      {!mayManage() && <p class="note">Keys that may manage add sources. This one may look.</p>}
+      {data === null && error === null && <p class="waiting soft">Loading…</p>}
+      {data === null && error !== null && <ErrorNote error={error} />}
+      {mayManage() && data !== null && type === undefined && <TypeChoice types={data.data} />}
+      {mayManage() && type !== undefined && <NewSourceForm key={type.type} type={type} />}
+    </>
+  );
+}
+
+function TypeChoice({ types }: { readonly types: readonly SourceType[] }) {
+  const text = useSignal("");
+  const id = useId();
+  const found = typesMatching(types, text.value);
+  const providers = found.filter(({ provider }) => provider !== null);
+  const schemes = found
+    .filter(({ provider }) => provider === null)
+    .toSorted((left, right) => rank(left) - rank(right));
+  const { go } = useAddress();
+  return (
+    <>
+      <p>Who sends? A provider brings its signature, its ids and its kinds of events with it.</p>
+      <form
+        class="field provider-search"
+        role="search"
+        onSubmit={(event) => {
+          event.preventDefault();
+          const [first] = [...providers, ...schemes];
+          if (first !== undefined && text.value.trim() !== "") go(addressOf(first));
+        }}
+      >
+        <label for={id}>Search</label>
+        <input
+          id={id}
+          type="search"
+          autocomplete="off"
+          placeholder="GitHub, Stripe, HMAC…"
+          aria-describedby={`${id}-found`}
+          value={text.value}
+          onInput={({ currentTarget }) => (text.value = currentTarget.value)}
+        />
+        <p id={`${id}-found`} class="soft" role="status">
+          {found.length === 0
+            ? "Nothing is called so. “HMAC in a header” serves most other senders."
+            : `${providers.length} providers, ${schemes.length} ways for everybody else`}
+        </p>
+      </form>
+      <TypeList title="Providers" types={providers} />
+      <TypeList title="Everybody else" types={schemes} />
+    </>
+  );
+}
+
+/** What most senders have comes first; what puts several together, and nothing at all, last. */
+function rank({ type }: SourceType): number {
+  if (["hmac", "standard_webhooks"].includes(type)) return 0;
+  return ["any_of", "all_of", "none"].includes(type) ? 2 : 1;
+}
+
+function addressOf({ type }: SourceType): string {
+  return `${pagePath("sources/new")}?type=${encodeURIComponent(type)}`;
+}
+
+function TypeList({ title, types }: { readonly title: string; readonly types: readonly SourceType[] }) {
+  if (types.length === 0) return null;
+  return (
+    <section aria-label={title}>
+      <h2 class="provider-head">{title}</h2>
+      <ul class="providers">
+        {types.map((type) => (
+          <li key={type.type}>
+            <a href={addressOf(type)} data-command={`Add a source: ${type.title}`}>
+              <strong>{shortTitle(type)}</strong>
+              <span class="soft">{type.type}</span>
+            </a>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

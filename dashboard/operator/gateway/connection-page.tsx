@@ -1,0 +1,103 @@
+import { useRoute } from "preact-iso";
+import { useAddress } from "../../shared/address.ts";
+import { callApi } from "../../shared/api.ts";
+import { refreshAll, useApi } from "../../shared/queries.ts";
+import type { SourceConnection } from "../../shared/resources.ts";
+import { pagePath } from "../../shared/root.ts";
+import { announce } from "../../shared/ui/announcer.tsx";
+import { Facts } from "../../shared/ui/data-table.tsx";
+import { ErrorNote } from "../../shared/ui/error-note.tsx";
+import { PageHead } from "../../shared/ui/page-head.tsx";
+import { Panel } from "../../shared/ui/panel.tsx";
+import { TextView } from "../../shared/ui/text-view.tsx";
+import { When } from "../../shared/ui/when.tsx";
+import { ActionButton, mayManage } from "../action-button.tsx";
+import { typedOf } from "../form/form-fields.ts";
+import { WebhookLink } from "../webhook/webhook-link.tsx";
+import { connectionFields } from "./connection-fields.ts";
+import { ConnectionForm } from "./connection-form.tsx";
+import { ConnectionBadge } from "./connection-table.tsx";
+import { DeleteButton } from "./source-actions.tsx";
+import { SourceLink } from "./source-link.tsx";
+
+export { NewConnectionPage } from "./new-connection-page.tsx";
+
+export function ConnectionPage() {
+  const { params } = useRoute();
+  const id = params["id"] ?? "";
+  const path = `v1/connections/${id}`;
+  const loaded = useApi<SourceConnection>({ path });
+  const { data, error } = loaded;
+  if (data === null)
+    return error === null ? <p class="waiting soft">Loading…</p> : <ErrorNote error={error} />;
+  return (
+    <div data-page-id={id}>
+      <p class="trail">
+        <a href={pagePath("connections")}>Connections</a>
+      </p>
+      <PageHead
+        title={data.name === "" ? "Connection" : data.name}
+        beside={<ConnectionBadge connection={data} />}
+      />
+      <Panel title="What it does" loaded={loaded} twin={{ path, cli: `connections get ${id}` }}>
+        <Facts
+          rows={[
+            ["From", <SourceLink key="from" id={data.source_id} />],
+            ["To", <WebhookLink key="to" id={data.webhook_id} url={null} />],
+            ["Paused", data.paused ? <When key="paused" at={data.paused_at} /> : "no"],
+            ["Success of pass-through depends on it", data.required ? "yes" : "no"],
+            ["Made", <When key="made" at={data.created_at} isExact />],
+          ]}
+        />
+        {data.paused && (
+          <p class="soft">
+            What is stored and forwarded is held, and goes on in order when it is resumed. In pass-through
+            senders are asked to come back.
+          </p>
+        )}
+        {mayManage() && <Actions connection={data} />}
+      </Panel>
+      {mayManage() ? (
+        <EditForm key={data.updated_at} connection={data} />
+      ) : (
+        data.filter !== null && (
+          <Panel title="Filter">
+            <TextView text={JSON.stringify(data.filter)} label="Filter" />
+          </Panel>
+        )
+      )}
+    </div>
+  );
+}
+
+function Actions({ connection: { id, paused } }: { readonly connection: SourceConnection }) {
+  const path = `v1/connections/${id}`;
+  const set = (isPaused: boolean) => () => callApi({ method: "PATCH", path, body: { paused: isPaused } });
+  return (
+    <div class="actions">
+      {paused ? (
+        <ActionButton label="Resume" isPrimary run={set(false)} done="Resumed; what was held is on its way" />
+      ) : (
+        <ActionButton label="Pause" run={set(true)} done="Paused" />
+      )}
+      <DeleteButton
+        what="connection"
+        path={path}
+        leadsTo="connections"
+        consequence="What comes from now on does not go to this webhook. Deliveries that were made stay; what it held while it was paused is not sent."
+      />
+    </div>
+  );
+}
+
+function EditForm({ connection }: { readonly connection: SourceConnection }) {
+  const { go } = useAddress();
+  const { id } = connection;
+  const send = async (body: object) => {
+    if (Object.keys(body).length > 0) await callApi({ method: "PATCH", path: `v1/connections/${id}`, body });
+    announce("Saved");
+    await refreshAll();
+    go(pagePath(`connections/${id}`));
+  };
+  return <ConnectionForm before={typedOf(connectionFields, connection)} label="Save" send={send} />;
+}

@@ -1,0 +1,60 @@
+import { useApi, type Loaded } from "../../shared/queries.ts";
+import type { Page, SourceConnection } from "../../shared/resources.ts";
+import { pagePath } from "../../shared/root.ts";
+import { Badge } from "../../shared/ui/badge.tsx";
+import { DataTable, type Column } from "../../shared/ui/data-table.tsx";
+import { When } from "../../shared/ui/when.tsx";
+import { WebhookLink } from "../webhook/webhook-link.tsx";
+import { SourceLink } from "./source-link.tsx";
+
+/** Of one source; there are 50 at most. */
+export function useConnectionsOf(sourceId: string): Loaded<Page<SourceConnection>> {
+  return useApi<Page<SourceConnection>>({
+    path: "v1/connections",
+    query: { source_id: sourceId, limit: 50 },
+  });
+}
+
+export const connectionColumns: readonly Column<SourceConnection>[] = [
+  {
+    title: "Connection",
+    cell: (row) => (
+      <a href={pagePath(`connections/${row.id}`)} class="row-link">
+        {row.name === "" ? `${row.id.slice(0, 13)}…` : row.name}
+      </a>
+    ),
+  },
+  {
+    title: "From",
+    cell: (row) => <SourceLink id={row.source_id} />,
+    value: ({ source_id: id }) => ({ text: id, only: { name: "source_id", values: [id] } }),
+  },
+  {
+    title: "To",
+    cell: (row) => <WebhookLink id={row.webhook_id} url={null} />,
+    value: ({ webhook_id: id }) => ({ text: id, only: { name: "webhook_id", values: [id] } }),
+  },
+  { title: "State", cell: (row) => <ConnectionBadge connection={row} /> },
+  { title: "Filter", cell: (row) => filterText(row.filter), needs: "medium" },
+  { title: "Changed", cell: (row) => <When at={row.updated_at} />, isFigure: true, needs: "wide" },
+];
+
+/** Within another page. */
+export function ConnectionTable(props: {
+  readonly rows: readonly SourceConnection[];
+  readonly withoutSource?: boolean;
+}) {
+  const { rows, withoutSource = false } = props;
+  const columns = connectionColumns
+    .filter(({ title }) => !withoutSource || title !== "From")
+    .map(({ value: _value, ...column }): Column<SourceConnection> => column);
+  return <DataTable caption="Connections" columns={columns} rows={rows} keyOf={({ id }) => id} />;
+}
+
+export function ConnectionBadge({ connection }: { readonly connection: Pick<SourceConnection, "paused"> }) {
+  return connection.paused ? <Badge tone="held" text="paused" /> : <Badge tone="good" text="open" />;
+}
+
+function filterText(filter: object | null) {
+  return filter === null ? <span class="soft">everything</span> : <code>{JSON.stringify(filter)}</code>;
+}

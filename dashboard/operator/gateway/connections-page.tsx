@@ -1,0 +1,53 @@
+import { useAddress } from "../../shared/address.ts";
+import type { SourceConnection } from "../../shared/resources.ts";
+import { pagePath } from "../../shared/root.ts";
+import { PageHead } from "../../shared/ui/page-head.tsx";
+import { mayManage } from "../action-button.tsx";
+import { LinkedFilters } from "../filters/linked-filters.tsx";
+import { ResourceList } from "../list-page.tsx";
+import { connectionColumns } from "./connection-table.tsx";
+import { GatewayTabs } from "./gateway-tabs.tsx";
+
+const filterNames = ["source_id", "webhook_id", "tenant_id"] as const;
+
+/** Which source leads to which webhook. */
+export function ConnectionsPage() {
+  const { params } = useAddress();
+  const query = Object.fromEntries(filterNames.map((name) => [name, params.get(name)]));
+  return (
+    <>
+      <PageHead title="Connections">
+        {mayManage() && (
+          <a class="button primary" href={pagePath("connections/new")} data-command="New connection">
+            New connection
+          </a>
+        )}
+      </PageHead>
+      <GatewayTabs />
+      <div class="filters">
+        <LinkedFilters names={filterNames} />
+      </div>
+      <ResourceList<SourceConnection>
+        title="Connections"
+        path="v1/connections"
+        query={query}
+        cli="connections list"
+        columns={connectionColumns}
+        keyOf={({ id }) => id}
+        none={
+          <div class="teaching">
+            <p>
+              None. A <strong>connection</strong> leads what a source receives to a webhook of yours, all of
+              it or what a filter lets through. Several lead to several webhooks, and each can be paused on
+              its own.
+            </p>
+            <p class="soft">
+              Without one, senders of a source are asked to come back, or are told that it is stored and goes
+              nowhere.
+            </p>
+          </div>
+        }
+      />
+    </>
+  );
+}

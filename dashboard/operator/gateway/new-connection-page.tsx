@@ -1,0 +1,157 @@
+import { useSignal, type Signal } from "@preact/signals";
+import { useId } from "preact/hooks";
+import { useAddress } from "../../shared/address.ts";
+import { callApi } from "../../shared/api.ts";
+import { refreshAll, useApi } from "../../shared/queries.ts";
+import type { ListedWebhook, Page, Source, SourceConnection, Webhook } from "../../shared/resources.ts";
+import { pagePath } from "../../shared/root.ts";
+import { session } from "../../shared/session.ts";
+import { announce } from "../../shared/ui/announcer.tsx";
+import { Modal } from "../../shared/ui/modal.tsx";
+import { problemOf, type FormProblem } from "../form/form-fields.ts";
+import { FormInput } from "../form/form-input.tsx";
+import { SecretOnce } from "../webhook/secret-once.tsx";
+import { shortUrl } from "../webhook/webhook-link.tsx";
+import { ConnectionForm } from "./connection-form.tsx";
+
+/** A name that nothing is published under: a webhook that is made for a connection gets what comes through it alone. */
+const relayedType = "relayed";
+const newWebhook = "new";
+
+interface Ends {
+  readonly sourceId: string;
+  /** `newWebhook` makes one for `url`. */
+  readonly webhookId: string;
+  readonly url: string;
+}
+
+export function NewConnectionPage() {
+  const { params, go } = useAddress();
+  const ends = useSignal<Ends>({ sourceId: params.get("source_id") ?? "", webhookId: "", url: "" });
+  const made = useSignal<{ readonly webhook: Webhook; readonly isConnected: boolean } | null>(null);
+  const send = async (rest: object) => {
+    const { sourceId, webhookId, url } = ends.value;
+    // One that was made before the connection failed is used when it is tried again.
+    if (webhookId === newWebhook)
+      made.value = { webhook: await makeWebhook({ sourceId, url }), isConnected: false };
+    const target = made.value?.webhook.id ?? webhookId;
+    ends.value = { ...ends.value, webhookId: target };
+    const body = { ...rest, source_id: sourceId, webhook_id: target };
+    await callApi<SourceConnection>({ method: "POST", path: "v1/connections", body });
+    announce("Connected");
+    await refreshAll();
+    if ((made.value?.webhook.secret ?? null) === null) leave();
+    else if (made.value !== null) made.value = { ...made.value, isConnected: true };
+  };
+  const leave = () => go(pagePath(`sources/${ends.value.sourceId}`));
+  return (
+    <>
+      <p class="trail">
+        <a href={pagePath("connections")}>Connections</a>
+      </p>
+      <h1>New connection</h1>
+      <ConnectionForm
+        before={{ required: "true" }}
+        label="Connect"
+        send={send}
+        endProblems={() => problemsOf(ends.value)}
+        ends={(problems) => <EndFields ends={ends} problems={problems} />}
+      />
+      {made.value?.isConnected === true && (
+        <Modal title="Connected" onClose={leave}>
+          <p>The new webhook's receiver verifies messages with this secret.</p>
+          <SecretOnce secret={made.value.webhook.secret ?? ""} />
+          <button type="button" class="primary" onClick={leave}>
+            To the source
+          </button>
+        </Modal>
+      )}
+    </>
+  );
+}
+
+function problemsOf({ sourceId, webhookId, url }: Ends): readonly FormProblem[] {
+  const missing = "has to be chosen";
+  return [
+    ...(sourceId === "" ? [{ field: "source_id", message: missing }] : []),
+    ...(webhookId === "" ? [{ field: "webhook_id", message: missing }] : []),
+    ...(webhookId === newWebhook && url.trim() === "" ? [{ field: "url", message: "is missing" }] : []),
+  ];
+}
+
+async function makeWebhook({ sourceId, url }: Pick<Ends, "sourceId" | "url">): Promise<Webhook> {
+  const { value: source } = await callApi<Source>({ path: `v1/sources/${sourceId}` });
+  const body = {
+    ...{ url: url.trim(), events: [relayedType], description: `From ${source.name}` },
+    ...(session.value?.tenant_id === null && { tenant_id: source.tenant_id }),
+  };
+  return (await callApi<Webhook>({ method: "POST", path: "v1/webhooks", body })).value;
+}
+
+function EndFields({
+  ends,
+  problems,
+}: {
+  readonly ends: Signal<Ends>;
+  readonly problems: readonly FormProblem[];
+}) {
+  const id = useId();
+  const sources = useApi<Page<Source>>({ path: "v1/sources", query: { limit: 250 } }, { everyMs: false });
+  const webhooks = useApi<Page<ListedWebhook>>(
+    { path: "v1/webhooks", query: { limit: 250 } },
+    { everyMs: false },
+  );
+  const { sourceId, webhookId, url } = ends.value;
+  const tenantId = sources.data?.data.find((one) => one.id === sourceId)?.tenant_id;
+  const targets = (webhooks.data?.data ?? []).filter((one) => (tenantId ?? one.tenant_id) === one.tenant_id);
+  return (
+    <>
+      <FormInput
+        id={`${id}-source`}
+        field={{
+          name: "source_id",
+          label: "From the source",
+          kind: "choice",
+          choices: [
+            ["", "choose one"],
+            ...(sources.data?.data ?? []).map((one) => [one.id, one.name] as const),
+          ],
+        }}
+        text={sourceId}
+        problem={problemOf(problems, "source_id")}
+        change={(chosen) => (ends.value = { ...ends.value, sourceId: chosen })}
+      />
+      <FormInput
+        id={`${id}-webhook`}
+        field={{
+          name: "webhook_id",
+          label: "To the webhook",
+          kind: "choice",
+          hint: "It gets what comes through its connections, whatever event types it subscribes to.",
+          choices: [
+            ["", "choose one"],
+            [newWebhook, "a new one"],
+            ...targets.map((one) => [one.id, shortUrl(one.url)] as const),
+          ],
+        }}
+        text={webhookId}
+        problem={problemOf(problems, "webhook_id")}
+        change={(chosen) => (ends.value = { ...ends.value, webhookId: chosen })}
+      />
+      {webhookId === newWebhook && (
+        <FormInput
+          id={`${id}-url`}
+          field={{
+            name: "url",
+            label: "URL of the new webhook",
+            kind: "line",
+            hint: "https, and a public address.",
+          }}
+          text={url}
+          problem={problemOf(problems, "url")}
+          change={(typed) => (ends.value = { ...ends.value, url: typed })}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,151 @@
+import { bytesOf, hexText } from "../../shared/bytes.ts";
+import { useApi } from "../../shared/queries.ts";
+import type { DeliveryPage, GatewayRequestDetail } from "../../shared/resources.ts";
+import { pagePath } from "../../shared/root.ts";
+import { duration } from "../../shared/time/time-format.ts";
+import { Badge, type Tone } from "../../shared/ui/badge.tsx";
+import { DataTable, Facts, type Column } from "../../shared/ui/data-table.tsx";
+import { Panel } from "../../shared/ui/panel.tsx";
+import { TextView } from "../../shared/ui/text-view.tsx";
+import { When } from "../../shared/ui/when.tsx";
+import { DeliveryTable } from "../delivery/delivery-table.tsx";
+import { WebhookLink } from "../webhook/webhook-link.tsx";
+import { RequestActions } from "./request-actions.tsx";
+import { RequestBadge } from "./request-badge.tsx";
+import { explanationOf } from "./explanation.ts";
+
+/** What became of it and why, what somebody can do about it, and the buttons that do it. */
+export function RequestVerdict({ request }: { readonly request: GatewayRequestDetail }) {
+  const { sentence, remedy } = explanationOf(request);
+  const { detail, bookmark } = request;
+  return (
+    <section class="verdict" aria-label="What became of it">
+      <RequestBadge outcome={request.outcome} />
+      <div>
+        <p class="verdict-text">{sentence}</p>
+        {detail !== null && (
+          <p>
+            <code>{detail}</code>
+          </p>
+        )}
+        {remedy !== null && <p>{remedy}</p>}
+        {bookmark !== null && <p class="soft">Kept as “{bookmark}”.</p>}
+        <RequestActions request={request} />
+      </div>
+    </section>
+  );
+}
+
+export function RequestContent({ request }: { readonly request: GatewayRequestDetail }) {
+  const { id, event_id, headers } = request;
+  const twin = { path: `v1/requests/${id}`, cli: `requests get ${id}` };
+  return (
+    <>
+      <Panel title="Where it went" twin={twin}>
+        <Forwards request={request} />
+      </Panel>
+      {event_id !== null && <Deliveries eventId={event_id} />}
+      <Panel title="Body" twin={twin}>
+        <Body request={request} />
+      </Panel>
+      <Panel title="Headers" twin={twin}>
+        <p class="soft">Signatures, cookies and other credentials are masked.</p>
+        <TextView text={headers.map(({ name, value }) => `${name}: ${value}`).join("\n")} label="Headers" />
+      </Panel>
+      <Panel title="About this request" twin={twin}>
+        <About request={request} />
+      </Panel>
+    </>
+  );
+}
+
+function About({ request }: { readonly request: GatewayRequestDetail }) {
+  const { id, event_id, event_type, original_type } = request;
+  return (
+    <Facts
+      rows={[
+        ["Request", <code key="id">{id}</code>],
+        ["Received", <When key="received" at={request.received_at} isExact />],
+        ["Asked", <code key="asked">{`${request.method} ${request.path}`}</code>],
+        ["Answered", `${request.status} after ${duration(request.duration_ms)}`],
+        ["Verified as", request.scheme ?? "not"],
+        ["Kind", original_type ?? event_type ?? "–"],
+        ...(original_type !== null && event_type !== null && original_type !== event_type
+          ? [["Published as", event_type] as const]
+          : []),
+        [
+          "Event",
+          event_id === null ? (
+            "none"
+          ) : (
+            <a key="event" href={pagePath(`events/${event_id}`)}>
+              {event_id}
+            </a>
+          ),
+        ],
+        ["Body", `${request.body_bytes.toLocaleString()} bytes`],
+      ]}
+    />
+  );
+}
+
+type Forward = GatewayRequestDetail["forwards"][number];
+
+const forwardTones: Readonly<Record<Forward["result"], Tone>> = {
+  stored: "new",
+  held: "held",
+  ignored: "off",
+  accepted: "good",
+  failed: "bad",
+};
+
+const forwardColumns: readonly Column<Forward>[] = [
+  { title: "Webhook", cell: (row) => <WebhookLink id={row.webhook_id} url={null} /> },
+  { title: "Result", cell: ({ result }) => <Badge tone={forwardTones[result]} text={result} /> },
+  { title: "Why", cell: (row) => row.detail ?? <span class="soft">–</span>, isProse: true },
+];
+
+function Forwards({ request: { forwards } }: { readonly request: GatewayRequestDetail }) {
+  if (forwards.length === 0) return <p class="soft">Nowhere.</p>;
+  return (
+    <DataTable
+      caption="Where it went"
+      columns={forwardColumns}
+      rows={forwards}
+      keyOf={({ connection_id }) => connection_id}
+    />
+  );
+}
+
+/** Those of the event that it became. */
+function Deliveries({ eventId }: { readonly eventId: string }) {
+  const query = { event_id: eventId, limit: 20, include: "webhook" };
+  const loaded = useApi<DeliveryPage>({ path: "v1/deliveries", query });
+  const rows = loaded.data?.data ?? [];
+  return (
+    <Panel
+      title="Deliveries that it made"
+      loaded={loaded}
+      twin={{ path: "v1/deliveries", query, cli: `deliveries list --event ${eventId}` }}
+    >
+      {rows.length === 0 ? (
+        <p class="soft">None: it was passed through, or every connection that wanted it is paused.</p>
+      ) : (
+        <DeliveryTable caption="Deliveries of this request" rows={rows} />
+      )}
+    </Panel>
+  );
+}
+
+function Body({ request }: { readonly request: GatewayRequestDetail }) {
+  const { body, body_base64, body_bytes } = request;
+  if (body !== null && body !== "") return <TextView text={body} label="Body" />;
+  if (body_base64 !== null) return <TextView text={hexText(bytesOf(body_base64))} label="Body in hex" />;
+  return (
+    <p class="soft">
+      {body_bytes === 0
+        ? "It had none."
+        : "It is not kept, or not any more. A bookmark keeps a body for as long as it stands."}
+    </p>
+  );
+}

@@ -1,0 +1,144 @@
+import { useAddress } from "../../shared/address.ts";
+import type { Query } from "../../shared/api.ts";
+import { now } from "../../shared/clock.ts";
+import { useApi } from "../../shared/queries.ts";
+import type { GatewayRequest, Page } from "../../shared/resources.ts";
+import { pagePath } from "../../shared/root.ts";
+import { RangePicker } from "../../shared/time/range-picker.tsx";
+import { rangeQuery } from "../../shared/time/time-range.ts";
+import { DataTable } from "../../shared/ui/data-table.tsx";
+import { PageHead } from "../../shared/ui/page-head.tsx";
+import { Panel } from "../../shared/ui/panel.tsx";
+import { LinkedFilters } from "../filters/linked-filters.tsx";
+import { TextFilter } from "../filters/text-filter.tsx";
+import { isFollowing } from "../following.ts";
+import { FurtherRows, pageSize } from "../list-page.tsx";
+import { NewRows } from "../new-rows.tsx";
+import { PeekingRows, usePeeking } from "../peeking.tsx";
+import { useSettledRows } from "../use-settled-rows.ts";
+import { GatewayTabs } from "./gateway-tabs.tsx";
+import { requestColumns } from "./request-table.tsx";
+import { RequestPanel } from "./request-panel.tsx";
+import { outcomeOf, outcomes } from "./wording.ts";
+
+const passedOn = ["outcome", "status", "rejection_cause", "source_id", "bookmarked", "tenant_id"] as const;
+
+/** Names of the options of `posthorn requests list`. */
+const flags: Readonly<Record<string, string>> = {
+  source_id: "source",
+  outcome: "outcome",
+  rejection_cause: "cause",
+};
+
+const keyOf = ({ id }: GatewayRequest) => id;
+
+/** Everything that came to an address, taken or not. */
+export function RequestsPage() {
+  const { params } = useAddress();
+  const filters: Query = {
+    ...Object.fromEntries(passedOn.map((name) => [name, params.get(name)])),
+    ...rangeQuery(params, now.value),
+  };
+  const query = { limit: pageSize, ...filters };
+  const key = JSON.stringify(query);
+  const loaded = useApi<Page<GatewayRequest>>({ path: "v1/requests", query }, { everyMs: 3_000 });
+  const peeking = usePeeking();
+  const { peekedKey } = peeking;
+  const { rows, waiting, merge } = useSettledRows(loaded.data?.data ?? null, {
+    key,
+    isFollowing: isFollowing.value,
+  });
+  const chosen = Object.entries(filters).flatMap(([name, value]) =>
+    flags[name] === undefined || typeof value !== "string" ? [] : [` --${flags[name]} ${value}`],
+  );
+  return (
+    <>
+      <PageHead title="Requests">
+        <RangePicker />
+      </PageHead>
+      <GatewayTabs />
+      <Filters />
+      <div class={peekedKey === null ? undefined : "with-panel"}>
+        <Panel
+          title="Requests"
+          loaded={loaded}
+          tools={<NewRows waiting={waiting} merge={merge} pageSize={pageSize} />}
+          twin={{ path: "v1/requests", query, cli: `requests list${chosen.join("")}` }}
+        >
+          <PeekingRows>
+            {rows.length === 0 ? (
+              <NoRequests isNarrowed={passedOn.some((name) => params.has(name))} />
+            ) : (
+              <DataTable caption="Requests" columns={requestColumns} rows={rows} keyOf={keyOf} {...peeking} />
+            )}
+            {loaded.data !== null && (
+              <FurtherRows
+                key={key}
+                title="Requests"
+                path="v1/requests"
+                query={query}
+                columns={requestColumns}
+                keyOf={keyOf}
+                first={loaded.data}
+                peeking={peeking}
+              />
+            )}
+          </PeekingRows>
+        </Panel>
+        {peekedKey !== null && <RequestPanel id={peekedKey} />}
+      </div>
+    </>
+  );
+}
+
+function Filters() {
+  const { params, set } = useAddress();
+  const chosen = params.get("outcome");
+  return (
+    <div class="filters">
+      <fieldset class="chips">
+        <legend class="off-screen">Outcome</legend>
+        {[null, ...outcomes].map((outcome) => (
+          <label key={outcome} class="chip">
+            <input
+              type="radio"
+              name="outcome"
+              checked={chosen === outcome}
+              onChange={() => set({ outcome: outcome === null ? [] : [outcome] })}
+            />{" "}
+            {outcome === null ? "all" : outcomeOf(outcome).text}
+          </label>
+        ))}
+        <label class="chip">
+          <input
+            type="checkbox"
+            checked={params.get("bookmarked") === "true"}
+            onChange={({ currentTarget: { checked } }) => set({ bookmarked: checked ? ["true"] : [] })}
+          />{" "}
+          with a bookmark
+        </label>
+      </fieldset>
+      <div class="fields">
+        <TextFilter name="status" label="Answered" placeholder="401" isOneText />
+        <TextFilter name="rejection_cause" label="Cause" placeholder="no_matching_signature" isOneText />
+        <LinkedFilters names={["source_id", "tenant_id"]} />
+      </div>
+    </div>
+  );
+}
+
+function NoRequests({ isNarrowed }: { readonly isNarrowed: boolean }) {
+  if (isNarrowed) return <p class="soft">No request is like this.</p>;
+  return (
+    <div class="teaching">
+      <p>
+        Nothing came yet. Everything that comes to the address of a <a href={pagePath("sources")}>source</a>{" "}
+        is written down here for seven days, also what is refused, with the reason and what to do.
+      </p>
+      <p class="soft">
+        Bodies of what was refused are kept for a day: after its secret was corrected, a request can be
+        retried.
+      </p>
+    </div>
+  );
+}

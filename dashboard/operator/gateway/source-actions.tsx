@@ -1,0 +1,126 @@
+import { useSignal } from "@preact/signals";
+import { useId } from "preact/hooks";
+import { useAddress } from "../../shared/address.ts";
+import { callApi } from "../../shared/api.ts";
+import { queryClient } from "../../shared/queries.ts";
+import type { Source } from "../../shared/resources.ts";
+import { pagePath } from "../../shared/root.ts";
+import { Modal } from "../../shared/ui/modal.tsx";
+import { ActionButton, mayManage } from "../action-button.tsx";
+
+export function SourceActions({ source }: { readonly source: Source }) {
+  const { id, active } = source;
+  if (!mayManage()) return null;
+  const path = `v1/sources/${id}`;
+  return (
+    <div class="actions">
+      <a class="button" href={pagePath(`sources/${id}/edit`)} data-command="Edit">
+        Edit
+      </a>
+      {active ? (
+        <SwitchOffButton path={path} before={source.when_inactive} />
+      ) : (
+        <ActionButton
+          label="Switch on"
+          isPrimary
+          run={() => callApi({ method: "PATCH", path, body: { active: true } })}
+          done="It takes messages"
+        />
+      )}
+      <DeleteButton
+        what="source"
+        path={path}
+        leadsTo="sources"
+        consequence="Its address answers 404 from now on, and its connections go with it. What it received stays in the log until retention removes it. To tell senders that it is gone, switch it off with 410 instead."
+      />
+    </div>
+  );
+}
+
+const answers: readonly (readonly [Source["when_inactive"], string])[] = [
+  ["unavailable", "503: senders come back"],
+  ["gone", "410: senders are told that it is over"],
+];
+
+function SwitchOffButton({
+  path,
+  before,
+}: {
+  readonly path: string;
+  readonly before: Source["when_inactive"];
+}) {
+  const isAsking = useSignal(false);
+  const answer = useSignal(before);
+  const id = useId();
+  const switchOff = async () => {
+    await callApi({ method: "PATCH", path, body: { active: false, when_inactive: answer.value } });
+    isAsking.value = false;
+  };
+  return (
+    <>
+      <button type="button" data-command="Switch off…" onClick={() => (isAsking.value = true)}>
+        Switch off…
+      </button>
+      {isAsking.value && (
+        <Modal title="Switch this source off?" onClose={() => (isAsking.value = false)}>
+          <div class="form">
+            <p>
+              Nothing is taken until it is switched on again. To hold messages instead, pause its connections.
+            </p>
+            <div class="field">
+              <label for={id}>Senders are answered</label>
+              <select
+                id={id}
+                value={answer.value}
+                onChange={({ currentTarget }) =>
+                  (answer.value = currentTarget.value === "gone" ? "gone" : "unavailable")
+                }
+              >
+                {answers.map(([value, text]) => (
+                  <option key={value} value={value}>
+                    {text}
+                  </option>
+                ))}
+              </select>
+            </div>
+            <p>
+              <ActionButton label="Switch off" isPrimary run={switchOff} done="Switched off" />
+            </p>
+          </div>
+        </Modal>
+      )}
+    </>
+  );
+}
+
+export function DeleteButton(props: {
+  readonly what: string;
+  readonly path: string;
+  /** The page afterwards. */
+  readonly leadsTo: string;
+  readonly consequence: string;
+}) {
+  const { what, path, leadsTo, consequence } = props;
+  const isAsking = useSignal(false);
+  const { go } = useAddress();
+  const remove = async () => {
+    await callApi({ method: "DELETE", path });
+    go(pagePath(leadsTo));
+    queryClient.removeQueries({ predicate: ({ queryKey }) => String(queryKey[0]).includes(path) });
+  };
+  return (
+    <>
+      <button type="button" data-command="Delete…" onClick={() => (isAsking.value = true)}>
+        Delete…
+      </button>
+      {isAsking.value && (
+        <Modal title={`Delete this ${what}?`} onClose={() => (isAsking.value = false)}>
+          <p>{consequence}</p>
+          <p class="actions">
+            <ActionButton label="Delete" isPrimary run={remove} done="Deleted" />
+          </p>
+        </Modal>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,43 @@
+import { useRoute } from "preact-iso";
+import { useAddress } from "../../shared/address.ts";
+import { callApi } from "../../shared/api.ts";
+import { refreshAll, useApi } from "../../shared/queries.ts";
+import type { Source } from "../../shared/resources.ts";
+import { pagePath } from "../../shared/root.ts";
+import { announce } from "../../shared/ui/announcer.tsx";
+import { ErrorNote } from "../../shared/ui/error-note.tsx";
+import { typedOf } from "../form/form-fields.ts";
+import { ResourceForm } from "../form/resource-form.tsx";
+import { sourceFields } from "./source-fields.ts";
+
+export function EditSourcePage() {
+  const { params } = useRoute();
+  const { go } = useAddress();
+  const id = params["id"] ?? "";
+  const path = `v1/sources/${id}`;
+  const { data, error } = useApi<Source>({ path }, { everyMs: false });
+  if (data === null)
+    return error === null ? <p class="waiting soft">Loading…</p> : <ErrorNote error={error} />;
+  const send = async (body: object) => {
+    if (Object.keys(body).length > 0) await callApi({ method: "PATCH", path, body });
+    announce("Saved");
+    await refreshAll();
+    go(pagePath(`sources/${id}`));
+  };
+  return (
+    <>
+      <p class="trail">
+        <a href={pagePath(`sources/${id}`)}>{data.name}</a>
+      </p>
+      <h1>Edit the source</h1>
+      <ResourceForm
+        fields={sourceFields}
+        before={typedOf(sourceFields, data)}
+        isNew={false}
+        seldom="Kinds of events, repeats, limits, answers"
+        label="Save"
+        send={send}
+      />
+    </>
+  );
+}

@@ -1,0 +1,80 @@
+/** The fields of the form for a source, beside its verification and its mode. */
+import type { FormField } from "../form/form-fields.ts";
+
+export const sourceFields: readonly FormField[] = [
+  { name: "name", label: "Name", kind: "line", hint: "For people, and for posthorn listen --source." },
+  { name: "description", label: "Description", kind: "line" },
+  {
+    name: "party",
+    label: "Party",
+    kind: "line",
+    hint: "Also takes messages at /_webhooks/{party}/…; a-z, 0-9, _ and -, taken once in a deployment.",
+    isNullWhenEmpty: true,
+  },
+  {
+    name: "forward_headers",
+    label: "Headers handed on",
+    kind: "list",
+    hint: "Beside those that the provider is known for; commas between.",
+  },
+  {
+    name: "forward_path",
+    label: "Append the rest of path and query to the URL of the webhook",
+    kind: "flag",
+  },
+  { name: "allow_put", label: "Take PUT as well as POST", kind: "flag", isSeldom: true },
+  {
+    name: "pass_signatures",
+    label: "Hand on HTTP Message Signatures of the sender",
+    kind: "flag",
+    isSeldom: true,
+  },
+  {
+    name: "event_type",
+    label: "Kind of event (JSON)",
+    kind: "json",
+    hint: 'What the provider is known for when left empty. Else one of {"pointer": "/type"}, {"header": "X-Kind"}, {"query": "kind"}, {"fixed": "order.paid"}, {"path": true}.',
+    isNullWhenEmpty: true,
+    isSeldom: true,
+  },
+  {
+    name: "key_pointers",
+    label: "Members that tell one message from another",
+    kind: "list",
+    hint: "JSON pointers such as /data/id, for senders that give no id; commas between.",
+    isNullWhenEmpty: true,
+    isSeldom: true,
+  },
+  {
+    name: "custom_response",
+    label: "Answer of store and forward (JSON)",
+    kind: "json",
+    hint: '202 when left empty. Such as {"status": 200, "content_type": "text/plain", "body": "ok"}.',
+    isNullWhenEmpty: true,
+    isSeldom: true,
+  },
+  {
+    name: "rate_limit.requests_per_minute",
+    label: "Requests a minute at most",
+    kind: "number",
+    hint: "No limit when left empty. More is answered 429.",
+    isSeldom: true,
+  },
+  { name: "rate_limit.burst", label: "Requests at once", kind: "number", isSeldom: true },
+  {
+    name: "body_bytes_max",
+    label: "Body at most, bytes",
+    kind: "number",
+    hint: "The limit of the server when left empty. More is answered 413.",
+    isNullWhenEmpty: true,
+    isSeldom: true,
+  },
+  {
+    name: "budget_ms",
+    label: "Answer of pass-through within, ms",
+    kind: "number",
+    hint: "Below the sender's own timeout.",
+    isSeldom: true,
+  },
+  { name: "dedup_window_ms", label: "Repeats are known for, ms", kind: "number", isSeldom: true },
+];

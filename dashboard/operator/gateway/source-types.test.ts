@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { verifierFromConfiguration } from "../../../src/receiver/index.ts";
+import { sourceTypes } from "../../../src/app/source-types.ts";
+import type { SourceType } from "../../shared/resources.ts";
+import {
+  randomSecret,
+  secondOf,
+  secretField,
+  typedVerification,
+  typesMatching,
+  verificationOf,
+} from "./source-types.ts";
+
+/** As the API tells them. */
+const types = sourceTypes.map(({ type, title, fields, provider }) => ({
+  type,
+  title,
+  provider,
+  fields: fields.map(({ isRequired, isSecret, ...field }) => ({
+    ...field,
+    is_required: isRequired,
+    is_secret: isSecret,
+  })),
+})) as unknown as readonly SourceType[];
+
+const typeOf = (name: string): SourceType => types.find(({ type }) => type === name) ?? assert.fail(name);
+
+suite("what a form for a source sends", () => {
+  test("a made-up secret is one that every type takes which has one", () => {
+    const other = { header: "X-Signature", username: "shop", public_url: "https://a.example/" };
+    const tried = types.flatMap((type) => {
+      const secret = randomSecret(type);
+      const field = secretField(type);
+      return secret === null || field === null ? [] : [{ type, typed: { ...other, [field.name]: secret } }];
+    });
+    assert.ok(tried.length > 25, `${tried.length} types`);
+    for (const { type, typed } of tried)
+      assert.equal(verifierFromConfiguration(verificationOf(type, typed)).kind, "ok", type.type);
+  });
+
+  test("two secrets during a rotation, numbers as numbers, nothing for what is empty", () => {
+    const typed = { "secrets": " new ", [secondOf("secrets")]: "old", "tolerance_seconds": "60" };
+    assert.deepEqual(verificationOf(typeOf("slack"), typed), {
+      type: "slack",
+      secrets: ["new", "old"],
+      tolerance_seconds: 60,
+    });
+    assert.deepEqual(verificationOf(typeOf("github"), { secrets: "" }), { type: "github" });
+    assert.deepEqual(verificationOf(typeOf("any_of"), { verifiers: "[1" }), {
+      type: "any_of",
+      verifiers: "[1",
+    });
+  });
+
+  test("a change begins with what is there, but for what is masked", () => {
+    const stored = { type: "twilio", secrets: ["…"], public_url: "https://a.example/in" };
+    assert.deepEqual(typedVerification(typeOf("twilio"), stored), {
+      "public_url": "https://a.example/in",
+      "public_url second": "",
+    });
+  });
+
+  test("a search finds every word in any order, in names and titles", () => {
+    const found = (text: string) => typesMatching(types, text).map(({ type }) => type);
+    assert.deepEqual(found("git"), ["github", "gitlab"]);
+    assert.deepEqual(found("header hmac"), ["hmac"]);
+    assert.deepEqual(found("whatsapp"), ["meta"]);
+    assert.equal(found("").length, types.length);
+  });
+});

@@ -1,0 +1,38 @@
+/** Words for what the gateway received, and for its sources. */
+import type { GatewayRequest, Source } from "../../shared/resources.ts";
+import type { Tone } from "../../shared/ui/badge.tsx";
+
+export type Outcome = GatewayRequest["outcome"];
+
+interface OutcomeWords {
+  readonly tone: Tone;
+  readonly text: string;
+}
+
+const outcomeWords: Readonly<Record<Outcome, OutcomeWords>> = {
+  accepted: { tone: "good", text: "accepted" },
+  duplicate: { tone: "off", text: "repeat" },
+  rejected: { tone: "bad", text: "rejected" },
+  ignored: { tone: "off", text: "ignored" },
+  challenge: { tone: "new", text: "address check" },
+  failed: { tone: "wait", text: "not taken" },
+};
+
+export const outcomes = Object.keys(outcomeWords) as readonly Outcome[];
+
+export function outcomeOf(outcome: Outcome): OutcomeWords {
+  return outcomeWords[outcome];
+}
+
+/** Of a source, worst first. */
+export function sourceStateOf(source: Pick<Source, "active" | "when_inactive" | "warnings">): OutcomeWords {
+  if (!source.active) return { tone: "off", text: source.when_inactive === "gone" ? "retired" : "off" };
+  if (source.warnings.some((warning) => warning.includes("cannot be used")))
+    return { tone: "bad", text: "closed" };
+  return { tone: "good", text: "on" };
+}
+
+export const modeWords: Readonly<Record<Source["mode"], string>> = {
+  pass_through: "pass through",
+  store_and_forward: "store and forward",
+};
