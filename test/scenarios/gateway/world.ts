@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startPosthorn } from "../../../src/app/posthorn.ts";
+import { resolveValues } from "../../../src/config/resolve.ts";
+import { type Client, createClient } from "../api/client.ts";
+
+export interface GatewayWorld {
+  readonly url: string;
+  readonly admin: Client;
+  close(): Promise<void>;
+}
+
+const nothing = (): void => undefined;
+const silent = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+
+/** The whole server in this process, with a data folder of its own. */
+export async function openGateway(): Promise<GatewayWorld> {
+  const dataDir = mkdtempSync(join(tmpdir(), "posthorn-gateway-"));
+  const resolution = resolveValues({ dataDir, port: 0, dev: true, logLevel: "error" });
+  assert.equal(resolution.kind, "resolved");
+  const running = await startPosthorn(resolution.settings, { log: silent });
+  const url = running.url ?? "";
+  return {
+    url,
+    admin: createClient({ baseUrl: url, key: running.adminKey }),
+    close: async () => {
+      await running.stop();
+      rmSync(dataDir, { recursive: true });
+    },
+  };
+}
