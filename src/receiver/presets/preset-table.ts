@@ -21,5 +21,16 @@ export interface PresetDescription extends Preset, Omit<ProviderDescription, "ke
 export const presetTable: readonly PresetDescription[] = providerTable.map(withPreset);
 
 function withPreset({ key, ...description }: ProviderDescription): PresetDescription {
-  return { ...description, ...presets[description.name as ProviderName], secret: key };
+  const preset = presets[description.name as ProviderName];
+  const forwardHeaders = [...preset.forwardHeaders, ...proofs(description)].filter(isFirst);
+  return { ...description, ...preset, forwardHeaders, secret: key };
+}
+
+/** Whoever has the provider's own library verifies with it behind a gateway too. Those of Standard Webhooks are of each hop. */
+function proofs({ headers }: Pick<ProviderDescription, "headers">): readonly string[] {
+  return headers.filter((name) => !name.startsWith("webhook-"));
+}
+
+function isFirst(name: string, at: number, all: readonly string[]): boolean {
+  return all.findIndex((one) => one.toLowerCase() === name.toLowerCase()) === at;
 }

@@ -12,7 +12,7 @@ export interface Preset {
   readonly key: readonly ValueSource[];
   /** Where the kind of event is; the first that is there counts. */
   readonly eventType: readonly ValueSource[];
-  /** Headers that are worth handing on to whoever processes the message. */
+  /** Headers that are worth handing on to whoever processes the message; in the table of presets, with those of its proof. */
   readonly forwardHeaders: readonly string[];
   readonly challenge: ChallengeName | null;
   /**
