@@ -17,6 +17,9 @@ export function SearchedTo({
           Searched back to <When at={searched_to} isExact />.
         </span>
       )}
+      {!complete && searched_to === null && (
+        <span class="soft">There was no time to put all of them in order; the rest stands at the end.</span>
+      )}
       {next_cursor !== null && (
         <button type="button" onClick={() => void more()}>
           {complete ? "Older" : "Search further"}

@@ -1846,6 +1846,7 @@ export interface ListedWebhook {
   /** Last attempt that was not accepted. */
   last_failure_at: string | null;
   stats?: NullableWebhookStatistics;
+  backlog?: NullableWebhookWaiting;
 }
 
 export interface NewRate {
@@ -2440,6 +2441,15 @@ export type NullableWebhookSummary = {
   url: string;
   description: string;
   status: "active" | "suspended" | "disabled" | "unverified";
+} | null;
+
+export type NullableWebhookWaiting = {
+  /** Of all priorities, counted to 10,000. */
+  total: number;
+  /** More than 10,000 wait. */
+  more: boolean;
+  /** When the oldest was made. Null when nothing waits. */
+  oldest_created_at: string | null;
 } | null;
 
 export interface OperationChange {
@@ -3672,6 +3682,16 @@ export interface WebhookList {
   data: ListedWebhook[];
   /** Send it as `cursor` for the next page; null at the end. */
   next_cursor: string | null;
+  /**
+   * In the order of failure rates: webhooks that failed last before this time were not looked at. Null
+   * otherwise.
+   */
+  searched_to: string | null;
+  /**
+   * False when not everything could be put in order within the time of one page: what was not looked at
+   * stands at the end.
+   */
+  complete: boolean;
 }
 
 export interface WebhookRevision {
@@ -4715,11 +4735,18 @@ export interface ApiCalls {
       paused?: boolean;
       /** Text in the URL or the description; capital letters do not count. */
       q?: string;
-      /** `created`: newest first. `last_failure`: what failed last at the top, what never failed at the end. */
-      sort?: "created" | "last_failure";
+      /**
+       * `created`: newest first. `last_failure`: what failed last at the top, what never failed at the end.
+       * `failure_rate`: of the last 24 hours. `backlog`: most waiting deliveries first, each webhook counted to
+       * 1,000.
+       */
+      sort?: "created" | "last_failure" | "failure_rate" | "backlog";
       /** Tenant. Keys of a tenant need not give it. */
       tenant_id?: string;
-      /** What each row shows beside: `stats`, of the last 24 hours; null where nothing was counted. */
+      /**
+       * What each row shows beside: `stats` of the last 24 hours, null where nothing was counted; `backlog`, what
+       * waits now, null where there was no time to look. May be repeated, or joined by commas.
+       */
       include?: string[];
     };
     answer: WebhookList;

@@ -118,9 +118,8 @@ export class Engine implements EngineAccess {
     const ownership = this.#ownership;
     this.gateway = this.#makeGateway();
     this.#changes = new EndpointChanges({ ...parts, telemetry, states: this.#states, ownership });
-    this.#deliveries = new DeliveryChanges({
-      ...{ ...parts, store: store.deliveries, isCounted: this.#statistics !== null },
-    });
+    const isCounted = this.#statistics !== null;
+    this.#deliveries = new DeliveryChanges({ ...parts, store: store.deliveries, isCounted });
   }
 
   // ---- the parts ----------------------------------------------------------------------------------------------

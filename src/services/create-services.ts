@@ -119,8 +119,9 @@ export function createServices(options: ServicesOptions): ManagedServices {
     ...restartsOf(store),
     log: telemetry.log,
   });
+  const statistics = createStatistics(options);
   const webhooks = new Webhooks({
-    ...{ access, store, clock, secrets, credentials, verifications, tenants, urlRules },
+    ...{ access, store, clock, secrets, credentials, verifications, tenants, urlRules, statistics },
     incidents: new WebhookIncidents({ access, store, clock, log: telemetry.log }),
     recovery,
     ...options.limits,
@@ -139,7 +140,7 @@ export function createServices(options: ServicesOptions): ManagedServices {
     audit: new AuditLog({ store: store.audit, clock }),
     search: new Search({ access, history, operations, clock }),
     ...{ live, desk, alerts, notifications: told?.notifications ?? null },
-    statistics: createStatistics(options),
+    statistics,
     problems: new DeliveryProblems({ store: store.problems ?? null, access, clock }),
     ...{ ...portal, gatewayDirectory, urlChecks: new UrlChecks({ access, urlRules }) },
     lifecycle: {

@@ -30,7 +30,7 @@ import type { Scope } from "../core/scope.ts";
 import type { Webhook } from "../core/webhook.ts";
 import type { Page, PageRequest } from "../ports/store.ts";
 import type { StoredHistoryEntry, WebhookHistoryQuery } from "../ports/store/webhooks.ts";
-import type { DeadLetterQuery, StoredDelivery } from "../ports/store/history.ts";
+import type { DeadLetterQuery, StoredDelivery, WaitingCount } from "../ports/store/history.ts";
 import type { SearchedPage, SearchPageRequest } from "./searched-place.ts";
 import type { BatchOperation } from "../ports/store/operations.ts";
 import type { DeliveryView } from "../engine/endpoint/explain.ts";
@@ -209,7 +209,16 @@ export interface WebhookService {
   list(
     scope: Scope,
     query: WebhookListQuery,
-  ): Promise<{ readonly views: readonly WebhookView[]; readonly next: string | null }>;
+  ): Promise<{
+    readonly views: readonly WebhookView[];
+    readonly next: string | null;
+    /** False when there was no time to look at all that the order is about: those stand at the end. */
+    readonly isComplete: boolean;
+    /** Unix milliseconds: what failed last before was not looked at. Null where that tells nothing. */
+    readonly searchedTo: number | null;
+  }>;
+  /** How much waits of each, null where there was no time to look; those without work are left out. */
+  waitingOf(webhookIds: readonly string[]): Promise<ReadonlyMap<string, WaitingCount | null>>;
   update(scope: Scope, command: { readonly id: string; readonly input: WebhookInput }): Promise<WebhookView>;
   delete(scope: Scope, id: string): Promise<void>;
   /** Also ends a pause. */

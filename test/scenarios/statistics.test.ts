@@ -161,6 +161,17 @@ suite("statistics of a server", () => {
     const rows = itemsOf(body["data"]);
     const rates = rows.map(({ id, stats: of }) => [textOf(id), (of as Json)["failure_rate"]]);
     assert.deepEqual(Object.fromEntries(rates), { [accepting]: 0, [failing]: 1 });
+    const listed = async (query: string): Promise<readonly (readonly [string, unknown])[]> =>
+      itemsOf((await oak.api.get(`/v1/webhooks?${query}`)).body["data"]).map(
+        ({ id, backlog }) => [textOf(id), (backlog as Json | undefined)?.["total"]] as const,
+      );
+    const waits = { first: [failing, 2], second: [accepting, 0] } as const;
+    assert.deepEqual(await listed("sort=failure_rate&include=stats,backlog"), [waits.first, waits.second]);
+    assert.deepEqual(await listed("sort=backlog&include=backlog"), [waits.first, waits.second]);
+    const page = await oak.api.get("/v1/webhooks?sort=backlog&limit=1");
+    assert.deepEqual([page.body["complete"], page.body["searched_to"]], [true, null]);
+    const next = `sort=backlog&include=backlog&limit=1&cursor=${textOf(page.body["next_cursor"])}`;
+    assert.deepEqual(await listed(next), [waits.second]);
     const bare = itemsOf((await oak.api.get("/v1/webhooks")).body["data"]);
     assert.equal(
       bare.some((row) => "stats" in row),

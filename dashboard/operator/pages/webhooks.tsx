@@ -1,4 +1,5 @@
 import { Sparkline } from "../../shared/charts/sparkline.tsx";
+import { useAddress } from "../../shared/address.ts";
 import { useApi } from "../../shared/queries.ts";
 import type { ListedWebhook, Page } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
@@ -8,14 +9,21 @@ import type { Column } from "../../shared/ui/data-table.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { mayManage } from "../action-button.tsx";
+import { LinkedFilters } from "../filters/linked-filters.tsx";
+import { TextFilter } from "../filters/text-filter.tsx";
 import { pageSize, ResourceList } from "../list-page.tsx";
 import { useCourses } from "../webhook/courses.ts";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
 import { WebhookBadge } from "../webhook/webhook-badge.tsx";
 
-const query = { include: "stats" };
+const filterNames = ["status", "circuit", "failing", "paused", "event_type", "tenant_id"];
 
-function columnsOf(courses: ReturnType<typeof useCourses>): readonly Column<ListedWebhook>[] {
+type SortingBy = (order: string) => NonNullable<Column<ListedWebhook>["sorting"]>;
+
+function columnsOf(
+  courses: ReturnType<typeof useCourses>,
+  sortingBy: SortingBy,
+): readonly Column<ListedWebhook>[] {
   return [
     { title: "URL", cell: (row) => <WebhookLink id={row.id} url={row.url} /> },
     { title: "State", cell: (row) => <WebhookBadge webhook={row} /> },
@@ -32,7 +40,18 @@ function columnsOf(courses: ReturnType<typeof useCourses>): readonly Column<List
       isFigure: true,
       needs: "medium",
     },
-    { title: "Failed", cell: ({ stats }) => failedText(stats?.failure_rate ?? null), isFigure: true },
+    {
+      title: "Failed",
+      cell: ({ stats }) => failedText(stats?.failure_rate ?? null),
+      isFigure: true,
+      sorting: sortingBy("failure_rate"),
+    },
+    {
+      title: "Waiting",
+      cell: (row) => <WaitingText backlog={row.backlog ?? null} />,
+      isFigure: true,
+      sorting: sortingBy("backlog"),
+    },
     {
       title: "p95",
       cell: ({ stats }) => durationText(stats?.duration_ms_p95 ?? null),
@@ -41,6 +60,18 @@ function columnsOf(courses: ReturnType<typeof useCourses>): readonly Column<List
     },
     { title: "Last accepted", cell: (row) => <When at={row.last_success_at} />, isFigure: true },
   ];
+}
+
+/** How many, and since when the oldest. */
+function WaitingText({ backlog }: { readonly backlog: ListedWebhook["backlog"] | null }) {
+  if (backlog === null || backlog === undefined) return "?";
+  const { total, more, oldest_created_at: oldest } = backlog;
+  if (total === 0) return "0";
+  return (
+    <>
+      {`${total.toLocaleString()}${more ? "+" : ""}`} <span class="soft">since</span> <When at={oldest} />
+    </>
+  );
 }
 
 /** Never rounded down to none. */
@@ -53,6 +84,17 @@ function durationText(ms: number | null): string {
 }
 
 export function WebhooksPage() {
+  const { params, set } = useAddress();
+  const sort = params.get("sort");
+  const sortingBy: SortingBy = (order) => {
+    const isOn = sort === order;
+    return { isOn, toggle: () => set({ sort: isOn ? [] : [order] }) };
+  };
+  const query = {
+    include: ["stats", "backlog"],
+    ...{ sort, q: params.get("q") },
+    ...Object.fromEntries(filterNames.map((name) => [name, params.getAll(name)])),
+  };
   // What the list below shows, so that it is asked for once.
   const shown = useApi<Page<ListedWebhook>>({ path: "v1/webhooks", query: { limit: pageSize, ...query } });
   const courses = useCourses((shown.data?.data ?? []).map(({ id }) => id));
@@ -65,12 +107,16 @@ export function WebhooksPage() {
           </a>
         )}
       </PageHead>
+      <div class="filters">
+        <TextFilter name="q" label="URL or description" placeholder="example.com" isOneText />
+        <LinkedFilters names={filterNames} />
+      </div>
       <ResourceList<ListedWebhook>
         title="Webhooks"
         path="v1/webhooks"
         query={query}
-        cli="webhooks list"
-        columns={columnsOf(courses)}
+        cli={`webhooks list${sort === null ? "" : ` --sort ${sort}`}`}
+        columns={columnsOf(courses, sortingBy)}
         keyOf={({ id }) => id}
         none={
           <>

@@ -11,6 +11,8 @@ export interface Column<Row> {
   readonly isFigure?: boolean;
   /** Sentences, which may take several lines. */
   readonly isProse?: boolean;
+  /** Where the server can put rows in its order, greatest first. */
+  readonly sorting?: { readonly isOn: boolean; readonly toggle: () => void };
   /** Left out where the table has less room. */
   readonly needs?: "medium" | "wide";
 }
@@ -52,9 +54,7 @@ export function DataTable<Row>(props: TableProps<Row>) {
           <tr>
             {selection !== undefined && <SelectAll selection={selection} keys={rows.map(keyOf)} />}
             {columns.map((column) => (
-              <th key={column.title} scope="col" class={classOf(column)}>
-                {column.title}
-              </th>
+              <ColumnHead key={column.title} column={column} />
             ))}
           </tr>
         </thead>
@@ -68,6 +68,26 @@ export function DataTable<Row>(props: TableProps<Row>) {
         </tbody>
       </table>
     </div>
+  );
+}
+
+function ColumnHead<Row>({ column }: { readonly column: Column<Row> }) {
+  const { title, sorting } = column;
+  return (
+    <th
+      scope="col"
+      class={classOf(column)}
+      aria-sort={sorting === undefined ? undefined : sorting.isOn ? "descending" : "none"}
+    >
+      {sorting === undefined ? (
+        title
+      ) : (
+        <button type="button" class="quiet sort-button" onClick={sorting.toggle}>
+          {title}
+          <span aria-hidden="true">{sorting.isOn ? " ↓" : ""}</span>
+        </button>
+      )}
+    </th>
   );
 }
 

@@ -3,6 +3,7 @@ import type {
   StatisticsView,
   WebhookStatistics,
 } from "../../services/statistics/statistics-service.ts";
+import type { WaitingCount } from "../../ports/store/history.ts";
 import { formatInstant } from "./instant.ts";
 
 export function statisticsJson(view: StatisticsView): Record<string, unknown> {
@@ -24,6 +25,14 @@ export function statisticsJson(view: StatisticsView): Record<string, unknown> {
 
 export function webhookStatisticsJson({ from, to, totals }: WebhookStatistics): Record<string, unknown> {
   return { from: formatInstant(from), to: formatInstant(to), ...totals };
+}
+
+/** Null where there was no time to look. */
+export function webhookWaitingJson(waiting: WaitingCount | null | undefined): object | null {
+  if (waiting === null) return null;
+  if (waiting === undefined) return { total: 0, more: false, oldest_created_at: null };
+  const { total, isMore, oldestCreatedAt } = waiting;
+  return { total, more: isMore, oldest_created_at: formatInstant(oldestCreatedAt) };
 }
 
 export function gaugesJson({ stepSeconds, from, to, points }: GaugesView): Record<string, unknown> {

@@ -4,7 +4,8 @@ import { InvalidRequestError } from "../../core/errors.ts";
 import type { Scope, WebhookView } from "../../services/services.ts";
 import type { ApiOptions } from "../context.ts";
 import { filtersOf, inputOf } from "../mapping/fields.ts";
-import { webhookStatisticsJson } from "../mapping/statistics.ts";
+import { formatInstantOrNull } from "../mapping/instant.ts";
+import { webhookStatisticsJson, webhookWaitingJson } from "../mapping/statistics.ts";
 import { webhookJson } from "../mapping/webhook.ts";
 import { pageLimitDefault } from "../paging.ts";
 import type { Pager } from "../paging.ts";
@@ -73,29 +74,42 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
     handle: async ({ scope, query }) => {
       const filters = filtersOf(webhookFilters, query);
       const listing = { tenantId: scope.tenantId, route: "webhooks", filters };
-      const { views, next } = await services.webhooks.list(scope, {
+      const { views, next, isComplete, searchedTo } = await services.webhooks.list(scope, {
         ...filters,
         limit: query.limit ?? pageLimitDefault,
         offset: query.offset ?? 0,
         after: pager.after(query, listing),
       });
-      const stats = await statisticsOf(views, { services, isAsked: query.include !== undefined });
-      const data = views.map((view) => Object.assign(webhookJson(view), stats(view)));
-      return { status: 200, body: { data, next_cursor: pager.cursorAfter(next, listing) } };
+      const asked = (query.include ?? []).flatMap((names) => names.split(","));
+      const beside = await besideRows(views, { services, asked });
+      const data = views.map((view) => Object.assign(webhookJson(view), beside(view)));
+      return {
+        status: 200,
+        body: {
+          data,
+          next_cursor: pager.cursorAfter(next, listing),
+          searched_to: formatInstantOrNull(searchedTo),
+          complete: isComplete,
+        },
+      };
     },
   });
 }
 
 /** One question for all rows of a page. */
-async function statisticsOf(
+async function besideRows(
   views: readonly WebhookView[],
-  { services, isAsked }: Pick<ApiOptions, "services"> & { readonly isAsked: boolean },
-): Promise<(view: WebhookView) => { readonly stats?: unknown }> {
-  if (!isAsked) return () => ({});
-  const found = await services.statistics.ofWebhooks(views.map(({ webhook }) => webhook.id));
-  return ({ webhook }) => {
-    const stats = found.get(webhook.id);
-    return { stats: stats === undefined ? null : webhookStatisticsJson(stats) };
+  { services, asked }: Pick<ApiOptions, "services"> & { readonly asked: readonly string[] },
+): Promise<(view: WebhookView) => { readonly stats?: unknown; readonly backlog?: unknown }> {
+  const ids = views.map(({ webhook }) => webhook.id);
+  const stats = asked.includes("stats") ? await services.statistics.ofWebhooks(ids) : null;
+  const waiting = asked.includes("backlog") ? await services.webhooks.waitingOf(ids) : null;
+  return ({ webhook: { id } }) => {
+    const counted = stats?.get(id);
+    return {
+      ...(stats !== null && { stats: counted === undefined ? null : webhookStatisticsJson(counted) }),
+      ...(waiting !== null && { backlog: webhookWaitingJson(waiting.get(id)) }),
+    };
   };
 }
 

@@ -107,23 +107,58 @@ const webhookStatisticsSchema = closed(
   { title: "WebhookStatistics" },
 );
 
+/** What `include=backlog` adds. */
+const webhookWaitingSchema = closed(
+  {
+    total: Type.Integer({ minimum: 0, description: "Of all priorities, counted to 10,000." }),
+    more: Type.Boolean({ description: "More than 10,000 wait." }),
+    oldest_created_at: nullable(instant("When the oldest was made. Null when nothing waits.")),
+  },
+  { title: "WebhookWaiting" },
+);
+
 const listedWebhookSchema = closed(
   {
     ...webhookProperties,
     stats: Type.Optional(nullable(webhookStatisticsSchema)),
+    backlog: Type.Optional(nullable(webhookWaitingSchema)),
   },
   { title: "ListedWebhook" },
 );
 
-export const webhookListSchema = listOf(listedWebhookSchema, "WebhookList");
+export const webhookListSchema = closed(
+  {
+    ...listOf(listedWebhookSchema, "WebhookList").properties,
+    searched_to: nullable(
+      instant(
+        "In the order of failure rates: webhooks that failed last before this time were not looked at. Null otherwise.",
+      ),
+    ),
+    complete: Type.Boolean({
+      description:
+        "False when not everything could be put in order within the time of one page: what was not looked at stands at the end.",
+    }),
+  },
+  { title: "WebhookList" },
+);
+
+const includeNames = ["stats", "backlog"] as const;
+const included = `(${includeNames.join("|")})`;
 
 export const webhookQuerySchema = closed({
   ...listingQuery(webhookFilters).properties,
   include: Type.Optional(
-    Type.Array(Type.String({ pattern: "^stats$", "x-rule": "stats" }), {
-      maxItems: 1,
-      description:
-        "What each row shows beside: `stats`, of the last 24 hours; null where nothing was counted.",
-    }),
+    Type.Array(
+      Type.String({
+        pattern: `^${included}(,${included})*$`,
+        "x-rule": "stats, backlog, or both with a comma between them",
+      }),
+      {
+        maxItems: includeNames.length,
+        description:
+          "What each row shows beside: `stats` of the last 24 hours, null where nothing was counted; `backlog`, what " +
+          "waits now, null where there was no time to look. May be repeated, or joined by commas.",
+      },
+    ),
   ),
 });

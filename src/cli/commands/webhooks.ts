@@ -11,6 +11,27 @@ import type { Invocation } from "../invocation.ts";
 import { printFields, shortTime } from "../table.ts";
 import type { Column } from "../table.ts";
 
+/** Orders whose numbers a list shows. */
+const shownNumbers: Readonly<Record<string, { readonly include: string; readonly column: Column<Json> }>> = {
+  failure_rate: {
+    include: "stats",
+    column: { title: "FAILED", value: (row) => failedText(row["stats"] as Json | null) },
+  },
+  backlog: {
+    include: "backlog",
+    column: { title: "WAITING", value: (row) => waitingText(row["backlog"] as Json | null) },
+  },
+};
+
+function failedText(stats: Json | null): string {
+  const rate = stats === null ? null : (stats["failure_rate"] as number | null);
+  return rate === null ? "" : `${Math.ceil(rate * 1_000) / 10} %`;
+}
+
+function waitingText(backlog: Json | null): string {
+  return backlog === null ? "?" : `${String(backlog["total"])}${backlog["more"] === true ? "+" : ""}`;
+}
+
 const columns: readonly Column<Json>[] = [
   { title: "ID", value: (row) => row["id"] },
   { title: "STATUS", value: (row) => row["status"] },
@@ -78,10 +99,13 @@ function addListCommand(webhooks: Command, invocation: Invocation): void {
     .addOption(new FieldOption("--search <text>", webhookFilters.text))
     .addOption(new FieldOption("--sort <order>", webhookFilters.sort))
     .option("--tenant <id>", "only this tenant, for administrators");
-  clientCommand(list, invocation, (call) =>
-    printList(call, {
+  clientCommand(list, invocation, (call) => {
+    const sort = call.options.text("sort");
+    const numbers = shownNumbers[sort ?? ""];
+    return printList(call, {
       path: "/v1/webhooks",
       query: {
+        include: numbers?.include,
         event_type: call.options.text("type"),
         active: call.options.text("active"),
         status: call.options.list("status"),
@@ -89,13 +113,13 @@ function addListCommand(webhooks: Command, invocation: Invocation): void {
         paused: call.options.text("paused"),
         failing: call.options.text("failing"),
         q: call.options.text("search"),
-        sort: call.options.text("sort"),
+        sort,
         tenant_id: call.options.text("tenant"),
       },
-      columns,
+      columns: numbers === undefined ? columns : columns.toSpliced(2, 0, numbers.column),
       none: "no webhooks; make one with: posthorn webhooks create URL --events 'order.*'",
-    }),
-  );
+    });
+  });
 }
 
 function addDeleteCommand(webhooks: Command, invocation: Invocation): void {

@@ -8,8 +8,9 @@ import { eventTypeField, tenantIdField } from "./names.ts";
 
 const repeated = { countMin: 0, countMax: 100, doc: "May be repeated." };
 
-/** `last_failure` begins with the webhook of which an attempt failed last; those of which none failed come at the end. */
-const webhookOrders = ["created", "last_failure"] as const;
+/** All but `created` begin with the webhooks that need somebody; those without failures or a backlog come at the end. */
+const webhookOrders = ["created", "last_failure", "failure_rate", "backlog"] as const;
+export type WebhookOrder = (typeof webhookOrders)[number];
 
 export const webhookFilters = {
   active: flag(),
@@ -32,7 +33,9 @@ export const webhookFilters = {
   }),
   sort: choice(webhookOrders, {
     default: "created",
-    doc: "`created`: newest first. `last_failure`: what failed last at the top, what never failed at the end.",
+    doc:
+      "`created`: newest first. `last_failure`: what failed last at the top, what never failed at the end. `failure_rate`: " +
+      "of the last 24 hours. `backlog`: most waiting deliveries first, each webhook counted to 1,000.",
   }),
   tenantId: tenantIdField,
 } satisfies Fields;

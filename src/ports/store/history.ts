@@ -43,6 +43,8 @@ export interface HistoryStore {
   countDeliveries(query: Omit<DeliveryQuery, "page"> & { readonly countMax: number }): Promise<number>;
   /** What waits of a webhook, counted no further than `countMax`; then `oldestCreatedAt` is of what was counted. */
   backlog(query: { readonly webhookId: string; readonly countMax: number }): Promise<Backlog>;
+  /** How much waits of each of these webhooks, each counted no further than `countMax`; those without work are left out. */
+  waitingOf(query: WaitingQuery): Promise<ReadonlyMap<string, WaitingCount>>;
   /** Attempts of a webhook executed since a time; reads at most the newest 10,000. */
   attemptStats(query: { readonly webhookId: string; readonly since: number }): Promise<AttemptStats>;
 }
@@ -116,6 +118,20 @@ export interface Backlog {
   readonly isMore: boolean;
   /** Unix milliseconds; null when nothing waits. */
   readonly oldestCreatedAt: number | null;
+}
+
+export interface WaitingQuery {
+  readonly webhookIds: readonly string[];
+  readonly countMax: number;
+}
+
+/** Deliveries of a webhook that wait, of all priorities. */
+export interface WaitingCount {
+  readonly total: number;
+  /** More than were counted. */
+  readonly isMore: boolean;
+  /** Unix milliseconds; of what was stored first among those that were counted. */
+  readonly oldestCreatedAt: number;
 }
 
 /** Counts and durations of recent attempts; percentiles are null without attempts. */

@@ -4,22 +4,24 @@ import { webhookFilters } from "../../core/fields/filters.ts";
 import { pauseAt, type Webhook } from "../../core/webhook.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
-import type { Clock } from "../../ports/clock.ts";
 import { judgeFilters } from "../searched-pages.ts";
 import type { WebhookFilters, WebhookListQuery } from "../services.ts";
+import { byAge, type Ranking, rankingOf, type RankingSources } from "./webhook-ranking.ts";
 
 /** A page of webhooks; `next` is the place of its last one where there are more. */
 export interface ListedWebhooks {
   readonly found: readonly LiveWebhook[];
   readonly next: string | null;
+  /** As `Ranking` tells. */
+  readonly isComplete: boolean;
+  readonly searchedTo: number | null;
 }
 
-interface ListingSources {
+interface ListingSources extends RankingSources {
   readonly access: Pick<EngineAccess, "webhook" | "webhooks" | "refresh">;
-  readonly clock: Clock;
 }
 
-interface Searching extends ListingSources {
+interface Searching extends Pick<ListingSources, "access" | "clock"> {
   readonly query: WebhookFilters;
   readonly wanted: number;
 }
@@ -33,41 +35,52 @@ interface NarrowedQuery extends WebhookListQuery {
  * Webhooks of `tenantId`, everybody's when null, from memory. Throws InvalidRequestError for filters that break their
  * description, under the names of the library: the API has judged its own.
  */
-export async function listedWebhooks(
-  query: NarrowedQuery,
-  { access, clock }: ListingSources,
-): Promise<ListedWebhooks> {
+export async function listedWebhooks(query: NarrowedQuery, sources: ListingSources): Promise<ListedWebhooks> {
   judgeFilters(webhookFilters, query);
-  const isByFailure = query.sort === "last_failure";
-  const placeOf = isByFailure ? placeByFailure : placeByAge;
-  const isBehind = (live: LiveWebhook) => query.after === null || placeOf(live) < query.after;
-  const latestFirst = (left: LiveWebhook, right: LiveWebhook) => (placeOf(left) > placeOf(right) ? -1 : 1);
+  const { access, clock } = sources;
+  const sort = query.sort ?? "created";
   const wanted = query.offset + query.limit + 1;
   const candidates = [...access.webhooks()].filter(
     ({ webhook }) =>
       (query.webhookIds?.includes(webhook.id) ?? true) && isWanted(webhook, query, clock.now()),
   );
-  // In the order of their failures only all of them together can be told apart.
-  const found = isByFailure
-    ? (await inState(candidates, { query, wanted: Infinity, access, clock }))
-        .filter(isBehind)
-        .toSorted(latestFirst)
-    : await firstOf(candidates.filter(isBehind).toSorted(latestFirst), { query, wanted, access, clock });
-  const last = found[query.offset + query.limit - 1];
+  if (sort === "created") {
+    const inOrder = lastFirst(candidates, { query, ranking: byAge });
+    const found = await firstOf(inOrder, { query, wanted, access, clock });
+    return pageOf(found, { query, ranking: byAge });
+  }
+  // What others know of them is asked for first: only all of them together can be put in order.
+  const known = await inState(candidates, { query, wanted: Infinity, access, clock });
+  const ranking = await rankingOf(sort, known, sources);
+  return pageOf(lastFirst(known, { query, ranking }), { query, ranking });
+}
+
+interface Placed {
+  readonly query: NarrowedQuery;
+  readonly ranking: Ranking;
+}
+
+/** What comes behind the page before. */
+function lastFirst(
+  candidates: readonly LiveWebhook[],
+  { query: { after }, ranking: { placeOf } }: Placed,
+): readonly LiveWebhook[] {
+  return candidates
+    .map((live) => ({ live, place: placeOf(live) }))
+    .filter(({ place }) => after === null || place < after)
+    .toSorted((left, right) => (left.place > right.place ? -1 : 1))
+    .map(({ live }) => live);
+}
+
+function pageOf(found: readonly LiveWebhook[], { query, ranking }: Placed): ListedWebhooks {
+  const { offset, limit } = query;
+  const last = found[offset + limit - 1];
+  const { placeOf, isComplete, searchedTo } = ranking;
   return {
-    found: found.slice(query.offset, query.offset + query.limit),
-    next: found.length < wanted || last === undefined ? null : placeOf(last),
+    found: found.slice(offset, offset + limit),
+    next: found.length <= offset + limit || last === undefined ? null : placeOf(last),
+    ...{ isComplete, searchedTo },
   };
-}
-
-/** Ids are made in the order of time. */
-function placeByAge({ webhook }: LiveWebhook): string {
-  return webhook.id;
-}
-
-/** As text it is in the order of time as well, and stays where it is until the webhook fails again. */
-function placeByFailure({ health, webhook }: LiveWebhook): string {
-  return `${String(health.lastFailedAt ?? 0).padStart(16, "0")} ${webhook.id}`;
 }
 
 async function firstOf(candidates: readonly LiveWebhook[], more: Searching): Promise<readonly LiveWebhook[]> {

@@ -19,6 +19,7 @@ import type {
   ReportIncidentCommand,
   RotateSecretCommand,
   Scope,
+  StatisticsService,
   TestWebhookCommand,
   WebhookInput,
   WebhookListQuery,
@@ -37,6 +38,7 @@ import { noCredentials, type WebhookCredentials } from "./webhook-credentials.ts
 import { webhookBacklog } from "./webhook-backlog.ts";
 import { webhookHealth } from "./webhook-health.ts";
 import { listedWebhooks } from "./webhook-listing.ts";
+import { waitingOfRows } from "./webhook-ranking.ts";
 import type { WebhookIncidents } from "./webhook-incidents.ts";
 import { blankWebhook, mergeStatus, mergeWebhook } from "./webhook-input.ts";
 import type { WebhookRecovery } from "./webhook-recovery.ts";
@@ -56,6 +58,7 @@ export interface WebhookServiceOptions {
   readonly incidents: WebhookIncidents;
   readonly recovery: WebhookRecovery;
   readonly tenants: TenantDirectory;
+  readonly statistics: Pick<StatisticsService, "ofWebhooks">;
   readonly urlRules: UrlRules;
   /** For tenants that set no limit of their own. */
   readonly webhooksPerTenantMax: number;
@@ -112,14 +115,17 @@ export class Webhooks implements WebhookService {
     return this.#view(await this.#fresh(scope, id));
   }
 
-  async list(
-    scope: Scope,
-    query: WebhookListQuery,
-  ): Promise<{ readonly views: readonly WebhookView[]; readonly next: string | null }> {
+  async list(scope: Scope, query: WebhookListQuery): ReturnType<WebhookService["list"]> {
     const tenantId = tenantFilter({ scope, tenantId: query.tenantId ?? null });
     const narrowed = { ...query, tenantId, webhookIds: seenWebhooks(scope, null) };
-    const { found, next } = await listedWebhooks(narrowed, this.#options);
-    return { views: found.map((live) => this.#view(live)), next };
+    const { store } = this.#options;
+    const sources = { ...this.#options, history: store.history, deliveries: store.deliveries };
+    const { found, ...page } = await listedWebhooks(narrowed, sources);
+    return { views: found.map((live) => this.#view(live)), ...page };
+  }
+
+  waitingOf(webhookIds: readonly string[]): ReturnType<WebhookService["waitingOf"]> {
+    return waitingOfRows(webhookIds, { history: this.#options.store.history, clock: this.#options.clock });
   }
 
   async update(

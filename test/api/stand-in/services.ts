@@ -169,8 +169,10 @@ function createWebhooks({ shelf, ...world }: World, { now }: StandInOptions): Se
       return {
         views: page.map(shelf.view),
         next: start + query.limit < all.length ? (page.at(-1)?.webhook.id ?? null) : null,
+        ...{ isComplete: true, searchedTo: null },
       };
     },
+    waitingOf: async () => new Map(),
     update: async (scope, { id, input }) => {
       const entry = shelf.find(scope, id);
       shelf.update(entry, input);

@@ -127,6 +127,15 @@ export const history: StoreTheme = (check) => {
     assert.deepEqual([high + normal + low, some.isMore], [3, true]);
     const none = { waiting: { high: 0, normal: 0, low: 0 }, isMore: false, oldestCreatedAt: null };
     assert.deepEqual(await backlog("never", 10), none);
+    const webhookIds = ["counted", "never"];
+    const each = await store.history.waitingOf({ webhookIds, countMax: 4 });
+    assert.deepEqual([each.get("counted")?.total, each.get("counted")?.isMore], [4, false]);
+    assert.equal(each.has("never"), false);
+    await publish(store, { deliveries: [{ lane: lane("two"), createdAt: start }, { lane: lane("two") }] });
+    const two = await store.history.waitingOf({ webhookIds: ["two"], countMax: 4 });
+    assert.deepEqual(two.get("two"), { total: 2, isMore: false, oldestCreatedAt: start });
+    const few = await store.history.waitingOf({ webhookIds, countMax: 3 });
+    assert.deepEqual([few.get("counted")?.total, few.get("counted")?.isMore], [3, true]);
     const claimed = await claim(store, lane("counted"), { now: start + 10 });
     assert.ok(claimed.deliveries.length > 0);
     assert.deepEqual(await backlog("counted", 10), all, "what is in flight waits for its answer");

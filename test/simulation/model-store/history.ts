@@ -10,6 +10,8 @@ import type {
   HistoryStore,
   StoredDelivery,
   StoredEvent,
+  WaitingCount,
+  WaitingQuery,
 } from "../../../src/ports/store/history.ts";
 import type { DeliverySearch, EventSearch, SearchPage } from "../../../src/ports/store/search.ts";
 import { searchEventModel, searchModel } from "./searches.ts";
@@ -100,6 +102,16 @@ export class ModelHistory implements HistoryStore {
     const created = counted.map(({ progress }) => progress.createdAt);
     const oldestCreatedAt = created.length === 0 ? null : Math.min(...created);
     return { waiting, isMore: rows.length > countMax, oldestCreatedAt };
+  }
+
+  async waitingOf({ webhookIds, countMax }: WaitingQuery): Promise<ReadonlyMap<string, WaitingCount>> {
+    const counts = new Map<string, WaitingCount>();
+    for (const webhookId of webhookIds) {
+      const { waiting, isMore, oldestCreatedAt } = await this.backlog({ webhookId, countMax });
+      const total = waiting.high + waiting.normal + waiting.low;
+      if (oldestCreatedAt !== null) counts.set(webhookId, { total, isMore, oldestCreatedAt });
+    }
+    return counts;
   }
 
   async attemptStats(query: { readonly webhookId: string; readonly since: number }): Promise<AttemptStats> {

@@ -9,6 +9,8 @@ import type {
   HistoryStore,
   StoredDelivery,
   StoredEvent,
+  WaitingCount,
+  WaitingQuery,
 } from "../../../ports/store/history.ts";
 import type { DeliveryRow, EventRow } from "../history-rows.ts";
 import { attemptStats, attemptsOf } from "./attempts.ts";
@@ -18,7 +20,7 @@ import { deliveryColumns, eventColumns, HistoryRows, ofDelivery } from "./histor
 import type { DeliverySearch, EventSearch, SearchPage } from "../../../ports/store/search.ts";
 import { DeliverySearches } from "./search/delivery-searches.ts";
 import { EventSearches } from "./search/event-searches.ts";
-import { backlogOfWebhook } from "./backlog.ts";
+import { backlogOfWebhook, waitingOfWebhooks } from "./backlog.ts";
 import type { StoreState } from "./state.ts";
 
 /** What is listed: its columns, its tables, and the column that holds the position. */
@@ -130,6 +132,10 @@ export class PostgresHistory implements HistoryStore {
 
   async backlog(query: { readonly webhookId: string; readonly countMax: number }): Promise<Backlog> {
     return backlogOfWebhook(this.#state, query);
+  }
+
+  async waitingOf(query: WaitingQuery): Promise<ReadonlyMap<string, WaitingCount>> {
+    return waitingOfWebhooks(this.#state, query);
   }
 
   async attemptStats(query: { readonly webhookId: string; readonly since: number }): Promise<AttemptStats> {

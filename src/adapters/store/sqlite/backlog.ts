@@ -1,6 +1,6 @@
 import type { StatementSync } from "node:sqlite";
 import { setImmediate } from "node:timers/promises";
-import type { Backlog } from "../../../ports/store/history.ts";
+import type { Backlog, WaitingCount, WaitingQuery } from "../../../ports/store/history.ts";
 import { backlogOf, type BacklogRow } from "../backlog-rows.ts";
 import { waitingMax } from "../codes.ts";
 import type { StoreState } from "./state.ts";
@@ -33,13 +33,13 @@ export class BacklogCounter {
     readonly webhookId: string;
     readonly countMax: number;
   }): Promise<Backlog> {
-    const { connection, strings, leases } = this.#state;
+    const { connection, strings } = this.#state;
     const webhook = connection.read(() => strings.find(webhookId));
     if (webhook === null) return backlogOf([], false);
     const placed = connection.read(() => this.#entries.all(webhook, countMax + 1)) as unknown as [
       seq: number,
     ][];
-    const all = [...new Set([...placed.map(([seq]) => seq), ...[...leases.fresh()].map(([seq]) => seq)])];
+    const all = [...new Set([...placed.map(([seq]) => seq), ...this.#freshOf(webhook)])];
     const rows: BacklogRow[] = [];
     let counted = 0;
     let at = 0;
@@ -54,5 +54,23 @@ export class BacklogCounter {
       await setImmediate();
     }
     return backlogOf(rows, counted >= countMax && at < all.length);
+  }
+
+  async countOfEach({ webhookIds, countMax }: WaitingQuery): Promise<ReadonlyMap<string, WaitingCount>> {
+    const counts = new Map<string, WaitingCount>();
+    for (const webhookId of webhookIds) {
+      const { waiting, isMore, oldestCreatedAt } = await this.count({ webhookId, countMax });
+      const total = waiting.high + waiting.normal + waiting.low;
+      if (oldestCreatedAt !== null) counts.set(webhookId, { total, isMore, oldestCreatedAt });
+    }
+    return counts;
+  }
+
+  /** What was leased as it was written. */
+  #freshOf(webhook: number): readonly number[] {
+    const { leases, lanes } = this.#state;
+    return [...leases.fresh()]
+      .filter(([, { lane }]) => lanes.get(lane).webhook === webhook)
+      .map(([seq]) => seq);
   }
 }

@@ -10,6 +10,8 @@ import type {
   HistoryStore,
   StoredDelivery,
   StoredEvent,
+  WaitingCount,
+  WaitingQuery,
 } from "../../../ports/store/history.ts";
 import { AttemptReader } from "./attempts.ts";
 import { BacklogCounter } from "./backlog.ts";
@@ -125,6 +127,10 @@ export class SqliteHistory implements HistoryStore {
 
   async backlog(query: { readonly webhookId: string; readonly countMax: number }): Promise<Backlog> {
     return this.#backlog.count(query);
+  }
+
+  async waitingOf(query: WaitingQuery): Promise<ReadonlyMap<string, WaitingCount>> {
+    return this.#backlog.countOfEach(query);
   }
 
   async attemptStats(query: { readonly webhookId: string; readonly since: number }): Promise<AttemptStats> {
