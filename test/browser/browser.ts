@@ -6,6 +6,28 @@ import type { Browser, BrowserContext, Page } from "playwright-core";
 /** Where Debian puts it, for what is not started by `npm test`. */
 const installedAt = "/usr/bin/chromium";
 
+/**
+ * What this browser is to do without. The first are Playwright's own, which ours would replace, as far as they concern these
+ * tests; the last are lists below an address bar that nobody sees: a renderer of its own for each window, which costs more
+ * processor time than a page of the dashboard.
+ */
+const disabledFeatures = [
+  "AvoidUnnecessaryBeforeUnloadCheckSync",
+  "DestroyProfileOnBrowserClose",
+  "HttpsUpgrades",
+  "HttpsFirstBalancedModeAutoEnable",
+  "LensOverlay",
+  "MediaRouter",
+  "PaintHolding",
+  "ThirdPartyStoragePartitioning",
+  "AvoidCorsURLLoaderRestartOnRedirect",
+  "OptimizationHints",
+  "NetworkTimeServiceQuerying",
+  "AimEnabled",
+  "PreconnectToSearch",
+  ...["WebUIOmniboxPopup", "WebUIOmniboxAimPopup"],
+];
+
 export function openBrowser(): Promise<Browser> {
   return chromium.launch(browserOptions());
 }
@@ -20,6 +42,7 @@ export function browserOptions() {
       "--disable-component-update",
       "--disable-sync",
       "--no-first-run",
+      `--disable-features=${disabledFeatures.join(",")}`,
     ],
   };
 }

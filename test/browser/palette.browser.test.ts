@@ -174,6 +174,7 @@ suite("palette and keys", () => {
     await page.keyboard.press("Control+k");
     await judge(page, "palette");
     await page.keyboard.press("Escape");
+    await page.getByRole("combobox").waitFor({ state: "detached" });
     await page.keyboard.press("?");
     await page.getByRole("dialog", { name: "Keys" }).waitFor();
     await judge(page, "key sheet");
