@@ -3,7 +3,8 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { build, type BuildOptions } from "esbuild";
+import { build, type BuildOptions, type Plugin } from "esbuild";
+import { programsOf } from "./language-programs.ts";
 
 const root = resolve(import.meta.dirname, "..", "dashboard");
 
@@ -14,7 +15,21 @@ const pagesOf = {
 } as const;
 export type Pages = keyof typeof pagesOf;
 
+/** See dashboard/language-pages.d.ts. */
+const languagePages: Plugin = {
+  name: "language pages",
+  setup(bundle) {
+    bundle.onLoad({ filter: /[\\/]docs[\\/]languages[\\/]\w+\.md$/ }, ({ path }) => {
+      const programs = programsOf(readFileSync(path, "utf8"))
+        .filter(({ section }) => section === "Verify")
+        .map(({ name, code, isExecuted }) => ({ name, code, isExecuted }));
+      return { contents: JSON.stringify(programs), loader: "json" };
+    });
+  },
+};
+
 const common: BuildOptions = {
+  plugins: [languagePages],
   bundle: true,
   write: false,
   minify: true,

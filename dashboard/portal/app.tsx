@@ -1,5 +1,6 @@
-import { LocationProvider, Route, Router, useLocation } from "preact-iso";
+import { lazy, LocationProvider, Route, Router, useLocation } from "preact-iso";
 import { useEffect } from "preact/hooks";
+import { followNews } from "../shared/live.ts";
 import { root } from "../shared/root.ts";
 import { Announcer } from "../shared/ui/announcer.tsx";
 import { tellHost } from "./host.ts";
@@ -8,13 +9,18 @@ import { ActivityPage } from "./pages/activity.tsx";
 import { AddEndpointPage } from "./pages/add-endpoint.tsx";
 import { EndpointPage } from "./pages/endpoint.tsx";
 import { EndpointsPage } from "./pages/endpoints.tsx";
-import { EventTypesPage } from "./pages/event-types.tsx";
-import { HelpPage } from "./pages/help.tsx";
 import { MessagePage } from "./pages/message.tsx";
 import { portalPath, routePath, routing } from "./paths.ts";
-import { entryProblem, session } from "./session.ts";
+import { entryProblem, may, session } from "./session.ts";
 import { Shell } from "./shell.tsx";
 import { noun } from "./words.ts";
+
+/** Loaded when somebody opens them: what is needed at once is small. */
+const EventTypesPage = lazy(() => import("./pages/event-types.tsx").then((page) => page.EventTypesPage));
+const HelpPage = lazy(() => import("./pages/help.tsx").then((page) => page.HelpPage));
+const NotificationsPage = lazy(() =>
+  import("./notifications/notifications-page.tsx").then((page) => page.NotificationsPage),
+);
 
 export function App() {
   return (
@@ -42,6 +48,8 @@ function Inside() {
   useEffect(() => {
     document.title = view?.theme.product_name ?? noun("title.many");
   }, [view, path]);
+  const hearsNews = view !== null && view !== undefined && may("deliveries:read");
+  useEffect(() => (hearsNews ? followNews(["deliveries"]) : undefined), [hearsNews]);
   if (view === undefined) return <p class="portal-wait soft">{t("loading")}</p>;
   if (view === null) return <NoSession />;
   return (
@@ -54,6 +62,7 @@ function Inside() {
         <Route path={routePath("activity")} component={ActivityPage} />
         <Route path={routePath("messages/:id")} component={MessagePage} />
         <Route path={routePath("event-types")} component={EventTypesPage} />
+        <Route path={routePath("notifications")} component={NotificationsPage} />
         <Route path={routePath("help")} component={HelpPage} />
         <Route default component={NotFoundPage} />
       </Router>

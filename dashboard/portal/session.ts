@@ -112,21 +112,14 @@ export async function leave(): Promise<void> {
   isSessionOver.value = true;
 }
 
-/** The host's colours come as a file of this server; its scheme, where it says one, over the system's. */
-function dress({ theme_css: css, theme }: PortalSession): void {
+/** The host's colours come as a file of this server. */
+function dress({ theme_css: css }: PortalSession): void {
   const href = new URL(css, root).href;
-  if (document.querySelector(`link[href="${href}"]`) === null) {
-    const link = document.createElement("link");
-    link.rel = "stylesheet";
-    link.href = href;
-    document.head.append(link);
-  }
-  const apply = (scheme: string | null): void => {
-    if (scheme === "light" || scheme === "dark") document.documentElement.dataset["theme"] = scheme;
-    else delete document.documentElement.dataset["theme"];
-  };
-  if (theme.scheme === "host") hostScheme.subscribe(apply);
-  else apply(theme.scheme);
+  if (document.querySelector(`link[href="${href}"]`) !== null) return;
+  const link = document.createElement("link");
+  link.rel = "stylesheet";
+  link.href = href;
+  document.head.append(link);
 }
 
 let askedForCodeAt = 0;

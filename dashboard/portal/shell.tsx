@@ -7,7 +7,17 @@ import { announce } from "../shared/ui/announcer.tsx";
 import { isFramed } from "./host.ts";
 import { languages, speak, spoken, t } from "./language.ts";
 import { portalPath, routePath } from "./paths.ts";
-import { askForCode, isEnding, isHidden, leave, leftMs, may, type PortalSession } from "./session.ts";
+import { chosenScheme, mayChooseScheme, schemes } from "./scheme.ts";
+import {
+  askForCode,
+  isEnding,
+  isHidden,
+  leave,
+  leftMs,
+  may,
+  type PortalSession,
+  session,
+} from "./session.ts";
 import { noun } from "./words.ts";
 
 export function Shell({
@@ -75,6 +85,21 @@ function Foot({ view }: { readonly view: PortalSession }) {
           </option>
         ))}
       </select>
+      {mayChooseScheme.value && (
+        <select
+          aria-label={t("scheme")}
+          value={chosenScheme.value}
+          onChange={({ currentTarget }) =>
+            (chosenScheme.value = schemes.find((name) => name === currentTarget.value) ?? "auto")
+          }
+        >
+          {schemes.map((name) => (
+            <option key={name} value={name}>
+              {t(`scheme.${name}`)}
+            </option>
+          ))}
+        </select>
+      )}
       {docs !== null && (
         <a href={docs} target="_blank" rel="noreferrer">
           {t("link.docs")}
@@ -131,6 +156,14 @@ function pages() {
       title: t("types.title"),
       isHere: at("event-types"),
       isShown: may("endpoints:read") && !isHidden("event_types"),
+    },
+    {
+      page: "notifications",
+      title: t("told.title"),
+      isHere: at("notifications"),
+      // They are the tenant's, and so not for a session of some endpoints.
+      isShown:
+        may("notifications:write") && session.value?.webhook_ids === null && !isHidden("notifications"),
     },
     { page: "help", title: t("help.title"), isHere: at("help"), isShown: !isHidden("help") },
   ];

@@ -4,7 +4,7 @@
  */
 import { computed, effect, signal } from "@preact/signals";
 import { createParser } from "eventsource-parser";
-import { isSessionOver, urlOf } from "./api.ts";
+import { bearer, isSessionOver, urlOf } from "./api.ts";
 import { isLive, isPaused, refreshLive } from "./queries.ts";
 
 /** The server sends a comment every 15 seconds; one that is silent for longer is kept back on its way. */
@@ -59,7 +59,7 @@ async function listen(
   const parser = createParser({ onEvent: onNews });
   try {
     const response = await fetch(urlOf({ path: "v1/stream", query: { topics } }), {
-      headers: { "accept": "text/event-stream", "x-posthorn-ui": "poll" },
+      headers: { "accept": "text/event-stream", ...callerHeaders() },
       signal: stop,
     });
     if (response.status === 401) isSessionOver.value = true;
@@ -78,6 +78,11 @@ async function listen(
   } finally {
     clearTimeout(timer);
   }
+}
+
+function callerHeaders(): Record<string, string> {
+  const { token } = bearer;
+  return token === null ? { "x-posthorn-ui": "poll" } : { authorization: `Bearer ${token}` };
 }
 
 /** Asks again for what is shown; news that come meanwhile wait for the next time, a second later. */

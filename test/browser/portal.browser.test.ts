@@ -4,71 +4,35 @@
  */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
-import type { Browser, Frame, Locator, Page } from "playwright-core";
+import type { Browser, Locator, Page } from "playwright-core";
 import { contrast, contrastMin } from "../../src/core/portal/contrast.ts";
-import { portalCapabilities } from "../../src/core/portal/capabilities.ts";
-import { startReceiver } from "../peers/receiver.ts";
 import type { Receiver } from "../peers/receiver.ts";
 import { eventually } from "../scenarios/eventually.ts";
-import { PosthornProcess } from "../scenarios/posthorn-process.ts";
+import type { PosthornProcess } from "../scenarios/posthorn-process.ts";
 import { bringAxe, forAxe, judge } from "./axe.ts";
-import { assertClean, loggedIn, openBrowser, watch } from "./browser.ts";
+import { assertClean, loggedIn, watch } from "./browser.ts";
 import { openStrictBrowser, startHost } from "./portal-host.ts";
-
-type Json = Readonly<Record<string, unknown>>;
+import { portalJourney } from "./portal-journey.ts";
+import { everything, frameOf, type Json, PortalWorld } from "./portal-world.ts";
 
 suite("the portal", () => {
+  let world: PortalWorld;
   let server: PosthornProcess;
   let receiver: Receiver;
   let browser: Browser;
   let webhookId: string;
 
   before(async () => {
-    [server, receiver, browser] = await Promise.all([
-      PosthornProcess.start(),
-      startReceiver(),
-      openBrowser(),
-    ]);
-    await call("PUT", "/v1/tenants/acme", { name: "Acme" });
-    const type = {
-      description: "An order was paid.",
-      examples: [{ order_id: 7 }],
-      schema: { type: "object" },
-    };
-    await call("PUT", "/v1/event-types/order.paid?tenant_id=acme", type);
-    const webhook = {
-      tenant_id: "acme",
-      url: receiver.url("/first"),
-      events: ["order.*"],
-      description: "Shop",
-    };
-    webhookId = String((await call("POST", "/v1/webhooks", webhook))["id"]);
-    await call("POST", "/v1/events", { tenant_id: "acme", event_type: "order.paid", data: { order_id: 1 } });
+    world = await PortalWorld.open();
+    ({ server, receiver, browser, webhookId } = world);
   });
-  after(async () => {
-    await browser?.close();
-    await receiver?.close();
-    await server?.remove();
-  });
+  after(() => world?.close());
 
-  const call = async (method: string, path: string, body?: unknown): Promise<Json> => {
-    const { status, body: answer } = await server.call(method, path, body);
-    assert.ok(status < 300, `${method} ${path}: ${status} ${JSON.stringify(answer)}`);
-    return (answer ?? {}) as Json;
-  };
-  const session = (more: object = {}): Promise<Json> =>
-    call("POST", "/v1/portal-sessions", { tenant_id: "acme", ...more });
-  const everything = { capabilities: portalCapabilities };
-
-  /** In a context of its own, at a page of the portal. */
-  const visit = async (more: object = {}, path = "", options: object = {}): Promise<Page> => {
-    const page = await (await browser.newContext({ locale: "en", ...options })).newPage();
-    const url = new URL(String((await session(more))["url"]));
-    url.pathname += path;
-    await page.goto(url.href);
-    await page.locator("h1").waitFor();
-    return page;
-  };
+  const call = (method: string, path: string, body?: unknown): Promise<Json> =>
+    world.call(method, path, body);
+  const session = (more: object = {}): Promise<Json> => world.session(more);
+  const visit = (more: object = {}, path = "", options: object = {}): Promise<Page> =>
+    world.visit(more, path, options);
 
   test("a link opens once; its code leaves the address, and its token is stored nowhere", async () => {
     const { url, id } = await session();
@@ -161,18 +125,23 @@ suite("the portal", () => {
     assert.ok(!(await page.content()).includes(secret));
   });
 
-  test("a page of another site shows it in a frame, without any storage, on 360 px, with the keyboard alone", async () => {
+  for (const locale of ["en", "de"] as const)
+    test(`a page of another site shows it in a frame, without any storage, on 360 px, with the keyboard alone: ${locale}`, async () => {
+      await framed(locale);
+    });
+
+  const framed = async (locale: "en" | "de") => {
     const makeSession = (origin: string) => session({ ...everything, origin, reference: "framed" });
     const host = await startHost({ portalUrl: server.url, makeSession });
     const strict = await openStrictBrowser();
     try {
       const page = await strict.context.newPage();
-      await page.goto(`${host.url}?locale=en`);
+      await page.goto(`${host.url}?locale=${locale}`);
       const frame = await frameOf(page);
       const storage =
         '(() => { try { localStorage.length; return "open"; } catch (error) { return error.name; } })()';
       assert.equal(await frame.evaluate(storage), "SecurityError");
-      await framedJourney(page, frame);
+      await portalJourney(world, { page, frame, locale });
       const heard = await page.evaluate<readonly (readonly [string, string])[]>("heard");
       assert.ok(heard.some(([name]) => name === "endpoint-created"));
       assert.ok(heard.some(([name, path]) => name === "navigate" && path.startsWith("endpoints/")));
@@ -180,7 +149,7 @@ suite("the portal", () => {
       await strict.close();
       await host.close();
     }
-  });
+  };
 
   test("a page that the session does not name gets no frame", async () => {
     const makeSession = () => session({ origin: "https://app.example.com" });
@@ -268,6 +237,7 @@ suite("the portal", () => {
         "add",
         `endpoints/${webhookId}`,
         "activity",
+        "notifications",
         `messages/${String(delivery?.["event_id"])}`,
         "event-types",
         "help",
@@ -317,86 +287,7 @@ suite("the portal", () => {
     assertClean(seen);
     receiver.script(() => ({}));
   });
-
-  /** By Tab and Enter alone: add, see the test, break, read why, mend, recover. */
-  const framedJourney = async (page: Page, frame: Frame) => {
-    const keys = new Keyboard(page, frame);
-    const width = "document.documentElement.scrollWidth - innerWidth";
-    await keys.press("link", "Add an endpoint");
-    await frame.getByRole("heading", { name: "Add an endpoint" }).waitFor();
-    await keys.type("textbox", "Address", "http://10.0.0.1/inside");
-    await frame.getByText("We cannot send to this address").waitFor();
-    await keys.type("textbox", "Address", receiver.url("/mine"));
-    await frame.getByText("We may send to this address.").waitFor();
-    await keys.press("checkbox", "order.paid An order was paid.", "Space");
-    await keys.press("button", "Add an endpoint");
-    await frame.getByRole("heading", { name: "It is set up" }).waitFor();
-    await frame.getByText(/^whsec_/).waitFor();
-    await keys.press("button", "Send");
-    await frame.getByText("Your server accepted it.").first().waitFor();
-    assert.ok(Number(await frame.evaluate(width)) <= 0, "nothing is wider than the frame");
-
-    receiver.script(() => ({ status: 410, body: "<b>gone</b>" }));
-    await publishAndWait("order.paid", "/mine");
-    await keys.press("link", "Endpoint");
-    await frame
-      .getByText(/answered 410/)
-      .first()
-      .waitFor();
-
-    receiver.script(() => ({}));
-    await keys.press("button", "Switch on");
-    await frame.getByText("Send again what was missed").first().waitFor();
-    await keys.press("button", "Send again what was missed");
-    await frame.getByText(/message will be sent again/).waitFor();
-    const before = receiver.requestCount;
-    await keys.press("button", "Send them");
-    await frame.getByText("All of them are queued again.").first().waitFor();
-    await receiver.waitUntil(() => receiver.requestCount > before);
-    await page.keyboard.press("Escape");
-    await frame.getByText("Works", { exact: true }).first().waitFor();
-  };
-
-  const publishAndWait = async (type: string, path: string) => {
-    const seen = () => receiver.requests.filter((request) => request.path === path).length;
-    const before = seen();
-    await call("POST", "/v1/events", { tenant_id: "acme", event_type: type, data: { order_id: 2 } });
-    await receiver.waitUntil(() => seen() > before);
-  };
 });
-
-/** A person without a pointer, in a frame of a page. */
-class Keyboard {
-  readonly #page: Page;
-  readonly #frame: Frame;
-
-  constructor(page: Page, frame: Frame) {
-    this.#page = page;
-    this.#frame = frame;
-  }
-
-  async press(role: "link" | "button" | "checkbox", name: string, key = "Enter"): Promise<void> {
-    await this.#reach(role, name);
-    await this.#page.keyboard.press(key);
-  }
-
-  async type(role: "textbox", name: string, text: string): Promise<void> {
-    await this.#reach(role, name);
-    await this.#page.keyboard.press("Control+A");
-    await this.#page.keyboard.insertText(text);
-  }
-
-  /** Tab by Tab, round the page once if need be. */
-  async #reach(role: "link" | "button" | "checkbox" | "textbox", name: string): Promise<void> {
-    const target = this.#frame.getByRole(role, { name, exact: true }).first();
-    await target.waitFor();
-    for (let tabs = 0; tabs < 120; tabs += 1) {
-      if (await target.evaluate((element) => element === element.ownerDocument.activeElement)) return;
-      await this.#page.keyboard.press("Tab");
-    }
-    assert.fail(`${role} "${name}" cannot be reached with Tab`);
-  }
-}
 
 /** As six hexadecimal digits. */
 async function colourOf(element: Locator, property: "color" | "background-color"): Promise<string> {
@@ -406,12 +297,4 @@ async function colourOf(element: Locator, property: "color" | "background-color"
   );
   const parts: readonly string[] = text.match(/\d+/g)?.slice(0, 3) ?? [];
   return `#${parts.map((part) => Number(part).toString(16).padStart(2, "0")).join("")}`;
-}
-
-async function frameOf(page: Page): Promise<Frame> {
-  const handle = await page.waitForSelector("posthorn-portal iframe");
-  const frame = await handle.contentFrame();
-  assert.ok(frame !== null);
-  await frame.locator("h1").waitFor();
-  return frame;
 }

@@ -1,94 +1,50 @@
 /**
- * Code that verifies our messages, in the languages of the `standardwebhooks` family and with our own kit. The secret is read
- * from the environment: where it belongs, and never in a page.
+ * Code that verifies our messages, in the languages of the `standardwebhooks` family and with our own kit: the programs of
+ * docs/languages. The secret is read from the environment: where it belongs, and never in a page.
  */
-interface VerifyCode {
-  readonly name: string;
-  readonly install: string;
-  readonly code: string;
+import csharp from "../../../docs/languages/csharp.md";
+import go from "../../../docs/languages/go.md";
+import java from "../../../docs/languages/java.md";
+import node from "../../../docs/languages/node.md";
+import php from "../../../docs/languages/php.md";
+import python from "../../../docs/languages/python.md";
+import ruby from "../../../docs/languages/ruby.md";
+import rust from "../../../docs/languages/rust.md";
+
+type Program = (typeof node)[number];
+/** `kit` is ours; `plain` takes no package. */
+export type Means = "library" | "kit" | "plain";
+
+export interface VerifyCode {
+  readonly language: string;
+  readonly programs: readonly (Program & { readonly means: Means; readonly install: string | null })[];
 }
+
+const kitInstall = "npm install @posthorn/receiver";
 
 export const verifyCode: readonly VerifyCode[] = [
-  {
-    name: "Node (kit)",
-    install: "npm install @posthorn/receiver",
-    code: `import { createServer } from "node:http";
-import { createReceiver, standardWebhooks } from "@posthorn/receiver";
-import { nodeHttpListener } from "@posthorn/receiver/node-http";
-import { createMemoryDeduplicationStore } from "@posthorn/receiver/stores/memory";
-
-const receiver = createReceiver({
-  verifier: standardWebhooks({ keys: process.env.WEBHOOK_SECRET ?? "" }),
-  deduplication: { store: createMemoryDeduplicationStore() },
-  handler: (received) => console.log(received.messageId, received.json()),
-});
-createServer(nodeHttpListener(receiver)).listen(3000);`,
-  },
-  {
-    name: "JavaScript",
-    install: "npm install standardwebhooks",
-    code: `import { Webhook } from "standardwebhooks";
-
-const webhook = new Webhook(process.env.WEBHOOK_SECRET);
-// The body as it came, before anything parses it.
-const payload = webhook.verify(rawBody, headers);`,
-  },
-  {
-    name: "Python",
-    install: "pip install standardwebhooks",
-    code: `import os
-from standardwebhooks import Webhook
-
-webhook = Webhook(os.environ["WEBHOOK_SECRET"])
-payload = webhook.verify(raw_body, headers)`,
-  },
-  {
-    name: "Go",
-    install: "go get github.com/standard-webhooks/standard-webhooks/libraries/go",
-    code: `import standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
-
-webhook, err := standardwebhooks.NewWebhook(os.Getenv("WEBHOOK_SECRET"))
-if err != nil {
-	return err
-}
-err = webhook.Verify(rawBody, request.Header)`,
-  },
-  {
-    name: "Java",
-    install: "implementation 'com.standardwebhooks:standardwebhooks:1.1.0'",
-    code: `import com.standardwebhooks.Webhook;
-
-Webhook webhook = new Webhook(System.getenv("WEBHOOK_SECRET"));
-webhook.verify(rawBody, headers);`,
-  },
-  {
-    name: "Ruby",
-    install: "gem install standardwebhooks",
-    code: `require "standardwebhooks"
-
-webhook = StandardWebhooks::Webhook.new(ENV["WEBHOOK_SECRET"])
-payload = webhook.verify(raw_body, headers)`,
-  },
-  {
-    name: "PHP",
-    install: "composer require standard-webhooks/standard-webhooks",
-    code: `$webhook = new \\StandardWebhooks\\Webhook(getenv("WEBHOOK_SECRET"));
-$payload = $webhook->verify($rawBody, $headers);`,
-  },
-  {
-    name: "C#",
-    install: "dotnet add package StandardWebhooks",
-    code: `using StandardWebhooks;
-
-var webhook = new StandardWebhook(Environment.GetEnvironmentVariable("WEBHOOK_SECRET"));
-webhook.Verify(rawBody, headers);`,
-  },
-  {
-    name: "Rust",
-    install: "cargo add standardwebhooks",
-    code: `use standardwebhooks::Webhook;
-
-let webhook = Webhook::new(&std::env::var("WEBHOOK_SECRET")?)?;
-webhook.verify(raw_body, &headers)?;`,
-  },
+  withInstall("Node", node, "npm install standardwebhooks"),
+  withInstall("Python", python, "pip install standardwebhooks"),
+  withInstall("Go", go, "go get github.com/standard-webhooks/standard-webhooks/libraries/go"),
+  withInstall("Java", java, "implementation 'com.standardwebhooks:standardwebhooks:1.1.0'"),
+  withInstall("Ruby", ruby, "gem install standardwebhooks"),
+  withInstall("PHP", php, "composer require standard-webhooks/standard-webhooks"),
+  withInstall("C#", csharp, "dotnet add package StandardWebhooks"),
+  withInstall("Rust", rust, "cargo add standardwebhooks"),
 ];
+
+function withInstall(language: string, programs: readonly Program[], library: string): VerifyCode {
+  const installs: Readonly<Record<Means, string | null>> = { library, kit: kitInstall, plain: null };
+  return {
+    language,
+    programs: programs.map((program) => {
+      const means = meansOf(program);
+      return { ...program, means, install: installs[means] };
+    }),
+  };
+}
+
+function meansOf({ code }: Program): Means {
+  if (code.includes("@posthorn/receiver")) return "kit";
+  return /standard-?webhooks/i.test(code) ? "library" : "plain";
+}

@@ -3,12 +3,11 @@ import { useLocation } from "preact-iso";
 import { useId } from "preact/hooks";
 import { useApi } from "../../shared/queries.ts";
 import type { Page, Webhook } from "../../shared/resources.ts";
-import { TextView } from "../../shared/ui/text-view.tsx";
 import { CheckReceiver } from "../help/check-receiver.tsx";
-import { verifyCode } from "../help/verify-code.ts";
+import { PasteRequest } from "../help/paste-request.tsx";
+import { VerifyHelp } from "../help/verify-help.tsx";
 import { counted, span, t } from "../language.ts";
 import { may, session } from "../session.ts";
-import { textWords } from "../text-words.ts";
 import { noun } from "../words.ts";
 
 /** How to verify what we send, what we do when it fails, and whether a receiver does it right. */
@@ -41,42 +40,11 @@ export function HelpPage() {
           </select>
         </p>
       )}
-      <VerifyCode />
+      <VerifyHelp />
+      <PasteRequest />
       {may("test:send") && webhook !== null && <CheckReceiver key={webhook.id} webhook={webhook} />}
       <RetryTable webhook={webhook} />
     </>
-  );
-}
-
-function VerifyCode() {
-  const language = useSignal(verifyCode[0]?.name ?? "");
-  const shown = verifyCode.find(({ name }) => name === language.value);
-  return (
-    <section class="panel">
-      <h2>{t("help.verify.title")}</h2>
-      <p>{t("help.verify.text")}</p>
-      <div class="chips" role="group" aria-label={t("help.verify.language")}>
-        {verifyCode.map(({ name }) => (
-          <button
-            key={name}
-            type="button"
-            class={`chip${name === language.value ? " chip-on" : ""}`}
-            aria-pressed={name === language.value}
-            onClick={() => (language.value = name)}
-          >
-            {name}
-          </button>
-        ))}
-      </div>
-      {shown !== undefined && (
-        <>
-          <p class="command">
-            <code>{shown.install}</code>
-          </p>
-          <TextView key={shown.name} text={shown.code} label={shown.name} words={textWords()} />
-        </>
-      )}
-    </section>
   );
 }
 

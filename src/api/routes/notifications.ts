@@ -10,7 +10,7 @@ import { Wording } from "../../core/notifications/messages.ts";
 import { NotFoundError } from "../../core/errors.ts";
 import type { StoredNotification } from "../../ports/store/notifications.ts";
 import type { SavedChannel } from "../../services/notifications/notification-channels.ts";
-import type { NotificationService } from "../../services/services.ts";
+import type { NotificationService, Scope } from "../../services/services.ts";
 import type { ApiOptions } from "../context.ts";
 import { filtersOf, inputOf, shownJson } from "../mapping/fields.ts";
 import { secretJson } from "../mapping/webhook-state.ts";
@@ -55,7 +55,7 @@ function operatorRoutes(options: ApiOptions): readonly Route[] {
   const owner = null;
   const list = async ({ scope }: Pick<Call, "scope">) => {
     const service = serviceOf(options);
-    return channelsJson(service, unsaid(await service.list(scope, owner)));
+    return channelsJson(service, unsaid(await service.list(scope, owner)), scope);
   };
   return [
     defineRoute({
@@ -75,7 +75,7 @@ function operatorRoutes(options: ApiOptions): readonly Route[] {
         const { channels } = inputOf(channelSetFields, body);
         const service = serviceOf(options);
         const saved = await service.put(scope, { owner, channels });
-        return { status: 200, headers: uncached, body: channelsJson(service, saved) };
+        return { status: 200, headers: uncached, body: channelsJson(service, saved, scope) };
       },
     }),
     defineRoute({
@@ -96,7 +96,7 @@ function tenantRoutes(options: ApiOptions): readonly Route[] {
   type ForTenant = Pick<Call<{ readonly id: string }>, "scope" | "params">;
   const list = async ({ scope, params: { id } }: ForTenant) => {
     const service = serviceOf(options);
-    return { tenant_id: id, ...channelsJson(service, unsaid(await service.list(scope, id))) };
+    return { tenant_id: id, ...channelsJson(service, unsaid(await service.list(scope, id)), scope) };
   };
   return [
     defineRoute({
@@ -117,7 +117,7 @@ function tenantRoutes(options: ApiOptions): readonly Route[] {
         const { channels } = inputOf(channelSetFields, body);
         const service = serviceOf(options);
         const saved = await service.put(scope, { owner, channels });
-        return { status: 200, headers: uncached, body: channelsJson(service, saved) };
+        return { status: 200, headers: uncached, body: channelsJson(service, saved, scope) };
       },
     }),
     defineRoute({
@@ -178,7 +178,10 @@ function sentRoute(options: ApiOptions, pager: Pager): Route {
       const listing = { tenantId: scope.tenantId, route: "notifications", filters };
       const page = pager.request(query, listing);
       const found = await serviceOf(options).sent(scope, { ...filters, owner: undefined, page });
-      return { status: 200, body: pager.answer(found, { listing, toJson: notificationJson }) };
+      return {
+        status: 200,
+        body: pager.answer(found, { listing, toJson: (each) => notificationJson(each, scope) }),
+      };
     },
   });
 }
@@ -247,8 +250,17 @@ function channelsOnly({ data, kinds }: ReturnType<typeof channelsJson>) {
   return { data, kinds };
 }
 
-function channelsJson({ kinds }: Pick<NotificationService, "kinds">, channels: readonly SavedChannel[]) {
-  return { data: channels.map((saved) => channelJson(saved)), kinds };
+function channelsJson(
+  { kinds }: Pick<NotificationService, "kinds">,
+  channels: readonly SavedChannel[],
+  scope: Scope,
+) {
+  return { data: channels.map((saved) => channelJson(saved, scope)), kinds };
+}
+
+/** What a mail server or the network said is for those who run them. */
+function errorFor(scope: Scope, error: string | null): string | null {
+  return scope.portal === undefined ? error : null;
 }
 
 /** As everybody sees them later. */
@@ -256,9 +268,13 @@ function unsaid(channels: readonly Omit<SavedChannel, "secret">[]): readonly Sav
   return channels.map(({ channel, status }) => ({ channel, status, secret: null }));
 }
 
-function channelJson({ channel, status, secret }: SavedChannel): Record<string, unknown> {
+function channelJson({ channel, status, secret }: SavedChannel, scope: Scope): Record<string, unknown> {
   const { tenantId: owner, quietHours, webhookId } = channel;
-  const shown = { ...channel, ...status, secret, webhookId: owner === null ? webhookId : null };
+  const shown = {
+    ...{ ...channel, ...status, secret },
+    lastError: errorFor(scope, status.lastError),
+    webhookId: owner === null ? webhookId : null,
+  };
   const hours = quietHours && { from: timeText(quietHours.from), until: timeText(quietHours.until) };
   return shownJson(channelShown, { ...shown, quietHours: hours });
 }
@@ -267,7 +283,11 @@ function timeText(minutes: number): string {
   return `${String(Math.floor(minutes / 60)).padStart(2, "0")}:${String(minutes % 60).padStart(2, "0")}`;
 }
 
-function notificationJson({ content, ...notification }: StoredNotification): Record<string, unknown> {
+function notificationJson(
+  { content, ...notification }: StoredNotification,
+  scope: Scope,
+): Record<string, unknown> {
   const eventId = notification.tenantId === null ? notification.eventId : null;
-  return shownJson(notificationShown, { ...notification, eventId, subject: content.subject });
+  const error = errorFor(scope, notification.error);
+  return shownJson(notificationShown, { ...notification, eventId, error, subject: content.subject });
 }

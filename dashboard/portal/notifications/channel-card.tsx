@@ -1,0 +1,132 @@
+import { useSignal } from "@preact/signals";
+import { callApi } from "../../shared/api.ts";
+import { refreshAll } from "../../shared/queries.ts";
+import { Badge, type Tone } from "../../shared/ui/badge.tsx";
+import { Modal } from "../../shared/ui/modal.tsx";
+import { Action } from "../action.tsx";
+import { SecretText } from "../endpoint/secret-once.tsx";
+import { moment, t } from "../language.ts";
+import { channelsPath, removeChannel, replaceChannel } from "./channel-calls.ts";
+import { ChannelForm } from "./channel-form.tsx";
+import { type Channel, keptInput, topicText } from "./channel.ts";
+
+/** One place: what it is told, how it goes, and what can be done about it. */
+export function ChannelCard({
+  channel,
+  kinds,
+}: {
+  readonly channel: Channel;
+  readonly kinds: readonly string[];
+}) {
+  const isEditing = useSignal(false);
+  const { tone, text } = stateOf(channel);
+  const told = channel.topics.map((topic) => topicText(topic));
+  return (
+    <li class="card">
+      <div class="card-main">
+        <h2 class="card-url">{channel.name === "" ? channel.address : channel.name}</h2>
+        <p class="soft">
+          {t(`told.kind.${channel.kind}` as "told.kind.email")}
+          {channel.name !== "" && ` · ${channel.address}`}
+        </p>
+        <p class="soft">{told.length === 0 ? t("told.topics.none") : told.join(" · ")}</p>
+      </div>
+      <div class="card-side">
+        <Badge tone={tone} text={text} />
+        {channel.last_sent_at !== null && (
+          <span class="soft">{t("told.lastSent", { at: moment(channel.last_sent_at) })}</span>
+        )}
+      </div>
+      <div class="card-foot">
+        <ChannelActions
+          channel={channel}
+          isEditing={isEditing.value}
+          onEdit={() => (isEditing.value = true)}
+        />
+        {isEditing.value && (
+          <ChannelForm channel={channel} kinds={kinds} onEnd={() => (isEditing.value = false)} />
+        )}
+      </div>
+    </li>
+  );
+}
+
+function stateOf(channel: Channel): { readonly tone: Tone; readonly text: string } {
+  const { enabled, refused_at: refused, unsubscribed_at: stopped, last_error_at: failed } = channel;
+  if (!enabled) return { tone: "off", text: t("told.state.off") };
+  if (refused !== null) return { tone: "bad", text: t("told.state.refused") };
+  if (stopped !== null) return { tone: "off", text: t("told.state.unsubscribed") };
+  if (failed !== null && failed > (channel.last_sent_at ?? ""))
+    return { tone: "bad", text: t("told.state.failing") };
+  if (channel.last_sent_at === null) return { tone: "new", text: t("told.state.new") };
+  return { tone: "good", text: t("told.state.ok") };
+}
+
+function ChannelActions(props: {
+  readonly channel: Channel;
+  readonly isEditing: boolean;
+  readonly onEdit: () => void;
+}) {
+  const { channel } = props;
+  const isRemoving = useSignal(false);
+  const secret = useSignal<string | null>(null);
+  const path = `${channelsPath()}/${channel.id}`;
+  const test = async () => {
+    await callApi({ method: "POST", path: `${path}/test` });
+    await refreshAll();
+    return t("told.tested");
+  };
+  const turn = async () => {
+    await replaceChannel(channel.id, { ...keptInput(channel), enabled: !channel.enabled });
+    return t("saved");
+  };
+  const rotate = async () => {
+    const { value } = await callApi<{ readonly secret: string | null }>({
+      method: "POST",
+      path: `${path}/secret/rotate`,
+      body: {},
+    });
+    secret.value = value.secret;
+    return t("secret.rotated");
+  };
+  return (
+    <>
+      <div class="actions">
+        <Action run={test}>{t("test.title")}</Action>
+        <button type="button" aria-expanded={props.isEditing} onClick={props.onEdit}>
+          {t("told.edit")}
+        </button>
+        <Action run={turn}>{t(channel.enabled ? "noun.webhook.disable" : "noun.webhook.enable")}</Action>
+        {channel.kind === "webhook" && <Action run={rotate}>{t("secret.rotate")}</Action>}
+        <button type="button" onClick={() => (isRemoving.value = true)}>
+          {t("told.remove")}
+        </button>
+      </div>
+      {secret.value !== null && (
+        <>
+          <p>{t("told.rotated")}</p>
+          <SecretText key={secret.value} secret={secret.value} />
+        </>
+      )}
+      {isRemoving.value && (
+        <Modal title={t("told.remove")} closeLabel={t("close")} onClose={() => (isRemoving.value = false)}>
+          <p class="card-url">{channel.address}</p>
+          <div class="actions">
+            <Action
+              isPrimary
+              run={async () => {
+                await removeChannel(channel.id);
+                return t("deleted");
+              }}
+            >
+              {t("told.remove")}
+            </Action>
+            <button type="button" onClick={() => (isRemoving.value = false)}>
+              {t("cancel")}
+            </button>
+          </div>
+        </Modal>
+      )}
+    </>
+  );
+}

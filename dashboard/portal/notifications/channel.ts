@@ -1,0 +1,133 @@
+/** A place where people are told, as the API has it and as a form holds it. */
+import type { Signal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
+import { known, spoken, t } from "../language.ts";
+
+export const topics = [
+  "first_problem",
+  "failing",
+  "disabled",
+  "circuit",
+  "attention",
+  "exhausted",
+  "problem",
+  "paused",
+  "secret_rotated",
+  "limit_reached",
+] as const;
+export const frequencies = ["immediate", "hourly", "daily"] as const;
+
+export function topicText(topic: string): string {
+  const key = `told.topic.${topic}`;
+  return known(key) ? t(key) : topic;
+}
+
+export interface QuietHours {
+  readonly from: string;
+  readonly until: string;
+}
+
+/** What can be set of it after it was made. */
+interface ChannelSettings {
+  readonly name: string;
+  readonly topics: readonly string[];
+  readonly frequency: string;
+  readonly time_zone: string;
+  readonly quiet_hours: QuietHours | null;
+  readonly language: string;
+  readonly enabled: boolean;
+}
+
+export interface Channel extends ChannelSettings {
+  readonly id: string;
+  readonly kind: string;
+  readonly address: string;
+  readonly secret: string | null;
+  readonly last_sent_at: string | null;
+  readonly last_error_at: string | null;
+  readonly refused_at: string | null;
+  readonly unsubscribed_at: string | null;
+}
+
+export interface ChannelSet {
+  readonly data: readonly Channel[];
+  readonly kinds: readonly string[];
+}
+
+/** Stays as it was typed, whatever is refreshed around it. */
+export interface ChannelDraft {
+  /** Null for a new one. */
+  readonly id: string | null;
+  readonly kind: Signal<string>;
+  /** The address of a mail, the URL or the key. What was set before is never shown, and stays where this is empty. */
+  readonly target: Signal<string>;
+  readonly name: Signal<string>;
+  readonly topics: Signal<readonly string[]>;
+  readonly frequency: Signal<string>;
+  readonly timeZone: Signal<string>;
+  readonly quietHours: Signal<QuietHours | null>;
+  readonly language: Signal<string>;
+}
+
+export function useChannelDraft(channel: Channel | null, kinds: readonly string[]): ChannelDraft {
+  const first = channel ?? blankChannel(kinds[0] ?? "webhook");
+  return {
+    id: channel?.id ?? null,
+    kind: useSignal(first.kind),
+    target: useSignal(first.kind === "email" ? first.address : ""),
+    name: useSignal(first.name),
+    topics: useSignal(first.topics),
+    frequency: useSignal(first.frequency),
+    timeZone: useSignal(first.time_zone),
+    quietHours: useSignal(first.quiet_hours),
+    language: useSignal(first.language),
+  };
+}
+
+/** In the zone and the language of who makes it. */
+function blankChannel(kind: string): ChannelSettings & Pick<Channel, "kind" | "address"> {
+  return {
+    ...{ kind, address: "", name: "", enabled: true },
+    ...{ topics: ["first_problem", "failing", "disabled"], frequency: "immediate", quiet_hours: null },
+    time_zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+    language: spoken() === "de" ? "de" : "en",
+  };
+}
+
+/** What says where it goes, by kind. */
+export function targetField(kind: string): "address" | "url" | "integration_key" {
+  if (kind === "email") return "address";
+  return kind === "pagerduty" ? "integration_key" : "url";
+}
+
+export function draftInput(draft: ChannelDraft, isEnabled: boolean): object {
+  const target = draft.target.value.trim();
+  return {
+    ...(draft.id !== null && { id: draft.id }),
+    kind: draft.kind.value,
+    ...(target !== "" && { [targetField(draft.kind.value)]: target }),
+    ...{ name: draft.name.value, topics: draft.topics.value, frequency: draft.frequency.value },
+    ...{ time_zone: draft.timeZone.value, quiet_hours: draft.quietHours.value },
+    ...{ language: draft.language.value, enabled: isEnabled },
+  };
+}
+
+/** As it is, for a set that is saved as a whole. */
+export function keptInput(channel: Channel): object {
+  const {
+    id,
+    kind,
+    address,
+    name,
+    topics: told,
+    frequency,
+    time_zone,
+    quiet_hours,
+    language,
+    enabled,
+  } = channel;
+  return {
+    ...{ id, kind, name, topics: told, frequency, time_zone, quiet_hours, language, enabled },
+    ...(kind === "email" && { address }),
+  };
+}

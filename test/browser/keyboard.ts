@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import type { Frame, Page } from "playwright-core";
+
+/** A person without a pointer, in a frame of a page or in the page itself. */
+export class Keyboard {
+  readonly #page: Page;
+  readonly #frame: Frame;
+
+  constructor(page: Page, frame: Frame) {
+    this.#page = page;
+    this.#frame = frame;
+  }
+
+  async press(role: "link" | "button" | "checkbox", name: string, key = "Enter"): Promise<void> {
+    await this.#reach(role, name);
+    await this.#page.keyboard.press(key);
+  }
+
+  async type(role: "textbox", name: string, text: string): Promise<void> {
+    await this.#reach(role, name);
+    await this.#page.keyboard.press("Control+A");
+    await this.#page.keyboard.insertText(text);
+  }
+
+  /** Tab by Tab, round the page once if need be. */
+  async #reach(role: "link" | "button" | "checkbox" | "textbox", name: string): Promise<void> {
+    const target = this.#frame.getByRole(role, { name, exact: true }).first();
+    await target.waitFor();
+    for (let tabs = 0; tabs < 120; tabs += 1) {
+      if (await target.evaluate((element) => element === element.ownerDocument.activeElement)) return;
+      await this.#page.keyboard.press("Tab");
+    }
+    assert.fail(`${role} "${name}" cannot be reached with Tab`);
+  }
+}

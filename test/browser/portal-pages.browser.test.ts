@@ -1,0 +1,230 @@
+/** Pages of the portal in Chromium: where people are told, help with a check that fails, news, colours and reading directions. */
+import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
+import { after, before, suite, test } from "node:test";
+import type { Page } from "playwright-core";
+import { eventually } from "../scenarios/eventually.ts";
+import { bringAxe, forAxe, judge } from "./axe.ts";
+import { assertClean, watch } from "./browser.ts";
+import { everything, type Json, PortalWorld, wordsOf } from "./portal-world.ts";
+
+suite("pages of the portal", () => {
+  let world: PortalWorld;
+  before(async () => {
+    // Nobody listens there: mails wait, which is all that a page shows of them.
+    const mail = { POSTHORN_SMTP_URL: "smtp://127.0.0.1:9", POSTHORN_MAIL_FROM: "Webhooks <w@example.com>" };
+    world = await PortalWorld.open(mail);
+  });
+  after(() => world?.close());
+
+  const channels = async () =>
+    (await world.call("GET", "/v1/tenants/acme/notifications"))["data"] as readonly Json[];
+
+  test("somebody says where they are told, when, and in which language, and tests it", async () => {
+    const page = await world.visit(everything, "notifications", { timezoneId: "Europe/Berlin" });
+    const seen = watch(page, { origin: world.server.url });
+    await page.getByText("Nobody is told yet.").waitFor();
+    await page.getByRole("button", { name: "Add a channel" }).click();
+    await page.getByLabel("Mail address").fill("ada@example.com");
+    await page.getByLabel("A message was given up").check();
+    await page.getByLabel("How often").selectOption("hourly");
+    await page.getByLabel(/^Send nothing at certain hours/).check();
+    await page.getByLabel("From").fill("21:30");
+    await page.getByLabel("Language of the messages").selectOption("de");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("heading", { name: "ada@example.com" }).waitFor();
+    const [made] = await channels();
+    assert.deepEqual(
+      [made?.["kind"], made?.["frequency"], made?.["time_zone"], made?.["language"], made?.["quiet_hours"]],
+      ["email", "hourly", "Europe/Berlin", "de", { from: "21:30", until: "07:00" }],
+    );
+    assert.deepEqual(made?.["topics"], ["first_problem", "failing", "disabled", "exhausted"]);
+    await page.getByRole("button", { name: "Send a test" }).click();
+    await page.getByRole("rowheader", { name: "Eine Probe dieses Kanals" }).waitFor();
+    await page.getByText("Could not be sent").waitFor();
+    assert.ok(
+      !(await page.content()).includes("127.0.0.1:9"),
+      "where our mail server is, is nobody's business",
+    );
+    assertClean(seen);
+  });
+
+  test("a channel of an own URL shows its secret once, and a new one when it is replaced", async () => {
+    const page = await world.visit(everything, "notifications");
+    await page.getByRole("button", { name: "Add a channel" }).click();
+    await page.getByLabel("Kind").selectOption("webhook");
+    await page.getByLabel("URL", { exact: true }).fill(world.receiver.url("/told"));
+    await page.getByLabel("Name, for you").fill("Ops");
+    await page.getByRole("button", { name: "Save" }).click();
+    const secretShown = page.getByText(/^whsec_/);
+    const first = await secretShown.textContent();
+    const card = page.locator(".card", { hasText: "Ops" });
+    await card.getByRole("button", { name: "Replace the secret" }).click();
+    await card.getByText(/^whsec_/).waitFor();
+    assert.notEqual(await card.getByText(/^whsec_/).textContent(), first);
+    await card.getByRole("button", { name: "Send a test" }).click();
+    await world.receiver.waitUntil(() => world.receiver.requests.some(({ path }) => path === "/told"));
+    const before = await channels();
+    await card.getByRole("button", { name: "Remove this channel" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Remove this channel" }).click();
+    await card.waitFor({ state: "detached" });
+    assert.deepEqual(
+      (await channels()).map(({ id }) => id),
+      before.filter(({ name }) => name !== "Ops").map(({ id }) => id),
+      "the others stay",
+    );
+  });
+
+  test("a session without the capability, and one of some endpoints, has no such page", async () => {
+    for (const more of [{}, { ...everything, webhook_ids: [world.webhookId] }]) {
+      const page = await world.visit(more);
+      await page.getByRole("link", { name: "Help" }).waitFor();
+      assert.equal(await page.getByRole("link", { name: "Notifications" }).count(), 0);
+    }
+  });
+
+  test("a pasted request is checked in the browser alone, which says what is wrong", async () => {
+    const page = await world.visit(everything, "help");
+    const key = Buffer.alloc(32, 7);
+    const secret = `whsec_${key.toString("base64")}`;
+    const time = Math.floor(Date.now() / 1_000);
+    const body = '{"type":"order.paid","data":{"id":1}}';
+    const signature = createHmac("sha256", key).update(`msg_1.${time}.${body}`).digest("base64");
+    const sent: string[] = [];
+    page.on("request", (request) => sent.push(`${request.url()} ${request.postData() ?? ""}`));
+    await page
+      .getByLabel("Headers of the request")
+      .fill(`webhook-id: msg_1\nwebhook-timestamp: ${time}\nwebhook-signature: v1,${signature}`);
+    await page.getByLabel("Body, as it came").fill(JSON.stringify(JSON.parse(body), null, 2));
+    await page.getByLabel("Signing secret").fill(secret);
+    await page.getByRole("button", { name: "Look at it" }).click();
+    await page
+      .getByText(/fits the same JSON with other spaces/)
+      .first()
+      .waitFor();
+    await page.getByLabel("Body, as it came").fill(body);
+    await page
+      .getByLabel(/^What your code computed/)
+      .fill(createHmac("sha256", secret).update(`msg_1.${time}.${body}`).digest("hex"));
+    await page.getByRole("button", { name: "Look at it" }).click();
+    await page.getByText("The signature fits the body and the secret.").waitFor();
+    await page
+      .getByText(/uses the text of the secret as the key/)
+      .first()
+      .waitFor();
+    for (const held of [secret, secret.slice(6), signature, "order.paid"])
+      assert.ok(!sent.some((one) => one.includes(held)), `${held} left the page`);
+  });
+
+  test("programs for eight languages are those that the tests run, or say that they are not", async () => {
+    const page = await world.visit({}, "help");
+    const said = { Python: 1, Java: 1, Node: 2, Go: 0, Ruby: 0, PHP: 0, "C#": 0, Rust: 0 };
+    for (const [language, executed] of Object.entries(said)) {
+      await page.getByRole("button", { name: language, exact: true }).click();
+      await page
+        .getByRole("region", { name: `${language}: ` })
+        .first()
+        .waitFor();
+      assert.equal(await page.getByText("Our tests run this code").count(), executed, language);
+      assert.ok((await page.getByRole("region", { name: `${language}: ` }).count()) > 0);
+    }
+  });
+
+  test("news come by a stream with the token of the session, and by polling where none opens", async () => {
+    const context = await world.browser.newContext({ locale: "en" });
+    const live = await context.newPage();
+    const opening = live.waitForRequest((request) => request.url().includes("/v1/stream"));
+    await live.goto(await addressOf("activity"));
+    assert.match((await (await opening).allHeaders())["authorization"] ?? "", /^Bearer phs_/);
+    await rowsGrow(live);
+    const without = await world.browser.newContext({ locale: "en" });
+    await without.route("**/v1/stream*", (route) => route.abort());
+    const polling = await without.newPage();
+    await polling.goto(await addressOf("activity"));
+    await rowsGrow(polling);
+  });
+
+  const addressOf = async (path: string) => {
+    const url = new URL(String((await world.session())["url"]));
+    url.pathname += path;
+    return url.href;
+  };
+
+  const rowsGrow = async (page: Page) => {
+    const rows = page.locator("table.messages tbody tr");
+    await rows.first().waitFor();
+    const count = await rows.count();
+    await world.publish(5);
+    await eventually("the new message is shown without a click", {
+      ask: () => rows.count(),
+      holds: (now) => now > count,
+    });
+  };
+
+  test("light or dark can be chosen, and is not remembered; a fixed scheme has no choice", async () => {
+    const page = await world.visit({}, "", { colorScheme: "light" });
+    await page.getByLabel("Colours").selectOption("dark");
+    assert.equal(await page.locator("html").getAttribute("data-theme"), "dark");
+    await page.getByRole("link", { name: "Help" }).click();
+    assert.equal(await page.locator("html").getAttribute("data-theme"), "dark");
+    assert.equal(await page.evaluate("localStorage.length + sessionStorage.length"), 0);
+    await page.getByLabel("Colours").selectOption("auto");
+    assert.equal(await page.locator("html").getAttribute("data-theme"), null);
+    const fixed = await world.visit({ theme: { scheme: "dark" } });
+    await fixed.getByLabel("Language").waitFor();
+    assert.equal(await fixed.locator("html").getAttribute("data-theme"), "dark");
+    assert.equal(await fixed.getByLabel("Colours").count(), 0);
+  });
+
+  test("from right to left, at 200 % and in forced colours nothing is cut off or lost", async () => {
+    const pages = [
+      "",
+      "add",
+      `endpoints/${world.webhookId}`,
+      "activity",
+      "notifications",
+      "event-types",
+      "help",
+    ];
+    for (const path of pages) {
+      // 320 px are 640 px at 200 %.
+      const options = { ...forAxe, viewport: { width: 320, height: 900 }, forcedColors: "active" };
+      const page = await world.visit({ ...everything, locale: "de" }, path, options);
+      await page.getByText(wordsOf("de")("loading")).waitFor({ state: "detached" });
+      await page.evaluate("document.documentElement.dir = 'rtl'");
+      const [overflow, outside] = await page.evaluate<readonly [number, readonly string[]]>(`[
+        document.documentElement.scrollWidth - innerWidth,
+        [...document.querySelectorAll("a, button, input, select, h1, h2, label")]
+          .filter((element) => !element.closest(".off-screen, .skip, dialog:not([open])") && !element.matches(".skip"))
+          .map((element) => [element, element.getBoundingClientRect()])
+          .filter(([, box]) => box.width > 0 && (box.left < -1 || box.right > innerWidth + 1))
+          .map(([element]) => element.outerHTML.slice(0, 120)),
+      ]`);
+      assert.ok(overflow <= 0, `/${path} is ${overflow} px too wide`);
+      assert.deepEqual(outside, [], `/${path} from right to left`);
+      await page.context().close();
+    }
+  });
+
+  test("axe finds nothing on the forms of a channel and in what a check found", async () => {
+    for (const locale of ["en", "de"] as const) {
+      const words = wordsOf(locale);
+      const told = await world.visit({ ...everything, locale }, "notifications", forAxe);
+      await told.getByRole("button", { name: words("told.add") }).click();
+      await told.getByLabel(words("told.quiet.on")).first().check();
+      await bringAxe(told);
+      await judge(told, `${locale} a new channel`);
+      const help = await world.visit({ ...everything, locale }, "help", forAxe);
+      await help.getByLabel(words("paste.headers")).fill("webhook-id: 1");
+      await help.getByLabel(words("paste.body")).fill("{}");
+      await help.getByLabel(words("secret.title")).fill("x");
+      await help.getByRole("button", { name: words("paste.check") }).click();
+      await help
+        .getByText(/webhook-timestamp, webhook-signature/)
+        .first()
+        .waitFor();
+      await bringAxe(help);
+      await judge(help, `${locale} a pasted request`);
+    }
+  });
+});
