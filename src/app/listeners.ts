@@ -101,12 +101,17 @@ export async function openProbes(parts: ListenerParts): Promise<Listener | null>
 /** What others send: on a port of its own where it has one, else beside the API. */
 export async function openGateway(
   parts: ListenerParts,
-  { gateway, listens }: { readonly gateway: Gateway; readonly listens: boolean },
+  {
+    gateway,
+    listens,
+    apiUrl,
+  }: { readonly gateway: Gateway; readonly listens: boolean; readonly apiUrl: string | null },
 ): Promise<{ readonly url: string | null; close(graceMs: number): Promise<void> }> {
   const { settings } = parts;
   const port = listens && settings.roles.includes("gateway") ? settings.inboundPort : null;
   const listener =
     port === null ? null : await listen(await createInbound(optionsOf(parts)), { ...settings, port });
+  for (const url of [apiUrl, listener?.url ?? null]) if (url !== null) gateway.listensAt(url);
   gateway.start();
   const close = async (graceMs: number): Promise<void> => {
     await listener?.close(graceMs);

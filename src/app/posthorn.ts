@@ -118,7 +118,7 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   const api = listens && hasApi ? await openApi(listening) : null;
   // At most half, so that a caller who is slow to finish leaves time for the deliveries under way.
   started.defer(async () => api?.close(grace.remainingMs() / 2));
-  const inbound = await openGateway(listening, { gateway, listens });
+  const inbound = await openGateway(listening, { gateway, listens, apiUrl: api?.url ?? null });
   started.defer(() => inbound.close(grace.remainingMs() / 2));
   readings.phase = "running";
   const running = started.move();

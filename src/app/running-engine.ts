@@ -1,10 +1,12 @@
 import { createSchemaCompiler } from "../adapters/schema/ajv/schema-compiler.ts";
+import { hostAddresses } from "../adapters/system/host-addresses.ts";
 import { createNameLookup } from "../adapters/system/name-lookup.ts";
 import type { StatisticsStep } from "../core/statistics/buckets.ts";
 import { daysToMs } from "../config/options.ts";
 import type { Settings } from "../config/options.ts";
 import { createAddressPolicy } from "../core/egress/address-policy.ts";
 import { Engine } from "../engine/engine.ts";
+import { OwnAddresses } from "../gateway/own-addresses.ts";
 import { createGateway, type Gateway, type GatewayOptions } from "../gateway/create-gateway.ts";
 import { hashApiKey } from "../services/keys/api-key-service.ts";
 import { createServices } from "../services/create-services.ts";
@@ -136,8 +138,22 @@ function gatewayOf(
   over: Pick<GatewayOptions, "directory" | "tenants" | "consent"> & { readonly engine: Engine },
 ): Gateway {
   const { engine: access, directory, tenants, consent } = over;
+  const { publicUrl, inboundUrl, basePath } = settings;
+  const urls = [publicUrl, inboundUrl].filter((url) => url !== null);
+  const ownAddresses = new OwnAddresses({ urls, basePath, addressesOf: hostAddresses });
   return createGateway({
-    ...{ access, store, directory, tenants, consent, secretBox: keys.secretBox, clock, random, telemetry },
+    ...{
+      access,
+      store,
+      directory,
+      tenants,
+      consent,
+      ownAddresses,
+      secretBox: keys.secretBox,
+      clock,
+      random,
+      telemetry,
+    },
     deployment: {
       durability: settings.databaseUrl === null ? "sqlite" : "postgresql",
       payloadBytesMax: settings.payloadBytesMax,

@@ -592,6 +592,36 @@ export interface Connection {
    * `$gt`, `$gte`, `$lt`, `$lte`, `$startsWith`, `$endsWith`, `$exist`, `$and`, `$or`, `$not`.
    */
   filter: Record<string, unknown> | null;
+  /**
+   * `store_and_forward`: messages are sent no sooner. Passed through they are not delayed, because the sender
+   * waits.
+   */
+  delay_ms: number;
+  /** Ignores what came before, for senders that give no id: the body, or parts of it, decide. */
+  deduplicate: {
+    /** How long after the first one another counts as the same. */
+    window_ms: number;
+    /**
+     * JSON pointers into the body: these members alone are compared. A message without one of them counts as
+     * new.
+     */
+    include_fields: string[] | null;
+    /**
+     * These members are left out of the comparison, such as a time of sending. Not together with
+     * `include_fields`.
+     */
+    exclude_fields: string[] | null;
+  } | null;
+  /**
+   * `store_and_forward`: delays between requests, instead of the schedule of the webhook, for messages that
+   * come from now on.
+   */
+  retry_delays_ms: number[] | null;
+  /**
+   * May lead to an address of this deployment. Otherwise such a webhook is refused, because messages could go
+   * in circles.
+   */
+  allow_chain: boolean;
   /** When it was made. */
   created_at: string;
   /** When it was changed last. */
@@ -618,6 +648,22 @@ export interface ConnectionCreate {
    * bytes as JSON.
    */
   filter?: Record<string, unknown> | null;
+  /**
+   * `store_and_forward`: messages are sent no sooner. Passed through they are not delayed, because the sender
+   * waits.
+   */
+  delay_ms?: number;
+  deduplicate?: NullableConnectionDeduplicateInput;
+  /**
+   * `store_and_forward`: delays between requests, instead of the schedule of the webhook, for messages that
+   * come from now on.
+   */
+  retry_delays_ms?: number[] | null;
+  /**
+   * May lead to an address of this deployment. Otherwise such a webhook is refused, because messages could go
+   * in circles.
+   */
+  allow_chain?: boolean;
 }
 
 export interface ConnectionList {
@@ -642,6 +688,22 @@ export interface ConnectionUpdate {
    * bytes as JSON.
    */
   filter?: Record<string, unknown> | null;
+  /**
+   * `store_and_forward`: messages are sent no sooner. Passed through they are not delayed, because the sender
+   * waits.
+   */
+  delay_ms?: number;
+  deduplicate?: NullableConnectionDeduplicateInput;
+  /**
+   * `store_and_forward`: delays between requests, instead of the schedule of the webhook, for messages that
+   * come from now on.
+   */
+  retry_delays_ms?: number[] | null;
+  /**
+   * May lead to an address of this deployment. Otherwise such a webhook is refused, because messages could go
+   * in circles.
+   */
+  allow_chain?: boolean;
 }
 
 /** As in `GET /v1/dlq`; an empty one is everything. */
@@ -2169,6 +2231,22 @@ export type NullableClientCertificateInput = {
   certificate_pem: string;
   /** Its private key, in PEM and without a passphrase; never shown. */
   private_key_pem: string;
+} | null;
+
+/** Ignores what came before, for senders that give no id: the body, or parts of it, decide. */
+export type NullableConnectionDeduplicateInput = {
+  /** How long after the first one another counts as the same. */
+  window_ms: number;
+  /**
+   * JSON pointers into the body: these members alone are compared. A message without one of them counts as
+   * new.
+   */
+  include_fields?: string[] | null;
+  /**
+   * These members are left out of the comparison, such as a time of sending. Not together with
+   * `include_fields`.
+   */
+  exclude_fields?: string[] | null;
 } | null;
 
 /** What senders are answered in `store_and_forward`; 202 when null. */

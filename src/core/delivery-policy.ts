@@ -80,6 +80,16 @@ export function resolvePolicy(webhook: Webhook, profile: Profile): DeliveryPolic
   };
 }
 
+/** A list of delays is spread like the schedule of the default profile: never earlier than written (C-2). */
+export const listJitter = { from: 1, to: 1.2 };
+
+/** The policy with these delays between requests, as a connection of the gateway may have them; itself without any. */
+export function withDelays(policy: DeliveryPolicy, delaysMs: readonly number[] | undefined): DeliveryPolicy {
+  if (delaysMs === undefined) return policy;
+  const schedule = { kind: "list", delaysMs, jitter: listJitter } as const;
+  return { ...policy, schedule, attemptsMax: attemptsMax(schedule) };
+}
+
 /** The profile's table with what owner and receiver agreed on beside it (EDS-9.2-2). */
 function agreedClassification(
   table: ClassificationTable,

@@ -13,6 +13,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { GatewayStore } from "../ports/store/gateway.ts";
 import type { GatewayDirectory } from "../services/gateway/gateway-directory.ts";
 import type { ConnectionQuery, ConnectionService } from "../services/gateway/gateway-services.ts";
+import type { OwnAddresses } from "./own-addresses.ts";
 import { KeyedQueue } from "../services/keyed-queue.ts";
 import { ProblemList } from "../services/problem-list.ts";
 import { readFields } from "../services/read-fields.ts";
@@ -24,6 +25,7 @@ export interface ConnectionServiceOptions {
   readonly directory: GatewayDirectory;
   readonly access: Pick<EngineAccess, "nextId" | "webhook" | "refresh">;
   readonly clock: Pick<Clock, "now">;
+  readonly ownAddresses: Pick<OwnAddresses, "includes">;
   /** Sends on what a connection held, oldest first; afterwards it is open. */
   readonly release: (connection: Connection) => Promise<void>;
 }
@@ -65,14 +67,17 @@ export class Connections implements ConnectionService {
       const now = clock.now();
       const problems = new ProblemList();
       const input = readFields(connectionFields, given, { problems, use: "create" });
-      judgeFilter(input.filter, problems);
+      judgeRules(input, problems);
       problems.throwIfAny("the connection");
       const tenantId = await this.#requireEnds(scope, given);
       const { sourceId, webhookId, name = "", required = true, paused = false, filter = null } = given;
+      const { delayMs = 0, deduplicate = null, retryDelaysMs = null, allowChain = false } = given;
       const connection: Connection = {
         ...{ id: access.nextId(), tenantId, sourceId, webhookId, name, required, filter },
+        ...{ delayMs, deduplicate: deduplicateOf(deduplicate), retryDelaysMs, allowChain },
         ...{ pausedAt: paused ? now : null, createdAt: now, updatedAt: now },
       };
+      await this.#requireNoCircle(connection);
       await store.saveConnection(connection, scope.audit?.take(connection));
       directory.setConnection(connection);
       return connection;
@@ -103,6 +108,17 @@ export class Connections implements ConnectionService {
     return (source as NonNullable<typeof source>).tenantId;
   }
 
+  /** A message that comes back would go round until its hops are counted (G11). */
+  async #requireNoCircle({ webhookId, allowChain }: Connection): Promise<void> {
+    const { access, ownAddresses } = this.#options;
+    const url = access.webhook(webhookId)?.webhook.url;
+    if (allowChain || url === undefined || !(await ownAddresses.includes(url))) return;
+    const problems = new ProblemList();
+    const message = "leads back to this deployment; set allow_chain where that is meant";
+    problems.add({ field: "webhook_id", message });
+    problems.throwIfAny("the connection");
+  }
+
   update(
     scope: Scope,
     { id, input: given }: { readonly id: string; readonly input: ConnectionChange },
@@ -112,14 +128,16 @@ export class Connections implements ConnectionService {
       const before = this.get(scope, id);
       const problems = new ProblemList();
       const input = readFields(connectionChangeFields, given, { problems });
-      judgeFilter(input.filter, problems);
+      judgeRules(input, problems);
       problems.throwIfAny("the connection");
       const now = clock.now();
-      const { paused = before.pausedAt !== null, ...plain } = input;
+      const { paused = before.pausedAt !== null, deduplicate: _, ...plain } = input;
+      const deduplicate =
+        input.deduplicate === undefined ? before.deduplicate : deduplicateOf(input.deduplicate);
       const pausedAt = paused ? (before.pausedAt ?? now) : null;
       // What was held goes first, so that nothing that comes meanwhile overtakes it.
       if (before.pausedAt !== null && !paused) await release(before);
-      const connection = { ...before, ...plain, pausedAt, updatedAt: changedAt(before, now) };
+      const connection = { ...before, ...plain, deduplicate, pausedAt, updatedAt: changedAt(before, now) };
       await store.saveConnection(connection, scope.audit?.take(connection));
       directory.setConnection(connection);
       // What came while it was being changed.
@@ -136,6 +154,20 @@ export class Connections implements ConnectionService {
       directory.removeConnection(id);
     });
   }
+}
+
+function deduplicateOf(given: ConnectionInput["deduplicate"]): Connection["deduplicate"] {
+  if (given === undefined || given === null) return null;
+  const { windowMs, includeFields = null, excludeFields = null } = given;
+  return { windowMs, includeFields, excludeFields };
+}
+
+function judgeRules({ filter, deduplicate }: ConnectionChange, problems: ProblemList): void {
+  judgeFilter(filter, problems);
+  const { includeFields = null, excludeFields = null } = deduplicate ?? {};
+  if (includeFields === null || excludeFields === null) return;
+  const names = ["deduplicate.include_fields", "deduplicate.exclude_fields"];
+  problems.contradiction(names, "cannot be had together");
 }
 
 function judgeFilter(filter: unknown, problems: ProblemList): void {

@@ -9,11 +9,13 @@ import type { Telemetry } from "../ports/telemetry.ts";
 import type { GatewayDirectory } from "../services/gateway/gateway-directory.ts";
 import type { GatewayServices } from "../services/gateway/gateway-services.ts";
 import type { TenantDirectory } from "../services/tenants/tenant-directory.ts";
+import { ConnectionDeduplication } from "./connection-deduplication.ts";
 import { Connections } from "./connection-service.ts";
 import { Deliverer } from "./deliverer.ts";
 import type { ConsentSender } from "./handshake.ts";
 import { HeldMessages } from "./held-messages.ts";
 import { GatewayInbound } from "./inbound.ts";
+import type { OwnAddresses } from "./own-addresses.ts";
 import { PassThrough } from "./pass-through.ts";
 import { RequestLog } from "./request-log.ts";
 import { Requests } from "./request-service.ts";
@@ -33,11 +35,14 @@ export interface GatewayOptions {
   readonly deployment: DescribedDeployment;
   /** For senders that are told later that they may deliver. */
   readonly consent: ConsentSender;
+  readonly ownAddresses: OwnAddresses;
 }
 
 export interface Gateway extends GatewayServices {
   /** Requests whose senders wait for a webhook now. */
   readonly inFlight: () => number;
+  /** This process is reached there. */
+  listensAt(url: string): void;
   start(): void;
   /** Writes down what is not written yet. */
   stop(): Promise<void>;
@@ -46,6 +51,7 @@ export interface Gateway extends GatewayServices {
 /** Wires the parts. */
 export function createGateway(options: GatewayOptions): Gateway {
   const { access, store, directory, tenants, secretBox, clock, random, telemetry } = options;
+  const { ownAddresses } = options;
   const description = describeService(options.deployment);
   // All processes of a deployment have the same key, and no other deployment has it.
   const deploymentId = createHash("sha256")
@@ -57,7 +63,12 @@ export function createGateway(options: GatewayOptions): Gateway {
   const effectiveMode = ({ mode, acknowledgement }: Source): GatewayMode =>
     acknowledgement?.version === description.version ? mode : "pass_through";
   const passThrough = new PassThrough({ access, store: store.gateway, clock, telemetry });
-  const deliverer = new Deliverer({ directory, access, passThrough, telemetry, effectiveMode });
+  const deduplication = new ConnectionDeduplication({
+    ...{ answers: store.gateway.answers, clock, telemetry, nextId: () => access.nextId() },
+  });
+  const deliverer = new Deliverer({
+    ...{ directory, access, deduplication, passThrough, telemetry, effectiveMode },
+  });
   const requests = new Requests({
     ...{ store: store.gateway, history: store.history, directory, box, deliverer, log, access, clock },
     ...{ deploymentId, consent: options.consent },
@@ -70,7 +81,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       ...{ store: store.gateway, directory, box, tenants, access, clock, random, description, log },
     }),
     connections: new Connections({
-      ...{ store: store.gateway, directory, access, clock },
+      ...{ store: store.gateway, directory, access, clock, ownAddresses },
       release: (connection) => held.release(connection),
     }),
     requests,
@@ -79,6 +90,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     }),
     description: () => description,
     inFlight: () => passThrough.inFlight,
+    listensAt: (url) => ownAddresses.add(url),
     start: () => {
       log.start();
       held.start();

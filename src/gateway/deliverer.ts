@@ -1,11 +1,13 @@
 import { PosthornError } from "../core/errors.ts";
 import type { GatewayOutcome } from "../core/gateway/request.ts";
-import type { GatewayMode, Source } from "../core/gateway/source.ts";
+import type { Relayed } from "../core/gateway/relayed.ts";
+import type { Connection, GatewayMode, Source } from "../core/gateway/source.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
 import type { ForwardNote, ReceivedRequest } from "../ports/store/gateway.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { GatewayDirectory } from "../services/gateway/gateway-directory.ts";
 import type { InboundAnswer } from "../services/gateway/gateway-services.ts";
+import type { ConnectionDeduplication } from "./connection-deduplication.ts";
 import { type Authentic, placeOf, type Routed, routed } from "./incoming.ts";
 import type { PassThrough } from "./pass-through.ts";
 import { refusal } from "./problem.ts";
@@ -26,6 +28,7 @@ export type RequestWriter = (delivered: Delivered) => ReceivedRequest;
 export interface DelivererOptions {
   readonly directory: Pick<GatewayDirectory, "connectionsOf">;
   readonly access: Pick<EngineAccess, "gateway">;
+  readonly deduplication: ConnectionDeduplication;
   readonly passThrough: PassThrough;
   readonly telemetry: Pick<Telemetry, "log" | "metrics">;
   readonly effectiveMode: (source: Source) => GatewayMode;
@@ -39,13 +42,36 @@ export class Deliverer {
     this.#options = options;
   }
 
-  deliver(authentic: Authentic, request: RequestWriter): Promise<Delivered> {
+  /** By the rules of the connections in their order: filter, delay, deduplicate, retries; then pauses. */
+  async deliver(authentic: Authentic, request: RequestWriter): Promise<Delivered> {
     const { source } = authentic.incoming;
-    const { directory, effectiveMode, passThrough } = this.#options;
-    const connections = directory.connectionsOf(source.id);
-    const ways = routed(authentic, connections);
-    if (effectiveMode(source) === "store_and_forward") return this.store(authentic, { ...ways, request });
-    return passThrough.pass(authentic, { ...ways, isConnected: connections.length > 0 });
+    const connections = this.#options.directory.connectionsOf(source.id);
+    const sifted = await this.#options.deduplication.sift(authentic, routed(authentic, connections));
+    const { ways, isRunning, ended } = sifted;
+    if (isRunning) {
+      await ended(() => false);
+      const detail = "Another message that counts as the same is being processed.";
+      const answer = refusal("idempotency_key_in_progress", detail, { retryAfterSeconds: 1 });
+      return { answer, outcome: "duplicate", forwards: [], eventId: null };
+    }
+    try {
+      const isConnected = connections.length > 0;
+      const delivered = await this.#send(authentic, { ...ways, request, isConnected });
+      await ended((connection) => isTakenBy(delivered, connection));
+      return delivered;
+    } catch (error) {
+      await ended(() => false);
+      throw error;
+    }
+  }
+
+  #send(
+    authentic: Authentic,
+    ways: Routed & { readonly request: RequestWriter; readonly isConnected: boolean },
+  ): Promise<Delivered> {
+    const { effectiveMode, passThrough } = this.#options;
+    const isStored = effectiveMode(authentic.incoming.source) === "store_and_forward";
+    return isStored ? this.store(authentic, ways) : passThrough.pass(authentic, ways);
   }
 
   /** Event, deliveries, key and log in one transaction; the sender is answered after it (EDS-9.7-6). */
@@ -71,10 +97,10 @@ export class Deliverer {
         eventType: authentic.eventType,
         raw: { contentType: authentic.contentType, body: request.body },
         source: source.name,
-        relayed: authentic.relayed,
+        relayed: withRetryDelays(authentic.relayed, [...open, ...held]),
         key: authentic.key,
         dedupMs: source.dedupMs,
-        webhookIds: open.map(({ webhookId }) => webhookId),
+        targets: open.map(({ webhookId, delayMs }) => ({ webhookId, delayMs })),
         request: (id) => requestOf(stored(id)),
       });
       if (!duplicate) return stored(eventId);
@@ -115,6 +141,18 @@ export class Deliverer {
         };
     }
   }
+}
+
+function isTakenBy({ forwards }: Delivered, { id }: Connection): boolean {
+  const note = forwards.find(({ connectionId }) => connectionId === id);
+  return note !== undefined && note.result !== "failed";
+}
+
+function withRetryDelays(relayed: Relayed, connections: readonly Connection[]): Relayed {
+  const own = connections.flatMap(({ webhookId, retryDelaysMs }) =>
+    retryDelaysMs === null ? [] : [[webhookId, retryDelaysMs] as const],
+  );
+  return own.length === 0 ? relayed : { ...relayed, retryDelaysMs: Object.fromEntries(own) };
 }
 
 /** Once the message is safe; or as the source says. */

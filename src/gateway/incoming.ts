@@ -121,7 +121,7 @@ export function routed({ incoming }: Authentic, connections: readonly Connection
     filtered ??= connection.filter === null ? null : filteredMessage(incoming);
     const rule =
       filtered === null || connection.filter === null ? null : filterOf(connection.filter)(filtered);
-    if (rule !== null) ignored.push({ ...placeOf(connection), result: "ignored", detail: rule });
+    if (rule !== null) ignored.push({ ...placeOf(connection), result: "ignored", detail: `filter: ${rule}` });
     else if (connection.pausedAt !== null) held.push(connection);
     else open.push(connection);
   }

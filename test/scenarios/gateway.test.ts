@@ -282,7 +282,10 @@ suite("the gateway", () => {
         bearer_token: "t",
       },
     });
-    await admin.post("/v1/connections", { source_id: front.id, webhook_id: textOf(webhook.body["id"]) });
+    const ends = { source_id: front.id, webhook_id: textOf(webhook.body["id"]) };
+    const refused = await admin.post("/v1/connections", ends);
+    assertProblem(refused, { status: 400, code: "invalid_request" });
+    await admin.post("/v1/connections", { ...ends, allow_chain: true });
     // The same deployment twice is a circle, which the second hop refuses; the sender hears of a wrong destination.
     const answer = await front.send('{"a":11}', { "idempotency-key": '"chain"' });
     assert.equal(answer.status, 503);

@@ -120,13 +120,19 @@ function addConnections(connections: Command, invocation: Invocation): void {
     .argument("<source-id>")
     .argument("<webhook-id>")
     .addOption(new FieldOption("--name <text>", connectionFields.name))
-    .option("--filter <json>", 'lets through what matches, such as {"body":{"action":"opened"}}');
+    .option("--filter <json>", 'lets through what matches, such as {"body":{"action":"opened"}}')
+    .option("--deduplicate <json>", 'ignores what came before, such as {"window_ms":600000}')
+    .addOption(new FieldOption("--delay <ms>", connectionFields.delayMs))
+    .option("--allow-chain", "also to an address of this deployment");
   clientCommand(create, invocation, async ({ client, terminal, args, options }) => {
     const [sourceId = "", webhookId = ""] = args;
     const filter = options.text("filter");
+    const deduplicate = options.text("deduplicate");
     const body = {
       ...{ source_id: sourceId, webhook_id: webhookId, name: options.text("name") },
       ...(filter !== undefined && { filter: documentOf(filter, "--filter") }),
+      ...(deduplicate !== undefined && { deduplicate: documentOf(deduplicate, "--deduplicate") }),
+      ...{ delay_ms: options.number("delay"), allow_chain: options.flag("allowChain") || undefined },
     };
     printOne(terminal, await client.post("/v1/connections", { body }));
   });

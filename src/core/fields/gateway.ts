@@ -1,6 +1,7 @@
 /** Sources, connections and requests of the gateway: what callers may set, and what they are shown. */
 import { gatewayOutcomes, type GatewayOutcome, recentRequestsMax } from "../gateway/request.ts";
 import { gatewayModes, inactiveAnswers, sourceDefaults } from "../gateway/source.ts";
+import { scheduleAttemptsMax, scheduleDelayMsMax } from "../retry-schedule.ts";
 import {
   choice,
   document,
@@ -272,6 +273,57 @@ export const sourceAcknowledgeFields = {
   ),
 } satisfies Fields;
 
+const deduplicateFields = {
+  windowMs: required(
+    integer({
+      min: 1_000,
+      max: 31 * 86_400_000,
+      doc: "How long after the first one another counts as the same.",
+    }),
+  ),
+  includeFields: nullable(
+    list(pointer, {
+      countMax: 16,
+      isSet: true,
+      doc: "JSON pointers into the body: these members alone are compared. A message without one of them counts as new.",
+    }),
+  ),
+  excludeFields: nullable(
+    list(pointer, {
+      countMax: 16,
+      isSet: true,
+      doc: "These members are left out of the comparison, such as a time of sending. Not together with `include_fields`.",
+    }),
+  ),
+} satisfies Fields;
+
+const deduplicateNotes = {
+  doc: "Ignores what came before, for senders that give no id: the body, or parts of it, decide.",
+};
+
+/** Both for what is made and for what is changed. */
+const connectionRules = {
+  delayMs: integer({
+    min: 0,
+    max: 86_400_000,
+    default: 0,
+    doc: "`store_and_forward`: messages are sent no sooner. Passed through they are not delayed, because the sender waits.",
+  }),
+  deduplicate: nullable(
+    object(deduplicateFields, { ...deduplicateNotes, title: "ConnectionDeduplicateInput" }),
+  ),
+  retryDelaysMs: nullable(
+    list(integer({ min: 0, max: scheduleDelayMsMax }), {
+      countMax: scheduleAttemptsMax - 1,
+      doc: "`store_and_forward`: delays between requests, instead of the schedule of the webhook, for messages that come from now on.",
+      examples: [[5_000, 60_000, 600_000]],
+    }),
+  ),
+  allowChain: flag({
+    doc: "May lead to an address of this deployment. Otherwise such a webhook is refused, because messages could go in circles.",
+  }),
+} satisfies Fields;
+
 export const connectionFields = {
   sourceId: required(onlyForCreation(id({ doc: "Whose messages." }))),
   webhookId: required(onlyForCreation(id({ doc: "Who gets them." }))),
@@ -289,12 +341,14 @@ export const connectionFields = {
       examples: [{ body: { action: { $in: ["opened", "closed"] } } }],
     }),
   ),
+  ...connectionRules,
 } satisfies Fields;
 export const connectionChangeFields = {
   name: connectionFields.name,
   required: connectionFields.required,
   paused: connectionFields.paused,
   filter: connectionFields.filter,
+  ...connectionRules,
 } satisfies Fields;
 export type ConnectionInput = InputOf<typeof connectionFields>;
 export type ConnectionChange = InputOf<typeof connectionChangeFields>;
@@ -309,6 +363,8 @@ export const connectionShown = {
   paused: flag(),
   pausedAt: nullable(time({ doc: "Since when it holds what comes." })),
   filter: connectionFields.filter,
+  ...connectionRules,
+  deduplicate: nullable(object(deduplicateFields, { ...deduplicateNotes, title: "ConnectionDeduplicate" })),
   createdAt: time({ doc: "When it was made." }),
   updatedAt: time({ doc: "When it was changed last." }),
 } satisfies Fields;

@@ -8,23 +8,32 @@ export interface Relayed {
   readonly path: string | null;
   /** Flat name-value list of what is handed on beside. */
   readonly headers: readonly string[];
+  /** Delays between requests to a webhook, by its id, where the connection has its own. */
+  readonly retryDelaysMs?: Readonly<Record<string, readonly number[]>>;
 }
 
+type Packed = [key: string | null, webhookId: string | null, path: string | null, ...headers: string[]];
+
 /** As it is stored with an event. */
-export function packRelayed({ key, webhookId, path, headers }: Relayed): Uint8Array {
-  return Buffer.from(JSON.stringify([key, webhookId, path, ...headers]), "utf8");
+export function packRelayed({ key, webhookId, path, headers, retryDelaysMs }: Relayed): Uint8Array {
+  const packed: Packed = [key, webhookId, path, ...headers];
+  return Buffer.from(
+    JSON.stringify(retryDelaysMs === undefined ? packed : { packed, retryDelaysMs }),
+    "utf8",
+  );
 }
 
 /** What `packRelayed` gave; null for nothing. */
 export function unpackRelayed(bytes: Uint8Array | null): Relayed | null {
   if (bytes === null) return null;
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
-  const [key, webhookId, path, ...headers] = JSON.parse(text) as [
-    key: string | null,
-    webhookId: string | null,
-    path: string | null,
-    ...headers: string[],
-  ];
+  const stored = JSON.parse(text) as Packed | (Pick<Relayed, "retryDelaysMs"> & { readonly packed: Packed });
+  if (Array.isArray(stored)) return unpacked(stored);
+  const { packed, retryDelaysMs = {} } = stored;
+  return { ...unpacked(packed), retryDelaysMs };
+}
+
+function unpacked([key, webhookId, path, ...headers]: Packed): Relayed {
   return { key, webhookId, path, headers };
 }
 

@@ -108,6 +108,15 @@ export function storedSource(document: Source): Source {
   return { ...laterSettings, ...document };
 }
 
+/** When two messages of a connection count as one, for senders that give no id. */
+export interface ConnectionDeduplicate {
+  readonly windowMs: number;
+  /** JSON pointers into the body: these alone are compared; null for all of it. */
+  readonly includeFields: readonly string[] | null;
+  /** These are left out; null for none. */
+  readonly excludeFields: readonly string[] | null;
+}
+
 /** A source and the webhook that gets what comes from it. */
 export interface Connection {
   readonly id: string;
@@ -121,8 +130,27 @@ export interface Connection {
   readonly pausedAt: number | null;
   /** core/filter; null lets everything through. */
   readonly filter: Readonly<Record<string, unknown>> | null;
+  /** Stored and forwarded messages are sent no sooner. */
+  readonly delayMs: number;
+  readonly deduplicate: ConnectionDeduplicate | null;
+  /** Delays between requests, instead of those of the webhook; null for the webhook's. */
+  readonly retryDelaysMs: readonly number[] | null;
+  /** May lead to an address of this deployment. */
+  readonly allowChain: boolean;
   readonly createdAt: number;
   readonly updatedAt: number;
+}
+
+const laterRules = {
+  delayMs: 0,
+  deduplicate: null,
+  retryDelaysMs: null,
+  allowChain: false,
+} satisfies Partial<Connection>;
+
+/** A connection as it was stored, whichever version stored it. */
+export function storedConnection(document: Connection): Connection {
+  return { ...laterRules, ...document };
 }
 
 export const sourceDefaults = {

@@ -1,6 +1,7 @@
 import { circuitSignal, recordResult, releaseProbe } from "../../core/circuit-breaker.ts";
 import { classify, judge } from "../../core/classify.ts";
 import type { AttemptRecord, DeliveryProgress, GivenUpState, WaitingState } from "../../core/delivery.ts";
+import { withDelays } from "../../core/delivery-policy.ts";
 import { transition } from "../../core/delivery-state.ts";
 import type { HolderEvent } from "../../core/delivery-state.ts";
 import {
@@ -64,7 +65,7 @@ export class Settler {
   /** A request ended. */
   attempted(flight: Flight, result: TransportResult): void {
     const now = this.#options.clock.now();
-    const { endpoint } = flight;
+    const { endpoint, delivery } = flight;
     noteSunsetField(endpoint, result, now);
     const { verdict, retryAtOnce } = this.#judge(flight, result, now);
     this.#options.dispatcher().answered(flight, paceOf(result));
@@ -74,14 +75,14 @@ export class Settler {
       ...{ kind: "attempted", verdict, executedAt: flight.startedAt },
       ...{ retryAfterMs, retryAtOnce },
     };
-    const progress = this.#move(flight.delivery.progress, { endpoint, event, now });
+    const progress = this.#move(delivery.progress, { endpoint, delivery, event, now });
     this.#touchEndpoint(flight, { verdict, result, retryAfterMs, progress, now });
     const id = this.#options.nextId();
     const report = this.#reportOn(flight, {
       ...{ event, now, progress },
       attempt: (after) => attemptRecord(flight, { id, verdict, result, retryAfter, progress: after, now }),
     });
-    this.#report(flight.delivery, report);
+    this.#report(delivery, report);
     this.#count(flight, { verdict, result, progress });
     if (this.#options.spans !== null) this.#options.spans.attempted(flight, { verdict, result, progress });
   }
@@ -109,7 +110,7 @@ export class Settler {
   withoutAttempt(delivery: ClaimedDelivery, lane: Lane, event: HolderEvent): void {
     const { endpoint } = lane;
     const now = this.#options.clock.now();
-    const progress = this.#move(delivery.progress, { endpoint, event, now });
+    const progress = this.#move(delivery.progress, { endpoint, delivery, event, now });
     if (progress.firstAttemptAt !== null && event.kind === "expired") {
       const { firstAttemptAt } = progress;
       const decision = observeExhausted(endpoint.health, { firstAttemptAt, now }, endpoint.policy.disable);
@@ -147,16 +148,16 @@ export class Settler {
     if (addressee === "unclear") return dispatcher().lost(flight);
     const now = this.#options.clock.now();
     const event: HolderEvent = { kind: "foreign_webhook" };
-    const progress = this.#move(delivery.progress, { endpoint, event, now });
+    const progress = this.#move(delivery.progress, { endpoint, delivery, event, now });
     this.#report(delivery, this.#reportOn(flight, { event, now, progress, attempt: null }));
   }
 
   #move(
     progress: DeliveryProgress<WaitingState | GivenUpState>,
-    by: { readonly endpoint: Endpoint; readonly event: HolderEvent; readonly now: number },
+    by: Pick<Report, "endpoint" | "event" | "now"> & { readonly delivery: ClaimedDelivery },
   ): DeliveryProgress {
-    const { event, now } = by;
-    const { policy } = by.endpoint;
+    const { event, now, delivery } = by;
+    const policy = withDelays(by.endpoint.policy, delivery.relayed?.retryDelaysMs?.[delivery.webhookId]);
     return transition({ progress, event, policy, now, random: this.#options.random.uniform() });
   }
 
@@ -270,7 +271,7 @@ export class Settler {
   /** The delivery was ended meanwhile, by other means than a lease: decided again from where it stands now. */
   #reportLate(delivery: ClaimedDelivery, report: LateReport): void {
     const { ended } = report;
-    const progress = this.#move(ended, report);
+    const progress = this.#move(ended, { ...report, delivery });
     if (progress === ended) return report.done(ended);
     this.#options.commits.settle({
       settlement: { ...settlementOf(delivery, { ...report, progress }), late: true },

@@ -21,8 +21,8 @@ export class RelayedMessages {
   publish(event: RelayedEvent): Promise<PublishReceipt> {
     const { publisher, endpoint } = this.#options;
     return publisher.publishRelayed(event, () =>
-      event.webhookIds.flatMap((id) => {
-        const found = endpoint(id);
+      event.targets.flatMap(({ webhookId }) => {
+        const found = endpoint(webhookId);
         return found?.webhook.tenantId === event.tenantId ? [found] : [];
       }),
     );

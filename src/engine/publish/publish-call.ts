@@ -67,9 +67,15 @@ export interface RelayedEvent {
   /** How long the key is remembered. */
   readonly dedupMs: number;
   /** Whom it goes to, whatever they subscribed to. Those that do not exist (any more) are passed over. */
-  readonly webhookIds: readonly string[];
+  readonly targets: readonly RelayedTarget[];
   /** What the log of requests says of it, as soon as it has an id; written with it, and with nothing that is a repeat. */
   readonly request: (eventId: string) => ReceivedRequest;
+}
+
+/** A webhook that gets what was relayed, at the earliest after a while. */
+export interface RelayedTarget {
+  readonly webhookId: string;
+  readonly delayMs: number;
 }
 
 /** Of Posthorn itself, such as a webhook that was disabled. */

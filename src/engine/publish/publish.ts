@@ -48,6 +48,8 @@ export interface PublisherOptions extends EventGateOptions {
 interface Target {
   readonly endpoints: () => readonly Endpoint[];
   readonly origin: DeliveryOrigin;
+  /** By the id of a webhook: its delivery is due no sooner. */
+  readonly delaysMs?: ReadonlyMap<string, number>;
 }
 
 /**
@@ -205,7 +207,7 @@ export class Publisher {
   async publishRelayed(event: RelayedEvent, endpoints: () => readonly Endpoint[]): Promise<PublishReceipt> {
     this.#refuseWhenStopped();
     const now = this.#options.clock.now();
-    const { tenantId, eventType, raw, source, relayed, key, request, dedupMs: keptMs } = event;
+    const { tenantId, eventType, raw, source, relayed, key, request, targets, dedupMs: keptMs } = event;
     const accepted: AcceptedInput = {
       tenantId,
       input: { eventType, source, idempotencyKey: key },
@@ -217,12 +219,13 @@ export class Publisher {
       dedupMs: keptMs,
       request,
     };
-    return this.#commit(accepted, { endpoints, origin: "publish" });
+    const delaysMs = new Map(targets.map(({ webhookId, delayMs }) => [webhookId, delayMs]));
+    return this.#commit(accepted, { endpoints, origin: "publish", delaysMs });
   }
 
   // ---- render and find the webhooks ---------------------------------------------------------------------------
 
-  #draft(accepted: AcceptedInput, { endpoints, origin }: Target): Draft {
+  #draft(accepted: AcceptedInput, { endpoints, origin, delaysMs }: Target): Draft {
     const { tenantId, input, now } = accepted;
     const priority = input.priority ?? "normal";
     const deliveries: NewDelivery[] = [];
@@ -231,7 +234,8 @@ export class Publisher {
     const id = this.#options.nextId();
     for (const endpoint of endpoints()) {
       const lane = endpoint.laneFor(input.eventType);
-      const draft = { priority, now, origin, bytes: body.body.length };
+      const delayMs = delaysMs?.get(endpoint.webhook.id) ?? 0;
+      const draft = { priority, now, origin, bytes: body.body.length, delayMs };
       lanes.push(lane);
       deliveries.push(this.#draftDelivery(lane, draft));
     }
@@ -264,9 +268,10 @@ export class Publisher {
       readonly now: number;
       readonly origin: DeliveryOrigin;
       readonly bytes: number;
+      readonly delayMs: number;
     },
   ): NewDelivery {
-    const { priority, now, origin, bytes } = event;
+    const { priority, now, origin, bytes, delayMs } = event;
     const { status } = lane.endpoint.webhook;
     const state = status === "active" ? "pending" : "skipped";
     return {
@@ -275,11 +280,11 @@ export class Publisher {
       priority,
       state,
       reason: status === "active" ? null : `webhook_${status}`,
-      dueAt: now,
+      dueAt: now + delayMs,
       createdAt: now,
       origin,
       format: lane.endpoint.policy.payloadFormat,
-      claim: state === "pending" && this.#reserve(lane, { priority, bytes }),
+      claim: state === "pending" && delayMs === 0 && this.#reserve(lane, { priority, bytes }),
       leaseUntil: now + this.#options.leaseMs,
     };
   }

@@ -1,4 +1,4 @@
-import { type Connection, type Source, storedSource } from "../../core/gateway/source.ts";
+import { type Connection, type Source, storedConnection, storedSource } from "../../core/gateway/source.ts";
 import type { GatewayStore } from "../../ports/store/gateway.ts";
 
 /** Every source and connection, in memory: each request that comes in asks for them. */
@@ -24,7 +24,9 @@ export class GatewayDirectory {
       // What was changed here meanwhile may be missing in what was read.
       if (changes !== this.#changes) continue;
       this.#sources = new Map(sources.map((source) => [source.id, storedSource(source)]));
-      this.#connections = new Map(connections.map((connection) => [connection.id, connection]));
+      this.#connections = new Map(
+        connections.map((connection) => [connection.id, storedConnection(connection)]),
+      );
       this.#index();
     }
   }

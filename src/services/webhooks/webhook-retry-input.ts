@@ -1,6 +1,7 @@
 import { apiPath } from "../../core/fields/field.ts";
 import { retryFields, type RetryInput } from "../../core/fields/webhook-retry.ts";
 import type { RetrySchedule } from "../../core/profile.ts";
+import { listJitter } from "../../core/delivery-policy.ts";
 import { validateSchedule } from "../../core/retry-schedule.ts";
 import type { WebhookRetryOverrides } from "../../core/webhook.ts";
 import type { WebhookInput } from "../services.ts";
@@ -23,9 +24,6 @@ const exponentialDefaults = {
   delayMsMax: 300_000,
   jitter: { from: 0.75, to: 1.25 },
 } as const satisfies RetrySchedule;
-
-/** A list of delays is spread like the schedule of the default profile: never earlier than written (C-2). */
-const listJitter = { from: 1, to: 1.2 };
 
 /** Exponential fields of the input, with their names in a schedule. */
 const exponentialFields = {

@@ -65,7 +65,12 @@ export async function gatewayResources(
       path: fixed(`/v1/connections/${connection.id}`),
       call: (input) => gateway.connections.update(admin, { id: connection.id, input }),
       always: {},
-      specials: { filter: { accepted: [{ body: { a: 1 } }] } },
+      specials: {
+        "filter": { accepted: [{ body: { a: 1 } }] },
+        "deduplicate.includeFields": { accepted: [["/id"], ["/a/b", "/c"]] },
+        "deduplicate.excludeFields": { accepted: [["/id"]] },
+        "retryDelaysMs": { accepted: [[0], [1_000, 2_000]] },
+      },
     },
   ];
 }

@@ -1,4 +1,5 @@
 import { createGateway, type GatewayOptions } from "../../../src/gateway/create-gateway.ts";
+import { OwnAddresses } from "../../../src/gateway/own-addresses.ts";
 import { GatewayDirectory } from "../../../src/services/gateway/gateway-directory.ts";
 import type { GatewayServices } from "../../../src/services/gateway/gateway-services.ts";
 import type { Services } from "../../../src/services/services.ts";
@@ -32,6 +33,7 @@ export function createStandInGateway(
     ...{ access, ...others, directory: new GatewayDirectory(gateway), tenants: { has: () => true } },
     store: { gateway, history: { getEvent: async () => null } as never },
     consent: {} as never,
+    ownAddresses: new OwnAddresses({ urls: [], basePath: "", addressesOf: async () => [] }),
     deployment: { durability: "sqlite", payloadBytesMax: 262_144, payloadDays: 7, historyDays: 30 },
   });
 }

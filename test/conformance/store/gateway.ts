@@ -15,6 +15,7 @@ const sourceOf = (id: string): Source => ({
 
 const connectionOf = (id: string, sourceId: string): Connection => ({
   ...{ id, tenantId: "acme", sourceId, webhookId: "w", name: "", required: true, pausedAt: null },
+  ...{ delayMs: 5, deduplicate: null, retryDelaysMs: [1, 2], allowChain: true },
   ...{ filter: { body: { a: 1 } }, createdAt: start, updatedAt: start },
 });
 
