@@ -210,6 +210,21 @@ export const alertsOfDeliveries: readonly Alert[] = [
     },
   },
   {
+    name: "UnexpectedErrors",
+    runbook: "unexpected-errors",
+    expr: "sum(increase(posthorn_unexpected_errors_total[10m])) > 0",
+    severity: "warning",
+    requirement: "WDS-195",
+    summary: "An attempt ended with an exception that nobody foresaw",
+    description: "A defect of Posthorn. The delivery is tried again by its schedule.",
+    story: {
+      series: [{ series: "posthorn_unexpected_errors_total", values: "0x3 1x40" }],
+      at: "5m",
+      labels: {},
+      after: "30m",
+    },
+  },
+  {
     name: "LanesStalled",
     runbook: "lanes-stalled",
     expr: "sum(increase(posthorn_lanes_stalled_total[10m])) > 0 unless sum(increase(posthorn_store_restarts_total[15m])) > 0",

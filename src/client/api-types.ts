@@ -452,6 +452,8 @@ export interface BatchOperation {
   eta_at: string | null;
   /** Newest first. */
   last_errors: OperationError[];
+  /** It is `pending` until then; null began at once. */
+  starts_at: string | null;
   /** When it was asked for. */
   created_at: string;
   /** Last progress. */
@@ -2191,6 +2193,8 @@ export type NullableBatchOperation = {
   eta_at: string | null;
   /** Newest first. */
   last_errors: OperationError[];
+  /** It is `pending` until then; null began at once. */
+  starts_at: string | null;
   /** When it was asked for. */
   created_at: string;
   /** Last progress. */
@@ -3087,6 +3091,11 @@ export interface RetryBatchInput {
   };
   rate_limit?: OperationRate;
   priority?: "high" | "normal" | "low";
+  /**
+   * When it begins, at most 30 days ahead; at once when left out, or past. It retries what was a dead letter
+   * when it was asked for. RFC 3339 date-time, or a date for its start in UTC.
+   */
+  start_at?: string | null;
   /** Only count. */
   dry_run?: boolean;
 }

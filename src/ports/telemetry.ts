@@ -47,9 +47,14 @@ export interface Metrics {
 /**
  * `delivery_stopped`: it was about to go to a webhook of another tenant. `store_restarted`: the database was restarted or
  * replaced. `lane_stalled`: deliveries were due for long and nobody had claimed them. `local_shortage`: this machine could
- * not make a request.
+ * not make a request. `unexpected_error`: an attempt ended with an exception that nobody foresaw.
  */
-export type Alarm = "delivery_stopped" | "store_restarted" | "lane_stalled" | "local_shortage";
+export type Alarm =
+  | "delivery_stopped"
+  | "store_restarted"
+  | "lane_stalled"
+  | "local_shortage"
+  | "unexpected_error";
 
 /** One settled attempt. */
 export interface AttemptFact {

@@ -133,7 +133,7 @@ export function createServices(options: ServicesOptions): ManagedServices {
     events: new Events({ publisher: options.publisher, access, history, listing, clock }),
     webhooks,
     deliveries: new Deliveries({ access, history, listing, clock, bulk }),
-    deadLetters: new DeadLetters({ access, history, operations, bulk }),
+    deadLetters: new DeadLetters({ access, history, operations, bulk, clock }),
     eventTypes: new EventTypes({ registry, compiler: options.schemaCompiler, schemas, tenants, clock }),
     tenants: tenantService,
     apiKeys,

@@ -50,6 +50,34 @@ async function ended(world: World, operation: BatchOperation | null): Promise<Ba
 }
 
 suite("bulk actions", () => {
+  test("WDS-23 a batch retry that is scheduled waits for its time, over a restart, and keeps its rate", async (t) => {
+    const world = await openWorld(t);
+    const dead = await standing(world, { status: 400, count: 4 });
+    world.statuses.clear();
+    const sentBefore = world.requests.length;
+    const webhookIds = [dead.webhook.id];
+    const hourMs = 3_600_000;
+    const retry = (startAt: number, requestsPerSecond = 1_000) =>
+      world.services.deadLetters.retryBatch(admin, { webhookIds, requestsPerSecond, startAt });
+    await assert.rejects(retry(world.now() + 31 * 24 * hourMs), code("invalid_request"));
+    const cancelled = await retry(world.now() + hourMs);
+    await world.services.deadLetters.cancel(admin, cancelled.operation?.id ?? "");
+    const { operation, count } = await retry(world.now() + 2 * hourMs, 8);
+    assert.deepEqual([operation?.status, count], ["pending", 4]);
+    world.skipTime(hourMs + 60_000);
+    await world.restart();
+    const waiting = await world.services.deadLetters.operation(admin, operation?.id ?? "");
+    assert.deepEqual([waiting.status, world.requests.length - sentBefore], ["pending", 0]);
+    world.skipTime(hourMs);
+    const begunMs = performance.now();
+    await world.restart();
+    const done = await ended(world, operation);
+    assert.deepEqual([done.queued, done.total], [4, 4]);
+    assert.ok(performance.now() - begunMs >= 375, "four at eight a second");
+    await withStatus(world, { webhookId: dead.webhook.id, status: "success", count: 4 });
+    assert.equal(world.requests.length - sentBefore, 4, "what was cancelled retries nothing");
+  });
+
   test("a retry by filter does what its preview says, once each", async (t) => {
     const world = await openWorld(t);
     const dead = await standing(world, { status: 400, count: 8 });

@@ -26,7 +26,7 @@ test("the files are what `npm run monitoring` writes", () => {
   assert.ok(inProject("deploy/monitoring/README.md").includes(`${alerts.length} alerts`));
 });
 
-test("WDS-236 WDS-237 WDS-238 WDS-239 WDS-240 WDS-241 each alert fires in its story, and not after it", () => {
+test("WDS-33 WDS-195 WDS-205 WDS-209 WDS-212 WDS-236 WDS-237 WDS-238 WDS-239 WDS-240 WDS-241 each alert fires in its story, and not after it", () => {
   const folder = join(projectRoot, "deploy/monitoring");
   assertTakes(["check", "rules", "rules.yaml"], folder);
   assertTakes(["test", "rules", "rules.test.yaml", "rules-of-weeks.test.yaml"], folder);

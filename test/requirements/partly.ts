@@ -12,10 +12,6 @@ export const partly: readonly PartOfRow[] = [
       "the API has a field for each item but one: how much data an event carries is the publisher's choice, not the subscriber's.",
   },
   {
-    ids: ["WDS-23"],
-    missing: "batch retries keep a rate, and are started by a call; there is no schedule for them.",
-  },
-  {
     ids: ["WDS-127"],
     missing:
       "every such failure is retried; of the document's four kinds the reason tells two apart, `retryable_network_dns_failure` and `retryable_network_connection_failed`.",
@@ -24,10 +20,5 @@ export const partly: readonly PartOfRow[] = [
     ids: ["WDS-128"],
     missing:
       "three attempts and no more, with the reason `ssl_error`; the last one is `permanent_ssl_error_retry_limit`, because all final reasons begin with `permanent_`.",
-  },
-  {
-    ids: ["WDS-195"],
-    missing:
-      "the exception is an error in the log and the delivery is retried; there is no alert beside the log.",
   },
 ];

@@ -172,11 +172,6 @@ export const reasons: readonly Reason[] = [
     sentence: "Posthorn is one TypeScript program on Node.js, whose roles run together or apart.",
   },
   {
-    ids: ["WDS-33"],
-    kind: "later",
-    sentence: "alerts of its own. deploy/monitoring has rules for Prometheus.",
-  },
-  {
     ids: ["WDS-135"],
     kind: "deviation",
     sentence:

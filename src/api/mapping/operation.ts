@@ -30,6 +30,7 @@ export function operationJson(operation: BatchOperation): Json {
       message,
       at: formatInstant(at),
     })),
+    starts_at: formatInstantOrNull(operation.startsAt),
     created_at: formatInstant(operation.createdAt),
     updated_at: formatInstant(operation.updatedAt),
     finished_at: formatInstantOrNull(operation.finishedAt),

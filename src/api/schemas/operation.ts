@@ -108,6 +108,7 @@ export const operationSchema = closed(
       ),
       { maxItems: 10, description: "Newest first." },
     ),
+    starts_at: nullable(instant("It is `pending` until then; null began at once.")),
     created_at: instant("When it was asked for."),
     updated_at: instant("Last progress."),
     finished_at: nullable(instant("When it was done or cancelled.")),

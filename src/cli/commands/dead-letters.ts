@@ -32,12 +32,18 @@ export function addDeadLetterCommands(program: Command, invocation: Invocation):
 
   const retry = addBulkOptions(
     addFilters(dlq.command("retry").description("deliver dead letters again; all of them without a filter")),
-  ).addOption(new FieldOption("--priority <priority>", retryBatchFields.priority));
+  )
+    .addOption(new FieldOption("--priority <priority>", retryBatchFields.priority))
+    .option("--start-at <time>", "when it begins: a time, a date, or a span from now such as 8h");
   clientCommand(retry, invocation, (call) => {
     const filter = filterBody(call.options);
     return runBulk(call, {
       path: "/v1/dlq/retry-batch",
-      body: { ...(filter !== null && { filter }), priority: call.options.text("priority") },
+      body: {
+        ...(filter !== null && { filter }),
+        priority: call.options.text("priority"),
+        start_at: call.options.time("startAt", "ahead"),
+      },
       what: "dead letters",
     });
   });

@@ -116,6 +116,11 @@ export const retryBatchFields = {
   to: nullable(timeOrDate({ within: filter, doc: "Made before this time." })),
   requestsPerSecond,
   priority: choice(priorities, { default: "normal" }),
+  startAt: nullable(
+    timeOrDate({
+      doc: "When it begins, at most 30 days ahead; at once when left out, or past. It retries what was a dead letter when it was asked for.",
+    }),
+  ),
   dryRun,
 } satisfies Fields;
 export type RetryBatchCommand = InputOf<typeof retryBatchFields>;

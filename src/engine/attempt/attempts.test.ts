@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Telemetry } from "../../ports/telemetry.ts";
+import type { Alarm, Telemetry } from "../../ports/telemetry.ts";
 import type { Transport, TransportResult } from "../../ports/transport.ts";
 import { Attempts } from "./attempts.ts";
 import type { Flight } from "../dispatch/flight.ts";
@@ -18,12 +18,14 @@ async function attempted(parts: {
   readonly stopped: readonly string[];
   readonly short: readonly string[];
   readonly errors: readonly object[];
+  readonly alarms: readonly Alarm[];
 }> {
   const clock = new ManualClock();
   const settled: TransportResult[] = [];
   const stopped: string[] = [];
   const short: string[] = [];
   const errors: object[] = [];
+  const alarms: Alarm[] = [];
   const log = {
     debug: nothing,
     info: nothing,
@@ -33,7 +35,10 @@ async function attempted(parts: {
   const attempts = new Attempts({
     clock,
     transport: { send: parts.send } as unknown as Transport,
-    telemetry: { log } as unknown as Telemetry,
+    telemetry: {
+      log,
+      metrics: { alarmed: (alarm: Alarm) => void alarms.push(alarm) },
+    } as unknown as Telemetry,
     flights: { add: nothing, end: () => true, settled: nothing },
     settler: {
       attempted: (_, result) => void settled.push(result),
@@ -56,10 +61,10 @@ async function attempted(parts: {
   } as unknown as Flight;
   attempts.start(flight);
   await clock.turn();
-  return { settled, stopped, short, errors };
+  return { settled, stopped, short, errors, alarms };
 }
 
-test("WDS-195 a bug in making an attempt is an error in the log and a failure of the kind that is retried", async () => {
+test("WDS-195 a bug in making an attempt is an error in the log, an alarm and a failure of the kind that is retried", async () => {
   const bug = new TypeError("cannot read properties of undefined");
   const composed = (): object => ({ headers: [], body: null });
   const never = () => assert.fail("it is not sent");
@@ -68,8 +73,9 @@ test("WDS-195 a bug in making an attempt is an error in the log and a failure of
     { compose: composed, send: () => Promise.reject(bug) },
   ];
   for (const parts of cases) {
-    const { settled, errors } = await attempted(parts);
+    const { settled, errors, alarms } = await attempted(parts);
     assert.deepEqual(errors, [{ err: String(bug), deliveryId: "delivery-1" }]);
+    assert.deepEqual(alarms, ["unexpected_error"]);
     assert.deepEqual(
       settled.map(({ observation }) => observation),
       [{ kind: "failure", category: "network", requestSent: false }],
@@ -101,5 +107,5 @@ test("what this machine could not send is no attempt", async () => {
   };
   const composed = (): object => ({ headers: [], body: null });
   const outcome = await attempted({ compose: composed, send: async () => unsent });
-  assert.deepEqual(outcome, { settled: [], stopped: [], short: ["descriptors"], errors: [] });
+  assert.deepEqual(outcome, { settled: [], stopped: [], short: ["descriptors"], errors: [], alarms: [] });
 });

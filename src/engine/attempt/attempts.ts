@@ -46,6 +46,7 @@ export class Attempts {
         const { delivery } = flight;
         const fields = { err: String(error), deliveryId: delivery.id, ...traceFields(delivery) };
         this.#options.telemetry.log.error(fields, "an attempt could not be made");
+        this.#options.telemetry.metrics.alarmed("unexpected_error");
         this.#settle(flight, notSent("the request could not be built"));
       });
   }

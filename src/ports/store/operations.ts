@@ -95,6 +95,8 @@ export interface BatchOperation {
   /** Null keeps that of each delivery. */
   readonly priority: Priority | null;
   readonly requestsPerSecond: number;
+  /** It stays `pending` until then, Unix milliseconds; null begins at once. */
+  readonly startsAt: number | null;
   /** Known at start, counted no further than a bound. */
   readonly total: number;
   /** False where counting stopped at its bound. */
@@ -127,6 +129,7 @@ export function isAtRest({ status }: Pick<BatchOperation, "status">): boolean {
 
 /** What an operation begins with. */
 export const newOperationDefaults = {
+  startsAt: null,
   isTotalExact: true,
   queued: 0,
   failed: 0,

@@ -4,6 +4,7 @@ import { retryBatchFields } from "../../core/fields/actions.ts";
 import type { DeadLetterQuery, HistoryStore } from "../../ports/store/history.ts";
 import type { BatchOperation } from "../../ports/store/operations.ts";
 import type { Page, PageRequest } from "../../ports/store.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type {
   BulkStarted,
@@ -29,12 +30,15 @@ type DeadLetterSelection = Extract<Selection, { readonly kind: "dead_letters" }>
 const inactiveNamedMax = 20;
 const inactiveLookedMax = 200;
 const inactiveCountMax = 10_000;
+/** What is asked for later than that is nobody's plan. */
+const aheadMsMax = 30 * 86_400_000;
 
 export interface DeadLetterServiceOptions {
   readonly access: Pick<EngineAccess, "explain" | "webhooks">;
   readonly history: HistoryStore;
   readonly operations: BatchOperations;
   readonly bulk: BulkActions;
+  readonly clock: Pick<Clock, "now">;
 }
 
 /** Deliveries that were given up, and their retry in bulk (WDS-112, 113). */
@@ -52,7 +56,7 @@ export class DeadLetters implements DeadLetterService {
   }
 
   async retryBatch(scope: Scope, command: RetryBatchCommand): Promise<RetryBatchStarted> {
-    validate(command);
+    validate(command, this.#options.clock.now());
     const { webhookIds = null, eventTypes = null, categories = null, from = null, to = null } = command;
     const requestsPerSecond = command.requestsPerSecond ?? defaultOf(retryBatchFields.requestsPerSecond);
     const { priority = defaultOf(retryBatchFields.priority) } = command;
@@ -75,6 +79,7 @@ export class DeadLetters implements DeadLetterService {
       selection,
       priority,
       requestsPerSecond,
+      startsAt: command.startAt ?? null,
       total: count,
       before,
     });
@@ -126,11 +131,13 @@ export class DeadLetters implements DeadLetterService {
   }
 }
 
-function validate(command: RetryBatchCommand): void {
+function validate(command: RetryBatchCommand, now: number): void {
   const problems = new ProblemList();
-  const { from = null, to = null } = readFields(retryBatchFields, command, { problems });
+  const { from = null, to = null, startAt = null } = readFields(retryBatchFields, command, { problems });
   if (from !== null && to !== null && to <= from) {
     problems.add({ field: "filter.to", message: "must be after from" });
   }
+  if (startAt !== null && startAt - now > aheadMsMax)
+    problems.add({ field: "start_at", message: "must be at most 30 days ahead" });
   problems.throwIfAny("the batch retry");
 }

@@ -34,6 +34,7 @@ export type NewOperation = Pick<
   /** Position below which its deliveries lie; null where they are named. */
   readonly before: number | null;
   readonly isTotalExact?: boolean;
+  readonly startsAt?: number | null;
 };
 
 /** Operations that one tenant may have under way. */
@@ -144,7 +145,8 @@ export class BatchOperations {
   /** What runs here is further than what is stored. */
   #newest(stored: BatchOperation): BatchOperation {
     const running = this.#runs.get(stored.id)?.operation;
-    if (running === undefined || isAtRest(stored)) return stored;
+    const isScheduled = (stored.startsAt ?? 0) > this.#options.clock.now();
+    if (running === undefined || isAtRest(stored) || isScheduled) return stored;
     return { ...running, status: "running", requestsPerSecond: stored.requestsPerSecond };
   }
 

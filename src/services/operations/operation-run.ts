@@ -26,6 +26,8 @@ const retryBounds = { delayMsMin: 500, delayMsMax: 30_000 };
 /** How many times as long as it looked a walk rests when it found nothing: nobody waits for it. */
 const restShare = 4;
 const lastErrorsMax = 10;
+/** A wall clock may be set, and timers have their bounds. */
+const startLookMs = 3_600_000;
 
 /** One operation under way. */
 export class OperationRun {
@@ -74,6 +76,8 @@ export class OperationRun {
     const backoff = new Backoff(retryBounds);
     while (!this.#isStopped) {
       try {
+        await this.#untilStart();
+        if (this.#isStopped) break;
         await this.#save("running", { takes: true });
         this.#forgetWhatIsMetAgain();
         await this.#workOff();
@@ -91,6 +95,24 @@ export class OperationRun {
       }
     }
     if (this.#isInterrupted && !this.#isOver) await this.#release();
+  }
+
+  /** It belongs to nobody until then; whoever waits in another process takes it then, or this one does. */
+  async #untilStart(): Promise<void> {
+    while (!this.#isStopped) {
+      const leftMs = (this.operation.startsAt ?? 0) - this.#options.clock.now();
+      if (leftMs <= 0) return;
+      await this.#pause(Math.min(leftMs, startLookMs));
+      if (this.#isChanged) await this.#reread();
+    }
+  }
+
+  async #reread(): Promise<void> {
+    this.#isChanged = false;
+    const { id } = this.operation;
+    const stored = await this.#options.store.operations.get({ tenantId: null, id });
+    this.#isOver = stored === null || isAtRest(stored);
+    this.operation = stored ?? this.operation;
   }
 
   /** So that whoever goes on with it counts on from here. */

@@ -220,9 +220,13 @@ export async function resourcesOf(running: RunningPosthorn): Promise<readonly Re
       fields: retryBatchFields,
       method: "POST",
       path: fixed("/v1/dlq/retry-batch"),
-      call: (input) => libraryDeadLetters(services, admin).retryBatch(input),
+      call: (input) =>
+        libraryDeadLetters(services, admin).retryBatch({
+          ...input,
+          ...("startAt" in input && input.startAt === soonText && { startAt: soon }),
+        }),
       always: {},
-      specials: {},
+      specials: { startAt: { accepted: [soonText] } },
     },
     ...(await gatewayResources(running, webhookId)),
     ...bulkResources(running),

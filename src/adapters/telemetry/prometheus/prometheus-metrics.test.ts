@@ -142,7 +142,10 @@ suite("metrics", () => {
   });
 
   test("each alarm is counted under the name that is documented for it", async () => {
-    const alarms = ["delivery_stopped", "store_restarted", "lane_stalled", "local_shortage"] as const;
+    const alarms = [
+      ...(["delivery_stopped", "store_restarted", "lane_stalled", "local_shortage"] as const),
+      "unexpected_error" as const,
+    ];
     const lines = await linesOf(({ metrics }) => {
       for (const [index, alarm] of alarms.entries())
         for (let times = 0; times <= index; times += 1) metrics.alarmed(alarm);
@@ -152,6 +155,7 @@ suite("metrics", () => {
       "posthorn_store_restarts_total 2",
       "posthorn_lanes_stalled_total 3",
       "posthorn_requests_postponed_total 4",
+      "posthorn_unexpected_errors_total 5",
     ])
       assert.ok(lines.includes(expected), expected);
   });
