@@ -80,15 +80,18 @@ export async function openApi(parts: ListenerParts): Promise<ApiListener> {
 const lingerMsMax = 3_000;
 
 /**
- * Health and metrics of a process without the API. Null when the port is taken: several workers on one machine need not
- * be given a port each, and deliver without being watched.
+ * Health and metrics of a process without the API, and what the role `gateway` takes where that has no port of its own.
+ * Null when the port is taken: several workers on one machine need not be given a port each, and deliver without being
+ * watched.
  */
 export async function openProbes(parts: ListenerParts): Promise<Listener | null> {
   const { settings, log } = parts;
   try {
     return await listen(await createProbes(optionsOf(parts)), settings);
   } catch (error) {
-    if (codeOf(error) !== "EADDRINUSE") throw error;
+    // Others send to this port.
+    const takesInbound = settings.roles.includes("gateway") && settings.inboundPort === null;
+    if (takesInbound || codeOf(error) !== "EADDRINUSE") throw error;
     log.warn(
       { host: settings.host, port: settings.port },
       "POSTHORN_PORT is taken, so this process answers no /livez, /readyz and /metrics; it runs on without them. " +

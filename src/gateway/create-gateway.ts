@@ -17,6 +17,7 @@ import { HeldMessages } from "./held-messages.ts";
 import { GatewayInbound } from "./inbound.ts";
 import type { OwnAddresses } from "./own-addresses.ts";
 import { PassThrough } from "./pass-through.ts";
+import { refusal } from "./problem.ts";
 import { RequestLog } from "./request-log.ts";
 import { Requests } from "./request-service.ts";
 import { type DescribedDeployment, describeService } from "./service-description.ts";
@@ -76,6 +77,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   const held = new HeldMessages({
     ...{ store: store.gateway, history: store.history, access, clock, log: telemetry.log },
   });
+  const inbound = new GatewayInbound({
+    ...{ directory, box, access, deliverer, requests: log, clock, telemetry, deploymentId },
+  });
+  let isRunning = false;
   return {
     sources: new Sources({
       ...{ store: store.gateway, directory, box, tenants, access, clock, random, description, log },
@@ -85,18 +90,21 @@ export function createGateway(options: GatewayOptions): Gateway {
       release: (connection) => held.release(connection),
     }),
     requests,
-    inbound: new GatewayInbound({
-      ...{ directory, box, access, deliverer, requests: log, clock, telemetry, deploymentId },
-    }),
+    // A port may be open before everything behind it runs, and for a moment longer.
+    inbound: { handle: async (request) => (isRunning ? inbound.handle(request) : notNow) },
     description: () => description,
     inFlight: () => passThrough.inFlight,
     listensAt: (url) => ownAddresses.add(url),
     start: () => {
+      isRunning = true;
       log.start();
       held.start();
     },
     stop: async () => {
+      isRunning = false;
       await Promise.all([log.stop(), held.stop()]);
     },
   };
 }
+
+const notNow = refusal("overloaded", "The server starts or stops.", { retryAfterSeconds: 5 });

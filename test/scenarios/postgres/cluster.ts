@@ -15,6 +15,8 @@ export interface Reply {
 
 export class ClusterProcess extends ServeRun {
   url: string | null = null;
+  /** Of a process without the API: probes, and what the role `gateway` takes. */
+  probesUrl: string | null = null;
 
   /** The number under which it last joined the workers; null when it never did. */
   get worker(): number | null {
@@ -26,6 +28,7 @@ export class ClusterProcess extends ServeRun {
   async ready(): Promise<void> {
     await this.until(() => this.output.includes("posthorn is running"));
     this.url = /"url":"([^"]+)"/.exec(this.output)?.[1] ?? null;
+    this.probesUrl = /"probesUrl":"([^"]+)"/.exec(this.output)?.[1] ?? null;
   }
 }
 

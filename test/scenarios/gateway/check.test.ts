@@ -1,0 +1,108 @@
+/** `posthorn check` on both sides of the gateway: it is a correct receiver before its sources and a correct sender behind them. */
+import assert from "node:assert/strict";
+import { after, before, suite, test } from "node:test";
+import { verifierFor } from "../../../src/check/sender/verifier.ts";
+import { checkSender } from "../../../src/check/sender/check-sender.ts";
+import type { Profile } from "../../../src/core/profile.ts";
+import { profiles } from "../../../src/core/profiles/index.ts";
+import { signatureSchemeKeys } from "../../../src/core/signing/schemes.ts";
+import type { MessageVerifier } from "../../../src/receiver/message/message.ts";
+import { type Receiver, startReceiver } from "../../peers/receiver.ts";
+import { bearerToken, examine, failuresOf, idsOf, keyId, origin, secret } from "../check/examine.ts";
+import { hookOf, type Json, makeSource, modes, post, signed } from "./scene.ts";
+import { type GatewayWorld, openGateway } from "./world.ts";
+
+let world: GatewayWorld;
+let receiver: Receiver;
+before(async () => {
+  [world, receiver] = await Promise.all([openGateway(), startReceiver()]);
+});
+after(async () => {
+  await world.close();
+  await receiver.close();
+});
+
+/** What a source needs to take messages of a profile, as the doctor signs them. */
+function sourceFor(profile: string): Json {
+  const standard = { type: "standard_webhooks", secrets: [secret] };
+  switch (profile) {
+    case "event-delivery":
+      return {
+        verification: {
+          ...{ type: "http_signatures", secrets: [secret], key_id: keyId },
+          public_origin: new URL(world.url).origin,
+        },
+      };
+    case "x-webhook":
+      return { verification: { type: "x_webhook", secrets: [secret] } };
+    case "cloudevents": {
+      const bearer = { type: "bearer", secrets: [bearerToken], access_token_parameter: "allowed" };
+      return {
+        verification: { type: "all_of", verifiers: [standard, bearer] },
+        handshake: { allowed_origins: [origin], rate_per_minute_max: 600 },
+      };
+    }
+    default:
+      return { verification: standard };
+  }
+}
+
+suite("posthorn check: the gateway is a correct receiver", () => {
+  for (const { name: profile } of profiles)
+    for (const mode of modes)
+      test(`TS16-19 TS16-23 IDK-20 ${profile}, ${mode}: no rule fails, and none is left out`, async () => {
+        // Passed through, the status is the destination's.
+        receiver.script(() => ({ status: 204 }));
+        const webhooks = [hookOf(receiver)];
+        const { path } = await makeSource(world.admin, { mode, more: sourceFor(profile), webhooks });
+        const findings = await examine({ url: `${world.url}${path}`, profile });
+        assert.equal(failuresOf(findings), "");
+        assert.deepEqual(idsOf(findings, "skipped"), []);
+        assert.ok(idsOf(findings, "passed").length >= 25, "a check that tries little proves little");
+      });
+});
+
+/** The webhook exists only when the URL is known, so the verifier comes last. */
+async function watchGateway(profile: Profile) {
+  const scheme = profile.signatureSchemesAllowed[0];
+  const token = profile.registration.bearerTokenRequired ? bearerToken : null;
+  let verifier: MessageVerifier | undefined;
+  let sending: Promise<void> = Promise.resolve();
+  const send = async (url: string): Promise<void> => {
+    const signing = scheme === undefined ? {} : { signing: { schemes: [scheme] } };
+    const source = await makeSource(world.admin, {
+      mode: "store_and_forward",
+      webhooks: [{ url, profile: profile.name, ...signing, bearer_token: token ?? undefined }],
+    });
+    const [id = ""] = source.webhooks;
+    const isPublic = scheme !== undefined && signatureSchemeKeys[scheme] === "ed25519";
+    const shown = await world.admin.get(`/v1/webhooks/${id}/${isPublic ? "public-key" : "secret"}`);
+    const { secret: shared, public_key: key } = shown.body as unknown as Record<string, string>;
+    verifier = verifierFor((isPublic ? key : shared) ?? "", { profile, keyId: id }) ?? undefined;
+    for (const body of ['{"number":1}', '{"number":2}']) {
+      const answer = await post(`${world.url}${source.path}`, body, { headers: signed(body) });
+      assert.equal(answer.status, 202, answer.text);
+    }
+  };
+  const findings = await checkSender({
+    ...{ port: 0, profile, bearerToken: token, durationMs: 60_000, arrived: () => undefined },
+    verifier: {
+      verify: async (message, now) => (verifier ?? assert.fail("no webhook")).verify(message, now),
+    },
+    listening: (url) => {
+      sending = send(url);
+    },
+    signal: new AbortController().signal,
+  });
+  await sending;
+  return findings;
+}
+
+suite("posthorn check --sender: the gateway is a correct sender", { concurrency: 5 }, () => {
+  for (const profile of profiles)
+    test(`EDS-9.4-1 EDS-9.5-2 ${profile.name}: what it relays fails no rule, and none is left out`, async () => {
+      const findings = await watchGateway(profile);
+      assert.equal(failuresOf(findings), "");
+      assert.deepEqual(idsOf(findings, "skipped"), []);
+    });
+});

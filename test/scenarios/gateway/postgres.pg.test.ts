@@ -1,0 +1,4 @@
+import { Cluster } from "../postgres/cluster.ts";
+import { gatewayOfSeveralProcesses } from "./several-processes.ts";
+
+gatewayOfSeveralProcesses("PostgreSQL", () => Cluster.open());
