@@ -15,7 +15,13 @@ class NotificationTextsError extends Error {
 export async function notificationMeans(
   settings: Pick<
     Settings,
-    "smtpUrl" | "smtpPlain" | "mailFrom" | "notificationLink" | "notificationTexts" | "publicUrl"
+    | "smtpUrl"
+    | "smtpPlain"
+    | "mailFrom"
+    | "mailBounces"
+    | "notificationLink"
+    | "notificationTexts"
+    | "publicUrl"
   >,
 ): Promise<NotificationMeans> {
   return {
@@ -30,11 +36,12 @@ async function mailerOf({
   smtpUrl,
   smtpPlain,
   mailFrom,
-}: Pick<Settings, "smtpUrl" | "smtpPlain" | "mailFrom">): Promise<Mailer | null> {
+  mailBounces,
+}: Pick<Settings, "smtpUrl" | "smtpPlain" | "mailFrom" | "mailBounces">): Promise<Mailer | null> {
   if (smtpUrl === null || mailFrom === null) return null;
   const { createSmtpMailer } = await import("../adapters/mail/smtp/smtp-mailer.ts");
   return createSmtpMailer({
-    ...{ url: smtpUrl, from: mailFrom },
+    ...{ url: smtpUrl, from: mailFrom, bouncesTo: mailBounces },
     requiresTls: !smtpPlain && !isLoopback(new URL(smtpUrl).hostname),
   });
 }

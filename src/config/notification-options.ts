@@ -31,6 +31,15 @@ export const notification = {
     fallback: null,
     fallbackText: "unset; required with a mail server",
   }),
+  mailBounces: option({
+    env: "POSTHORN_MAIL_BOUNCES",
+    group: "Notifications",
+    description:
+      "Address that mail servers tell when a mail could not be delivered later, such as `bounces@example.com`: the sender of the envelope.",
+    kind: optionalText,
+    fallback: null,
+    fallbackText: "unset: the address of POSTHORN_MAIL_FROM",
+  }),
   notificationLink: option({
     env: "POSTHORN_NOTIFICATION_LINK",
     group: "Notifications",

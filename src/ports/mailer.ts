@@ -1,6 +1,8 @@
 /** One mail to one address. */
 export interface Mail {
   readonly to: string;
+  /** Stands in a header, so that a mail that came back tells which channel it was for. */
+  readonly channelId: string;
   readonly subject: string;
   readonly text: string;
   readonly html: string;

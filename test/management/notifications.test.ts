@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { suite, test, type TestContext } from "node:test";
 import { createSmtpMailer } from "../../src/adapters/mail/smtp/smtp-mailer.ts";
 import type { ChannelInput } from "../../src/core/fields/notification-channel.ts";
@@ -180,6 +181,59 @@ suite("mail", () => {
     await Promise.all([scene.told.sender.round(), second.sender.round(), scene.told.sender.round()]);
     assert.equal(scene.subjects().length, 1);
     assert.deepEqual([(await waiting())?.state, (await waiting())?.attempts], ["sent", 2]);
+  });
+
+  test("that a server takes and never answers holds up no delivery, and is tried again", async (t) => {
+    const scene = await openScene(t);
+    const { world } = scene;
+    await failing(world);
+    const hangs = createServer((socket) => socket.on("error", () => socket.destroy()).resume());
+    await new Promise<void>((resolve) => hangs.listen(0, "127.0.0.1", resolve));
+    t.after(() => hangs.close());
+    const connected = new Promise<Socket>((resolve) => hangs.once("connection", resolve));
+    const stuck = tellingBy(world, `smtp://127.0.0.1:${(hangs.address() as AddressInfo).port}`);
+    world.skipTime(16 * minuteMs);
+    await stuck.ladder.round();
+    const sending = stuck.sender.round();
+    const socket = await connected;
+    world.statuses.set("/other", 200);
+    await world.createWebhook({ url: "https://example.com/other", events: ["other.*"] });
+    for (let count = 0; count < 50; count += 1) await world.publish({ eventType: "other.made" });
+    await world.until(() => world.requests.filter(({ path }) => path === "/other").length === 50);
+    const { rows } = await scene.told.notifications.sent(admin, everything);
+    assert.deepEqual(
+      rows.map(({ state, error }) => [state, error]),
+      [["waiting", null]],
+      "the mail is still being sent",
+    );
+    socket.destroy();
+    await sending;
+    const [stored] = await scene.told.notifications.list(admin, "default");
+    assert.ok(stored?.status.lastError !== null && stored?.status.refusedAt === null);
+    world.skipTime(2 * minuteMs);
+    await scene.told.sender.round();
+    assert.deepEqual(scene.subjects(), ["Deliveries to https://example.com/hook are failing"]);
+  });
+
+  test("names whom to tell of what comes back, and which channel it was for", async (t) => {
+    const scene = await openScene(t);
+    const [channel] = await scene.told.notifications.list(admin, "default");
+    const id = channel?.channel.id ?? "";
+    const from = "Webhooks <webhooks@example.org>";
+    for (const bouncesTo of [null, "bounces@example.org"]) {
+      const mailer = createSmtpMailer({ url: scene.server.url, from, bouncesTo, requiresTls: false });
+      const told = scene.world.notifications({ mailer });
+      await told.notifications.test(admin, { owner: "default", id });
+      await told.sender.round();
+    }
+    const { mails } = scene.server;
+    assert.deepEqual(
+      mails.map(({ sender, mail }) => [sender, mail.from?.text, mail.headers.get("x-posthorn-channel")]),
+      [
+        ["webhooks@example.org", '"Webhooks" <webhooks@example.org>', id],
+        ["bounces@example.org", '"Webhooks" <webhooks@example.org>', id],
+      ],
+    );
   });
 
   test("to an address that the server refuses ends, is shown, and begins again with a test", async (t) => {

@@ -5,6 +5,8 @@ import { SMTPServer, type SMTPServerOptions } from "smtp-server";
 
 export interface ReceivedMail {
   readonly recipients: readonly string[];
+  /** Of the envelope. */
+  readonly sender: string;
   readonly mail: ParsedMail;
 }
 
@@ -28,7 +30,8 @@ export async function startMailServer(t: TestContext, options: SMTPServerOptions
     onData(stream, { envelope }, done) {
       simpleParser(stream).then(
         (mail) => {
-          mails.push({ recipients: envelope.rcptTo.map(({ address }) => address), mail });
+          const sender = envelope.mailFrom === false ? "" : envelope.mailFrom.address;
+          mails.push({ recipients: envelope.rcptTo.map(({ address }) => address), sender, mail });
           done();
         },
         (error: unknown) => done(errorOf(error)),

@@ -133,7 +133,12 @@ export class NotificationSender {
     const mail = renderMail({ contents, address, language, unsubscribeUrl }, wording);
     return mailer.send({
       ...mail,
-      ...{ to: address, unsubscribeUrl, messageId: `<${batch[0]?.id ?? ""}@posthorn.invalid>` },
+      ...{
+        to: address,
+        channelId: channel.id,
+        unsubscribeUrl,
+        messageId: `<${batch[0]?.id ?? ""}@posthorn.invalid>`,
+      },
     });
   }
 

@@ -6,6 +6,8 @@ export interface SmtpOptions {
   /** `smtp://` or `smtps://`, with user and password where the server wants them. */
   readonly url: string;
   readonly from: string;
+  /** Whom mail servers tell that a mail came back: the sender of the envelope. That of `from` when left out. */
+  readonly bouncesTo?: string | null;
   /** False permits a connection without TLS where the server offers none. */
   readonly requiresTls: boolean;
 }
@@ -14,7 +16,7 @@ const connectionTimeoutMs = 10_000;
 const silenceTimeoutMs = 20_000;
 
 /** Mail over SMTP. A connection for each mail: there are few of them. */
-export function createSmtpMailer({ url, from, requiresTls }: SmtpOptions): Mailer {
+export function createSmtpMailer({ url, from, bouncesTo = null, requiresTls }: SmtpOptions): Mailer {
   const { protocol, hostname, port, username, password } = new URL(url);
   const isSecure = protocol === "smtps:";
   const usualPort = isSecure ? 465 : 587;
@@ -34,7 +36,8 @@ export function createSmtpMailer({ url, from, requiresTls }: SmtpOptions): Maile
   return {
     async send(mail) {
       try {
-        await transport.sendMail(messageOfMail(mail, from));
+        const envelope = bouncesTo === null ? {} : { envelope: { from: bouncesTo, to: mail.to } };
+        await transport.sendMail({ ...messageOfMail(mail, from), ...envelope });
         return { kind: "sent" };
       } catch (error) {
         return resultOf(error);
@@ -44,13 +47,17 @@ export function createSmtpMailer({ url, from, requiresTls }: SmtpOptions): Maile
   };
 }
 
-function messageOfMail({ to, subject, text, html, messageId, unsubscribeUrl }: Mail, from: string) {
+function messageOfMail(
+  { to, channelId, subject, text, html, messageId, unsubscribeUrl }: Mail,
+  from: string,
+) {
   return {
     ...{ from, subject, text, html, messageId },
     // As an object, so that nothing in it is read as several addresses.
     to: { name: "", address: to },
     headers: {
       "Auto-Submitted": "auto-generated",
+      "X-Posthorn-Channel": channelId,
       ...(unsubscribeUrl !== null && {
         "List-Unsubscribe": `<${unsubscribeUrl}>`,
         "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
