@@ -42,7 +42,8 @@ function isPaletteKey({ key, ctrlKey, metaKey, altKey, shiftKey }: KeyboardEvent
 
 function isTyping(target: EventTarget | null): boolean {
   return (
-    target instanceof HTMLElement && target.closest("input:not([type=checkbox]), select, textarea") !== null
+    target instanceof HTMLElement &&
+    target.closest("input:not([type=checkbox], [type=radio]), select, textarea") !== null
   );
 }
 

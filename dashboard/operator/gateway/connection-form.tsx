@@ -1,6 +1,6 @@
 import { useSignal, type Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useId } from "preact/hooks";
+import { useId, useRef } from "preact/hooks";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
 import { bodyOf, problemOf, type FormProblem, type Typed } from "../form/form-fields.ts";
 import { FormInput } from "../form/form-input.tsx";
@@ -17,8 +17,10 @@ interface ConnectionFormProps {
 }
 
 /** Name, filter and weight of a connection. */
-export function ConnectionForm({ before, label, send, ends, endProblems }: ConnectionFormProps) {
+export function ConnectionForm(props: ConnectionFormProps) {
+  const { label, send, ends, endProblems } = props;
   const id = useId();
+  const before = useRef(props.before).current;
   const typed = useSignal<Typed>(before);
   const { form, problems, error, isBusy, submit } = useFormSending();
   return (

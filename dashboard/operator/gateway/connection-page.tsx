@@ -1,5 +1,5 @@
+import { useSignal } from "@preact/signals";
 import { useRoute } from "preact-iso";
-import { useAddress } from "../../shared/address.ts";
 import { callApi } from "../../shared/api.ts";
 import { refreshAll, useApi } from "../../shared/queries.ts";
 import type { SourceConnection } from "../../shared/resources.ts";
@@ -58,11 +58,11 @@ export function ConnectionPage() {
         {mayManage() && <Actions connection={data} />}
       </Panel>
       {mayManage() ? (
-        <EditForm key={data.updated_at} connection={data} />
+        <EditForm connection={data} />
       ) : (
         data.filter !== null && (
           <Panel title="Filter">
-            <TextView text={JSON.stringify(data.filter)} label="Filter" />
+            <TextView text={JSON.stringify(data.filter)} label="Filter as JSON" />
           </Panel>
         )
       )}
@@ -90,14 +90,16 @@ function Actions({ connection: { id, paused } }: { readonly connection: SourceCo
   );
 }
 
+/** What is typed stays while the page refreshes; after saving, the form begins with what is there then. */
 function EditForm({ connection }: { readonly connection: SourceConnection }) {
-  const { go } = useAddress();
-  const { id } = connection;
+  const savedTimes = useSignal(0);
   const send = async (body: object) => {
-    if (Object.keys(body).length > 0) await callApi({ method: "PATCH", path: `v1/connections/${id}`, body });
-    announce("Saved");
+    if (Object.keys(body).length > 0)
+      await callApi({ method: "PATCH", path: `v1/connections/${connection.id}`, body });
     await refreshAll();
-    go(pagePath(`connections/${id}`));
+    savedTimes.value += 1;
+    announce("Saved");
   };
-  return <ConnectionForm before={typedOf(connectionFields, connection)} label="Save" send={send} />;
+  const before = typedOf(connectionFields, connection);
+  return <ConnectionForm key={savedTimes.value} before={before} label="Save" send={send} />;
 }

@@ -10,7 +10,7 @@ suite("sentences about requests of the gateway", () => {
   test("every cause of the kit and of the gateway has its own sentence and a remedy", () => {
     const own = [
       ...["source_inactive", "method_not_allowed", "payload_too_large", "empty_body", "loop"],
-      ...["idempotency_key_malformed", "rate_limited"],
+      ...["idempotency_key_malformed", "rate_limited", "no_handshake"],
     ];
     const all = [...rejectionCauses, ...own].map((cause) =>
       explanationOf({ ...request, rejection_cause: cause }),

@@ -76,6 +76,10 @@ const causes: Readonly<Record<string, Explanation>> = {
     sentence: "Its Idempotency-Key cannot be used.",
     remedy: "The sender has to give one key, of at most 255 printable characters.",
   },
+  no_handshake: {
+    sentence: "It asked by OPTIONS whether it may deliver, in a form that is no handshake of CloudEvents.",
+    remedy: "The sender has to give WebHook-Request-Origin. Only the sender can change that.",
+  },
   rate_limited: {
     sentence: "The source is over its limit for now.",
     remedy:

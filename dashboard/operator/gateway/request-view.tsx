@@ -50,7 +50,10 @@ export function RequestContent({ request }: { readonly request: GatewayRequestDe
       </Panel>
       <Panel title="Headers" twin={twin}>
         <p class="soft">Signatures, cookies and other credentials are masked.</p>
-        <TextView text={headers.map(({ name, value }) => `${name}: ${value}`).join("\n")} label="Headers" />
+        <TextView
+          text={headers.map(({ name, value }) => `${name}: ${value}`).join("\n")}
+          label="Fields of the head"
+        />
       </Panel>
       <Panel title="About this request" twin={twin}>
         <About request={request} />
@@ -139,7 +142,7 @@ function Deliveries({ eventId }: { readonly eventId: string }) {
 
 function Body({ request }: { readonly request: GatewayRequestDetail }) {
   const { body, body_base64, body_bytes } = request;
-  if (body !== null && body !== "") return <TextView text={body} label="Body" />;
+  if (body !== null && body !== "") return <TextView text={body} label="Body as it came" />;
   if (body_base64 !== null) return <TextView text={hexText(bytesOf(body_base64))} label="Body in hex" />;
   return (
     <p class="soft">

@@ -76,5 +76,26 @@ export const sourceFields: readonly FormField[] = [
     hint: "Below the sender's own timeout.",
     isSeldom: true,
   },
+  {
+    name: "retries_within_budget",
+    label: "In pass-through, try again what failed for now, while that time lasts",
+    kind: "flag",
+    isSeldom: true,
+  },
+  {
+    name: "status_overrides",
+    label: "Other answers of pass-through (JSON)",
+    kind: "json",
+    hint: 'By what the webhook answered: a status, timeout, not_reached or oversized. Such as {"404": 503}.',
+    isSeldom: true,
+  },
+  {
+    name: "handshake",
+    label: "Handshake of CloudEvents (JSON)",
+    kind: "json",
+    hint: 'Answers senders that ask by OPTIONS. Such as {"allowed_origins": ["events.example.com"]}.',
+    isNullWhenEmpty: true,
+    isSeldom: true,
+  },
   { name: "dedup_window_ms", label: "Repeats are known for, ms", kind: "number", isSeldom: true },
 ];

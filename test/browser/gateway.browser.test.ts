@@ -1,0 +1,383 @@
+/** The gateway in the dashboard, from "Add a source" to a program on this machine, in Chromium over one real server. */
+import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
+import { after, before, suite, test } from "node:test";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { startReceiver } from "../peers/receiver.ts";
+import type { Receiver } from "../peers/receiver.ts";
+import { RunningCommand } from "../scenarios/cli/command-line.ts";
+import { eventually } from "../scenarios/eventually.ts";
+import { PosthornProcess, serverUnderTest } from "../scenarios/posthorn-process.ts";
+import { bringAxe, forAxe, judge } from "./axe.ts";
+import { assertClean, loggedIn, openBrowser, visitDashboard, watch } from "./browser.ts";
+
+const { POSTHORN_EGRESS_ALLOW, POSTHORN_EGRESS_ALLOW_HTTP } = serverUnderTest;
+
+interface Row {
+  readonly id: string;
+  readonly outcome: string;
+  readonly event_type: string | null;
+  readonly verification: Readonly<Record<string, unknown>>;
+}
+
+suite("the gateway in the dashboard", () => {
+  let server: PosthornProcess;
+  let receiver: Receiver;
+  let browser: Browser;
+  let context: BrowserContext;
+  /** Of the source GitHub, which the first test makes. */
+  let github: { readonly id: string; readonly url: string; readonly secret: string };
+
+  before(async () => {
+    [server, receiver, browser] = await Promise.all([
+      PosthornProcess.start({ env: { POSTHORN_EGRESS_ALLOW, POSTHORN_EGRESS_ALLOW_HTTP } }),
+      startReceiver(),
+      openBrowser(),
+    ]);
+    context = await loggedIn(browser, { url: server.url, key: server.adminKey });
+  });
+  after(async () => {
+    await browser?.close();
+    await receiver?.close();
+    await server?.remove();
+  });
+
+  const visit = (path: string, on = context): Promise<Page> => visitDashboard(on, { url: server.url, path });
+  const get = async (path: string): Promise<Row> => (await server.call("GET", path)).body as Row;
+  const listed = async (path: string): Promise<readonly Row[]> =>
+    ((await server.call("GET", path)).body as { readonly data: readonly Row[] }).data;
+
+  /** As GitHub documents its requests. */
+  const send = async (
+    message: { readonly event: string; readonly body: string; readonly delivery: string },
+    { url = github.url, secret = github.secret } = {},
+  ): Promise<number> => {
+    const signature = createHmac("sha256", secret).update(message.body).digest("hex");
+    const headers = {
+      "content-type": "application/json",
+      "user-agent": "GitHub-Hookshot/044aadd",
+      "x-github-event": message.event,
+      "x-github-delivery": message.delivery,
+      "x-hub-signature-256": `sha256=${signature}`,
+    };
+    return (await fetch(url, { method: "POST", headers, body: message.body })).status;
+  };
+
+  test("from an empty page to the address and the steps of GitHub, by search and keyboard", async () => {
+    const page = await visit("sources");
+    const seen = watch(page, { origin: server.url });
+    await page.getByText("Others send webhooks to you too", { exact: false }).waitFor();
+    await page.getByRole("link", { name: "Add the first source" }).click();
+    await page.getByText("26 providers, 10 ways for everybody else").waitFor();
+    await page.getByRole("searchbox", { name: "Search" }).fill("git hub");
+    await page.getByText("1 providers, 0 ways").waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: "Add a source: GitHub" }).waitFor();
+    await page.getByLabel("Name", { exact: true }).fill("");
+    await page.getByRole("button", { name: "Make a random one" }).click();
+    const secret = await page.getByLabel("Secret", { exact: true }).inputValue();
+    assert.match(secret, /^[\w-]{43}$/);
+    await page.getByRole("button", { name: "Make the address" }).click();
+    const name = page.getByLabel("Name", { exact: true });
+    await page.locator("[aria-invalid=true]").waitFor();
+    assert.equal(await name.getAttribute("aria-invalid"), "true");
+    await name.fill("GitHub");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: "Set up GitHub" }).waitFor();
+    const url = (await page.locator(".command code").first().textContent()) ?? "";
+    assert.match(url, /\/in\/[\w-]{32}$/);
+    const steps = page.getByRole("list").filter({ hasText: "choose Add webhook" });
+    assert.ok((await steps.textContent())?.includes(`Enter ${url}`), "the real address stands in the step");
+    await page.getByText("The secret that you entered (43 characters)").waitFor();
+    assert.ok(!(await page.content()).includes(secret), "it can be copied, and does not stand there");
+    const [source] = await listed("/v1/sources");
+    github = { id: source?.id ?? "", url, secret };
+    await page.reload();
+    await page.getByText("Waiting for the first message", { exact: false }).waitFor();
+    assert.equal(await page.getByText("The secret that you entered", { exact: false }).count(), 0);
+    assertClean(seen);
+    await page.close();
+  });
+
+  test("the page tells why the first message was refused, and then that it arrived, on this machine too", async (t) => {
+    const page = await visit(`sources/${github.id}/set-up`);
+    const ping = { event: "ping", body: '{"zen":"Keep it logically awesome.","hook_id":1}', delivery: "d-1" };
+    await page.getByText("Waiting for the first message", { exact: false }).waitFor();
+    assert.equal(await send(ping, { secret: "another one" }), 401);
+    await page
+      .getByText("The signature does not match the secret of this source.", { exact: false })
+      .waitFor();
+    await page.getByRole("button", { name: "Change the secret…" }).waitFor();
+    const command = (await page.locator(".command code").last().textContent()) ?? "";
+    assert.equal(command, "posthorn listen --source GitHub --forward-to 3000");
+    const args = command.replace("posthorn ", "").replace("3000", receiver.url("/mine")).split(" ");
+    const listener = new RunningCommand(args, {
+      env: { POSTHORN_URL: server.url, POSTHORN_KEY: server.adminKey },
+    });
+    t.after(() => listener.stop());
+    await listener.until(/listening to the source GitHub/);
+    assert.equal(await send(ping), 503, "nothing is connected yet");
+    const [mine] = await receiver.waitForRequests(1);
+    assert.deepEqual([mine?.path, mine?.text], ["/mine", ping.body]);
+    assert.equal(mine?.headers["x-github-event"], "ping");
+    await page.getByText("It is authentic, and it was not taken", { exact: false }).waitFor();
+    await page.close();
+  });
+
+  test("a new webhook is connected, gets what comes byte for byte, and its secret is shown once", async () => {
+    receiver.clear();
+    const page = await visit(`sources/${github.id}/set-up`);
+    await page.getByRole("link", { name: "Connect a webhook" }).click();
+    await page.getByRole("heading", { level: 1, name: "New connection" }).waitFor();
+    await page.getByRole("option", { name: "GitHub" }).waitFor({ state: "attached" });
+    await page.getByRole("button", { name: "Connect", exact: true }).click();
+    await page.getByText("To the webhook has to be chosen.").waitFor();
+    await page.getByLabel("To the webhook").selectOption("new");
+    await page.getByLabel("URL of the new webhook").fill(receiver.url("/bot"));
+    await page.getByLabel("Name", { exact: true }).fill("to the bot");
+    await page.getByText("Examples of filters").click();
+    await page.getByRole("button", { name: "Pull requests that were opened or closed" }).click();
+    const filter = page.getByLabel("Filter (JSON)");
+    await filter.fill((await filter.inputValue()).replace("$in", "$inn"));
+    await page.getByRole("button", { name: "Connect", exact: true }).click();
+    await page.locator("textarea[aria-invalid=true]").waitFor();
+    await filter.fill('{"body":{"action":{"$in":["opened","closed"]}}}');
+    await page.getByRole("button", { name: "Connect", exact: true }).click();
+    const dialog = page.getByRole("dialog", { name: "Connected" });
+    assert.match((await dialog.locator("code").textContent()) ?? "", /^whsec_/);
+    await dialog.getByRole("button", { name: "To the source" }).click();
+    await page.getByRole("heading", { level: 1, name: /^GitHub/ }).waitFor();
+    assert.equal((await listed("/v1/webhooks")).length, 1, "the refused filter made no second webhook");
+    const opened = { event: "issues", body: '{"action":"opened","id":90071992547409931}', delivery: "d-2" };
+    const other = { event: "issues", body: '{"action":"labeled"}', delivery: "d-3" };
+    assert.deepEqual([await send(opened), await send(other)], [200, 202]);
+    const [got] = await receiver.waitForRequests(1);
+    assert.deepEqual([got?.path, got?.text], ["/bot", opened.body]);
+    assert.equal(got?.headers["x-github-delivery"], "d-2");
+    await page.getByRole("row", { name: /issues ignored/ }).waitFor();
+    await page.getByRole("row", { name: /issues accepted/ }).waitFor();
+    await page.goto(`${server.url}/ui/sources`);
+    await page.getByRole("row", { name: /GitHub on .*1 webhook.*1 accepted/ }).waitFor();
+    await page.close();
+  });
+
+  test("what was refused is retried after the secret was corrected; filters stand in the address", async () => {
+    receiver.clear();
+    const late = { event: "pull_request", body: '{"action":"closed"}', delivery: "d-4" };
+    assert.equal(await send(late, { secret: "a newer secret" }), 401);
+    const page = await visit(`requests?source_id=${github.id}`);
+    await page.getByLabel("rejected").check();
+    await page.waitForURL(/outcome=rejected/);
+    await page
+      .getByRole("row", { name: /rejected/ })
+      .nth(1)
+      .waitFor();
+    await page.keyboard.press("j");
+    await page.keyboard.press("p");
+    const panel = page.getByRole("complementary", { name: "Request beside the list" });
+    await panel.getByText("no signature fits a key").waitFor();
+    await panel.getByText("x-hub-signature-256: ***", { exact: false }).waitFor();
+    await panel.getByRole("button", { name: "Verify again and send on" }).click();
+    await panel.getByText("still not authentic", { exact: false }).waitFor();
+    await panel.getByRole("link", { name: "To the source's verification" }).click();
+    await page.getByRole("button", { name: "Rotate or change…" }).click();
+    await page.getByLabel("Secret", { exact: true }).fill("a newer secret");
+    await page.getByLabel("The one before", { exact: false }).fill(github.secret);
+    await page.getByRole("button", { name: "Change", exact: true }).click();
+    await page.getByText("2 kept, masked").waitFor();
+    await page.goBack();
+    await panel.getByRole("button", { name: "Verify again and send on" }).click();
+    await panel.getByText("It is authentic, and it was taken.").waitFor();
+    const [got] = await receiver.waitForRequests(1);
+    assert.equal(got?.text, late.body);
+    await page.keyboard.press("Escape");
+    await panel.waitFor({ state: "detached" });
+    assert.equal(new URL(page.url()).searchParams.get("outcome"), "rejected");
+    assert.equal(await send({ ...late, delivery: "d-5" }), 200, "the secret before counts too");
+    await page.close();
+  });
+
+  test("a request is kept by a bookmark, and replayed; what was sent stands there digit for digit", async () => {
+    receiver.clear();
+    const [accepted] = await listed(`/v1/requests?source_id=${github.id}&outcome=accepted`);
+    const page = await visit(`requests/${accepted?.id ?? ""}`);
+    await page.getByRole("button", { name: "Bookmark…" }).click();
+    await page.getByLabel("What it is kept for").fill("a pull request");
+    await page.getByRole("button", { name: "Keep", exact: true }).click();
+    await page.getByText("Kept as “a pull request”.").waitFor();
+    await page.getByRole("heading", { name: "Deliveries that it made" }).waitFor();
+    await page.getByRole("button", { name: "Replay" }).click();
+    await receiver.waitForRequests(1);
+    await page.goto(`${server.url}/ui/requests`);
+    await page.getByLabel("with a bookmark").check();
+    await page.waitForURL(/bookmarked=true/);
+    await page.locator("tbody tr").nth(1).waitFor({ state: "detached" });
+    await page.getByRole("link", { name: "pull_request" }).click();
+    await page.getByRole("button", { name: "Take the bookmark away" }).click();
+    await page.getByRole("button", { name: "Bookmark…" }).waitFor();
+    await page.close();
+  });
+
+  test("addresses rotate with an overlap; messages are stored after an acknowledgement; off is 410", async () => {
+    const page = await visit(`sources/${github.id}`);
+    await page.getByRole("button", { name: "Rotate the address…" }).click();
+    await page.getByLabel("The one before goes on working for").selectOption("3600");
+    await page.getByRole("button", { name: "Rotate", exact: true }).click();
+    const url = (await page.locator(".command code").first().textContent()) ?? "";
+    assert.notEqual(url, github.url);
+    const message = (delivery: string) => ({ event: "issues", body: '{"action":"closed"}', delivery });
+    assert.deepEqual([await send(message("d-6")), await send(message("d-7"), { url })], [200, 200]);
+    await page.getByRole("button", { name: "Store and forward…" }).click();
+    await page.getByText("/service-description", { exact: false }).waitFor();
+    await page.getByRole("button", { name: "They know it: store and forward" }).click();
+    await page.getByText("Once the message is stored.", { exact: false }).waitFor();
+    assert.equal(await send(message("d-8"), { url }), 202);
+    await page.getByRole("button", { name: "Switch off…" }).click();
+    await page.getByLabel("Senders are answered", { exact: true }).selectOption("gone");
+    await page.getByRole("button", { name: "Switch off", exact: true }).click();
+    await page.getByRole("button", { name: "Switch on" }).waitFor();
+    assert.equal(await send(message("d-9"), { url }), 410);
+    await page.getByRole("button", { name: "Switch on" }).click();
+    await page.getByRole("button", { name: "Switch off…" }).waitFor();
+    github = { ...github, url };
+    await page.close();
+  });
+
+  test("a paused connection holds what is stored and sends it when it goes on; edits reach the server", async () => {
+    receiver.clear();
+    const page = await visit(`connections?source_id=${github.id}`);
+    await page.getByRole("link", { name: "to the bot" }).click();
+    await page.getByRole("button", { name: "Pause", exact: true }).click();
+    await page.getByRole("button", { name: "Resume" }).waitFor();
+    const held = { event: "issues", body: '{"action":"opened","n":2}', delivery: "d-10" };
+    assert.equal(await send(held), 202);
+    assert.equal(receiver.requests.length, 0);
+    await page.getByRole("button", { name: "Resume" }).click();
+    const [got] = await receiver.waitForRequests(1);
+    assert.equal(got?.text, held.body);
+    await page.getByLabel("Filter (JSON)").fill("");
+    await page.getByRole("button", { name: "Save" }).click();
+    const [connection] = await listed("/v1/connections");
+    await eventually("no filter", {
+      ask: () => server.call("GET", `/v1/connections/${connection?.id ?? ""}`),
+      holds: ({ body }) => (body as { readonly filter: unknown }).filter === null,
+    });
+    await page.goto(`${server.url}/ui/sources/${github.id}/edit`);
+    await page.getByLabel("Party").fill("Not a name");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.locator("[aria-invalid=true]").waitFor();
+    await page.getByLabel("Party").fill("github");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Show the address" }).click();
+    await page.getByText("/_webhooks/github", { exact: false }).waitFor();
+    await page.close();
+  });
+
+  test("a secret that comes later, and an address that is signed, are entered where they belong", async () => {
+    const page = await visit("");
+    await page.keyboard.press("Control+k");
+    await page.keyboard.type("add a source");
+    await page.getByRole("option", { name: /^Add a source/ }).waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByRole("link", { name: "Square" }).click();
+    await page.getByRole("button", { name: "Make the address" }).click();
+    await page.getByText("The secret is not entered yet, so everything is refused.").waitFor();
+    const url = await page.locator(".command code").first().textContent();
+    const [square] = await listed("/v1/sources");
+    assert.equal(square?.verification["public_url"], url);
+    await page.getByRole("button", { name: "Enter the secret…" }).click();
+    assert.equal(await page.getByLabel("Address as entered at the sender").inputValue(), url);
+    await page.getByLabel("Secret", { exact: true }).fill("of Square");
+    await page.getByRole("button", { name: "Change", exact: true }).click();
+    await page.getByText("The secret is not entered yet", { exact: false }).waitFor({ state: "detached" });
+    assert.equal((await get(`/v1/sources/${square?.id ?? ""}`)).verification["public_url"], url);
+    await page.goto(`${server.url}/ui/sources/new?type=discord`);
+    await page.getByRole("button", { name: "Make the address" }).click();
+    await page.getByText("Public key is missing", { exact: false }).waitFor();
+    await page.close();
+  });
+
+  test("a source without verification is marked in the list; deleting one takes its connections", async () => {
+    const page = await visit("sources/new?type=none");
+    await page.getByText("anybody who knows the address can send", { exact: false }).waitFor();
+    await page.getByLabel("Name", { exact: true }).fill("Old printer");
+    await page.getByRole("button", { name: "Make the address" }).click();
+    await page.getByRole("heading", { level: 1, name: "Set up Old printer" }).waitFor();
+    await page.keyboard.press("g");
+    await page.keyboard.press("g");
+    await page.getByRole("row", { name: /Old printer on not verified/ }).waitFor();
+    await page.getByRole("link", { name: "Old printer" }).click();
+    await page.getByRole("button", { name: "Delete…" }).click();
+    await page.getByRole("button", { name: "Delete", exact: true }).click();
+    await page.getByRole("heading", { level: 1, name: "Sources" }).waitFor();
+    await page.getByRole("row", { name: /Old printer/ }).waitFor({ state: "detached" });
+    await page.close();
+  });
+
+  test("a key that may only read sees no button that changes something, and one that may manage acknowledges nothing", async () => {
+    const keyOf = async (role: string) => {
+      const made = await server.call("POST", "/v1/api-keys", { name: role, role, tenant_id: "default" });
+      return (made.body as { readonly key: string }).key;
+    };
+    const reader = await loggedIn(browser, { url: server.url, key: await keyOf("read") });
+    const [request] = await listed("/v1/requests?outcome=accepted");
+    const [connection] = await listed("/v1/connections");
+    for (const [path, shown] of [
+      ["sources", "GitHub"],
+      [`sources/${github.id}`, "Last requests"],
+      [`connections/${connection?.id ?? ""}`, "What it does"],
+      [`requests/${request?.id ?? ""}`, "Where it went"],
+    ] as const) {
+      const page = await visit(path, reader);
+      await page.getByText(shown, { exact: true }).first().waitFor();
+      const acts = await page.locator("main [data-command]").allTextContents();
+      assert.deepEqual(acts, [], path);
+      await page.close();
+    }
+    await reader.close();
+    const manager = await loggedIn(browser, { url: server.url, key: await keyOf("manage") });
+    const page = await visit(`sources/${github.id}`, manager);
+    await page.getByRole("button", { name: "Pass through instead" }).click();
+    await page.getByText("An administrator can have messages stored first", { exact: false }).waitFor();
+    await manager.close();
+  });
+
+  test("axe finds nothing on any page of the gateway and in its dialogs", async () => {
+    const looks = await loggedIn(browser, { url: server.url, key: server.adminKey }, forAxe);
+    const [rejected] = await listed("/v1/requests?outcome=rejected");
+    const [connection] = await listed("/v1/connections");
+    const page = await visit("sources", looks);
+    for (const [path, name] of [
+      ["sources", "Sources"],
+      ["sources/new", "Add a source"],
+      ["sources/new?type=hmac", "Add a source: HMAC in a header"],
+      [`sources/${github.id}/set-up`, "Set up GitHub"],
+      [`sources/${github.id}/edit`, "Edit the source"],
+      ["connections", "Connections"],
+      ["connections/new", "New connection"],
+      [`connections/${connection?.id ?? ""}`, /to the bot/],
+      ["requests", "Requests"],
+      [`requests?panel=${rejected?.id ?? ""}`, "Requests"],
+      [`requests/${rejected?.id ?? ""}`, /GitHub/],
+      [`sources/${github.id}`, /GitHub/],
+    ] as const) {
+      await page.goto(`${server.url}/ui/${path}`);
+      await page.getByRole("heading", { level: 1, name }).waitFor();
+      await page.locator(".waiting").first().waitFor({ state: "detached" });
+      await bringAxe(page);
+      await judge(page, path);
+    }
+    for (const name of [
+      "Rotate the address…",
+      "Rotate or change…",
+      "Switch off…",
+      "Store and forward…",
+      "Delete…",
+    ]) {
+      await page.getByRole("button", { name }).click();
+      await judge(page, name);
+      await page.keyboard.press("Escape");
+    }
+    await looks.close();
+  });
+});
