@@ -85,11 +85,13 @@ function Inside() {
   );
 }
 
+const always = ["deliveries", "problems"];
+
 /** The stream tells of the newest deliveries; one that is looked at may be older. */
 function topicsOf(page: string): readonly string[] {
   const id = /^(deliveries|operations)\/([\da-f-]{36})$/.exec(page);
-  if (id === null) return ["deliveries"];
-  return ["deliveries", `${id[1] === "operations" ? "operation" : "delivery"}:${id[2] ?? ""}`];
+  if (id === null) return always;
+  return [...always, `${id[1] === "operations" ? "operation" : "delivery"}:${id[2] ?? ""}`];
 }
 
 function Pages() {

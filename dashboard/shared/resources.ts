@@ -21,6 +21,7 @@ import type { searchHitsSchema } from "../../src/api/schemas/search.ts";
 import type { sourceTypeSchema } from "../../src/api/schemas/source-type.ts";
 import type { systemSchema } from "../../src/api/schemas/system.ts";
 import type { Static } from "../../src/api/schemas/type.ts";
+import type { revisionListSchema, timelineSchema } from "../../src/api/schemas/webhook-history.ts";
 import type { webhookListSchema, webhookSchema } from "../../src/api/schemas/webhook.ts";
 import type { backlogSchema, healthSchema } from "../../src/api/schemas/webhook-state.ts";
 
@@ -51,6 +52,8 @@ export type GatewayRequest = Static<typeof requestListSchema>["data"][number];
 export type GatewayRequestDetail = Static<typeof requestSchema>;
 export type Webhook = Static<typeof webhookSchema>;
 export type ListedWebhook = Static<typeof webhookListSchema>["data"][number];
+export type TimelineEntry = Static<typeof timelineSchema>["data"][number];
+export type RevisionEntry = Static<typeof revisionListSchema>["data"][number];
 export type WebhookBacklog = Static<typeof backlogSchema>;
 export type WebhookHealth = Static<typeof healthSchema>;
 

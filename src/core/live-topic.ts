@@ -4,29 +4,31 @@ export type LiveTopic =
   | { readonly kind: "deliveries"; readonly webhookId: string | null }
   | { readonly kind: "delivery" | "operation"; readonly id: string }
   /** Those that the listener may see. */
-  | { readonly kind: "alerts" };
+  | { readonly kind: "alerts" }
+  | { readonly kind: "problems" };
 
 /** For people who wrote something else. */
-export const liveTopicRule = "deliveries, deliveries:webhook=ID, delivery:ID, operation:ID or alerts";
+export const liveTopicRule =
+  "deliveries, deliveries:webhook=ID, delivery:ID, operation:ID, alerts or problems";
 
 const uuid = "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}";
 
 /** Of one topic, as JSON Schema takes it. */
-export const liveTopicPattern = `(?:deliveries(?::webhook=${uuid})?|(?:delivery|operation):${uuid}|alerts)`;
+export const liveTopicPattern = `(?:deliveries(?::webhook=${uuid})?|(?:delivery|operation):${uuid}|alerts|problems)`;
 
-const topicText = new RegExp(`^(deliveries|delivery|operation|alerts)(?::(?:webhook=)?(${uuid}))?$`);
+const topicText = new RegExp(`^(deliveries|delivery|operation|alerts|problems)(?::(?:webhook=)?(${uuid}))?$`);
 
 /** Of a text that matches the pattern. */
 export function parseLiveTopic(text: string): LiveTopic {
   const [, kind, id = null] = topicText.exec(text) ?? [];
-  if (kind === "alerts") return { kind };
+  if (kind === "alerts" || kind === "problems") return { kind };
   if (kind === "deliveries") return { kind, webhookId: id?.toLowerCase() ?? null };
   if ((kind === "delivery" || kind === "operation") && id !== null) return { kind, id: id.toLowerCase() };
   throw new TypeError(`not a topic: ${text}`);
 }
 
 export function liveTopicText(topic: LiveTopic): string {
-  if (topic.kind === "alerts") return topic.kind;
+  if (topic.kind === "alerts" || topic.kind === "problems") return topic.kind;
   if (topic.kind !== "deliveries") return `${topic.kind}:${topic.id}`;
   return topic.webhookId === null ? topic.kind : `${topic.kind}:webhook=${topic.webhookId}`;
 }

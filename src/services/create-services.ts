@@ -100,7 +100,8 @@ export function createServices(options: ServicesOptions): ManagedServices {
   const bulk = new BulkActions({ walk, history, operations, clock });
   const desk = createDesk(options);
   const { alerts, alertWatch } = createAlerts(options, desk);
-  const live = new LiveFeed({ access, listing, operations, alerts, clock, log: telemetry.log });
+  const problems = new DeliveryProblems({ store: store.problems ?? null, access, clock });
+  const live = new LiveFeed({ access, listing, operations, alerts, problems, clock, log: telemetry.log });
   const recovery = new WebhookRecovery({ history, operations });
   const tenantKeys = new TenantKeys({ access, store: store.webhooks, secretBox, clock, random });
   const secrets = new WebhookSecrets({ store: store.webhooks, tenantKeys, secretBox, clock, random });
@@ -141,7 +142,7 @@ export function createServices(options: ServicesOptions): ManagedServices {
     search: new Search({ access, history, operations, clock }),
     ...{ live, desk, alerts, notifications: told?.notifications ?? null },
     statistics,
-    problems: new DeliveryProblems({ store: store.problems ?? null, access, clock }),
+    problems,
     ...{ ...portal, gatewayDirectory, urlChecks: new UrlChecks({ access, urlRules }) },
     lifecycle: {
       async start() {

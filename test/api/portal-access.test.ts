@@ -316,7 +316,7 @@ suite("what a session of the portal may call", () => {
       .flatMap(({ data }) => itemsOf(data["rows"]));
     assert.ok(rows.length > 0 && rows.every((row) => row["webhook_id"] === (own.webhook as never)));
     const watcher = admin.withKey(key);
-    for (const topics of ["alerts", `operation:${own.operation}`])
+    for (const topics of ["alerts", "problems", `operation:${own.operation}`])
       assertProblem(await watcher.get(`/v1/stream?topics=${topics}`, asStream), {
         status: 403,
         code: "forbidden",

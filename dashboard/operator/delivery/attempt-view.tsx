@@ -3,6 +3,7 @@ import { duration } from "../../shared/time/time-format.ts";
 import { Facts } from "../../shared/ui/data-table.tsx";
 import { TextView } from "../../shared/ui/text-view.tsx";
 import { When } from "../../shared/ui/when.tsx";
+import { revisionPath } from "../webhook/webhook-timeline.tsx";
 import { categoryText } from "./wording.ts";
 
 const retryAfterTexts: Readonly<Record<string, string>> = {
@@ -12,7 +13,13 @@ const retryAfterTexts: Readonly<Record<string, string>> = {
   beyond_horizon: "which is longer than an event is kept",
 };
 
-export function AttemptView({ attempt }: { readonly attempt: Attempt }) {
+export function AttemptView({
+  attempt,
+  webhookId,
+}: {
+  readonly attempt: Attempt;
+  readonly webhookId: string;
+}) {
   const {
     http_status_code,
     error_message,
@@ -36,6 +43,7 @@ export function AttemptView({ attempt }: { readonly attempt: Attempt }) {
                 ["Retry-After", `${retry_after.value}, ${retryAfterTexts[retry_after.effect] ?? ""}`],
               ] as const)),
           ...connectionFacts(attempt),
+          ...configurationFacts(attempt, webhookId),
           ...(attempt.receiver_state_unknown
             ? ([["Receiver", "may have processed it although no answer came"]] as const)
             : []),
@@ -55,6 +63,17 @@ export function AttemptView({ attempt }: { readonly attempt: Attempt }) {
       )}
     </div>
   );
+}
+
+/** How the webhook was configured then. */
+function configurationFacts({ config_revision: revision }: Attempt, webhookId: string) {
+  if (revision === null) return [];
+  const link = (
+    <a key="revision" href={revisionPath(webhookId, revision)}>
+      revision {revision}
+    </a>
+  );
+  return [["Configuration", link]] as const;
 }
 
 /** Kept for each attempt that was not accepted, and for some of the others. */

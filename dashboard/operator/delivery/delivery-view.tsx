@@ -63,7 +63,7 @@ export function Attempts({ delivery }: { readonly delivery: DeliveryDetail }) {
           Next
         </button>
       </div>
-      <AttemptView attempt={attempt} />
+      <AttemptView attempt={attempt} webhookId={delivery.webhook_id} />
       <RequestOfAttempt deliveryId={delivery.id} number={attempt.attempt_number} />
     </>
   );

@@ -16,9 +16,11 @@ import { usualRange } from "../statistics-range.ts";
 import { Backlog } from "../webhook/backlog.tsx";
 import { Gates } from "../webhook/gates.tsx";
 import { WebhookCharts } from "../webhook/webhook-charts.tsx";
+import { Revisions } from "../webhook/revisions.tsx";
 import { Security } from "../webhook/security.tsx";
 import { shortUrl } from "../webhook/webhook-link.tsx";
 import { WebhookActions } from "../webhook/webhook-actions.tsx";
+import { WebhookTimeline } from "../webhook/webhook-timeline.tsx";
 import { WebhookBadge } from "../webhook/webhook-badge.tsx";
 
 const tabs: readonly Tab[] = [
@@ -26,6 +28,8 @@ const tabs: readonly Tab[] = [
   { name: "deliveries", title: "Deliveries" },
   { name: "settings", title: "Settings" },
   { name: "security", title: "Security" },
+  { name: "timeline", title: "Timeline" },
+  { name: "revisions", title: "Revisions" },
 ];
 
 export function WebhookPage() {
@@ -63,6 +67,8 @@ export function WebhookPage() {
       {tab === "deliveries" && <Deliveries id={id} />}
       {tab === "settings" && <Settings webhook={data} />}
       {tab === "security" && <Security webhook={data} />}
+      {tab === "timeline" && <WebhookTimeline id={id} />}
+      {tab === "revisions" && <Revisions id={id} />}
     </div>
   );
 }

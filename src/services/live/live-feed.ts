@@ -7,13 +7,14 @@ import type { Logger } from "../../ports/telemetry.ts";
 import { Loop } from "../../ports/timing/loop.ts";
 import type { Alerts } from "../alerts/alert-service.ts";
 import type { DeliveryListing } from "../deliveries/delivery-listing.ts";
+import type { DeliveryProblems } from "../delivery-problems/delivery-problem-service.ts";
 import type { BatchOperations } from "../operations/batch-operations.ts";
 import { requireWebhook } from "../scope.ts";
 import type { Scope } from "../services.ts";
 import { DeliveriesSight, DeliverySight } from "./delivery-sight.ts";
 import type { LiveListener, LiveNews, Sight } from "./live-news.ts";
-import { AlertSight } from "./alert-sight.ts";
 import { OperationSight } from "./operation-sight.ts";
+import { RowSight, sightRowsMax } from "./row-sight.ts";
 
 export interface LiveFeedOptions {
   readonly access: Pick<EngineAccess, "webhook" | "refresh">;
@@ -21,6 +22,7 @@ export interface LiveFeedOptions {
   readonly operations: Pick<BatchOperations, "get">;
   /** Null where none are kept. */
   readonly alerts: Pick<Alerts, "list"> | null;
+  readonly problems: Pick<DeliveryProblems, "list">;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -145,13 +147,33 @@ export class LiveFeed {
     if (topic.kind === "deliveries") return new DeliveriesSight(topic.webhookId, { listing, scope });
     if (topic.kind === "delivery") return new DeliverySight(topic.id, { listing, scope });
     if (topic.kind === "alerts") return this.#alertSight(scope);
+    if (topic.kind === "problems") return this.#problemSight(scope);
     return new OperationSight(topic.id, { operations, scope });
   }
 
   #alertSight(scope: Scope): Sight {
     const { alerts } = this.#options;
     if (alerts === null) throw new UnavailableError("the store keeps no alerts");
-    return new AlertSight({ alerts, scope });
+    const page = { limit: sightRowsMax, before: null, offset: 0 };
+    return new RowSight({
+      read: async () => (await alerts.list(scope, { states: null, rule: null, tenantId: null, page })).rows,
+      idOf: ({ alert }) => alert.id,
+      // When it was looked at last is no news.
+      textOf: ({ alert, mutedUntil, muteReason }) =>
+        JSON.stringify({ ...alert, lastHeldAt: 0, mutedUntil, muteReason }),
+      newsOf: (rows) => ({ kind: "alerts", topic: { kind: "alerts" }, rows }),
+    });
+  }
+
+  /** What changed last comes first, so what changes is among the rows that are read. */
+  #problemSight(scope: Scope): Sight {
+    const page = { limit: sightRowsMax, after: null, offset: 0 };
+    return new RowSight({
+      read: async () => (await this.#options.problems.list(scope, { page })).rows,
+      idOf: ({ problem }) => problem.id,
+      textOf: ({ problem, state, mute }) => JSON.stringify({ ...problem, recent: null, state, mute }),
+      newsOf: (rows) => ({ kind: "problems", topic: { kind: "problems" }, rows }),
+    });
   }
 
   /** One after the other, so that many listeners ask the store no harder than few. */

@@ -1,5 +1,6 @@
 import type { LiveTopic } from "../../core/live-topic.ts";
 import type { BatchOperation } from "../../ports/store/operations.ts";
+import type { DeliveryProblemView } from "../delivery-problems/delivery-problem-service.ts";
 import type { AlertView } from "../alerts/alert-service.ts";
 import type { ListedDelivery } from "../services.ts";
 
@@ -14,6 +15,11 @@ export type LiveNews =
       readonly leftOut: boolean;
     }
   | { readonly kind: "alerts"; readonly topic: LiveTopic; readonly rows: readonly AlertView[] }
+  | {
+      readonly kind: "problems";
+      readonly topic: LiveTopic;
+      readonly rows: readonly DeliveryProblemView[];
+    }
   | { readonly kind: "operation"; readonly topic: LiveTopic; readonly operation: BatchOperation }
   /** What happened since the listener was last told cannot be said: everything shown has to be read again. */
   | { readonly kind: "reset"; readonly topic: LiveTopic };

@@ -53,6 +53,32 @@ export const live: Scenarios = {
     assert.notEqual(first, missed);
   },
 
+  "a problem is told when it opens and when it changes, to those who may see it": async (scene) => {
+    scene.receiver.script(() => ({ status: 422 }));
+    const webhook = await scene.addWebhook();
+    const key = await scene.admin.keyFor("read", scene.tenantId);
+    const strangerKey = await scene.admin.keyFor("read", `${scene.tenantId}-problems`);
+    const own = await openStream(scene.api, { key, query: "topics=problems" });
+    const stranger = await openStream(scene.api, { key: strangerKey, query: "topics=problems,deliveries" });
+    await scene.publish();
+    const isOpen = ({ name, data }: StreamedEvent): boolean =>
+      name === "problems" && textOf(itemsOf(data["rows"])[0]?.["webhook_id"]) === webhook;
+    const opened = await own.until("the problem is told", isOpen);
+    const [problem] = itemsOf(opened.data["rows"]);
+    assert.deepEqual([opened.data["topic"], problem?.["state"]], ["problems", "open"]);
+    await scene.api.call("PATCH", `/v1/problems/${textOf(problem?.["id"])}`, {
+      body: { note: "asked the shop" },
+    });
+    await own.until("the note is told", ({ data }) => JSON.stringify(data).includes("asked the shop"));
+    const after = scene.admin.withKey(await scene.admin.keyFor("manage", `${scene.tenantId}-problems`));
+    await after.post("/v1/webhooks", { url: scene.receiver.url("/other"), events: ["order.*"] });
+    await after.post("/v1/events", { event_type: "order.paid", data: {} });
+    await stranger.until("the stranger hears of its own", ({ name }) => name === "problems");
+    assert.deepEqual(stranger.events.filter(isOpen), []);
+    own.close();
+    stranger.close();
+  },
+
   "one delivery can be followed, and no foreign one": async (scene) => {
     const delivery = await waitingDelivery(scene);
     const key = await scene.admin.keyFor("read", scene.tenantId);

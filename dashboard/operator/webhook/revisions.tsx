@@ -1,0 +1,139 @@
+import { useId } from "preact/hooks";
+import { useAddress } from "../../shared/address.ts";
+import { useApi } from "../../shared/queries.ts";
+import type { Page, RevisionEntry } from "../../shared/resources.ts";
+import { type Column, DataTable } from "../../shared/ui/data-table.tsx";
+import { Panel } from "../../shared/ui/panel.tsx";
+import { When } from "../../shared/ui/when.tsx";
+import { byText, differencesOf, valueText, type FieldDifference } from "./history-wording.ts";
+import { revisionPath } from "./webhook-timeline.tsx";
+
+/** As many as are kept of a webhook. */
+const revisionsMax = 100;
+
+/** How a webhook was configured: who changed what, and what differs between two revisions. */
+export function Revisions({ id }: { readonly id: string }) {
+  const query = { limit: revisionsMax };
+  const path = `v1/webhooks/${id}/revisions`;
+  const loaded = useApi<Page<RevisionEntry>>({ path, query });
+  const rows = loaded.data?.data ?? [];
+  return (
+    <>
+      {rows.length > 0 && <Comparison rows={rows} />}
+      <Panel title="Revisions" loaded={loaded} twin={{ path, query, cli: `webhooks revisions ${id}` }}>
+        <DataTable
+          caption="Revisions, newest first"
+          columns={columnsOf(id)}
+          rows={rows}
+          keyOf={({ revision }) => String(revision)}
+        />
+      </Panel>
+    </>
+  );
+}
+
+function columnsOf(id: string): readonly Column<RevisionEntry>[] {
+  return [
+    {
+      title: "Revision",
+      cell: ({ revision }) => (
+        <a href={revisionPath(id, revision)} class="row-link">
+          {revision}
+        </a>
+      ),
+    },
+    { title: "When", cell: ({ at }) => <When at={at} /> },
+    { title: "Who", cell: byText },
+    { title: "Changed", cell: ({ changes }) => Object.keys(changes).join(", "), isProse: true },
+  ];
+}
+
+const differenceColumns: readonly Column<FieldDifference>[] = [
+  { title: "Field", cell: ({ field }) => field },
+  { title: "Before", cell: ({ before }) => <Value value={before} />, isProse: true },
+  { title: "After", cell: ({ after }) => <Value value={after} />, isProse: true },
+];
+
+function Value({ value }: { readonly value: unknown }) {
+  return value === undefined ? <>–</> : <code class="revision-value">{valueText(value)}</code>;
+}
+
+/** Of the two revisions that the address names; the newest and the one before it unless it does. */
+function Comparison({ rows }: { readonly rows: readonly RevisionEntry[] }) {
+  const { params, set } = useAddress();
+  const numbers = rows.map(({ revision }) => revision);
+  const newest = numbers[0] ?? 1;
+  const named = (name: string): number | null => {
+    const number = Number(params.get(name));
+    return Number.isSafeInteger(number) && number > 0 ? number : null;
+  };
+  const to = Math.min(newest, named("revision") ?? newest);
+  const from = Math.min(to - 1, named("against") ?? to - 1);
+  const entry = rows.find(({ revision }) => revision === to);
+  const oldest = numbers.at(-1) ?? 1;
+  const differences = differencesOf(rows, { from, to });
+  const later = numbers.filter((revision) => revision > from);
+  const earlier = [...numbers.filter((revision) => revision < to), oldest - 1].filter((one) => one < to);
+  return (
+    <Panel title={from === 0 ? "The first revision" : `From revision ${from} to ${to}`}>
+      <div class="columns-2">
+        <RevisionField
+          label="From"
+          options={earlier}
+          chosen={from}
+          choose={(revision) => set({ against: [String(revision)], revision: [String(to)] })}
+        />
+        <RevisionField
+          label="To"
+          options={later}
+          chosen={to}
+          choose={(revision) => set({ revision: [String(revision)], against: [String(from)] })}
+        />
+      </div>
+      {entry === undefined ? (
+        <p class="soft">Revision {to} is no longer kept.</p>
+      ) : (
+        <p>
+          Revision {to} was made by {byText(entry)} <When at={entry.at} isExact />.
+        </p>
+      )}
+      {differences.length === 0 ? (
+        <p class="soft">They do not differ.</p>
+      ) : (
+        <DataTable
+          caption={`What differs between revision ${from} and ${to}`}
+          columns={differenceColumns}
+          rows={differences}
+          keyOf={({ field }) => field}
+          hasNoLinks
+        />
+      )}
+    </Panel>
+  );
+}
+
+function RevisionField(props: {
+  readonly label: string;
+  readonly options: readonly number[];
+  readonly chosen: number;
+  readonly choose: (revision: number) => void;
+}) {
+  const { label, options, chosen, choose } = props;
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <select
+        id={id}
+        value={String(chosen)}
+        onChange={({ currentTarget }) => choose(Number(currentTarget.value))}
+      >
+        {options.map((revision) => (
+          <option key={revision} value={String(revision)}>
+            {revision === 0 ? "nothing" : `revision ${revision}`}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}

@@ -1,0 +1,57 @@
+import type { TimelineEntry } from "../../shared/resources.ts";
+import { pagePath } from "../../shared/root.ts";
+import { Badge, type Tone } from "../../shared/ui/badge.tsx";
+import type { Column } from "../../shared/ui/data-table.tsx";
+import { When } from "../../shared/ui/when.tsx";
+import { ResourceList } from "../list-page.tsx";
+import { byText } from "./history-wording.ts";
+
+const kinds: Readonly<Record<TimelineEntry["kind"], { readonly tone: Tone; readonly text: string }>> = {
+  created: { tone: "new", text: "made" },
+  changed: { tone: "new", text: "changed" },
+  secret_rotated: { tone: "new", text: "secret rotated" },
+  paused: { tone: "held", text: "paused" },
+  resumed: { tone: "good", text: "resumed" },
+  enabled: { tone: "good", text: "enabled" },
+  disabled: { tone: "off", text: "disabled" },
+  suspended: { tone: "bad", text: "suspended" },
+  verified: { tone: "good", text: "verified" },
+  unverified: { tone: "wait", text: "verification asked for" },
+  circuit_opened: { tone: "bad", text: "circuit opened" },
+  circuit_closed: { tone: "good", text: "circuit closed" },
+};
+
+function columnsOf(id: string): readonly Column<TimelineEntry>[] {
+  return [
+    { title: "What", cell: (row) => <Badge {...kinds[row.kind]} /> },
+    { title: "When", cell: ({ at }) => <When at={at} /> },
+    { title: "Who", cell: byText },
+    { title: "Why", cell: ({ reason }) => reason ?? "–", isProse: true, needs: "medium" },
+    { title: "Changed", cell: ({ changed }) => changed.join(", ") || "–", isProse: true, needs: "medium" },
+    {
+      title: "Revision",
+      cell: ({ revision }) => (revision === null ? "–" : <a href={revisionPath(id, revision)}>{revision}</a>),
+      isFigure: true,
+    },
+  ];
+}
+
+/** Where somebody sees what a revision changed. */
+export function revisionPath(id: string, revision: number): string {
+  return `${pagePath(`webhooks/${id}`)}?tab=revisions&revision=${revision}`;
+}
+
+/** What happened to a webhook, by whom and why. */
+export function WebhookTimeline({ id }: { readonly id: string }) {
+  return (
+    <ResourceList<TimelineEntry>
+      title="Timeline"
+      path={`v1/webhooks/${id}/timeline`}
+      cli={`webhooks timeline ${id}`}
+      columns={columnsOf(id)}
+      keyOf={({ at, kind, revision }) => `${at} ${kind} ${revision ?? ""}`}
+      hasNoLinks
+      none={<p class="soft">Nothing happened to it yet.</p>}
+    />
+  );
+}
