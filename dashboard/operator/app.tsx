@@ -28,6 +28,7 @@ import { EditWebhookPage, NewWebhookPage } from "./pages/webhook-edit.tsx";
 import { WebhookPage } from "./pages/webhook.tsx";
 import { WebhooksPage } from "./pages/webhooks.tsx";
 import { AlertsPage } from "./alerts/alerts-page.tsx";
+import { PortalPage } from "./portal/portal-page.tsx";
 import { ProblemPage } from "./problems/problem-page.tsx";
 import { ProblemsPage } from "./problems/problems-page.tsx";
 import { Palette } from "./palette/palette.tsx";
@@ -127,6 +128,7 @@ function Pages() {
       <Route path={pagePath("tenants")} component={TenantsPage} />
       <Route path={pagePath("audit")} component={AuditPage} />
       <Route path={pagePath("tenants/:id")} component={TenantPage} />
+      <Route path={pagePath("portal")} component={PortalPage} />
       <Route path={pagePath("system")} component={SystemPage} />
       <Route default component={NotFoundPage} />
     </Router>

@@ -28,6 +28,7 @@ export const navEntries: readonly NavEntry[] = [
   { page: "operations", title: "Operations", icon: "operations", key: "b" },
   { page: "event-types", title: "Event types", icon: "types", key: "y" },
   { page: "tenants", title: "Tenants", icon: "tenants", key: "t", roles: ["admin"] },
+  { page: "portal", title: "Portal", icon: "portal", key: "c", roles: ["admin", "manage"] },
   { page: "system", title: "System", icon: "system", key: "s", roles: ["admin"] },
   { page: "audit", title: "Audit log", icon: "audit", key: "a", roles: ["admin", "manage"] },
 ];

@@ -14,6 +14,8 @@ export interface ApiCall {
   readonly body?: unknown;
   /** Instead of it: JSON as it is to be sent, digit for digit. */
   readonly bodyText?: string;
+  /** Instead of both: bytes of a media type of their own. */
+  readonly file?: Blob;
   readonly signal?: AbortSignal;
 }
 
@@ -68,7 +70,7 @@ for (const name of ["pointerdown", "keydown"]) {
 
 export async function callApi<T>(call: ApiCall): Promise<ApiAnswer<T>> {
   const { method = "GET", body, signal: aborted } = call;
-  const sent = call.bodyText ?? (body === undefined ? undefined : JSON.stringify(body));
+  const sent = call.file ?? call.bodyText ?? (body === undefined ? undefined : JSON.stringify(body));
   const isAttended = performance.now() - attendedAt < attentionMs;
   let response: Response;
   try {
@@ -78,7 +80,7 @@ export async function callApi<T>(call: ApiCall): Promise<ApiAnswer<T>> {
         ...(bearer.token === null
           ? { "x-posthorn-ui": isAttended ? "1" : "poll" }
           : { authorization: `Bearer ${bearer.token}` }),
-        ...(sent !== undefined && { "content-type": "application/json" }),
+        ...(sent !== undefined && { "content-type": call.file?.type ?? "application/json" }),
       },
       ...(sent !== undefined && { body: sent }),
       ...(aborted !== undefined && { signal: aborted }),

@@ -349,6 +349,7 @@ suite("the dashboard", () => {
       ["event-types/order.completed", "order.completed"],
       ["tenants", "Tenants"],
       ["tenants/default", /default/i],
+      ["portal", "Portal"],
       ["audit", "Audit log"],
       ["system", "System"],
       ["nowhere", "There is nothing here"],

@@ -5,7 +5,7 @@ import { after, before, suite, test } from "node:test";
 import type { Page } from "playwright-core";
 import { eventually } from "../scenarios/eventually.ts";
 import { bringAxe, forAxe, judge } from "./axe.ts";
-import { assertClean, watch } from "./browser.ts";
+import { assertClean, loggedIn, watch } from "./browser.ts";
 import { everything, type Json, PortalWorld, wordsOf } from "./portal-world.ts";
 
 suite("pages of the portal", () => {
@@ -161,6 +161,50 @@ suite("pages of the portal", () => {
     });
   };
 
+  test("an operator chooses how it looks, reads the contrast before, and ends a session", async () => {
+    const { url, adminKey: key } = world.server;
+    const context = await loggedIn(world.browser, { url, key });
+    const page = await context.newPage();
+    const seen = watch(page, { origin: url });
+    await page.goto(`${url}/ui/portal`);
+    await page.getByLabel("Accent").fill("#ffdd00");
+    await page.getByText(/^In light: #806e00, 4\.5:1 on the ground; #ffdd00 under text/).waitFor();
+    await page.getByLabel("Product name").fill("Shop of Acme");
+    await page.getByLabel("Pages that may show it in a frame").fill("https://app.example.com/");
+    const save = page.getByRole("button", { name: "Save" });
+    await save.click();
+    await page.getByText(/^Pages that may show it in a frame must be an origin/).waitFor();
+    await page.getByLabel("Pages that may show it in a frame").fill("https://app.example.com");
+    await save.click();
+    await settingsAre({ accent: "#ffdd00", product_name: "Shop of Acme" });
+    await page.getByLabel("Product name").fill("");
+    await save.click();
+    await settingsAre({ accent: "#ffdd00", product_name: null });
+    const logo = { name: "logo.png", mimeType: "image/png", buffer: pixel };
+    await page.getByLabel("For the light scheme").setInputFiles(logo);
+    await page.getByText("image/png is set").waitFor();
+    const customer = await world.visit({ reference: "ada" });
+    assert.ok(
+      (await customer
+        .locator("img.logo-light")
+        .evaluate((image) => (image as { naturalWidth?: number }).naturalWidth ?? 0)) > 0,
+    );
+    await page.getByRole("button", { name: "End ada" }).click();
+    await customer.getByRole("link", { name: "Activity" }).click();
+    await customer.getByText("The session is over.").first().waitFor();
+    await page.getByRole("button", { name: "Remove the light logo" }).click();
+    await page.getByText("image/png is set").waitFor({ state: "detached" });
+    assertClean(seen);
+    await world.call("PUT", "/v1/portal-settings", { theme: null, origins: null });
+    await context.close();
+  });
+
+  const settingsAre = (theme: Json) =>
+    eventually("the settings are saved", {
+      ask: async () => (await world.call("GET", "/v1/portal-settings"))["theme"] as Json | null,
+      holds: (now) => Object.entries(theme).every(([name, value]) => now?.[name] === value),
+    });
+
   test("light or dark can be chosen, and is not remembered; a fixed scheme has no choice", async () => {
     const page = await world.visit({}, "", { colorScheme: "light" });
     await page.getByLabel("Colours").selectOption("dark");
@@ -228,3 +272,9 @@ suite("pages of the portal", () => {
     }
   });
 });
+
+/** A picture of one pixel. */
+const pixel = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64",
+);

@@ -19,13 +19,15 @@ interface ResourceFormProps {
   readonly label: string;
   /** Sends what was typed, or what of it has changed. */
   readonly send: (body: Readonly<Record<string, unknown>>) => Promise<void>;
+  /** For what is shown of it while it is typed. */
+  readonly onTyped?: (typed: Typed) => void;
   /** Before the button. */
   readonly children?: ComponentChildren;
 }
 
 /** A form of what the API has, with its problems at their fields. */
 export function ResourceForm(props: ResourceFormProps) {
-  const { fields, isNew, choices = {}, seldom, label, send, children } = props;
+  const { fields, isNew, choices = {}, seldom, label, send, onTyped, children } = props;
   const id = useId();
   const before = useRef(props.before).current;
   const typed = useSignal<Typed>(before);
@@ -38,7 +40,10 @@ export function ResourceForm(props: ResourceFormProps) {
       field={withChoices(field, choices[field.name])}
       text={typed.value[field.name] ?? ""}
       problem={problemOf(problems.value, field.name)}
-      change={(text) => (typed.value = { ...typed.value, [field.name]: text })}
+      change={(text) => {
+        typed.value = { ...typed.value, [field.name]: text };
+        onTyped?.(typed.value);
+      }}
     />
   );
   return (

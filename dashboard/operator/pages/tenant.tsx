@@ -34,7 +34,12 @@ export function TenantPage() {
       <Panel
         title="Limits"
         loaded={loaded}
-        tools={<a href={`${pagePath("deliveries")}?tenant_id=${encodeURIComponent(id)}`}>Deliveries</a>}
+        tools={
+          <>
+            <a href={`${pagePath("deliveries")}?tenant_id=${encodeURIComponent(id)}`}>Deliveries</a>
+            <a href={`${pagePath("portal")}?tenant=${encodeURIComponent(id)}`}>Portal</a>
+          </>
+        }
         twin={{ path, cli: `tenants get ${id}` }}
       >
         <Facts

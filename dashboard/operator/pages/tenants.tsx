@@ -1,10 +1,8 @@
-import { callApi } from "../../shared/api.ts";
 import { fieldText, type Row } from "../../shared/resources.ts";
-import { pagePath, root } from "../../shared/root.ts";
-import { session } from "../../shared/session.ts";
+import { pagePath } from "../../shared/root.ts";
 import type { Column } from "../../shared/ui/data-table.tsx";
 import { When } from "../../shared/ui/when.tsx";
-import { ActionButton } from "../action-button.tsx";
+import { OpenPortal } from "../portal/open-portal.tsx";
 import { ResourceList } from "../list-page.tsx";
 
 const columns: readonly Column<Row>[] = [
@@ -32,26 +30,6 @@ const columns: readonly Column<Row>[] = [
   },
   { title: "Made", cell: (row) => <When at={fieldText(row, "created_at")} />, isFigure: true },
 ];
-
-/** As a customer of this tenant sees it, without the right to change anything; it stands in the audit log. */
-function OpenPortal({ tenantId }: { readonly tenantId: string }) {
-  const open = async () => {
-    const { value } = await callApi<{ readonly url: string }>({
-      method: "POST",
-      path: "v1/portal-sessions",
-      body: {
-        tenant_id: tenantId,
-        capabilities: ["endpoints:read", "deliveries:read", "payloads:read"],
-        reference: "operator",
-        theme: { product_name: `${tenantId} (read-only)`.slice(0, 60) },
-      },
-    });
-    const { search, hash } = new URL(value.url);
-    window.open(new URL(`portal/${search}${hash}`, root), "_blank", "noopener");
-  };
-  if (session.value?.role !== "admin") return null;
-  return <ActionButton label={`Open as ${tenantId}`} run={open} done="The portal is open in another tab" />;
-}
 
 function rateText(limit: unknown): string {
   if (typeof limit !== "object" || limit === null) return "none";

@@ -12,6 +12,7 @@ const paths = {
   dead: "M3 8h18v12H3zM1 4h22v4H1zM10 12h4",
   operations: "M3 6h12M3 12h12M3 18h7M18 14l3 3-3 3M21 17h-7",
   types: "M20.6 13.4 13.4 20.6a2 2 0 0 1-2.8 0L2 12V2h10l8.6 8.6a2 2 0 0 1 0 2.8zM7 7h.01",
+  portal: "M3 4h18v14H3zM3 8h18M7 6h0M10 6h0M8 22h8",
   tenants: "M3 21h18M5 21V5l7-3v19M19 21V9l-7-3M9 9h0M9 13h0M9 17h0",
   system: "M3 4h18v7H3zM3 13h18v7H3zM7 7.5h0M7 16.5h0M11 7.5h6M11 16.5h6",
   docs: "M4 4h12a3 3 0 0 1 3 3v13H7a3 3 0 0 1-3-3zM4 17a3 3 0 0 1 3-3h12",
