@@ -1,3 +1,4 @@
+import type { ClientCertificateSource } from "./inbound/client-certificate.ts";
 import type { SourceType } from "../core/gateway/source-type.ts";
 import type { Profile } from "../core/profile.ts";
 import type { GatewayServices } from "../services/gateway/gateway-services.ts";
@@ -17,6 +18,8 @@ export interface ApiOptions {
   readonly gateway: GatewayServices;
   /** Where others send to, without a slash at its end; absent and null take the address of the API. */
   readonly inboundUrl?: string | null;
+  /** Where proxies that end TLS name the certificate of a sender; null where none does. */
+  readonly clientCertificates?: ClientCertificateSource | null;
   /** Serves what others send beside the API. */
   readonly takesInbound?: boolean;
   readonly idempotency: IdempotencyStore;

@@ -139,6 +139,10 @@ function optionsOf(parts: ListenerParts): ApiOptions {
     services,
     gateway,
     inboundUrl: inboundUrlOf(settings),
+    clientCertificates:
+      settings.clientCertificateHeader === null
+        ? null
+        : { header: settings.clientCertificateHeader, trustedProxies: settings.trustedProxies },
     takesInbound: settings.roles.includes("gateway") && settings.inboundPort === null,
     idempotency: store.idempotency,
     secretBox: keys.secretBox,

@@ -154,6 +154,7 @@ function gatewayOf(
       random,
       telemetry,
     },
+    takesCertificates: settings.clientCertificateHeader !== null,
     deployment: {
       durability: settings.databaseUrl === null ? "sqlite" : "postgresql",
       payloadBytesMax: settings.payloadBytesMax,

@@ -30,6 +30,11 @@ export function contradictions(settings: Settings): readonly Contradiction[] {
         problem:
           "must be an https URL, because callback URLs below it carry a key; http is for development mode",
       },
+    settings.clientCertificateHeader !== null &&
+      settings.trustedProxies.length === 0 && {
+        options: ["clientCertificateHeader", "trustedProxies"],
+        problem: "the header is believed of named proxies alone: anybody else could write it",
+      },
     settings.leaseMs < leaseMsMinimum && {
       options: ["leaseMs"],
       problem: `must be at least ${leaseMsMinimum} ms: a lease outlives the longest request (${attemptTimeoutMsMax} ms) and the wait before it, or deliveries would be sent twice`,

@@ -66,6 +66,16 @@ export const publicUrl: ValueKind<string | null> = {
   },
 };
 
+/** Name of a field of HTTP. */
+export const optionalHeaderName: ValueKind<string | null> = {
+  ...optionalText,
+  title: "header",
+  read: (raw) =>
+    /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/.test(String(raw))
+      ? { kind: "value", value: String(raw) }
+      : { kind: "problem", problem: "must be the name of a header such as Client-Cert" },
+};
+
 /** Path below which a proxy serves this server; empty for none. */
 export const basePath: ValueKind<string> = {
   ...text,

@@ -4,7 +4,7 @@ import {
   connectionFields,
   type ConnectionChange,
   type ConnectionInput,
-} from "../core/fields/gateway.ts";
+} from "../core/fields/connection.ts";
 import { compileFilter } from "../core/filter/filter.ts";
 import type { Connection } from "../core/gateway/source.ts";
 import { changedAt } from "../core/webhook.ts";

@@ -37,6 +37,8 @@ export interface GatewayOptions {
   /** For senders that are told later that they may deliver. */
   readonly consent: ConsentSender;
   readonly ownAddresses: OwnAddresses;
+  /** A proxy names the certificates of senders. */
+  readonly takesCertificates: boolean;
 }
 
 export interface Gateway extends GatewayServices {
@@ -84,6 +86,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   return {
     sources: new Sources({
       ...{ store: store.gateway, directory, box, tenants, access, clock, random, description, log },
+      takesCertificates: options.takesCertificates,
     }),
     connections: new Connections({
       ...{ store: store.gateway, directory, access, clock, ownAddresses },

@@ -209,9 +209,7 @@ export class GatewayInbound implements Inbound {
       ...{ status: answer.status, outcome, cause, detail, durationMs },
       ...{ scheme: ended.scheme ?? null, eventType: ended.eventType ?? null },
       ...{ originalType: ended.originalType ?? null, eventId, forwards },
-      sealedHeaders: mayComeBack
-        ? box.seal(source, JSON.stringify({ url: request.url, rawHeaders: request.rawHeaders }))
-        : null,
+      sealedHeaders: mayComeBack ? box.seal(source, JSON.stringify({ ...request, body: undefined })) : null,
       bookmark: null,
       body: mayComeBack ? request.body : null,
     };

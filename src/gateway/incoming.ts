@@ -30,11 +30,11 @@ export interface Incoming {
 }
 
 export function messageOf(request: InboundRequest & { readonly body: Uint8Array }): Incoming["message"] {
-  const { method, url, rawHeaders, body } = request;
+  const { method, url, rawHeaders, body, clientCertificate = null } = request;
   const fields = rawHeaders.flatMap((name, at) =>
     at % 2 === 0 ? [[name, rawHeaders[at + 1] ?? ""] as const] : [],
   );
-  return { method, url, body, headers: receivedHeaders(fields) };
+  return { method, url, body, clientCertificate, headers: receivedHeaders(fields) };
 }
 
 /** An authentic message, ready to go. */

@@ -49,5 +49,6 @@ export class OwnAddresses {
 const inboundPath = /^\/(in|_webhooks)\//;
 
 function placeOf({ hostname, port, protocol }: URL): Place {
-  return { hostname, port: port === "" ? (protocol === "https:" ? "443" : "80") : port };
+  const usual = protocol === "https:" ? "443" : "80";
+  return { hostname, port: port === "" ? usual : port };
 }

@@ -6,6 +6,7 @@ import type { EngineAccess } from "../engine/engine-access.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { GatewayStore, ReceivedRequest, ReceivedRequestQuery } from "../ports/store/gateway.ts";
 import type { HistoryStore, StoredEvent } from "../ports/store/history.ts";
+import type { ClientCertificateSeen } from "../receiver/message/message.ts";
 import type { GatewayDirectory } from "../services/gateway/gateway-directory.ts";
 import type { RequestService } from "../services/gateway/gateway-services.ts";
 import { ProblemList } from "../services/problem-list.ts";
@@ -164,13 +165,18 @@ export class Requests implements RequestService {
     const { sealedHeaders, body } = request;
     if (sealedHeaders === null || body === null)
       throw new PosthornError("payload_gone", "the body of the request is not kept (any more)");
-    const { url, rawHeaders } = tryParseJson(box.open(source, sealedHeaders)) as {
+    const {
+      url,
+      rawHeaders,
+      clientCertificate = null,
+    } = tryParseJson(box.open(source, sealedHeaders)) as {
       readonly url: string;
       readonly rawHeaders: readonly string[];
+      readonly clientCertificate?: ClientCertificateSeen | null;
     };
     const address = readAddress(url);
     if (address === null) throw new NotFoundError("the address");
-    const whole = { method: request.method, url, rawHeaders, body };
+    const whole = { method: request.method, url, rawHeaders, body, clientCertificate };
     const { receivedAt } = request;
     return { id: access.nextId(), source, address, request: whole, message: messageOf(whole), receivedAt };
   }

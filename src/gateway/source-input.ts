@@ -16,6 +16,8 @@ import { readFields } from "../services/read-fields.ts";
 import { isForwardable } from "./forwarded-headers.ts";
 
 const overridesMax = 32;
+const noCertificates =
+  "needs a proxy that names client certificates: POSTHORN_CLIENT_CERTIFICATE_HEADER and POSTHORN_TRUSTED_PROXIES";
 
 /** A source without what its creation alone decides. */
 type Settable = Omit<Source, "id" | "tenantId" | "tokens" | "createdAt">;
@@ -46,22 +48,28 @@ export const newSource: Settable = {
   updatedAt: 0,
 };
 
+interface Reading {
+  readonly problems: ProblemList;
+  /** The one that holds so far; null for a new source. */
+  readonly verifier: SourceVerifier | null;
+  /** A proxy names the certificates of senders. */
+  readonly takesCertificates: boolean;
+  readonly now: number;
+}
+
 interface ReadSource {
   readonly source: Settable;
   /** JSON with the secrets, to be sealed; null where it stays. */
   readonly verification: string | null;
 }
 
-/** `verifier` is the one that holds so far; null for a new source. */
-export function readSource(
-  given: SourceInput,
-  base: Settable,
-  how: { readonly problems: ProblemList; readonly verifier: SourceVerifier | null; readonly now: number },
-): ReadSource {
+export function readSource(given: SourceInput, base: Settable, how: Reading): ReadSource {
   const { problems, now } = how;
   const use = how.verifier === null ? "create" : "update";
   const input = readFields(sourceFields, given, { problems, use });
   const verifier = input.verification === undefined ? how.verifier : verifierOf(input.verification, problems);
+  if (input.verification !== undefined && verifier?.needsClientCertificate === true && !how.takesCertificates)
+    problems.add({ field: "verification.type", message: noCertificates });
   const eventType = input.eventType === undefined ? base.eventType : input.eventType;
   if (eventType !== null) judgeEventType(eventType, { problems, verifier });
   for (const [index, name] of (input.forwardHeaders ?? []).entries())

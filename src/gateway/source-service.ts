@@ -42,6 +42,8 @@ export interface SourceServiceOptions {
   readonly random: Pick<Random, "bytes">;
   readonly description: ServiceDescription;
   readonly log: Pick<RequestLog, "flush">;
+  /** A proxy names the certificates of senders. */
+  readonly takesCertificates: boolean;
 }
 
 /** 192 bits; the least that is asked for is 128. */
@@ -94,11 +96,11 @@ export class Sources implements SourceService {
   }
 
   create(scope: Scope, given: SourceInput): Promise<SourceWithPath> {
-    const { tenants, access, clock, store, box } = this.#options;
+    const { tenants, access, clock, store, box, takesCertificates } = this.#options;
     return this.#changes.run("sources", async () => {
       const now = clock.now();
       const problems = new ProblemList();
-      const read = readSource(given, newSource, { problems, verifier: null, now });
+      const read = readSource(given, newSource, { problems, verifier: null, takesCertificates, now });
       problems.throwIfAny("the source");
       const tenantId = resolveTenant(tenants, { scope, tenantId: given.tenantId ?? null });
       this.#requireRoom(tenantId);
@@ -119,10 +121,10 @@ export class Sources implements SourceService {
     { id, input }: { readonly id: string; readonly input: SourceInput },
   ): Promise<SourceView> {
     return this.#change(scope, id, (before) => {
-      const { box, clock } = this.#options;
+      const { box, clock, takesCertificates } = this.#options;
       const problems = new ProblemList();
       const verifier = this.#verifierOf(before);
-      const read = readSource(input, before, { problems, verifier, now: clock.now() });
+      const read = readSource(input, before, { problems, verifier, takesCertificates, now: clock.now() });
       problems.throwIfAny("the source");
       const verification =
         read.verification === null ? before.verification : box.seal({ id }, read.verification);
@@ -254,6 +256,9 @@ export class Sources implements SourceService {
     const warnings = [
       ...(verifier?.isUnverified === true
         ? ["messages are not verified: anybody who knows the address can send"]
+        : []),
+      ...(verifier?.needsClientCertificate === true && !this.#options.takesCertificates
+        ? ["no proxy names client certificates any more, so nothing is let in by them"]
         : []),
       ...(verifier === null ? ["the verification cannot be used, so nothing is let in"] : []),
       ...(effectiveMode === source.mode

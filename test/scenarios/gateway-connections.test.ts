@@ -164,7 +164,7 @@ test("what is compared of a message", () => {
   );
   assert.notEqual(compared('{"a":[{"u":2}]}', exclude), compared('{"a":[{"u":3}]}', exclude));
   const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
-  assert.ok(compared(deep, exclude) === compared(deep, exclude), "as deep as a body may be nested");
+  assert.ok((compared(deep, exclude)?.length ?? 0) > 0, "as deep as a body may be nested");
 });
 
 test("our own addresses, by name, by address behind the way in, and below a path", async () => {

@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { BodyMemory } from "../body-memory.ts";
 import type { ApiOptions } from "../context.ts";
+import { clientCertificateReader } from "./client-certificate.ts";
 import { bodyTooLarge, readBody } from "../request-body.ts";
 
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"] as const;
@@ -9,6 +10,9 @@ const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"] as 
 export function serveInbound(app: FastifyInstance, options: ApiOptions, memory: BodyMemory): void {
   const { gateway, limits } = options;
   const bytesMax = limits.payloadBytesMax;
+  const { clientCertificates = null } = options;
+  const certificateOf =
+    clientCertificates === null ? () => null : clientCertificateReader(clientCertificates);
   void app.register((child, _, done) => {
     child.removeAllContentTypeParsers();
     child.addContentTypeParser("*", (request, payload, parsed) => {
@@ -18,7 +22,10 @@ export function serveInbound(app: FastifyInstance, options: ApiOptions, memory: 
       const { body, raw, method, originalUrl: url } = request;
       const bytes = body === bodyTooLarge ? null : ((body as Buffer | undefined) ?? new Uint8Array());
       void gateway.inbound
-        .handle({ method, url: withoutBase(url, options), rawHeaders: raw.rawHeaders, body: bytes })
+        .handle({
+          ...{ method, url: withoutBase(url, options), rawHeaders: raw.rawHeaders, body: bytes },
+          clientCertificate: certificateOf(request.socket.remoteAddress, raw.rawHeaders),
+        })
         .then((answer) => {
           reply.hijack();
           const text = typeof answer.body === "string" ? Buffer.from(answer.body) : answer.body;

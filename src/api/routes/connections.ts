@@ -3,7 +3,7 @@ import {
   connectionFields,
   connectionFilters,
   connectionShown,
-} from "../../core/fields/gateway.ts";
+} from "../../core/fields/connection.ts";
 import type { Connection } from "../../core/gateway/source.ts";
 import type { ApiOptions } from "../context.ts";
 import { filtersOf, inputOf, shownJson } from "../mapping/fields.ts";

@@ -3,6 +3,8 @@ import {
   connectionFields,
   connectionFilters,
   connectionShown,
+} from "../../core/fields/connection.ts";
+import {
   listedSourceShown,
   requestBookmarkFields,
   requestFilters,

@@ -1,10 +1,6 @@
 import type { Command } from "commander";
-import {
-  connectionFields,
-  requestFilters,
-  sourceFields,
-  sourceRotateFields,
-} from "../../core/fields/gateway.ts";
+import { connectionFields } from "../../core/fields/connection.ts";
+import { requestFilters, sourceFields, sourceRotateFields } from "../../core/fields/gateway.ts";
 import type { Json } from "../api-client.ts";
 import { addPageOptions, clientCommand, printList, printOne } from "../client-command.ts";
 import { UsageError } from "../failures.ts";

@@ -62,11 +62,15 @@ function common(
   type: string,
   sources: readonly SourceVerifier[],
   compose: (verifiers: readonly MessageVerifier[]) => MessageVerifier,
-): Pick<SourceVerifier, "type" | "methods" | "forwardHeaders" | "secretParameters" | "verifier"> {
+): Pick<
+  SourceVerifier,
+  "type" | "methods" | "forwardHeaders" | "secretParameters" | "needsClientCertificate" | "verifier"
+> {
   return {
     type,
     methods: sources.some(({ methods }) => methods.includes("GET")) ? ["GET", "POST"] : ["POST"],
     forwardHeaders: [...new Set(sources.flatMap(({ forwardHeaders }) => forwardHeaders))],
+    needsClientCertificate: sources.some(({ needsClientCertificate }) => needsClientCertificate),
     secretParameters: sources.flatMap(({ secretParameters }) => secretParameters),
     verifier: compose(sources.map(({ verifier }) => verifier)),
   };

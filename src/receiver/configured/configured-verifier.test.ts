@@ -46,6 +46,7 @@ const working: Readonly<Record<string, object>> = {
   basic: { type: "basic", username: "shop", secrets: ["hush"] },
   api_key: { type: "api_key", header: "X-Api-Key", secrets: ["hush"] },
   bearer: { type: "bearer", secrets: ["hush"] },
+  client_certificate: { type: "client_certificate", fingerprints: ["ab".repeat(32)] },
   none: { type: "none" },
   any_of: { type: "any_of", verifiers: [{ type: "bearer", secrets: ["hush"] }] },
   all_of: { type: "all_of", verifiers: [{ type: "bearer", secrets: ["hush"] }] },

@@ -10,7 +10,7 @@
  * ```
  *
  * `type` is a provider's name, a scheme (`standard_webhooks`, `x_webhook`, `http_signatures`, `hmac`, `basic`, `api_key`,
- * `bearer`), a composition (`any_of`, `all_of`) or `none`, which has to be written out. `verificationTypes` lists all with
+ * `bearer`, `client_certificate`), a composition (`any_of`, `all_of`) or `none`, which has to be written out. `verificationTypes` lists all with
  * their fields. What is unknown or cannot work is a problem with its place, and never a verifier.
  */
 import { closestName } from "../../core/closest-name.ts";

@@ -39,6 +39,8 @@ export interface SourceVerifier {
   readonly forwardHeaders: readonly string[];
   /** Query parameters that carry credentials: neither handed on nor shown. */
   readonly secretParameters: readonly string[];
+  /** Whoever ends TLS has to name the certificate of the sender, or nothing is let in. */
+  readonly needsClientCertificate: boolean;
   /** True where nothing is verified, or where a composition would be content with that. Show it as a warning. */
   readonly isUnverified: boolean;
   /** The verifier alone, for `createReceiver`. */
@@ -75,6 +77,7 @@ export function singleSource(crypto: ReceiverCrypto, single: SingleSource): Sour
     methods: name !== null && isAskedByGet(name) ? ["GET", "POST"] : ["POST"],
     forwardHeaders: preset?.forwardHeaders ?? [],
     secretParameters: secretParametersOf(type, given),
+    needsClientCertificate: type === "client_certificate",
     isUnverified: type === "none",
     verifier,
     vouchesFor,

@@ -4,6 +4,7 @@ import type { MessageVerifier } from "../message/message.ts";
 import { prepareApiKeyVerifier } from "../schemes/api-key.ts";
 import { prepareBasicVerifier } from "../schemes/basic.ts";
 import { prepareBearerVerifier } from "../schemes/bearer.ts";
+import { prepareClientCertificateVerifier } from "../schemes/client-certificate.ts";
 import { prepareHmacVerifier } from "../schemes/hmac.ts";
 import { prepareHttpSignaturesVerifier } from "../schemes/http-signatures.ts";
 import { prepareStandardWebhooksVerifier } from "../schemes/standard-webhooks.ts";
@@ -189,6 +190,21 @@ export const verifierKinds: Readonly<Record<string, VerifierKind>> = {
         tokens: textsIn(given, "secrets"),
         allowQueryParameter: given["access_token_parameter"] === "allowed",
       }),
+    covers: requestCovered,
+  },
+  client_certificate: {
+    title: "Client certificate (mutual TLS)",
+    fields: {
+      fingerprints: {
+        kind: "texts",
+        isRequired: true,
+        isSecret: false,
+        description:
+          "SHA-256 of the sender's certificate or of its public key, in hexadecimal; two during a renewal. The proxy that ends TLS names the certificate.",
+      },
+    },
+    build: (crypto, given) =>
+      prepareClientCertificateVerifier(crypto, { fingerprints: textsIn(given, "fingerprints") }),
     covers: requestCovered,
   },
   none: {

@@ -10,6 +10,18 @@ export interface ReceivedMessage {
   readonly headers: MessageHeaders;
   /** The raw bytes received, before any decoding or parsing (TS16-61). */
   readonly body: Uint8Array;
+  /** Of mutual TLS, from whoever ended the connection and is trusted; never read from a header that anybody can write. */
+  readonly clientCertificate?: ClientCertificateSeen | null;
+}
+
+/** SHA-256 in hexadecimal, lower case. Null for what is not known. */
+export interface ClientCertificateSeen {
+  /** Of the certificate, DER. */
+  readonly certificateSha256: string;
+  /** Of its public key: SubjectPublicKeyInfo, DER. */
+  readonly publicKeySha256: string | null;
+  /** Unix seconds. */
+  readonly validSeconds: { readonly from: number; readonly to: number } | null;
 }
 
 /** Header fields by name, in any letter case. Several fields of one name are joined with `, ` (RFC 9110, 5.2). */

@@ -1,14 +1,10 @@
 /** What the gateway offers to API and CLI; in src/gateway. As with other services, every method takes the scope of the caller. */
-import type {
-  ConnectionChange,
-  ConnectionInput,
-  RequestReplayInput,
-  SourceInput,
-  SourceRotateInput,
-} from "../../core/fields/gateway.ts";
+import type { ConnectionChange, ConnectionInput } from "../../core/fields/connection.ts";
+import type { RequestReplayInput, SourceInput, SourceRotateInput } from "../../core/fields/gateway.ts";
 import type { GatewayOutcome } from "../../core/gateway/request.ts";
 import type { Connection, GatewayMode, Source } from "../../core/gateway/source.ts";
 import type { ReceivedRequest, ReceivedRequestQuery } from "../../ports/store/gateway.ts";
+import type { ClientCertificateSeen } from "../../receiver/message/message.ts";
 import type { Scope } from "../services.ts";
 
 export interface GatewayServices {
@@ -115,6 +111,8 @@ export interface InboundRequest {
   readonly rawHeaders: readonly string[];
   /** Null for a body beyond the limit of the server. */
   readonly body: Uint8Array | null;
+  /** As a trusted proxy names it. */
+  readonly clientCertificate?: ClientCertificateSeen | null;
 }
 
 export interface InboundAnswer {

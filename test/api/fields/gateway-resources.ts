@@ -1,6 +1,6 @@
 import type { RunningPosthorn } from "../../../src/app/posthorn.ts";
+import { connectionChangeFields } from "../../../src/core/fields/connection.ts";
 import {
-  connectionChangeFields,
   sourceAcknowledgeFields,
   sourceFields,
   sourceRotateFields,

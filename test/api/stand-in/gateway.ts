@@ -33,6 +33,7 @@ export function createStandInGateway(
     ...{ access, ...others, directory: new GatewayDirectory(gateway), tenants: { has: () => true } },
     store: { gateway, history: { getEvent: async () => null } as never },
     consent: {} as never,
+    takesCertificates: false,
     ownAddresses: new OwnAddresses({ urls: [], basePath: "", addressesOf: async () => [] }),
     deployment: { durability: "sqlite", payloadBytesMax: 262_144, payloadDays: 7, historyDays: 30 },
   });

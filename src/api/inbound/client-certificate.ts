@@ -1,0 +1,109 @@
+/** The client certificate of a sender, as the proxy that ended its TLS connection names it. */
+import { createHash, X509Certificate } from "node:crypto";
+import { BlockList, isIPv4, isIPv6 } from "node:net";
+import type { ClientCertificateSeen } from "../../receiver/message/message.ts";
+
+/** Who is believed, and in which field. */
+export interface ClientCertificateSource {
+  readonly header: string;
+  /** Blocks of addresses of the proxies. */
+  readonly trustedProxies: readonly string[];
+}
+
+/** Null for what nobody who is trusted said. */
+export type ClientCertificateReader = (
+  peer: string | undefined,
+  rawHeaders: readonly string[],
+) => ClientCertificateSeen | null;
+
+const valueLengthMax = 16_384;
+
+/** The field of anybody else is as good as none: a sender could write it. */
+export function clientCertificateReader(source: ClientCertificateSource): ClientCertificateReader {
+  const header = source.header.toLowerCase();
+  const trusted = blocksOf(source.trustedProxies);
+  return (peer, rawHeaders) => {
+    if (!isTrusted(trusted, peer)) return null;
+    const values = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === header);
+    const [value] = values;
+    // Two could be one of the sender's that the proxy did not take away.
+    if (value === undefined || values.length > 1 || value.length > valueLengthMax) return null;
+    return readCertificate(value.trim());
+  };
+}
+
+function blocksOf(blocks: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const block of blocks) {
+    const [address = "", prefix] = block.split("/");
+    const family = isIPv6(address) ? "ipv6" : "ipv4";
+    list.addSubnet(address, Number(prefix ?? (family === "ipv6" ? 128 : 32)), family);
+  }
+  return list;
+}
+
+function isTrusted(trusted: BlockList, peer: string | undefined): boolean {
+  const address = (peer ?? "").replace(/^::ffff:(?=\d+\.)/i, "");
+  if (isIPv4(address)) return trusted.check(address, "ipv4");
+  return isIPv6(address) && trusted.check(address, "ipv6");
+}
+
+/**
+ * RFC 9440 (`:base64:`), PEM with its characters encoded (nginx `$ssl_client_escaped_cert`, Apache), base64 alone (Traefik),
+ * or `X-Forwarded-Client-Cert` of Envoy with `Hash` or `Cert`, of one hop. Null for everything else.
+ */
+export function readCertificate(value: string): ClientCertificateSeen | null {
+  if (/^(By|Hash|Cert|Chain|Subject|URI|DNS)=/i.test(value)) return fromElement(value);
+  const text = value.includes("%") ? decoded(value) : value;
+  if (text === null) return null;
+  const pem = /-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----/.exec(text)?.[1];
+  const base64 = pem ?? /^:([A-Za-z0-9+/=]+):$/.exec(text)?.[1] ?? /^([A-Za-z0-9+/=]+)(,|$)/.exec(text)?.[1];
+  return base64 === undefined ? null : fromDer(Buffer.from(base64, "base64"));
+}
+
+/** A member, with or without quotes; what a certificate says of its owner is in quotes, and cannot leave them. */
+const member = /([A-Za-z]+)=("(?:[^"\\]|\\.)*"|[^;,"=]*)/;
+const oneElement = new RegExp(`^${member.source}(?:;${member.source})*$`);
+
+/** `By=…;Hash=…;Cert="…"`. With several elements, or a hash twice, nobody knows which one the proxy wrote. */
+function fromElement(value: string): ClientCertificateSeen | null {
+  if (!oneElement.test(value)) return null;
+  const pairs = [...value.matchAll(new RegExp(member, "g"))];
+  const members = new Map(
+    pairs.map(([, name = "", text = ""]) => [name.toLowerCase(), text.replaceAll('"', "")]),
+  );
+  const certificate = members.get("cert");
+  const named = pairs.map(([, name = ""]) => name.toLowerCase());
+  if (["hash", "cert"].some((name) => named.indexOf(name) !== named.lastIndexOf(name))) return null;
+  if (certificate !== undefined) return /^[A-Za-z]+=/.test(certificate) ? null : readCertificate(certificate);
+  const hash = members.get("hash")?.toLowerCase() ?? "";
+  if (!/^[0-9a-f]{64}$/.test(hash)) return null;
+  return { certificateSha256: hash, publicKeySha256: null, validSeconds: null };
+}
+
+function fromDer(der: Buffer): ClientCertificateSeen | null {
+  try {
+    const certificate = new X509Certificate(der);
+    const key = certificate.publicKey.export({ type: "spki", format: "der" });
+    const validSeconds = { from: seconds(certificate.validFrom), to: seconds(certificate.validTo) };
+    return { certificateSha256: sha256(certificate.raw), publicKeySha256: sha256(key), validSeconds };
+  } catch {
+    return null;
+  }
+}
+
+function seconds(time: string): number {
+  return Math.floor(Date.parse(time) / 1_000);
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+function decoded(value: string): string | null {
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,54 @@
+/** Mutual TLS: whoever ended the connection says which certificate the sender proved to have the key of. */
+import type { ReceiverCrypto } from "../crypto/crypto.ts";
+import type { ClientCertificateSeen, MessageVerifier } from "../message/message.ts";
+import { utf8 } from "../providers/bytes.ts";
+import { misconfigured } from "../providers/options.ts";
+import { rejected, type Rejected } from "../providers/reading.ts";
+import { type ByProducer, readByProducer } from "./by-producer.ts";
+import { producerOf } from "./known-token.ts";
+
+export interface ClientCertificateOptions {
+  /**
+   * SHA-256 of the certificate (DER) or of its public key (SubjectPublicKeyInfo, DER), in hexadecimal, colons allowed. That
+   * of the public key stays when the certificate is renewed with the same key.
+   */
+  readonly fingerprints: ByProducer;
+}
+
+/** A message without a certificate is refused: nobody is let in because a proxy is missing. Throws `misconfigured`. */
+export function prepareClientCertificateVerifier(
+  crypto: ReceiverCrypto,
+  options: ClientCertificateOptions,
+): MessageVerifier {
+  const known = readByProducer(options.fingerprints, { option: "fingerprints", read: fingerprintBytes });
+  return {
+    verify(message, { nowSeconds }) {
+      const seen = message.clientCertificate ?? null;
+      if (seen === null) return rejected("missing_header", "no trusted proxy named a client certificate");
+      const outdated = outdatedAt(seen, nowSeconds);
+      if (outdated !== null) return outdated;
+      const { certificateSha256, publicKeySha256 } = seen;
+      const producers = [certificateSha256, publicKeySha256].map((given) =>
+        given === null ? null : producerOf(crypto, { known, given: utf8(given) }),
+      );
+      const producer = producers.find((name) => name !== null);
+      if (producer === undefined || producer === null)
+        return rejected("bad_token", "the client certificate is not known");
+      const verified = { kind: "verified", scheme: "client-certificate", producer, messageId: null } as const;
+      return { ...verified, timestampSeconds: null, isKeyAuthentic: true };
+    },
+  };
+}
+
+function outdatedAt({ validSeconds }: ClientCertificateSeen, nowSeconds: number): Rejected | null {
+  if (validSeconds === null) return null;
+  if (nowSeconds > validSeconds.to) return rejected("too_old", "the client certificate has expired");
+  if (nowSeconds < validSeconds.from) return rejected("too_new", "the client certificate is not valid yet");
+  return null;
+}
+
+function fingerprintBytes(text: string): Uint8Array {
+  const hex = text.replaceAll(":", "").toLowerCase();
+  if (!/^[0-9a-f]{64}$/.test(hex)) throw misconfigured("fingerprints are SHA-256 in hexadecimal");
+  return utf8(hex);
+}
