@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import type { Browser, BrowserContext, Page } from "playwright-core";
+import { resolvesWith } from "../../src/core/delivery-problems/delivery-problem.ts";
 import { startReceiver } from "../peers/receiver.ts";
 import type { Receiver } from "../peers/receiver.ts";
 import { eventually } from "../scenarios/eventually.ts";
@@ -107,7 +108,7 @@ suite("webhooks in the dashboard", () => {
     await page.close();
   });
 
-  test("by keyboard alone: find the failing webhook, understand, mend, recover", async () => {
+  test("by keyboard alone: a problem is found, understood, mended, recovered, and resolves", async () => {
     await server.call("POST", "/v1/events", { event_type: "order.paid", data: { order: 1 } });
     await eventually("a dead letter", {
       ask: () => server.call("GET", "/v1/dlq"),
@@ -122,6 +123,16 @@ suite("webhooks in the dashboard", () => {
       await page.keyboard.press("Enter");
     };
     await page.getByText("1 was given up", { exact: false }).waitFor();
+    const openProblem = async () => {
+      await page.keyboard.press("g");
+      await page.keyboard.press("p");
+      await page.getByRole("row", { name: /422/ }).waitFor();
+      await page.keyboard.press("j");
+      await page.keyboard.press("Enter");
+      await page.getByRole("heading", { level: 1, name: /^422/ }).waitFor();
+    };
+    await openProblem();
+    await page.getByText("Look at the answer", { exact: false }).waitFor();
     await page.keyboard.press("g");
     await page.keyboard.press("l");
     await page.getByRole("row", { name: /order\.paid 422/ }).waitFor();
@@ -153,6 +164,11 @@ suite("webhooks in the dashboard", () => {
     await page.keyboard.press("g");
     await page.keyboard.press("d");
     await page.getByRole("row", { name: /order\.paid accepted/ }).waitFor();
+    await openProblem();
+    await page.getByText("recovering", { exact: true }).first().waitFor();
+    for (let order = 2; order <= resolvesWith; order += 1)
+      await server.call("POST", "/v1/events", { event_type: "order.paid", data: { order } });
+    await page.getByText("resolved", { exact: true }).first().waitFor();
     assertClean(seen);
     await page.close();
     isBroken = false;
