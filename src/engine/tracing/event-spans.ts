@@ -36,7 +36,7 @@ export class EventSpans {
 
   /** An event is committed. */
   published(event: NewEvent, deliveries: number): void {
-    const kept = keptByEvent(event, this.#tracer.sampling);
+    const kept = keptByEvent(event.id, event, this.#tracer.sampling);
     if (kept === null) return;
     this.#tracer.ended(publishSpan({ ...event, endedAt: this.#clock.now(), deliveries }, kept));
   }
@@ -45,8 +45,10 @@ export class EventSpans {
   attempted(flight: Flight, ended: EndedAttempt): void {
     const { delivery, endpoint } = flight;
     const isSlow = this.#isSlow(endpoint, ended);
-    const kept = keptByEvent({ id: delivery.eventId, trace: delivery.trace }, this.#tracer.sampling);
-    const because = kept ?? this.#keptByTrouble({ isSlow, failed: ended.verdict.outcome !== "accepted" });
+    const failed = ended.verdict.outcome !== "accepted";
+    const kept = keptByEvent(delivery.eventId, delivery, this.#tracer.sampling);
+    if (kept === null && !failed && !isSlow) return;
+    const because = kept ?? this.#keptByTrouble(failed);
     if (because === null) return;
     // Nobody else has told of the publish: nothing but this attempt makes the event worth keeping.
     if (kept === null && this.#publishedFor.isNew(delivery.eventId)) {
@@ -63,8 +65,8 @@ export class EventSpans {
     return times.isSlow(result.durationMs);
   }
 
-  #keptByTrouble(attempt: { readonly failed: boolean; readonly isSlow: boolean }): KeptBecause | null {
-    if (!this.#tracer.sampling.keepsTrouble || !(attempt.failed || attempt.isSlow)) return null;
+  #keptByTrouble(failed: boolean): KeptBecause | null {
+    if (!this.#tracer.sampling.keepsTrouble) return null;
     const second = Math.floor(this.#clock.monotonicMs() / 1_000);
     if (second !== this.#troubleSecond) [this.#troubleSecond, this.#troubleCount] = [second, 0];
     this.#troubleCount += 1;
@@ -72,7 +74,7 @@ export class EventSpans {
       this.#tracer.passedOver();
       return null;
     }
-    return attempt.failed ? "failed" : "slow";
+    return failed ? "failed" : "slow";
   }
 }
 
