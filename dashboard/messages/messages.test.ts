@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { extname, join } from "node:path";
 import { suite, test } from "node:test";
 
 type Messages = Readonly<Record<string, string>>;
@@ -24,5 +24,23 @@ suite("messages of the portal", () => {
         assert.doesNotMatch(text, /[<>]/, `${file}: ${key} is text and no markup`);
       }
     }
+  });
+
+  test("every message is said somewhere", () => {
+    const portal = join(import.meta.dirname, "..", "portal");
+    const sources = readdirSync(portal, { recursive: true, encoding: "utf8" })
+      .filter((path) => [".ts", ".tsx"].includes(extname(path)))
+      .map((path) => readFileSync(join(portal, path), "utf8"))
+      .join("\n");
+    // Keys that are put together, such as `reason.${category}`.
+    const beginnings = [...sources.matchAll(/`([a-z][\w.]*\.)\$\{/g)].map(([, beginning = ""]) => beginning);
+    assert.ok(beginnings.includes("status."));
+    const unsaid = Object.keys(english).filter(
+      (key) =>
+        !sources.includes(`"${key}"`) &&
+        !sources.includes(`"${key.replace(/\.(one|other)$/, "")}"`) &&
+        !beginnings.some((beginning) => key.startsWith(beginning)),
+    );
+    assert.deepEqual(unsaid, []);
   });
 });

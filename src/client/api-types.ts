@@ -3548,6 +3548,8 @@ export interface TenantList {
 export interface TestInput {
   /** Name of the event type. */
   event_type?: string | null;
+  /** Sent instead of the first example of the type; not held to its schema. At most 65536 bytes as JSON. */
+  data?: Record<string, unknown> | null;
 }
 
 export interface TestResult {

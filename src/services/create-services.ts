@@ -128,8 +128,7 @@ export function createServices(options: ServicesOptions): ManagedServices {
     ...options.limits,
   });
   const tenantService = new Tenants({ registry, tenants, access, clock });
-  const tellers = { webhooks, tenants: tenantService, means: people, outside: means };
-  const told = createNotifications({ ...options, ...tellers });
+  const told = createNotifications({ ...options, webhooks, tenants: tenantService, means: people });
   return {
     events: new Events({ publisher: options.publisher, access, history, listing, clock }),
     webhooks,

@@ -41,7 +41,10 @@ test("topics that are none are named with what there is", async () => {
   for (const topics of wrong) {
     const reply = await client.get(`/v1/stream?topics=${topics}`, { headers });
     assertProblem(reply, { status: 400, code: "invalid_request" });
-    assert.match(reply.text, /deliveries, deliveries:webhook=ID, delivery:ID, operation:ID, alerts or problems/);
+    assert.match(
+      reply.text,
+      /deliveries, deliveries:webhook=ID, delivery:ID, operation:ID, alerts or problems/,
+    );
   }
   const many = Array.from(
     { length: 251 },

@@ -161,6 +161,47 @@ suite("pages of the portal", () => {
     });
   };
 
+  test("a test carries data of one's own, once it is a JSON object", async () => {
+    const page = await world.visit(everything, `endpoints/${world.webhookId}`);
+    await page.getByRole("button", { name: "Send a test" }).click();
+    await page.getByText("Send data of your own").click();
+    await page.getByLabel("Content").fill('{"order_id": 12');
+    await page.getByRole("button", { name: "Send", exact: true }).click();
+    await page.getByText("This is no JSON object.").waitFor();
+    await page.getByLabel("Content").fill('{"order_id": 12}');
+    await page.getByRole("button", { name: "Send", exact: true }).click();
+    await page.getByText("Your server accepted it.").first().waitFor();
+    const bodies = world.receiver.requests.map(({ body }) => Buffer.from(body).toString());
+    assert.ok(bodies.some((body) => body.includes('"order_id":12')));
+  });
+
+  test("what was read stays while the server cannot be reached, and so does what was typed", async () => {
+    const page = await world.visit(everything);
+    await page.getByRole("link", { name: world.receiver.url("/first") }).waitFor();
+    for (const fault of ["offline", 500, 503] as const) {
+      await page.route("**/v1/webhooks?*", (route) =>
+        fault === "offline" ? route.abort() : route.fulfill({ status: fault, body: "" }),
+      );
+      await lookAgain(page);
+      await page.getByRole("alert").first().waitFor();
+      assert.equal(
+        await page.getByRole("link", { name: world.receiver.url("/first") }).count(),
+        1,
+        String(fault),
+      );
+      await page.unroute("**/v1/webhooks?*");
+      await lookAgain(page);
+      await page.getByRole("alert").first().waitFor({ state: "detached" });
+    }
+    await page.getByRole("link", { name: "Add an endpoint" }).click();
+    await page.getByLabel("Address").fill("https://example.com/kept");
+    await page.getByLabel(/^All events/).check();
+    await page.route("**/v1/webhooks", (route) => route.abort());
+    await page.getByRole("button", { name: "Add an endpoint" }).click();
+    await page.getByText("The server does not answer.").first().waitFor();
+    assert.equal(await page.getByLabel("Address").inputValue(), "https://example.com/kept");
+  });
+
   test("an operator chooses how it looks, reads the contrast before, and ends a session", async () => {
     const { url, adminKey: key } = world.server;
     const context = await loggedIn(world.browser, { url, key });
@@ -272,6 +313,11 @@ suite("pages of the portal", () => {
     }
   });
 });
+
+/** As when somebody comes back to the window: pages ask again. */
+async function lookAgain(page: Page): Promise<void> {
+  await page.evaluate('document.dispatchEvent(new Event("visibilitychange", { bubbles: true }))');
+}
 
 /** A picture of one pixel. */
 const pixel = Buffer.from(

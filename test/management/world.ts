@@ -150,8 +150,8 @@ export async function openWorld(
     });
     await engine.start();
     await services.lifecycle.start();
-    const outside = { transport, userAgent: "Posthorn/test" };
-    const parts = { access: engine, store, secretBox, clock, random, telemetry, urlRules, outside };
+    const verification = { transport, userAgent: "Posthorn/test" };
+    const parts = { access: engine, store, secretBox, clock, random, telemetry, urlRules, verification };
     const gauges = new ProcessGauges({ engine, store, delivers: true });
     const rounds: (() => void)[] = [];
     const sampler = new GaugeSampler({

@@ -11,13 +11,20 @@ import { TestResult } from "./test-result.tsx";
 export function SendTest({ webhook }: { readonly webhook: Webhook }) {
   const sent = useSignal<string | null>(null);
   const type = useSignal("posthorn.test");
+  /** JSON; empty sends the example of the type. */
+  const own = useSignal("");
+  const isNoJson = useSignal(false);
   const types = useEventTypes().data?.data ?? [];
   const id = useId();
+  const example = types.find(({ name }) => name === type.value)?.examples[0];
   const send = async () => {
+    const data = ownData(own.value);
+    isNoJson.value = data === null;
+    if (data === null) return null;
     const { value } = await callApi<{ readonly delivery_id: string }>({
       method: "POST",
       path: `v1/webhooks/${webhook.id}/test`,
-      body: { event_type: type.value },
+      body: { event_type: type.value, data },
     });
     sent.value = value.delivery_id;
     return null;
@@ -46,7 +53,38 @@ export function SendTest({ webhook }: { readonly webhook: Webhook }) {
           {t("test.send")}
         </Action>
       </div>
+      <details>
+        <summary>{t("test.own")}</summary>
+        <p class="field">
+          <label for={`${id}-own`}>{t("message.data")}</label>
+          <textarea
+            id={`${id}-own`}
+            rows={5}
+            dir="ltr"
+            spellcheck={false}
+            placeholder={example === undefined ? "{}" : JSON.stringify(example, null, 2)}
+            value={own.value}
+            aria-describedby={`${id}-own-note`}
+            aria-invalid={isNoJson.value}
+            onInput={({ currentTarget }) => (own.value = currentTarget.value)}
+          />
+          <span id={`${id}-own-note`} role="status" class={isNoJson.value ? "bad-text" : "soft"}>
+            {t(isNoJson.value ? "test.own.invalid" : "test.own.hint")}
+          </span>
+        </p>
+      </details>
       {sent.value !== null && <TestResult key={sent.value} deliveryId={sent.value} />}
     </>
   );
+}
+
+/** Undefined for an empty text, null for one that is no JSON object. */
+function ownData(text: string): object | null | undefined {
+  if (text.trim() === "") return undefined;
+  try {
+    const value = JSON.parse(text) as unknown;
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? value : null;
+  } catch {
+    return null;
+  }
 }

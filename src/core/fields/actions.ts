@@ -3,6 +3,7 @@ import { forceMsMax } from "../circuit-breaker.ts";
 import { priorities } from "../delivery.ts";
 import { failureCategories } from "../outcome.ts";
 import {
+  document,
   choice,
   decimal,
   flag,
@@ -46,7 +47,15 @@ export const pauseFields = {
   ),
 } satisfies Fields;
 
-export const testFields = { eventType: nullable(eventTypeField) } satisfies Fields;
+export const testFields = {
+  eventType: nullable(eventTypeField),
+  data: nullable(
+    document({
+      bytesMax: 64 * 1_024,
+      doc: "Sent instead of the first example of the type; not held to its schema.",
+    }),
+  ),
+} satisfies Fields;
 
 /** What a receiver may report; the first three are those that the receiver kit tells apart. */
 const incidentKinds = [

@@ -39,7 +39,8 @@ export interface NotificationParts {
   readonly tenants: TenantService;
   readonly means: NotificationMeans;
   readonly urlRules: UrlRules;
-  readonly outside: PagerOptions;
+  /** What reaches the outside by itself, as verifications do. */
+  readonly verification: PagerOptions;
   /** This process sends. */
   readonly schedules: boolean;
 }
@@ -66,7 +67,7 @@ export function createNotifications(parts: NotificationParts): NotificationServi
   const messages = new LadderMessages({ wording, history, linkTo: linkBy(means.linkTemplate) });
   const sender = new NotificationSender({
     ...{ ...common, queue, access, wording, links },
-    ...{ mailer: means.mailer, pager: new Pager(parts.outside) },
+    ...{ mailer: means.mailer, pager: new Pager(parts.verification) },
   });
   const ladder = new FailureLadder({
     ...{ ...common, queue, access, desk, messages, history },

@@ -269,6 +269,7 @@ export class Webhooks implements WebhookService {
     return sendTestEvent(await this.#fresh(scope, command.id), {
       ...this.#options,
       eventType: command.eventType,
+      data: command.data,
     });
   }
 

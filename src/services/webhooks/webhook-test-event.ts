@@ -10,7 +10,7 @@ import { readFields } from "../read-fields.ts";
 /** What is sent when no other type is asked for. */
 const testEventType = "posthorn.test";
 
-/** Sends one event through the whole path to one webhook, with the first example of its type as data if it has one. */
+/** Sends one event through the whole path to one webhook, with the given data, or the first example of its type if it has one. */
 export async function sendTestEvent(
   live: LiveWebhook,
   how: {
@@ -18,6 +18,7 @@ export async function sendTestEvent(
     readonly store: Pick<Store, "registry">;
     readonly clock: Clock;
     readonly eventType: string | null | undefined;
+    readonly data: Readonly<Record<string, unknown>> | null | undefined;
   },
 ): Promise<{ readonly eventId: string; readonly deliveryId: string }> {
   const { webhook } = live;
@@ -35,7 +36,7 @@ export async function sendTestEvent(
   const registered = await how.store.registry.eventType({ tenantId: webhook.tenantId, name: eventType });
   const example = registered?.examples[0];
   const fallback = { test: true, webhook_id: webhook.id, sent_at: new Date(how.clock.now()).toISOString() };
-  const data = (example ?? fallback) as Readonly<Record<string, unknown>>;
+  const data = (how.data ?? example ?? fallback) as Readonly<Record<string, unknown>>;
   const sent = await how.access.publishSystemEvent({
     tenantId: webhook.tenantId,
     eventType,
