@@ -17,6 +17,30 @@ export const connectionFields: readonly FormField[] = [
     kind: "flag",
   },
   filterField,
+  {
+    name: "delay_ms",
+    label: "Send no sooner than after, ms",
+    kind: "number",
+    hint: "Store and forward alone: passed through, the sender waits.",
+    isSeldom: true,
+  },
+  {
+    name: "deduplicate",
+    label: "Ignore what came before (JSON)",
+    kind: "json",
+    hint: 'For senders that give no id. Such as {"window_ms": 600000, "exclude_fields": ["/sent_at"]}.',
+    isNullWhenEmpty: true,
+    isSeldom: true,
+  },
+  {
+    name: "retry_delays_ms",
+    label: "Delays between requests, ms (JSON)",
+    kind: "json",
+    hint: "Store and forward alone, instead of the schedule of the webhook. Such as [5000, 60000].",
+    isNullWhenEmpty: true,
+    isSeldom: true,
+  },
+  { name: "allow_chain", label: "May lead to an address of this deployment", kind: "flag", isSeldom: true },
 ];
 
 /** What a filter may say, each with a sentence. */

@@ -2,7 +2,7 @@ import { useSignal, type Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useId, useRef } from "preact/hooks";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
-import { bodyOf, problemOf, type FormProblem, type Typed } from "../form/form-fields.ts";
+import { bodyOf, problemOf, type FormField, type FormProblem, type Typed } from "../form/form-fields.ts";
 import { FormInput } from "../form/form-input.tsx";
 import { useFormSending } from "../form/use-form-sending.ts";
 import { connectionFields, filterExamples, filterField } from "./connection-fields.ts";
@@ -23,6 +23,16 @@ export function ConnectionForm(props: ConnectionFormProps) {
   const before = useRef(props.before).current;
   const typed = useSignal<Typed>(before);
   const { form, problems, error, isBusy, submit } = useFormSending();
+  const inputOf = (field: FormField) => (
+    <FormInput
+      key={field.name}
+      id={`${id}-${field.name}`}
+      field={field}
+      text={typed.value[field.name] ?? ""}
+      problem={problemOf(problems.value, field.name)}
+      change={(text) => (typed.value = { ...typed.value, [field.name]: text })}
+    />
+  );
   return (
     <form
       ref={form}
@@ -35,17 +45,12 @@ export function ConnectionForm(props: ConnectionFormProps) {
       }}
     >
       {ends?.(problems.value)}
-      {connectionFields.map((field) => (
-        <FormInput
-          key={field.name}
-          id={`${id}-${field.name}`}
-          field={field}
-          text={typed.value[field.name] ?? ""}
-          problem={problemOf(problems.value, field.name)}
-          change={(text) => (typed.value = { ...typed.value, [field.name]: text })}
-        />
-      ))}
+      {connectionFields.filter(({ isSeldom = false }) => !isSeldom).map(inputOf)}
       <FilterExamples typed={typed} />
+      <details>
+        <summary>Delay, repeats, retries</summary>
+        <div class="form">{connectionFields.filter(({ isSeldom = false }) => isSeldom).map(inputOf)}</div>
+      </details>
       {error.value !== null && <ErrorNote error={error.value} />}
       <button type="submit" class="primary" disabled={isBusy.value}>
         {label}
