@@ -10,11 +10,14 @@ import { loggedIn, openBrowser } from "../test/browser/browser.ts";
 import { type Receiver, startReceiver } from "../test/peers/receiver.ts";
 import { eventually } from "../test/scenarios/eventually.ts";
 import { PosthornProcess, serverUnderTest } from "../test/scenarios/posthorn-process.ts";
+import { fillGateway } from "./gateway-pictures.ts";
 import { projectRoot } from "./source-files.ts";
 
 const folder = process.argv[2] ?? join(projectRoot, "docs", "images");
 /** Only pictures with this in their names. */
 const only = process.argv[3] ?? "";
+/** Its pages show an hour, which takes most of a minute; those of the gateway need none. */
+const isOfDashboard = !only.startsWith("gateway");
 
 /** A minute of the server's clock while it runs fast. */
 const minuteMs = 60_000 / 90;
@@ -37,7 +40,9 @@ const server = await PosthornProcess.start({
   env: {
     POSTHORN_EGRESS_ALLOW,
     POSTHORN_EGRESS_ALLOW_HTTP,
-    NODE_OPTIONS: `--import ${pathToFileURL(join(import.meta.dirname, "clock-from-past.mjs")).href}`,
+    ...(isOfDashboard && {
+      NODE_OPTIONS: `--import ${pathToFileURL(join(import.meta.dirname, "clock-from-past.mjs")).href}`,
+    }),
   },
 });
 const receiver = await startReceiver();
@@ -50,7 +55,9 @@ try {
     colorScheme: "light",
     size: { width: 1280, height: 560 },
   });
-  for (const picture of picturesOf(await fill(receiver))) await takePicture(browser, picture);
+  if (isOfDashboard)
+    for (const picture of picturesOf(await fill(receiver))) await takePicture(browser, picture);
+  for (const picture of await gatewayPictures(receiver)) await takePicture(browser, picture);
 } finally {
   await browser.close();
   await receiver.close();
@@ -84,6 +91,17 @@ function picturesOf({ failingDelivery, failingWebhook, event, problem }: Filled)
     { name: "dashboard-system", path: "system", ...light },
     { name: "dashboard-palette-dark", path: "deliveries", ...dark, act: openPalette },
     { name: "dashboard-narrow", path: `deliveries/${failingDelivery}`, ...small },
+  ];
+}
+
+async function gatewayPictures(to: Receiver): Promise<readonly Picture[]> {
+  const { rejected } = await fillGateway(server, to);
+  const light = { colorScheme: "light", size: wide } as const;
+  const dark = { colorScheme: "dark", size: wide } as const;
+  return [
+    { name: "gateway-sources", path: "sources", ...light, size: { width: 1280, height: 480 } },
+    { name: "gateway-add-source", path: "sources/new", ...light },
+    { name: "gateway-requests", path: `requests?panel=${rejected}`, ...dark },
   ];
 }
 
