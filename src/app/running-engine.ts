@@ -154,6 +154,11 @@ function gatewayOf(
       random,
       telemetry,
     },
+    limits: {
+      totalMax: settings.gatewayInFlight,
+      perSourceMax: settings.gatewaySourceInFlight,
+      sourcesPerTenantMax: settings.sourcesPerTenant,
+    },
     takesCertificates: settings.clientCertificateHeader !== null,
     deployment: {
       durability: settings.databaseUrl === null ? "sqlite" : "postgresql",

@@ -27,6 +27,7 @@ export const optionGroups = [
   "Security",
   "API",
   "Delivery",
+  "Gateway",
   "Retention",
   "Notifications",
   "Logging",

@@ -1,4 +1,5 @@
 import { delivery, security } from "./delivery-options.ts";
+import { gateway } from "./gateway-options.ts";
 import { notification } from "./notification-options.ts";
 import { option } from "./option.ts";
 import type { Option, OptionGroup } from "./option.ts";
@@ -68,6 +69,7 @@ export const options = {
   ...security,
   ...api,
   ...delivery,
+  ...gateway,
   ...retention,
   ...notification,
   ...logging,

@@ -1,9 +1,7 @@
 import { option } from "./option.ts";
 import {
   basePath,
-  cidr,
   milliseconds,
-  optionalHeaderName,
   originName,
   publicUrl,
   type Role,
@@ -79,24 +77,6 @@ export const server = {
     kind: publicUrl,
     fallback: null,
     fallbackText: "`POSTHORN_PUBLIC_URL`",
-  }),
-  clientCertificateHeader: option<string | null>({
-    env: "POSTHORN_CLIENT_CERTIFICATE_HEADER",
-    group: "Server",
-    description:
-      "Field in which the proxy before the role `gateway` names the client certificate of a sender (mutual TLS): `Client-Cert` of RFC 9440, PEM with its characters encoded, base64, or `X-Forwarded-Client-Cert`. Read from `POSTHORN_TRUSTED_PROXIES` alone; the proxy has to set it itself, over whatever a sender writes there.",
-    kind: optionalHeaderName,
-    fallback: null,
-    fallbackText: "unset: sources cannot ask for client certificates",
-  }),
-  trustedProxies: option<readonly string[]>({
-    env: "POSTHORN_TRUSTED_PROXIES",
-    group: "Server",
-    description:
-      "Addresses of the proxies that `POSTHORN_CLIENT_CERTIFICATE_HEADER` is believed of, as CIDR blocks such as `10.0.3.0/24`. Nobody is trusted without being named, this machine included.",
-    kind: cidr,
-    fallback: [],
-    fallbackText: "none",
   }),
   workerPool: option({
     env: "POSTHORN_WORKER_POOL",

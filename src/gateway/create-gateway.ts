@@ -14,6 +14,7 @@ import { Connections } from "./connection-service.ts";
 import { Deliverer } from "./deliverer.ts";
 import type { ConsentSender } from "./handshake.ts";
 import { HeldMessages } from "./held-messages.ts";
+import type { InFlightLimits } from "./in-flight.ts";
 import { GatewayInbound } from "./inbound.ts";
 import type { OwnAddresses } from "./own-addresses.ts";
 import { PassThrough } from "./pass-through.ts";
@@ -39,6 +40,7 @@ export interface GatewayOptions {
   readonly ownAddresses: OwnAddresses;
   /** A proxy names the certificates of senders. */
   readonly takesCertificates: boolean;
+  readonly limits: InFlightLimits & { readonly sourcesPerTenantMax: number };
 }
 
 export interface Gateway extends GatewayServices {
@@ -54,7 +56,7 @@ export interface Gateway extends GatewayServices {
 /** Wires the parts. */
 export function createGateway(options: GatewayOptions): Gateway {
   const { access, store, directory, tenants, secretBox, clock, random, telemetry } = options;
-  const { ownAddresses } = options;
+  const { ownAddresses, limits } = options;
   const description = describeService(options.deployment);
   // All processes of a deployment have the same key, and no other deployment has it.
   const deploymentId = createHash("sha256")
@@ -65,7 +67,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const log = new RequestLog({ store: store.gateway, clock, log: telemetry.log });
   const effectiveMode = ({ mode, acknowledgement }: Source): GatewayMode =>
     acknowledgement?.version === description.version ? mode : "pass_through";
-  const passThrough = new PassThrough({ access, store: store.gateway, clock, telemetry });
+  const passThrough = new PassThrough({ access, store: store.gateway, clock, telemetry, limits });
   const deduplication = new ConnectionDeduplication({
     ...{ answers: store.gateway.answers, clock, telemetry, nextId: () => access.nextId() },
   });
@@ -87,6 +89,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     sources: new Sources({
       ...{ store: store.gateway, directory, box, tenants, access, clock, random, description, log },
       takesCertificates: options.takesCertificates,
+      sourcesPerTenantMax: limits.sourcesPerTenantMax,
     }),
     connections: new Connections({
       ...{ store: store.gateway, directory, access, clock, ownAddresses },

@@ -16,7 +16,7 @@ import { ReceiverError } from "../receiver/receiver-error.ts";
 import type { InboundAnswer } from "../services/gateway/gateway-services.ts";
 import type { Delivered } from "./deliverer.ts";
 import { type Authentic, placeOf, type Routed } from "./incoming.ts";
-import { InFlight } from "./in-flight.ts";
+import { InFlight, type InFlightLimits } from "./in-flight.ts";
 import { hopProblem, refusal } from "./problem.ts";
 
 export interface PassThroughOptions {
@@ -24,6 +24,7 @@ export interface PassThroughOptions {
   readonly store: Pick<GatewayStore, "answers">;
   readonly clock: Clock;
   readonly telemetry: Pick<Telemetry, "log" | "metrics">;
+  readonly limits: InFlightLimits;
 }
 
 /** What one webhook said, or why it was not asked. */
@@ -47,10 +48,11 @@ const claimSpareMs = 30_000;
 /** The sender waits, and hears of success only after the webhooks accepted (EDS-9.7-7). */
 export class PassThrough {
   readonly #options: PassThroughOptions;
-  readonly #inFlight = new InFlight();
+  readonly #inFlight: InFlight;
 
   constructor(options: PassThroughOptions) {
     this.#options = options;
+    this.#inFlight = new InFlight(options.limits);
   }
 
   /** Requests that wait for a webhook now. */

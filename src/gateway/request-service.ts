@@ -6,7 +6,7 @@ import type { EngineAccess } from "../engine/engine-access.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { GatewayStore, ReceivedRequest, ReceivedRequestQuery } from "../ports/store/gateway.ts";
 import type { HistoryStore, StoredEvent } from "../ports/store/history.ts";
-import type { ClientCertificateSeen } from "../receiver/message/message.ts";
+import type { ClientCertificateSeen } from "../core/http/client-certificate.ts";
 import type { GatewayDirectory } from "../services/gateway/gateway-directory.ts";
 import type { RequestService } from "../services/gateway/gateway-services.ts";
 import { ProblemList } from "../services/problem-list.ts";

@@ -44,12 +44,11 @@ export interface SourceServiceOptions {
   readonly log: Pick<RequestLog, "flush">;
   /** A proxy names the certificates of senders. */
   readonly takesCertificates: boolean;
+  readonly sourcesPerTenantMax: number;
 }
 
 /** 192 bits; the least that is asked for is 128. */
 const tokenBytes = 24;
-/** Of one tenant. */
-const sourcesPerTenantMax = 200;
 
 const noRequests: RecentRequests = {
   ...{ accepted: 0, duplicate: 0, rejected: 0, ignored: 0, challenge: 0, failed: 0 },
@@ -200,6 +199,7 @@ export class Sources implements SourceService {
 
   #requireRoom(tenantId: string): void {
     const own = this.#options.directory.sources().filter((source) => source.tenantId === tenantId);
+    const { sourcesPerTenantMax } = this.#options;
     if (own.length < sourcesPerTenantMax) return;
     throw new PosthornError(
       "limit_reached",

@@ -1,7 +1,7 @@
 /** The client certificate of a sender, as the proxy that ended its TLS connection names it. */
 import { createHash, X509Certificate } from "node:crypto";
 import { BlockList, isIPv4, isIPv6 } from "node:net";
-import type { ClientCertificateSeen } from "../../receiver/message/message.ts";
+import type { ClientCertificateSeen } from "../../core/http/client-certificate.ts";
 
 /** Who is believed, and in which field. */
 export interface ClientCertificateSource {

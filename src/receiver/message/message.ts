@@ -1,3 +1,5 @@
+import type { ClientCertificateSeen } from "../../core/http/client-certificate.ts";
+
 /**
  * A received request, in the one form that every part of the kit takes. Adapters for frameworks make it from what they
  * have; nothing here depends on a framework, on Node or on the Fetch API.
@@ -12,16 +14,6 @@ export interface ReceivedMessage {
   readonly body: Uint8Array;
   /** Of mutual TLS, from whoever ended the connection and is trusted; never read from a header that anybody can write. */
   readonly clientCertificate?: ClientCertificateSeen | null;
-}
-
-/** SHA-256 in hexadecimal, lower case. Null for what is not known. */
-export interface ClientCertificateSeen {
-  /** Of the certificate, DER. */
-  readonly certificateSha256: string;
-  /** Of its public key: SubjectPublicKeyInfo, DER. */
-  readonly publicKeySha256: string | null;
-  /** Unix seconds. */
-  readonly validSeconds: { readonly from: number; readonly to: number } | null;
 }
 
 /** Header fields by name, in any letter case. Several fields of one name are joined with `, ` (RFC 9110, 5.2). */

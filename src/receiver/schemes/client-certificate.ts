@@ -1,6 +1,7 @@
 /** Mutual TLS: whoever ended the connection says which certificate the sender proved to have the key of. */
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
-import type { ClientCertificateSeen, MessageVerifier } from "../message/message.ts";
+import type { ClientCertificateSeen } from "../../core/http/client-certificate.ts";
+import type { MessageVerifier } from "../message/message.ts";
 import { utf8 } from "../providers/bytes.ts";
 import { misconfigured } from "../providers/options.ts";
 import { rejected, type Rejected } from "../providers/reading.ts";

@@ -4,7 +4,7 @@ import type { RequestReplayInput, SourceInput, SourceRotateInput } from "../../c
 import type { GatewayOutcome } from "../../core/gateway/request.ts";
 import type { Connection, GatewayMode, Source } from "../../core/gateway/source.ts";
 import type { ReceivedRequest, ReceivedRequestQuery } from "../../ports/store/gateway.ts";
-import type { ClientCertificateSeen } from "../../receiver/message/message.ts";
+import type { ClientCertificateSeen } from "../../core/http/client-certificate.ts";
 import type { Scope } from "../services.ts";
 
 export interface GatewayServices {

@@ -1,0 +1,47 @@
+import { option } from "./option.ts";
+import { cidr, optionalHeaderName } from "./setting-kinds.ts";
+import { integer } from "./value-kinds.ts";
+
+/** What the role `gateway` takes, and of whom. */
+export const gateway = {
+  gatewayInFlight: option({
+    env: "POSTHORN_GATEWAY_IN_FLIGHT",
+    group: "Gateway",
+    description:
+      "Messages whose senders wait for a webhook at one time in this process (`pass_through`); further ones are answered 503.",
+    kind: integer({ min: 1, max: 10_000, unit: "messages" }),
+    fallback: 100,
+  }),
+  gatewaySourceInFlight: option({
+    env: "POSTHORN_GATEWAY_SOURCE_IN_FLIGHT",
+    group: "Gateway",
+    description: "The same of one source, so that a webhook that hangs leaves room for others.",
+    kind: integer({ min: 1, max: 10_000, unit: "messages" }),
+    fallback: 20,
+  }),
+  sourcesPerTenant: option({
+    env: "POSTHORN_SOURCES_PER_TENANT",
+    group: "Gateway",
+    description: "Sources that one tenant may have.",
+    kind: integer({ min: 0, max: 100_000, unit: "sources" }),
+    fallback: 200,
+  }),
+  clientCertificateHeader: option<string | null>({
+    env: "POSTHORN_CLIENT_CERTIFICATE_HEADER",
+    group: "Gateway",
+    description:
+      "Field in which the proxy before the role `gateway` names the client certificate of a sender (mutual TLS): `Client-Cert` of RFC 9440, PEM with its characters encoded, base64, or `X-Forwarded-Client-Cert`. Read from `POSTHORN_TRUSTED_PROXIES` alone; the proxy has to set it itself, over whatever a sender writes there.",
+    kind: optionalHeaderName,
+    fallback: null,
+    fallbackText: "unset: sources cannot ask for client certificates",
+  }),
+  trustedProxies: option<readonly string[]>({
+    env: "POSTHORN_TRUSTED_PROXIES",
+    group: "Gateway",
+    description:
+      "Addresses of the proxies that `POSTHORN_CLIENT_CERTIFICATE_HEADER` is believed of, as CIDR blocks such as `10.0.3.0/24`. Nobody is trusted without being named, this machine included.",
+    kind: cidr,
+    fallback: [],
+    fallbackText: "none",
+  }),
+} as const;
