@@ -57,6 +57,20 @@ async function makeOwnersThings(): Promise<void> {
   ids["operation"] = textOf(started.body["batch_operation_id"]);
   const key = await owner.post("/v1/api-keys", { name: "second", role: "read" });
   ids["key"] = textOf(key.body["id"]);
+  await makeOwnersSource();
+}
+
+/** With a connection, and a request that was rejected. */
+async function makeOwnersSource(): Promise<void> {
+  const verification = { type: "github", secrets: ["owners-secret"] };
+  const source = await owner.post("/v1/sources", { name: "owners-source", verification });
+  ids["source"] = textOf(source.body["source_id"]);
+  const ends = { source_id: ids["source"], webhook_id: ids["webhook"] };
+  ids["connection"] = textOf((await owner.post("/v1/connections", ends)).body["id"]);
+  const { pathname } = new URL(textOf(source.body["url"]));
+  await fetch(`${posthorn.url}${pathname}`, { method: "POST", body: "owners-data" });
+  const { body } = await owner.get("/v1/requests");
+  ids["request"] = textOf(itemsOf(body["data"])[0]?.["id"]);
 }
 
 const routes: readonly (readonly [method: string, path: string, body?: object])[] = [
@@ -102,7 +116,46 @@ const routes: readonly (readonly [method: string, path: string, body?: object])[
   ["PUT", "/v1/tenants/owner/notifications", { channels: [] }],
   ["POST", "/v1/tenants/owner/notifications/{webhook}/test", {}],
   ["POST", "/v1/tenants/owner/notifications/{webhook}/secret/rotate", {}],
+  ["GET", "/v1/sources/{source}"],
+  ["PATCH", "/v1/sources/{source}", { active: false }],
+  ["DELETE", "/v1/sources/{source}"],
+  ["GET", "/v1/sources/{source}/address"],
+  ["POST", "/v1/sources/{source}/address/rotate", {}],
+  ["POST", "/v1/sources/{source}/acknowledge", { version: "x" }],
+  ["GET", "/v1/connections/{connection}"],
+  ["PATCH", "/v1/connections/{connection}", { paused: true }],
+  ["DELETE", "/v1/connections/{connection}"],
+  ["GET", "/v1/requests/{request}"],
+  ["POST", "/v1/requests/{request}/replay", {}],
+  ["PUT", "/v1/requests/{request}/bookmark", { name: "mine" }],
 ];
+
+test("sources, connections and requests of another tenant are in no list, and join nothing of one's own", async () => {
+  const attacker = attackerOf("manage");
+  for (const path of ["sources", "connections", "requests"]) {
+    const queries = ["", `?source_id=${ids["source"]}`, `?tenant_id=owner`, `?webhook_id=${ids["webhook"]}`];
+    for (const query of queries) {
+      const { status, text } = await attacker.get(`/v1/${path}${query}`);
+      const shown = Object.values(ids).filter((id) => text.includes(id));
+      assert.deepEqual(status === 200 ? shown : [], [], `${path}${query}: ${text}`);
+      assert.ok(!text.includes("owners-"), text);
+    }
+  }
+  const mine = await attacker.post("/v1/webhooks", { url: receiver.url("/mine"), events: ["never.*"] });
+  const verification = { type: "github", secrets: ["a long random text"] };
+  const source = await attacker.post("/v1/sources", { name: "mine", verification });
+  for (const ends of [
+    { source_id: ids["source"], webhook_id: textOf(mine.body["id"]) },
+    { source_id: textOf(source.body["source_id"]), webhook_id: ids["webhook"] },
+  ]) {
+    const joined = await attacker.post("/v1/connections", ends);
+    assertProblem(joined, { status: 400, code: "invalid_request" });
+  }
+  const none = await attacker.get(`/v1/connections?source_id=${textOf(source.body["source_id"])}`);
+  assert.equal(itemsOf(none.body["data"]).length, 0);
+  for (const made of [`webhooks/${textOf(mine.body["id"])}`, `sources/${textOf(source.body["source_id"])}`])
+    assert.equal((await attacker.call("DELETE", `/v1/${made}`)).status, 204);
+});
 
 test("what exists answers an attacker of any role as what does not", async () => {
   const before = await everything();
@@ -360,6 +413,7 @@ async function everything(): Promise<string> {
     "/v1/events",
     "/v1/event-types",
     `/v1/webhooks/${ids["webhook"]}/secret`,
+    ...["/v1/sources", "/v1/connections", "/v1/requests", `/v1/sources/${ids["source"]}/address`],
   ])
     parts.push((await owner.get(path)).text.replace(/"last_failure_at":"[^"]+"/, ""));
   parts.push(textOf((await owner.get(`/v1/dlq/batch-operations/${ids["operation"]}`)).body["id"]));

@@ -24,11 +24,16 @@ const posts = [
   "/v1/deliveries/retry-batch",
   "/v1/deliveries/cancel-batch",
   "/v1/api-keys",
+  "/v1/sources",
+  `/v1/sources/${id}/address/rotate`,
+  `/v1/sources/${id}/acknowledge`,
+  "/v1/connections",
+  `/v1/requests/${id}/replay`,
   "/ui/session",
   "/ui/login-codes",
 ];
 
-const patches = [`/v1/problems/${id}`, `/v1/operations/${id}`];
+const patches = ["problems", "operations", "sources", "connections"].map((name) => `/v1/${name}/${id}`);
 
 const runs = 25;
 
@@ -61,6 +66,20 @@ const nearlyValid = fc.record(
         { requiredKeys: [] },
       ),
     ),
+    verification: fc.oneof(
+      fc.jsonValue(),
+      fc.record({
+        type: fc.oneof(fc.constantFrom("github", "hmac", "any_of", "none", "bearer"), fc.string()),
+        secrets: fc.oneof(fc.array(fc.string()), fc.jsonValue()),
+        verifiers: fc.oneof(fc.array(fc.jsonValue()), fc.jsonValue()),
+      }),
+    ),
+    mode: fc.constantFrom("pass_through", "store_and_forward", "x"),
+    party: fc.oneof(fc.constant("shop"), fc.string()),
+    custom_response: fc.record({ status: fc.integer(), body: fc.string() }, { requiredKeys: [] }),
+    status_overrides: fc.oneof(fc.dictionary(fc.string(), fc.integer()), fc.jsonValue()),
+    source_id: fc.oneof(fc.constant(id), fc.string()),
+    webhook_id: fc.oneof(fc.constant(id), fc.string()),
     muted: fc.oneof(fc.boolean(), fc.string()),
     muted_until: fc.oneof(fc.constantFrom("2026-01-31", "9999-01-01", null), fc.string()),
     note: fc.oneof(fc.constant(null), fc.string()),
