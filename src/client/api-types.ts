@@ -1878,7 +1878,13 @@ export interface ListedWebhook {
   signing: {
     schemes: string[];
   };
-  payload_format: "standard" | "data" | "x-webhook" | "cloudevents-structured" | "cloudevents-binary";
+  payload_format:
+    | "standard"
+    | "data"
+    | "x-webhook"
+    | "cloudevents-structured"
+    | "cloudevents-binary"
+    | "standard-thin";
   verification: Verification;
   retry_config: RetryConfig;
   timeout_ms: number;
@@ -2816,7 +2822,14 @@ export interface Profile {
   signature_schemes: ("v1a" | "v1" | "x-webhook-v1" | "rfc9421-ed25519" | "rfc9421-hmac-sha256")[];
   signature_schemes_allowed: ("v1a" | "v1" | "x-webhook-v1" | "rfc9421-ed25519" | "rfc9421-hmac-sha256")[];
   /** The first is the default. */
-  payload_formats: ("standard" | "data" | "x-webhook" | "cloudevents-structured" | "cloudevents-binary")[];
+  payload_formats: (
+    | "standard"
+    | "data"
+    | "x-webhook"
+    | "cloudevents-structured"
+    | "cloudevents-binary"
+    | "standard-thin"
+  )[];
   /** Events whose `data` is `{}` are not sent but dead-lettered as `empty_data`. */
   empty_data_refused: boolean;
   /** In the order they are sent. */
@@ -3623,7 +3636,13 @@ export interface Webhook {
   signing: {
     schemes: string[];
   };
-  payload_format: "standard" | "data" | "x-webhook" | "cloudevents-structured" | "cloudevents-binary";
+  payload_format:
+    | "standard"
+    | "data"
+    | "x-webhook"
+    | "cloudevents-structured"
+    | "cloudevents-binary"
+    | "standard-thin";
   verification: Verification;
   retry_config: RetryConfig;
   timeout_ms: number;
@@ -3693,7 +3712,14 @@ export interface WebhookCreate {
   profile?: "standard" | "event-delivery" | "ts-16a" | "cloudevents" | "x-webhook";
   signing?: Signing;
   /** One of the profile's; null is its first. */
-  payload_format?: "standard" | "data" | "x-webhook" | "cloudevents-structured" | "cloudevents-binary" | null;
+  payload_format?:
+    | "standard"
+    | "data"
+    | "x-webhook"
+    | "cloudevents-structured"
+    | "cloudevents-binary"
+    | "standard-thin"
+    | null;
   /** Sent as `Authorization: Bearer`; kept encrypted and never shown. */
   bearer_token?: string | null;
   /** `query` sends the token as `access_token` of the URL, for receivers that take no header. */
@@ -3858,7 +3884,14 @@ export interface WebhookUpdate {
   profile?: "standard" | "event-delivery" | "ts-16a" | "cloudevents" | "x-webhook";
   signing?: Signing;
   /** One of the profile's; null is its first. */
-  payload_format?: "standard" | "data" | "x-webhook" | "cloudevents-structured" | "cloudevents-binary" | null;
+  payload_format?:
+    | "standard"
+    | "data"
+    | "x-webhook"
+    | "cloudevents-structured"
+    | "cloudevents-binary"
+    | "standard-thin"
+    | null;
   /** Sent as `Authorization: Bearer`; kept encrypted and never shown. */
   bearer_token?: string | null;
   /** `query` sends the token as `access_token` of the URL, for receivers that take no header. */

@@ -109,6 +109,7 @@ export const payloadFormats = [
   "x-webhook",
   "cloudevents-structured",
   "cloudevents-binary",
+  "standard-thin",
 ] as const;
 export type PayloadFormatName = (typeof payloadFormats)[number];
 

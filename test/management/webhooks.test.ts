@@ -503,3 +503,32 @@ test("a change is never dated before the last one, which a clock that is ahead m
   const renamed = await tenants.put(admin, { id: "acme", input: { name: "Other" } });
   assert.equal(renamed.tenant.updatedAt, tenant.updatedAt);
 });
+
+test("TS16-49 TS16-113 a subscriber chooses how much data comes: all of it, or what names it", async (t) => {
+  const world = await openWorld(t);
+  for (const [path, payloadFormat] of [
+    ["/full", null],
+    ["/thin", "standard-thin"],
+  ] as const)
+    await world.createWebhook({
+      ...{ url: `https://example.com${path}`, events: ["order.*"], profile: "standard", payloadFormat },
+    });
+  const data = { id: 7, customer_id: "c1", lines: [{ sku: "a" }], total: 19.9 };
+  await world.publish({ data });
+  await world.until(() => world.requests.length === 2);
+  const bodyAt = (at: string): Readonly<Record<string, unknown>> => {
+    const request = world.requests.find(({ path }) => path === at);
+    return JSON.parse(Buffer.from(request?.body ?? []).toString()) as Readonly<Record<string, unknown>>;
+  };
+  assert.deepEqual(bodyAt("/full")["data"], data);
+  assert.deepEqual(bodyAt("/thin")["data"], { id: 7, customer_id: "c1" });
+  const [webhook] = [...world.engine.webhooks()].filter(({ webhook: { url } }) => url.endsWith("/thin"));
+  const id = webhook?.webhook.id ?? "";
+  await world.services.webhooks.update(admin, { id, input: { payloadFormat: null } });
+  await world.publish({ data });
+  await world.until(() => world.requests.length === 4);
+  assert.deepEqual(
+    world.requests.filter(({ path }) => path === "/thin").map(({ body }) => body.byteLength > 100),
+    [false, true],
+  );
+});

@@ -7,11 +7,6 @@ export interface PartOfRow {
 
 export const partly: readonly PartOfRow[] = [
   {
-    ids: ["TS16-113"],
-    missing:
-      "the API has a field for each item but one: how much data an event carries is the publisher's choice, not the subscriber's.",
-  },
-  {
     ids: ["WDS-127"],
     missing:
       "every such failure is retried; of the document's four kinds the reason tells two apart, `retryable_network_dns_failure` and `retryable_network_connection_failed`.",

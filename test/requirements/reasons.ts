@@ -107,11 +107,6 @@ export const reasons: readonly Reason[] = [
     sentence: "the application chooses the version; the kit takes any label (TS16-7, TS16-12).",
   },
   {
-    ids: ["TS16-49"],
-    kind: "informative",
-    sentence: "advice to publishers; thin and full objects are delivered alike.",
-  },
-  {
     ids: ["TS16-56"],
     kind: "informative",
     sentence: "compares mechanisms; which ones are there is shown at TS16-57, CEW-3-1 and EDS-11.3-2.",

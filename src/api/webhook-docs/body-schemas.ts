@@ -16,6 +16,12 @@ export function bodySchema(format: PayloadFormatName, parts: BodyParts): JsonObj
 const dateTime = { type: "string", format: "date-time" };
 const text = { type: "string" };
 
+const links = {
+  type: "array",
+  description: "Related resources.",
+  items: { type: "object", properties: { rel: text, method: text, href: text } },
+};
+
 const schemas: Readonly<Record<PayloadFormatName, (parts: BodyParts) => JsonObject>> = {
   standard: ({ eventType, data }) => ({
     type: "object",
@@ -25,11 +31,21 @@ const schemas: Readonly<Record<PayloadFormatName, (parts: BodyParts) => JsonObje
       timestamp: { ...dateTime, description: "When it happened." },
       data,
       metadata: { type: "object", description: "About the resources in `data`." },
-      links: {
-        type: "array",
-        description: "Related resources.",
-        items: { type: "object", properties: { rel: text, method: text, href: text } },
+      links,
+    },
+  }),
+  "standard-thin": ({ eventType }) => ({
+    type: "object",
+    required: ["type", "timestamp", "data"],
+    properties: {
+      type: { const: eventType, description: "Type of the event." },
+      timestamp: { ...dateTime, description: "When it happened." },
+      data: {
+        type: "object",
+        minProperties: 1,
+        description: "The identifiers of what was published, or else `event_id`.",
       },
+      links,
     },
   }),
   data: ({ data }) => data,

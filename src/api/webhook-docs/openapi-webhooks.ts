@@ -43,7 +43,11 @@ function operation(profile: Profile, { eventType, messages }: DocumentedType): J
     parameters: parametersOf(messages),
     requestBody: {
       required: true,
-      content: Object.fromEntries(messages.map((message) => [message.contentType, contentOf(message)])),
+      content: Object.fromEntries(
+        Map.groupBy(messages, ({ contentType }) => contentType)
+          .entries()
+          .map(([contentType, ofType]) => [contentType, contentOf(ofType)]),
+      ),
     },
     responses: responsesOf(profile.classification),
     security: [{ signature: [], ...(profile.registration.bearerTokenRequired && { bearer: [] }) }],
@@ -64,9 +68,12 @@ function parametersOf(messages: readonly DocumentedMessage[]): readonly JsonObje
   }));
 }
 
-function contentOf({ schemaName, examples }: DocumentedMessage): JsonObject {
+/** Of the formats that have this media type; the webhook chooses one of them. */
+function contentOf(messages: readonly DocumentedMessage[]): JsonObject {
+  const schemas = messages.map(({ schemaName }) => ({ $ref: schemaPointer + schemaName }));
+  const examples = messages.flatMap((message) => message.examples);
   return {
-    schema: { $ref: schemaPointer + schemaName },
+    schema: schemas.length === 1 ? schemas[0] : { anyOf: schemas },
     ...(examples.length > 0 && {
       examples: Object.fromEntries(
         examples.map(({ body }, index) => [`example${index + 1}`, { value: body }]),

@@ -3,6 +3,7 @@ import { renderCloudEventBinary, renderCloudEventStructured } from "./cloudevent
 import type { EventContent, PayloadRenderer, RenderedContent } from "./content.ts";
 import { renderData } from "./data.ts";
 import { renderStandard } from "./standard.ts";
+import { renderStandardThin } from "./standard-thin.ts";
 import { renderXWebhook } from "./x-webhook.ts";
 
 const renderers: Readonly<Record<PayloadFormatName, PayloadRenderer>> = {
@@ -11,6 +12,7 @@ const renderers: Readonly<Record<PayloadFormatName, PayloadRenderer>> = {
   "x-webhook": renderXWebhook,
   "cloudevents-structured": renderCloudEventStructured,
   "cloudevents-binary": renderCloudEventBinary,
+  "standard-thin": renderStandardThin,
 };
 
 /** The message of an event in a format: the same for every attempt of every delivery of it (design, decision 6). */

@@ -46,6 +46,37 @@ test("TS16-42 TS16-50 C-26 the standard object goes out as it was stored, minifi
   assert.deepEqual(headers, []);
 });
 
+test("TS16-49 TS16-113 the thin form has the identifiers of the data, as they were written, and the links", () => {
+  const thin = (content: EventContent) => text(renderPayload("standard-thin", content).body);
+  const head = '{"type":"order.created","timestamp":"2026-03-15T12:34:56.789Z","data":';
+  const data =
+    '{"id": 12345678901234567890,"customer_id":"c\\u0031","itemIds":[1,"b"],"total":9,"paid":true,"x_id":{"a":1}}';
+  const timestampText = "2026-03-15T12:34:56.789Z";
+  const body = Buffer.from(
+    `{"type":"order.created","timestamp":"${timestampText}","data":${data},"metadata":{"id":1},"links":[{"rel":"self"}]}`,
+  );
+  assert.equal(
+    thin({ ...jsonEvent({}), body }),
+    `${head}{"id":12345678901234567890,"customer_id":"c\\u0031","itemIds":[1,"b"]},"links":[{"rel":"self"}]}`,
+  );
+  const ofEvent = `${head}{"event_id":"${eventId}"}}`;
+  assert.equal(thin(jsonEvent({ total: 9, token_id: "x".repeat(300) })), ofEvent);
+  assert.equal(thin(rawEvent("application/xml", Buffer.from("<order/>"))), ofEvent);
+});
+
+test("property: the thin form is JSON with an object that has something in it, and part of what was published", () => {
+  fc.assert(
+    fc.property(fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 5 }), (data) => {
+      const { body } = renderPayload("standard-thin", jsonEvent(data));
+      const parsed = JSON.parse(text(body)) as { readonly data: Record<string, unknown> };
+      assert.ok(Object.keys(parsed.data).length > 0);
+      const published = JSON.parse(JSON.stringify(data)) as Record<string, unknown>;
+      for (const [name, value] of Object.entries(parsed.data))
+        if (name !== "event_id") assert.deepEqual(value, published[name]);
+    }),
+  );
+});
+
 test("EDS-2-1 C-26 the data format is what was published and nothing around it", () => {
   const { contentType, body } = renderPayload(
     "data",

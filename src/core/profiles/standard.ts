@@ -106,7 +106,7 @@ export const standard: Profile = {
   rateLimit: null,
   signatureSchemes: ["v1a", "v1"],
   signatureSchemesAllowed: ["v1a", "v1", "rfc9421-ed25519", "rfc9421-hmac-sha256"],
-  payloadFormats: ["standard"],
+  payloadFormats: ["standard", "standard-thin"],
   emptyDataRefused: false,
   headers: standardHeaders,
   migrationHeaders: xWebhookHeaders,

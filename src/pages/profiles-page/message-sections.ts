@@ -50,6 +50,8 @@ function formatSection(
 
 const formatTitles: Readonly<Record<PayloadFormatName, string>> = {
   standard: "an object with `type`, `timestamp` and `data`, and `metadata` and `links` when they were given.",
+  "standard-thin":
+    "the same with as little as possible: of `data` the identifiers (`id`, `uuid`, and what ends in `_id`, `_ids`, `Id` or `Ids`), or else the id of the event, and `links`.",
   data: "what was published and nothing around it.",
   "x-webhook": "an object of eight fields.",
   "cloudevents-structured": "a CloudEvent as one JSON object.",

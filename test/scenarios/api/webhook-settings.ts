@@ -181,7 +181,7 @@ export function webhookSettingsSuite(client: () => Client): void {
 
   test("every profile takes its own formats and schemes", async () => {
     for (const { name, payload_formats: formats } of [
-      { name: "standard", payload_formats: ["standard"] },
+      { name: "standard", payload_formats: ["standard", "standard-thin"] },
       { name: "x-webhook", payload_formats: ["x-webhook"] },
       { name: "cloudevents", payload_formats: ["cloudevents-structured", "cloudevents-binary"] },
     ]) {
