@@ -1,79 +1,52 @@
-import { acceptedShare } from "../../shared/charts/outcomes.ts";
-import { measure, type Statistics, type StatisticsSeries } from "../../shared/charts/statistics.ts";
 import { Sparkline } from "../../shared/charts/sparkline.tsx";
 import { useApi } from "../../shared/queries.ts";
-import { duration } from "../../shared/time/time-format.ts";
+import type { ListedWebhook, Page } from "../../shared/resources.ts";
+import { pagePath } from "../../shared/root.ts";
 import { DataTable, type Column } from "../../shared/ui/data-table.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
-import type { StatisticsRange } from "../statistics-range.ts";
+import { useCourses } from "../webhook/courses.ts";
+import { durationText, failedText, WaitingText } from "../webhook/webhook-figures.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
 
-const isOther = ({ key }: StatisticsSeries) => key === null || key === "other";
+const shownMax = 6;
+/** Bounded on the server: numbers of all webhooks by time would be too many. */
+const query = { sort: "failure_rate", limit: shownMax, include: ["stats", "backlog"] };
 
-const columns: readonly Column<StatisticsSeries>[] = [
-  {
-    title: "Webhook",
-    cell: (row) => (isOther(row) ? "all others" : <WebhookLink id={row.key ?? ""} url={null} />),
-  },
-  {
-    title: "Failures",
-    cell: ({ points }) => <Sparkline values={points.map(failuresOf)} tone="bad" />,
-  },
-  {
-    title: "Accepted",
-    cell: ({ totals }) =>
-      acceptedShare({
-        accepted: measure(totals, "accepted") ?? 0,
-        attempts: measure(totals, "attempts") ?? 0,
-      }),
-    isFigure: true,
-  },
-  {
-    title: "Requests",
-    cell: ({ totals }) => (measure(totals, "attempts") ?? 0).toLocaleString(),
-    isFigure: true,
-  },
-  {
-    title: "p95",
-    cell: ({ totals }) => {
-      const most = measure(totals, "duration_ms_p95");
-      return most === null ? "–" : duration(most);
+function columnsOf(courses: ReturnType<typeof useCourses>): readonly Column<ListedWebhook>[] {
+  return [
+    { title: "Webhook", cell: (row) => <WebhookLink id={row.id} url={row.url} /> },
+    { title: "Requests", cell: (row) => <Sparkline values={courses.get(row.id) ?? []} /> },
+    { title: "Failed", cell: ({ stats }) => failedText(stats?.failure_rate ?? null), isFigure: true },
+    { title: "Waiting", cell: (row) => <WaitingText backlog={row.backlog ?? null} />, isFigure: true },
+    {
+      title: "p95",
+      cell: ({ stats }) => durationText(stats?.duration_ms_p95 ?? null),
+      isFigure: true,
+      needs: "medium",
     },
-    isFigure: true,
-  },
-];
-
-function failuresOf(counts: Readonly<Record<string, unknown>>): number {
-  return (measure(counts, "transient") ?? 0) + (measure(counts, "terminal") ?? 0);
+  ];
 }
 
-const shownMax = 6;
-
-/** Those with most failures first. */
-export function TopWebhooks({ range }: { readonly range: StatisticsRange }) {
-  const query = {
-    ...range.query,
-    group_by: "webhook",
-    measures: "attempts,accepted,transient,terminal,duration_ms_p95",
-  };
-  const loaded = useApi<Statistics>({ path: "v1/stats/deliveries", query });
-  const rows = (loaded.data?.series ?? [])
-    .toSorted((left, right) => failuresOf(right.totals) - failuresOf(left.totals))
-    .slice(0, shownMax);
+/** Those that failed most within the last day. */
+export function TopWebhooks() {
+  const loaded = useApi<Page<ListedWebhook>>({ path: "v1/webhooks", query });
+  const rows = (loaded.data?.data ?? []).filter(({ stats }) => (stats?.failure_rate ?? 0) > 0);
+  const courses = useCourses(rows.map(({ id }) => id));
   return (
     <Panel
-      title="Webhooks by failures"
+      title="Webhooks by failures, 24 hours"
       loaded={loaded}
-      twin={{ path: "v1/stats/deliveries", query, cli: `stats deliveries --group-by webhook${range.flags}` }}
+      tools={<a href={`${pagePath("webhooks")}?sort=backlog`}>By backlog</a>}
+      twin={{ path: "v1/webhooks", query, cli: "webhooks list --sort failure_rate" }}
     >
       {rows.length === 0 ? (
-        <p class="soft">No webhook got a request.</p>
+        <p class="soft">No request failed within the last day.</p>
       ) : (
         <DataTable
           caption="Webhooks by failures"
-          columns={columns}
+          columns={columnsOf(courses)}
           rows={rows}
-          keyOf={({ key }) => key ?? "all"}
+          keyOf={({ id }) => id}
         />
       )}
     </Panel>

@@ -58,7 +58,7 @@ function Charts(props: {
     <>
       <OutcomesPanel loaded={deliveries} range={range} />
       {children}
-      <TopWebhooks range={range} />
+      <TopWebhooks />
       <div class="columns-2">
         <PublishedPanel loaded={events} range={range} />
         {gauges.data !== null && (

@@ -3,7 +3,6 @@ import { useAddress } from "../../shared/address.ts";
 import { useApi } from "../../shared/queries.ts";
 import type { ListedWebhook, Page } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
-import { duration } from "../../shared/time/time-format.ts";
 import { Command } from "../../shared/ui/as-api.tsx";
 import type { Column } from "../../shared/ui/data-table.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
@@ -13,6 +12,7 @@ import { LinkedFilters } from "../filters/linked-filters.tsx";
 import { TextFilter } from "../filters/text-filter.tsx";
 import { pageSize, ResourceList } from "../list-page.tsx";
 import { useCourses } from "../webhook/courses.ts";
+import { durationText, failedText, WaitingText } from "../webhook/webhook-figures.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
 import { WebhookBadge } from "../webhook/webhook-badge.tsx";
 
@@ -60,27 +60,6 @@ function columnsOf(
     },
     { title: "Last accepted", cell: (row) => <When at={row.last_success_at} />, isFigure: true },
   ];
-}
-
-/** How many, and since when the oldest. */
-function WaitingText({ backlog }: { readonly backlog: ListedWebhook["backlog"] | null }) {
-  if (backlog === null || backlog === undefined) return "?";
-  const { total, more, oldest_created_at: oldest } = backlog;
-  if (total === 0) return "0";
-  return (
-    <>
-      {`${total.toLocaleString()}${more ? "+" : ""}`} <span class="soft">since</span> <When at={oldest} />
-    </>
-  );
-}
-
-/** Never rounded down to none. */
-function failedText(rate: number | null): string {
-  return rate === null ? "–" : `${(Math.ceil(rate * 1_000) / 10).toLocaleString()} %`;
-}
-
-function durationText(ms: number | null): string {
-  return ms === null ? "–" : duration(ms);
 }
 
 export function WebhooksPage() {

@@ -53,12 +53,19 @@ export class Counts {
 
   static unpack(bytes: Uint8Array): Counts {
     const counts = new Counts();
+    counts.addPacked(bytes);
+    return counts;
+  }
+
+  /** What was packed, added to what is counted here. */
+  addPacked(bytes: Uint8Array): void {
+    const byKey = this.#byKey;
     const reader = new VarintReader(bytes);
     for (let key = 0; !reader.isAtEnd; ) {
       key += reader.read();
-      counts.add(key, { times: reader.read() });
+      const times = reader.read();
+      if (times !== 0) byKey.set(key, (byKey.get(key) ?? 0) + times);
     }
-    return counts;
   }
 }
 

@@ -30,6 +30,12 @@ export class VarintReader {
   }
 
   read(): number {
+    // Most numbers are small.
+    const first = this.#bytes[this.#at];
+    if (first !== undefined && first < 128) {
+      this.#at += 1;
+      return first;
+    }
     let value = 0;
     for (let scale = 1; ; scale *= 128) {
       const byte = this.#bytes[this.#at];

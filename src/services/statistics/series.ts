@@ -25,9 +25,17 @@ export function seriesOf(
   const byKey = new Map<string | null, Series>();
   for (const row of rows) {
     const at = Math.max(0, pointAt(of.axis, row.start));
-    addTo(byKey, { key: of.keyOf(row), at, counts: Counts.unpack(row.counts) });
+    const key = of.keyOf(row);
+    const series = byKey.get(key) ?? { key, points: new Map<number, Counts>(), totals: new Counts() };
+    byKey.set(key, series);
+    const point = series.points.get(at) ?? new Counts();
+    series.points.set(at, point);
+    point.addPacked(row.counts);
   }
-  return byKey.size === 0 ? [] : [...byKey.values()];
+  // Once for each point, and not for each of its rows.
+  for (const { points, totals } of byKey.values())
+    for (const point of points.values()) totals.addAll(point);
+  return [...byKey.values()];
 }
 
 function addTo(

@@ -1,0 +1,222 @@
+import { randomBytes } from "node:crypto";
+import { createHealth } from "../../src/core/endpoint-health.ts";
+import { type Fact, publishFacts, settlementFact } from "../../src/core/statistics/facts.ts";
+import { OpenBuckets } from "../../src/core/statistics/open-buckets.ts";
+import type { Lease, PublishCommand, Settlement } from "../../src/ports/store/deliveries.ts";
+import type { SecretBox } from "../../src/ports/secret-box.ts";
+import type { Store } from "../../src/ports/store.ts";
+import { newWebhook } from "../../test/conformance/store/scene.ts";
+
+export interface HistoryShape {
+  readonly deliveries: number;
+  readonly webhooks: number;
+  /** Encrypts the signing key of a webhook as the server does that reads it. */
+  readonly secretBox: Pick<SecretBox, "seal" | "digest">;
+  /** The history ends here, and began a day before. Unix milliseconds. */
+  readonly endsAt: number;
+}
+
+const minutes = 1_440;
+const minuteMs = 60_000;
+const tenants = 50;
+/** In one minute a few webhooks get much, as receivers do whose customers are awake. */
+const activePerMinute = 200;
+/** An event goes to so many of them. */
+const fanOut = 10;
+const deliveriesPerCommit = 2_000;
+const writer = 2 ** 47 + 1;
+const dayMs = 86_400_000;
+
+const eventTypes = ["order.paid", "order.sent", "user.updated", "invoice.made", "stock.low"] as const;
+const body = new TextEncoder().encode(
+  JSON.stringify({ type: "order.paid", data: { text: "x".repeat(300) } }),
+);
+
+/** Of 1,000 deliveries 2 are dead letters and 4 wait for another attempt, tomorrow. */
+const ends = {
+  dead: { state: "exhausted", outcome: "terminal", category: "client_error", statusCode: 422 },
+  failed: { state: "failed", outcome: "transient", category: "server_error", statusCode: 503 },
+  accepted: { state: "success", outcome: "accepted", category: null, statusCode: 200 },
+} as const;
+
+/**
+ * Writes a day of history through the store's own commits, so that every index, counter and bucket is as a server leaves it:
+ * webhooks, events, deliveries, attempts and statistics, all of them settled.
+ */
+export class HistoryLoader {
+  readonly #store: Store;
+  readonly #shape: HistoryShape;
+  readonly #buckets = new OpenBuckets({ typesPerTenantMax: 500 });
+  readonly #webhookIds: readonly string[];
+  #made = 0;
+  #commits = 0;
+
+  constructor(store: Store, shape: HistoryShape) {
+    this.#store = store;
+    this.#shape = shape;
+    this.#webhookIds = Array.from({ length: shape.webhooks }, () => this.#newId(shape.endsAt - dayMs));
+  }
+
+  async run(): Promise<void> {
+    await this.#saveWebhooks();
+    const perMinute = Math.ceil(this.#shape.deliveries / minutes);
+    for (let minute = 0; minute < minutes; minute += 1) await this.#writeMinute(minute, perMinute);
+    await this.#writeStatistics(this.#shape.endsAt + minuteMs);
+    await this.#saveStates();
+    const endedBefore = this.#shape.endsAt;
+    while ((await this.#store.statistics?.rollUp({ endedBefore, limit: 10_000 }))?.more === true);
+  }
+
+  async #saveWebhooks(): Promise<void> {
+    const { secretBox, endsAt } = this.#shape;
+    for (const [index, id] of this.#webhookIds.entries()) {
+      const events = [`load.n${index % 500}`];
+      const url = `https://customer-${index}.example.com/hooks`;
+      const plaintext = `whsec_${randomBytes(24).toString("base64")}`;
+      const ciphertext = secretBox.seal({ plaintext, context: id });
+      const digest = secretBox.digest(plaintext);
+      const key = {
+        kind: "symmetric",
+        ciphertext,
+        digest,
+        createdAt: endsAt - dayMs,
+        expiresAt: null,
+      } as const;
+      const webhook = newWebhook({ id, tenantId: tenantOf(index), url, events });
+      await this.#store.webhooks.save(webhook, { secrets: [key] });
+    }
+  }
+
+  /** One in ten fails since some time of the day. */
+  async #saveStates(): Promise<void> {
+    const { endsAt } = this.#shape;
+    const webhookStates = this.#webhookIds
+      .filter((_, index) => index % 10 === 0)
+      .map((webhookId, index) => {
+        const lastFailedAt = endsAt - index * 1_000;
+        const health = JSON.stringify({
+          ...createHealth(),
+          failingSince: lastFailedAt - 1_000,
+          lastFailedAt,
+        });
+        return {
+          webhookId,
+          pausedUntil: null,
+          pauseReason: null,
+          lastSuccessAt: null,
+          circuit: null,
+          health,
+        };
+      });
+    await this.#store.deliveries.commit({ publishes: [], requeues: [], settlements: [], webhookStates });
+  }
+
+  async #writeMinute(minute: number, deliveries: number): Promise<void> {
+    const begun = this.#shape.endsAt - (minutes - minute) * minuteMs;
+    for (let from = 0; from < deliveries; from += deliveriesPerCommit) {
+      const at = begun + Math.floor((from / deliveries) * minuteMs);
+      const events = Math.ceil(Math.min(deliveriesPerCommit, deliveries - from) / fanOut);
+      const publishes = Array.from({ length: events }, (_, index) =>
+        this.#publish({ at, first: minute * 199 + (((from / fanOut + index) * fanOut) % activePerMinute) }),
+      );
+      const nothing = { publishes: [], requeues: [], settlements: [], webhookStates: [] };
+      const { publishes: results } = await this.#store.deliveries.commit({ ...nothing, publishes });
+      const settlements: Settlement[] = [];
+      const facts: Fact[] = [];
+      for (const [index, command] of publishes.entries()) {
+        const result = results[index];
+        const leases = result?.kind === "accepted" ? result.leases : [];
+        const { tenantId, eventType } = command.event;
+        const receivers = command.deliveries.map(({ lane }) => ({
+          webhookId: lane.webhookId,
+          isSkipped: false,
+        }));
+        facts.push(...publishFacts({ tenantId, eventType, at, deliveries: receivers }));
+        for (const [place, lease] of leases.entries()) {
+          const webhookId = command.deliveries[place]?.lane.webhookId ?? "";
+          const settlement = this.#settle(lease, at);
+          settlements.push(settlement);
+          const { progress, attempt } = settlement;
+          const settled = { tenantId, webhookId, progress, attempt, settledAt: at + 40, bytes: body.length };
+          const fact = settlementFact({ ...settled, isLate: false });
+          if (fact !== null) facts.push(fact);
+        }
+      }
+      await this.#store.deliveries.commit({ ...nothing, settlements });
+      this.#commits += 1;
+      this.#buckets.add(facts, { commit: this.#commits, now: at });
+    }
+    await this.#writeStatistics(begun + 2 * minuteMs);
+  }
+
+  async #writeStatistics(now: number): Promise<void> {
+    for (;;) {
+      const rows = this.#buckets.take({ now, limit: 2_000 });
+      if (rows.length === 0) break;
+      const batch = {
+        ...{ writer, number: this.#commits, at: now, settled: [], published: [], rows },
+        ...{ writtenTo: this.#commits, unwritten: { from: 0, since: now } },
+      };
+      const nothing = { publishes: [], requeues: [], settlements: [], webhookStates: [] };
+      await this.#store.deliveries.commit({ ...nothing, statistics: batch });
+    }
+    this.#buckets.dropWritten(now + minuteMs);
+  }
+
+  #publish({ at, first }: { readonly at: number; readonly first: number }): PublishCommand {
+    const { webhooks } = this.#shape;
+    const eventType = eventTypes[this.#made % eventTypes.length] ?? "";
+    return {
+      event: {
+        ...{ id: this.#newId(at), tenantId: tenantOf(first), eventType, timestamp: at, source: "shop" },
+        ...{ idempotencyKey: null, fingerprint: null, trace: null, relayed: null, priority: "normal" },
+        ...{ createdAt: at, contentType: "application/json", raw: false, body },
+      },
+      deliveries: Array.from({ length: fanOut }, (_, index) => {
+        // Webhooks of one tenant lie 50 apart.
+        const webhookId = this.#webhookIds[(first + index * tenants) % webhooks] ?? "";
+        return {
+          ...{ id: this.#newId(at), lane: { webhookId, ordering: "none", eventType: null } },
+          ...{ priority: "normal", state: "pending", reason: null, dueAt: at, createdAt: at },
+          ...{ origin: "publish", format: "standard", claim: true, leaseUntil: at + minuteMs },
+        } as const;
+      }),
+      dedupUntil: null,
+    };
+  }
+
+  #settle(lease: Lease, at: number): Settlement {
+    const number = this.#made;
+    this.#made += 1;
+    const end = number % 500 === 0 ? ends.dead : number % 250 === 1 ? ends.failed : ends.accepted;
+    const { state, ...seen } = end;
+    const isAccepted = state === "success";
+    return {
+      lease,
+      settledAt: at + 40,
+      progress: {
+        ...{ state, attemptCount: 1, createdAt: at, firstAttemptAt: at },
+        dueAt: state === "failed" ? this.#shape.endsAt + dayMs : at,
+        reason: isAccepted ? null : "permanent_client_error_422",
+      },
+      attempt: {
+        ...{ id: this.#newId(at), number: 1, ...seen, receiverStateUnknown: false, errorMessage: null },
+        ...{ responseSample: isAccepted ? "ok" : "refused by rule 7", durationMs: 20 + (number % 80) },
+        ...{ scheduledAt: at, executedAt: at, nextRetryAt: null, notes: null },
+      },
+    };
+  }
+
+  /** UUIDv7 of that time. */
+  #newId(at: number): string {
+    const time = at.toString(16).padStart(12, "0");
+    const rest = randomBytes(8).toString("hex");
+    return `${time.slice(0, 8)}-${time.slice(8)}-7${rest.slice(0, 3)}-8${rest.slice(3, 6)}-${rest.slice(4)}`;
+  }
+}
+
+export const tenantIds: readonly string[] = Array.from({ length: tenants }, (_, index) => tenantOf(index));
+
+function tenantOf(index: number): string {
+  return `tenant-${index % tenants}`;
+}

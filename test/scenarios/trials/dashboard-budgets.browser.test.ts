@@ -1,0 +1,93 @@
+// What the dashboard costs a person on a processor that is four times slower: the time to first content, and to the next
+// picture after a click with 250 rows. Readings are told, not judged: a busy machine would break them. Judged is that no
+// request leaves the origin, and that no policy of the page is offended meanwhile.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Page } from "playwright-core";
+import { assertClean, loggedIn, openBrowser, watch } from "../../browser/browser.ts";
+import { startReceiver } from "../../peers/receiver.ts";
+import { eventually } from "../eventually.ts";
+import { PosthornProcess, serverUnderTest } from "../posthorn-process.ts";
+
+const { POSTHORN_EGRESS_ALLOW, POSTHORN_EGRESS_ALLOW_HTTP } = serverUnderTest;
+const rows = 250;
+const slowedBy = 4;
+
+/** Every interaction from here on, with the time to the next picture. Entries of 16 ms and more are kept by the browser. */
+const observe = `
+  globalThis.interactions = [];
+  new PerformanceObserver((list) => {
+    for (const { name, duration } of list.getEntries())
+      if (["click", "keydown"].includes(name)) globalThis.interactions.push(duration);
+  }).observe({ type: "event", durationThreshold: 16, buffered: true });
+`;
+
+async function slowest(page: Page): Promise<number> {
+  const found = await page.evaluate("globalThis.interactions.splice(0)");
+  return Math.max(0, ...(found as readonly number[]));
+}
+
+test("first content and clicks on a processor that is four times slower", async (t) => {
+  const [server, receiver, browser] = await Promise.all([
+    PosthornProcess.start({ env: { POSTHORN_EGRESS_ALLOW, POSTHORN_EGRESS_ALLOW_HTTP } }),
+    startReceiver(),
+    openBrowser(),
+  ]);
+  t.after(async () => {
+    await browser.close();
+    await receiver.close();
+    await server.remove();
+  });
+  receiver.script((_, index) => ({ status: index % 5 === 0 ? 422 : 200 }));
+  await server.call("POST", "/v1/webhooks", { url: receiver.url("/"), events: ["order.*"] });
+  for (let order = 0; order < rows; order += 1)
+    await server.call("POST", "/v1/events", { event_type: "order.paid", data: { order } });
+  await eventually("all of them have ended", {
+    ask: () => server.call("GET", "/v1/deliveries?status=pending&status=failed&limit=1"),
+    holds: ({ body }) => (body as { readonly data: readonly unknown[] }).data.length === 0,
+  });
+  const context = await loggedIn(browser, { url: server.url, key: server.adminKey });
+  for (const path of ["", "deliveries", "webhooks", "problems"]) {
+    const page = await context.newPage();
+    const seen = watch(page, { origin: server.url });
+    const devTools = await context.newCDPSession(page);
+    await devTools.send("Emulation.setCPUThrottlingRate", { rate: slowedBy });
+    await page.goto(`${server.url}/ui/${path}`);
+    await page.locator("h1").waitFor();
+    const paint = await page.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime");
+    t.diagnostic(`/ui/${path}: first content after ${Math.round(Number(paint))} ms`);
+    assertClean(seen);
+    await page.close();
+  }
+  const page = await context.newPage();
+  const seen = watch(page, { origin: server.url });
+  await page.goto(`${server.url}/ui/deliveries`);
+  await page.locator("tbody tr").first().waitFor();
+  while ((await page.locator("tbody tr").count()) < rows) {
+    const before = await page.locator("tbody tr").count();
+    await page.getByRole("button", { name: "Older" }).click();
+    await page.locator("tbody tr").nth(before).waitFor();
+  }
+  assert.ok((await page.locator("tbody tr").count()) >= rows);
+  const devTools = await context.newCDPSession(page);
+  await devTools.send("Emulation.setCPUThrottlingRate", { rate: slowedBy });
+  await page.evaluate(observe);
+  const actions: readonly (readonly [string, () => Promise<unknown>])[] = [
+    ["selecting a row", () => page.locator("tbody input[type=checkbox]").nth(3).click()],
+    ["selecting all", () => page.getByLabel("Select all that are shown").first().click()],
+    ["the next row by key", () => page.keyboard.press("j")],
+    ["the panel beside the list", () => page.keyboard.press("p")],
+    ["closing the panel", () => page.keyboard.press("Escape")],
+    ["the palette", () => page.keyboard.press("Control+k")],
+    ["a letter in the palette", () => page.keyboard.press("d")],
+    ["closing the palette", () => page.keyboard.press("Escape")],
+    ["another theme", () => page.getByRole("button", { name: /^Theme/ }).click()],
+  ];
+  for (const [name, act] of actions) {
+    await act();
+    // Two pictures later its entry is there.
+    await page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 300)))");
+    t.diagnostic(`${name}: ${await slowest(page)} ms to the next picture`);
+  }
+  assertClean(seen);
+});
