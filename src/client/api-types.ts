@@ -873,6 +873,8 @@ export interface DeliveryBulkFilter {
   event_id?: string;
   /** Only deliveries of the event that was published with this key. */
   idempotency_key?: string;
+  /** Only deliveries of what this source of the gateway received, stored and forwarded. */
+  source_id?: string;
   /** Tenant. Keys of a tenant need not give it. */
   tenant_id?: string;
 }
@@ -4457,6 +4459,8 @@ export interface ApiCalls {
       event_id?: string;
       /** Only deliveries of the event that was published with this key. */
       idempotency_key?: string;
+      /** Only deliveries of what this source of the gateway received, stored and forwarded. */
+      source_id?: string;
       /** Tenant. Keys of a tenant need not give it. */
       tenant_id?: string;
     };

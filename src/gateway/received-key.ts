@@ -1,5 +1,6 @@
 /** Which key a message has: the field as it came, what stands for the message, and under which name it is remembered (G6). */
 import { createHash } from "node:crypto";
+import { relayedKeyPrefix } from "../core/gateway/relayed.ts";
 import { parseKeyHeader } from "../core/http/idempotency-key.ts";
 import type { Received } from "../receiver/configured/source-verifier.ts";
 import { memberAt } from "../receiver/presets/value-source.ts";
@@ -47,7 +48,7 @@ interface Identified {
 export function rememberedKey(message: Identified): string {
   const { sourceId, received } = message;
   const text = JSON.stringify([received.verification.producer, identityOf(message)]);
-  return `gateway:${sourceId}:${createHash("sha256").update(text).digest("hex")}`;
+  return `${relayedKeyPrefix(sourceId)}${createHash("sha256").update(text).digest("hex")}`;
 }
 
 /** What the sender vouches for comes first: an unsigned key would let a captured message pass as another one. */

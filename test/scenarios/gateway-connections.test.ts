@@ -136,6 +136,30 @@ suite("rules of connections", () => {
     }
   });
 
+  test("G12 what came from one source is found by it, dead letters included, and sent again by source and time", async () => {
+    const source = { mode: "store_and_forward" };
+    const connection = { retry_delays_ms: [1] };
+    const wanted = await scene.source({ source, connection });
+    const other = await scene.source({ source, connection });
+    scene.receiver.script(() => ({ status: 500 }));
+    for (const { send } of [wanted, other]) await send('{"lost":true}');
+    const lost = async (id: string) => {
+      const found = await scene.admin.get(`/v1/deliveries?status=exhausted&source_id=${id}`);
+      return found.body["data"] as unknown as Json[];
+    };
+    while ((await lost(wanted.id)).length + (await lost(other.id)).length < 2);
+    assert.equal((await lost(wanted.id)).length, 1);
+    scene.receiver.clear();
+    scene.receiver.script(() => ({}));
+    const filter = { source_id: wanted.id, status: ["exhausted"], from: "2020-01-01" };
+    const started = await scene.admin.post("/v1/deliveries/retry-batch", { filter });
+    assert.equal(started.body["count"], 1, started.text);
+    await scene.receiver.waitForRequests(1);
+    const operation = await scene.admin.get(`/v1/operations/${String(started.body["batch_operation_id"])}`);
+    assert.match(operation.text, new RegExp(`"source_id":"${wanted.id}"`));
+    assert.equal((await lost(other.id)).length, 1, "what came from elsewhere stays where it is");
+  });
+
   test("both kinds of fields cannot be had together", async () => {
     const { connections } = await scene.source();
     const deduplicate = { window_ms: 1_000, include_fields: ["/a"], exclude_fields: ["/b"] };

@@ -180,6 +180,7 @@ function addSelection(command: Command): Command {
     .addOption(new FieldOption("--webhook <id>", webhookIds, { says: "only this webhook; may be repeated" }))
     .addOption(new FieldOption("--event <id>", eventId))
     .addOption(new FieldOption("--idempotency-key <key>", idempotencyKey))
+    .addOption(new FieldOption("--source <id>", sourceId))
     .addOption(tenantOption())
     .option("--all", "everything, where no filter is given");
 }
@@ -192,6 +193,7 @@ function filterBody(options: OptionValues): Json | null {
     webhook_id: options.list("webhook"),
     event_id: options.text("event"),
     idempotency_key: options.text("idempotencyKey"),
+    source_id: options.text("source"),
     tenant_id: options.text("tenant"),
   };
   return Object.values(filter).some((value) => value !== undefined) ? filter : null;
@@ -235,7 +237,7 @@ function addRequestCommand(deliveries: Command, invocation: Invocation): void {
   });
 }
 
-const { webhookIds, eventId, idempotencyKey } = deliveryListFields;
+const { webhookIds, eventId, idempotencyKey, sourceId } = deliveryListFields;
 const within = deliveryFilterFields;
 
 /** Filters that look at a delivery alone. */
@@ -289,6 +291,7 @@ function addListCommand(deliveries: Command, invocation: Invocation): void {
       )
       .addOption(new FieldOption("--event <id>", eventId))
       .addOption(new FieldOption("--idempotency-key <key>", idempotencyKey))
+      .addOption(new FieldOption("--source <id>", sourceId))
       .addOption(tenantOption()),
   );
   clientCommand(list, invocation, (call) => {
@@ -309,6 +312,7 @@ function addListCommand(deliveries: Command, invocation: Invocation): void {
         webhook_id: options.list("webhook"),
         event_id: options.text("event"),
         idempotency_key: options.text("idempotencyKey"),
+        source_id: options.text("source"),
         tenant_id: options.text("tenant"),
         include: "webhook",
       },

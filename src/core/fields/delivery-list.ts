@@ -69,5 +69,6 @@ export const deliveryListFields = {
   webhookIds: list(id(), { countMax: entriesMax, api: "webhook_id", doc: severally }),
   eventId: id({ doc: "Only deliveries of this event." }),
   idempotencyKey: idempotencyKeyField,
+  sourceId: id({ doc: "Only deliveries of what this source of the gateway received, stored and forwarded." }),
   tenantId: tenantIdField,
 } satisfies Fields;

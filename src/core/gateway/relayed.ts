@@ -12,6 +12,11 @@ export interface Relayed {
   readonly retryDelaysMs?: Readonly<Record<string, readonly number[]>>;
 }
 
+/** What the keys begin with under which events of a source are remembered; also how they are found again. */
+export function relayedKeyPrefix(sourceId: string): string {
+  return `gateway:${sourceId}:`;
+}
+
 type Packed = [key: string | null, webhookId: string | null, path: string | null, ...headers: string[]];
 
 /** As it is stored with an event. */

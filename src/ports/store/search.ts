@@ -33,6 +33,8 @@ export interface DeliveryFilter {
   readonly errorText: string | null;
   /** Of the newest event that was published with this key, by each tenant. */
   readonly idempotencyKey: string | null;
+  /** Of events that a source of the gateway stored, which their keys tell; absent in what an earlier version stored. */
+  readonly sourceId?: string | null;
   /** By creation time, Unix milliseconds, both inclusive. */
   readonly from: number | null;
   readonly to: number | null;
@@ -51,6 +53,7 @@ export const everyDelivery: DeliveryFilter = {
   attemptMin: null,
   errorText: null,
   idempotencyKey: null,
+  sourceId: null,
   from: null,
   to: null,
 };

@@ -110,6 +110,7 @@ export function selectionOf(tenantId: string | null, query: DeliveryFilters): Se
     attemptMin: query.attemptMin ?? null,
     errorText: query.errorText ?? null,
     idempotencyKey: query.idempotencyKey ?? null,
+    sourceId: query.sourceId ?? null,
     from: query.from ?? null,
     to: query.to ?? null,
   };

@@ -1,3 +1,4 @@
+import { relayedKeyPrefix } from "../../../src/core/gateway/relayed.ts";
 import type { EventSummary, StoredDelivery } from "../../../src/ports/store/history.ts";
 import type { DeliverySearch, EventSearch, SearchPage } from "../../../src/ports/store/search.ts";
 import { comparedIn, eventFulfils, fulfils, isWaiting } from "../../conformance/store/search-model.ts";
@@ -10,6 +11,7 @@ export function searchModel(rows: Rows, search: DeliverySearch): SearchPage<Stor
   const isDue = order === "next_attempt";
   const found = [...rows.deliveries.values()]
     .filter((row) => isNewestOfKey(rows, row.event, filter.idempotencyKey))
+    .filter(({ event }) => isOfSource(event, filter.sourceId ?? null))
     .map(storedDelivery)
     .filter((row) => fulfils(row, filter) && (!isDue || isWaiting(row)))
     .toSorted((a, b) => comparedIn(order, a, b));
@@ -43,6 +45,10 @@ export function searchEventModel(rows: Rows, search: EventSearch): SearchPage<Ev
     searchedTo: isMore ? end.createdAt : null,
     isCutShort: false,
   };
+}
+
+function isOfSource({ event }: EventRow, sourceId: string | null): boolean {
+  return sourceId === null || event.idempotencyKey?.startsWith(relayedKeyPrefix(sourceId)) === true;
 }
 
 function isNewestOfKey(rows: Rows, row: EventRow, key: string | null): boolean {

@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import { relayedKeyPrefix } from "../../../../core/gateway/relayed.ts";
 import type { DeliveryFilter, EventFilter, HttpStatusFilter } from "../../../../ports/store/search.ts";
 import { categoryCodes, originCodes, stateCodes } from "../../codes.ts";
 import { numbers, texts } from "../columns.ts";
@@ -26,7 +27,12 @@ export function searchConditions(filter: DeliveryFilter, parameters: Parameters)
   return {
     onRow: columnConditions(filter, parameters),
     onAttempt: attemptConditions(filter, parameters),
-    onEvent: filter.eventTypes === null ? [] : [typeCondition(filter.eventTypes, parameters)],
+    onEvent: [
+      ...(filter.eventTypes === null ? [] : [typeCondition(filter.eventTypes, parameters)]),
+      ...(typeof filter.sourceId === "string"
+        ? [`starts_with(e.idempotency_key, ${parameters.add(relayedKeyPrefix(filter.sourceId))})`]
+        : []),
+    ],
   };
 }
 

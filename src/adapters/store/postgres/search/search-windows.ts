@@ -31,7 +31,7 @@ const columns = `d.seq, d.event, d.created_at, d.due_at, d.first_attempt_at, d.c
 
 /** `OFFSET 0` keeps each a look-up for one row: the planner may otherwise begin with the attempts, and read all of them. */
 export const withEvent = `CROSS JOIN LATERAL (
-  SELECT e.id, e.event_type FROM posthorn.events e WHERE e.seq = d.event OFFSET 0) e`;
+  SELECT e.id, e.event_type, e.idempotency_key FROM posthorn.events e WHERE e.seq = d.event OFFSET 0) e`;
 export const withLastAttempt = `LEFT JOIN LATERAL (
   SELECT * FROM posthorn.attempts a WHERE a.delivery = d.seq AND a.number = d.attempt_last OFFSET 0) a ON true`;
 

@@ -1,3 +1,4 @@
+import { relayedKeyPrefix } from "../../../../core/gateway/relayed.ts";
 import { matches } from "../../../../core/event-type.ts";
 import type { DeliveryFilter, EventFilter, HttpStatusFilter } from "../../../../ports/store/search.ts";
 import { categoryCodes, originCodes, stateCodes } from "../../codes.ts";
@@ -113,7 +114,7 @@ export function eventSearchFilter(strings: StringTable, filter: EventFilter): Se
 }
 
 function addColumns(draft: Draft, filter: DeliveryFilter): void {
-  const { states, categories, origins, attemptMin, from, to } = filter;
+  const { states, categories, origins, attemptMin, sourceId, from, to } = filter;
   if (states !== null)
     draft.among(
       "d.state",
@@ -130,6 +131,11 @@ function addColumns(draft: Draft, filter: DeliveryFilter): void {
       origins.map((origin) => originCodes.encode[origin]),
     );
   if (attemptMin !== null) draft.add("d.attempt_count >= ?", attemptMin);
+  if (typeof sourceId === "string") {
+    const prefix = relayedKeyPrefix(sourceId);
+    const key = "(SELECT idempotency_key FROM events WHERE seq = d.event)";
+    draft.add(`substr(${key}, 1, ?) = ?`, prefix.length, prefix);
+  }
   if (from !== null) draft.add("d.created_at >= ?", from);
   if (to !== null) draft.add("d.created_at <= ?", to);
 }
