@@ -200,19 +200,61 @@ suite("the portal", () => {
     }
   });
 
-  test("any accent can be read, on the ground and on a button, in both schemes", async () => {
-    for (const accent of ["#ffdd00", "#ff0066", "#101010", "#fafafa", "#00cc88", "#7a3cff"]) {
+  test("a host that cannot make a session hears so, and shows no frame", async () => {
+    const host = await startHost({
+      portalUrl: server.url,
+      makeSession: () => Promise.reject(new Error("nobody is logged in")),
+    });
+    try {
+      const page = await (await browser.newContext()).newPage();
+      await page.goto(host.url);
+      await eventually("the host is told", {
+        ask: () => page.evaluate<readonly (readonly [string, string])[]>("heard"),
+        holds: (heard) => heard.some(([name]) => name === "session-ended"),
+      });
+      assert.equal(await page.locator("posthorn-portal iframe").count(), 0);
+    } finally {
+      await host.close();
+    }
+  });
+
+  test("a frame heeds its host alone, and copies where the browser lets it and where it does not", async () => {
+    const makeSession = (origin: string) => session({ ...everything, origin });
+    const host = await startHost({ portalUrl: server.url, makeSession });
+    try {
+      const context = await browser.newContext({ locale: "en" });
+      const page = await context.newPage();
+      await page.goto(`${host.url}?path=endpoints/${webhookId}?tab=security`);
+      const frame = await frameOf(page);
+      await frame.getByRole("heading", { name: receiver.url("/first") }).waitFor();
+      // From the frame itself, which is not its parent.
+      await frame.evaluate("window.postMessage({ type: 'posthorn:path', path: 'help' }, '*')");
+      await frame.getByRole("button", { name: "Show for 30 seconds" }).click();
+      await frame.getByText(/^whsec_/).waitFor();
+      assert.equal(await frame.getByRole("heading", { name: "Help" }).count(), 0);
+      await frame.evaluate("navigator.clipboard.writeText = () => Promise.reject(new Error('denied'))");
+      const copied = frame.evaluate<string>(
+        "new Promise((resolve) => document.addEventListener('copy', () => resolve(String(document.activeElement?.value ?? '')), { once: true }))",
+      );
+      await frame.getByRole("button", { name: "Copy the secret" }).click();
+      assert.match(await copied, /^whsec_/);
+    } finally {
+      await host.close();
+    }
+  });
+
+  test("any of twelve accents can be read, on the ground and on a button, in both schemes", async () => {
+    for (const accent of [
+      ...["#ffdd00", "#ff0066", "#101010", "#fafafa", "#00cc88", "#7a3cff"],
+      ...["#0b63ce", "#808080", "#ff0000", "#00ffff", "#8b4513", "#336600"],
+    ]) {
+      const product_name = "Ein sehr langer Produktname GmbH & Co. KG";
+      const page = await visit({ theme: { accent, product_name } });
+      const link = page.getByRole("link", { name: receiver.url("/first") });
+      await link.waitFor();
+      const button = page.getByRole("link", { name: "Add an endpoint" });
       for (const colorScheme of ["light", "dark"] as const) {
-        const page = await visit(
-          { theme: { accent, product_name: "Ein sehr langer Produktname GmbH & Co. KG" } },
-          "",
-          {
-            colorScheme,
-          },
-        );
-        const link = page.getByRole("link", { name: receiver.url("/first") });
-        await link.waitFor();
-        const button = page.getByRole("link", { name: "Add an endpoint" });
+        await page.emulateMedia({ colorScheme });
         for (const [what, element, ground] of [
           ["link", link, page.locator(".card").first()],
           ["button", button, button],
@@ -224,8 +266,8 @@ suite("the portal", () => {
             `${what} ${accent} ${colorScheme}: ${text} on ${behind}`,
           );
         }
-        await page.context().close();
       }
+      await page.context().close();
     }
   });
 

@@ -1,7 +1,7 @@
 /** How an endpoint is doing, as one word and as a sentence that says what is wrong and what happens next. */
 import type { Webhook, WebhookHealth } from "../../shared/resources.ts";
 import type { Tone } from "../../shared/ui/badge.tsx";
-import { known, moment, t } from "../language.ts";
+import { counted, known, moment, t } from "../language.ts";
 
 interface State {
   readonly tone: Tone;
@@ -53,7 +53,7 @@ export function whatIsWrong(
   const next = nextAt ?? health?.circuit_breaker.next_half_open_at ?? health?.paused_until ?? null;
   return [
     reasonOf(last),
-    ...(waiting > 0 ? [t("wrong.waiting", { count: waiting })] : []),
+    ...(waiting > 0 ? [counted("wrong.waiting", waiting)] : []),
     ...(next === null ? [] : [t("wrong.next", { at: moment(next) })]),
     ...(ends === null ? [] : [t("wrong.disables", { at: moment(ends) })]),
   ];
