@@ -23,7 +23,7 @@ const languagePages: Plugin = {
       const programs = programsOf(readFileSync(path, "utf8"))
         .filter(({ section }) => section === "Verify")
         .map(({ name, code, isExecuted }) => ({ name, code, isExecuted }));
-      return { contents: JSON.stringify(programs), loader: "json" };
+      return { contents: `export const programs = ${JSON.stringify(programs)};`, loader: "js" };
     });
   },
 };

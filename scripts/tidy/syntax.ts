@@ -56,7 +56,7 @@ export function ownImports(): CheckResult {
       const specifier = specifierOf(node);
       if (specifier === undefined) return undefined;
       if (specifier.startsWith(".")) {
-        return /\.(tsx?|json|mjs|cjs)$/.test(specifier)
+        return /\.(tsx?|json|md|mjs|cjs)$/.test(specifier)
           ? undefined
           : `import of "${specifier}": own files end in .ts`;
       }

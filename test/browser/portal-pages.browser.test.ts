@@ -218,6 +218,7 @@ suite("pages of the portal", () => {
     await page.getByLabel("Pages that may show it in a frame").fill("https://app.example.com");
     await save.click();
     await settingsAre({ accent: "#ffdd00", product_name: "Shop of Acme" });
+    // At once: what is typed while the page hears of what was saved stays.
     await page.getByLabel("Product name").fill("");
     await save.click();
     await settingsAre({ accent: "#ffdd00", product_name: null });

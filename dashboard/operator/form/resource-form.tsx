@@ -29,8 +29,9 @@ interface ResourceFormProps {
 export function ResourceForm(props: ResourceFormProps) {
   const { fields, isNew, choices = {}, seldom, label, send, onTyped, children } = props;
   const id = useId();
-  const before = useRef(props.before).current;
-  const typed = useSignal<Typed>(before);
+  /** As the server has it, as far as this form knows. */
+  const before = useRef(props.before);
+  const typed = useSignal<Typed>(props.before);
   const { form, problems, error, isBusy, submit } = useFormSending();
   const shown = fields.filter((field) => isFor(field, { isNew }));
   const inputOf = (field: FormField) => (
@@ -53,7 +54,11 @@ export function ResourceForm(props: ResourceFormProps) {
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        void submit(bodyOf(fields, { typed: typed.value, before }), send);
+        const sent = typed.value;
+        void submit(bodyOf(fields, { typed: sent, before: before.current }), async (body) => {
+          await send(body);
+          before.current = sent;
+        });
       }}
     >
       {shown.filter(({ isSeldom = false }) => !isSeldom).map(inputOf)}

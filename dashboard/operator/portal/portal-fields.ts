@@ -9,7 +9,6 @@ export interface PortalSettings {
   readonly capabilities: readonly string[] | null;
   readonly logo_light: string | null;
   readonly logo_dark: string | null;
-  readonly updated_at: string | null;
 }
 
 const asAbove = ["", "as the level above says"] as const;

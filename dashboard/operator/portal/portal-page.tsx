@@ -40,7 +40,7 @@ export function PortalPage() {
       {error !== null && <ErrorNote error={error} />}
       {data !== null && (
         <>
-          <SettingsForm key={`${path} ${data.updated_at ?? ""}`} path={path} settings={data} />
+          <SettingsForm key={path} path={path} settings={data} />
           <Logos path={path} settings={data} />
         </>
       )}

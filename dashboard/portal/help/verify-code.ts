@@ -2,14 +2,14 @@
  * Code that verifies our messages, in the languages of the `standardwebhooks` family and with our own kit: the programs of
  * docs/languages. The secret is read from the environment: where it belongs, and never in a page.
  */
-import csharp from "../../../docs/languages/csharp.md";
-import go from "../../../docs/languages/go.md";
-import java from "../../../docs/languages/java.md";
-import node from "../../../docs/languages/node.md";
-import php from "../../../docs/languages/php.md";
-import python from "../../../docs/languages/python.md";
-import ruby from "../../../docs/languages/ruby.md";
-import rust from "../../../docs/languages/rust.md";
+import { programs as csharp } from "../../../docs/languages/csharp.md";
+import { programs as go } from "../../../docs/languages/go.md";
+import { programs as java } from "../../../docs/languages/java.md";
+import { programs as node } from "../../../docs/languages/node.md";
+import { programs as php } from "../../../docs/languages/php.md";
+import { programs as python } from "../../../docs/languages/python.md";
+import { programs as ruby } from "../../../docs/languages/ruby.md";
+import { programs as rust } from "../../../docs/languages/rust.md";
 
 type Program = (typeof node)[number];
 /** `kit` is ours; `plain` takes no package. */
