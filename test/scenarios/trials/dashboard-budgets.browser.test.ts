@@ -40,8 +40,11 @@ test("first content and clicks on a processor that is four times slower", async 
   });
   receiver.script((_, index) => ({ status: index % 5 === 0 ? 422 : 200 }));
   await server.call("POST", "/v1/webhooks", { url: receiver.url("/"), events: ["order.*"] });
-  for (let order = 0; order < rows; order += 1)
-    await server.call("POST", "/v1/events", { event_type: "order.paid", data: { order } });
+  await Promise.all(
+    Array.from({ length: rows }, (_, order) =>
+      server.call("POST", "/v1/events", { event_type: "order.paid", data: { order } }),
+    ),
+  );
   await eventually("all of them have ended", {
     ask: () => server.call("GET", "/v1/deliveries?status=pending&status=failed&limit=1"),
     holds: ({ body }) => (body as { readonly data: readonly unknown[] }).data.length === 0,

@@ -18,13 +18,25 @@ import type { StoreState } from "./state.ts";
 import { StatisticsUpkeep } from "./statistics-upkeep.ts";
 import { StatisticsWriter } from "./statistics-writer.ts";
 
-type Row = [tenant: number, subject: number, counts: Uint8Array];
+type Row = [bucket: number, tenant: number, subject: number, counts: Uint8Array];
 
 interface ReadStatements {
-  readonly one: StatementSync;
+  /** Of tenants and subjects that are named, in several buckets: one seek for each. */
+  readonly named: StatementSync;
   readonly tenants: StatementSync;
   readonly subjects: StatementSync;
   readonly subjectsOf: StatementSync;
+}
+
+/** Names as stored; 0 is all. */
+interface Named {
+  readonly tenants: readonly number[];
+  readonly subjects: readonly number[];
+}
+
+interface Reading {
+  readonly query: StatisticsQuery;
+  readonly named: Named | null;
 }
 
 export class SqliteStatistics implements StatisticsStore {
@@ -45,10 +57,14 @@ export class SqliteStatistics implements StatisticsStore {
     const statementsOf = (table: string): ReadStatements => {
       const rows = (which: string): StatementSync =>
         connection.prepare(
-          `SELECT tenant, subject, counts FROM ${table} WHERE step = ? AND bucket = ? AND ${which} LIMIT ?`,
+          `SELECT bucket, tenant, subject, counts FROM ${table} WHERE step = ? AND bucket = ? AND ${which} LIMIT ?`,
         );
       return {
-        one: rows("tenant = ? AND subject = ?"),
+        named: connection.prepare(
+          `SELECT s.bucket, s.tenant, s.subject, s.counts FROM json_each(?) b CROSS JOIN json_each(?) t
+             CROSS JOIN json_each(?) w CROSS JOIN ${table} s
+             ON s.step = ? AND s.bucket = b.value AND s.tenant = t.value AND s.subject = w.value LIMIT ?`,
+        ),
         tenants: rows("tenant > 0 AND subject = 0"),
         subjects: rows("tenant > 0 AND subject > 0"),
         subjectsOf: rows("tenant = ? AND subject > 0"),
@@ -78,12 +94,20 @@ export class SqliteStatistics implements StatisticsStore {
   async read(query: StatisticsQuery): Promise<StatisticsPage> {
     const rows: StatisticsRow[] = [];
     const starts = bucketsWithin(query, query.step);
+    const named = this.#named(query);
+    const seeksOfBucket = named === null ? 1 : Math.max(1, named.tenants.length * named.subjects.length);
+    const atOnce = named === null ? 1 : Math.ceil(readsPerTurn / seeksOfBucket);
     let sinceRest = 0;
-    for (const start of starts) {
-      const found = this.#state.connection.read(() => this.#rowsAt(query, start));
-      if (rows.length + found.length > query.limit) return { rows, next: start };
+    for (let at = 0; at < starts.length; at += atOnce) {
+      const part = starts.slice(at, at + atOnce);
+      const found = this.#state.connection.read(() => this.#rowsIn(part, { query, named }));
+      const beyond = found[query.limit - rows.length];
+      if (beyond !== undefined) {
+        rows.push(...found.filter(({ start }) => start < beyond.start));
+        return { rows, next: beyond.start };
+      }
       rows.push(...found);
-      sinceRest += 1 + found.length;
+      sinceRest += part.length * seeksOfBucket + found.length;
       if (sinceRest < readsPerTurn) continue;
       sinceRest = 0;
       await setImmediate();
@@ -91,9 +115,9 @@ export class SqliteStatistics implements StatisticsStore {
     return { rows, next: null };
   }
 
-  #rowsAt(query: StatisticsQuery, start: number): readonly StatisticsRow[] {
+  #rowsIn(buckets: readonly number[], of: Reading): readonly StatisticsRow[] {
     const { strings } = this.#state;
-    return this.#storedAt(query, start).map(([tenant, subject, counts]) => ({
+    return this.#storedIn(buckets, of).map(([start, tenant, subject, counts]) => ({
       start,
       tenantId: tenant === 0 ? null : strings.text(tenant),
       subject: subject === 0 ? null : strings.text(subject),
@@ -101,27 +125,34 @@ export class SqliteStatistics implements StatisticsStore {
     }));
   }
 
-  #storedAt({ kind, step, of, limit }: StatisticsQuery, start: number): readonly Row[] {
+  #storedIn(buckets: readonly number[], { query, named }: Reading): readonly Row[] {
+    const { kind, step, of, limit } = query;
     const table = this.#tables[kind];
-    const at = [stepCode(step), start];
-    const rows = (statement: StatementSync, ...more: number[]): Row[] =>
-      statement.all(...at, ...more, limit + 1) as unknown as Row[];
-    if (of.level === "all") return rows(table.one, 0, 0);
-    if (of.level === "tenants") {
-      if (of.tenantIds === null) return rows(table.tenants);
-      return this.#refs(of.tenantIds).flatMap((tenant) => rows(table.one, tenant, 0));
+    const rows = (statement: StatementSync, ...values: (number | string)[]): Row[] =>
+      statement.all(...values, limit + 1) as unknown as Row[];
+    if (named !== null) {
+      const names = [buckets, named.tenants, named.subjects].map((each) => JSON.stringify(each));
+      return rows(table.named, ...names, stepCode(step));
     }
-    const tenant = of.tenantId === null ? null : this.#state.strings.find(of.tenantId);
-    if (of.subjects === null) {
-      if (of.tenantId === null) return rows(table.subjects);
-      return tenant === null ? [] : rows(table.subjectsOf, tenant);
-    }
-    const subjects = this.#refs(of.subjects);
+    const at = [stepCode(step), buckets[0] ?? 0] as const;
+    if (of.level !== "subjects") return rows(table.tenants, ...at);
     if (of.tenantId === null) {
-      const wanted = new Set(subjects);
-      return rows(table.subjects).filter(([, subject]) => wanted.has(subject));
+      const wanted = of.subjects === null ? null : new Set(this.#refs(of.subjects));
+      return rows(table.subjects, ...at).filter(([, , subject]) => wanted?.has(subject) ?? true);
     }
-    return tenant === null ? [] : subjects.flatMap((subject) => rows(table.one, tenant, subject));
+    const tenant = this.#state.strings.find(of.tenantId);
+    return tenant === null ? [] : rows(table.subjectsOf, ...at, tenant);
+  }
+
+  /** Whose rows are wanted by name; null where they have to be found. */
+  #named({ of }: StatisticsQuery): Named | null {
+    return this.#state.connection.read(() => {
+      if (of.level === "all") return { tenants: [0], subjects: [0] };
+      if (of.level === "tenants")
+        return of.tenantIds === null ? null : { tenants: this.#refs(of.tenantIds), subjects: [0] };
+      if (of.subjects === null || of.tenantId === null) return null;
+      return { tenants: this.#refs([of.tenantId]), subjects: this.#refs(of.subjects) };
+    });
   }
 
   #refs(names: readonly string[]): readonly number[] {
