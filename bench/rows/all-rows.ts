@@ -3,6 +3,7 @@ import { backlog } from "./backlog.ts";
 import { bullmq } from "./bullmq.ts";
 import { claims, claimsEmbedded } from "./claims.ts";
 import { drain, drainDefaultSchemes, drainStatistics, drainTracing } from "./drain.ts";
+import { gatewayIsolation, gatewayPass, gatewayStore } from "./gateway.ts";
 import { httpOneToOne } from "./http-one-to-one.ts";
 import { hosts } from "./hosts.ts";
 import { idle } from "./idle.ts";
@@ -29,6 +30,9 @@ export const allRows: readonly Row[] = [
   drainTracing,
   through,
   httpOneToOne,
+  gatewayStore,
+  gatewayPass,
+  gatewayIsolation,
   fanOut,
   tlsWarm,
   tlsCold,

@@ -85,7 +85,7 @@ export function gatewayOfSeveralProcesses(name: string, open: () => Promise<Clus
       });
     }
 
-    test("EDS-9.7-7 pass_through: a repeat at the other gateway waits for nobody while the first is on its way", async () => {
+    test("EDS-9.7-7 IDK-20 IDK-23 pass_through: a repeat at the other gateway waits for nobody while the first is on its way", async () => {
       const source = await sourceOf("pass_through");
       let release = (): void => undefined;
       const gate = new Promise<void>((resolve) => (release = resolve));

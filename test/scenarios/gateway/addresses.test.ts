@@ -1,0 +1,134 @@
+/** What senders find at an address: its parts, what it answers, and what is published of it. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { type Receiver, startReceiver } from "../../peers/receiver.ts";
+import { itemsOf, textOf } from "../api/client.ts";
+import {
+  hookOf,
+  type Json,
+  makeSource,
+  type Mode,
+  post,
+  rawHeader,
+  type SentHeaders,
+  signed,
+} from "./scene.ts";
+import { type GatewayWorld, openGateway } from "./world.ts";
+
+let world: GatewayWorld;
+let receiver: Receiver;
+before(async () => {
+  [world, receiver] = await Promise.all([openGateway(), startReceiver()]);
+});
+after(async () => {
+  await world.close();
+  await receiver.close();
+});
+
+async function sourceOf(more: Json = {}, mode: Mode = "store_and_forward") {
+  const source = await makeSource(world.admin, { mode, more, webhooks: [hookOf(receiver)] });
+  const send = (body: string, headers: SentHeaders = {}, path = source.path) =>
+    post(`${world.url}${path}`, body, { headers: { ...signed(body), ...headers } });
+  return { ...source, send };
+}
+
+test("TS16-2 TS16-3 TS16-10 addresses of sources are apart from the API and in none of its documents", async () => {
+  const { path } = await sourceOf({ party: "apart" });
+  const { body, text } = await world.admin.get("/openapi.json");
+  const documented = Object.keys(body["paths"] as unknown as object);
+  assert.deepEqual(
+    documented.filter((one) => one.startsWith("/in") || one.startsWith("/_webhooks")),
+    [],
+  );
+  assert.ok(!text.includes(path) && !text.includes("/_webhooks/apart"));
+  // A key of the API opens nothing there.
+  const key = await fetch(`${world.url}/_webhooks/apart`, { method: "POST", body: "{}" });
+  assert.equal(key.status, 401);
+});
+
+test("TS16-4 TS16-5 TS16-6 TS16-7 TS16-8 TS16-9 TS16-11 TS16-12 party, namespace, version, type and the rest", async () => {
+  const { id, send } = await sourceOf({ party: "shop", event_type: { path: true, allow_unsigned: true } });
+  const paths: readonly (readonly [path: string, type: string | null])[] = [
+    ["/_webhooks/shop/orders/v2/orders.created/42", "orders.created"],
+    ["/_webhooks/shop/v1/paid", "paid"],
+    ["/_webhooks/shop/orders/v3", null],
+    ["/_webhooks/shop", null],
+  ];
+  for (const [index, [path, type]] of paths.entries()) {
+    const answer = await send(`{"n":${index}}`, {}, path);
+    assert.equal(answer.status, 202, `${path}: ${answer.text}`);
+    const { body } = await world.admin.get(`/v1/requests?source_id=${id}&limit=1`);
+    const [row] = itemsOf(body["data"]) as unknown as readonly Json[];
+    if (type !== null) assert.equal(row?.["event_type"], type, path);
+    assert.equal(row?.["path"], path);
+  }
+  assert.equal((await send("{}", {}, "/_webhooks/")).status, 404, "a party is always there");
+});
+
+test("TS16-14 TS16-15 TS16-16 TS16-17 stored: 202 at once, or what the provider wants; ten seconds where nothing is said", async () => {
+  receiver.clear();
+  receiver.script(() => "hang");
+  const { id, send } = await sourceOf();
+  assert.equal((await send('{"n":1}')).status, 202);
+  const shown = await world.admin.get(`/v1/sources/${id}`);
+  assert.equal(shown.body["budget_ms"] as unknown, 10_000);
+  const custom_response = { status: 200, content_type: "text/xml", body: "<ok/>" };
+  assert.equal(
+    (await world.admin.call("PATCH", `/v1/sources/${id}`, { body: { custom_response } })).status,
+    200,
+  );
+  const custom = await send('{"n":2}');
+  assert.deepEqual([custom.status, custom.headers["content-type"], custom.text], [200, "text/xml", "<ok/>"]);
+  receiver.script(() => ({}));
+});
+
+test("TS16-18 TS16-22 EDS-9.5-1 what is no message is 400, and too many are 429 with the gateway's own Retry-After", async () => {
+  const { send } = await sourceOf({ rate_limit: { requests_per_minute: 1, burst: 1 } });
+  assert.equal((await send("")).status, 400);
+  assert.equal((await send('{"n":1}')).status, 202);
+  const refused = await send('{"n":2}');
+  assert.equal(refused.status, 429, refused.text);
+  assert.match(String(refused.headers["retry-after"]), /^[1-9]\d*$/);
+  assert.equal(refused.headers["content-type"], "application/problem+json");
+});
+
+test("IDK-13 IDK-14 what is done with keys is published without a key, expiry included", async () => {
+  const response = await fetch(`${world.url}/service-description`);
+  assert.equal(response.status, 200);
+  assert.match(await response.text(), /dedup|repeat/i);
+});
+
+test("IDK-16 IDK-17 IDK-18 IDK-19 IDK-22 IDK-24 IDK-25 once, the same answer again, and 422 with a link for another body", async () => {
+  receiver.clear();
+  const { send } = await sourceOf({}, "pass_through");
+  receiver.script(() => ({ status: 201, headers: { "content-type": "text/plain" }, body: "made" }));
+  const key = { "idempotency-key": '"once"' };
+  const [first, again] = [await send('{"n":1}', key), await send('{"n":1}', key)];
+  assert.deepEqual([first.status, first.text], [201, "made"]);
+  assert.deepEqual([again.status, again.text], [201, "made"]);
+  const other = await send('{"n":2}', key);
+  assert.equal(other.status, 422);
+  const { type } = JSON.parse(other.text) as { readonly type: string };
+  assert.equal((await fetch(new URL(type, world.url))).status, 200, "the link leads somewhere");
+  assert.equal(receiver.requests.length, 1);
+  receiver.script(() => ({}));
+});
+
+test("IDK-28 IDK-29 IDK-30 a key is judged before it is looked up, and is one of its source alone", async () => {
+  receiver.clear();
+  const [one, two] = [await sourceOf(), await sourceOf()];
+  const key = { "idempotency-key": '"of both"' };
+  const events = new Set<string>();
+  for (const source of [one, two]) {
+    const answer = await source.send('{"n":1}', key);
+    assert.equal(answer.status, 202, answer.text);
+    events.add(textOf((JSON.parse(answer.text) as Json)["event_id"] as never));
+  }
+  assert.equal(events.size, 2);
+  const got = await receiver.waitForRequests(2);
+  for (const request of got) assert.equal(rawHeader(request, "idempotency-key"), '"of both"');
+  for (const malformed of ['"open', "a\tb", `"${"k".repeat(256)}"`, ""]) {
+    const refused = await one.send('{"n":1}', { "idempotency-key": malformed });
+    assert.equal(refused.status, 400, malformed);
+  }
+});
