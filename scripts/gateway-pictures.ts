@@ -40,7 +40,7 @@ export async function fillGateway(server: PosthornProcess, to: Receiver): Promis
   ] as const)
     await make("/v1/connections", { source_id: from.source_id, webhook_id: webhookId, ...more });
   await send(till.url, { body: '{"receipt":4711,"total":19.9}' });
-  await fromStripe(stripe, "invoice.paid");
+  await fromStripe(stripe, { type: "invoice.paid" });
   for (const [event, action, secret] of [
     ["pull_request", "opened", secrets.github],
     ["issues", "opened", secrets.github],
@@ -49,7 +49,7 @@ export async function fillGateway(server: PosthornProcess, to: Receiver): Promis
     ["issues", "closed", secrets.github],
   ] as const)
     await fromGithub(github.url, { event, action, secret });
-  await fromStripe(stripe, "charge.refunded");
+  await fromStripe(stripe, { type: "charge.refunded" });
   const { body } = await server.call("GET", "/v1/requests?outcome=rejected");
   const [rejected] = (body as { readonly data: readonly { readonly id: string }[] }).data;
   return { github: github.source_id, rejected: rejected?.id ?? "" };
@@ -72,7 +72,7 @@ async function fromGithub(
   await send(url, { body, headers });
 }
 
-async function fromStripe({ url }: Made, type: string): Promise<void> {
+async function fromStripe({ url }: Made, { type }: { readonly type: string }): Promise<void> {
   const body = JSON.stringify({ id: `evt_${randomUUID().slice(0, 8)}`, type });
   const time = Math.floor(Date.now() / 1_000);
   const signature = createHmac("sha256", secrets.stripe).update(`${time}.${body}`).digest("hex");

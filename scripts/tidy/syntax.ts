@@ -14,10 +14,11 @@ const bannedMembers: Readonly<Record<string, string>> = {
   "Math.random": "take chance from the random port",
   "Temporal.Now": "take the time from the clock port",
 };
-const bannedFunctions: Readonly<Record<string, string>> = {
-  setTimeout: "wait through the clock port",
-  setInterval: "wait through the clock port",
-};
+/** A map, because a function may be called as a method of every object is: `valueOf`. */
+const bannedFunctions: ReadonlyMap<string, string> = new Map([
+  ["setTimeout", "wait through the clock port"],
+  ["setInterval", "wait through the clock port"],
+]);
 const bannedModules = new Set(["node:timers", "node:timers/promises", "timers", "timers/promises"]);
 
 export function hiddenInputs(): CheckResult {
@@ -30,11 +31,11 @@ function hiddenInput(node: ts.Node): string | undefined {
     const text = node.getText().replace(/^globalThis\./, "");
     const advice = bannedMembers[text];
     if (advice !== undefined) return `${text} is a hidden input; ${advice}`;
-    const method = text.startsWith("globalThis.") ? undefined : bannedFunctions[text];
+    const method = text.startsWith("globalThis.") ? undefined : bannedFunctions.get(text);
     return method === undefined ? undefined : `${text} is a hidden input; ${method}`;
   }
   if (ts.isCallExpression(node) && ts.isIdentifier(node.expression)) {
-    const advice = bannedFunctions[node.expression.text];
+    const advice = bannedFunctions.get(node.expression.text);
     return advice === undefined ? undefined : `${node.expression.text}() is a hidden input; ${advice}`;
   }
   if (

@@ -21,7 +21,7 @@ export interface Deduplicated {
   /** Another message that is the same is on its way: nobody knows yet what becomes of it. */
   readonly isRunning: boolean;
   /** After the connections took it: from now on others are ignored. What failed may come again. Never rejects. */
-  ended(taken: (connection: Connection) => boolean): Promise<void>;
+  readonly ended: (taken: (connection: Connection) => boolean) => Promise<void>;
 }
 
 interface Held {

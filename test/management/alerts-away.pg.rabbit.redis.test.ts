@@ -131,7 +131,10 @@ async function openScene(t: TestContext, url: string) {
     sources: {
       ...{ store, queue: null, sharedState: null, tenants: { all: () => [] } },
       access: {
-        webhooks: () => (looks++, []),
+        webhooks: () => {
+          looks++;
+          return [];
+        },
         webhook: () => undefined,
         refresh: async () => undefined,
       },

@@ -10,7 +10,7 @@ const encodedCharacter = unicodeCharacters.map((character) => {
 });
 
 const letters = fc.constantFrom(
-  ..."abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!$&'()*+,;=:@",
+  ...Array.from("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!$&'()*+,;=:@"),
 );
 const characters = fc.oneof({ weight: 10, arbitrary: letters }, { weight: 1, arbitrary: encodedCharacter });
 

@@ -74,11 +74,7 @@ export function DataTable<Row>(props: TableProps<Row>) {
 function ColumnHead<Row>({ column }: { readonly column: Column<Row> }) {
   const { title, sorting } = column;
   return (
-    <th
-      scope="col"
-      class={classOf(column)}
-      aria-sort={sorting === undefined ? undefined : sorting.isOn ? "descending" : "none"}
-    >
+    <th scope="col" class={classOf(column)} aria-sort={sorting && (sorting.isOn ? "descending" : "none")}>
       {sorting === undefined ? (
         title
       ) : (

@@ -26,14 +26,14 @@ export function keptByEvent(
 ): KeptBecause | null {
   if (keepsRecorded && trace !== null && (trace.flags & sampledFlag) !== 0) return "sampled";
   if (trace !== null && followsPublisher) return null;
-  return endsBefore(id, endsBelow) ? "ratio" : null;
+  return endsBefore({ id, bound: endsBelow }) ? "ratio" : null;
 }
 
 const shareDigits = 8;
 const shareEnd = 16 ** shareDigits;
 
 /** The end of a UUID is random. */
-function endsBefore(id: string, bound: string): boolean {
+function endsBefore({ id, bound }: { readonly id: string; readonly bound: string }): boolean {
   const start = id.length - shareDigits;
   for (let at = 0; at < bound.length; at += 1) {
     const difference = id.charCodeAt(start + at) - bound.charCodeAt(at);

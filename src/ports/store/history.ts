@@ -120,6 +120,7 @@ export interface Backlog {
   readonly oldestCreatedAt: number | null;
 }
 
+/** What waits for each of these webhooks, counted to `countMax`. */
 export interface WaitingQuery {
   readonly webhookIds: readonly string[];
   readonly countMax: number;

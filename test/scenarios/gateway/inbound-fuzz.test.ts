@@ -116,8 +116,13 @@ suite(`strangers at the gateway (seed ${seed})`, () => {
         { type: "bearer", secrets: hush },
         { type: "basic", username: "u", secrets: hush },
       ],
-      { type: "http_signatures", secrets: [`whsec_${Buffer.alloc(24, 3).toString("base64")}`], key_id: "k" },
-    ].map((one) => ("key_id" in one ? { ...one, public_origin: "https://in.example.com" } : one));
+      {
+        type: "http_signatures",
+        secrets: [`whsec_${Buffer.alloc(24, 3).toString("base64")}`],
+        key_id: "k",
+        public_origin: "https://in.example.com",
+      },
+    ];
     for (const [index, one] of verifications.entries())
       for (const mode of modes) {
         const party = `${one.type.replaceAll(/\W/g, "")}-${mode === "pass_through" ? "p" : "s"}${index}`;

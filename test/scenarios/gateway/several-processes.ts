@@ -59,7 +59,7 @@ export function gatewayOfSeveralProcesses(name: string, open: () => Promise<Clus
       post(`${urlOf(gateways[at])}${source.path}`, body, { headers: { ...signed(body), ...headers } });
 
     const logged = async ({ id }: MadeSource, outcome: string): Promise<readonly Json[]> =>
-      itemsOf((await admin.get(`/v1/requests?source_id=${id}&outcome=${outcome}`)).body["data"]) as never;
+      itemsOf((await admin.get(`/v1/requests?source_id=${id}&outcome=${outcome}`)).body["data"]);
 
     for (const mode of modes) {
       test(`EDS-9.7-1 EDS-2-2 ${mode}: odd keys arrive byte for byte, and repeats are known at the other gateway`, async () => {
