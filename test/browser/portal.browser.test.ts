@@ -310,7 +310,7 @@ suite("the portal", () => {
     await page.getByText(/rules? failed/).waitFor();
     await page.getByText("refuses an altered body").waitFor();
     await page.getByRole("button", { name: "Python" }).click();
-    await page.getByText(/from standardwebhooks import Webhook/).waitFor();
+    await page.getByText(/from standardwebhooks\.webhooks import Webhook/).waitFor();
   });
 
   test("what strangers wrote is text", async () => {
