@@ -72,7 +72,7 @@ test("by failure rate only those are asked for that failed in the last day, in p
   assert.deepEqual(
     { first, asked, isComplete, searchedTo },
     {
-      ...{ first: "w00299", asked: [250, 50], isComplete: true, searchedTo: null },
+      ...{ first: "w00299", asked: [64, 64, 64, 64, 44], isComplete: true, searchedTo: null },
     },
   );
 });
@@ -82,7 +82,7 @@ test("the order by failure rate ends with its time, and says how far back it has
   assert.deepEqual(
     { asked, isComplete, searchedTo },
     {
-      ...{ asked: [250, 250], isComplete: false, searchedTo: now - 499 },
+      ...{ asked: [64, 64], isComplete: false, searchedTo: now - 127 },
     },
   );
 });

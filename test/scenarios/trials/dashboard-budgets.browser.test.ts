@@ -28,16 +28,12 @@ async function slowest(page: Page): Promise<number> {
 }
 
 test("first content and clicks on a processor that is four times slower", async (t) => {
-  const [server, receiver, browser] = await Promise.all([
-    PosthornProcess.start({ env: { POSTHORN_EGRESS_ALLOW, POSTHORN_EGRESS_ALLOW_HTTP } }),
-    startReceiver(),
-    openBrowser(),
-  ]);
-  t.after(async () => {
-    await browser.close();
-    await receiver.close();
-    await server.remove();
-  });
+  const receiver = await startReceiver();
+  t.after(() => receiver.close());
+  const server = await PosthornProcess.start({ env: { POSTHORN_EGRESS_ALLOW, POSTHORN_EGRESS_ALLOW_HTTP } });
+  t.after(() => server.remove());
+  const browser = await openBrowser();
+  t.after(() => browser.close());
   receiver.script((_, index) => ({ status: index % 5 === 0 ? 422 : 200 }));
   await server.call("POST", "/v1/webhooks", { url: receiver.url("/"), events: ["order.*"] });
   await Promise.all(

@@ -34,19 +34,29 @@ export function deadLetterWalk(context: WalkContext, query: Omit<DeadLetterQuery
     query.tenantId === null
       ? state.counters.deadLetters().map(([tenant]) => tenant)
       : [state.strings.find(query.tenantId)].filter((tenant) => tenant !== null);
+  const names = JSON.stringify(tenants);
+  const isDead = "state = 3 AND superseded_by IS NULL";
   const newest = statements.get(
-    `SELECT max(seq) FROM deliveries INDEXED BY deliveries_dead
-     WHERE state = 3 AND superseded_by IS NULL AND tenant = ? AND seq < ?`,
+    `SELECT max((SELECT max(d.seq) FROM deliveries d INDEXED BY deliveries_dead
+       WHERE d.${isDead} AND d.tenant = t.value AND d.seq < ?)) FROM json_each(?) t`,
+  );
+  const conditions = filter.conditions.map((condition) => `AND ${condition}`).join(" ");
+  const slice = statements.get(
+    `SELECT d.seq FROM json_each(?) t CROSS JOIN deliveries d INDEXED BY deliveries_dead
+       ON d.${isDead} AND d.tenant = t.value AND d.seq >= ? AND d.seq <= ? AND d.seq < ?
+     WHERE true ${conditions} ORDER BY d.seq DESC LIMIT ?`,
   );
   return {
     chunkBelow: (before) => {
-      const found = tenants.map(
-        (tenant) => (newest.get(tenant, before) as unknown as [seq: number | null])[0] ?? 0,
-      );
-      const seq = Math.max(0, ...found);
-      return seq === 0 ? null : chunkOf(seq);
+      const [seq] = newest.get(before, names) as unknown as [seq: number | null];
+      return seq === null ? null : chunkOf(seq);
     },
-    seqs: sliceReader(context, { filter, isOwned: false }),
+    // By the index again, so that of a chunk with few dead letters few rows are read.
+    seqs: ({ chunk, before, limit }) => {
+      const range = [chunkStart(chunk), chunkEnd(chunk), before];
+      const rows = slice.all(names, ...range, ...filter.values, limit) as unknown as [seq: number][];
+      return rows.map(([seq]) => seq);
+    },
   };
 }
 
