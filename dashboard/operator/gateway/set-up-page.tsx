@@ -13,7 +13,7 @@ import { Addresses } from "./address-panel.tsx";
 import { ChangeVerificationButton } from "./change-verification.tsx";
 import { enteredSecret } from "./entered-secret.ts";
 import { FirstMessage } from "./first-message.tsx";
-import { shortTitle } from "./source-types.ts";
+import { secretField, shortTitle } from "./source-types.ts";
 import { useSourceType } from "./use-source-types.ts";
 import { WhereItGoes } from "./where-it-goes.tsx";
 
@@ -76,17 +76,21 @@ function SecretNote({ source }: { readonly source: Source }) {
   );
 }
 
-const usualSteps: readonly string[] = [
-  "Enter {url} as the address that messages are sent to, by POST.",
-  "Enter the same secret at the sender and into {secret}.",
-];
+/** Of those who are no provider that is known here. */
+function usualSteps(type: SourceType | null): readonly string[] {
+  const isShared = type !== null && secretField(type)?.is_secret === true;
+  return [
+    "Enter {url} as the address that messages are sent to, by POST.",
+    ...(isShared ? ["Enter the same text at the sender and as {secret}."] : []),
+  ];
+}
 
 function Steps({ type, url }: { readonly type: SourceType | null; readonly url: string }) {
   const provider = type?.provider ?? null;
   return (
     <>
       <ol class="steps">
-        {(provider?.steps ?? usualSteps).map((step) => (
+        {(provider?.steps ?? usualSteps(type)).map((step) => (
           <li key={step}>
             <Step text={step} url={url} />
           </li>

@@ -57,8 +57,15 @@ suite("what a form for a source sends", () => {
     const stored = { type: "twilio", secrets: ["…"], public_url: "https://a.example/in" };
     assert.deepEqual(typedVerification(typeOf("twilio"), stored), {
       "public_url": "https://a.example/in",
-      "public_url second": "",
     });
+    const keys = { type: "discord", public_keys: ["a1", "b2", "c3"] };
+    const typed = typedVerification(typeOf("discord"), keys);
+    assert.deepEqual(verificationOf(typeOf("discord"), typed), keys, "none is lost, however many there are");
+    const covered = { type: "http_signatures", secrets: ["…"], components: ["@method", "content-digest"] };
+    assert.equal(
+      typedVerification(typeOf("http_signatures"), covered)["components"],
+      "@method, content-digest",
+    );
   });
 
   test("a search finds every word in any order, in names and titles", () => {

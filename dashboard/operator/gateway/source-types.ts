@@ -36,10 +36,12 @@ export function typedVerification(
     const value = verification[field.name];
     if (value === undefined || field.is_secret) return [];
     if (field.kind === "verifiers") return [];
-    const [first = "", second = ""] = textsOf(value);
+    const texts = textsOf(value);
+    if (!isProof(field)) return [[field.name, texts.join(", ")]];
+    const [first = "", ...others] = texts;
     return [
       [field.name, first],
-      [secondOf(field.name), second],
+      [secondOf(field.name), others.join(", ")],
     ];
   });
   return Object.fromEntries(entries);
@@ -63,13 +65,12 @@ export function verificationOf(
   return { type, ...Object.fromEntries(entries) };
 }
 
-function valueOf({ name, kind }: SourceTypeField, typed: TypedVerification): unknown {
+function valueOf(field: SourceTypeField, typed: TypedVerification): unknown {
+  const { name, kind } = field;
   const text = (typed[name] ?? "").trim();
   switch (kind) {
-    case "texts": {
-      const texts = [text, (typed[secondOf(name)] ?? "").trim()].filter((one) => one !== "");
-      return texts.length === 0 ? undefined : texts;
-    }
+    case "texts":
+      return listOf(field, [text, (typed[secondOf(name)] ?? "").trim()]);
     case "number":
       return numberOf(text);
     case "verifiers":
@@ -80,6 +81,13 @@ function valueOf({ name, kind }: SourceTypeField, typed: TypedVerification): unk
     default:
       return kind satisfies never;
   }
+}
+
+/** A secret may hold any character; of others several stand between commas. */
+function listOf({ is_secret }: SourceTypeField, given: readonly string[]): readonly string[] | undefined {
+  const texts = is_secret ? given : given.flatMap((text) => text.split(/[\s,]+/));
+  const filled = texts.filter((one) => one !== "");
+  return filled.length === 0 ? undefined : filled;
 }
 
 /** What is no number is sent as it is, and refused with the rule. */
@@ -99,10 +107,12 @@ function verifiersOf(text: string): unknown {
 
 /** The field with what the sender proves itself by; null where there is none. */
 export function secretField({ fields }: SourceType): SourceTypeField | null {
-  return (
-    fields.find(({ kind, name }) => kind === "texts" && (name === "secrets" || name === "public_keys")) ??
-    null
-  );
+  return fields.find(isProof) ?? null;
+}
+
+/** Secrets, public keys or fingerprints, of which there are two while they change. */
+function isProof({ kind, is_required }: SourceTypeField): boolean {
+  return kind === "texts" && is_required;
 }
 
 const whsecTypes: ReadonlySet<string> = new Set([
@@ -118,6 +128,7 @@ const publicKeyTypes: ReadonlySet<string> = new Set([
   "discord",
   "sendgrid",
   "http_signatures",
+  "client_certificate",
   "any_of",
   "all_of",
   "none",

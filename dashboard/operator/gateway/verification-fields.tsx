@@ -104,6 +104,7 @@ function SecretTools(props: {
 const labels: Readonly<Record<string, string>> = {
   secrets: "Secret",
   public_keys: "Public key",
+  fingerprints: "Fingerprint of the certificate",
   public_url: "Address as entered at the sender",
   public_origin: "Origin of the address",
 };
@@ -129,7 +130,7 @@ function formFieldOf(field: SourceTypeField, { isChange }: { readonly isChange: 
 
 /** What the API says of both is said of the second one here. */
 function hintOf(description: string): string {
-  return description.replace("; two during a rotation.", ".");
+  return description.replace(/; two during a (?:rotation|renewal)\./, ".");
 }
 
 function kindOf({ kind, is_secret: isSecret }: SourceTypeField): FormField["kind"] {
