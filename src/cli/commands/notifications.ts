@@ -85,7 +85,12 @@ function printChannels(terminal: Terminal, answer: Json): void {
   const rows = answer["data"] as readonly Json[];
   if (terminal.json) for (const row of rows) terminal.object(row);
   else if (rows.length === 0) terminal.note("no channels");
-  else printTable(terminal, { columns: channelColumns, rows });
+  else {
+    printTable(terminal, { columns: channelColumns, rows });
+    for (const { id, secret } of rows)
+      if (typeof secret === "string")
+        terminal.note(`${String(id)} signs with ${secret}, which is shown once`);
+  }
 }
 
 function stateText(row: Json): string {
