@@ -103,7 +103,7 @@ export class GatewayScene {
     const connections: string[] = [];
     for (const receiver of to ?? [this.receiver])
       connections.push(await this.connect(id, { receiver, connection, webhook }));
-    const url = textOf(made["url"] as never);
+    const url = this.reached(textOf(made["url"] as never));
     return {
       ...{ id, url, connections },
       send: (body: string, headers: Headers = {}) =>
@@ -111,6 +111,12 @@ export class GatewayScene {
       requests: async (query = "") =>
         (await this.admin.get(`/v1/requests?source_id=${id}${query}`)).body["data"] as unknown as Json[],
     };
+  }
+
+  /** A free port of the gateway's own is in no address. */
+  reached(address: string): string {
+    const { inboundUrl } = this.running;
+    return inboundUrl === null ? address : `${inboundUrl}${new URL(address).pathname}`;
   }
 
   async connect(

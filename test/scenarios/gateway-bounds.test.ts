@@ -1,0 +1,120 @@
+/** What bounds a gateway and its sources: places, rates, sizes, quotas, addresses, and a port of its own. */
+import assert from "node:assert/strict";
+import { after, before, suite, test } from "node:test";
+import { InFlight } from "../../src/gateway/in-flight.ts";
+import { RequestLog } from "../../src/gateway/request-log.ts";
+import { assertProblem } from "./api/client.ts";
+import { GatewayScene, sendRequest } from "./gateway-scene.ts";
+
+suite("bounds of the gateway", () => {
+  const scene = new GatewayScene({
+    ...{ gatewayInFlight: 2, gatewaySourceInFlight: 1, sourcesPerTenant: 8, inboundPort: 0 },
+  });
+  before(() => scene.start());
+  after(() => scene.stop());
+
+  test("G18 a webhook that hangs holds up its own source alone, and no more than all places", async () => {
+    const [first, second, third] = [await scene.source(), await scene.source(), await scene.source()];
+    const gate = Promise.withResolvers<object>();
+    scene.receiver.script(() => gate.promise);
+    const waiting = [first.send('{"a":1}')];
+    await scene.receiver.waitForRequests(1);
+    const sameSource = await first.send('{"a":2}');
+    assert.deepEqual([sameSource.status, sameSource.headers["retry-after"]], [503, "1"]);
+    waiting.push(second.send('{"a":3}'));
+    await scene.receiver.waitForRequests(2);
+    assert.equal((await third.send('{"a":4}')).status, 503, "both places of the process are taken");
+    gate.resolve({});
+    assert.deepEqual(
+      (await Promise.all(waiting)).map(({ status }) => status),
+      [200, 200],
+    );
+    scene.receiver.script(() => ({}));
+    assert.equal((await third.send('{"a":4}')).status, 200, "places are free again");
+  });
+
+  test("G16 CEW-2.2-9 a source over its rate is 429 with Retry-After, over its size 413", async () => {
+    const rate = { requests_per_minute: 1, burst: 1 };
+    const { send, requests } = await scene.source({ source: { rate_limit: rate, body_bytes_max: 10 } });
+    assert.equal((await send('{"a":1}')).status, 200);
+    const over = await send('{"a":2}');
+    assert.equal(over.status, 429);
+    assert.ok(Number(over.headers["retry-after"]) > 0);
+    assert.equal((await send('{"a":"too long"}')).status, 413);
+    const causes = (await requests()).map(({ rejection_cause: cause }) => cause);
+    assert.deepEqual(causes, ["payload_too_large", "rate_limited", null]);
+  });
+
+  test("G1 the old address works for its overlap and not after it, and addresses are in no listing", async () => {
+    const { id, url, requests } = await scene.source({ source: { verification: { type: "none" } } });
+    const rotate = async (overlap: number) => {
+      const body = { overlap_seconds: overlap };
+      const { body: made } = await scene.admin.post(`/v1/sources/${id}/address/rotate`, body);
+      return scene.reached(String(made["url"]));
+    };
+    const second = await rotate(3_600);
+    assert.notEqual(second, url);
+    for (const address of [url, second])
+      assert.equal((await sendRequest(address, { body: "{}" })).status, 200);
+    const third = await rotate(0);
+    assert.equal((await sendRequest(second, { body: "{}" })).status, 404, "no overlap was wanted");
+    assert.equal((await sendRequest(third, { body: "{}" })).status, 200);
+    const listed = JSON.stringify([(await scene.admin.get("/v1/sources")).body, await requests()]);
+    for (const address of [url, second, third])
+      assert.ok(!listed.includes(address.split("/").at(-1) ?? ""), "a token was listed");
+  });
+
+  test("TS16-4 G1 an address by party takes a namespace, a version and an event type", async () => {
+    const source = { party: "acme", verification: { type: "none" }, event_type: { path: true } };
+    const { requests } = await scene.source({ source });
+    const address = `${scene.running.inboundUrl}/_webhooks/acme/billing/v2/invoice.paid`;
+    assert.equal((await sendRequest(address, { body: "{}" })).status, 200);
+    assert.equal((await requests())[0]?.["event_type"], "invoice.paid");
+  });
+
+  test("G1 on a port of its own the gateway has nothing of the API, and the API nothing of it", async () => {
+    const { inboundUrl, url } = scene.running;
+    assert.notEqual(inboundUrl, null);
+    for (const path of ["/v1/sources", "/openapi.json", "/ui"])
+      assert.equal((await fetch(`${inboundUrl}${path}`)).status, 404, path);
+    const sent = await fetch(`${url}/_webhooks/acme/invoice.paid`, { method: "POST", body: "{}" });
+    assert.equal(sent.status, 404);
+    const { body } = await scene.admin.get("/openapi.json");
+    assert.ok(Object.keys(body["paths"] as object).every((path) => !/^\/(in|_webhooks)\b/.test(path)));
+  });
+
+  test("G16 a tenant has as many sources as it may", async () => {
+    const make = () => scene.admin.post("/v1/sources", { name: "one more", verification: { type: "none" } });
+    let made = await make();
+    for (let count = 0; made.status === 201 && count < 10; count += 1) made = await make();
+    assertProblem(made, { status: 422, code: "limit_reached" });
+    assert.match(made.text, /its limit is 8/);
+  });
+});
+
+test("G18 places of a source and of the process, and a place is freed once", () => {
+  const places = new InFlight({ totalMax: 3, perSourceMax: 2 });
+  const [one, two] = [places.take("a"), places.take("a")];
+  assert.equal(places.take("a"), null);
+  assert.notEqual(places.take("b"), null);
+  assert.equal(places.take("c"), null);
+  one?.free();
+  assert.notEqual(places.take("c"), null);
+  two?.free();
+  assert.equal(places.total, 2);
+});
+
+test("G13 bodies of a source are kept up to a number in a day, of each source for itself", () => {
+  let now = 0;
+  const clock = {
+    now: () => now,
+    monotonicMs: () => now,
+    schedule: () => ({ cancel: () => undefined }),
+  } as never;
+  const log = new RequestLog({ store: {} as never, clock, log: {} as never });
+  const kept = (source: string) =>
+    Array.from({ length: 150 }, () => log.keepsBody(source)).filter(Boolean).length;
+  assert.deepEqual([kept("a"), kept("b"), kept("a")], [100, 100, 0]);
+  now += 86_400_001;
+  assert.equal(kept("a"), 100);
+});
