@@ -131,8 +131,8 @@ async function openScene(t: TestContext, url: string) {
     sources: {
       ...{ store, queue: null, sharedState: null, tenants: { all: () => [] } },
       access: {
-        webhooks: () => {
-          looks++;
+        webhooks() {
+          looks += 1;
           return [];
         },
         webhook: () => undefined,

@@ -522,8 +522,8 @@ test("TS16-49 TS16-113 a subscriber chooses how much data comes: all of it, or w
   };
   assert.deepEqual(bodyAt("/full")["data"], data);
   assert.deepEqual(bodyAt("/thin")["data"], { id: 7, customer_id: "c1" });
-  const [webhook] = [...world.engine.webhooks()].filter(({ webhook: { url } }) => url.endsWith("/thin"));
-  const id = webhook?.webhook.id ?? "";
+  const thin = [...world.engine.webhooks()].find(({ webhook: { url } }) => url.endsWith("/thin"));
+  const id = thin?.webhook.id ?? "";
   await world.services.webhooks.update(admin, { id, input: { payloadFormat: null } });
   await world.publish({ data });
   await world.until(() => world.requests.length === 4);

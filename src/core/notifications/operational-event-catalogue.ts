@@ -120,7 +120,7 @@ export const operationalEventCatalogue: Readonly<Record<OperationalEventType, Op
     },
     "posthorn.webhook.exhausted": {
       description:
-        "A delivery was given up and is among the dead letters. The first of each webhook and clock hour is told. What expires without another attempt, such as behind a circuit that stays open, is not.",
+        "A delivery was given up, or became too old while it waited, and is among the dead letters. The first of each webhook and clock hour is told.",
       members: {
         delivery_id: deliveryId,
         event_id: text("Its event.", "019cb2df-1d2c-7a41-8f60-2a3f5c7e9b10"),

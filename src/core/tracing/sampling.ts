@@ -22,18 +22,19 @@ export type KeptBecause = "sampled" | "ratio" | "failed" | "slow";
 export function keptByEvent(
   id: string,
   { trace }: { readonly trace: TraceContext | null },
-  { endsBelow, keepsRecorded, followsPublisher }: TraceSampling,
+  sampling: TraceSampling,
 ): KeptBecause | null {
+  const { keepsRecorded, followsPublisher } = sampling;
   if (keepsRecorded && trace !== null && (trace.flags & sampledFlag) !== 0) return "sampled";
   if (trace !== null && followsPublisher) return null;
-  return endsBefore({ id, bound: endsBelow }) ? "ratio" : null;
+  return isBelow(id, sampling) ? "ratio" : null;
 }
 
 const shareDigits = 8;
 const shareEnd = 16 ** shareDigits;
 
 /** The end of a UUID is random. */
-function endsBefore({ id, bound }: { readonly id: string; readonly bound: string }): boolean {
+function isBelow(id: string, { endsBelow: bound }: Pick<TraceSampling, "endsBelow">): boolean {
   const start = id.length - shareDigits;
   for (let at = 0; at < bound.length; at += 1) {
     const difference = id.charCodeAt(start + at) - bound.charCodeAt(at);

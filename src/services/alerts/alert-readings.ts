@@ -60,9 +60,9 @@ export class AlertReadings {
     return this.#newest((spans) => summaryOf(name, spans)?.max ?? null);
   }
 
-  async #newest(valueOf: (spans: readonly GaugeSpan[]) => number | null): Promise<number | null> {
+  async #newest(measure: (spans: readonly GaugeSpan[]) => number | null): Promise<number | null> {
     for (const spans of await this.#gauges()) {
-      const value = valueOf(spans);
+      const value = measure(spans);
       if (value !== null) return value;
     }
     return null;

@@ -102,7 +102,7 @@ export function gauges(sources: MetricSources): readonly PlainMetric[] {
     },
     ...latenessMetrics(sources),
     ...processMetrics(sources),
-    ...(sources.disk === undefined ? [] : diskMetrics(sources.disk)),
+    ...diskMetrics(sources),
     ...(sources.clockOffsetMs === undefined ? [] : [clockMetric(sources.clockOffsetMs)]),
     ...(sources.workers === undefined ? [] : [workersMetric(sources.workers)]),
     ...(sources.spans === undefined ? [] : spanMetrics(sources.spans)),
@@ -131,14 +131,14 @@ function latenessMetrics(sources: MetricSources): readonly PlainMetric[] {
   ];
 }
 
-function diskMetrics(disk: NonNullable<MetricSources["disk"]>): readonly PlainMetric[] {
+function diskMetrics({ disk }: MetricSources): readonly PlainMetric[] {
   const metric = (
     name: string,
     told: { readonly help: string; readonly key: "freeBytes" | "sizeBytes" },
   ) => ({
     ...{ name, help: told.help, type: "gauge" as const },
     samples: () => {
-      const space = disk();
+      const space = disk?.() ?? null;
       return space === null ? [] : [{ labels: {}, value: space[told.key] }];
     },
   });
