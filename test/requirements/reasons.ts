@@ -97,16 +97,6 @@ export const reasons: readonly Reason[] = [
     sentence: "Posthorn does both: the server sends, the kit receives.",
   },
   {
-    ids: ["TS16-2"],
-    kind: "elsewhere",
-    sentence: "the application decides what it shows of its inbound endpoints; the kit publishes none.",
-  },
-  {
-    ids: ["TS16-11"],
-    kind: "elsewhere",
-    sentence: "the application chooses the version; the kit takes any label (TS16-7, TS16-12).",
-  },
-  {
     ids: ["TS16-56"],
     kind: "informative",
     sentence: "compares mechanisms; which ones are there is shown at TS16-57, CEW-3-1 and EDS-11.3-2.",

@@ -29,6 +29,7 @@ import { type DocumentRow, toDocument } from "../registry-rows.ts";
 import type { AuditRows } from "./audit.ts";
 import type { Connection } from "./connection.ts";
 import type { GatewayRequestRows } from "./gateway-requests.ts";
+import { GroupedWrites } from "./grouped-writes.ts";
 import { StatementCache } from "./statement-cache.ts";
 
 const statements = {
@@ -67,6 +68,7 @@ export class SqliteGateway implements GatewayStore {
   readonly #audit: AuditRows;
   /** Prepared when they are first used: most deployments have no gateway. */
   readonly #statements: StatementCache;
+  readonly #grouped: GroupedWrites;
 
   readonly #requests: GatewayRequestRows;
   /** Claims of this process. Nobody else has the file, so that all others ended with the process that had them. */
@@ -80,6 +82,7 @@ export class SqliteGateway implements GatewayStore {
     this.#audit = rows.audit;
     this.#requests = rows.requests;
     this.#statements = new StatementCache(connection);
+    this.#grouped = new GroupedWrites(connection);
   }
 
   async sources(): Promise<readonly Source[]> {
@@ -177,21 +180,25 @@ export class SqliteGateway implements GatewayStore {
     });
   }
 
+  /** Two of each request that is passed through: those of one turn share a transaction. */
   readonly answers: AnswerStore = {
     claim: async (claim) => {
-      const outcome = this.#connection.write(() => this.#claim(claim));
-      if (outcome.kind === "claimed") this.#claims.add(claim.token);
-      return outcome;
+      try {
+        return await this.#grouped.run(() => this.#claim(claim));
+      } catch (error) {
+        this.#claims.delete(claim.token);
+        throw error;
+      }
     },
     finish: async ({ key, token, expiresAt, result }) => {
-      const { changes } = this.#connection.write(() =>
+      const { changes } = await this.#grouped.run(() =>
         this.#sql("finish").run(result, expiresAt, key, token),
       );
       this.#claims.delete(token);
       return Number(changes) > 0;
     },
     release: async ({ key, token }) => {
-      this.#connection.write(() => this.#sql("release").run(key, token));
+      await this.#grouped.run(() => this.#sql("release").run(key, token));
       this.#claims.delete(token);
     },
     purge: async ({ now }) => Number(this.#connection.write(() => this.#sql("purge").run(now)).changes),
@@ -203,6 +210,8 @@ export class SqliteGateway implements GatewayStore {
     const isAlive = holder === null || this.#claims.has(holder);
     if (row !== undefined && isAlive) return answerOutcome([row[0], row[1], row[2]], fingerprint);
     this.#sql("claim").run(key, fingerprint, token, expiresAt);
+    // At once: another claim may follow in the same transaction.
+    this.#claims.add(token);
     return { kind: "claimed" };
   }
 
