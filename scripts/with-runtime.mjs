@@ -143,7 +143,7 @@ async function install() {
   const isPart = isRunning && !hasMoreThanRunning();
   say(
     isPart
-      ? "installing what running takes: about 220 MB into node_modules, once (the rest comes with npm test)"
+      ? "installing what running takes: about 190 MB into node_modules, once (the rest comes with npm test)"
       : "installing dependencies: about 540 MB into node_modules, once; usually half a minute",
   );
   const startedAt = Date.now();
@@ -187,6 +187,7 @@ async function install() {
     );
   }
   dropHeaders();
+  if (isPart) dropWhatOnlyPeopleRead(modules);
   say(`installed in ${seconds()} s`);
 }
 
@@ -196,6 +197,18 @@ function dropHeaders() {
   if (!existsSync(parts)) return;
   for (const name of readdirSync(parts).filter((one) => one.startsWith("node-")))
     rmSync(join(parts, name, "include"), { recursive: true, force: true });
+}
+
+/** Maps to sources, pages and tests of packages are a tenth of what running takes. */
+function dropWhatOnlyPeopleRead(folder) {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    const isRead = entry.isDirectory()
+      ? /^(tests?|examples?|benchmarks?)$/.test(entry.name) && existsSync(join(folder, "package.json"))
+      : /\.(map|md)$/.test(entry.name);
+    if (isRead) rmSync(path, { recursive: true });
+    else if (entry.isDirectory()) dropWhatOnlyPeopleRead(path);
+  }
 }
 
 function hasMoreThanRunning() {

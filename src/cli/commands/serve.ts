@@ -7,6 +7,7 @@ import { addSettingsOptions, resolvedFor } from "../settings-options.ts";
 import { startFailure } from "../start-failure.ts";
 import { ownerOnly } from "../owner-only.ts";
 import { untilStopped } from "../stop-signal.ts";
+import { demoCommand, programCommand } from "../program-command.ts";
 import type { Terminal } from "../terminal.ts";
 
 export function addServeCommand(program: Command, invocation: Invocation): void {
@@ -102,18 +103,18 @@ function nextSteps(
   { strong, hasDashboard }: { readonly strong: (text: string) => string; readonly hasDashboard: boolean },
 ): readonly string[] {
   const ui = [
-    `  ${strong(`npm run posthorn -- ui${flags}`)}`,
+    `  ${strong(`${programCommand} ui${flags}`)}`,
     "      another link to the dashboard; each logs in once, within five minutes",
   ];
   return [
     "Try next, in another terminal:",
     "",
     ...(hasDashboard ? ui : []),
-    `  ${strong(`npm run posthorn -- listen --register 'order.*'${flags}`)}`,
+    `  ${strong(`${programCommand} listen --register 'order.*'${flags}`)}`,
     "      a receiver on this machine that subscribes, verifies and prints every delivery",
-    `  ${strong(`npm run posthorn -- publish order.completed '{"order_id":"4711"}'${flags}`)}`,
+    `  ${strong(`${programCommand} publish order.completed '{"order_id":"4711"}'${flags}`)}`,
     "      publish an event, and see it arrive",
-    `  ${strong("npm run demo")}`,
+    `  ${strong(demoCommand)}`,
     "      watch retries with a receiver that fails at first",
     "",
   ];

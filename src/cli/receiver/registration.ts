@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Profile, SignatureSchemeName } from "../../core/profile.ts";
 import { needsKey } from "../../core/signing/schemes.ts";
 import type { ApiClient, Json } from "../api-client.ts";
+import { programCommand } from "../program-command.ts";
 import type { Terminal } from "../terminal.ts";
 import { RefusedError } from "../failures.ts";
 import type { ListenSecrets } from "./listen-secrets.ts";
@@ -42,7 +43,7 @@ export async function register(order: {
     terminal.note(
       `${secretVariable}=${webhook["secret"]}${secrets.isKept ? "" : "  (another one next time)"}`,
     );
-  terminal.note(`now publish something: npm run posthorn -- publish ${exampleType(types)}${client.urlFlag}`);
+  terminal.note(`now publish something: ${programCommand} publish ${exampleType(types)}${client.urlFlag}`);
   return {
     id,
     keys: async () => ({ secrets: await secretsOf(webhook, { client, path }), profile, keyId: id }),
