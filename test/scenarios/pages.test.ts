@@ -8,6 +8,7 @@ import { after, before, suite, test } from "node:test";
 import { promisify } from "node:util";
 import { openPosthorn, type Posthorn } from "../../src/app/library.ts";
 import { root } from "../packages/built-package.ts";
+import { validPair } from "../peers/certificates.ts";
 import { type Receiver, startReceiver } from "../peers/receiver.ts";
 import { posthornHere } from "./cli/command-line.ts";
 import { eventually } from "./eventually.ts";
@@ -59,7 +60,7 @@ suite("blocks of the pages", () => {
     // What commands write is written there.
     process.chdir(place);
     ids = await fill(server, receiver);
-    for (const file of ["order.xml", "logo.png"]) writeFileSync(join(place, file), filesOfPages[file] ?? "");
+    for (const file of Object.keys(filesOfPages)) writeFileSync(join(place, file), filesOfPages[file] ?? "");
     // Where a server without a given key keeps its own.
     writeFileSync(join(place, "data", "admin.key"), adminKey);
     const env = { POSTHORN_URL: server.url ?? "", POSTHORN_KEY: adminKey };
@@ -112,6 +113,8 @@ suite("blocks of the pages", () => {
         const { stdout } = await run("bash", ["-e", "-o", "pipefail", "-c", command], {
           cwd: place,
           env: { ...process.env, ...env },
+          // A command that goes on belongs into a block that is marked.
+          timeout: 60_000,
         });
         assert.doesNotMatch(stdout, /"status":[45]\d\d/, `${command}\n${stdout}`);
         continue;
@@ -133,6 +136,7 @@ suite("blocks of the pages", () => {
 
 const filesOfPages: Readonly<Record<string, string | Uint8Array>> = {
   "order.xml": "<order/>",
+  "sender.pem": validPair.cert,
   "logo.png": Buffer.from(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABh6FO1AAAAABJRU5ErkJggg==",
     "base64",
@@ -171,7 +175,7 @@ async function fill(posthorn: Posthorn, receiver: Receiver): Promise<Readonly<Re
   return {
     WEBHOOK_ID: view.webhook.id,
     DELIVERY_ID: dead.rows[0]?.delivery.id ?? "",
-    "0198c3f2-7a4e-8c11-9d3e-5b0a6f1e2d3c": String(problems.rows[0]?.problem.id ?? ""),
+    "0198c3f2-7a4e-8c11-9d3e-5b0a6f1e2d3c": problems.rows[0]?.problem.id ?? "",
     "019cb2d0-5d4f-7b3c-9f11-0a1b2c3d4e5f": view.webhook.id,
   };
 }
