@@ -17,7 +17,7 @@ export function describeService(deployment: DescribedDeployment): ServiceDescrip
     service: "posthorn gateway",
     modes: {
       pass_through:
-        "2xx is answered only after the destination accepted the message. Nothing is retried; a repeat with the same key goes to those that had not accepted.",
+        "2xx is answered only after the destination accepted the message. There is one attempt, or as many as fit into the time that the source is set to; a repeat with the same key goes to those that had not accepted.",
       store_and_forward:
         "2xx is answered once message, deliveries and key are committed together. Delivery follows by the retry schedule of the destination's profile; what it does not accept within it is kept as a dead letter and can be replayed.",
     },
