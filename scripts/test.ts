@@ -20,14 +20,15 @@ import { type Failure, type RunResult, runTests, type TestRun } from "./run-test
 import { type Found, removeThrowaways, type Service, servicesOf } from "./services.ts";
 import { isTestPath, projectFiles, projectRoot } from "./source-files.ts";
 import { keepFoldersInMemory } from "./temporary-folder.ts";
+import { processesOf } from "./test-processes.ts";
 
 interface Suite {
   readonly name: string;
   readonly folder: string;
   /** The longest that one test of it takes, many times over. */
   readonly silenceMsMax: number;
-  /** Its files take a fraction of a second, and leave no trace in their process. */
-  readonly isShort?: boolean;
+  /** For its short files, so that the last ones still fill all cores; without it each file has one of its own. */
+  readonly processes?: number;
   /** Runs only when somebody names it, for the reason given. */
   readonly onRequest?: string;
 }
@@ -60,10 +61,10 @@ const suites: readonly Suite[] = [
   },
   { name: "simulation", folder: "test/simulation/", silenceMsMax: 300_000 },
   { name: "scenarios", folder: "test/scenarios/", silenceMsMax: 300_000 },
-  { name: "conformance", folder: "test/conformance/", silenceMsMax: 180_000 },
-  { name: "other", folder: "test/", silenceMsMax: 180_000 },
-  { name: "unit", folder: "src/", silenceMsMax: 180_000, isShort: true },
-  { name: "dashboard", folder: "dashboard/", silenceMsMax: 180_000, isShort: true },
+  { name: "conformance", folder: "test/conformance/", silenceMsMax: 180_000, processes: 3 },
+  { name: "other", folder: "test/", silenceMsMax: 180_000, processes: 6 },
+  { name: "unit", folder: "src/", silenceMsMax: 180_000, processes: 6 },
+  { name: "dashboard", folder: "dashboard/", silenceMsMax: 180_000, processes: 1 },
 ];
 
 /** Two shared cores are what the project is developed and checked on, and half of what the files do is to wait. */
@@ -71,8 +72,6 @@ const concurrencyMax = 3;
 const concurrencyOfOutages = 2;
 /** With fewer files, bundling the program costs more than it spares. */
 const filesOfBundleMin = 10;
-/** Of short files, so that the last ones still fill all cores. */
-const batches = 6;
 
 const isCi = /^(1|true)$/i.test(process.env["CI"] ?? "");
 
@@ -115,7 +114,9 @@ async function runAll({ checks: chosen, suites: chosenSuites, namePattern }: Req
       if (missing.length === 0) runnable.push(path);
       else withhold(path, missing);
     }
-    runs.push(...runsOf(suite, runnable));
+    const { name, silenceMsMax, processes = 0 } = suite;
+    for (const { title, paths: shared } of processesOf(runnable, { name, count: processes }))
+      runs.push({ title, paths: shared, silenceMsMax });
   }
   const concurrency = isAlone ? concurrencyOfOutages : concurrencyMax;
   await runTests({ runs, namePattern, concurrency, onEnd: record });
@@ -130,27 +131,6 @@ async function announceProgram(): Promise<void> {
     const [reason = ""] = messageOf(error).split("\n", 1);
     process.stdout.write(`the program could not be bundled, so servers start from source: ${reason}\n`);
   }
-}
-
-/** A few processes for short files that need no server, and one for each of the others. */
-function runsOf(
-  { name, silenceMsMax, isShort = false }: Suite,
-  paths: readonly string[],
-): readonly TestRun[] {
-  const together =
-    isShort && paths.length > batches ? paths.filter((path) => servicesOf(path).length === 0) : [];
-  const alone = paths.filter((path) => !together.includes(path));
-  const runs = alone.map((path) => ({ title: path, paths: [path], silenceMsMax }));
-  if (together.length === 0) return runs;
-  for (let batch = 0; batch < batches; batch += 1) {
-    const some = together.filter((_, index) => index % batches === batch);
-    runs.push({
-      title: `${name}: ${some.length} ${some.length === 1 ? "file" : "files"}`,
-      paths: some,
-      silenceMsMax,
-    });
-  }
-  return runs;
 }
 
 async function runChecks(chosen: readonly Check[]): Promise<void> {

@@ -11,6 +11,8 @@ import { type Ledger, untilEqual } from "../statistics-ledger.ts";
 import { Cluster } from "./cluster.ts";
 
 const loadMs = 1_500;
+/** However slow the machine is: what a killed worker leaves is compared with something. */
+const requestsMin = 200;
 
 /** What upkeep does once a writer has been silent for a minute is done here at once. Returns what both say in the end. */
 export async function statisticsAfterKills(
@@ -41,7 +43,11 @@ export async function statisticsAfterKills(
         isOver: () => isOver,
       }),
     );
-    await sleep(loadMs);
+    const before = receiver.requestCount;
+    await Promise.all([
+      sleep(loadMs),
+      receiver.waitUntil(() => receiver.requestCount >= before + requestsMin),
+    ]);
     await workers.shift()?.end("SIGKILL");
     isOver = true;
     await Promise.all(load);

@@ -1,0 +1,58 @@
+// Which test files share a process. To start one and to link some six hundred modules costs up to a second of processor
+// time, which is more than the tests of most files: those share a process with others, and the rest has one of its own.
+
+import { servicesOf } from "./services.ts";
+
+/** Files that take more than some seconds of processor time, so that one alone is worth a process, or that measure theirs. */
+export const filesAlone: ReadonlySet<string> = new Set([
+  "test/api/field-bounds.test.ts",
+  "test/api/slow-clients.test.ts",
+  "test/api/stand-in.test.ts",
+  "test/api/webhook-documents.test.ts",
+  "test/client/kill-nine.test.ts",
+  "test/client/package.test.ts",
+  "test/conformance/deduplication/redis.redis.test.ts",
+  "test/conformance/queue/rabbitmq-connection.rabbit.test.ts",
+  "test/conformance/queue/rabbitmq-degraded.rabbit.test.ts",
+  "test/conformance/queue/rabbitmq-start.rabbit.test.ts",
+  "test/conformance/shared-state/redis.redis.test.ts",
+  "test/conformance/store/pooled-postgres.pg.test.ts",
+  "test/conformance/store/postgres.pg.test.ts",
+  "test/conformance/store/sqlite.test.ts",
+  "test/monitoring/monitoring.promtool.test.ts",
+  "test/packages/runtimes.test.ts",
+  "test/receiver/guide.test.ts",
+  "test/receiver/package.test.ts",
+  "test/simulation/simulation.test.ts",
+]);
+
+/** Browsers are long, whatever they try; unit tests with a server measure what single calls cost it. */
+function isAlone(path: string): boolean {
+  const marks = servicesOf(path).map(({ mark }) => mark);
+  return filesAlone.has(path) || marks.includes("browser") || (path.startsWith("src/") && marks.length > 0);
+}
+
+export interface Process {
+  /** The path of the file, or what the files have in common. */
+  readonly title: string;
+  readonly paths: readonly string[];
+}
+
+/** `count` processes for the short files, after one for each of the others; with 0 each file has its own. */
+export function processesOf(
+  paths: readonly string[],
+  { name, count }: { readonly name: string; readonly count: number },
+): readonly Process[] {
+  const short = count > 0 && paths.length > count ? paths.filter((path) => !isAlone(path)) : [];
+  const together = new Set(short);
+  const alone = paths.filter((path) => !together.has(path)).map((path) => ({ title: path, paths: [path] }));
+  const shares = Array.from({ length: count }, (): string[] => []);
+  for (const [index, path] of short.entries()) shares[index % count]?.push(path);
+  const batches = shares
+    .filter((some) => some.length > 0)
+    .map((some) => ({
+      title: `${name}: ${some.length} ${some.length === 1 ? "file" : "files"}`,
+      paths: some,
+    }));
+  return [...alone, ...batches];
+}
