@@ -4,7 +4,7 @@
 import { servicesOf } from "./services.ts";
 
 /** Files that take more than some seconds of processor time, so that one alone is worth a process, or that measure theirs. */
-export const filesAlone: ReadonlySet<string> = new Set([
+const filesAlone: ReadonlySet<string> = new Set([
   "test/api/field-bounds.test.ts",
   "test/api/slow-clients.test.ts",
   "test/api/stand-in.test.ts",
