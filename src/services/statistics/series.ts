@@ -33,8 +33,7 @@ export function seriesOf(
     point.addPacked(row.counts);
   }
   // Once for each point, and not for each of its rows.
-  for (const { points, totals } of byKey.values())
-    for (const point of points.values()) totals.addAll(point);
+  for (const { points, totals } of byKey.values()) for (const point of points.values()) totals.addAll(point);
   return [...byKey.values()];
 }
 
