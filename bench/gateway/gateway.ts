@@ -56,27 +56,28 @@ export async function makeSources(
   { url, adminKey }: ServedProduct,
   to: { readonly urls: readonly string[]; readonly mode: "pass_through" | "store_and_forward" },
 ): Promise<readonly string[]> {
-  const call = async (method: string, path: string, body: object | null): Promise<Record<string, string>> => {
+  const call = async (request: string, body: object | null): Promise<Record<string, string>> => {
+    const [method = "", path = ""] = request.split(" ");
     const headers = { "authorization": `Bearer ${adminKey}`, "content-type": "application/json" };
     const init = body === null ? { method, headers } : { method, headers, body: JSON.stringify(body) };
     const response = await fetch(`${url}${path}`, init);
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+    if (!response.ok) throw new Error(`${request}: ${response.status} ${await response.text()}`);
     return (await response.json()) as Record<string, string>;
   };
-  const { version } = await call("GET", "/service-description", null);
+  const { version } = await call("GET /service-description", null);
   const verification = {
     ...{ type: "hmac", header: signatureHeader, prefix: "sha256=", secrets: [gatewaySecret] },
   };
   const paths: string[] = [];
   for (const destination of to.urls) {
-    const source = await call("POST", "/v1/sources", { name: "bench", verification });
+    const source = await call("POST /v1/sources", { name: "bench", verification });
     const { source_id: id = "" } = source;
-    await call("POST", `/v1/sources/${id}/acknowledge`, { version });
-    await call("PATCH", `/v1/sources/${id}`, { mode: to.mode });
-    const webhook = await call("POST", "/v1/webhooks", {
+    await call(`POST /v1/sources/${id}/acknowledge`, { version });
+    await call(`PATCH /v1/sources/${id}`, { mode: to.mode });
+    const webhook = await call("POST /v1/webhooks", {
       ...{ url: destination, events: ["relayed"], signing: { schemes: ["v1"] } },
     });
-    await call("POST", "/v1/connections", { source_id: id, webhook_id: webhook["id"] });
+    await call("POST /v1/connections", { source_id: id, webhook_id: webhook["id"] });
     paths.push(new URL(source["url"] ?? "").pathname);
   }
   return paths;

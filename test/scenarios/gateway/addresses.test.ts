@@ -71,7 +71,7 @@ test("TS16-14 TS16-15 TS16-16 TS16-17 stored: 202 at once, or what the provider 
   const { id, send } = await sourceOf();
   assert.equal((await send('{"n":1}')).status, 202);
   const shown = await world.admin.get(`/v1/sources/${id}`);
-  assert.equal(shown.body["budget_ms"] as unknown, 10_000);
+  assert.equal(Number(shown.body["budget_ms"]), 10_000);
   const custom_response = { status: 200, content_type: "text/xml", body: "<ok/>" };
   assert.equal(
     (await world.admin.call("PATCH", `/v1/sources/${id}`, { body: { custom_response } })).status,
