@@ -188,8 +188,7 @@ export class HistoryLoader {
   #settle(lease: Lease, at: number): Settlement {
     const number = this.#made;
     this.#made += 1;
-    const end = number % 500 === 0 ? ends.dead : number % 250 === 1 ? ends.failed : ends.accepted;
-    const { state, ...seen } = end;
+    const { state, ...seen } = ends[endOf(number)];
     const isAccepted = state === "success";
     return {
       lease,
@@ -213,6 +212,11 @@ export class HistoryLoader {
     const rest = randomBytes(8).toString("hex");
     return `${time.slice(0, 8)}-${time.slice(8)}-7${rest.slice(0, 3)}-8${rest.slice(3, 6)}-${rest.slice(4)}`;
   }
+}
+
+function endOf(number: number): keyof typeof ends {
+  if (number % 500 === 0) return "dead";
+  return number % 250 === 1 ? "failed" : "accepted";
 }
 
 export const tenantIds: readonly string[] = Array.from({ length: tenants }, (_, index) => tenantOf(index));

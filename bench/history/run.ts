@@ -42,7 +42,7 @@ const windows = 4;
 /** Between two questions of one person. */
 const thinkMs = 200;
 
-async function load(store: Store): Promise<void> {
+async function writeHistory(store: Store): Promise<void> {
   const begun = performance.now();
   const shape = { deliveries: Number(options.deliveries), webhooks: Number(options.webhooks) };
   await new HistoryLoader(store, { ...shape, secretBox, endsAt: Date.now() }).run();
@@ -171,7 +171,7 @@ async function run(
   });
   for (const tenantId of tenantIds) await server.call("PUT", `/v1/tenants/${tenantId}`, {});
   await server.stop();
-  await load(await open());
+  await writeHistory(await open());
   const begun = performance.now();
   await server.start();
   console.log(`${name}: started in ${((performance.now() - begun) / 1_000).toFixed(1)} s`);
