@@ -84,8 +84,8 @@ function flood(input: Sending): null {
   const connection = async (from: number): Promise<never> => {
     for (let index = from; ; index += connections) {
       await sender.send(index).catch(() => undefined);
-      // Those that are refused at once do not make it a flood of refusals.
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      // As it is asked to by Retry-After, so that it does not become a flood of refusals.
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
     }
   };
   for (let index = 0; index < connections; index += 1) void connection(index);
