@@ -60,7 +60,8 @@ export class HistoryLoader {
   async run(): Promise<void> {
     await this.#saveWebhooks();
     const perMinute = Math.ceil(this.#shape.deliveries / minutes);
-    for (let minute = 0; minute < minutes; minute += 1) await this.#writeMinute(minute, perMinute);
+    for (let minute = 0; minute < minutes; minute += 1)
+      await this.#writeMinute({ minute, deliveries: perMinute });
     await this.#writeStatistics(this.#shape.endsAt + minuteMs);
     await this.#saveStates();
     const endedBefore = this.#shape.endsAt;
@@ -111,7 +112,8 @@ export class HistoryLoader {
     await this.#store.deliveries.commit({ publishes: [], requeues: [], settlements: [], webhookStates });
   }
 
-  async #writeMinute(minute: number, deliveries: number): Promise<void> {
+  async #writeMinute(of: { readonly minute: number; readonly deliveries: number }): Promise<void> {
+    const { minute, deliveries } = of;
     const begun = this.#shape.endsAt - (minutes - minute) * minuteMs;
     for (let from = 0; from < deliveries; from += deliveriesPerCommit) {
       const at = begun + Math.floor((from / deliveries) * minuteMs);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { InFlight } from "../../src/gateway/in-flight.ts";
 import { RequestLog } from "../../src/gateway/request-log.ts";
-import { assertProblem } from "./api/client.ts";
+import { assertProblem, textOf } from "./api/client.ts";
 import { GatewayScene, sendRequest } from "./gateway-scene.ts";
 
 suite("bounds of the gateway", () => {
@@ -50,7 +50,7 @@ suite("bounds of the gateway", () => {
     const rotate = async (overlap: number) => {
       const body = { overlap_seconds: overlap };
       const { body: made } = await scene.admin.post(`/v1/sources/${id}/address/rotate`, body);
-      return scene.reached(String(made["url"]));
+      return scene.reached(textOf(made["url"]));
     };
     const second = await rotate(3_600);
     assert.notEqual(second, url);

@@ -4,7 +4,7 @@ import { after, before, suite, test } from "node:test";
 import { comparedParts } from "../../src/gateway/connection-deduplication.ts";
 import { OwnAddresses } from "../../src/gateway/own-addresses.ts";
 import { packRelayed, unpackRelayed } from "../../src/core/gateway/relayed.ts";
-import { assertProblem } from "./api/client.ts";
+import { assertProblem, textOf } from "./api/client.ts";
 import { GatewayScene, type Json } from "./gateway-scene.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
@@ -155,7 +155,7 @@ suite("rules of connections", () => {
     const started = await scene.admin.post("/v1/deliveries/retry-batch", { filter });
     assert.equal(started.body["count"], 1, started.text);
     await scene.receiver.waitForRequests(1);
-    const operation = await scene.admin.get(`/v1/operations/${String(started.body["batch_operation_id"])}`);
+    const operation = await scene.admin.get(`/v1/operations/${textOf(started.body["batch_operation_id"])}`);
     assert.match(operation.text, new RegExp(`"source_id":"${wanted.id}"`));
     assert.equal((await lost(other.id)).length, 1, "what came from elsewhere stays where it is");
   });
