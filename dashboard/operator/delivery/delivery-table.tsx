@@ -1,3 +1,4 @@
+import { useMemo } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
 import type { Delivery } from "../../shared/resources.ts";
 import { DataTable, type Column } from "../../shared/ui/data-table.tsx";
@@ -27,11 +28,12 @@ export function WorkingDeliveryTable(props: {
 }) {
   const { caption, rows, selection } = props;
   const { params } = useAddress();
+  const columns = useMemo(() => columnsOf(params), [params.getAll("columns").join()]);
   return (
     <PeekingRows>
       <DataTable
         caption={caption}
-        columns={columnsOf(params)}
+        columns={columns}
         rows={rows}
         keyOf={({ id }) => id}
         selection={selection.of(rows)}

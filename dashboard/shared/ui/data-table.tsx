@@ -1,5 +1,6 @@
-import { useSignal } from "@preact/signals";
+import { type ReadonlySignal, useComputed, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { useRef } from "preact/hooks";
 import { CellActions, type CellValue } from "./cell-actions.tsx";
 
 export interface Column<Row> {
@@ -42,10 +43,11 @@ interface TableProps<Row> {
 
 /** A real table. The first cell of a row is its heading, and holds the link to what the row is about. */
 export function DataTable<Row>(props: TableProps<Row>) {
-  const { caption, columns, rows, keyOf, hasNoLinks = false, selection } = props;
+  const { caption, columns, rows, keyOf, hasNoLinks = false, selection, peek, peekedKey = null } = props;
   const active = useSignal<ActiveCell | null>(null);
   const focusable = hasNoLinks ? ({ "tabIndex": 0, "role": "group", "aria-label": caption } as const) : {};
   const leave = () => (active.value = null);
+  const acts = useRowActs(props, (cell) => (active.value = cell));
   return (
     <div class="table-frame" {...focusable} onPointerLeave={leave}>
       <table>
@@ -60,10 +62,16 @@ export function DataTable<Row>(props: TableProps<Row>) {
         </thead>
         <tbody>
           {rows.map((row) => {
-            const key = keyOf(row);
-            const at = active.value?.key === key ? active.value.title : null;
-            const activate = (title: string) => (active.value = { key, title });
-            return <TableRow key={key} {...props} {...{ row, at, activate }} />;
+            const rowKey = keyOf(row);
+            const isSelected = selection?.has(rowKey) ?? null;
+            const isPeeked = peekedKey === rowKey;
+            const canPeek = peek !== undefined;
+            return (
+              <TableRow
+                key={rowKey}
+                {...{ row, rowKey, columns, active, acts, isSelected, isPeeked, canPeek }}
+              />
+            );
           })}
         </tbody>
       </table>
@@ -105,45 +113,75 @@ function SelectAll({ selection, keys }: { readonly selection: Selection; readonl
   );
 }
 
-interface RowProps<Row> extends TableProps<Row> {
-  readonly row: Row;
-  /** Title of the cell that has its actions out. */
-  readonly at: string | null;
-  readonly activate: (title: string) => void;
+/** What a row lets people do. The same object as long as the table stands: rows that did not change are not made again. */
+interface RowActs {
+  readonly activate: (cell: ActiveCell) => void;
+  readonly peek: (key: string) => void;
+  readonly toggle: Selection["toggle"];
+  readonly nameOf: Selection["nameOf"];
 }
 
+function useRowActs<Row>(props: TableProps<Row>, activate: RowActs["activate"]): RowActs {
+  const latest = useRef(props);
+  latest.current = props;
+  const acts = useRef<RowActs>({
+    activate,
+    peek: (key) => latest.current.peek?.(key),
+    toggle: (key, how) => latest.current.selection?.toggle(key, how),
+    nameOf: (key) => latest.current.selection?.nameOf(key) ?? "",
+  });
+  return acts.current;
+}
+
+interface RowProps<Row> {
+  readonly row: Row;
+  readonly rowKey: string;
+  readonly columns: readonly Column<Row>[];
+  /** The cell that has its actions out. */
+  readonly active: ReadonlySignal<ActiveCell | null>;
+  readonly acts: RowActs;
+  /** Null where rows are not chosen. */
+  readonly isSelected: boolean | null;
+  readonly isPeeked: boolean;
+  readonly canPeek: boolean;
+}
+
+/** Because it reads a signal, it is made again only when a property or what it computes of the signal is another one. */
 function TableRow<Row>(props: RowProps<Row>) {
-  const { columns, row, keyOf, selection, at, activate, peek, peekedKey = null } = props;
-  const key = keyOf(row);
-  const isSelected = selection?.has(key) ?? false;
+  const { row, rowKey, columns, active, acts, isSelected, isPeeked } = props;
+  const at = useComputed(() => (active.value?.key === rowKey ? active.value.title : null)).value;
   return (
     <tr
-      data-row={key}
-      class={isSelected ? "row-selected" : undefined}
-      data-peeked={peekedKey === key ? "" : undefined}
-      onClick={peek === undefined ? undefined : (event) => isOnEmptyGround(event) && peek(key)}
+      data-row={rowKey}
+      class={isSelected === true ? "row-selected" : undefined}
+      data-peeked={isPeeked ? "" : undefined}
+      onClick={props.canPeek ? (event) => isOnEmptyGround(event) && acts.peek(rowKey) : undefined}
     >
-      {selection !== undefined && <SelectRow selection={selection} rowKey={key} />}
+      {isSelected !== null && <SelectRow {...{ rowKey, isSelected, acts }} />}
       {columns.map((column, index) => {
         const Cell = index === 0 ? "th" : "td";
         const value = column.value?.(row) ?? null;
-        const canPeek = index === 0 && peek !== undefined;
-        const acts = value !== null || canPeek;
+        const canPeek = index === 0 && props.canPeek;
+        const hasActions = value !== null || canPeek;
         return (
           <Cell
             key={column.title}
             {...(index === 0 && { scope: "row" })}
             class={classOf(column)}
-            data-cell={acts ? "" : undefined}
-            tabIndex={acts && index > 0 ? -1 : undefined}
-            onPointerEnter={() => activate(column.title)}
-            onFocusCapture={() => activate(column.title)}
+            data-cell={hasActions ? "" : undefined}
+            tabIndex={hasActions && index > 0 ? -1 : undefined}
+            onPointerEnter={() => acts.activate({ key: rowKey, title: column.title })}
+            onFocusCapture={() => acts.activate({ key: rowKey, title: column.title })}
           >
             {column.cell(row)}
-            {acts && at === column.title && (
-              <CellActions title={column.title} value={value} {...(canPeek && { peek: () => peek(key) })} />
+            {hasActions && at === column.title && (
+              <CellActions
+                title={column.title}
+                value={value}
+                {...(canPeek && { peek: () => acts.peek(rowKey) })}
+              />
             )}
-            {canPeek && <button type="button" hidden data-peek onClick={() => peek(key)} />}
+            {canPeek && <button type="button" hidden data-peek onClick={() => acts.peek(rowKey)} />}
           </Cell>
         );
       })}
@@ -151,15 +189,19 @@ function TableRow<Row>(props: RowProps<Row>) {
   );
 }
 
-function SelectRow({ selection, rowKey }: { readonly selection: Selection; readonly rowKey: string }) {
+function SelectRow({
+  rowKey,
+  isSelected,
+  acts,
+}: Pick<RowProps<never>, "rowKey" | "acts"> & { readonly isSelected: boolean }) {
   return (
     <td class="select-cell">
       <input
         type="checkbox"
         tabIndex={-1}
-        aria-label={`Select ${selection.nameOf(rowKey)}`}
-        checked={selection.has(rowKey)}
-        onClick={({ shiftKey }) => selection.toggle(rowKey, { isRange: shiftKey })}
+        aria-label={`Select ${acts.nameOf(rowKey)}`}
+        checked={isSelected}
+        onClick={({ shiftKey }) => acts.toggle(rowKey, { isRange: shiftKey })}
       />
     </td>
   );

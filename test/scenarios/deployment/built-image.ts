@@ -75,7 +75,7 @@ export function buildContext(): readonly string[] {
     .filter((line) => line !== "" && !line.startsWith("#"));
   if (lines[0] !== "*") throw new Error("the first line of .dockerignore refuses everything");
   return lines.slice(1).map((line) => {
-    if (!/^!\.?[a-z][a-z.-]*$/i.test(line)) throw new Error(`${line}: only names that are wanted`);
+    if (!/^!\.?[a-z][a-z.-]*(\/[a-z]+)*$/i.test(line)) throw new Error(`${line}: only names that are wanted`);
     return line.slice(1);
   });
 }
