@@ -21,6 +21,7 @@ import { createReceiver } from "../../../src/receiver/receiver.ts";
 import { createMemoryDeduplicationStore } from "../../../src/receiver/stores/memory.ts";
 import { httpSignatures } from "../../../src/receiver/verifiers.ts";
 import { type ReceivedRequest, type Receiver, startReceiver } from "../../peers/receiver.ts";
+import { eventually } from "../eventually.ts";
 import { hookOf, type Json, makeSource, modes, post, rawHeader } from "./scene.ts";
 import { type GatewayWorld, openGateway } from "./world.ts";
 
@@ -237,6 +238,11 @@ suite("libraries of providers before the gateway, the kit behind it", () => {
         };
         const forged = await post(`${world.url}${source.path}`, `${body} `, { headers });
         assert.equal(forged.status, 401, forged.text);
+        // In store mode the kit is still at it while the sender has its answer.
+        await eventually("the kit accepts it", {
+          ask: () => Promise.resolve(handled.length),
+          holds: (count) => count > 0,
+        });
         assert.deepEqual(handled, [`of ${mode} "1"`], "the kit accepts it once, under the sender's key");
         const { body: listed } = await world.admin.get(
           `/v1/requests?source_id=${source.id}&outcome=accepted`,
