@@ -1,4 +1,4 @@
-// Import direction (design.md section 3): runs dependency-cruiser with the rules of .dependency-cruiser.cjs.
+// Import direction (design.md section 3): runs dependency-cruiser with the rules of .dependency-cruiser.mjs.
 //
 // dependency-cruiser needs the compiler API of a `typescript` below 7, which TypeScript 7 does not have. It gets
 // TypeScript 6 from the package @typescript/typescript6: a resolve hook, for this process only, is all it takes.
@@ -30,7 +30,7 @@ export async function checkImports(): Promise<CheckResult> {
     import("dependency-cruiser"),
     import("dependency-cruiser/config-utl/extract-depcruise-options"),
   ]);
-  const options = await readConfiguration(join(projectRoot, ".dependency-cruiser.cjs"));
+  const options = await readConfiguration(join(projectRoot, ".dependency-cruiser.mjs"));
   const { output } = await cruise([...codeFolders], { ...options, baseDir: projectRoot });
   if (typeof output === "string")
     throw new TypeError("dependency-cruiser answered with text instead of data");

@@ -1,5 +1,5 @@
 import type { DeliveryStore, EndResult, RequeueCommand, RequeueResult } from "../ports/store/deliveries.ts";
-import type { CommitGroup } from "./publish/commit-group.ts";
+import type { CommitGroup } from "./commit/commit-group.ts";
 import type { Dispatcher } from "./dispatch/dispatcher.ts";
 import type { Directory } from "./endpoint/directory.ts";
 import type { EndDeliveries } from "./engine-access.ts";

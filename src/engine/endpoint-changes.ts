@@ -2,7 +2,7 @@ import type { CircuitTransition } from "../core/circuit-breaker.ts";
 import type { Webhook } from "../core/webhook.ts";
 import type { StoredSecret } from "../ports/store/webhooks.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
-import type { CommitGroup } from "./publish/commit-group.ts";
+import type { CommitGroup } from "./commit/commit-group.ts";
 import type { Directory } from "./endpoint/directory.ts";
 import type { Dispatcher } from "./dispatch/dispatcher.ts";
 import type { EndpointStates } from "./endpoint/endpoint-states.ts";

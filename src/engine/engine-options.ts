@@ -1,6 +1,7 @@
 import type { UrlRules } from "../core/egress/url-policy.ts";
 import type { StatisticsStep } from "../core/statistics/buckets.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { EventSchemas } from "../ports/event-schemas.ts";
 import type { Random } from "../ports/random.ts";
 import type { SecretBox } from "../ports/secret-box.ts";
 import type { SharedState } from "../ports/shared-state.ts";
@@ -8,9 +9,8 @@ import type { Store, StoreTrouble } from "../ports/store.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { Shortage, Transport } from "../ports/transport.ts";
 import type { WorkQueue } from "../ports/work-queue.ts";
-import type { EventSchemas } from "./publish/event-gate.ts";
-import type { RetentionOptions } from "./upkeep.ts";
 
+/** What an engine is made of. It names nothing of the engine, so that every part may ask for some of it. */
 export interface EngineOptions {
   readonly store: Store;
   readonly transport: Transport;
@@ -41,6 +41,15 @@ export interface EngineOptions {
   readonly urlRules: UrlRules;
   readonly tenantExists: (tenantId: string) => boolean;
   readonly schemas: EventSchemas;
+}
+
+export interface RetentionOptions {
+  /** Bodies are removed after this (TS16-119): 30 days. */
+  readonly payloadMs: number;
+  /** Deliveries, attempts and events are removed after this (WDS-224): 90 days. */
+  readonly historyMs: number;
+  /** Rows of the audit log are removed after this: 400 days when left out. */
+  readonly auditMs?: number;
 }
 
 export interface EngineLimits {

@@ -9,20 +9,12 @@ import { Loop } from "../ports/timing/loop.ts";
 import type { OperationalEvent } from "../core/notifications/operational-event.ts";
 import { expiredEvent } from "./attempt/owner-alerts.ts";
 import type { Directory } from "./endpoint/directory.ts";
+import type { RetentionOptions } from "./engine-options.ts";
 import type { EndpointStates } from "./endpoint/endpoint-states.ts";
 import type { WebhookLifecycle } from "./endpoint/webhook-lifecycle.ts";
 import type { Dispatcher } from "./dispatch/dispatcher.ts";
 import type { Ownership } from "./endpoint/ownership.ts";
-import type { ProblemUpkeep } from "./problems/problem-upkeep.ts";
-
-export interface RetentionOptions {
-  /** Bodies are removed after this (TS16-119): 30 days. */
-  readonly payloadMs: number;
-  /** Deliveries, attempts and events are removed after this (WDS-224): 90 days. */
-  readonly historyMs: number;
-  /** Rows of the audit log are removed after this: 400 days when left out. */
-  readonly auditMs?: number;
-}
+import type { ProblemUpkeep } from "./problem-upkeep.ts";
 
 export interface UpkeepOptions {
   readonly store: UpkeepStore;

@@ -35,7 +35,7 @@ import type { SearchedPage, SearchPageRequest } from "./searched-place.ts";
 import type { BatchOperation } from "../ports/store/operations.ts";
 import type { DeliveryView } from "../engine/endpoint/explain.ts";
 import type { DeliveryProblems } from "./delivery-problems/delivery-problem-service.ts";
-import type { RenderedRequest } from "../engine/message/rendered-request.ts";
+import type { RenderedRequest } from "../engine/attempt/rendered-request.ts";
 import type { ApiKeyService, EventTypeService, TenantService } from "./registry-services.ts";
 import type { AuditLog } from "./audit-service.ts";
 import type { Events } from "./events/event-service.ts";

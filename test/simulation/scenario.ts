@@ -1,5 +1,4 @@
-import type { EngineLimits } from "../../src/engine/engine-options.ts";
-import type { RetentionOptions } from "../../src/engine/upkeep.ts";
+import type { EngineLimits, RetentionOptions } from "../../src/engine/engine-options.ts";
 import { commitBoundaries } from "./crash-store.ts";
 import type { PlannedCrash, StoreFaults } from "./crash-store.ts";
 import type { SeededRandom } from "./seeded-random.ts";

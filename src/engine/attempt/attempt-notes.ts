@@ -1,7 +1,7 @@
 import type { AttemptTrace } from "../../core/attempt-trace.ts";
 import type { AttemptNotes, DeliveryProgress, DeliveryWait, RetryAfterNote } from "../../core/delivery.ts";
 import type { RetryAfter } from "../../core/http/retry-after.ts";
-import type { Flight } from "../dispatch/flight.ts";
+import type { Flight } from "./flight.ts";
 
 export interface NotedAnswer {
   /** As it was received, and what it means; undefined where the answer had none. */

@@ -2,7 +2,7 @@ import type { AttemptRecord, DeliveryProgress } from "../../core/delivery.ts";
 import type { Verdict } from "../../core/outcome.ts";
 import { responseFieldLengthMax, responseSampleBytesMax } from "../../ports/transport.ts";
 import type { TransportResult } from "../../ports/transport.ts";
-import type { Flight } from "../dispatch/flight.ts";
+import type { Flight } from "./flight.ts";
 import { attemptNotes, type NotedAnswer } from "./attempt-notes.ts";
 import { attemptTrace } from "./attempt-trace.ts";
 import { masked } from "./masked.ts";

@@ -2,7 +2,7 @@ import { type AttemptTrace, boundedTrace, isTraced } from "../../core/attempt-tr
 import { maskedField, maskedParameters } from "../../core/http/masked-fields.ts";
 import type { Verdict } from "../../core/outcome.ts";
 import type { TransportResult, WireTrace } from "../../ports/transport.ts";
-import type { Flight } from "../dispatch/flight.ts";
+import type { Flight } from "./flight.ts";
 import { masked } from "./masked.ts";
 
 /** How an attempt went over the wire, as it is kept: of all that were not accepted, and of few that were. */

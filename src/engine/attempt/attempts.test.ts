@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Alarm, Telemetry } from "../../ports/telemetry.ts";
 import type { Transport, TransportResult } from "../../ports/transport.ts";
 import { Attempts } from "./attempts.ts";
-import type { Flight } from "../dispatch/flight.ts";
+import type { Flight } from "./flight.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";
 
 const nothing = (): void => {};

@@ -5,10 +5,10 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { noResponseFields } from "../../ports/transport.ts";
 import type { OutboundRequest, Shortage, Transport, TransportResult } from "../../ports/transport.ts";
-import type { Flight } from "../dispatch/flight.ts";
+import type { Flight } from "./flight.ts";
 import type { Flights } from "./flights.ts";
 import { type Addressee, addresseeOf } from "../message/addressee.ts";
-import { traceFields } from "../tracing/trace-fields.ts";
+import { traceFields } from "./trace-fields.ts";
 import type { Settler } from "./settle.ts";
 import type { Shortages } from "./shortages.ts";
 

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { Lease } from "../../ports/store/deliveries.ts";
-import type { Flight } from "../dispatch/flight.ts";
+import type { Flight } from "./flight.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 
 /** The requests on their way, by delivery. */

@@ -1,5 +1,5 @@
 import { maskSecrets } from "../credentials/secret-mask.ts";
-import type { Flight } from "../dispatch/flight.ts";
+import type { Flight } from "./flight.ts";
 
 /** What came back from a receiver, without the secrets that its request showed to it. */
 export function masked(

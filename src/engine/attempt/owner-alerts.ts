@@ -12,7 +12,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { ClaimedDelivery } from "../../ports/store/deliveries.ts";
 import type { ExpiredDelivery } from "../../ports/store/upkeep.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import type { OperationalEvents } from "../publish/operational-events.ts";
+import type { OperationalEvents } from "../endpoint/operational-events.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 
 export interface OwnerAlertsOptions {

@@ -3,13 +3,12 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { Alarm } from "../../ports/timing/alarm.ts";
 import { type Shortage, shortageTexts } from "../../ports/transport.ts";
-import type { Dispatcher } from "../dispatch/dispatcher.ts";
-import type { Flight } from "../dispatch/flight.ts";
+import type { Flight, FlightListener } from "./flight.ts";
 
 export interface ShortagesOptions {
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  readonly dispatcher: () => Pick<Dispatcher, "postponed" | "schedulePump">;
+  readonly dispatcher: () => Pick<FlightListener, "postponed" | "schedulePump">;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { EngineOptions } from "../engine-options.ts";
 import { EndpointNotes } from "./endpoint-notes.ts";
-import { KnownPublishes } from "./known-publishes.ts";
-import { TenantAllowances, type TenantAllowancesOptions } from "./tenant-allowances.ts";
+import { KnownPublishes } from "../publish/known-publishes.ts";
+import { TenantAllowances, type TenantAllowancesOptions } from "../endpoint/tenant-allowances.ts";
 
 /** What an engine does with the state that workers share; each part is null where there is none. */
 export interface SharedParts {

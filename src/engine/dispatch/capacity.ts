@@ -1,5 +1,6 @@
+import type { Place } from "../attempt/flight.ts";
 import { Endpoint } from "../endpoint/endpoint.ts";
-import { FairShares, type Share } from "../endpoint/fair-shares.ts";
+import { FairShares } from "../endpoint/fair-shares.ts";
 import { type Host, HostPlaces } from "../endpoint/host-places.ts";
 import type { TenantQueue } from "../endpoint/tenant-queue.ts";
 
@@ -19,13 +20,6 @@ export interface CapacityOptions extends CapacityLimits {
   readonly recall: (endpoint: Endpoint) => boolean;
   /** Puts a tenant that was parked back into the round. */
   readonly resume: (tenantQueue: TenantQueue) => void;
-}
-
-/** What a request occupies until it ends. */
-export interface Place {
-  readonly share: Share;
-  /** Null where hosts have no limit. */
-  readonly host: Host | null;
 }
 
 /** The places for requests: per endpoint, per host where that has a limit, and those of the process by tenant and share. */

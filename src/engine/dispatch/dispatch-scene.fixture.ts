@@ -7,7 +7,7 @@ import type { Metrics } from "../../ports/telemetry.ts";
 import { soleOwner } from "../endpoint/ownership.ts";
 import type { CapacityLimits } from "./capacity.ts";
 import { Dispatcher } from "./dispatcher.ts";
-import type { Flight } from "./flight.ts";
+import type { Flight } from "../attempt/flight.ts";
 import type { EndpointConfig } from "../endpoint/endpoint-config.ts";
 import { Endpoint } from "../endpoint/endpoint.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";

@@ -4,7 +4,7 @@ import type { Attempts } from "../attempt/attempts.ts";
 import type { Settler } from "../attempt/settle.ts";
 import type { Shortages } from "../attempt/shortages.ts";
 import type { Ownership } from "../endpoint/ownership.ts";
-import type { CommitGroup } from "../publish/commit-group.ts";
+import type { CommitGroup } from "../commit/commit-group.ts";
 import type { CapacityLimits, CapacityOptions } from "./capacity.ts";
 import type { BacklogReader } from "./recovery.ts";
 import type { SendPermitsOptions } from "./send-permits.ts";

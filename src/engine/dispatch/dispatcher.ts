@@ -5,7 +5,7 @@ import { Capacity } from "./capacity.ts";
 import type { DispatcherOptions } from "./dispatcher-options.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import { Fifo } from "../endpoint/fifo.ts";
-import type { Flight } from "./flight.ts";
+import type { Flight, FlightListener } from "../attempt/flight.ts";
 import { closedGate } from "../endpoint/gates.ts";
 import type { ClosedGate } from "../endpoint/gates.ts";
 import { LaneBuffers } from "./lane-buffers.ts";
@@ -25,7 +25,7 @@ import { Sleep } from "../endpoint/wakeups.ts";
  * back by a wake-up, an answer or a change of its webhook. Memory holds a few deliveries per open lane, the store the
  * rest.
  */
-export class Dispatcher {
+export class Dispatcher implements FlightListener {
   readonly #options: DispatcherOptions;
   readonly #round = new Fifo<TenantQueue>();
   readonly #capacity: Capacity;
@@ -131,7 +131,6 @@ export class Dispatcher {
     this.consider(lane);
   }
 
-  /** The request of a flight has ended; its place is free. Called before settling. */
   answered(flight: Flight, pace: Pace): void {
     const { endpoint } = flight;
     endpoint.answered(pace);
@@ -190,7 +189,6 @@ export class Dispatcher {
     this.consider(lane);
   }
 
-  /** No request was made, and nobody is to blame: the delivery goes back, and its endpoint rests until then. */
   postponed(flight: Flight, until: number): void {
     const { endpoint, lane } = flight;
     this.answered(flight, endpoint.pace);
@@ -348,7 +346,6 @@ export class Dispatcher {
     return false;
   }
 
-  /** A delivery that was settled without a request. */
   dropped(lane: Lane): void {
     lane.flightEnded();
     this.consider(lane);

@@ -12,7 +12,7 @@ import type { EndpointConfig } from "./endpoint-config.ts";
 import { Endpoint } from "./endpoint.ts";
 import type { EndpointWakes } from "./endpoint.ts";
 import { Subscriptions } from "./subscriptions.ts";
-import type { TenantAllowances } from "../cluster/tenant-allowances.ts";
+import type { TenantAllowances } from "./tenant-allowances.ts";
 import { TenantQueue } from "./tenant-queue.ts";
 import { Sleep, type Wakeups } from "./wakeups.ts";
 

@@ -5,7 +5,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { WebhookRuntimeState } from "../../ports/store/deliveries.ts";
 import { instant, webhookEvent } from "../../core/notifications/operational-event.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import type { OperationalEvents } from "../publish/operational-events.ts";
+import type { OperationalEvents } from "./operational-events.ts";
 import type { Directory } from "./directory.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { OwnerNotes } from "./owner-notes.ts";

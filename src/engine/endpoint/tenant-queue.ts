@@ -7,7 +7,7 @@ import type { Counts, Share } from "./fair-shares.ts";
 import { GateLog } from "./gate-log.ts";
 import type { ClosedGate } from "./gates.ts";
 import { ReadyLists } from "./ready-lists.ts";
-import type { TenantAllowance } from "../cluster/tenant-allowance.ts";
+import type { TenantAllowance } from "./tenant-allowance.ts";
 import { Sleeper } from "./wakeups.ts";
 
 /**

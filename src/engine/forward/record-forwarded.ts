@@ -7,7 +7,7 @@ import { statusOf } from "../attempt/attempt-record.ts";
 import { maskSecrets } from "../credentials/secret-mask.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { ComposedDelivery } from "../message/compose.ts";
-import type { CommitGroup } from "../publish/commit-group.ts";
+import type { CommitGroup } from "../commit/commit-group.ts";
 import { claimed } from "../publish/draft.ts";
 
 export interface ForwardRecordOptions {

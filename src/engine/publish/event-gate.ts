@@ -12,8 +12,8 @@ import { JsonText, minified, readJsonText } from "../../core/json/json-text.ts";
 import { isEventTypeName, isSystemEventType } from "../../core/event-type.ts";
 import { parseTraceContext, type TraceContext } from "../../core/tracing/trace-context.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { FieldProblem, ValidationAllowance } from "../../ports/schema-compiler.ts";
-import type { EventTypeKey } from "../../ports/store/registry.ts";
+import type { EventSchemas } from "../../ports/event-schemas.ts";
+import type { ValidationAllowance } from "../../ports/schema-compiler.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { Scope } from "../../core/scope.ts";
 import type { PublishInput, RawContent, RelayedEvent } from "./publish-call.ts";
@@ -24,17 +24,6 @@ export interface EventGateOptions {
   readonly tenantExists: (tenantId: string) => boolean;
   readonly schemas: EventSchemas;
   readonly payloadBytesMax: number;
-}
-
-/** The schemas that tenants registered for their event types. */
-export interface EventSchemas {
-  /** Null when `problems` can answer at once; otherwise resolves when it is worth asking again. */
-  prepare(eventType: EventTypeKey): Promise<void> | null;
-  /** Of data that is published as this type; none without a schema. Without an allowance the bound of one event holds. */
-  problems(
-    event: EventTypeKey & { readonly data: unknown },
-    allowance?: ValidationAllowance,
-  ): readonly FieldProblem[];
 }
 
 /** What is published: JSON as its publisher wrote it, or bytes of any media type (EDS-2-1). */

@@ -14,7 +14,7 @@ import { Loop } from "../../ports/timing/loop.ts";
 import type { Directory } from "../endpoint/directory.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { Ownership } from "../endpoint/ownership.ts";
-import { OperationalEvents } from "./operational-events.ts";
+import { OperationalEvents } from "../endpoint/operational-events.ts";
 import type { EngineOptions } from "../engine-options.ts";
 import type { Publisher } from "./publish.ts";
 

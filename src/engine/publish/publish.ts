@@ -3,7 +3,7 @@ import { PosthornError, UnavailableError } from "../../core/errors.ts";
 import { errorOf } from "../../core/thrown.ts";
 import type { PublishKey } from "../../ports/shared-state.ts";
 import type { NewDelivery, Lease, PublishCommand, PublishResult } from "../../ports/store/deliveries.ts";
-import type { CommitGroup } from "./commit-group.ts";
+import type { CommitGroup } from "../commit/commit-group.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import { EventGate, fingerprint } from "./event-gate.ts";
@@ -28,8 +28,8 @@ import type {
   RelayedEvent,
   SystemEvent,
 } from "./publish-call.ts";
-import type { KnownPublishes } from "../cluster/known-publishes.ts";
-import type { EventSpans } from "../tracing/event-spans.ts";
+import type { KnownPublishes } from "./known-publishes.ts";
+import type { EventSpans } from "../attempt/event-spans.ts";
 import type { Subscriptions } from "../endpoint/subscriptions.ts";
 
 export interface PublisherOptions extends EventGateOptions {

@@ -4,7 +4,7 @@ import { deliveryRetryFields } from "../../core/fields/actions.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HistoryStore, StoredDelivery } from "../../ports/store/history.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
-import type { RenderedRequest } from "../../engine/message/rendered-request.ts";
+import type { RenderedRequest } from "../../engine/attempt/rendered-request.ts";
 import type {
   AttemptName,
   BulkDeliveriesCommand,

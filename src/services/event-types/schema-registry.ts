@@ -6,7 +6,7 @@ import type {
   ValidationAllowance,
 } from "../../ports/schema-compiler.ts";
 import type { EventType, EventTypeKey, RegistryStore } from "../../ports/store/registry.ts";
-import type { EventSchemas } from "../../engine/publish/event-gate.ts";
+import type { EventSchemas } from "../../ports/event-schemas.ts";
 
 /** What is known of event types at a time. */
 const knownMax = 10_000;

@@ -3,7 +3,7 @@ import type { RateBucket } from "../../core/rate-limit.ts";
 import type { RateLimitConfig } from "../../core/profile.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { TokenDraw, TokenGrant } from "../../ports/shared-state.ts";
-import type { TenantQueue } from "../endpoint/tenant-queue.ts";
+import type { TenantQueue } from "./tenant-queue.ts";
 
 export interface TenantAllowanceOptions {
   readonly tenantQueue: TenantQueue;

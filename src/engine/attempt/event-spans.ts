@@ -6,7 +6,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { NewEvent } from "../../ports/store/deliveries.ts";
 import type { Tracer } from "../../ports/telemetry.ts";
 import type { TransportResult } from "../../ports/transport.ts";
-import type { Flight } from "../dispatch/flight.ts";
+import type { Flight } from "./flight.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import { deliverSpan, publishSpan } from "./make-spans.ts";
 

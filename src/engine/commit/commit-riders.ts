@@ -1,5 +1,5 @@
 import type { CommitBatch, CommitResult } from "../../ports/store/deliveries.ts";
-import type { ProblemWatch } from "../problems/problem-watch.ts";
+import type { ProblemWatch } from "./problem-watch.ts";
 import type { CommitStatistics } from "./commit-statistics.ts";
 import type { Group } from "./write-group.ts";
 

@@ -5,8 +5,7 @@ import type { DeliveryProblemStore, ProblemBatch, ProblemFact } from "../../port
 import type { Store } from "../../ports/store.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import type { OperationalRelay } from "../publish/operational-relay.ts";
-import type { PendingSettlement } from "../publish/waiting-settlements.ts";
+import type { PendingSettlement } from "./waiting-settlements.ts";
 
 export interface ProblemWatchOptions {
   readonly store: Pick<DeliveryProblemStore, "troubledWebhooks">;
@@ -126,7 +125,7 @@ export class ProblemWatch {
 export function createProblemWatch(
   { store }: { readonly store: Pick<Store, "problems"> },
   parts: Pick<ProblemWatchOptions, "clock" | "telemetry"> & {
-    readonly relay: Pick<OperationalRelay, "problemMoved">;
+    readonly relay: { problemMoved(move: ProblemMove): void };
   },
 ): ProblemWatch | null {
   if (store.problems === undefined) return null;

@@ -3,9 +3,9 @@ import { suite, test } from "node:test";
 import { SharedMemory } from "../../../test/conformance/shared-state/in-process-shared-state.fixture.ts";
 import type { RateLimitConfig } from "../../core/profile.ts";
 import type { SharedState, TokenDraw } from "../../ports/shared-state.ts";
-import { bareEndpoint } from "../endpoint/bare-endpoint.fixture.ts";
+import { bareEndpoint } from "./bare-endpoint.fixture.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";
-import { TenantQueue } from "../endpoint/tenant-queue.ts";
+import { TenantQueue } from "./tenant-queue.ts";
 import { TenantAllowances } from "./tenant-allowances.ts";
 
 const minutely: RateLimitConfig = { requestsPerMinute: 60, burst: 3 };

@@ -3,9 +3,9 @@ import type { Span, SpanLink } from "../../core/tracing/span.ts";
 import { attemptSpanId, publishSpanId, traceIdOf } from "../../core/tracing/span-ids.ts";
 import type { NewEvent } from "../../ports/store/deliveries.ts";
 import type { TransportResult } from "../../ports/transport.ts";
-import { waitsOf } from "../attempt/attempt-notes.ts";
-import { statusOf } from "../attempt/attempt-record.ts";
-import type { Flight } from "../dispatch/flight.ts";
+import { waitsOf } from "./attempt-notes.ts";
+import { statusOf } from "./attempt-record.ts";
+import type { Flight } from "./flight.ts";
 import type { EndedAttempt } from "./event-spans.ts";
 
 type TracedEvent = Pick<NewEvent, "id" | "tenantId" | "eventType" | "priority" | "createdAt" | "trace">;

@@ -1,6 +1,8 @@
 // Import direction, from design.md section 3. Run by scripts/check-imports.ts (part of `npm test`).
 // Test files and fixtures may import anything, so every rule about src/ leaves them out.
 
+import engineRoomsByFloor from "./scripts/engine-rooms.json" with { type: "json" };
+
 const TESTS = "[.](test|fixture)[.]ts$";
 /** Pure, and needed where a colour is chosen as well as where it is used. */
 const COLOURS = "^src/core/portal/contrast[.]ts$";
@@ -38,6 +40,26 @@ const direction = Object.entries(MAY_IMPORT).map(([part, others]) => ({
   },
 }));
 
+/** What rooms of the engine have in common, and they know of nobody. */
+const ENGINE_OPTIONS = "^src/engine/engine-options[.]ts$";
+
+/** From the ground up: each room of the engine may import those below it, never one beside it. */
+const engineRooms = engineRoomsByFloor.flatMap((floor, height) =>
+  floor.map((room) => ({
+    name: `engine-room-${room}`,
+    comment: `src/engine/${room} imports only what lies below it`,
+    severity: "error",
+    from: { path: `^src/engine/${room}/`, pathNot: TESTS },
+    to: {
+      path: "^src/engine/",
+      pathNot: [
+        ENGINE_OPTIONS,
+        ...[room, ...engineRoomsByFloor.slice(0, height).flat()].map((name) => `^src/engine/${name}/`),
+      ],
+    },
+  })),
+);
+
 /** An npm package or built-in module that belongs to one place. */
 function onlyIn(name, place, modules) {
   return {
@@ -62,9 +84,23 @@ function withoutPackages(part) {
 
 const npm = (names) => `node_modules/(${names})(/|$)`;
 
-module.exports = {
+export default {
   forbidden: [
     ...direction,
+    ...engineRooms,
+    {
+      name: "engine-rooms-have-an-order",
+      comment: "a new room of the engine has its place in scripts/engine-rooms.json",
+      severity: "error",
+      from: {},
+      to: { path: "^src/engine/[^/]+/", pathNot: `^src/engine/(${engineRoomsByFloor.flat().join("|")})/` },
+    },
+    {
+      name: "engine-options-know-no-room",
+      severity: "error",
+      from: { path: ENGINE_OPTIONS },
+      to: { path: "^src/engine/" },
+    },
     {
       name: "src-stands-alone",
       comment: "src never imports tests, benchmarks or scripts",

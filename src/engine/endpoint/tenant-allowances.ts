@@ -4,7 +4,7 @@ import type { Random } from "../../ports/random.ts";
 import { type SharedState, SharedStateUnavailableError, type TokenGrant } from "../../ports/shared-state.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { Alarm } from "../../ports/timing/alarm.ts";
-import type { TenantQueue } from "../endpoint/tenant-queue.ts";
+import type { TenantQueue } from "./tenant-queue.ts";
 import { TenantAllowance } from "./tenant-allowance.ts";
 
 export interface TenantAllowancesOptions {

@@ -1,6 +1,6 @@
 import type { CommitBatch, WebhookRuntimeState } from "../../ports/store/deliveries.ts";
 import { PendingStates } from "./pending-states.ts";
-import type { OperationalEvents } from "./operational-events.ts";
+import type { OperationalEvents } from "../endpoint/operational-events.ts";
 
 /** What a transaction takes along of each. */
 export type TakenStates = Required<Pick<CommitBatch, "webhookStates" | "operationalEvents">>;

@@ -1,7 +1,7 @@
-import { opensWithinMs, resolvesAfterMs } from "../../core/delivery-problems/delivery-problem.ts";
-import type { DeliveryProblemStore } from "../../ports/store/delivery-problems.ts";
-import type { StepResult } from "../../ports/store/upkeep.ts";
-import type { ProblemWatch } from "./problem-watch.ts";
+import { opensWithinMs, resolvesAfterMs } from "../core/delivery-problems/delivery-problem.ts";
+import type { DeliveryProblemStore } from "../ports/store/delivery-problems.ts";
+import type { StepResult } from "../ports/store/upkeep.ts";
+import type { ProblemWatch } from "./commit/problem-watch.ts";
 
 /** House-keeping of problems, in steps. */
 export class ProblemUpkeep {
