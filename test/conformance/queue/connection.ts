@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { WorkQueueUnavailableError } from "../../../src/ports/work-queue.ts";
-import { lane, hint, hints, sent, until, Worker } from "./scene.ts";
+import { lane, hint, hints, sent, sentUntilHandled, until, Worker } from "./scene.ts";
 import type { QueueTheme } from "./suite.ts";
 
 export const connection: QueueTheme = (check) => {
@@ -70,7 +70,6 @@ export const connection: QueueTheme = (check) => {
     await until("it consumes", () => worker.doneIds.includes("before"));
     await broker.lose();
     await until("it heard of the loss", () => worker.missed >= 1);
-    await sent(sender, [hint("after"), hint("urgent", { priority: "high" })]);
-    await until("it goes on", () => worker.doneIds.includes("after") && worker.doneIds.includes("urgent"));
+    await sentUntilHandled(sender, { list: [hint("after"), hint("urgent", { priority: "high" })], worker });
   });
 };

@@ -87,6 +87,21 @@ export async function sent(queue: WorkQueue, list: readonly WorkHint[]): Promise
   await until("sending is accepted", () => queue.send(list));
 }
 
+/**
+ * Sends until all is handled, as the reannouncer does: what is sent to a queue that was deleted a moment ago may be lost with
+ * it.
+ */
+export async function sentUntilHandled(
+  queue: WorkQueue,
+  { list, worker }: { readonly list: readonly WorkHint[]; readonly worker: Worker },
+): Promise<void> {
+  await until("all is handled", () => {
+    const missing = list.filter(({ lane: { webhookId } }) => !worker.doneIds.includes(webhookId));
+    if (missing.length > 0) queue.send(missing);
+    return missing.length === 0;
+  });
+}
+
 /** Tells until it is heard, because a worker that begins to listen is not there at once. */
 export async function notifiedUntilHeard(
   from: WorkQueue,
