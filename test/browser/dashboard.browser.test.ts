@@ -5,12 +5,12 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { startReceiver } from "../peers/receiver.ts";
 import type { Receiver } from "../peers/receiver.ts";
 import { eventually } from "../scenarios/eventually.ts";
-import { PosthornProcess } from "../scenarios/posthorn-process.ts";
+import type { PosthornProcess } from "../scenarios/posthorn-process.ts";
 import { bringAxe, forAxe, judge } from "./axe.ts";
-import { assertClean, loggedIn, openBrowser, visitDashboard, watch } from "./browser.ts";
+import { assertClean, watch } from "./browser.ts";
+import { DashboardWorld } from "./dashboard-world.ts";
 
 /** How often a page asks again without a stream. */
 const refreshMs = 5_000;
@@ -20,6 +20,7 @@ const lookAgain = "dispatchEvent(new Event('visibilitychange'))";
 const hostile = `</script><script>document.title="owned"</script><img src=x onerror="document.title='owned'"> \u202e\u0007 javascript:alert(1)`;
 
 suite("the dashboard", () => {
+  let world: DashboardWorld;
   let server: PosthornProcess;
   let receiver: Receiver;
   let browser: Browser;
@@ -27,30 +28,16 @@ suite("the dashboard", () => {
   let context: BrowserContext;
 
   before(async () => {
-    [server, receiver, browser] = await Promise.all([
-      PosthornProcess.start({
-        env: {
-          POSTHORN_BASE_PATH: "/prefix",
-          POSTHORN_EGRESS_ALLOW: "127.0.0.0/8",
-          POSTHORN_EGRESS_ALLOW_HTTP: "true",
-        },
-      }),
-      startReceiver(),
-      openBrowser(),
-    ]);
-    context = await loggedIn(browser, { url: server.url, key: server.adminKey });
+    world = await DashboardWorld.open({ POSTHORN_BASE_PATH: "/prefix" });
+    ({ server, receiver, browser, context } = world);
   });
-  after(async () => {
-    await browser?.close();
-    await receiver?.close();
-    await server?.remove();
-  });
+  after(() => world?.close());
 
   const publish = async (data: unknown, type = "order.completed"): Promise<string> => {
     const { body } = await server.call("POST", "/v1/events", { event_type: type, data });
     return (body as { readonly id: string }).id;
   };
-  const visit = (path: string, on = context): Promise<Page> => visitDashboard(on, { url: server.url, path });
+  const visit = (path: string, on = context): Promise<Page> => world.visit(path, on);
 
   test("a link logs in once, and is refused the second time; the code leaves the address", async () => {
     const { body } = await server.call("POST", "/ui/login-codes");
@@ -182,7 +169,7 @@ suite("the dashboard", () => {
     const rows = page.locator("tbody tr");
     await rows.first().waitFor();
     await page.waitForFunction("document.querySelectorAll('tbody tr').length === 1");
-    const other = await loggedIn(browser, { url: server.url, key: server.adminKey });
+    const other = await world.logIn();
     const same = await visit(address.slice(`${server.url}/ui/`.length), other);
     assert.equal(await same.getByLabel("given up").isChecked(), true);
     assert.equal(await same.locator("tbody tr").count(), 1);
@@ -236,7 +223,7 @@ suite("the dashboard", () => {
 
   test("news come by a stream while no timer of the page runs, and a paused page closes it", async () => {
     // A clock that stands still does so for all pages of its context.
-    const own = await loggedIn(browser, { url: server.url, key: server.adminKey });
+    const own = await world.logIn();
     const page = await own.newPage();
     await page.clock.install();
     await page.goto(`${server.url}/ui/deliveries?event_type=order.streamed`);
@@ -313,7 +300,7 @@ suite("the dashboard", () => {
       role: "read",
       tenant_id: "default",
     });
-    const reader = await loggedIn(browser, { url: server.url, key: (body as { readonly key: string }).key });
+    const reader = await world.logInAs((body as { readonly key: string }).key);
     const page = await visit("dead-letters", reader);
     await page.getByRole("row", { name: /hostile/ }).waitFor();
     assert.equal(await page.getByRole("button", { name: /Retry/ }).count(), 0);
@@ -357,7 +344,7 @@ suite("the dashboard", () => {
       ["system", "System"],
       ["nowhere", "There is nothing here"],
     ];
-    const looks = await loggedIn(browser, { url: server.url, key: server.adminKey }, forAxe);
+    const looks = await world.logIn(forAxe);
     const page = await visit("", looks);
     await bringAxe(page);
     for (const [path, heading] of pages) {

@@ -2,16 +2,14 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { after, before, suite, test } from "node:test";
-import type { Browser, BrowserContext, Page } from "playwright-core";
-import { startReceiver } from "../peers/receiver.ts";
+import type { BrowserContext, Page } from "playwright-core";
 import type { Receiver } from "../peers/receiver.ts";
 import { RunningCommand } from "../scenarios/cli/command-line.ts";
 import { eventually } from "../scenarios/eventually.ts";
-import { PosthornProcess, serverUnderTest } from "../scenarios/posthorn-process.ts";
+import type { PosthornProcess } from "../scenarios/posthorn-process.ts";
 import { bringAxe, forAxe, judge } from "./axe.ts";
-import { assertClean, loggedIn, openBrowser, visitDashboard, watch } from "./browser.ts";
-
-const { POSTHORN_EGRESS_ALLOW, POSTHORN_EGRESS_ALLOW_HTTP } = serverUnderTest;
+import { assertClean, watch } from "./browser.ts";
+import { DashboardWorld } from "./dashboard-world.ts";
 
 interface Row {
   readonly id: string;
@@ -21,28 +19,20 @@ interface Row {
 }
 
 suite("the gateway in the dashboard", () => {
+  let world: DashboardWorld;
   let server: PosthornProcess;
   let receiver: Receiver;
-  let browser: Browser;
   let context: BrowserContext;
   /** Of the source GitHub, which the first test makes. */
   let github: { readonly id: string; readonly url: string; readonly secret: string };
 
   before(async () => {
-    [server, receiver, browser] = await Promise.all([
-      PosthornProcess.start({ env: { POSTHORN_EGRESS_ALLOW, POSTHORN_EGRESS_ALLOW_HTTP } }),
-      startReceiver(),
-      openBrowser(),
-    ]);
-    context = await loggedIn(browser, { url: server.url, key: server.adminKey });
+    world = await DashboardWorld.open();
+    ({ server, receiver, context } = world);
   });
-  after(async () => {
-    await browser?.close();
-    await receiver?.close();
-    await server?.remove();
-  });
+  after(() => world?.close());
 
-  const visit = (path: string, on = context): Promise<Page> => visitDashboard(on, { url: server.url, path });
+  const visit = (path: string, on = context): Promise<Page> => world.visit(path, on);
   const get = async (path: string): Promise<Row> => (await server.call("GET", path)).body as Row;
   const listed = async (path: string): Promise<readonly Row[]> =>
     ((await server.call("GET", path)).body as { readonly data: readonly Row[] }).data;
@@ -273,6 +263,28 @@ suite("the gateway in the dashboard", () => {
     await page.close();
   });
 
+  test("what is typed into a connection while it is saved stays, and is saved the next time", async (t) => {
+    const [connection] = await listed("/v1/connections");
+    const page = await visit(`connections/${connection?.id ?? ""}`);
+    const held = Promise.withResolvers<null>();
+    t.after(() => held.resolve(null));
+    await page.route("**/v1/connections/*", async (route) => {
+      if (route.request().method() === "PATCH") await held.promise;
+      await route.continue();
+    });
+    const name = page.getByLabel("Name", { exact: true });
+    const save = page.getByRole("button", { name: "Save" });
+    await name.fill("half a name");
+    await save.click();
+    await name.fill("to the bot, again");
+    held.resolve(null);
+    await page.getByRole("heading", { level: 1, name: /^half a name/ }).waitFor();
+    await save.click();
+    await page.getByRole("heading", { level: 1, name: /^to the bot, again/ }).waitFor();
+    assert.equal(await name.inputValue(), "to the bot, again");
+    await page.close();
+  });
+
   test("a secret that comes later, and an address that is signed, are entered where they belong", async () => {
     const page = await visit("");
     await page.keyboard.press("Control+k");
@@ -319,7 +331,7 @@ suite("the gateway in the dashboard", () => {
       const made = await server.call("POST", "/v1/api-keys", { name: role, role, tenant_id: "default" });
       return (made.body as { readonly key: string }).key;
     };
-    const reader = await loggedIn(browser, { url: server.url, key: await keyOf("read") });
+    const reader = await world.logInAs(await keyOf("read"));
     const [request] = await listed("/v1/requests?outcome=accepted");
     const [connection] = await listed("/v1/connections");
     for (const [path, shown] of [
@@ -335,7 +347,7 @@ suite("the gateway in the dashboard", () => {
       await page.close();
     }
     await reader.close();
-    const manager = await loggedIn(browser, { url: server.url, key: await keyOf("manage") });
+    const manager = await world.logInAs(await keyOf("manage"));
     const page = await visit(`sources/${github.id}`, manager);
     await page.getByRole("button", { name: "Pass through instead" }).click();
     await page.getByText("An administrator can have messages stored first", { exact: false }).waitFor();
@@ -343,7 +355,7 @@ suite("the gateway in the dashboard", () => {
   });
 
   test("axe finds nothing on any page of the gateway and in its dialogs", async () => {
-    const looks = await loggedIn(browser, { url: server.url, key: server.adminKey }, forAxe);
+    const looks = await world.logIn(forAxe);
     const [rejected] = await listed("/v1/requests?outcome=rejected");
     const [connection] = await listed("/v1/connections");
     const page = await visit("sources", looks);

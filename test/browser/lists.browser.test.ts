@@ -2,30 +2,24 @@
 import assert from "node:assert/strict";
 import { text } from "node:stream/consumers";
 import { after, before, suite, test } from "node:test";
-import type { Browser, BrowserContext, Page } from "playwright-core";
-import { startReceiver } from "../peers/receiver.ts";
+import type { BrowserContext, Page } from "playwright-core";
 import type { Receiver } from "../peers/receiver.ts";
 import { eventually } from "../scenarios/eventually.ts";
-import { PosthornProcess, serverUnderTest } from "../scenarios/posthorn-process.ts";
+import type { PosthornProcess } from "../scenarios/posthorn-process.ts";
 import { bringAxe, forAxe, judge } from "./axe.ts";
-import { assertClean, loggedIn, openBrowser, visitDashboard, watch } from "./browser.ts";
-
-const { POSTHORN_EGRESS_ALLOW, POSTHORN_EGRESS_ALLOW_HTTP } = serverUnderTest;
+import { assertClean, watch } from "./browser.ts";
+import { DashboardWorld } from "./dashboard-world.ts";
 
 suite("lists", () => {
+  let world: DashboardWorld;
   let server: PosthornProcess;
   let receiver: Receiver;
-  let browser: Browser;
   let context: BrowserContext;
   let isRepaired = false;
 
   before(async () => {
-    [server, receiver, browser] = await Promise.all([
-      PosthornProcess.start({ env: { POSTHORN_EGRESS_ALLOW, POSTHORN_EGRESS_ALLOW_HTTP } }),
-      startReceiver(),
-      openBrowser(),
-    ]);
-    context = await loggedIn(browser, { url: server.url, key: server.adminKey });
+    world = await DashboardWorld.open();
+    ({ server, receiver, context } = world);
     receiver.script(({ path }) => ({ status: path === "/refuses" && !isRepaired ? 422 : 200 }));
     await server.call("POST", "/v1/webhooks", { url: receiver.url("/works"), events: ["order.*"] });
     await server.call("POST", "/v1/webhooks", { url: receiver.url("/refuses"), events: ["order.paid"] });
@@ -39,13 +33,9 @@ suite("lists", () => {
       holds: ({ body }) => (body as { readonly data: readonly unknown[] }).data.length === 6,
     });
   });
-  after(async () => {
-    await browser?.close();
-    await receiver?.close();
-    await server?.remove();
-  });
+  after(() => world?.close());
 
-  const visit = (path: string, on = context): Promise<Page> => visitDashboard(on, { url: server.url, path });
+  const visit = (path: string, on = context): Promise<Page> => world.visit(path, on);
   const rowCount = async (page: Page, count: number): Promise<void> => {
     await page.locator("tbody tr").nth(count).waitFor({ state: "detached" });
     await page
@@ -237,7 +227,7 @@ suite("lists", () => {
   });
 
   test("a rule of one's own is previewed and kept, fires, is muted with an end and a reason, and deleted", async () => {
-    const looks = await loggedIn(browser, { url: server.url, key: server.adminKey }, forAxe);
+    const looks = await world.logIn(forAxe);
     const page = await visit("alerts", looks);
     await page.getByLabel("Name, of a-z, 0-9 and -").fill("calm");
     await page.getByLabel("What it looks at").selectOption("waiting");
@@ -268,7 +258,7 @@ suite("lists", () => {
   });
 
   test("axe finds nothing in the states of the lists", async () => {
-    const looks = await loggedIn(browser, { url: server.url, key: server.adminKey }, forAxe);
+    const looks = await world.logIn(forAxe);
     const page = await visit("deliveries", looks);
     await page.locator("tbody tr").nth(5).waitFor();
     await bringAxe(page);
@@ -298,7 +288,7 @@ suite("lists", () => {
     isRepaired = false;
     for (let index = 0; index < 3; index += 1)
       await server.call("POST", "/v1/events", { event_type: "order.paid", data: { bad: index } });
-    const looks = await loggedIn(browser, { url: server.url, key: server.adminKey }, forAxe);
+    const looks = await world.logIn(forAxe);
     const page = await visit("dead-letters", looks);
     await bringAxe(page);
     await rowCount(page, 3);

@@ -1,21 +1,22 @@
 /** Palette, keys and the page of the system, in Chromium over one real server. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
-import type { Browser, BrowserContext, Page } from "playwright-core";
-import { PosthornProcess } from "../scenarios/posthorn-process.ts";
+import type { BrowserContext, Page } from "playwright-core";
+import type { PosthornProcess } from "../scenarios/posthorn-process.ts";
 import { bringAxe, forAxe, judge } from "./axe.ts";
-import { assertClean, loggedIn, openBrowser, visitDashboard, watch } from "./browser.ts";
+import { assertClean, watch } from "./browser.ts";
+import { DashboardWorld } from "./dashboard-world.ts";
 
 suite("palette and keys", () => {
+  let world: DashboardWorld;
   let server: PosthornProcess;
-  let browser: Browser;
   let context: BrowserContext;
   let webhookId: string;
   let eventId: string;
 
   before(async () => {
-    [server, browser] = await Promise.all([PosthornProcess.start(), openBrowser()]);
-    context = await loggedIn(browser, { url: server.url, key: server.adminKey });
+    world = await DashboardWorld.open();
+    ({ server, context } = world);
     const webhook = await server.call("POST", "/v1/webhooks", {
       url: "https://example.com/orders",
       events: ["order.*"],
@@ -29,12 +30,9 @@ suite("palette and keys", () => {
     });
     eventId = (event.body as { readonly id: string }).id;
   });
-  after(async () => {
-    await browser?.close();
-    await server?.remove();
-  });
+  after(() => world?.close());
 
-  const visit = (path: string, on = context): Promise<Page> => visitDashboard(on, { url: server.url, path });
+  const visit = (path: string, on = context): Promise<Page> => world.visit(path, on);
   const active = async (page: Page): Promise<string> => {
     const id = await page.getByRole("combobox").getAttribute("aria-activedescendant");
     return String(await page.evaluate(`document.getElementById(${JSON.stringify(id)})?.textContent ?? ""`));
@@ -166,7 +164,7 @@ suite("palette and keys", () => {
   });
 
   test("axe finds nothing in the palette, the key sheet and the system", async () => {
-    const looks = await loggedIn(browser, { url: server.url, key: server.adminKey }, forAxe);
+    const looks = await world.logIn(forAxe);
     const page = await visit("system", looks);
     await page.getByRole("row", { name: /serving/ }).waitFor();
     await bringAxe(page);

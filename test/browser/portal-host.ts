@@ -62,11 +62,14 @@ const wanted = new URLSearchParams(location.search);
 for (const name of ["path", "theme", "locale"]) if (wanted.has(name)) portal.setAttribute(name, wanted.get(name));
 </script></body></html>`;
 
-/** A browser that blocks the storage of frames from other sites. */
-export async function openStrictBrowser(): Promise<{
+/** One that blocks the storage of frames from other sites. */
+export interface StrictBrowser {
   readonly context: BrowserContext;
+  closePages(): Promise<void>;
   close(): Promise<void>;
-}> {
+}
+
+export async function openStrictBrowser(): Promise<StrictBrowser> {
   const folder = mkdtempSync(join(tmpdir(), "posthorn-browser-"));
   mkdirSync(join(folder, "Default"));
   const preferences = { profile: { block_third_party_cookies: true, cookie_controls_mode: 1 } };
@@ -77,6 +80,15 @@ export async function openStrictBrowser(): Promise<{
   });
   return {
     context,
+    // All but one: without any its window is gone, and the browser with it.
+    closePages: async () => {
+      await Promise.all(
+        context
+          .pages()
+          .slice(1)
+          .map((page) => page.close()),
+      );
+    },
     close: async () => {
       await context.close();
       rmSync(folder, { recursive: true, force: true });

@@ -1,7 +1,7 @@
 /** Pages of the portal in Chromium: where people are told, help with a check that fails, news, colours and reading directions. */
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
-import { after, before, suite, test } from "node:test";
+import { after, afterEach, before, suite, test } from "node:test";
 import type { Page } from "playwright-core";
 import { eventually } from "../scenarios/eventually.ts";
 import { bringAxe, forAxe, judge } from "./axe.ts";
@@ -15,6 +15,7 @@ suite("pages of the portal", () => {
     const mail = { POSTHORN_SMTP_URL: "smtp://127.0.0.1:9", POSTHORN_MAIL_FROM: "Webhooks <w@example.com>" };
     world = await PortalWorld.open(mail);
   });
+  afterEach(() => world?.closePages());
   after(() => world?.close());
 
   const channels = async () =>

@@ -53,6 +53,11 @@ export class PortalWorld {
     await this.server.remove();
   }
 
+  /** After a test: a page that stays open goes on asking, and is told of all that the tests after it do. */
+  async closePages(): Promise<void> {
+    await Promise.all(this.browser.contexts().map((context) => context.close()));
+  }
+
   async call(method: string, path: string, body?: unknown): Promise<Json> {
     const { status, body: answer } = await this.server.call(method, path, body);
     assert.ok(status < 300, `${method} ${path}: ${status} ${JSON.stringify(answer)}`);

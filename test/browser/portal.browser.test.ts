@@ -3,7 +3,7 @@
  * it in a frame.
  */
 import assert from "node:assert/strict";
-import { after, before, suite, test } from "node:test";
+import { after, afterEach, before, suite, test } from "node:test";
 import type { Browser, Locator, Page } from "playwright-core";
 import { contrast, contrastMin } from "../../src/core/portal/contrast.ts";
 import type { Receiver } from "../peers/receiver.ts";
@@ -11,7 +11,7 @@ import { eventually } from "../scenarios/eventually.ts";
 import type { PosthornProcess } from "../scenarios/posthorn-process.ts";
 import { bringAxe, forAxe, judge } from "./axe.ts";
 import { assertClean, loggedIn, watch } from "./browser.ts";
-import { openStrictBrowser, startHost } from "./portal-host.ts";
+import { openStrictBrowser, startHost, type StrictBrowser } from "./portal-host.ts";
 import { portalJourney } from "./portal-journey.ts";
 import { everything, frameOf, type Json, PortalWorld } from "./portal-world.ts";
 
@@ -20,13 +20,15 @@ suite("the portal", () => {
   let server: PosthornProcess;
   let receiver: Receiver;
   let browser: Browser;
+  let strict: StrictBrowser;
   let webhookId: string;
 
   before(async () => {
-    world = await PortalWorld.open();
+    [world, strict] = await Promise.all([PortalWorld.open(), openStrictBrowser()]);
     ({ server, receiver, browser, webhookId } = world);
   });
-  after(() => world?.close());
+  afterEach(() => Promise.all([world?.closePages(), strict?.closePages()]));
+  after(() => Promise.all([world?.close(), strict?.close()]));
 
   const call = (method: string, path: string, body?: unknown): Promise<Json> =>
     world.call(method, path, body);
@@ -133,7 +135,6 @@ suite("the portal", () => {
   const framed = async (locale: "en" | "de") => {
     const makeSession = (origin: string) => session({ ...everything, origin, reference: "framed" });
     const host = await startHost({ portalUrl: server.url, makeSession });
-    const strict = await openStrictBrowser();
     try {
       const page = await strict.context.newPage();
       await page.goto(`${host.url}?locale=${locale}`);
@@ -146,7 +147,6 @@ suite("the portal", () => {
       assert.ok(heard.some(([name]) => name === "endpoint-created"));
       assert.ok(heard.some(([name, path]) => name === "navigate" && path.startsWith("endpoints/")));
     } finally {
-      await strict.close();
       await host.close();
     }
   };
@@ -154,7 +154,6 @@ suite("the portal", () => {
   test("a page that the session does not name gets no frame", async () => {
     const makeSession = () => session({ origin: "https://app.example.com" });
     const host = await startHost({ portalUrl: server.url, makeSession });
-    const strict = await openStrictBrowser();
     try {
       const page = await strict.context.newPage();
       const refusals: string[] = [];
@@ -167,7 +166,6 @@ suite("the portal", () => {
       });
       assert.equal(await page.locator("posthorn-portal iframe").contentFrame().locator("#app").count(), 0);
     } finally {
-      await strict.close();
       await host.close();
     }
   });
@@ -176,7 +174,6 @@ suite("the portal", () => {
     const makeSession = (origin: string) =>
       session({ origin, expires_in_seconds: 60, theme: { scheme: "host" } });
     const host = await startHost({ portalUrl: server.url, makeSession });
-    const strict = await openStrictBrowser();
     try {
       const page = await strict.context.newPage();
       await page.goto(`${host.url}?path=activity&locale=de&theme=dark`);
@@ -195,7 +192,6 @@ suite("the portal", () => {
       await page.evaluate("document.querySelector('posthorn-portal').setAttribute('path', 'help')");
       await frame.getByRole("heading", { name: "Hilfe" }).waitFor();
     } finally {
-      await strict.close();
       await host.close();
     }
   });

@@ -1,41 +1,31 @@
 /** Making, changing and mending webhooks in the dashboard, in Chromium over one real server. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
-import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { BrowserContext, Page } from "playwright-core";
 import { resolvesWith } from "../../src/core/delivery-problems/delivery-problem.ts";
-import { startReceiver } from "../peers/receiver.ts";
 import type { Receiver } from "../peers/receiver.ts";
 import { eventually } from "../scenarios/eventually.ts";
-import { PosthornProcess, serverUnderTest } from "../scenarios/posthorn-process.ts";
+import type { PosthornProcess } from "../scenarios/posthorn-process.ts";
 import { bringAxe, forAxe, judge } from "./axe.ts";
-import { assertClean, loggedIn, openBrowser, visitDashboard, watch } from "./browser.ts";
-
-const { POSTHORN_EGRESS_ALLOW, POSTHORN_EGRESS_ALLOW_HTTP } = serverUnderTest;
+import { assertClean, watch } from "./browser.ts";
+import { DashboardWorld } from "./dashboard-world.ts";
 
 suite("webhooks in the dashboard", () => {
+  let world: DashboardWorld;
   let server: PosthornProcess;
   let receiver: Receiver;
-  let browser: Browser;
   let context: BrowserContext;
   let webhookId: string;
   let isBroken = true;
 
   before(async () => {
-    [server, receiver, browser] = await Promise.all([
-      PosthornProcess.start({ env: { POSTHORN_EGRESS_ALLOW, POSTHORN_EGRESS_ALLOW_HTTP } }),
-      startReceiver(),
-      openBrowser(),
-    ]);
-    context = await loggedIn(browser, { url: server.url, key: server.adminKey });
+    world = await DashboardWorld.open();
+    ({ server, receiver, context } = world);
     receiver.script(({ path }) => ({ status: path === "/moved" && isBroken ? 422 : 200 }));
   });
-  after(async () => {
-    await browser?.close();
-    await receiver?.close();
-    await server?.remove();
-  });
+  after(() => world?.close());
 
-  const visit = (path: string, on = context): Promise<Page> => visitDashboard(on, { url: server.url, path });
+  const visit = (path: string, on = context): Promise<Page> => world.visit(path, on);
   const stored = async () => {
     const { body } = await server.call("GET", `/v1/webhooks/${webhookId}`);
     return body as { readonly description: string; readonly rate_limit: unknown; readonly headers: object };
@@ -183,6 +173,7 @@ suite("webhooks in the dashboard", () => {
     const chart = page.getByRole("figure", { name: "Requests" });
     await chart.getByText("9 requests: 66.66 % accepted, 2 failed for now, 1 refused for good.").waitFor();
     await chart.getByText("As table").click();
+    await chart.locator("tbody td").first().waitFor();
     assert.deepEqual(await chart.locator("tbody td").allTextContents(), [
       "1",
       "0",
@@ -198,6 +189,7 @@ suite("webhooks in the dashboard", () => {
     assert.equal(await chart.locator(".chart-partial").count(), 3);
     const durations = page.getByRole("figure", { name: "Duration" });
     await durations.getByText("As table").click();
+    await durations.locator("tbody td").first().waitFor();
     assert.deepEqual(await durations.locator("tbody td").allTextContents(), [
       "5.0 ms",
       "9.0 ms",
@@ -281,7 +273,7 @@ suite("webhooks in the dashboard", () => {
   });
 
   test("axe finds nothing in the form, its problems and the dialogs", async () => {
-    const looks = await loggedIn(browser, { url: server.url, key: server.adminKey }, forAxe);
+    const looks = await world.logIn(forAxe);
     const page = await visit("webhooks/new", looks);
     await bringAxe(page);
     await page.getByText("Limits, order, retries").click();

@@ -3,24 +3,36 @@ import type { ComponentChildren } from "preact";
 import { useId, useRef } from "preact/hooks";
 import { session } from "../../shared/session.ts";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
-import { bodyOf, problemOf, type FormField, type Typed } from "./form-fields.ts";
+import { bodyOf, problemOf, type FormField, type FormProblem, type Typed } from "./form-fields.ts";
 import { FormInput } from "./form-input.tsx";
 import { useFormSending } from "./use-form-sending.ts";
 
-interface ResourceFormProps {
+/** What stands among the fields: it shows problems of its own, and may type into the fields. */
+type FormPart = (form: {
+  readonly problems: readonly FormProblem[];
+  readonly type: (changed: Typed) => void;
+}) => ComponentChildren;
+
+export interface ResourceFormProps {
   readonly fields: readonly FormField[];
   readonly before: Typed;
   /** Whether it makes a new one. */
   readonly isNew: boolean;
   /** Of fields whose choices the server knows. */
   readonly choices?: Readonly<Record<string, FormField["choices"]>>;
-  /** What the fields are that are folded away. */
-  readonly seldom: string;
+  /** What the fields are that are folded away, where some are. */
+  readonly seldom?: string;
   readonly label: string;
   /** Sends what was typed, or what of it has changed. */
   readonly send: (body: Readonly<Record<string, unknown>>) => Promise<void>;
   /** For what is shown of it while it is typed. */
   readonly onTyped?: (typed: Typed) => void;
+  /** Before the fields. */
+  readonly lead?: FormPart;
+  /** What is wrong in the other parts, before anything is sent. */
+  readonly problemsOfParts?: () => readonly FormProblem[];
+  /** After the fields that are not folded away. */
+  readonly middle?: FormPart;
   /** Before the button. */
   readonly children?: ComponentChildren;
 }
@@ -28,11 +40,17 @@ interface ResourceFormProps {
 /** A form of what the API has, with its problems at their fields. */
 export function ResourceForm(props: ResourceFormProps) {
   const { fields, isNew, choices = {}, seldom, label, send, onTyped, children } = props;
+  const { lead, middle, problemsOfParts } = props;
   const id = useId();
   /** As the server has it, as far as this form knows. */
   const before = useRef(props.before);
   const typed = useSignal<Typed>(props.before);
   const { form, problems, error, isBusy, submit } = useFormSending();
+  const type = (changed: Typed) => {
+    typed.value = { ...typed.value, ...changed };
+    onTyped?.(typed.value);
+  };
+  const part = { problems: problems.value, type };
   const shown = fields.filter((field) => isFor(field, { isNew }));
   const inputOf = (field: FormField) => (
     <FormInput
@@ -41,10 +59,7 @@ export function ResourceForm(props: ResourceFormProps) {
       field={withChoices(field, choices[field.name])}
       text={typed.value[field.name] ?? ""}
       problem={problemOf(problems.value, field.name)}
-      change={(text) => {
-        typed.value = { ...typed.value, [field.name]: text };
-        onTyped?.(typed.value);
-      }}
+      change={(text) => type({ [field.name]: text })}
     />
   );
   return (
@@ -55,17 +70,22 @@ export function ResourceForm(props: ResourceFormProps) {
       onSubmit={(event) => {
         event.preventDefault();
         const sent = typed.value;
-        void submit(bodyOf(fields, { typed: sent, before: before.current }), async (body) => {
-          await send(body);
+        const { body, problems: found } = bodyOf(fields, { typed: sent, before: before.current });
+        void submit({ body, problems: [...(problemsOfParts?.() ?? []), ...found] }, async (changed) => {
+          await send(changed);
           before.current = sent;
         });
       }}
     >
+      {lead?.(part)}
       {shown.filter(({ isSeldom = false }) => !isSeldom).map(inputOf)}
-      <details>
-        <summary>{seldom}</summary>
-        <div class="form">{shown.filter(({ isSeldom = false }) => isSeldom).map(inputOf)}</div>
-      </details>
+      {middle?.(part)}
+      {seldom !== undefined && (
+        <details>
+          <summary>{seldom}</summary>
+          <div class="form">{shown.filter(({ isSeldom = false }) => isSeldom).map(inputOf)}</div>
+        </details>
+      )}
       {children}
       {error.value !== null && <ErrorNote error={error.value} />}
       <button type="submit" class="primary" disabled={isBusy.value}>

@@ -3,7 +3,7 @@ import { useId } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
 import type { SourceType } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
-import { ErrorNote } from "../../shared/ui/error-note.tsx";
+import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
 import { mayManage } from "../action-button.tsx";
 import { NewSourceForm } from "./new-source-form.tsx";
 import { shortTitle, typesMatching } from "./source-types.ts";
@@ -27,8 +27,7 @@ export function AddSourcePage() {
       </p>
       <h1>{type === undefined ? "Add a source" : `Add a source: ${type.title}`}</h1>
       {!mayManage() && <p class="note">Keys that may manage add sources. This one may look.</p>}
-      {data === null && error === null && <p class="waiting soft">Loading…</p>}
-      {data === null && error !== null && <ErrorNote error={error} />}
+      {data === null && <NotLoaded error={error} />}
       {mayManage() && data !== null && type === undefined && <TypeChoice types={data.data} />}
       {mayManage() && type !== undefined && <NewSourceForm key={type.type} type={type} />}
     </>

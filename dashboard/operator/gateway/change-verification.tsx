@@ -6,6 +6,7 @@ import type { Source, SourceType } from "../../shared/resources.ts";
 import { announce } from "../../shared/ui/announcer.tsx";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
 import { Modal } from "../../shared/ui/modal.tsx";
+import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
 import { useFormSending } from "../form/use-form-sending.ts";
 import { typedVerification, verificationOf, type TypedVerification } from "./source-types.ts";
 import { useSourceTypes } from "./use-source-types.ts";
@@ -48,12 +49,12 @@ export function ChangeVerificationButton(props: {
 }
 
 function ChangeForm({ source, done }: { readonly source: Source; readonly done: () => void }) {
-  const { data } = useSourceTypes();
+  const { data, error } = useSourceTypes();
   const now = source.verification.type ?? "";
   const chosen = useSignal(now);
   const id = useId();
   const type = data?.data.find((one) => one.type === chosen.value);
-  if (data === null) return <p class="waiting soft">Loading…</p>;
+  if (data === null) return <NotLoaded error={error} />;
   return (
     <div class="form">
       <div class="field">

@@ -1,4 +1,3 @@
-import { useSignal } from "@preact/signals";
 import { useRoute } from "preact-iso";
 import { callApi } from "../../shared/api.ts";
 import { refreshAll, useApi } from "../../shared/queries.ts";
@@ -6,7 +5,7 @@ import type { SourceConnection } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { announce } from "../../shared/ui/announcer.tsx";
 import { Facts } from "../../shared/ui/data-table.tsx";
-import { ErrorNote } from "../../shared/ui/error-note.tsx";
+import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { TextView } from "../../shared/ui/text-view.tsx";
@@ -28,8 +27,7 @@ export function ConnectionPage() {
   const path = `v1/connections/${id}`;
   const loaded = useApi<SourceConnection>({ path });
   const { data, error } = loaded;
-  if (data === null)
-    return error === null ? <p class="waiting soft">Loading…</p> : <ErrorNote error={error} />;
+  if (data === null) return <NotLoaded error={error} />;
   return (
     <div data-page-id={id}>
       <p class="trail">
@@ -58,7 +56,7 @@ export function ConnectionPage() {
         {mayManage() && <Actions connection={data} />}
       </Panel>
       {mayManage() ? (
-        <EditForm connection={data} />
+        <EditForm key={data.id} connection={data} />
       ) : (
         data.filter !== null && (
           <Panel title="Filter">
@@ -90,16 +88,13 @@ function Actions({ connection: { id, paused } }: { readonly connection: SourceCo
   );
 }
 
-/** What is typed stays while the page refreshes; after saving, the form begins with what is there then. */
 function EditForm({ connection }: { readonly connection: SourceConnection }) {
-  const savedTimes = useSignal(0);
   const send = async (body: object) => {
     if (Object.keys(body).length > 0)
       await callApi({ method: "PATCH", path: `v1/connections/${connection.id}`, body });
-    await refreshAll();
-    savedTimes.value += 1;
     announce("Saved");
+    await refreshAll();
   };
   const before = typedOf(connectionFields, connection);
-  return <ConnectionForm key={savedTimes.value} before={before} label="Save" send={send} />;
+  return <ConnectionForm before={before} isNew={false} label="Save" send={send} />;
 }

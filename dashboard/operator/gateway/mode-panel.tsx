@@ -5,8 +5,8 @@ import type { ServiceDescription, Source } from "../../shared/resources.ts";
 import { session } from "../../shared/session.ts";
 import { duration } from "../../shared/time/time-format.ts";
 import { Facts } from "../../shared/ui/data-table.tsx";
-import { ErrorNote } from "../../shared/ui/error-note.tsx";
 import { Modal } from "../../shared/ui/modal.tsx";
+import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { ActionButton, mayManage } from "../action-button.tsx";
@@ -82,8 +82,7 @@ function StoreButton({ source }: { readonly source: Source }) {
 
 function Acknowledgement({ id, done }: { readonly id: string; readonly done: () => void }) {
   const { data, error } = useApi<ServiceDescription>({ path: "service-description" }, { everyMs: false });
-  if (data === null)
-    return error === null ? <p class="waiting soft">Loading…</p> : <ErrorNote error={error} />;
+  if (data === null) return <NotLoaded error={error} />;
   const { version, modes, durability, idempotency_key, retention } = data;
   const acknowledge = async () => {
     await callApi({ method: "POST", path: `v1/sources/${id}/acknowledge`, body: { version } });

@@ -52,10 +52,11 @@ export function NewConnectionPage() {
       <h1>New connection</h1>
       <ConnectionForm
         before={{ required: "true" }}
+        isNew
         label="Connect"
         send={send}
-        endProblems={() => problemsOf(ends.value)}
-        ends={(problems) => <EndFields ends={ends} problems={problems} />}
+        lead={({ problems }) => <EndFields ends={ends} problems={problems} />}
+        problemsOfParts={() => problemsOf(ends.value)}
       />
       {made.value?.isConnected === true && (
         <Modal title="Connected" onClose={leave}>

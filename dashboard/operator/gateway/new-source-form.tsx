@@ -1,16 +1,13 @@
 import { useSignal } from "@preact/signals";
-import { useId, useRef } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
 import { callApi } from "../../shared/api.ts";
 import { refreshAll } from "../../shared/queries.ts";
 import type { SourceAddress, SourceType } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
-import { session } from "../../shared/session.ts";
 import { announce } from "../../shared/ui/announcer.tsx";
-import { ErrorNote } from "../../shared/ui/error-note.tsx";
-import { problemOf, type FormField } from "../form/form-fields.ts";
-import { FormInput } from "../form/form-input.tsx";
-import { useFormSending } from "../form/use-form-sending.ts";
+import type { FormField } from "../form/form-fields.ts";
+import { ResourceForm } from "../form/resource-form.tsx";
 import { enteredSecret } from "./entered-secret.ts";
 import {
   addressFields,
@@ -35,19 +32,17 @@ const plainFields: readonly FormField[] = [
 
 /** Makes the source, and leads to the steps at the sender. */
 export function NewSourceForm({ type }: { readonly type: SourceType }) {
-  const id = useId();
   const { go } = useAddress();
-  const plain = useSignal<TypedVerification>({ name: shortTitle(type) });
+  const name = shortTitle(type);
   const verification = useSignal<TypedVerification>({});
   const made = useRef<SourceAddress | null>(null);
-  const { form, problems, error, isBusy, submit } = useFormSending();
   const secret = secretField(type);
   const canComeLater = secret !== null && randomSecret(type) !== null;
-  const send = async () => {
+  const send = async (changed: object) => {
     const typed = withSecret(type, verification.value);
     const first = withAddress(type, typed, noAddress);
     // One that was made before its address could be entered is not made again.
-    made.current ??= await makeSource({ plain: plain.value, verification: verificationOf(type, first) });
+    made.current ??= await makeSource({ name, ...changed, verification: verificationOf(type, first) });
     const { url, source_id: sourceId } = made.current;
     if (first !== typed) await enterAddress(sourceId, verificationOf(type, withAddress(type, typed, url)));
     const given = secret === null ? "" : (verification.value[secret.name] ?? "").trim();
@@ -57,30 +52,17 @@ export function NewSourceForm({ type }: { readonly type: SourceType }) {
     await refreshAll();
     go(`${pagePath(`sources/${sourceId}/set-up`)}${isLater ? "?secret=later" : ""}`);
   };
-  const shown = plainFields.filter(
-    ({ isForAdmins = false }) => !isForAdmins || session.value?.tenant_id === null,
-  );
   return (
-    <form
-      ref={form}
-      class="form panel"
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault();
-        void submit({ body: {}, problems: [] }, send);
-      }}
+    <ResourceForm
+      fields={plainFields}
+      before={{ name }}
+      isNew
+      label="Make the address"
+      send={send}
+      middle={({ problems }) => (
+        <VerificationFields type={type} typed={verification} problems={problems} isChange={false} />
+      )}
     >
-      {shown.map((field) => (
-        <FormInput
-          key={field.name}
-          id={`${id}-${field.name}`}
-          field={field}
-          text={plain.value[field.name] ?? ""}
-          problem={problemOf(problems.value, field.name)}
-          change={(text) => (plain.value = { ...plain.value, [field.name]: text })}
-        />
-      ))}
-      <VerificationFields type={type} typed={verification} problems={problems.value} isChange={false} />
       {canComeLater && (
         <p class="soft">
           Some senders give the secret only after they were told the address: leave it empty then. Nothing is
@@ -94,11 +76,7 @@ export function NewSourceForm({ type }: { readonly type: SourceType }) {
           ))}
         </ul>
       )}
-      {error.value !== null && <ErrorNote error={error.value} />}
-      <button type="submit" class="primary" disabled={isBusy.value}>
-        Make the address
-      </button>
-    </form>
+    </ResourceForm>
   );
 }
 
@@ -129,15 +107,6 @@ function enterAddress(sourceId: string, verification: object): Promise<unknown> 
   return callApi({ method: "PATCH", path: `v1/sources/${sourceId}`, body: { verification } });
 }
 
-async function makeSource(order: {
-  readonly plain: TypedVerification;
-  readonly verification: object;
-}): Promise<SourceAddress> {
-  const { name = "", tenant_id = "" } = order.plain;
-  const body = {
-    name: name.trim(),
-    verification: order.verification,
-    ...(tenant_id.trim() !== "" && { tenant_id: tenant_id.trim() }),
-  };
+async function makeSource(body: object): Promise<SourceAddress> {
   return (await callApi<SourceAddress>({ method: "POST", path: "v1/sources", body })).value;
 }

@@ -2,7 +2,7 @@ import { useRoute } from "preact-iso";
 import { useApi } from "../../shared/queries.ts";
 import type { GatewayRequestDetail } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
-import { ErrorNote } from "../../shared/ui/error-note.tsx";
+import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
 import { nameOfRequest } from "./request-table.tsx";
 import { RequestContent, RequestVerdict } from "./request-view.tsx";
 import { SourceLink } from "./source-link.tsx";
@@ -11,8 +11,7 @@ export function RequestPage() {
   const { params } = useRoute();
   const id = params["id"] ?? "";
   const { data, error } = useApi<GatewayRequestDetail>({ path: `v1/requests/${id}` });
-  if (data === null)
-    return error === null ? <p class="waiting soft">Loading…</p> : <ErrorNote error={error} />;
+  if (data === null) return <NotLoaded error={error} />;
   return (
     <div data-page-id={id}>
       <p class="trail">

@@ -6,7 +6,7 @@ import { useApi } from "../../shared/queries.ts";
 import type { Source, SourceAddress, SourceType } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { CopyButton } from "../../shared/ui/copy-button.tsx";
-import { ErrorNote } from "../../shared/ui/error-note.tsx";
+import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { mayManage } from "../action-button.tsx";
 import { Addresses } from "./address-panel.tsx";
@@ -28,10 +28,8 @@ export function SetUpSourcePage() {
   const type = useSourceType(source.data?.verification.type ?? "");
   useEffect(() => () => void (enteredSecret.value = null), []);
   const { data } = source;
-  const error = source.error ?? address.error;
-  if (error !== null && (data === null || address.data === null)) return <ErrorNote error={error} />;
   if (!mayManage()) return <p class="note">Keys that may manage are shown the address of a source.</p>;
-  if (data === null || address.data === null) return <p class="waiting soft">Loading…</p>;
+  if (data === null || address.data === null) return <NotLoaded error={source.error ?? address.error} />;
   return (
     <div data-page-id={id}>
       <p class="trail">

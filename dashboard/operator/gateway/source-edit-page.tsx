@@ -5,7 +5,7 @@ import { refreshAll, useApi } from "../../shared/queries.ts";
 import type { Source } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { announce } from "../../shared/ui/announcer.tsx";
-import { ErrorNote } from "../../shared/ui/error-note.tsx";
+import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
 import { typedOf } from "../form/form-fields.ts";
 import { ResourceForm } from "../form/resource-form.tsx";
 import { sourceFields } from "./source-fields.ts";
@@ -16,8 +16,7 @@ export function EditSourcePage() {
   const id = params["id"] ?? "";
   const path = `v1/sources/${id}`;
   const { data, error } = useApi<Source>({ path }, { everyMs: false });
-  if (data === null)
-    return error === null ? <p class="waiting soft">Loading…</p> : <ErrorNote error={error} />;
+  if (data === null) return <NotLoaded error={error} />;
   const send = async (body: object) => {
     if (Object.keys(body).length > 0) await callApi({ method: "PATCH", path, body });
     announce("Saved");

@@ -3,7 +3,7 @@ import { useApi } from "../../shared/queries.ts";
 import type { GatewayRequest, Page, Source, SourceType } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { Facts } from "../../shared/ui/data-table.tsx";
-import { ErrorNote } from "../../shared/ui/error-note.tsx";
+import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { When } from "../../shared/ui/when.tsx";
@@ -24,8 +24,7 @@ export function SourcePage() {
   const id = params["id"] ?? "";
   const loaded = useApi<Source>({ path: `v1/sources/${id}` });
   const { data, error } = loaded;
-  if (data === null)
-    return error === null ? <p class="waiting soft">Loading…</p> : <ErrorNote error={error} />;
+  if (data === null) return <NotLoaded error={error} />;
   return (
     <div data-page-id={id}>
       <p class="trail">
