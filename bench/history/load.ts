@@ -1,14 +1,32 @@
 import { randomBytes } from "node:crypto";
 import { createHealth } from "../../src/core/endpoint-health.ts";
+import { bucketAt } from "../../src/core/statistics/buckets.ts";
 import { type Fact, publishFacts, settlementFact } from "../../src/core/statistics/facts.ts";
 import { OpenBuckets } from "../../src/core/statistics/open-buckets.ts";
-import type { Lease, PublishCommand, Settlement } from "../../src/ports/store/deliveries.ts";
+import type {
+  Lease,
+  PublishCommand,
+  Settlement,
+  WebhookRuntimeState,
+} from "../../src/ports/store/deliveries.ts";
 import type { SecretBox } from "../../src/ports/secret-box.ts";
 import type { Store } from "../../src/ports/store.ts";
 import { newWebhook } from "../../test/conformance/store/scene.ts";
 
+/** The part of a day that is written; the others are like it. */
+export interface HistoryBlock {
+  readonly beginsAt: number;
+  readonly spanMs: number;
+  readonly deliveries: number;
+  readonly copies: number;
+  /** Those of one tenant lie `tenants` apart. */
+  readonly webhookIds: readonly string[];
+  readonly tenants: number;
+}
+
 export interface HistoryShape {
   readonly deliveries: number;
+  /** A multiple of 500, which are ten of each tenant. */
   readonly webhooks: number;
   /** Encrypts the signing key of a webhook as the server does that reads it. */
   readonly secretBox: Pick<SecretBox, "seal" | "digest">;
@@ -16,18 +34,20 @@ export interface HistoryShape {
   readonly endsAt: number;
 }
 
-const minutes = 1_440;
+const dayMinutes = 1_440;
 const minuteMs = 60_000;
 const tenants = 50;
 /** In one minute a few webhooks get much, as receivers do whose customers are awake. */
-const activePerMinute = 200;
-/** An event goes to so many of them. */
+const activeGroupsPerMinute = 20;
+/** An event goes to the webhooks of one group, which are of one tenant. */
 const fanOut = 10;
 const deliveriesPerCommit = 2_000;
+const savers = 16;
 const writer = 2 ** 47 + 1;
 const dayMs = 86_400_000;
 
 const eventTypes = ["order.paid", "order.sent", "user.updated", "invoice.made", "stock.low"] as const;
+const nothing = { publishes: [], requeues: [], settlements: [], webhookStates: [] };
 const body = new TextEncoder().encode(
   JSON.stringify({ type: "order.paid", data: { text: "x".repeat(300) } }),
 );
@@ -40,14 +60,17 @@ const ends = {
 } as const;
 
 /**
- * Writes a day of history through the store's own commits, so that every index, counter and bucket is as a server leaves it:
- * webhooks, events, deliveries, attempts and statistics, all of them settled.
+ * Writes the beginning of a day through the store's own commits, so that every column, counter and bucket is as a server
+ * leaves it: webhooks, events, deliveries, attempts and statistics, all of them settled. After one block each webhook got
+ * something; the rest of the day are copies of that block (sqlite-copies.ts, postgres-copies.ts).
  */
 export class HistoryLoader {
   readonly #store: Store;
   readonly #shape: HistoryShape;
   readonly #buckets = new OpenBuckets({ typesPerTenantMax: 500 });
   readonly #webhookIds: readonly string[];
+  readonly #block: HistoryBlock;
+  readonly #groupsPerMinute: number;
   #made = 0;
   #commits = 0;
 
@@ -55,73 +78,87 @@ export class HistoryLoader {
     this.#store = store;
     this.#shape = shape;
     this.#webhookIds = Array.from({ length: shape.webhooks }, () => this.#newId(shape.endsAt - dayMs));
+    const { deliveries, webhooks } = shape;
+    const eventsPerMinute = Math.ceil(deliveries / dayMinutes / fanOut);
+    this.#groupsPerMinute = Math.min(activeGroupsPerMinute, eventsPerMinute);
+    const blockMinutes = Math.ceil(webhooks / fanOut / this.#groupsPerMinute);
+    const blocks = Math.floor(dayMinutes / blockMinutes);
+    const spanMs = blockMinutes * minuteMs;
+    this.#block = {
+      ...{ beginsAt: bucketAt(shape.endsAt, "minute") - blocks * spanMs, spanMs, copies: blocks - 1 },
+      deliveries: blockMinutes * fanOut * Math.ceil(deliveries / (blocks * blockMinutes * fanOut)),
+      ...{ webhookIds: this.#webhookIds, tenants },
+    };
   }
 
-  async run(): Promise<void> {
+  get block(): HistoryBlock {
+    return this.#block;
+  }
+
+  async writeBlock(): Promise<void> {
     await this.#saveWebhooks();
-    const perMinute = Math.ceil(this.#shape.deliveries / minutes);
+    const { beginsAt, spanMs, deliveries } = this.#block;
+    const minutes = spanMs / minuteMs;
     for (let minute = 0; minute < minutes; minute += 1)
-      await this.#writeMinute({ minute, deliveries: perMinute });
-    await this.#writeStatistics(this.#shape.endsAt + minuteMs);
-    await this.#saveStates();
-    const endedBefore = this.#shape.endsAt;
-    while ((await this.#store.statistics?.rollUp({ endedBefore, limit: 10_000 }))?.more === true);
-  }
-
-  async #saveWebhooks(): Promise<void> {
-    const { secretBox, endsAt } = this.#shape;
-    for (const [index, id] of this.#webhookIds.entries()) {
-      const events = [`load.n${index % 500}`];
-      const url = `https://customer-${index}.example.com/hooks`;
-      const plaintext = `whsec_${randomBytes(24).toString("base64")}`;
-      const ciphertext = secretBox.seal({ plaintext, context: id });
-      const digest = secretBox.digest(plaintext);
-      const key = {
-        kind: "symmetric",
-        ciphertext,
-        digest,
-        createdAt: endsAt - dayMs,
-        expiresAt: null,
-      } as const;
-      const webhook = newWebhook({ id, tenantId: tenantOf(index), url, events });
-      await this.#store.webhooks.save(webhook, { secrets: [key] });
-    }
-  }
-
-  /** One in ten fails since some time of the day. */
-  async #saveStates(): Promise<void> {
-    const { endsAt } = this.#shape;
-    const webhookStates = this.#webhookIds
-      .filter((_, index) => index % 10 === 0)
-      .map((webhookId, index) => {
-        const lastFailedAt = endsAt - index * 1_000;
-        const health = JSON.stringify({
-          ...createHealth(),
-          failingSince: lastFailedAt - 1_000,
-          lastFailedAt,
-        });
-        return {
-          webhookId,
-          pausedUntil: null,
-          pauseReason: null,
-          lastSuccessAt: null,
-          circuit: null,
-          health,
-        };
+      await this.#writeMinute({
+        minute,
+        begun: beginsAt + minute * minuteMs,
+        deliveries: deliveries / minutes,
       });
-    await this.#store.deliveries.commit({ publishes: [], requeues: [], settlements: [], webhookStates });
+    await this.#writeStatistics(beginsAt + spanMs + minuteMs);
   }
 
-  async #writeMinute(of: { readonly minute: number; readonly deliveries: number }): Promise<void> {
-    const { minute, deliveries } = of;
-    const begun = this.#shape.endsAt - (minutes - minute) * minuteMs;
+  /** What stands beside the rows of a whole day. */
+  async complete(store: Store): Promise<void> {
+    await store.deliveries.commit({ ...nothing, webhookStates: this.#states() });
+    const endedBefore = this.#shape.endsAt;
+    while ((await store.statistics?.rollUp({ endedBefore, limit: 10_000 }))?.more === true);
+  }
+
+  /** Several at a time, so that their commits share flushes of the disk. */
+  async #saveWebhooks(): Promise<void> {
+    const all = this.#webhookIds.entries();
+    const saver = async (): Promise<void> => {
+      for (const [index, id] of all) await this.#saveWebhook(id, index);
+    };
+    await Promise.all(Array.from({ length: savers }, saver));
+  }
+
+  async #saveWebhook(id: string, index: number): Promise<void> {
+    const { secretBox, endsAt } = this.#shape;
+    const events = [`load.n${index % 500}`];
+    const url = `https://customer-${index}.example.com/hooks`;
+    const plaintext = `whsec_${randomBytes(24).toString("base64")}`;
+    const ciphertext = secretBox.seal({ plaintext, context: id });
+    const digest = secretBox.digest(plaintext);
+    const times = { createdAt: endsAt - dayMs, expiresAt: null };
+    const key = { kind: "symmetric", ciphertext, digest, ...times } as const;
+    const webhook = newWebhook({ id, tenantId: tenantOf(index), url, events });
+    await this.#store.webhooks.save(webhook, { secrets: [key] });
+  }
+
+  /** One in ten of each tenant fails since some time of the day. */
+  #states(): readonly WebhookRuntimeState[] {
+    return this.#webhookIds
+      .filter((_, index) => Math.floor(index / tenants) % 10 === 0)
+      .map((webhookId, index) => failing(webhookId, this.#shape.endsAt - index * 1_000));
+  }
+
+  async #writeMinute(of: {
+    readonly minute: number;
+    readonly begun: number;
+    readonly deliveries: number;
+  }): Promise<void> {
+    const { minute, begun, deliveries } = of;
     for (let from = 0; from < deliveries; from += deliveriesPerCommit) {
       const at = begun + Math.floor((from / deliveries) * minuteMs);
       const events = Math.ceil(Math.min(deliveriesPerCommit, deliveries - from) / fanOut);
       const publishes = Array.from({ length: events }, (_, index) =>
-        this.#publish({ at, first: minute * 199 + (((from / fanOut + index) * fanOut) % activePerMinute) }),
+        this.#publish({
+          at,
+          group: minute * this.#groupsPerMinute + ((from / fanOut + index) % this.#groupsPerMinute),
+        }),
       );
-      const nothing = { publishes: [], requeues: [], settlements: [], webhookStates: [] };
       const { publishes: results } = await this.#store.deliveries.commit({ ...nothing, publishes });
       const settlements: Settlement[] = [];
       const facts: Fact[] = [];
@@ -159,24 +196,23 @@ export class HistoryLoader {
         ...{ writer, number: this.#commits, at: now, settled: [], published: [], rows },
         ...{ writtenTo: this.#commits, unwritten: { from: 0, since: now } },
       };
-      const nothing = { publishes: [], requeues: [], settlements: [], webhookStates: [] };
       await this.#store.deliveries.commit({ ...nothing, statistics: batch });
     }
     this.#buckets.dropWritten(now + minuteMs);
   }
 
-  #publish({ at, first }: { readonly at: number; readonly first: number }): PublishCommand {
-    const { webhooks } = this.#shape;
+  #publish({ at, group }: { readonly at: number; readonly group: number }): PublishCommand {
+    // Webhooks of one tenant lie `tenants` apart.
+    const first = (group % tenants) + Math.floor(group / tenants) * fanOut * tenants;
     const eventType = eventTypes[this.#made % eventTypes.length] ?? "";
     return {
       event: {
-        ...{ id: this.#newId(at), tenantId: tenantOf(first), eventType, timestamp: at, source: "shop" },
+        ...{ id: this.#newId(at), tenantId: tenantOf(group), eventType, timestamp: at, source: "shop" },
         ...{ idempotencyKey: null, fingerprint: null, trace: null, relayed: null, priority: "normal" },
         ...{ createdAt: at, contentType: "application/json", raw: false, body },
       },
       deliveries: Array.from({ length: fanOut }, (_, index) => {
-        // Webhooks of one tenant lie 50 apart.
-        const webhookId = this.#webhookIds[(first + index * tenants) % webhooks] ?? "";
+        const webhookId = this.#webhookIds[(first + index * tenants) % this.#webhookIds.length] ?? "";
         return {
           ...{ id: this.#newId(at), lane: { webhookId, ordering: "none", eventType: null } },
           ...{ priority: "normal", state: "pending", reason: null, dueAt: at, createdAt: at },
@@ -214,6 +250,14 @@ export class HistoryLoader {
     const rest = randomBytes(8).toString("hex");
     return `${time.slice(0, 8)}-${time.slice(8)}-7${rest.slice(0, 3)}-8${rest.slice(3, 6)}-${rest.slice(4)}`;
   }
+}
+
+function failing(webhookId: string, lastFailedAt: number): WebhookRuntimeState {
+  const health = { ...createHealth(), failingSince: lastFailedAt - 1_000, lastFailedAt };
+  return {
+    ...{ webhookId, pausedUntil: null, pauseReason: null, lastSuccessAt: null, circuit: null },
+    health: JSON.stringify(health),
+  };
 }
 
 function endOf(number: number): keyof typeof ends {

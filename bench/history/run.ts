@@ -1,22 +1,28 @@
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
+import pg from "pg";
 import { createKeyRing, createSecretBox, masterKeyId } from "../../src/adapters/keys/secret-box.ts";
 import { openPostgresStore } from "../../src/adapters/store/postgres/open.ts";
-import { openSqliteStore } from "../../src/adapters/store/sqlite/open.ts";
+import { databaseFile, openSqliteStore } from "../../src/adapters/store/sqlite/open.ts";
 import type { Store } from "../../src/ports/store.ts";
 import { createTestDatabase } from "../../test/conformance/store/postgres-database.fixture.ts";
 import { startReceiver } from "../../test/peers/receiver.ts";
 import { PosthornProcess, serverUnderTest } from "../../test/scenarios/posthorn-process.ts";
-import { HistoryLoader, tenantIds } from "./load.ts";
+import { parentOf, treeCpuMs } from "../process/process-tree.ts";
+import { type HistoryBlock, HistoryLoader, tenantIds } from "./load.ts";
+import { copyInPostgres } from "./postgres-copies.ts";
 import { listQuestions, overviewQuestions } from "./questions.ts";
+import { copyInSqlite } from "./sqlite-copies.ts";
 
 // How the questions of people answer beside a long history, and what deliveries notice of them.
 // Run: node --conditions=posthorn-source bench/history/run.ts [--deliveries 1000000] [--webhooks 10000] [--store sqlite|postgres]
-//      [--folder FOLDER] [--seconds 5]
+//      [--folder FOLDER] [--seconds 5] [--kept FOLDER]
+// What it writes is removed at the end, but for a store in `--kept`, which the next run with that folder finds loaded.
 
 const { values: options } = parseArgs({
   options: {
@@ -24,6 +30,7 @@ const { values: options } = parseArgs({
     webhooks: { type: "string", default: "10000" },
     store: { type: "string", default: "both" },
     folder: { type: "string", default: tmpdir() },
+    kept: { type: "string" },
     seconds: { type: "string", default: "5" },
   },
 });
@@ -36,68 +43,117 @@ const secretBox = createSecretBox({
   digestKey: randomBytes(32),
 });
 
+/** The process that started those of the database; null where there is none. */
+let postmaster: number | null = null;
+
 const publishers = 8;
-const rounds = 20;
+const overviewRounds = 20;
+const listRounds = 5;
 const windows = 4;
 /** Between two questions of one person. */
 const thinkMs = 200;
 
-async function writeHistory(store: Store): Promise<void> {
-  const begun = performance.now();
+/** How a store is opened, and filled past it while it is closed. */
+interface Subject {
+  readonly name: string;
+  readonly open: () => Promise<Store>;
+  readonly copy: (block: HistoryBlock) => Promise<void>;
+  readonly env: Readonly<Record<string, string>>;
+  readonly dataDir: string;
+}
+
+async function writeHistory({ open, copy }: Subject): Promise<void> {
+  const [begun, cpu] = [performance.now(), process.cpuUsage()];
   const shape = { deliveries: Number(options.deliveries), webhooks: Number(options.webhooks) };
-  await new HistoryLoader(store, { ...shape, secretBox, endsAt: Date.now() }).run();
-  await store.close();
+  const first = await open();
+  const loader = new HistoryLoader(first, { ...shape, secretBox, endsAt: Date.now() });
+  await loader.writeBlock();
+  await first.close();
+  await copy(loader.block);
+  const whole = await open();
+  await loader.complete(whole);
+  await whole.close();
+  const { user, system } = process.cpuUsage(cpu);
   const seconds = Math.round((performance.now() - begun) / 1_000);
-  console.log(`${shape.deliveries} deliveries of ${shape.webhooks} webhooks loaded in ${seconds} s`);
+  const ownSeconds = Math.round((user + system) / 1e6);
+  console.log(
+    `${loader.block.deliveries * (loader.block.copies + 1)} deliveries of ${shape.webhooks} webhooks loaded in ${seconds} s (${ownSeconds} s of this process)`,
+  );
 }
 
 async function measure(name: string, server: PosthornProcess): Promise<void> {
   const listed = (await server.call("GET", "/v1/deliveries?limit=1")).body as Listed;
   const webhook = listed.data[0]?.webhook_id ?? "";
   const filled = (path: string) => path.replaceAll("{webhook}", webhook);
-  console.log(`${name}: the overview, ${rounds} times`);
-  const all: number[] = [];
-  for (const path of overviewQuestions) {
-    const times = await timesOf(server, { path, count: rounds });
-    all.push(...times.slice(1));
-    tell(path, times);
-  }
-  console.log(`  p95 of all of them ${percentile(all, 0.95).toFixed(0)} ms`);
-  console.log(`${name}: first pages of lists, 5 times`);
-  let slowest = 0;
-  for (const path of listQuestions.map(filled)) {
-    const times = await timesOf(server, { path, count: 5 });
-    slowest = Math.max(slowest, ...times);
-    tell(path, times);
-  }
+  console.log(`${name}: the overview, ${overviewRounds} times`);
+  const overview = await askAll(server, { paths: overviewQuestions, count: overviewRounds });
+  const times = overview.flatMap(({ timesMs }) => timesMs.slice(1));
+  const processorMs = Math.max(...overview.map((asked) => asked.processorMs));
+  console.log(
+    `  p95 of all of them ${percentile(times, 0.95).toFixed(0)} ms, the most processor time ${processorMs.toFixed(0)} ms`,
+  );
+  console.log(`${name}: first pages of lists, ${listRounds} times`);
+  const lists = await askAll(server, { paths: listQuestions.map(filled), count: listRounds });
+  const slowest = Math.max(...lists.flatMap(({ timesMs }) => timesMs));
   console.log(`  the slowest took ${slowest.toFixed(0)} ms`);
   await measureRate(name, { server, questions: [...overviewQuestions, ...listQuestions].map(filled) });
+}
+
+async function askAll(
+  server: PosthornProcess,
+  { paths, count }: { readonly paths: readonly string[]; readonly count: number },
+): Promise<readonly Asked[]> {
+  const all: Asked[] = [];
+  for (const path of paths) {
+    const asked = await timesOf(server, { path, count });
+    tell(asked);
+    all.push(asked);
+  }
+  return all;
 }
 
 interface Listed {
   readonly data: readonly { readonly webhook_id: string }[];
 }
 
+interface Asked {
+  readonly path: string;
+  /** Until the whole answer was there. */
+  readonly timesMs: readonly number[];
+  /** Processor time of one question, of the server and of its database. */
+  readonly processorMs: number;
+}
+
 async function timesOf(
   server: PosthornProcess,
   { path, count }: { readonly path: string; readonly count: number },
-): Promise<readonly number[]> {
-  const times: number[] = [];
+): Promise<Asked> {
+  const timesMs: number[] = [];
+  const before = serversCpuMs();
   for (let index = 0; index < count; index += 1) {
     const begun = performance.now();
     const { status, body } = await server.call("GET", path);
-    times.push(performance.now() - begun);
+    timesMs.push(performance.now() - begun);
     if (status !== 200) throw new Error(`GET ${path}: ${status} ${JSON.stringify(body)}`);
   }
-  return times;
+  return { path, timesMs, processorMs: (serversCpuMs() - before) / count };
 }
 
-function tell(path: string, times: readonly number[]): void {
-  const [first = 0, ...rest] = times;
-  const figures = [first, percentile(rest, 0.5), percentile(rest, 0.95)].map((ms) =>
+/** Of everything that this process started, and of the server of the database. */
+function serversCpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  const ofDatabase = postmaster === null ? 0 : treeCpuMs(postmaster);
+  return treeCpuMs(process.pid) - (user + system) / 1_000 + ofDatabase;
+}
+
+function tell({ path, timesMs, processorMs }: Asked): void {
+  const [first = 0, ...rest] = timesMs;
+  const figures = [first, percentile(rest, 0.5), percentile(rest, 0.95), processorMs].map((ms) =>
     ms.toFixed(0).padStart(5),
   );
-  console.log(`  first ${figures[0]} p50 ${figures[1]} p95 ${figures[2]} ms  ${path}`);
+  console.log(
+    `  first ${figures[0]} p50 ${figures[1]} p95 ${figures[2]} processor ${figures[3]} ms  ${path}`,
+  );
 }
 
 function percentile(values: readonly number[], share: number): number {
@@ -154,27 +210,21 @@ async function ask(
   }
 }
 
-type Env = Readonly<Record<string, string>>;
-
 /** A server has made its keys and knows the tenants before their history is written. */
-async function run(
-  name: string,
-  {
-    open,
-    env,
-    dataDir,
-  }: { readonly open: () => Promise<Store>; readonly env: Env; readonly dataDir: string },
-): Promise<void> {
+async function run(subject: Subject & { readonly isLoaded: boolean }): Promise<void> {
+  const { name, env, dataDir } = subject;
   const server = await PosthornProcess.start({
     dataDir,
     env: { POSTHORN_MASTER_KEY, POSTHORN_EGRESS_ALLOW, POSTHORN_EGRESS_ALLOW_HTTP, ...env },
   });
-  for (const tenantId of tenantIds) await server.call("PUT", `/v1/tenants/${tenantId}`, {});
-  await server.stop();
-  await writeHistory(await open());
-  const begun = performance.now();
-  await server.start();
-  console.log(`${name}: started in ${((performance.now() - begun) / 1_000).toFixed(1)} s`);
+  if (!subject.isLoaded) {
+    for (const tenantId of tenantIds) await server.call("PUT", `/v1/tenants/${tenantId}`, {});
+    await server.stop();
+    await writeHistory(subject);
+    const begun = performance.now();
+    await server.start();
+    console.log(`${name}: started in ${((performance.now() - begun) / 1_000).toFixed(1)} s`);
+  }
   try {
     await measure(name, server);
   } finally {
@@ -182,24 +232,52 @@ async function run(
   }
 }
 
-const dataDir = await mkdtemp(join(options.folder, "posthorn-history-"));
+async function runSqlite(folder: string): Promise<void> {
+  const dataDir = join(folder, "sqlite");
+  const isLoaded = existsSync(dataDir);
+  await mkdir(dataDir, { recursive: true });
+  await run({
+    ...{ name: "sqlite", dataDir, env: {}, isLoaded },
+    open: () => openSqliteStore({ dataDir, now: Date.now(), pid: process.pid }),
+    copy: async (block) => copyInSqlite(databaseFile(dataDir), block),
+  });
+}
+
+async function runPostgres(folder: string): Promise<void> {
+  const dataDir = join(folder, "postgres");
+  const addressFile = join(folder, "database.url");
+  const isLoaded = existsSync(addressFile);
+  await mkdir(dataDir, { recursive: true });
+  const database = isLoaded ? null : await createTestDatabase();
+  const url = database?.url ?? (await readFile(addressFile, "utf8"));
+  const masterKeyIds = { current: masterKeyId(masterKey), previous: [] };
+  postmaster = await postmasterOf(url);
+  try {
+    await run({
+      ...{ name: "postgres", dataDir, env: { POSTHORN_DATABASE_URL: url }, isLoaded },
+      open: () => openPostgresStore({ url, now: Date.now(), masterKeyIds }),
+      copy: (block) => copyInPostgres(url, block),
+    });
+    if (options.kept !== undefined) await writeFile(addressFile, url);
+  } finally {
+    if (options.kept === undefined) await database?.drop();
+  }
+}
+
+/** Only where it runs on this machine. */
+async function postmasterOf(url: string): Promise<number | null> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const { rows } = await client.query<{ readonly pid: number }>("SELECT pg_backend_pid() AS pid");
+  const parent = parentOf(rows[0]?.pid ?? 0);
+  await client.end();
+  return parent;
+}
+
+const folder = options.kept ?? (await mkdtemp(join(options.folder, "posthorn-history-")));
 try {
-  if (options.store !== "postgres") {
-    const open = () => openSqliteStore({ dataDir, now: Date.now(), pid: process.pid });
-    await run("sqlite", { open, env: {}, dataDir });
-  }
-  if (options.store !== "sqlite") {
-    const database = await createTestDatabase();
-    try {
-      const { url } = database;
-      const masterKeyIds = { current: masterKeyId(masterKey), previous: [] };
-      const open = () => openPostgresStore({ url, now: Date.now(), masterKeyIds });
-      const env = { POSTHORN_DATABASE_URL: url };
-      await run("postgres", { open, env, dataDir: await mkdtemp(join(dataDir, "server-")) });
-    } finally {
-      await database.drop();
-    }
-  }
+  if (options.store !== "postgres") await runSqlite(folder);
+  if (options.store !== "sqlite") await runPostgres(folder);
 } finally {
-  await rm(dataDir, { recursive: true });
+  if (options.kept === undefined) await rm(folder, { recursive: true });
 }

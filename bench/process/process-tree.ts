@@ -19,6 +19,11 @@ export function treeCpuMs(root: number): number {
   return (ticks * 1_000) / ticksPerSecond;
 }
 
+/** Null when the process does not run on this machine. */
+export function parentOf(pid: number): number | null {
+  return read(String(pid))?.parent ?? null;
+}
+
 interface ProcessTimes {
   readonly parent: number;
   readonly ticks: number;

@@ -1936,7 +1936,7 @@ export interface Notification {
   /** Its first line. */
   subject: string;
   /**
-   * `handed_over`: the event that carries it is delivered as any other. `dropped`: its channel is gone or
+   * `handed_over`: the event that carries it is delivered like any other. `dropped`: its channel is gone or
    * closed.
    */
   state: "waiting" | "sent" | "handed_over" | "failed" | "dropped";

@@ -68,7 +68,7 @@ function changeRoute({ services }: ApiOptions): Route {
     tag: "Problems",
     summary: "Mute a problem, end that, or note something",
     description:
-      "A muted problem goes on to be counted, and is resolved as any other. It is shown as `muted` until that ends; what is " +
+      "A muted problem goes on to be counted, and is resolved like any other. It is shown as `muted` until that ends; what is " +
       "resolved is shown as resolved.",
     access: "manage",
     params: problemParams,

@@ -143,7 +143,7 @@ export const notificationShown = {
   topic: line({ lengthMax: 32, doc: "What it is about." }),
   subject: line({ lengthMax: 300, doc: "Its first line." }),
   state: choice(notificationStates, {
-    doc: "`handed_over`: the event that carries it is delivered as any other. `dropped`: its channel is gone or closed.",
+    doc: "`handed_over`: the event that carries it is delivered like any other. `dropped`: its channel is gone or closed.",
   }),
   attempts: integer({ min: 0, max: 10_000, doc: "How often it was tried." }),
   dueAt: time({ doc: "When it is sent, or tried again." }),

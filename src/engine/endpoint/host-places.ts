@@ -22,7 +22,7 @@ export class Host {
  * The places for requests at each receiver host, over all webhooks there (C-39).
  *
  * An endpoint that finds no place waits in a line of its host. Whoever is first is recalled when a place is free: it
- * takes its turn as any ready endpoint does, and stays first until it has sent something or turned out to have no use
+ * takes its turn like any ready endpoint, and stays first until it has sent something or turned out to have no use
  * for the place, which then goes to the next one.
  */
 export class HostPlaces {

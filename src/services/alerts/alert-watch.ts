@@ -18,7 +18,7 @@ import { alertContent } from "./alert-content.ts";
 import { alertEvents } from "./alert-events.ts";
 import { AlertReadings } from "./alert-readings.ts";
 import { allRules } from "./alert-rules.ts";
-import { type AlertSources, observe } from "./observations.ts";
+import { type AlertSources, observe, roundMs } from "./observations.ts";
 
 export interface AlertWatchOptions {
   readonly store: AlertStore;
@@ -34,7 +34,6 @@ export interface AlertWatchOptions {
   readonly log: Logger;
 }
 
-const roundMs = 15_000;
 /** While the store does not answer. */
 const askAgainMs = 3_000;
 /** WDS-205. */

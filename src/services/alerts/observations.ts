@@ -173,8 +173,8 @@ async function perhapsOpen({ sources, readings, webhookIds }: Looking): Promise<
 
 const refreshedMax = 1_000;
 const inTurnMax = 200;
-/** Of those who look (alert-watch.ts). */
-const roundMs = 15_000;
+/** Between two looks of alert-watch.ts. */
+export const roundMs = 15_000;
 
 function hostOf(url: string): string {
   return URL.parse(url)?.host ?? "the webhook";

@@ -61,27 +61,6 @@ export const searches: StoreTheme = (check) => {
     },
   );
 
-  check("deliveries of a source of the gateway are found by the keys of its events", async (store) => {
-    const keys = ["gateway:s1:a", "gateway:s1:b", "gateway:s10:a", "gateway:s", null];
-    const ids: string[] = [];
-    for (const idempotencyKey of keys) {
-      const { deliveries } = await publish(store, { event: { idempotencyKey, fingerprint: idempotencyKey } });
-      ids.push(only(deliveries).id);
-    }
-    const foundOf = async (sourceId: string, more: Partial<DeliveryFilter> = {}) =>
-      idsOf(
-        await searched(store, {
-          filter: { ...everyDelivery, ...more, sourceId },
-          order: "oldest",
-          limit: 10,
-        }),
-      );
-    assert.deepEqual(await foundOf("s1"), ids.slice(0, 2));
-    assert.deepEqual(await foundOf("s10"), [ids[2]]);
-    assert.deepEqual(await foundOf("s1", { states: ["exhausted"] }), []);
-    for (const none of ["%", "s1:a", ""]) assert.deepEqual(await foundOf(none), [], none);
-  });
-
   check(
     "a page ends with its budget and says how far it looked; going on comes to the end",
     async (store) => {

@@ -27,6 +27,7 @@ import { sharing } from "./sharing.ts";
 import { settlements } from "./settlements.ts";
 import { statistics } from "./statistics.ts";
 import { searches } from "./searches.ts";
+import { sourceSearches } from "./source-searches.ts";
 import { runThemes, type StoreSubject } from "./suite.ts";
 import { expiry } from "./expiry.ts";
 import { webhookHistories } from "./webhook-history.ts";
@@ -47,6 +48,7 @@ export function storeConformance(subject: StoreSubject): void {
     ["counters", counters],
     ["history", history],
     ["searches", searches],
+    ["searches by source", sourceSearches],
     ["dead letters", deadLetters],
     ["webhooks and secrets", webhooks],
     ["history of webhooks", webhookHistories],

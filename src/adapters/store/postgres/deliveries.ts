@@ -53,7 +53,6 @@ interface Committed {
   readonly lanes: readonly number[];
 }
 
-/** The path of an event: a commit is a handful of statements, a claim one, whatever the size of the batch. */
 /** A look into each tier of each lane; an ordered lane has one tier, whose first is the next. */
 const oldestDueSql = `SELECT min(d.due_at) FROM unnest($1::int[]) AS l (lane) CROSS JOIN generate_series(0, 2) AS t (tier)
   CROSS JOIN LATERAL (SELECT q.delivery FROM posthorn.queue q WHERE q.lane = l.lane AND q.owner IS NULL
@@ -61,6 +60,7 @@ const oldestDueSql = `SELECT min(d.due_at) FROM unnest($1::int[]) AS l (lane) CR
     ORDER BY q.rank, q.delivery LIMIT 1) AS first
   JOIN posthorn.deliveries d ON d.seq = first.delivery`;
 
+/** The path of an event: a commit is a handful of statements, a claim one, whatever the size of the batch. */
 export class PostgresDeliveries implements DeliveryStore {
   readonly #state: StoreState;
   readonly #claimer: Claimer;

@@ -27,7 +27,7 @@ type Place = "status-line" | "interim-head" | "final";
  * Stands between a socket and undici's parser, for two things undici does not do.
  *
  * It counts the bytes of each answer and stops at a limit. And it lets `100 Continue` through: RFC 9110 (15.2) wants
- * a client to accept it unasked, undici drops the connection. Turning the status into 102, which undici skips as any
+ * a client to accept it unasked, undici drops the connection. Turning the status into 102, which undici skips like any
  * other interim response, is one byte changed in place.
  */
 export class ResponseGate {
