@@ -180,6 +180,21 @@ test("references of a tenant's schema lead to the same places inside the documen
   }
 });
 
+test("definitions are schemas of the document, and what is written out has a title of its own", async () => {
+  const { components } = await openApiOf("standard");
+  const { schemas } = components;
+  const names = Object.keys(schemas).filter((name) => name.startsWith("order.created"));
+  assert.deepEqual(names.toSorted(), [
+    "order.created-content",
+    ...["order.created-content-a_b_c", "order.created-content-id"],
+    ...["order.created-standard", "order.created-standard-thin"],
+  ]);
+  assert.ok(!JSON.stringify(schemas).includes('"$defs"'));
+  const titles = Object.values(schemas).map((schema) => (schema as { readonly title?: string }).title);
+  assert.equal(new Set(titles).size, titles.length);
+  for (const title of titles) assert.match(title ?? "", /^[A-Z][A-Za-z0-9]*$/);
+});
+
 test("headers, answers and the deprecated flag are those of the profile and the type", async () => {
   const { webhooks } = await openApiOf("standard");
   const { post } = webhooks["order.gone"] ?? assert.fail("the type is missing");

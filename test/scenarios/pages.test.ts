@@ -27,6 +27,7 @@ const elsewhere: readonly (readonly [blocks: string, test: string])[] = [
   ["packages/client/README.md js", "test/client/package.test.ts"],
   ["packages/client/README.md ts", "test/client/package.test.ts"],
   ["docs/types.md ts", "test/scenarios/cli/comforts.test.ts"],
+  ["docs/types.md python", "test/scenarios/generated-types.test.ts"],
   ["docs/portal.md js", "test/browser/portal.browser.test.ts"],
   ["docs/languages/", "test/scenarios/languages.test.ts"],
   ["docs/cli.md ", "test/scenarios/cli/generated-pages.test.ts"],

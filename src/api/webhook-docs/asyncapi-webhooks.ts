@@ -1,6 +1,6 @@
 /** The webhooks of a tenant as an AsyncAPI 3.0 document, from the side of the sender (TS16-102, TS16-103). */
 import type { JsonObject } from "../openapi.ts";
-import { schemaPointer } from "./message-catalogue.ts";
+import { schemaPointer } from "./body-schemas.ts";
 import type { DocumentedMessage, DocumentedType, MessageCatalogue } from "./message-catalogue.ts";
 import { describeProfile, schemeHeader } from "./profile-notes.ts";
 

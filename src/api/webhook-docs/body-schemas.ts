@@ -2,7 +2,14 @@ import type { PayloadFormatName } from "../../core/profile.ts";
 import { priorities } from "../../core/delivery.ts";
 import type { JsonObject } from "../openapi.ts";
 
+export const schemaPointer = "#/components/schemas/";
+
+/** A schema of a document. */
+export type NamedSchema = readonly [name: string, schema: unknown];
+
 export interface BodyParts {
+  /** What generators call it. */
+  readonly title: string;
   readonly eventType: string;
   /** Schema of the event's data. */
   readonly data: JsonObject;
@@ -15,33 +22,56 @@ export function bodySchema(format: PayloadFormatName, parts: BodyParts): JsonObj
 
 const dateTime = { type: "string", format: "date-time" };
 const text = { type: "string" };
+/** Said aloud, because generators take an object of which nothing is said for an empty one. */
+export const openObject = { type: "object", additionalProperties: true };
 
+// One schema for all messages, so that generators make one class of it. Schemas of event types have a hyphen in their names.
+const linkSchema = {
+  title: "Link",
+  type: "object",
+  properties: { rel: text, method: text, href: text },
+};
+const linkName = "link";
 const links = {
   type: "array",
   description: "Related resources.",
-  items: { type: "object", properties: { rel: text, method: text, href: text } },
+  items: { $ref: schemaPointer + linkName },
 };
 
+const prioritySchema = { title: "Priority", type: "string", enum: [...priorities] };
+const priorityName = "priority";
+
+/** What bodies of these formats refer to beside the data. */
+export function sharedSchemas(formats: readonly PayloadFormatName[]): readonly NamedSchema[] {
+  const haveLinks = formats.some((format) => format === "standard" || format === "standard-thin");
+  return [
+    ...(haveLinks ? [[linkName, linkSchema] as const] : []),
+    ...(formats.includes("x-webhook") ? [[priorityName, prioritySchema] as const] : []),
+  ];
+}
+
 const schemas: Readonly<Record<PayloadFormatName, (parts: BodyParts) => JsonObject>> = {
-  standard: ({ eventType, data }) => ({
+  standard: ({ title, eventType, data }) => ({
+    title,
     type: "object",
     required: ["type", "timestamp", "data"],
     properties: {
       type: { const: eventType, description: "Type of the event." },
       timestamp: { ...dateTime, description: "When it happened." },
       data,
-      metadata: { type: "object", description: "About the resources in `data`." },
+      metadata: { ...openObject, description: "About the resources in `data`." },
       links,
     },
   }),
-  "standard-thin": ({ eventType }) => ({
+  "standard-thin": ({ title, eventType }) => ({
+    title,
     type: "object",
     required: ["type", "timestamp", "data"],
     properties: {
       type: { const: eventType, description: "Type of the event." },
       timestamp: { ...dateTime, description: "When it happened." },
       data: {
-        type: "object",
+        ...openObject,
         minProperties: 1,
         description: "The identifiers of what was published, or else `event_id`.",
       },
@@ -49,7 +79,8 @@ const schemas: Readonly<Record<PayloadFormatName, (parts: BodyParts) => JsonObje
     },
   }),
   data: ({ data }) => data,
-  "x-webhook": ({ eventType, data }) => ({
+  "x-webhook": ({ title, eventType, data }) => ({
+    title,
     type: "object",
     required: [
       ...["id", "event_type", "data", "timestamp", "idempotency_key", "source", "priority"],
@@ -62,11 +93,12 @@ const schemas: Readonly<Record<PayloadFormatName, (parts: BodyParts) => JsonObje
       timestamp: { ...dateTime, description: "When it happened." },
       idempotency_key: { ...text, description: "The publisher's key, or the event's id." },
       source: { type: ["string", "null"], description: "Which application published it." },
-      priority: { enum: [...priorities] },
+      priority: { $ref: schemaPointer + priorityName },
       sequence_number: { type: "integer", description: "Counts the events of the sender." },
     },
   }),
-  "cloudevents-structured": ({ eventType, data }) => ({
+  "cloudevents-structured": ({ title, eventType, data }) => ({
+    title,
     type: "object",
     required: ["specversion", "id", "source", "type", "time", "datacontenttype", "data"],
     properties: {

@@ -1,37 +1,40 @@
+/** The place in a document of what a local reference leads to. */
+export type PointerTo = (reference: string) => string;
+
 /**
- * A tenant's JSON Schema as a component of a larger document: its references, which lead to places inside itself, are
- * made to lead there still. Names of properties and values such as `const` are left alone, whatever they look like.
+ * A tenant's JSON Schema as a component of a larger document: `pointerTo` says where its references, which lead to places
+ * inside itself, lead there. Names of properties and values such as `const` are left alone, whatever they look like.
  *
  * The registry has refused everything else that depends on where a schema stands: anchors, nested `$id`s, references to
  * elsewhere (adapters/schema/ajv/schema-limits.ts).
  */
-export function embedSchema(schema: unknown, pointer: string): unknown {
+export function embedSchema(schema: unknown, pointerTo: PointerTo): unknown {
   if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return schema;
   // A component has no identity of its own, and its dialect is that of the document.
   const { $id: _id, $schema: _dialect, ...rest } = schema as Readonly<Record<string, unknown>>;
-  return embed(rest, pointer);
+  return embed(rest, pointerTo);
 }
 
-function embed(schema: unknown, pointer: string): unknown {
+function embed(schema: unknown, pointerTo: PointerTo): unknown {
   if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return schema;
   return Object.fromEntries(
-    Object.entries(schema).map(([keyword, value]) => [keyword, embedKeyword({ keyword, value, pointer })]),
+    Object.entries(schema).map(([keyword, value]) => [keyword, embedKeyword({ keyword, value, pointerTo })]),
   );
 }
 
 interface Keyword {
   readonly keyword: string;
   readonly value: unknown;
-  readonly pointer: string;
+  readonly pointerTo: PointerTo;
 }
 
-function embedKeyword({ keyword, value, pointer }: Keyword): unknown {
+function embedKeyword({ keyword, value, pointerTo }: Keyword): unknown {
   if (keyword === "$ref" && typeof value === "string")
-    return value.startsWith("#") ? pointer + value.slice(1) : value;
-  if (ofSchema.has(keyword)) return embed(value, pointer);
-  if (ofList.has(keyword) && Array.isArray(value)) return value.map((inner) => embed(inner, pointer));
+    return value.startsWith("#") ? pointerTo(value) : value;
+  if (ofSchema.has(keyword)) return embed(value, pointerTo);
+  if (ofList.has(keyword) && Array.isArray(value)) return value.map((inner) => embed(inner, pointerTo));
   if (ofMap.has(keyword) && typeof value === "object" && value !== null) {
-    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, embed(inner, pointer)]));
+    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, embed(inner, pointerTo)]));
   }
   return value;
 }

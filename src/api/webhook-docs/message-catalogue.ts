@@ -4,8 +4,9 @@ import { exampleMessage, isSigned } from "../../core/profiles/example-message.ts
 import { headerDescriptions } from "../../core/profiles/header-descriptions.ts";
 import type { EventType } from "../../ports/store/registry.ts";
 import type { JsonObject } from "../openapi.ts";
-import { embedSchema } from "./embedded-schema.ts";
-import { bodySchema } from "./body-schemas.ts";
+import { UniqueNames } from "../../core/type-text/unique-names.ts";
+import { bodySchema, type NamedSchema, schemaPointer, sharedSchemas } from "./body-schemas.ts";
+import { dataSchemas } from "./data-schemas.ts";
 
 /** All messages of a tenant's event types in one profile, with the schemas they refer to. */
 export interface MessageCatalogue {
@@ -39,38 +40,27 @@ export interface DocumentedHeader {
   readonly example: string;
 }
 
-export const schemaPointer = "#/components/schemas/";
-
 /** Event types in the order of their names, as they come. Their names have no hyphen, and no format is called `content`: the schemas' names are distinct. */
 export async function createMessageCatalogue(
   profile: Profile,
   tenant: { readonly tenantId: string; readonly eventTypes: AsyncIterable<EventType> },
 ): Promise<MessageCatalogue> {
-  const schemas: [string, unknown][] = [];
+  const schemas: NamedSchema[] = [...sharedSchemas(profile.payloadFormats)];
+  const titles = new UniqueNames();
   const eventTypes: DocumentedType[] = [];
   for await (const eventType of tenant.eventTypes) {
-    const dataName = `${eventType.name}-content`;
-    schemas.push([dataName, dataSchema(eventType, schemaPointer + dataName)]);
+    const ofData = dataSchemas(eventType, titles);
+    schemas.push(...ofData.schemas);
     const messages = profile.payloadFormats.map((format) => {
       const schemaName = `${eventType.name}-${format}`;
-      const data = { $ref: schemaPointer + dataName };
-      schemas.push([schemaName, bodySchema(format, { eventType: eventType.name, data })]);
+      const data = { $ref: schemaPointer + ofData.name };
+      const title = titles.of(schemaName);
+      schemas.push([schemaName, bodySchema(format, { title, eventType: eventType.name, data })]);
       return documentMessage(profile, { eventType, format, schemaName });
     });
     eventTypes.push({ eventType, messages });
   }
   return { tenantId: tenant.tenantId, profile, eventTypes, schemas: Object.fromEntries(schemas) };
-}
-
-/** Without a registered schema `data` is what publishing demands: an object with something in it. */
-function dataSchema({ schema, description, deprecated }: EventType, pointer: string): unknown {
-  const own = schema === null ? { type: "object", minProperties: 1 } : embedSchema(schema, pointer);
-  if (typeof own !== "object") return own === true ? {} : { not: {} };
-  return {
-    ...(description !== "" && { description }),
-    ...(deprecated && { deprecated }),
-    ...own,
-  };
 }
 
 function documentMessage(

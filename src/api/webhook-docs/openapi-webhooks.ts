@@ -1,7 +1,7 @@
 /** The webhooks of a tenant as an OpenAPI 3.1 document (TS16-102, TS16-103). */
 import type { ClassificationTable, Profile, StatusRule } from "../../core/profile.ts";
 import type { JsonObject } from "../openapi.ts";
-import { schemaPointer } from "./message-catalogue.ts";
+import { schemaPointer } from "./body-schemas.ts";
 import type {
   DocumentedHeader,
   DocumentedMessage,

@@ -20,11 +20,18 @@ test("definitions of a schema are types of their own, and a schema may contain i
     $defs: {
       "line item": { type: "object", properties: { parent: { $ref: "#" } }, additionalProperties: false },
     },
-    properties: { items: { type: "array", items: { $ref: "#/$defs/line item" } } },
+    properties: {
+      items: { type: "array", items: { $ref: "#/$defs/line item" } },
+      // As a fragment of an address may be written.
+      first: { $ref: "#/$defs/line%20item" },
+    },
     additionalProperties: false,
   };
   const text = eventTypesText([{ ...bare, name: "order.made", description: "Made.", schema }], []);
   assert.match(text, /export interface OrderMadeLineItem \{\n {2}parent\?: OrderMade;\n\}/);
-  assert.match(text, /export interface OrderMade \{\n {2}items\?: OrderMadeLineItem\[\];\n\}/);
+  assert.match(
+    text,
+    /export interface OrderMade \{\n {2}items\?: OrderMadeLineItem\[\];\n {2}first\?: OrderMadeLineItem;\n\}/,
+  );
   assert.match(text, /\/\*\* Made\. \*\/\n {2}"order\.made": OrderMade;/);
 });

@@ -1,6 +1,8 @@
 /** TypeScript for those who publish and receive: what the data of each event type is. */
 import { commentLines } from "./comment-lines.ts";
 import { declarationOf, isSchemaObject, type TypeContext } from "./schema-type.ts";
+import { definitionsOf, referenceKey } from "./schema-definitions.ts";
+import { UniqueNames } from "./unique-names.ts";
 
 export interface DescribedEventType {
   readonly name: string;
@@ -34,51 +36,18 @@ export function eventTypesText(eventTypes: readonly DescribedEventType[], head: 
 
 /** The type of the data, with those of its definitions before it. */
 function declared(typeName: string, schema: unknown, names: UniqueNames): readonly string[] {
-  const parts = definitionsOf(schema).map(({ reference, definition, name }) => ({
-    reference,
+  const parts = definitionsOf(schema).map(({ key, definition, name }) => ({
+    key,
     definition,
     name: names.of(`${typeName} ${name}`),
   }));
-  const known = new Map(parts.map(({ reference, name }) => [reference, name]));
+  const known = new Map(parts.map(({ key, name }) => [key, name]));
   known.set("#", typeName);
-  const context: TypeContext = { nameOf: (reference) => known.get(reference) ?? null };
+  const context: TypeContext = { nameOf: (reference) => known.get(referenceKey(reference)) ?? null };
   // Data is an object whatever the schema leaves open.
   const whole = schema === null ? { type: "object" } : schema;
   return [
     ...parts.map(({ name, definition }) => declarationOf(name, definition, context)),
     declarationOf(typeName, isSchemaObject(whole) ? { type: "object", ...whole } : whole, context),
   ];
-}
-
-function definitionsOf(schema: unknown) {
-  if (!isSchemaObject(schema)) return [];
-  return ["$defs", "definitions"].flatMap((keyword) => {
-    const definitions = schema[keyword];
-    if (!isSchemaObject(definitions)) return [];
-    return Object.entries(definitions).map(([name, definition]) => ({
-      reference: `#/${keyword}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`,
-      definition,
-      name,
-    }));
-  });
-}
-
-/** Names that a program can have, each once. */
-class UniqueNames {
-  readonly #taken: Set<string>;
-
-  constructor(reserved: readonly string[]) {
-    this.#taken = new Set(reserved);
-  }
-
-  /** `order.line_item.added` is `OrderLineItemAdded`; a second one of that name has a number. */
-  of(text: string): string {
-    const words = text.split(/[^A-Za-z0-9]+/).filter((word) => word !== "");
-    const joined = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("");
-    const base = /^[A-Za-z]/.test(joined) ? joined : `Event${joined}`;
-    let name = base;
-    for (let number = 2; this.#taken.has(name); number += 1) name = `${base}${number}`;
-    this.#taken.add(name);
-    return name;
-  }
 }

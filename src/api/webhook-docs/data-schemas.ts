@@ -1,0 +1,76 @@
+import { definitionsOf, definitionKeywords, referenceKey } from "../../core/type-text/schema-definitions.ts";
+import type { UniqueNames } from "../../core/type-text/unique-names.ts";
+import type { EventType } from "../../ports/store/registry.ts";
+import { type NamedSchema, openObject, schemaPointer } from "./body-schemas.ts";
+import { embedSchema, type PointerTo } from "./embedded-schema.ts";
+
+/** Schemas of the data of an event type: `name` for the data, and one for each definition in its schema. */
+interface DataSchemas {
+  readonly name: string;
+  readonly schemas: readonly NamedSchema[];
+}
+
+/**
+ * Definitions become components of their own: within a component, generators take `$defs` for a member or leave it out.
+ * Each has a title, which generators make the name of a class, unless its author gave it one.
+ */
+export function dataSchemas(eventType: EventType, titles: UniqueNames): DataSchemas {
+  const name = `${eventType.name}-content`;
+  const title = titles.of(eventType.name);
+  const parts = definitionsOf(eventType.schema);
+  const places = new Map(componentNames(parts).map((own, at) => [parts[at]?.key, `${name}-${own}`]));
+  const pointerTo = pointersTo(name, places);
+  return {
+    name,
+    schemas: [
+      [name, described(eventType, { title, pointerTo })],
+      ...parts.map((part): NamedSchema => {
+        const schema = asObject(embedSchema(part.definition, pointerTo));
+        return [places.get(part.key) ?? "", { title: titles.of(`${title} ${part.name}`), ...schema }];
+      }),
+    ],
+  };
+}
+
+/** What a component may be called, each once. */
+function componentNames(parts: readonly { readonly name: string }[]): readonly string[] {
+  const taken = new Set<string>();
+  return parts.map(({ name }) => {
+    const base = name.replaceAll(/[^\w.-]/g, "_");
+    let own = base;
+    for (let number = 2; taken.has(own); number += 1) own = `${base}_${number}`;
+    taken.add(own);
+    return own;
+  });
+}
+
+/** A reference leads to a definition, or into one, or to a place in the schema around them. */
+function pointersTo(dataName: string, places: ReadonlyMap<string | undefined, string>): PointerTo {
+  return (reference) => {
+    const [root = "", keyword = "", definition = "", ...inside] = reference.split("/");
+    const place = places.get(referenceKey([root, keyword, definition].join("/")));
+    if (place === undefined) return schemaPointer + dataName + reference.slice(1);
+    return [schemaPointer + place, ...inside].join("/");
+  };
+}
+
+/** Without a registered schema data is what publishing demands: an object with something in it. */
+function described(
+  { schema, description, deprecated }: EventType,
+  { title, pointerTo }: { readonly title: string; readonly pointerTo: PointerTo },
+): object {
+  const own =
+    schema === null ? { ...openObject, minProperties: 1 } : asObject(embedSchema(schema, pointerTo));
+  const { [definitionKeywords[0]]: _new, [definitionKeywords[1]]: _old, ...rest } = own;
+  return {
+    title,
+    ...(description !== "" && { description }),
+    ...(deprecated && { deprecated }),
+    ...rest,
+  };
+}
+
+function asObject(schema: unknown): Readonly<Record<string, unknown>> {
+  if (typeof schema === "object") return schema as Readonly<Record<string, unknown>>;
+  return schema === true ? {} : { not: {} };
+}

@@ -1,0 +1,19 @@
+/** Names that a program can have, each once. */
+export class UniqueNames {
+  readonly #taken: Set<string>;
+
+  constructor(reserved: readonly string[] = []) {
+    this.#taken = new Set(reserved);
+  }
+
+  /** `order.line_item.added` is `OrderLineItemAdded`; a second one of that name has a number. */
+  of(text: string): string {
+    const words = text.split(/[^A-Za-z0-9]+/).filter((word) => word !== "");
+    const joined = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("");
+    const base = /^[A-Za-z]/.test(joined) ? joined : `Event${joined}`;
+    let name = base;
+    for (let number = 2; this.#taken.has(name); number += 1) name = `${base}${number}`;
+    this.#taken.add(name);
+    return name;
+  }
+}
