@@ -16,8 +16,8 @@ import type { Sessions } from "./dashboard/sessions.ts";
 export interface ApiOptions {
   readonly services: Services;
   readonly gateway: GatewayServices;
-  /** Where others send to, without a slash at its end; absent and null take the address of the API. */
-  readonly inboundUrl?: string | null;
+  /** Where others send to, without a slash at its end; null takes the address of the API. */
+  readonly inboundUrl?: () => string | null;
   /** Where proxies that end TLS name the certificate of a sender; null where none does. */
   readonly clientCertificates?: ClientCertificateSource | null;
   /** Serves what others send beside the API. */

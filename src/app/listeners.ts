@@ -31,6 +31,8 @@ export interface ListenerParts {
   readonly readiness: () => Readiness;
   readonly system: ApiOptions["system"];
   readonly metrics: PrometheusMetrics;
+  /** Where this process listens for what others send alone; null until it does. */
+  readonly ownInboundUrl: () => string | null;
 }
 
 export interface Listener {
@@ -135,10 +137,11 @@ async function listen(server: Api, { host, port }: Settings): Promise<Listener> 
 
 function optionsOf(parts: ListenerParts): ApiOptions {
   const { settings, services, gateway, store, keys, random, log, readiness, system, metrics } = parts;
+  const { ownInboundUrl } = parts;
   return {
     services,
     gateway,
-    inboundUrl: inboundUrlOf(settings),
+    inboundUrl: () => inboundUrlOf(settings) ?? ownInboundUrl(),
     clientCertificates:
       settings.clientCertificateHeader === null
         ? null
@@ -174,7 +177,7 @@ function optionsOf(parts: ListenerParts): ApiOptions {
   };
 }
 
-/** Null where only a request can tell. */
+/** Null where only the process that listens can tell. */
 function inboundUrlOf({ inboundUrl, publicUrl, inboundPort, host }: Settings): string | null {
   if (inboundUrl !== null) return inboundUrl;
   if (publicUrl !== null) return publicUrl;

@@ -106,7 +106,11 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   const system = reporter({ settings, store, companions }, overrides);
   const listens = overrides.listens !== false;
   const hasApi = settings.roles.includes("api");
-  const listening = { gateway, settings, services, store, keys, random, log, readiness, system, metrics };
+  let inboundUrl: string | null = null;
+  const listening = {
+    ...{ gateway, settings, services, store, keys, random, log, readiness, system, metrics },
+    ownInboundUrl: () => inboundUrl,
+  };
   // First to open and last to close, so that they tell how the start and the shutdown get on.
   const probes = listens && !hasApi ? await openProbes(listening) : null;
   started.defer(async () => probes?.close(probesGraceMs));
@@ -120,6 +124,7 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   started.defer(async () => api?.close(grace.remainingMs() / 2));
   const inbound = await openGateway(listening, { gateway, listens, apiUrl: api?.url ?? null });
   started.defer(() => inbound.close(grace.remainingMs() / 2));
+  inboundUrl = inbound.url;
   readings.phase = "running";
   const running = started.move();
   return {
@@ -128,7 +133,7 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
     log,
     url: api?.url ?? null,
     probesUrl: probes?.url ?? null,
-    inboundUrl: inbound.url,
+    inboundUrl,
     gateway,
     dataDir: folder.path,
     ...{ adminKey: keys.adminKey, adminKeyFile: keys.adminKeyFile },

@@ -1,12 +1,11 @@
 /** What came before is ignored, where a connection says what makes two messages the same (G14). */
 import { createHash } from "node:crypto";
 import type { Connection, ConnectionDeduplicate } from "../core/gateway/source.ts";
-import { tryParseJson } from "../core/json/try-parse.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { AnswerClaim, AnswerStore, ForwardNote } from "../ports/store/gateway.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import { memberAt } from "../receiver/presets/value-source.ts";
-import { type Authentic, placeOf, type Routed } from "./incoming.ts";
+import { type Authentic, claimMsOf, parsedBody, placeOf, type Routed } from "./incoming.ts";
 
 export interface ConnectionDeduplicationOptions {
   readonly answers: Pick<AnswerStore, "claim" | "finish" | "release">;
@@ -29,8 +28,6 @@ interface Held {
   readonly claim: AnswerClaim;
 }
 
-/** What a crash leaves behind is free after the budget of a message and this. */
-const claimSpareMs = 30_000;
 const fingerprint = "deduplicate";
 
 export class ConnectionDeduplication {
@@ -78,7 +75,7 @@ export class ConnectionDeduplication {
     return {
       key: `deduplicate:${connection.id}:${digest}`,
       ...{ fingerprint, token: this.#options.nextId(), now },
-      expiresAt: now + incoming.source.budgetMs + claimSpareMs,
+      expiresAt: now + claimMsOf(incoming.source),
     };
   }
 
@@ -103,10 +100,9 @@ export class ConnectionDeduplication {
 
 /** Null for a message that cannot be compared: it is new. */
 export function comparedParts(body: Uint8Array, rule: ConnectionDeduplicate): string | null {
-  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8");
   const { includeFields, excludeFields } = rule;
   if (includeFields === null && excludeFields === null) return digestOf(body);
-  const value = tryParseJson(text);
+  const value = parsedBody(body);
   if (includeFields !== null) {
     const values = includeFields.map((pointer) => memberAt(value, pointer));
     return values.includes(undefined) ? null : (textOf(values) ?? digestOf(body));

@@ -99,8 +99,15 @@ function originalTypeOf({ source, address, message }: Incoming, received: Verifi
   return typeof query === "string" ? read({ query }) : null;
 }
 
-function parsedBody(body: Uint8Array): unknown {
+export function parsedBody(body: Uint8Array): unknown {
   return tryParseJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8"));
+}
+
+/** A claim that a crash left behind is free after the time that a message may take, and this. */
+const claimSpareMs = 30_000;
+
+export function claimMsOf({ budgetMs }: Source): number {
+  return budgetMs + claimSpareMs;
 }
 
 /** Where a message goes, by the rules of the connections. */

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { upstreamStatus } from "../core/gateway/upstream-status.ts";
-import type { Connection } from "../core/gateway/source.ts";
+import type { Connection, Source } from "../core/gateway/source.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ForwardNote, GatewayStore } from "../ports/store/gateway.ts";
@@ -15,7 +15,7 @@ import type { StoredAnswer } from "../receiver/handler-answer.ts";
 import { ReceiverError } from "../receiver/receiver-error.ts";
 import type { InboundAnswer } from "../services/gateway/gateway-services.ts";
 import type { Delivered } from "./deliverer.ts";
-import { type Authentic, placeOf, type Routed } from "./incoming.ts";
+import { type Authentic, claimMsOf, placeOf, type Routed } from "./incoming.ts";
 import { InFlight, type InFlightLimits } from "./in-flight.ts";
 import { hopProblem, refusal } from "./problem.ts";
 
@@ -42,8 +42,6 @@ interface Outcome {
 const unknownWaitSeconds = 60;
 /** Left to answer the sender when a webhook takes all of its time. */
 const marginMs = 500;
-/** A claim that a crash left behind is free after this. */
-const claimSpareMs = 30_000;
 
 /** The sender waits, and hears of success only after the webhooks accepted (EDS-9.7-7). */
 export class PassThrough {
@@ -82,7 +80,10 @@ export class PassThrough {
       return { ...nothing, answer, outcome: "failed" };
     }
     try {
-      const outcomes = await Promise.all(open.map((connection) => this.#passOnce(authentic, connection)));
+      const fingerprint = createHash("sha256").update(authentic.incoming.request.body).digest("hex");
+      const outcomes = await Promise.all(
+        open.map((connection) => this.#passOnce(authentic, { connection, fingerprint })),
+      );
       return this.#delivered(outcomes, ignored);
     } catch (error) {
       if (!(error instanceof ReceiverError)) throw error;
@@ -93,13 +94,14 @@ export class PassThrough {
   }
 
   /** Whoever accepted is not asked again when the sender repeats; the others are (G7). */
-  async #passOnce(authentic: Authentic, connection: Connection): Promise<Outcome> {
+  async #passOnce(
+    authentic: Authentic,
+    { connection, fingerprint }: { readonly connection: Connection; readonly fingerprint: string },
+  ): Promise<Outcome> {
     const key = createHash("sha256").update(`${authentic.key} ${connection.id}`).digest("hex");
-    const fingerprint = createHash("sha256").update(authentic.incoming.request.body).digest("hex");
-    const { budgetMs, dedupMs } = authentic.incoming.source;
     let asked: Outcome | null = null;
     try {
-      const result = await this.#deduplication({ budgetMs, dedupMs }).run(
+      const result = await this.#deduplication(authentic.incoming.source).run(
         { keys: [key], fingerprint },
         async () => {
           asked = await this.#ask(authentic, connection);
@@ -114,12 +116,12 @@ export class PassThrough {
     }
   }
 
-  #deduplication(times: { readonly budgetMs: number; readonly dedupMs: number }): Deduplication<undefined> {
+  #deduplication(source: Source): Deduplication<undefined> {
     const { store, clock, telemetry } = this.#options;
     return createDeduplication<undefined>({
       store: store.answers,
-      retentionMs: times.dedupMs,
-      claimMs: times.budgetMs + claimSpareMs,
+      retentionMs: source.dedupMs,
+      claimMs: claimMsOf(source),
       now: () => clock.now(),
       onError: (error) =>
         telemetry.log.warn({ err: String(error) }, "an answer of the gateway could not be kept"),

@@ -4,7 +4,8 @@ import { after, before, suite, test } from "node:test";
 import { InFlight } from "../../src/gateway/in-flight.ts";
 import { RequestLog } from "../../src/gateway/request-log.ts";
 import { assertProblem, textOf } from "./api/client.ts";
-import { GatewayScene, sendRequest } from "./gateway-scene.ts";
+import { GatewayScene } from "./gateway/gateway-scene.ts";
+import { post } from "./gateway/scene.ts";
 
 suite("bounds of the gateway", () => {
   const scene = new GatewayScene({
@@ -50,15 +51,14 @@ suite("bounds of the gateway", () => {
     const rotate = async (overlap: number) => {
       const body = { overlap_seconds: overlap };
       const { body: made } = await scene.admin.post(`/v1/sources/${id}/address/rotate`, body);
-      return scene.reached(textOf(made["url"]));
+      return textOf(made["url"]);
     };
     const second = await rotate(3_600);
     assert.notEqual(second, url);
-    for (const address of [url, second])
-      assert.equal((await sendRequest(address, { body: "{}" })).status, 200);
+    for (const address of [url, second]) assert.equal((await post(address, "{}")).status, 200);
     const third = await rotate(0);
-    assert.equal((await sendRequest(second, { body: "{}" })).status, 404, "no overlap was wanted");
-    assert.equal((await sendRequest(third, { body: "{}" })).status, 200);
+    assert.equal((await post(second, "{}")).status, 404, "no overlap was wanted");
+    assert.equal((await post(third, "{}")).status, 200);
     const listed = JSON.stringify([(await scene.admin.get("/v1/sources")).body, await requests()]);
     for (const address of [url, second, third])
       assert.ok(!listed.includes(address.split("/").at(-1) ?? ""), "a token was listed");
@@ -68,13 +68,15 @@ suite("bounds of the gateway", () => {
     const source = { party: "acme", verification: { type: "none" }, event_type: { path: true } };
     const { requests } = await scene.source({ source });
     const address = `${scene.running.inboundUrl}/_webhooks/acme/billing/v2/invoice.paid`;
-    assert.equal((await sendRequest(address, { body: "{}" })).status, 200);
+    assert.equal((await post(address, "{}")).status, 200);
     assert.equal((await requests())[0]?.["event_type"], "invoice.paid");
   });
 
   test("G1 on a port of its own the gateway has nothing of the API, and the API nothing of it", async () => {
     const { inboundUrl, url } = scene.running;
     assert.notEqual(inboundUrl, null);
+    const source = await scene.source({ to: [] });
+    assert.equal(new URL(source.url).origin, inboundUrl, "the port that was free is in the address");
     for (const path of ["/v1/sources", "/openapi.json", "/ui"])
       assert.equal((await fetch(`${inboundUrl}${path}`)).status, 404, path);
     const sent = await fetch(`${url}/_webhooks/acme/invoice.paid`, { method: "POST", body: "{}" });

@@ -11,7 +11,8 @@ import { clientCertificateReader, readCertificate } from "../../src/api/inbound/
 import { resolveValues } from "../../src/config/resolve.ts";
 import { expiredPair, type KeyPair, otherHostPair, testAuthority, validPair } from "../peers/certificates.ts";
 import { assertProblem } from "./api/client.ts";
-import { GatewayScene, sendRequest } from "./gateway-scene.ts";
+import { GatewayScene } from "./gateway/gateway-scene.ts";
+import { post } from "./gateway/scene.ts";
 
 const known = new X509Certificate(validPair.cert);
 const sha256 = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
@@ -88,27 +89,27 @@ suite("client certificates of senders", () => {
     const colons = ofKey.toUpperCase().match(/../g)?.join(":") ?? "";
     const { url } = await scene.source({ source: { verification: verification(colons) } });
     const headers = { "client-cert": inField(validPair) };
-    assert.equal((await sendRequest(url, { body: "{}", headers })).status, 200);
+    assert.equal((await post(url, "{}", { headers })).status, 200);
   });
 
   test("a certificate that has expired lets nobody in", async () => {
     const expired = sha256(new X509Certificate(expiredPair.cert).raw);
     const { url, requests } = await scene.source({ source: { verification: verification(expired) } });
     const headers = { "client-cert": inField(expiredPair) };
-    assert.equal((await sendRequest(url, { body: "{}", headers })).status, 401);
+    assert.equal((await post(url, "{}", { headers })).status, 401);
     assert.equal((await requests())[0]?.["rejection_cause"], "too_old");
   });
 
   test("from another address than that of a trusted proxy the field is as good as none", async () => {
     const { url } = await untrusting.source({ source: { verification: verification(ofCertificate) } });
     const headers = { "client-cert": inField(validPair) };
-    assert.equal((await sendRequest(url, { body: "{}", headers })).status, 401);
+    assert.equal((await post(url, "{}", { headers })).status, 401);
   });
 
   test("the field twice is none", async () => {
     const { url } = await scene.source({ source: { verification: verification(ofCertificate) } });
     const headers = { "client-cert": [inField(validPair), inField(validPair)] };
-    assert.equal((await sendRequest(url, { body: "{}", headers })).status, 401);
+    assert.equal((await post(url, "{}", { headers })).status, 401);
   });
 });
 

@@ -5,7 +5,8 @@ import { comparedParts } from "../../src/gateway/connection-deduplication.ts";
 import { OwnAddresses } from "../../src/gateway/own-addresses.ts";
 import { packRelayed, unpackRelayed } from "../../src/core/gateway/relayed.ts";
 import { assertProblem, textOf } from "./api/client.ts";
-import { GatewayScene, type Json } from "./gateway-scene.ts";
+import { GatewayScene } from "./gateway/gateway-scene.ts";
+import type { Json } from "./gateway/scene.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
@@ -80,7 +81,7 @@ suite("rules of connections", () => {
   test("G14 a delayed message waits in its schedule, and others go ahead", async () => {
     const source = { mode: "store_and_forward" };
     const { id, send, requests } = await scene.source({ source, connection: { delay_ms: 600_000 } });
-    await scene.connect(id, { receiver: scene.receiver });
+    await scene.connect(id, scene.receiver);
     const before = Date.now();
     await send('{"a":1}');
     await scene.receiver.waitForRequests(1);

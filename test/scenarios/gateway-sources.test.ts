@@ -8,7 +8,8 @@ import type { ReceivedRequest } from "../../src/ports/store/gateway.ts";
 import type { OutboundRequest, TransportResult } from "../../src/ports/transport.ts";
 import { noResponseFields } from "../../src/ports/transport.ts";
 import { assertProblem } from "./api/client.ts";
-import { GatewayScene, sendRequest } from "./gateway-scene.ts";
+import { GatewayScene } from "./gateway/gateway-scene.ts";
+import { post } from "./gateway/scene.ts";
 
 suite("settings of sources", () => {
   const scene = new GatewayScene();
@@ -104,7 +105,7 @@ suite("settings of sources", () => {
     const { url } = await scene.source({
       source: { handshake: { allowed_origins: ["events.example.com"], rate_per_minute_max: 120 } },
     });
-    const asks = (headers: Record<string, string>) => sendRequest(url, { method: "OPTIONS", headers });
+    const asks = (headers: Record<string, string>) => post(url, "", { method: "OPTIONS", headers });
     const allowed = await asks({
       "webhook-request-origin": "Events.example.com",
       "webhook-request-rate": "500",
@@ -124,7 +125,7 @@ suite("settings of sources", () => {
 
   test("CEW-4.2-4 a source without a handshake answers OPTIONS with 405 and the methods it takes", async () => {
     const { url } = await scene.source({ source: { allow_put: true } });
-    const answer = await sendRequest(url, {
+    const answer = await post(url, "", {
       method: "OPTIONS",
       headers: { "webhook-request-origin": "events.example.com" },
     });
@@ -134,7 +135,7 @@ suite("settings of sources", () => {
 
   test("CEW-4.2-2 consent that is given later is withheld now, and told by a replay", async () => {
     const { id, url, requests } = await scene.source({ source: { handshake: { allowed_origins: [] } } });
-    const answer = await sendRequest(url, {
+    const answer = await post(url, "", {
       method: "OPTIONS",
       headers: {
         "webhook-request-origin": "events.example.com",
@@ -160,19 +161,17 @@ suite("settings of sources", () => {
     const verification = { type: "bearer", secrets: ["tok-123456"], access_token_parameter: "allowed" };
     const { url, requests } = await scene.source({ source: { verification, forward_path: true } });
     const headers = { "content-type": "application/json" };
-    const inHeader = await sendRequest(url, {
-      ...{ body: '{"a":10}', headers: { ...headers, authorization: "Bearer tok-123456" } },
+    const inHeader = await post(url, '{"a":10}', {
+      headers: { ...headers, authorization: "Bearer tok-123456" },
     });
     assert.deepEqual([inHeader.status, inHeader.headers["cache-control"]], [200, undefined]);
-    const inQuery = await sendRequest(`${url}/below?x=1&access_token=tok-123456`, {
-      ...{ body: '{"a":11}', headers },
-    });
+    const inQuery = await post(`${url}/below?x=1&access_token=tok-123456`, '{"a":11}', { headers });
     assert.deepEqual([inQuery.status, inQuery.headers["cache-control"]], [200, "private"]);
     assert.equal(scene.receiver.requests[1]?.path, "/hook/below?x=1");
     assert.doesNotMatch(JSON.stringify(await requests()), /tok-123456/);
     const refusing = { type: "bearer", secrets: ["tok-123456"] };
     const strict = await scene.source({ source: { verification: refusing } });
-    const refused = await sendRequest(`${strict.url}?access_token=tok-123456`, { body: "{}", headers });
+    const refused = await post(`${strict.url}?access_token=tok-123456`, "{}", { headers });
     assert.equal(refused.status, 401);
   });
 

@@ -65,7 +65,7 @@ function addressAnswer(
   options: ApiOptions,
   { view, path, headers, status }: SourceWithPath & Pick<Call, "headers"> & Pick<Answer, "status">,
 ): Answer {
-  const address = options.inboundUrl ?? serverAddress(options, headers);
+  const address = options.inboundUrl?.() ?? serverAddress(options, headers);
   const { id, party } = view.source;
   return {
     status,

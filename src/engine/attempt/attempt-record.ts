@@ -1,6 +1,6 @@
 import type { AttemptRecord, DeliveryProgress } from "../../core/delivery.ts";
 import type { Verdict } from "../../core/outcome.ts";
-import { responseFieldLengthMax, responseSampleBytesMax } from "../../ports/transport.ts";
+import { noResponseFields, responseFieldLengthMax, responseSampleBytesMax } from "../../ports/transport.ts";
 import type { TransportResult } from "../../ports/transport.ts";
 import type { Flight } from "./flight.ts";
 import { attemptNotes, type NotedAnswer } from "./attempt-notes.ts";
@@ -37,6 +37,17 @@ export function attemptRecord(
 
 export function statusOf(result: TransportResult): number | null {
   return result.observation.kind === "response" ? result.observation.status : null;
+}
+
+/** No request left: counts as a failed attempt, so that it ends some day. */
+export function notSent(errorMessage: string): TransportResult {
+  return {
+    observation: { kind: "failure", category: "network", requestSent: false },
+    responseSample: null,
+    fields: noResponseFields,
+    errorMessage,
+    durationMs: 0,
+  };
 }
 
 function errorMessage(flight: Flight, result: TransportResult): string | null {

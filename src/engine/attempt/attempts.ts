@@ -3,8 +3,8 @@ import { isTraced } from "../../core/attempt-trace.ts";
 import { attemptTimeoutMs } from "../../core/delivery-policy.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import { noResponseFields } from "../../ports/transport.ts";
 import type { OutboundRequest, Shortage, Transport, TransportResult } from "../../ports/transport.ts";
+import { notSent } from "./attempt-record.ts";
 import type { Flight } from "./flight.ts";
 import type { Flights } from "./flights.ts";
 import { type Addressee, addresseeOf } from "../message/addressee.ts";
@@ -99,15 +99,4 @@ function buildRequest(
 
 function shortageIn({ shortage }: { readonly shortage?: Shortage }): Pick<TransportResult, "shortage"> {
   return shortage === undefined ? {} : { shortage };
-}
-
-/** No request left: counts as a failed attempt, so that it ends some day. */
-function notSent(errorMessage: string): TransportResult {
-  return {
-    observation: { kind: "failure", category: "network", requestSent: false },
-    responseSample: null,
-    fields: noResponseFields,
-    errorMessage,
-    durationMs: 0,
-  };
 }

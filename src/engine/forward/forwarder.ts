@@ -8,15 +8,10 @@ import { tryTake } from "../../core/rate-limit.ts";
 import { withRelayedPath, type Relayed } from "../../core/gateway/relayed.ts";
 import { attemptTimeoutMs } from "../../core/delivery-policy.ts";
 import type { Clock } from "../../ports/clock.ts";
-import {
-  noResponseFields,
-  responseBodyBytesMaxAllowed,
-  type Transport,
-  type TransportResult,
-} from "../../ports/transport.ts";
+import { responseBodyBytesMaxAllowed, type Transport, type TransportResult } from "../../ports/transport.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { withDeadline } from "../../ports/timing/deadline.ts";
-import { statusOf } from "../attempt/attempt-record.ts";
+import { notSent, statusOf } from "../attempt/attempt-record.ts";
 import type { EndpointStates } from "../endpoint/endpoint-states.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import { closedByRate, closedGate } from "../endpoint/gates.ts";
@@ -273,10 +268,3 @@ function retryAfterMsOf({ observation }: TransportResult, now: number): number |
 }
 
 const tokenIsLate = { kind: "failed", detail: "no access token came in time" } as const;
-
-function notSent(errorMessage: string): TransportResult {
-  return {
-    observation: { kind: "failure", category: "network", requestSent: false },
-    ...{ responseSample: null, fields: noResponseFields, errorMessage, durationMs: 0 },
-  };
-}

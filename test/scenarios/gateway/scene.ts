@@ -74,6 +74,8 @@ export function rawHeader({ rawHeaders }: ReceivedRequest, name: string): string
 
 export interface MadeSource {
   readonly id: string;
+  /** As the API shows it. */
+  readonly address: string;
   /** Of its secret address. */
   readonly path: string;
   readonly connections: readonly string[];
@@ -87,12 +89,19 @@ export async function makeSource(
     mode,
     more = {},
     webhooks,
-  }: { readonly mode: Mode; readonly more?: Json; readonly webhooks: readonly Json[] },
+    rules = {},
+  }: {
+    readonly mode: Mode;
+    readonly more?: Json;
+    readonly webhooks: readonly Json[];
+    /** Of every connection. */
+    readonly rules?: Json;
+  },
 ): Promise<MadeSource> {
   const made = await admin.post("/v1/sources", { name: "shop", verification, ...more });
   assert.equal(made.status, 201, made.text);
   const id = textOf(made.body["source_id"]);
-  const path = new URL(textOf(made.body["url"])).pathname;
+  const address = textOf(made.body["url"]);
   if (mode === "store_and_forward") await storeAndForward(admin, id);
   const connections: string[] = [];
   const ids: string[] = [];
@@ -104,12 +113,12 @@ export async function makeSource(
     });
     assert.equal(to.status, 201, to.text);
     const ends = { source_id: id, webhook_id: textOf(to.body["id"]) };
-    const connection = await admin.post("/v1/connections", ends);
+    const connection = await admin.post("/v1/connections", { ...ends, ...rules });
     assert.equal(connection.status, 201, connection.text);
     connections.push(textOf(connection.body["id"]));
     ids.push(ends.webhook_id);
   }
-  return { id, path, connections, webhooks: ids };
+  return { id, address, path: new URL(address).pathname, connections, webhooks: ids };
 }
 
 async function storeAndForward(admin: Client, id: string): Promise<void> {
