@@ -9,7 +9,6 @@ import type { Settings } from "../config/options.ts";
 import { profiles } from "../core/profiles/index.ts";
 import { codeOf } from "../core/thrown.ts";
 import type { Gateway } from "../gateway/create-gateway.ts";
-import type { GatewayServices } from "../services/gateway/gateway-services.ts";
 import type { Services } from "../services/services.ts";
 import type { Random } from "../ports/random.ts";
 import type { Store } from "../ports/store.ts";
@@ -23,7 +22,7 @@ import { version } from "./version.ts";
 export interface ListenerParts {
   readonly settings: Settings;
   readonly services: Services;
-  readonly gateway: GatewayServices;
+  readonly gateway: Gateway;
   readonly store: Store;
   readonly keys: Keys;
   readonly random: Random;
@@ -31,8 +30,6 @@ export interface ListenerParts {
   readonly readiness: () => Readiness;
   readonly system: ApiOptions["system"];
   readonly metrics: PrometheusMetrics;
-  /** Where this process listens for what others send alone; null until it does. */
-  readonly ownInboundUrl: () => string | null;
 }
 
 export interface Listener {
@@ -106,17 +103,14 @@ export async function openProbes(parts: ListenerParts): Promise<Listener | null>
 /** What others send: on a port of its own where it has one, else beside the API. */
 export async function openGateway(
   parts: ListenerParts,
-  {
-    gateway,
-    listens,
-    apiUrl,
-  }: { readonly gateway: Gateway; readonly listens: boolean; readonly apiUrl: string | null },
+  { listens, apiUrl }: { readonly listens: boolean; readonly apiUrl: string | null },
 ): Promise<{ readonly url: string | null; close(graceMs: number): Promise<void> }> {
-  const { settings } = parts;
+  const { settings, gateway } = parts;
   const port = listens && settings.roles.includes("gateway") ? settings.inboundPort : null;
   const listener =
     port === null ? null : await listen(await createInbound(optionsOf(parts)), { ...settings, port });
-  for (const url of [apiUrl, listener?.url ?? null]) if (url !== null) gateway.listensAt(url);
+  if (apiUrl !== null) gateway.listensAt(apiUrl, { isOwnPort: false });
+  if (listener !== null) gateway.listensAt(listener.url, { isOwnPort: true });
   gateway.start();
   const close = async (graceMs: number): Promise<void> => {
     await listener?.close(graceMs);
@@ -137,11 +131,10 @@ async function listen(server: Api, { host, port }: Settings): Promise<Listener> 
 
 function optionsOf(parts: ListenerParts): ApiOptions {
   const { settings, services, gateway, store, keys, random, log, readiness, system, metrics } = parts;
-  const { ownInboundUrl } = parts;
   return {
     services,
     gateway,
-    inboundUrl: () => inboundUrlOf(settings) ?? ownInboundUrl(),
+    inboundUrl: () => inboundUrlOf(settings) ?? gateway.ownUrl(),
     clientCertificates:
       settings.clientCertificateHeader === null
         ? null

@@ -106,11 +106,7 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   const system = reporter({ settings, store, companions }, overrides);
   const listens = overrides.listens !== false;
   const hasApi = settings.roles.includes("api");
-  let inboundUrl: string | null = null;
-  const listening = {
-    ...{ gateway, settings, services, store, keys, random, log, readiness, system, metrics },
-    ownInboundUrl: () => inboundUrl,
-  };
+  const listening = { gateway, settings, services, store, keys, random, log, readiness, system, metrics };
   // First to open and last to close, so that they tell how the start and the shutdown get on.
   const probes = listens && !hasApi ? await openProbes(listening) : null;
   started.defer(async () => probes?.close(probesGraceMs));
@@ -122,9 +118,8 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   const api = listens && hasApi ? await openApi(listening) : null;
   // At most half, so that a caller who is slow to finish leaves time for the deliveries under way.
   started.defer(async () => api?.close(grace.remainingMs() / 2));
-  const inbound = await openGateway(listening, { gateway, listens, apiUrl: api?.url ?? null });
+  const inbound = await openGateway(listening, { listens, apiUrl: api?.url ?? null });
   started.defer(() => inbound.close(grace.remainingMs() / 2));
-  inboundUrl = inbound.url;
   readings.phase = "running";
   const running = started.move();
   return {
@@ -133,7 +128,7 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
     log,
     url: api?.url ?? null,
     probesUrl: probes?.url ?? null,
-    inboundUrl,
+    inboundUrl: inbound.url,
     gateway,
     dataDir: folder.path,
     ...{ adminKey: keys.adminKey, adminKeyFile: keys.adminKeyFile },

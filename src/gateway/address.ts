@@ -48,6 +48,7 @@ function readSecret({
 
 /** Appended to the path of a webhook it leads below it, and nowhere else. */
 function isPlain(rest: string): boolean {
+  if (rest === "") return true;
   const [path = ""] = rest.split("?");
   return path.split("/").every((segment) => {
     try {

@@ -1,5 +1,5 @@
 /** What came before is ignored, where a connection says what makes two messages the same (G14). */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Connection, ConnectionDeduplicate } from "../core/gateway/source.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { AnswerClaim, AnswerStore, ForwardNote } from "../ports/store/gateway.ts";
@@ -71,7 +71,7 @@ export class ConnectionDeduplication {
     { connection, parts }: { readonly connection: Connection; readonly parts: string },
   ): AnswerClaim {
     const now = this.#options.clock.now();
-    const digest = createHash("sha256").update(parts).digest("hex");
+    const digest = hash("sha256", parts);
     return {
       key: `deduplicate:${connection.id}:${digest}`,
       ...{ fingerprint, token: this.#options.nextId(), now },
@@ -131,5 +131,5 @@ function textOf(value: unknown): string | null {
 }
 
 function digestOf(body: Uint8Array): string {
-  return createHash("sha256").update(body).digest("hex");
+  return hash("sha256", body);
 }

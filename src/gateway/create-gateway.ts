@@ -46,8 +46,10 @@ export interface GatewayOptions {
 export interface Gateway extends GatewayServices {
   /** Requests whose senders wait for a webhook now. */
   readonly inFlight: () => number;
-  /** This process is reached there. */
-  listensAt(url: string): void;
+  /** This process is reached there; what others send may have a port of its own. */
+  listensAt(url: string, on: { readonly isOwnPort: boolean }): void;
+  /** That of its own port; null without one. */
+  ownUrl(): string | null;
   start(): void;
   /** Writes down what is not written yet. */
   stop(): Promise<void>;
@@ -85,6 +87,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     ...{ directory, box, access, deliverer, requests: log, clock, telemetry, deploymentId },
   });
   let isRunning = false;
+  let ownUrl: string | null = null;
   return {
     sources: new Sources({
       ...{ store: store.gateway, directory, box, tenants, access, clock, random, description, log },
@@ -100,7 +103,11 @@ export function createGateway(options: GatewayOptions): Gateway {
     inbound: { handle: async (request) => (isRunning ? inbound.handle(request) : notNow) },
     description: () => description,
     inFlight: () => passThrough.inFlight,
-    listensAt: (url) => ownAddresses.add(url),
+    listensAt: (url, { isOwnPort }) => {
+      ownAddresses.add(url);
+      if (isOwnPort) ownUrl = url;
+    },
+    ownUrl: () => ownUrl,
     start: () => {
       isRunning = true;
       log.start();

@@ -13,24 +13,31 @@ const endToEnd = ["Signature", "Signature-Input", "Content-Digest"];
 
 interface Handing {
   readonly get: (name: string) => string | null;
-  /** Beside those that everybody hands on. */
+  /** As `handedOn` gave them. */
   readonly names: readonly string[];
-  readonly passSignatures: boolean;
   readonly sourceName: string;
   readonly receivedAt: number;
   readonly hops: string;
 }
 
-/** Flat name-value list. */
-export function forwardedHeaders(from: Handing): Relayed["headers"] {
-  const { get, names, passSignatures } = from;
-  const headers: string[] = [];
+/** Which headers a source hands on; `names` are those that not everybody does. */
+export function handedOn(
+  names: readonly string[],
+  { passSignatures }: { readonly passSignatures: boolean },
+): readonly string[] {
   const wanted = new Map<string, string>();
   for (const name of ["Content-Encoding", ...names, ...(passSignatures ? endToEnd : [])])
     if (!wanted.has(name.toLowerCase())) wanted.set(name.toLowerCase(), name);
-  for (const name of wanted.values()) {
+  return [...wanted.values()].filter(isForwardable);
+}
+
+/** Flat name-value list. */
+export function forwardedHeaders(from: Handing): Relayed["headers"] {
+  const { get, names } = from;
+  const headers: string[] = [];
+  for (const name of names) {
     const value = get(name);
-    if (value !== null && isForwardable(name) && isSendable(value)) headers.push(name, value);
+    if (value !== null && isSendable(value)) headers.push(name, value);
   }
   const agent = get("user-agent");
   if (agent !== null && isSendable(agent)) headers.push("X-Forwarded-User-Agent", agent);

@@ -1,4 +1,5 @@
 /** One request on its way through the gateway, and what is known of it so far. */
+import { hash } from "node:crypto";
 import type { Filter, FilteredMessage } from "../core/filter/filter.ts";
 import { compileFilter } from "../core/filter/filter.ts";
 import { withoutParameters } from "../core/http/masked-fields.ts";
@@ -14,7 +15,7 @@ import { type ListedHeaders, receivedHeaders } from "../receiver/message/receive
 import { valueReader } from "../receiver/presets/value-source.ts";
 import type { InboundRequest } from "../services/gateway/gateway-services.ts";
 import type { InboundAddress } from "./address.ts";
-import { forwardedHeaders } from "./forwarded-headers.ts";
+import { forwardedHeaders, handedOn } from "./forwarded-headers.ts";
 import { type KeyField, rememberedKey } from "./received-key.ts";
 
 export type Verified = Extract<Received, { readonly kind: "verified" }>;
@@ -31,9 +32,9 @@ export interface Incoming {
 
 export function messageOf(request: InboundRequest & { readonly body: Uint8Array }): Incoming["message"] {
   const { method, url, rawHeaders, body, clientCertificate = null } = request;
-  const fields = rawHeaders.flatMap((name, at) =>
-    at % 2 === 0 ? [[name, rawHeaders[at + 1] ?? ""] as const] : [],
-  );
+  const fields: [name: string, value: string][] = [];
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    fields.push([rawHeaders[at] ?? "", rawHeaders[at + 1] ?? ""]);
   return { method, url, body, clientCertificate, headers: receivedHeaders(fields) };
 }
 
@@ -47,6 +48,8 @@ export interface Authentic {
   readonly relayed: Relayed;
   /** Under which the store remembers it. */
   readonly key: string;
+  /** SHA-256 of the body, made when it is first asked for. */
+  readonly bodyDigest: () => string;
 }
 
 export function authenticOf(
@@ -64,9 +67,11 @@ export function authenticOf(
   const originalType = originalTypeOf(incoming, received);
   const { messageId } = received.verification;
   const get = (name: string) => message.headers.get(name);
-  const names = [...verifier.forwardHeaders, ...source.forwardHeaders];
-  const { passSignatures, name: sourceName } = source;
+  const names = handedOnBy(source, verifier);
+  const { name: sourceName } = source;
   const rest = withoutParameters(address.rest, verifier.secretParameters);
+  let digest: string | null = null;
+  const bodyDigest = (): string => (digest ??= hash("sha256", body));
   const isOwnId = messageId !== null && get("webhook-id") === messageId;
   return {
     incoming,
@@ -78,13 +83,23 @@ export function authenticOf(
       key: field.kind === "ok" ? field.raw : null,
       webhookId: isOwnId ? messageId : null,
       path: source.forwardPath && rest !== "" ? rest : null,
-      headers: forwardedHeaders({ get, names, passSignatures, sourceName, receivedAt, hops }),
+      headers: forwardedHeaders({ get, names, sourceName, receivedAt, hops }),
     },
     key: rememberedKey({
-      ...{ sourceId: source.id, received, field, body, keyPointers: source.keyPointers },
+      ...{ sourceId: source.id, received, field, bodyDigest, keyPointers: source.keyPointers },
       parsedBody: () => parsedBody(body),
     }),
+    bodyDigest,
   };
+}
+
+const handedOnNames = new WeakMap<Source, readonly string[]>();
+
+function handedOnBy(source: Source, { forwardHeaders }: SourceVerifier): readonly string[] {
+  let names = handedOnNames.get(source);
+  if (names === undefined)
+    handedOnNames.set(source, (names = handedOn([...forwardHeaders, ...source.forwardHeaders], source)));
+  return names;
 }
 
 function originalTypeOf({ source, address, message }: Incoming, received: Verified): string | null {

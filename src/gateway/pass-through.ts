@@ -1,17 +1,13 @@
-import { createHash } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import { upstreamStatus } from "../core/gateway/upstream-status.ts";
 import type { Connection, Source } from "../core/gateway/source.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
+import type { Answered, Closed, Judged } from "../engine/forward/forwarder.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { ForwardNote, GatewayStore } from "../ports/store/gateway.ts";
+import type { AnswerClaim, AnswerOutcome, ForwardNote, GatewayStore } from "../ports/store/gateway.ts";
 import { responseBodyBytesMaxAllowed } from "../ports/transport.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
-import {
-  createDeduplication,
-  type DeduplicatedAnswer,
-  type Deduplication,
-} from "../receiver/deduplication.ts";
-import type { StoredAnswer } from "../receiver/handler-answer.ts";
+import { deserializeStored, serializeStored, type StoredAnswer } from "../receiver/handler-answer.ts";
 import { ReceiverError } from "../receiver/receiver-error.ts";
 import type { InboundAnswer } from "../services/gateway/gateway-services.ts";
 import type { Delivered } from "./deliverer.ts";
@@ -80,10 +76,7 @@ export class PassThrough {
       return { ...nothing, answer, outcome: "failed" };
     }
     try {
-      const fingerprint = createHash("sha256").update(authentic.incoming.request.body).digest("hex");
-      const outcomes = await Promise.all(
-        open.map((connection) => this.#passOnce(authentic, { connection, fingerprint })),
-      );
+      const outcomes = await Promise.all(open.map((connection) => this.#passOnce(authentic, connection)));
       return this.#delivered(outcomes, ignored);
     } catch (error) {
       if (!(error instanceof ReceiverError)) throw error;
@@ -94,41 +87,43 @@ export class PassThrough {
   }
 
   /** Whoever accepted is not asked again when the sender repeats; the others are (G7). */
-  async #passOnce(
-    authentic: Authentic,
-    { connection, fingerprint }: { readonly connection: Connection; readonly fingerprint: string },
-  ): Promise<Outcome> {
-    const key = createHash("sha256").update(`${authentic.key} ${connection.id}`).digest("hex");
-    let asked: Outcome | null = null;
+  async #passOnce(authentic: Authentic, connection: Connection): Promise<Outcome> {
+    const { answers } = this.#options.store;
+    const claim = this.#claimOf(authentic, connection);
+    const claimed = await answers.claim(claim).catch(unavailable);
+    if (claimed.kind !== "claimed") return repeated(claimed, connection);
+    let outcome: Outcome;
     try {
-      const result = await this.#deduplication(authentic.incoming.source).run(
-        { keys: [key], fingerprint },
-        async () => {
-          asked = await this.#ask(authentic, connection);
-          if (!asked.isAccepted) throw new NotAccepted(asked);
-          return asked.answer;
-        },
-      );
-      return asked ?? repeated(result, connection);
+      outcome = await this.#ask(authentic, { connection, claim });
     } catch (error) {
-      if (error instanceof NotAccepted) return error.outcome;
+      await this.#free(claim);
       throw error;
+    }
+    // A repeat is to be tried again.
+    if (!outcome.isAccepted) await this.#free(claim);
+    return outcome;
+  }
+
+  #claimOf({ key, incoming, bodyDigest }: Authentic, connection: Connection): AnswerClaim {
+    const now = this.#options.clock.now();
+    return {
+      key: hash("sha256", `${key} ${connection.id}`),
+      ...{ fingerprint: bodyDigest(), token: randomUUID(), now, expiresAt: now + claimMsOf(incoming.source) },
+    };
+  }
+
+  async #free(claim: AnswerClaim): Promise<void> {
+    try {
+      await this.#options.store.answers.release(claim);
+    } catch (error) {
+      this.#options.telemetry.log.warn({ err: String(error) }, "a claim of the gateway stays until it ends");
     }
   }
 
-  #deduplication(source: Source): Deduplication<undefined> {
-    const { store, clock, telemetry } = this.#options;
-    return createDeduplication<undefined>({
-      store: store.answers,
-      retentionMs: source.dedupMs,
-      claimMs: claimMsOf(source),
-      now: () => clock.now(),
-      onError: (error) =>
-        telemetry.log.warn({ err: String(error) }, "an answer of the gateway could not be kept"),
-    });
-  }
-
-  async #ask(authentic: Authentic, connection: Connection): Promise<Outcome> {
+  async #ask(
+    authentic: Authentic,
+    { connection, claim }: { readonly connection: Connection; readonly claim: AnswerClaim },
+  ): Promise<Outcome> {
     const { incoming, eventType, contentType } = authentic;
     const { source, request } = incoming;
     const spentMs = this.#options.clock.now() - incoming.receivedAt;
@@ -139,22 +134,16 @@ export class PassThrough {
       relayed: withOwnKey(authentic),
       timeoutMs: Math.max(1, source.budgetMs - Math.max(0, spentMs) - marginMs),
       retries: source.retriesWithinBudget,
+      judge: (answered) => this.#judged(answered, { connection, source, claim }),
     });
-    const common = { connection, isRepeat: false, eventId: null };
-    if (forwarded.kind === "closed") {
-      // What the receiver asked for is for this hop alone (EDS-9.7-3).
-      const isOwnWait = forwarded.waitMs !== null && forwarded.why !== "retry_after";
-      const retryAfterSeconds = isOwnWait ? Math.max(1, (forwarded.waitMs ?? 0) / 1_000) : unknownWaitSeconds;
-      const detail = forwarded.why;
-      return {
-        ...common,
-        answer: { status: 503, retryAfterSeconds },
-        isAccepted: false,
-        retryAfterSeconds,
-        detail,
-      };
-    }
-    const { verdict, result, eventId } = forwarded;
+    return forwarded.kind === "answered" ? forwarded.judged : notAsked(forwarded, connection);
+  }
+
+  #judged(
+    { verdict, result, eventId }: Answered,
+    to: { readonly connection: Connection; readonly source: Source; readonly claim: AnswerClaim },
+  ): Outcome & Judged {
+    const { connection, source, claim } = to;
     const { observation, responseSample } = result;
     const isOversized = (responseSample?.length ?? 0) >= responseBodyBytesMaxAllowed;
     const isWhole = observation.kind === "response" && observation.complete && !isOversized;
@@ -171,8 +160,13 @@ export class PassThrough {
           contentType: kind ?? "application/octet-stream",
         }),
     };
-    const seen = observation.kind === "response" ? String(observation.status) : verdict.reason;
-    return { ...common, answer, isAccepted, eventId, retryAfterSeconds: null, detail: seen };
+    const detail = observation.kind === "response" ? String(observation.status) : verdict.reason;
+    const now = this.#options.clock.now();
+    const keeps = { ...claim, now, expiresAt: now + source.dedupMs, result: serializeStored(answer) };
+    return {
+      ...{ connection, answer, isAccepted, isRepeat: false, eventId, retryAfterSeconds: null, detail },
+      keeps: isAccepted ? keeps : null,
+    };
   }
 
   /** The first that is required and did not accept decides; else the first that is required. */
@@ -209,36 +203,43 @@ export class PassThrough {
   }
 }
 
-/** Frees the key: a repeat is to be tried again. */
-class NotAccepted extends Error {
-  readonly outcome: Outcome;
-
-  constructor(outcome: Outcome) {
-    super("the webhook did not accept the message");
-    this.outcome = outcome;
-  }
+/** Nothing was sent, so the sender may try again. */
+function unavailable(cause: unknown): never {
+  throw new ReceiverError("store_unavailable", "The message cannot be recorded now.", { cause });
 }
 
-function repeated(result: DeduplicatedAnswer, connection: Connection): Outcome {
-  if (result.kind === "running")
+function notAsked({ why, waitMs }: Closed, connection: Connection): Outcome {
+  // What the receiver asked for is for this hop alone (EDS-9.7-3).
+  const isOwnWait = waitMs !== null && why !== "retry_after";
+  const retryAfterSeconds = isOwnWait ? Math.max(1, waitMs / 1_000) : unknownWaitSeconds;
+  return {
+    ...{ connection, isRepeat: false, eventId: null, isAccepted: false, retryAfterSeconds, detail: why },
+    answer: { status: 503, retryAfterSeconds },
+  };
+}
+
+function repeated(
+  claimed: Exclude<AnswerOutcome, { readonly kind: "claimed" }>,
+  connection: Connection,
+): Outcome {
+  if (claimed.kind === "running")
     throw new ReceiverError(
       "idempotency_key_in_progress",
       "A request with the same key is being processed.",
-      {
-        retryAfterSeconds: 1,
-      },
+      { retryAfterSeconds: 1 },
     );
-  if (result.kind === "mismatch")
+  if (claimed.kind === "mismatch")
     throw new ReceiverError("idempotency_key_reused", "The key was used for another message.");
-  const { answer } = result;
-  const isAccepted = answer.status < 300;
-  const common = { connection, answer, isAccepted, eventId: null, retryAfterSeconds: null };
-  return { ...common, isRepeat: true, detail: `${answer.status}, answered before` };
+  const answer = deserializeStored(claimed.result);
+  return {
+    ...{ connection, answer, isRepeat: true, isAccepted: answer.status < 300, eventId: null },
+    ...{ retryAfterSeconds: null, detail: `${answer.status}, answered before` },
+  };
 }
 
 /** What has no key gets one that its repeats have too (G6). */
 function withOwnKey({ relayed, key }: Authentic): Authentic["relayed"] {
-  const digest = createHash("sha256").update(key).digest("hex");
+  const digest = hash("sha256", key);
   const own = `${digest.slice(0, 8)}-${digest.slice(8, 12)}-8${digest.slice(13, 16)}-8${digest.slice(17, 20)}-${digest.slice(20, 32)}`;
   return { ...relayed, key: relayed.key ?? `"${own}"`, webhookId: relayed.webhookId ?? own };
 }

@@ -1,5 +1,5 @@
 /** Which key a message has: the field as it came, what stands for the message, and under which name it is remembered (G6). */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { relayedKeyPrefix } from "../core/gateway/relayed.ts";
 import { parseKeyHeader } from "../core/http/idempotency-key.ts";
 import type { Received } from "../receiver/configured/source-verifier.ts";
@@ -18,7 +18,10 @@ const lengthMax = 255;
 
 /** Nothing is looked up by a field that is twice there, too long, or holds what a field cannot hold. */
 export function readKeyField(rawHeaders: readonly string[]): KeyField {
-  const values = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === name);
+  const values: string[] = [];
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    if (rawHeaders[at]?.length === name.length && rawHeaders[at]?.toLowerCase() === name)
+      values.push(rawHeaders[at + 1] ?? "");
   const [raw] = values;
   if (raw === undefined) return { kind: "none" };
   if (values.length > 1) return malformed("it is there more than once");
@@ -39,7 +42,7 @@ interface Identified {
   readonly sourceId: string;
   readonly received: Verified;
   readonly field: KeyField;
-  readonly body: Uint8Array;
+  readonly bodyDigest: () => string;
   readonly parsedBody: () => unknown;
   readonly keyPointers: readonly string[] | null;
 }
@@ -48,11 +51,17 @@ interface Identified {
 export function rememberedKey(message: Identified): string {
   const { sourceId, received } = message;
   const text = JSON.stringify([received.verification.producer, identityOf(message)]);
-  return `${relayedKeyPrefix(sourceId)}${createHash("sha256").update(text).digest("hex")}`;
+  return `${relayedKeyPrefix(sourceId)}${hash("sha256", text)}`;
 }
 
 /** What the sender vouches for comes first: an unsigned key would let a captured message pass as another one. */
-function identityOf({ received, field, body, parsedBody, keyPointers }: Identified): readonly unknown[] {
+function identityOf({
+  received,
+  field,
+  bodyDigest,
+  parsedBody,
+  keyPointers,
+}: Identified): readonly unknown[] {
   const { verification, key } = received;
   if (field.kind === "ok" && verification.isKeyAuthentic === true) return ["key", field.key];
   if (verification.messageId !== null) return ["id", verification.messageId];
@@ -63,5 +72,5 @@ function identityOf({ received, field, body, parsedBody, keyPointers }: Identifi
     const values = keyPointers.map((pointer) => memberAt(parsedBody(), pointer));
     if (values.every((value) => value !== undefined)) return ["pointers", values];
   }
-  return ["body", verification.scheme, createHash("sha256").update(body).digest("hex")];
+  return ["body", verification.scheme, bodyDigest()];
 }

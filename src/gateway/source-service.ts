@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { NotFoundError, PosthornError } from "../core/errors.ts";
 import {
   sourceAcknowledgeFields,
@@ -281,5 +281,5 @@ export class Sources implements SourceService {
 
 /** How the secret of an address is compared. */
 export function hashOfToken(token: string): string {
-  return createHash("sha256").update(token, "utf8").digest("hex");
+  return hash("sha256", token);
 }

@@ -12,6 +12,7 @@ function isSecretName(name: string): boolean {
 
 /** A URL, or any text with URLs in it, without the values of its query parameters that may be credentials. */
 export function maskedParameters(text: string): string {
+  if (!text.includes("=")) return text;
   return text.replaceAll(parameter, (whole, lead: string, name: string) =>
     isSecretName(decoded(name)) ? `${lead}${name}=${mask}` : whole,
   );

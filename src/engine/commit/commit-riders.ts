@@ -41,7 +41,7 @@ export class CommitRiders {
   committed(riding: Riding, done: { readonly group: Group; readonly result: CommitResult }): void {
     const { group, result } = done;
     if (riding.statistics !== undefined) this.#statistics?.committed(riding.statistics, result);
-    this.#problems?.committed(group.settlements, result);
+    this.#problems?.committed(group, result);
   }
 
   failed({ statistics, problems }: Riding): void {

@@ -117,15 +117,19 @@ export class CommitStatistics {
     this.#quiet.set(isQuiet ? quietMs : quietMs - waitedMs, this.#wasQuiet);
   };
 
-  #publishedCount({ event, deliveries }: PublishCommand): PublishedCount {
-    const { tenantId, createdAt: at } = event;
+  #publishedCount({ event, deliveries, attempted = [] }: PublishCommand): PublishedCount {
+    const { tenantId, createdAt: at, body } = event;
     const eventType = this.#buckets.subjectOf({ tenantId, eventType: event.eventType, at });
     const counted = { tenantId, eventType, at };
     const receivers = deliveries.map(({ lane, state }) => {
       return { webhookId: lane.webhookId, isSkipped: state === "skipped" };
     });
+    const settled = attempted.flatMap((one, place) => {
+      const webhookId = receivers[place]?.webhookId ?? "";
+      return settlementFact({ tenantId, webhookId, ...one, bytes: body.length, isLate: false }) ?? [];
+    });
     return {
-      accepted: publishFacts({ ...counted, deliveries: receivers }),
+      accepted: [...publishFacts({ ...counted, deliveries: receivers }), ...settled],
       duplicate: duplicateFact(counted),
     };
   }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { CommitResult } from "../../ports/store/deliveries.ts";
+import type { CommitBatch, CommitResult } from "../../ports/store/deliveries.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";
 import type { PendingSettlement } from "./waiting-settlements.ts";
@@ -35,10 +35,14 @@ function written(count: number, more: Partial<CommitResult> = {}): CommitResult 
   return { publishes: [], requeues: [], settled, ...more };
 }
 
+function groupOf(settlements: readonly PendingSettlement[], publishes: readonly object[] = []) {
+  return { settlements: [...settlements], batch: { publishes } as unknown as CommitBatch };
+}
+
 /** What a commit of these said. */
 function commit(watch: ProblemWatch, settlements: readonly PendingSettlement[]) {
   const batch = watch.compose(settlements);
-  watch.committed(settlements, written(settlements.length));
+  watch.committed(groupOf(settlements), written(settlements.length));
   return batch;
 }
 
@@ -71,9 +75,25 @@ test("a failure in between begins again from nought, and a settlement that was l
   assert.deepEqual(commit(watch, [settlementOf("transient")])?.recovering, ["w"]);
   const lost = accepted(19);
   watch.compose(lost);
-  watch.committed(lost, { ...written(0), settled: lost.map(() => ({ kind: "lost" as const })) });
+  watch.committed(groupOf(lost), { ...written(0), settled: lost.map(() => ({ kind: "lost" as const })) });
   commit(watch, accepted(19));
   assert.deepEqual(commit(watch, [])?.resolved, []);
+});
+
+test("what was accepted before its event was stored counts as much, where that is stored", () => {
+  const watch = newWatch(["w"]);
+  commit(watch, [settlementOf("transient")]);
+  const passed = {
+    deliveries: [{ lane: { webhookId: "w" } }],
+    attempted: [{ attempt: { outcome: "accepted" } }],
+  };
+  const kept = { kind: "accepted", sequenceNumber: 1, leases: [] } as const;
+  const refused = { kind: "key_conflict", eventId: "e" } as const;
+  watch.committed(groupOf([], [passed, passed]), written(0, { publishes: [refused, kept] }));
+  assert.deepEqual(commit(watch, [])?.recovering, ["w"]);
+  assert.equal(commit(watch, accepted(18)), undefined);
+  commit(watch, accepted(1));
+  assert.deepEqual(commit(watch, [])?.resolved, ["w"]);
 });
 
 test("what a failed commit said of recoveries is said again", () => {
@@ -99,7 +119,7 @@ test("who watches hears of each move once, until it no longer wants to", () => {
   const stop = watch.watch(({ kind }) => heard.push(kind));
   const problem = { id: "p", webhookId: "w", tenantId: "a", kind: {} };
   const problemMoves = [{ kind: "opened", problem }] as unknown as CommitResult["problemMoves"] & {};
-  watch.committed([], written(0, { problemMoves }));
+  watch.committed(groupOf([]), written(0, { problemMoves }));
   stop();
   watch.tell(problemMoves);
   assert.deepEqual(heard, ["opened"]);

@@ -1,11 +1,12 @@
 import { type ProblemMove, resolvesWith } from "../../core/delivery-problems/delivery-problem.ts";
 import { problemKind } from "../../core/delivery-problems/problem-kind.ts";
-import type { CommitResult } from "../../ports/store/deliveries.ts";
+import type { CommitResult, PublishCommand } from "../../ports/store/deliveries.ts";
 import type { DeliveryProblemStore, ProblemBatch, ProblemFact } from "../../ports/store/delivery-problems.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { PendingSettlement } from "./waiting-settlements.ts";
+import type { Group } from "./write-group.ts";
 
 export interface ProblemWatchOptions {
   readonly store: Pick<DeliveryProblemStore, "troubledWebhooks">;
@@ -67,7 +68,8 @@ export class ProblemWatch {
     return batch;
   }
 
-  committed(settlements: readonly PendingSettlement[], { settled, problemMoves }: CommitResult): void {
+  committed({ settlements, batch }: Pick<Group, "settlements" | "batch">, result: CommitResult): void {
+    const { settled, problemMoves } = result;
     for (const [index, pending] of settlements.entries()) {
       const outcome = pending.settlement.attempt?.outcome;
       if (outcome === undefined || settled[index]?.kind !== "written") continue;
@@ -75,7 +77,16 @@ export class ProblemWatch {
       if (outcome !== "accepted") this.#failed(webhookId);
       else if (this.#troubled.size > 0) this.#accepted(webhookId);
     }
+    if (this.#troubled.size > 0) this.#passedOn(batch.publishes, result);
     this.tell(problemMoves ?? []);
+  }
+
+  /** What was accepted before its event was stored. */
+  #passedOn(commands: readonly PublishCommand[], { publishes }: CommitResult): void {
+    for (const [index, { attempted = [], deliveries }] of commands.entries())
+      if (publishes[index]?.kind === "accepted")
+        for (const [place, { attempt }] of attempted.entries())
+          if (attempt?.outcome === "accepted") this.#accepted(deliveries[place]?.lane.webhookId ?? "");
   }
 
   /** The batch was not written, or nobody knows: what it said of recoveries is said again. */

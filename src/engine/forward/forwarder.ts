@@ -16,10 +16,27 @@ import type { EndpointStates } from "../endpoint/endpoint-states.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import { closedByRate, closedGate } from "../endpoint/gates.ts";
 import type { ComposedDelivery } from "../message/compose.ts";
-import { type ForwardedAttempt, ForwardRecord, type ForwardRecordOptions } from "./record-forwarded.ts";
+import {
+  type ForwardedAttempt,
+  ForwardRecord,
+  type ForwardRecordOptions,
+  type KeptAnswer,
+} from "./record-forwarded.ts";
+
+/** What came back. */
+export interface Answered {
+  readonly verdict: Verdict;
+  readonly result: TransportResult;
+  readonly eventId: string;
+}
+
+/** What it means to the sender. */
+export interface Judged {
+  readonly keeps: KeptAnswer;
+}
 
 /** A message that is sent while its sender waits. */
-export interface ForwardRequest {
+export interface ForwardRequest<Judgement extends Judged> {
   readonly webhookId: string;
   readonly tenantId: string;
   readonly eventType: string;
@@ -31,24 +48,19 @@ export interface ForwardRequest {
   readonly timeoutMs: number;
   /** What failed for now is tried again while there is time. */
   readonly retries: boolean;
+  /** The answer that is to be kept is committed with the attempts before the sender hears of it. */
+  readonly judge: (answered: Answered) => Judgement;
 }
 
 /** It was not sent; `waitMs` says how long that is going to last, where it is known. */
-interface Closed {
+export interface Closed {
   readonly kind: "closed";
   readonly why: string;
   readonly waitMs: number | null;
 }
 
 /** What became of it. */
-export type Forwarded =
-  | Closed
-  | {
-      readonly kind: "answered";
-      readonly verdict: Verdict;
-      readonly result: TransportResult;
-      readonly eventId: string;
-    };
+export type Forwarded<Judgement> = Closed | { readonly kind: "answered"; readonly judged: Judgement };
 
 export interface ForwarderOptions extends ForwardRecordOptions {
   readonly transport: Transport;
@@ -70,9 +82,9 @@ const attemptMsMin = 250;
 const gateMsMin = 50;
 
 /** What a forward has made so far. */
-interface Forwarding {
+interface Forwarding<Judgement extends Judged = Judged> {
   readonly endpoint: Endpoint;
-  readonly request: ForwardRequest;
+  readonly request: ForwardRequest<Judgement>;
   readonly eventId: string;
   /** On the monotonic clock. */
   readonly deadlineMs: number;
@@ -94,11 +106,14 @@ export class Forwarder {
     this.#record = new ForwardRecord(options);
   }
 
-  async forward(endpoint: Endpoint, request: ForwardRequest): Promise<Forwarded> {
+  async forward<Judgement extends Judged>(
+    endpoint: Endpoint,
+    request: ForwardRequest<Judgement>,
+  ): Promise<Forwarded<Judgement>> {
     const { clock, nextId } = this.#options;
     const deadlineMs = clock.monotonicMs() + request.timeoutMs;
     const attempts: ForwardedAttempt[] = [];
-    const forwarding: Forwarding = { endpoint, request, eventId: nextId(), deadlineMs, attempts };
+    const forwarding: Forwarding<Judgement> = { endpoint, request, eventId: nextId(), deadlineMs, attempts };
     for (;;) {
       const closed = await this.#attempt(forwarding);
       const delayMs = this.#retryDelayMs(forwarding, closed);
@@ -108,12 +123,25 @@ export class Forwarder {
   }
 
   /** The sender hears of the last request, or of the gate where none was made. */
-  #ended({ endpoint, attempts, eventId }: Forwarding, closed: Closed | null): Forwarded {
-    this.#record.write(endpoint, attempts);
+  async #ended<Judgement extends Judged>(
+    { endpoint, attempts, eventId, request }: Forwarding<Judgement>,
+    closed: Closed | null,
+  ): Promise<Forwarded<Judgement>> {
     const last = attempts.at(-1);
     if (last === undefined) return closed ?? { kind: "closed", why: "not_sent", waitMs: null };
     const { verdict, result } = last;
-    return { kind: "answered", verdict, result, eventId };
+    const judged = request.judge({ verdict, result, eventId });
+    const written = this.#record
+      .write(endpoint, { attempts, answer: judged.keeps })
+      .catch((error: unknown) => this.#notWritten(endpoint, error));
+    if (judged.keeps !== null) await written;
+    return { kind: "answered", judged };
+  }
+
+  /** What the webhook did is done, whatever the store says. */
+  #notWritten({ webhook }: Endpoint, error: unknown): void {
+    const fields = { err: String(error), webhookId: webhook.id };
+    this.#options.telemetry.log.warn(fields, "what was passed on could not be written down");
   }
 
   /** Null when a request was made; it is among the attempts then. */

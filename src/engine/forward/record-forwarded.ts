@@ -1,14 +1,15 @@
 import type { AttemptRecord } from "../../core/delivery.ts";
 import type { Verdict } from "../../core/outcome.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { ClaimedDelivery, NewDelivery, PublishCommand } from "../../ports/store/deliveries.ts";
+import type { AttemptedDelivery, Lease, NewDelivery, PublishCommand } from "../../ports/store/deliveries.ts";
+import type { AnswerCompletion } from "../../ports/store/gateway.ts";
 import { responseSampleBytesMax, type TransportResult } from "../../ports/transport.ts";
 import { statusOf } from "../attempt/attempt-record.ts";
 import { maskSecrets } from "../credentials/secret-mask.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
+import type { Lane } from "../endpoint/lane.ts";
 import type { ComposedDelivery } from "../message/compose.ts";
 import type { CommitGroup } from "../commit/commit-group.ts";
-import { claimed } from "../publish/draft.ts";
 
 export interface ForwardRecordOptions {
   readonly clock: Pick<Clock, "now">;
@@ -16,6 +17,9 @@ export interface ForwardRecordOptions {
   readonly nextId: () => string;
   readonly leaseMs: number;
 }
+
+/** What repeats of a message are answered; null where none is kept. */
+export type KeptAnswer = AnswerCompletion | null;
 
 /** One request that was made while a sender waited. Those of one message have one event. */
 export interface ForwardedAttempt {
@@ -27,8 +31,9 @@ export interface ForwardedAttempt {
 }
 
 /**
- * Writes down what was passed on, when all is over: the event, and a delivery with its attempt for each request. An ordered
- * lane has one delivery at a time: there the event alone is written.
+ * Writes down what was passed on, when all is over: the event, and a delivery with its attempt for each request. What was
+ * accepted at once is one transaction, with the answer that repeats get. An ordered lane has one delivery at a time: there
+ * the event alone is written.
  */
 export class ForwardRecord {
   readonly #options: ForwardRecordOptions;
@@ -37,68 +42,74 @@ export class ForwardRecord {
     this.#options = options;
   }
 
-  write(endpoint: Endpoint, attempts: readonly ForwardedAttempt[]): void {
+  /** Resolves once it is committed; rejects where it cannot be. */
+  write(
+    endpoint: Endpoint,
+    { attempts, answer }: { readonly attempts: readonly ForwardedAttempt[]; readonly answer: KeptAnswer },
+  ): Promise<void> {
     const [first] = attempts;
-    if (first === undefined) return;
+    if (first === undefined) return Promise.resolve();
     const lane = endpoint.laneFor(first.delivery.eventType);
-    const { commits, leaseMs } = this.#options;
-    const deliveries = lane.ordered
-      ? []
-      : attempts.map(
-          ({ delivery, startedAt }): NewDelivery => ({
-            ...{
-              id: delivery.id,
-              lane: lane.key,
-              priority: "normal",
-              dueAt: startedAt,
-              createdAt: startedAt,
-            },
-            ...{ origin: "publish", format: delivery.format, leaseUntil: startedAt + leaseMs },
-            ...{ state: "pending", reason: null, claim: true },
-          }),
-        );
-    const command = commandOf(first.delivery, { deliveries, startedAt: first.startedAt });
-    commits.publish({
-      size: { rows: 1 + deliveries.length, bytes: command.event.body.length },
-      compose: () => command,
-      done: (result) => {
-        if (result instanceof Error || result.kind !== "accepted") return;
-        const { sequenceNumber } = result;
-        for (const [index, stored] of deliveries.entries()) {
-          const lease = result.leases[index];
-          const attempt = attempts[index];
-          if (lease === undefined || lease.leaseToken === 0 || attempt === undefined) continue;
-          const leased = claimed(
-            { command, deliveries, lanes: [lane] },
-            { delivery: stored, lease, webhookTenantId: attempt.delivery.tenantId, sequenceNumber },
-          );
-          this.#settle(endpoint, leased, attempt);
-        }
-      },
+    const deliveries = lane.ordered ? [] : attempts.map((attempt) => this.#newDelivery(attempt, lane));
+    const settled = attempts.map((attempt) => this.#settled(endpoint, attempt));
+    // What failed is settled like every other failure, so that problems hear of it.
+    const isPlain = deliveries.length === 1 && first.verdict.outcome === "accepted";
+    const command: PublishCommand = {
+      ...commandOf(first.delivery, { deliveries, startedAt: first.startedAt }),
+      ...(isPlain && { attempted: settled }),
+      ...(answer !== null && { answer }),
+    };
+    return new Promise((resolve, reject) => {
+      this.#options.commits.publish({
+        size: { rows: 1 + deliveries.length, bytes: command.event.body.length },
+        compose: () => command,
+        done: (result) => {
+          if (result instanceof Error) return reject(result);
+          if (!isPlain && result.kind === "accepted")
+            this.#settle(attempts, { settled, leases: result.leases });
+          resolve();
+        },
+      });
     });
   }
 
-  #settle(endpoint: Endpoint, leased: ClaimedDelivery, attempt: ForwardedAttempt): void {
+  #newDelivery({ delivery, startedAt }: ForwardedAttempt, lane: Lane): NewDelivery {
+    return {
+      ...{ id: delivery.id, lane: lane.key, priority: "normal", dueAt: startedAt, createdAt: startedAt },
+      ...{ origin: "publish", format: delivery.format, leaseUntil: startedAt + this.#options.leaseMs },
+      ...{ state: "pending", reason: null, claim: true },
+    };
+  }
+
+  #settled(endpoint: Endpoint, attempt: ForwardedAttempt): AttemptedDelivery {
     const { verdict, startedAt } = attempt;
-    const { clock, commits, nextId } = this.#options;
     const isAccepted = verdict.outcome === "accepted";
-    commits.settle({
-      settlement: {
-        lease: leased.lease,
-        progress: {
-          ...leased.progress,
-          attemptCount: 1,
-          firstAttemptAt: startedAt,
-          state: isAccepted ? "success" : "cancelled",
-          reason: isAccepted ? null : `passed_through_${verdict.reason}`,
-        },
-        attempt: recordOf(endpoint, { ...attempt, id: nextId() }),
-        settledAt: clock.now(),
+    return {
+      progress: {
+        ...{ attemptCount: 1, createdAt: startedAt, firstAttemptAt: startedAt, dueAt: startedAt },
+        state: isAccepted ? "success" : "cancelled",
+        reason: isAccepted ? null : `passed_through_${verdict.reason}`,
       },
-      delivery: leased,
-      isAwaited: false,
-      done: () => undefined,
-    });
+      attempt: recordOf(endpoint, { ...attempt, id: this.#options.nextId() }),
+      settledAt: this.#options.clock.now(),
+    };
+  }
+
+  #settle(
+    attempts: readonly ForwardedAttempt[],
+    {
+      settled,
+      leases,
+    }: { readonly settled: readonly AttemptedDelivery[]; readonly leases: readonly Lease[] },
+  ): void {
+    for (const [index, lease] of leases.entries()) {
+      const [one, attempt] = [settled[index], attempts[index]];
+      if (lease.leaseToken === 0 || one === undefined || attempt === undefined) continue;
+      this.#options.commits.settle({
+        ...{ settlement: { lease, ...one }, delivery: attempt.delivery },
+        ...{ isAwaited: false, done: () => undefined },
+      });
+    }
   }
 }
 

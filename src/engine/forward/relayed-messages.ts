@@ -1,7 +1,7 @@
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { Publisher } from "../publish/publish.ts";
 import type { PublishReceipt, RelayedEvent } from "../publish/publish-call.ts";
-import type { Forwarded, Forwarder, ForwardRequest } from "./forwarder.ts";
+import type { Forwarded, Forwarder, ForwardRequest, Judged } from "./forwarder.ts";
 
 export interface RelayedMessagesOptions {
   readonly endpoint: (id: string) => Endpoint | undefined;
@@ -29,7 +29,7 @@ export class RelayedMessages {
   }
 
   /** One attempt at once, for a sender that waits. */
-  async forward(request: ForwardRequest): Promise<Forwarded> {
+  async forward<Judgement extends Judged>(request: ForwardRequest<Judgement>): Promise<Forwarded<Judgement>> {
     const endpoint = this.#options.endpoint(request.webhookId);
     if (endpoint === undefined || endpoint.webhook.tenantId !== request.tenantId)
       return { kind: "closed", why: "webhook_deleted", waitMs: null };

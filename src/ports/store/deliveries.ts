@@ -14,7 +14,7 @@ import type { TraceContext } from "../../core/tracing/trace-context.ts";
 import type { LaneKey } from "../../core/webhook.ts";
 import type { WebhookHistoryEntry } from "../../core/webhook-history.ts";
 import type { ProblemMove } from "../../core/delivery-problems/delivery-problem.ts";
-import type { ReceivedRequest } from "./gateway.ts";
+import type { AnswerCompletion, ReceivedRequest } from "./gateway.ts";
 import type { ProblemBatch } from "./delivery-problems.ts";
 import type { StatisticsBatch } from "./statistics.ts";
 
@@ -97,7 +97,14 @@ export interface PublishCommand {
   readonly dedupUntil: number | null;
   /** What the gateway's log says of the request that brought it; written, or replaced, with an event that is stored. */
   readonly request?: ReceivedRequest;
+  /** What became of its deliveries, in their order, where they were made before: settled in the same transaction. */
+  readonly attempted?: readonly AttemptedDelivery[];
+  /** As `finish` of the gateway's answers, with an event that is stored. */
+  readonly answer?: AnswerCompletion;
 }
+
+/** A delivery that was made while its event was not stored yet. It is leased as it is written, and so in no ordered lane. */
+export type AttemptedDelivery = Pick<Settlement, "progress" | "attempt" | "settledAt">;
 
 /** An event to store. Times are Unix milliseconds. */
 export interface NewEvent {

@@ -148,7 +148,7 @@ export interface RequestSweep {
 /** Which repeats are known, and what they are answered. */
 export interface AnswerStore {
   claim(request: AnswerClaim): Promise<AnswerOutcome>;
-  finish(completion: AnswerClaim & { readonly result: string }): Promise<boolean>;
+  finish(completion: AnswerCompletion): Promise<boolean>;
   release(claim: { readonly key: string; readonly token: string }): Promise<void>;
   purge(request: { readonly now: number }): Promise<number>;
 }
@@ -160,6 +160,11 @@ export interface AnswerClaim {
   readonly token: string;
   readonly now: number;
   readonly expiresAt: number;
+}
+
+/** As DeduplicationCompletion of the receiver kit. */
+export interface AnswerCompletion extends AnswerClaim {
+  readonly result: string;
 }
 
 /** As ClaimOutcome of the receiver kit. */

@@ -16,7 +16,9 @@ export function textOf(bytes: Uint8Array): string {
 /** Null unless the text is exactly `length` bytes in hexadecimal, in either case. */
 export function hexBytes(text: string, { length }: { readonly length: number }): Uint8Array | null {
   if (text.length !== length * 2 || !/^[0-9a-f]*$/i.test(text)) return null;
-  return Uint8Array.from({ length }, (_, index) => Number.parseInt(text.slice(index * 2, index * 2 + 2), 16));
+  const bytes = new Uint8Array(length);
+  for (let at = 0; at < length; at += 1) bytes[at] = Number.parseInt(text.slice(at * 2, at * 2 + 2), 16);
+  return bytes;
 }
 
 /** Null unless the text is canonical padded base64 of 1 to `lengthMax` bytes: one value has one text. */

@@ -189,10 +189,14 @@ function contentOf(
   body: Uint8Array,
 ): readonly Uint8Array[] {
   const [start = "", ...ends] = signed.split("{body}").map((text) => textWith(text, inserted));
-  return [utf8(start), ...ends.flatMap((end) => (end === "" ? [body] : [body, utf8(end)]))];
+  return [
+    ...(start === "" ? [] : [utf8(start)]),
+    ...ends.flatMap((end) => (end === "" ? [body] : [body, utf8(end)])),
+  ];
 }
 
 function textWith(text: string, inserted: Inserted): string {
+  if (!text.includes("{")) return text;
   return text.replaceAll(/\{([^}]*)\}/g, (_, name: string) => {
     if (name === "id" || name === "method") return inserted[name];
     return name === "notification URL" ? inserted.address : inserted.time;

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import type { Connection, Source } from "../../../src/core/gateway/source.ts";
 import type { ReceivedRequest, ReceivedRequestQuery } from "../../../src/ports/store/gateway.ts";
-import { commit, publishCommand, start } from "./scene.ts";
+import type { NewDelivery } from "../../../src/ports/store/deliveries.ts";
+import { commit, newAttempt, progressed, publishCommand, start } from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
 
 const sourceOf = (id: string): Source => ({
@@ -199,8 +200,55 @@ export const gateway: StoreTheme = (check) => {
       await answers.release({ key: "ab", token: "4" });
       assert.equal((await claim("5", { now: start + 49 })).kind, "completed");
       assert.equal((await claim("6", { now: start + 50, expiresAt: start + 60 })).kind, "claimed");
-      assert.equal(await answers.purge({ now: start + 59 }), 0);
+      await answers.purge({ now: start + 59 });
+      assert.equal((await claim("7", { now: start + 59 })).kind, "running", "what ran out was another one");
       assert.equal(await answers.purge({ now: start + 60 }), 1);
+      assert.equal((await claim("7", { now: start + 59 })).kind, "claimed");
+    },
+  );
+
+  check(
+    "what was passed on is one commit: event, attempt, and the answer for repeats",
+    async (store, open) => {
+      const { answers } = store.gateway;
+      const claimOf = (key: string, token: string) => ({
+        ...{ key, fingerprint: "f", token, now: start, expiresAt: start + 10 },
+      });
+      const claims = [claimOf("ab", "1"), claimOf("cd", "2"), claimOf("ef", "3")] as const;
+      for (const claim of claims) assert.equal((await answers.claim(claim)).kind, "claimed");
+      const passed = () => {
+        const progress = progressed({ state: "success", attemptCount: 1, firstAttemptAt: start });
+        const attempted = [{ progress, attempt: newAttempt(), settledAt: start + 1 }];
+        return { ...publishCommand({ deliveries: [{ claim: true }] }), attempted };
+      };
+      const keyed = { event: { idempotencyKey: "k", fingerprint: "f" }, dedupUntil: start + 1_000 };
+      const nowhere = { ...keyed, deliveries: [] };
+      const [first, second] = [passed(), publishCommand(nowhere)];
+      const answered = { ...claims[0], expiresAt: start + 50, result: "one" };
+      await commit(store, {
+        publishes: [
+          { ...first, answer: answered },
+          // Somebody else's claim stays as it is.
+          { ...second, answer: { ...answered, key: "cd", token: "9" } },
+          // A repeat of the event stores nothing.
+          { ...publishCommand(nowhere), answer: { ...answered, key: "ef", token: "3" } },
+        ],
+      });
+      assert.deepEqual(await answers.claim(claimOf("ab", "4")), { kind: "completed", result: "one" });
+      for (const key of ["cd", "ef"]) assert.equal((await answers.claim(claimOf(key, "4"))).kind, "running");
+      const reopened = await open.reopen();
+      const { id } = first.deliveries[0] as NewDelivery;
+      const delivery = await reopened.history.getDelivery({ tenantId: null, id });
+      assert.equal(delivery?.progress.state, "success");
+      const attempts = await reopened.history.listAttempts(id);
+      assert.deepEqual(attempts, [first.attempted[0]?.attempt]);
+      assert.deepEqual(await reopened.deliveries.depth(), {
+        waiting: { high: 0, normal: 0, low: 0 },
+        deadLetters: new Map(),
+      });
+      assert.deepEqual(await reopened.gateway.answers.claim(claimOf("ab", "5")), {
+        ...{ kind: "completed", result: "one" },
+      });
     },
   );
 

@@ -135,6 +135,9 @@ export class ModelDeliveries implements DeliveryStore {
       });
     }
     const leases = command.deliveries.map((delivery) => this.#insert(delivery, row));
+    for (const [at, attempted] of (command.attempted ?? []).entries())
+      this.#settle({ ...attempted, lease: leases[at] as Lease });
+    if (command.answer !== undefined) this.#gateway.keepAnswer(command.answer);
     return { kind: "accepted", sequenceNumber, leases };
   }
 

@@ -1,6 +1,7 @@
 import { heldOf } from "../../../src/adapters/store/gateway-rows.ts";
 import type { Connection, Source } from "../../../src/core/gateway/source.ts";
 import type {
+  AnswerCompletion,
   AnswerStore,
   GatewayStore,
   HeldMessage,
@@ -137,6 +138,14 @@ export class ModelGateway implements GatewayStore {
     return changed;
   }
 
+  /** False when somebody else took the key. */
+  keepAnswer({ key, token, expiresAt, result }: AnswerCompletion): boolean {
+    const known = this.#answers.get(key);
+    if (known?.holder !== token) return false;
+    this.#answers.set(key, { ...known, holder: null, expiresAt, result });
+    return true;
+  }
+
   readonly answers: AnswerStore = {
     claim: async ({ key, fingerprint, token, now, expiresAt }) => {
       const known = this.#answers.get(key);
@@ -150,12 +159,7 @@ export class ModelGateway implements GatewayStore {
       this.#answers.set(key, { fingerprint, holder: token, expiresAt, result: null });
       return { kind: "claimed" };
     },
-    finish: async ({ key, token, expiresAt, result }) => {
-      const known = this.#answers.get(key);
-      if (known?.holder !== token) return false;
-      this.#answers.set(key, { ...known, holder: null, expiresAt, result });
-      return true;
-    },
+    finish: async (completion) => this.keepAnswer(completion),
     release: async ({ key, token }) => {
       if (this.#answers.get(key)?.holder === token) this.#answers.delete(key);
     },

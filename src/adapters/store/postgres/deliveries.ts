@@ -14,13 +14,15 @@ import type {
 } from "../../../ports/store/deliveries.ts";
 import { factsOf, type StatisticsBatch } from "../../../ports/store/statistics.ts";
 import type { LaneKey } from "../../../core/webhook.ts";
+import { attemptedOf } from "../attempted.ts";
 import { tierSpan } from "../queue-position.ts";
 import { Claimer } from "./claim.ts";
 import { numbers } from "./columns.ts";
 import { deadLetterKind, Deltas } from "./counters.ts";
 import type { Transaction } from "./database.ts";
 import { DeliveryRows } from "./delivery-rows.ts";
-import { requestsOf, writeRequests } from "./gateway-requests.ts";
+import { keepAnswers } from "./gateway-answers.ts";
+import { writeRequests } from "./gateway-requests.ts";
 import { endByHand } from "./hand-endings.ts";
 import { lanesFound } from "./lanes-with-work.ts";
 import { LostLeases } from "./lost-leases.ts";
@@ -198,7 +200,8 @@ export class PostgresDeliveries implements DeliveryStore {
    *   7. where something failed: `webhooks`, then `delivery_problems`, each by id
    *   8. `delivery_stats` of what requeues ended, by tenant and webhook
    *
-   * New rows are nobody else's, among them those of the gateway's log. Settlements are sorted by position, in which they
+   * New rows are nobody else's, among them those of the gateway's log; nor are its answers, which belong to a claim.
+   * Settlements are sorted by position, in which they
    * are usually locked; should two meet in a circle all the same, the server ends one after a second and database.ts tries
    * it again.
    */
@@ -215,13 +218,22 @@ export class PostgresDeliveries implements DeliveryStore {
     const publishes = isPlain
       ? await publishing.runAtOnce(batch.publishes)
       : await publishing.run(batch.publishes);
-    await writeRequests(transaction, { requests: requestsOf(batch.publishes, publishes), replaces: true });
+    const accepted = batch.publishes.filter((_, at) => publishes[at]?.kind === "accepted");
+    const requests = accepted.flatMap(({ request }) => request ?? []);
+    await writeRequests(transaction, { requests, replaces: true });
+    await keepAnswers(
+      transaction,
+      accepted.flatMap(({ answer }) => answer ?? []),
+    );
     const requeuing = new RequeueBatch(this.#state, context);
     const requeues = await requeuing.run(batch.requeues);
     if (!isPlain && batch.publishes.length + batch.requeues.length > 0) await deliveries.insert(transaction);
     const counting = this.#countingOf(batch.statistics);
-    const settling = this.#settleBatch(batch.settlements, counting);
-    const { settled, freeLanes, writtenBefore } = await writeSettlements(transaction, settling);
+    // What came with its event is counted with it.
+    const attempted = batch.publishes.flatMap((command, at) => attemptedOf(command, publishes[at]));
+    const settling = this.#settleBatch([...batch.settlements, ...attempted], counting);
+    const { settled: all, freeLanes, writtenBefore } = await writeSettlements(transaction, settling);
+    const settled = all.slice(0, batch.settlements.length);
     if (counting !== null) {
       const facts = factsOf({ ...counting.statistics, settled: [] }, { publishes, settled: [] });
       if (facts.length > 0 || !takesRows(settling))

@@ -1,4 +1,3 @@
-import type { PublishCommand, PublishResult } from "../../../ports/store/deliveries.ts";
 import type { ReceivedRequest } from "../../../ports/store/gateway.ts";
 import { heldOf, requestDocument } from "../gateway-rows.ts";
 import { numbers, texts } from "./columns.ts";
@@ -44,15 +43,5 @@ export async function writeRequests(
       texts(held.map(({ requestId }) => requestId)),
       texts(held.map(({ eventId }) => eventId)),
     ],
-  );
-}
-
-/** Of the events that were stored. */
-export function requestsOf(
-  publishes: readonly PublishCommand[],
-  results: readonly PublishResult[],
-): readonly ReceivedRequest[] {
-  return publishes.flatMap(({ request }, at) =>
-    request !== undefined && results[at]?.kind === "accepted" ? [request] : [],
   );
 }

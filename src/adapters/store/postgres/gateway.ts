@@ -1,9 +1,6 @@
 import type { Connection, Source } from "../../../core/gateway/source.ts";
 import type { AuditEntry } from "../../../ports/store/audit.ts";
 import type {
-  AnswerClaim,
-  AnswerOutcome,
-  AnswerStore,
   GatewayStore,
   HeldMessage,
   HeldQuery,
@@ -15,11 +12,8 @@ import type {
   RequestSweep,
 } from "../../../ports/store/gateway.ts";
 import {
-  answerOutcome,
-  type AnswerRow,
   heldOf,
   type HeldRow,
-  purgedAtOnce,
   type RecentRow,
   requestColumns,
   requestDocument,
@@ -33,6 +27,7 @@ import { writeAudit, writeAudited } from "./audit.ts";
 import { storable } from "../storable-text.ts";
 import { plainWords } from "./columns.ts";
 import type { Database } from "./database.ts";
+import { GatewayAnswers } from "./gateway-answers.ts";
 import { writeRequests } from "./gateway-requests.ts";
 
 const requestsSql = `SELECT ${requestColumns({ body: "NULL::bytea" })} FROM posthorn.gateway_requests
@@ -47,19 +42,16 @@ const recentSql = `SELECT asked.id, outcome, count(*)::int, max(received_at)
     WHERE source = asked.id ORDER BY gateway_requests.id DESC LIMIT $2) AS newest
   GROUP BY asked.id, outcome`;
 
-/** A claim that ran out is anybody's. */
-const claimSql = `INSERT INTO posthorn.gateway_answers AS known VALUES ($1, $2, $3, $4, NULL)
-  ON CONFLICT (key) DO UPDATE SET fingerprint = $2, holder = $3, expires_at = $4, document = NULL
-  WHERE known.expires_at <= $5 RETURNING key`;
-
 /** What people read goes over the connections for people. */
 export class PostgresGateway implements GatewayStore {
   readonly #database: Database;
   readonly #aside: Database;
+  readonly answers: GatewayAnswers;
 
   constructor({ database, aside }: { readonly database: Database; readonly aside: Database }) {
     this.#database = database;
     this.#aside = aside;
+    this.answers = new GatewayAnswers({ database, aside });
   }
 
   sources(): Promise<readonly Source[]> {
@@ -179,41 +171,6 @@ export class PostgresGateway implements GatewayStore {
       [bodiesBefore, limit],
     );
     return removed.length + emptied.length;
-  }
-
-  readonly answers: AnswerStore = {
-    claim: (claim) => this.#claim(claim),
-    finish: async ({ key, token, expiresAt, result }) => {
-      const rows = await this.#database.rows(
-        `UPDATE posthorn.gateway_answers SET document = $1, holder = NULL, expires_at = $2
-         WHERE key = $3 AND holder = $4 RETURNING key`,
-        [storable(result), expiresAt, key, token],
-      );
-      return rows.length > 0;
-    },
-    release: async ({ key, token }) => {
-      const sql = "DELETE FROM posthorn.gateway_answers WHERE key = $1 AND holder = $2";
-      await this.#database.rows(sql, [key, token]);
-    },
-    purge: async ({ now }) => {
-      const rows = await this.#aside.rows(
-        `DELETE FROM posthorn.gateway_answers WHERE key IN (SELECT key FROM posthorn.gateway_answers
-         WHERE expires_at <= $1 LIMIT ${purgedAtOnce} FOR UPDATE SKIP LOCKED) RETURNING key`,
-        [now],
-      );
-      return rows.length;
-    },
-  };
-
-  async #claim({ key, fingerprint, token, now, expiresAt }: AnswerClaim): Promise<AnswerOutcome> {
-    const claimed = await this.#database.rows(claimSql, [key, fingerprint, token, expiresAt, now]);
-    if (claimed.length > 0) return { kind: "claimed" };
-    const [row] = await this.#database.rows<AnswerRow>(
-      "SELECT fingerprint, expires_at, document FROM posthorn.gateway_answers WHERE key = $1",
-      [key],
-    );
-    // Released in between: whoever comes again finds it free.
-    return row === undefined ? { kind: "running", expiresAt: now } : answerOutcome(row, fingerprint);
   }
 
   async #documents<Document>(sql: string): Promise<readonly Document[]> {

@@ -50,9 +50,7 @@ export class Connection {
 
   /** Runs `work` in one durable transaction: everything of it happens, or nothing, in the file and in memory. */
   write<Result>(work: () => Result): Result {
-    this.#ready();
-    this.check();
-    this.#room.check();
+    this.checkWritable();
     let result: Result;
     try {
       this.#begin.run();
@@ -81,12 +79,29 @@ export class Connection {
     }
   }
 
+  /** As `read`, of one statement alone, which is its own snapshot. */
+  readOne<Result>(work: () => Result): Result {
+    this.#ready();
+    try {
+      return work();
+    } catch (error) {
+      throw this.#noted(error);
+    }
+  }
+
   /**
    * Throws once damage was met, in any read or write: what is written after it may be lost with the rest, or make it
    * worse. Reads are still tried, so that people see what there is.
    */
   check(): void {
     if (this.#damage !== null) throw this.#damage;
+  }
+
+  /** Throws where a write would be refused without being tried. */
+  checkWritable(): void {
+    this.#ready();
+    this.check();
+    this.#room.check();
   }
 
   close(): void {

@@ -15,8 +15,10 @@ import type {
 } from "../../../ports/store/deliveries.ts";
 import type { LaneKey } from "../../../core/webhook.ts";
 import { Claimer } from "./claim.ts";
+import { attemptedOf } from "../attempted.ts";
 import { waitingMax } from "../codes.ts";
 import { HandEndings } from "./hand-endings.ts";
+import type { GatewayAnswers } from "./gateway-answers.ts";
 import type { GatewayRequestRows } from "./gateway-requests.ts";
 import type { ProblemWriter } from "./problem-writer.ts";
 import { DeliveryWriter, PublishWriter } from "./publish.ts";
@@ -42,6 +44,7 @@ export class SqliteDeliveries implements DeliveryStore {
   readonly #statistics: StatisticsWriter;
   readonly #notifications: NotificationRows;
   readonly #requests: GatewayRequestRows;
+  readonly #answers: GatewayAnswers;
   readonly #problems: ProblemWriter;
   readonly #history: HistoryRows;
   readonly #claimer: Claimer;
@@ -56,6 +59,7 @@ export class SqliteDeliveries implements DeliveryStore {
       readonly history: HistoryRows;
       readonly notifications: NotificationRows;
       readonly requests: GatewayRequestRows;
+      readonly answers: GatewayAnswers;
     },
   ) {
     const deliveries = new DeliveryWriter(state);
@@ -70,6 +74,7 @@ export class SqliteDeliveries implements DeliveryStore {
     this.#history = writers.history;
     this.#notifications = writers.notifications;
     this.#requests = writers.requests;
+    this.#answers = writers.answers;
     this.#claimer = new Claimer(state);
     this.#enterLane = connection.prepare(
       `UPDATE deliveries SET rank = ${queuePositionSql("?")} WHERE seq = ? RETURNING rank`,
@@ -103,7 +108,10 @@ export class SqliteDeliveries implements DeliveryStore {
 
   #publish(command: PublishCommand): PublishResult {
     const result = this.#publishes.write(command);
-    if (command.request !== undefined && result.kind === "accepted") this.#requests.put(command.request);
+    if (result.kind !== "accepted") return result;
+    for (const settlement of attemptedOf(command, result)) this.#settlements.write(settlement);
+    if (command.request !== undefined) this.#requests.put(command.request);
+    if (command.answer !== undefined) this.#answers.keep(command.answer);
     return result;
   }
 

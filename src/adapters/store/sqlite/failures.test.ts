@@ -27,6 +27,7 @@ import { SqliteHistory } from "./history.ts";
 import { migrate } from "./migrations.ts";
 import { databaseFile } from "./open.ts";
 import { loadState } from "./state.ts";
+import { GatewayAnswers } from "./gateway-answers.ts";
 import { GatewayRequestRows } from "./gateway-requests.ts";
 import { NotificationRows } from "./notification-queue.ts";
 import { ProblemWriter } from "./problem-writer.ts";
@@ -52,6 +53,7 @@ async function openBreakable(t: TestContext): Promise<BreakableStore> {
     history: new HistoryRows(connection),
     notifications: new NotificationRows(connection),
     requests: new GatewayRequestRows(connection),
+    answers: new GatewayAnswers(connection),
   });
   t.after(async () => {
     connection.close();

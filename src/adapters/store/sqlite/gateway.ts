@@ -2,9 +2,6 @@ import type { StatementSync } from "node:sqlite";
 import type { Connection as SourceConnection, Source } from "../../../core/gateway/source.ts";
 import type { AuditEntry } from "../../../ports/store/audit.ts";
 import type {
-  AnswerClaim,
-  AnswerOutcome,
-  AnswerStore,
   GatewayStore,
   HeldMessage,
   HeldQuery,
@@ -15,21 +12,12 @@ import type {
   RequestMark,
   RequestSweep,
 } from "../../../ports/store/gateway.ts";
-import {
-  answerOutcome,
-  type AnswerRow,
-  purgedAtOnce,
-  type RecentRow,
-  requestColumns,
-  type RequestRow,
-  toRecent,
-  toRequest,
-} from "../gateway-rows.ts";
+import { type RecentRow, requestColumns, type RequestRow, toRecent, toRequest } from "../gateway-rows.ts";
 import { type DocumentRow, toDocument } from "../registry-rows.ts";
 import type { AuditRows } from "./audit.ts";
 import type { Connection } from "./connection.ts";
+import type { GatewayAnswers } from "./gateway-answers.ts";
 import type { GatewayRequestRows } from "./gateway-requests.ts";
-import { GroupedWrites } from "./grouped-writes.ts";
 import { StatementCache } from "./statement-cache.ts";
 
 const statements = {
@@ -53,14 +41,6 @@ const statements = {
     (SELECT id FROM gateway_requests WHERE received_at < ? AND bookmark IS NULL ORDER BY id LIMIT ?)`,
   sweepBodies: `UPDATE gateway_requests SET body = NULL WHERE id IN
     (SELECT id FROM gateway_requests WHERE received_at < ? AND bookmark IS NULL AND body IS NOT NULL ORDER BY id LIMIT ?)`,
-  answer:
-    "SELECT fingerprint, expires_at, document, holder FROM gateway_answers WHERE key = ? AND expires_at > ?",
-  claim: "INSERT OR REPLACE INTO gateway_answers VALUES (?, ?, ?, ?, NULL)",
-  finish:
-    "UPDATE gateway_answers SET document = ?, holder = NULL, expires_at = ? WHERE key = ? AND holder = ?",
-  release: "DELETE FROM gateway_answers WHERE key = ? AND holder = ?",
-  purge: `DELETE FROM gateway_answers WHERE key IN
-    (SELECT key FROM gateway_answers WHERE expires_at <= ? LIMIT ${purgedAtOnce})`,
 } as const;
 
 export class SqliteGateway implements GatewayStore {
@@ -68,21 +48,22 @@ export class SqliteGateway implements GatewayStore {
   readonly #audit: AuditRows;
   /** Prepared when they are first used: most deployments have no gateway. */
   readonly #statements: StatementCache;
-  readonly #grouped: GroupedWrites;
-
   readonly #requests: GatewayRequestRows;
-  /** Claims of this process. Nobody else has the file, so that all others ended with the process that had them. */
-  readonly #claims = new Set<string>();
+  readonly answers: GatewayAnswers;
 
   constructor(
     connection: Connection,
-    rows: { readonly audit: AuditRows; readonly requests: GatewayRequestRows },
+    rows: {
+      readonly audit: AuditRows;
+      readonly requests: GatewayRequestRows;
+      readonly answers: GatewayAnswers;
+    },
   ) {
     this.#connection = connection;
     this.#audit = rows.audit;
     this.#requests = rows.requests;
     this.#statements = new StatementCache(connection);
-    this.#grouped = new GroupedWrites(connection);
+    this.answers = rows.answers;
   }
 
   async sources(): Promise<readonly Source[]> {
@@ -178,41 +159,6 @@ export class SqliteGateway implements GatewayStore {
       const emptied = this.#sql("sweepBodies").run(bodiesBefore, limit);
       return Number(removed.changes) + Number(emptied.changes);
     });
-  }
-
-  /** Two of each request that is passed through: those of one turn share a transaction. */
-  readonly answers: AnswerStore = {
-    claim: async (claim) => {
-      try {
-        return await this.#grouped.run(() => this.#claim(claim));
-      } catch (error) {
-        this.#claims.delete(claim.token);
-        throw error;
-      }
-    },
-    finish: async ({ key, token, expiresAt, result }) => {
-      const { changes } = await this.#grouped.run(() =>
-        this.#sql("finish").run(result, expiresAt, key, token),
-      );
-      this.#claims.delete(token);
-      return Number(changes) > 0;
-    },
-    release: async ({ key, token }) => {
-      await this.#grouped.run(() => this.#sql("release").run(key, token));
-      this.#claims.delete(token);
-    },
-    purge: async ({ now }) => Number(this.#connection.write(() => this.#sql("purge").run(now)).changes),
-  };
-
-  #claim({ key, fingerprint, token, now, expiresAt }: AnswerClaim): AnswerOutcome {
-    const row = this.#sql("answer").get(key, now) as unknown as [...AnswerRow, string | null] | undefined;
-    const holder = row?.[3] ?? null;
-    const isAlive = holder === null || this.#claims.has(holder);
-    if (row !== undefined && isAlive) return answerOutcome([row[0], row[1], row[2]], fingerprint);
-    this.#sql("claim").run(key, fingerprint, token, expiresAt);
-    // At once: another claim may follow in the same transaction.
-    this.#claims.add(token);
-    return { kind: "claimed" };
   }
 
   #documents<Document>(name: "sources" | "connections"): readonly Document[] {

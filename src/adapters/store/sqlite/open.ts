@@ -11,6 +11,7 @@ import { Connection, openDatabase } from "./connection.ts";
 import { SqliteDeliveries } from "./deliveries.ts";
 import { diskFull, diskSpace, isDiskFull } from "./disk-room.ts";
 import { storeError } from "./errors.ts";
+import { GatewayAnswers } from "./gateway-answers.ts";
 import { SqliteGateway } from "./gateway.ts";
 import { GatewayRequestRows } from "./gateway-requests.ts";
 import { SqliteHistory } from "./history.ts";
@@ -113,7 +114,8 @@ function assemble(
   const problems = new SqliteDeliveryProblems(connection, auditRows);
   const history = new HistoryRows(connection);
   const requests = new GatewayRequestRows(connection);
-  const rows = { problems: problems.writer, notifications: notificationRows, history, requests };
+  const answers = new GatewayAnswers(connection);
+  const rows = { problems: problems.writer, notifications: notificationRows, history, requests, answers };
   const deliveries = new SqliteDeliveries(state, { ...rows, statistics: statistics.writer });
   deliveries.recover();
   statistics.recoverAll();
@@ -132,7 +134,7 @@ function assemble(
     alerts: new SqliteAlerts(connection, auditRows),
     notifications: new SqliteNotificationQueue(connection, { rows: notificationRows, audit: auditRows }),
     portal: new SqlitePortal(connection, auditRows),
-    gateway: new SqliteGateway(connection, { audit: auditRows, requests }),
+    gateway: new SqliteGateway(connection, { audit: auditRows, requests, answers }),
     statistics,
     problems,
     upkeep: new SqliteUpkeep(state, {

@@ -1,0 +1,71 @@
+import type {
+  AnswerClaim,
+  AnswerCompletion,
+  AnswerOutcome,
+  AnswerStore,
+} from "../../../ports/store/gateway.ts";
+import { answerOutcome, type AnswerRow, purgedAtOnce } from "../gateway-rows.ts";
+import { numbers, texts } from "./columns.ts";
+import type { Database, Runner } from "./database.ts";
+
+/** A claim that ran out is anybody's. */
+const claimSql = `INSERT INTO posthorn.gateway_answers AS known VALUES ($1, $2, $3, $4, NULL)
+  ON CONFLICT (key) DO UPDATE SET fingerprint = $2, holder = $3, expires_at = $4, document = NULL
+  WHERE known.expires_at <= $5 RETURNING key`;
+
+/** Claims and answers are rows, because other processes ask for the same keys. */
+export class GatewayAnswers implements AnswerStore {
+  readonly #database: Database;
+  readonly #aside: Database;
+
+  constructor({ database, aside }: { readonly database: Database; readonly aside: Database }) {
+    this.#database = database;
+    this.#aside = aside;
+  }
+
+  async claim({ key, fingerprint, token, now, expiresAt }: AnswerClaim): Promise<AnswerOutcome> {
+    const claimed = await this.#database.rows(claimSql, [key, fingerprint, token, expiresAt, now]);
+    if (claimed.length > 0) return { kind: "claimed" };
+    const [row] = await this.#database.rows<AnswerRow>(
+      "SELECT fingerprint, expires_at, document FROM posthorn.gateway_answers WHERE key = $1",
+      [key],
+    );
+    // Released in between: whoever comes again finds it free.
+    return row === undefined ? { kind: "running", expiresAt: now } : answerOutcome(row, fingerprint);
+  }
+
+  async finish(completion: AnswerCompletion): Promise<boolean> {
+    return (await keepAnswers(this.#database, [completion])) > 0;
+  }
+
+  async release({ key, token }: { readonly key: string; readonly token: string }): Promise<void> {
+    const sql = "DELETE FROM posthorn.gateway_answers WHERE key = $1 AND holder = $2";
+    await this.#database.rows(sql, [key, token]);
+  }
+
+  async purge({ now }: { readonly now: number }): Promise<number> {
+    const rows = await this.#aside.rows(
+      `DELETE FROM posthorn.gateway_answers WHERE key IN (SELECT key FROM posthorn.gateway_answers
+       WHERE expires_at <= $1 LIMIT ${purgedAtOnce} FOR UPDATE SKIP LOCKED) RETURNING key`,
+      [now],
+    );
+    return rows.length;
+  }
+}
+
+/** How many there were whose claim is still the newest. */
+export async function keepAnswers(runner: Runner, completions: readonly AnswerCompletion[]): Promise<number> {
+  if (completions.length === 0) return 0;
+  const rows = await runner.rows(
+    `UPDATE posthorn.gateway_answers a SET document = g.result, holder = NULL, expires_at = g.expires_at
+     FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[]) AS g (key, token, expires_at, result)
+     WHERE a.key = g.key AND a.holder = g.token RETURNING a.key`,
+    [
+      texts(completions.map(({ key }) => key)),
+      texts(completions.map(({ token }) => token)),
+      numbers(completions.map(({ expiresAt }) => expiresAt)),
+      texts(completions.map(({ result }) => result)),
+    ],
+  );
+  return rows.length;
+}
