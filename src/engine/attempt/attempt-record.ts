@@ -26,7 +26,7 @@ export function attemptRecord(
     category: verdict.category ?? null,
     statusCode: statusOf(result),
     responseSample: sampleText(flight, result),
-    errorMessage: errorMessage(flight, result),
+    errorMessage: shownError(flight, result),
     durationMs: Math.round(result.durationMs),
     scheduledAt: flight.delivery.progress.dueAt,
     executedAt: flight.startedAt,
@@ -50,7 +50,7 @@ export function notSent(errorMessage: string): TransportResult {
   };
 }
 
-function errorMessage(flight: Flight, result: TransportResult): string | null {
+function shownError(flight: Flight, result: TransportResult): string | null {
   const location = shownLocation(flight, result);
   return location === null ? result.errorMessage : `redirect to ${location} was not followed`;
 }
