@@ -3687,7 +3687,7 @@ export interface WebhookBacklog {
   more: boolean;
   /** When the oldest was made. Null when nothing waits. */
   oldest_created_at: string | null;
-  /** Over the last five minutes. */
+  /** Over the last five minutes, and what has begun of a sixth. */
   accepted_per_second: number;
   /**
    * Until nothing waits, at that pace and if nothing more is published. Null where nobody can tell: nothing

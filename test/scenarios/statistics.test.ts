@@ -184,6 +184,15 @@ suite("statistics of a server", () => {
     assert.equal(shown.find(({ id: own }) => textOf(own) === idle)?.["stats"], null);
   });
 
+  test("a server of the first hour shows the numbers of many webhooks", async () => {
+    const ids = await Promise.all(Array.from({ length: 60 }, () => elm.addWebhook({ events: ["never"] })));
+    for (const query of ["limit=100&include=stats", "sort=failure_rate&limit=100"]) {
+      const page = await elm.api.get(`/v1/webhooks?${query}`);
+      assert.equal(page.status, 200, page.text);
+      assert.ok(itemsOf(page.body["data"]).length > ids.length, query);
+    }
+  });
+
   test("days follow the time zone, and what cannot be drawn is refused with what to do", async () => {
     const days = await stats(
       oak,

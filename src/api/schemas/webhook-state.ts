@@ -111,7 +111,9 @@ export const backlogSchema = closed(
       description: "More than 10,000 wait; the oldest is then of those that were counted.",
     }),
     oldest_created_at: nullable(instant("When the oldest was made. Null when nothing waits.")),
-    accepted_per_second: Type.Number({ description: "Over the last five minutes." }),
+    accepted_per_second: Type.Number({
+      description: "Over the last five minutes, and what has begun of a sixth.",
+    }),
     drain_seconds: nullable(
       Type.Number({
         description:

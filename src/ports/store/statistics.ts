@@ -95,7 +95,14 @@ export type StatisticsOf =
       readonly level: "subjects";
       readonly tenantId: string | null;
       readonly subjects: readonly string[] | null;
-    };
+    }
+  | { readonly level: "named"; readonly names: readonly SubjectName[] };
+
+/** A subject of whose tenant is known, so that its rows are found without a look at others. */
+export interface SubjectName {
+  readonly tenantId: string;
+  readonly subject: string;
+}
 
 /** A question about one kind of buckets. */
 export interface StatisticsQuery extends StatisticsRange {
@@ -126,6 +133,8 @@ export interface StatisticsRow {
 export interface StatisticsProgress {
   /** When the oldest fact was written that stands in no row yet; null when all of them do. Unix milliseconds. */
   readonly unwrittenSince: number | null;
+  /** Where the oldest minute begins that is kept; null when there is none. Unix milliseconds. */
+  readonly countedSince: number | null;
   /** Hours and days before this are added up; Unix milliseconds. */
   readonly hoursUntil: number;
   readonly daysUntil: number;

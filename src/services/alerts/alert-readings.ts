@@ -121,7 +121,7 @@ function addedUp(
 ): ReadonlyMap<string | null, Counts> {
   const sums = new Map<string | null, Counts>();
   for (const { tenantId, subject, counts } of rows) {
-    const key = { all: null, tenants: tenantId, subjects: subject }[level];
+    const key = { all: null, tenants: tenantId, subjects: subject, named: subject }[level];
     const sum = sums.get(key) ?? new Counts();
     sum.addAll(Counts.unpack(counts));
     sums.set(key, sum);

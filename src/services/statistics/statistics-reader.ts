@@ -7,6 +7,7 @@ import type {
   StatisticsRange,
   StatisticsRow,
   StatisticsStore,
+  SubjectName,
 } from "../../ports/store/statistics.ts";
 
 /** A range, and the smallest step that its reader can tell apart. */
@@ -18,8 +19,16 @@ export interface Span {
   readonly hoursMs: number;
 }
 
+/** How far statistics are, and what time it is. */
+interface Reading {
+  readonly progress: StatisticsProgress;
+  readonly now: number;
+}
+
 /** One answer may look at so many rows and buckets; more would take long. */
 const rowsMax = 50_000;
+/** Processes that may have a row each in one bucket of a webhook. */
+const writersMax = 4;
 /** Hours that upkeep has not added up yet; it does within minutes. */
 const unaddedMsMax = 51 * stepMs.hour;
 
@@ -35,17 +44,30 @@ export class StatisticsReader {
     return this.#store.progress();
   }
 
+  /** Of deliveries to these webhooks: a part of them at a time, however many and however much of the range is in minutes. */
+  async ofWebhooks(
+    names: readonly SubjectName[],
+    { span, ...more }: Reading & { readonly span: Span },
+  ): Promise<readonly StatisticsRow[]> {
+    const seeksEach = seeksOf(rangesOf(span, more));
+    const atOnce = Math.max(1, Math.floor(rowsMax / writersMax / Math.max(1, seeksEach)));
+    const rows: StatisticsRow[] = [];
+    for (let at = 0; at < names.length; at += atOnce) {
+      const of = { level: "named", names: names.slice(at, at + atOnce) } as const;
+      rows.push(...(await this.rows({ kind: "delivery", of, ...span }, more)));
+    }
+    return rows;
+  }
+
   /** Throws InvalidRequestError where that would be more than one answer may take. */
   async rows(
     query: { readonly kind: FactKind; readonly of: StatisticsOf } & Span,
-    more: { readonly progress: StatisticsProgress; readonly now: number },
+    more: Reading,
   ): Promise<readonly StatisticsRow[]> {
     const { kind, of } = query;
     const rows: StatisticsRow[] = [];
-    const named = of.level === "subjects" ? (of.subjects?.length ?? 1) : 1;
     const ranges = rangesOf(query, more);
-    const seeks = ranges.reduce((sum, range) => sum + bucketsWithin(range, range.step).length, 0) * named;
-    if (seeks > rowsMax) throw tooMuch();
+    if (seeksOf(ranges) * namesIn(of) > rowsMax) throw tooMuch();
     for (const range of ranges) {
       const page = await this.#store.read({ kind, of, ...range, limit: rowsMax - rows.length });
       if (page.next !== null) throw tooMuch();
@@ -55,16 +77,28 @@ export class StatisticsReader {
   }
 }
 
+/** In each range a row is looked for in every bucket. */
+function seeksOf(ranges: readonly StatisticsRange[]): number {
+  return ranges.reduce((sum, range) => sum + bucketsWithin(range, range.step).length, 0);
+}
+
+function namesIn(of: StatisticsOf): number {
+  if (of.level === "named") return of.names.length;
+  return of.level === "subjects" ? (of.subjects?.length ?? 1) : 1;
+}
+
 function rangesOf(
   { from, to, finest, hoursMs }: Span,
-  { progress, now }: { readonly progress: StatisticsProgress; readonly now: number },
+  { progress, now }: Reading,
 ): readonly StatisticsRange[] {
   if (finest === "minute") return [{ step: "minute", from, to }];
-  const { hoursUntil, daysUntil } = progress;
+  const { countedSince, hoursUntil, daysUntil } = progress;
   const daysTo =
     finest === "day" ? Math.min(daysUntil, bucketAt(now - hoursMs, "day"), bucketAt(to, "day")) : from;
   const hoursFrom = Math.max(from, daysTo);
-  const minutesFrom = Math.max(hoursFrom, hoursUntil, bucketAt(now - unaddedMsMax, "minute"));
+  const minutesFrom = Math.max(
+    ...[hoursFrom, hoursUntil, countedSince ?? now, bucketAt(now - unaddedMsMax, "minute")],
+  );
   const ranges: StatisticsRange[] = [
     { step: "day", from, to: daysTo },
     { step: "hour", from: hoursFrom, to: Math.min(to, hoursUntil) },

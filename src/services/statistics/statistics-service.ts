@@ -13,17 +13,24 @@ import {
 import type { InputOf } from "../../core/fields/field.ts";
 import { stepMs, type StatisticsStep } from "../../core/statistics/buckets.ts";
 import { Counts } from "../../core/statistics/counts.ts";
+import { keys } from "../../core/statistics/keys.ts";
 import type { FactKind } from "../../core/statistics/facts.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { StatisticsOf, StatisticsRow, StatisticsStore } from "../../ports/store/statistics.ts";
+import type {
+  StatisticsOf,
+  StatisticsRow,
+  StatisticsStore,
+  SubjectName,
+} from "../../ports/store/statistics.ts";
 import type { Scope } from "../services.ts";
 import { isVisible, seenWebhooks, tenantFilter } from "../scope.ts";
 import { judgeFilters } from "../searched-pages.ts";
 import { deliveryMeasuresDefault, measured, type Measures } from "./measures.ts";
+import { FailureRates, lastDayFrom } from "./failure-rates.ts";
 import { type GaugePoint, gaugePoints, gaugeStep } from "./gauge-series.ts";
 import { type Series, seriesOf, splitSeries } from "./series.ts";
-import { StatisticsReader, tooMuch } from "./statistics-reader.ts";
+import { type Span, StatisticsReader, tooMuch } from "./statistics-reader.ts";
 import { pointSeconds, type TimeAxis, spanMsDefault, timeAxis } from "./time-axis.ts";
 
 export interface StatisticsOptions {
@@ -80,13 +87,21 @@ export interface WebhookStatistics {
   readonly totals: Measures;
 }
 
+interface AcceptedQuery {
+  readonly webhookId: string;
+  /** Where a minute begins, Unix milliseconds. */
+  readonly since: number;
+}
+
 export class Statistics {
   readonly #options: StatisticsOptions;
   readonly #reader: StatisticsReader | null;
+  readonly #failureRates: FailureRates | null;
 
   constructor(options: StatisticsOptions) {
     this.#options = options;
     this.#reader = options.store === null ? null : new StatisticsReader(options.store);
+    this.#failureRates = this.#reader === null ? null : new FailureRates(this.#reader);
   }
 
   /** What became of deliveries and of their attempts, over time. */
@@ -136,17 +151,48 @@ export class Statistics {
   /** Of each of these webhooks, over the last day; none for those of which nothing was counted. */
   async ofWebhooks(webhookIds: readonly string[]): Promise<ReadonlyMap<string, WebhookStatistics>> {
     const now = this.#options.clock.now();
-    const from = now - stepMs.day - (now % stepMs.hour);
-    const whose = this.#ofWebhooks(null, webhookIds);
+    const from = lastDayFrom(now);
     const axis: TimeAxis = { step: "1d", starts: [from], end: now };
-    const rows =
-      webhookIds.length === 0 ? [] : await this.#rows("delivery", { whose, axis, finest: "hour", now });
+    const rows = await this.#rowsOfWebhooks(webhookIds, { from, to: now, finest: "hour", now });
     const series = seriesOf(rows, { axis, keyOf: ({ subject }) => subject });
     return new Map(
       series.map(({ key, totals }) => {
         return [key ?? "", { from, to: now, totals: measured(totals, webhookMeasures) }];
       }),
     );
+  }
+
+  /** Of each of these webhooks, over the last day, from 0 to 1; none for those that nothing was sent to. */
+  async failureRates(webhookIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const names = this.#names(webhookIds);
+    return (await this.#failureRates?.of(names, this.#options.clock.now())) ?? new Map<string, number>();
+  }
+
+  /** How many attempts of a webhook were accepted since a minute began; null where nothing is counted. */
+  async acceptedSince({ webhookId, since }: AcceptedQuery): Promise<number | null> {
+    if (this.#reader === null) return null;
+    const now = this.#options.clock.now();
+    const span = { from: since, to: now, finest: "minute", now } as const;
+    const rows = await this.#rowsOfWebhooks([webhookId], span);
+    return rows.reduce((sum, { counts }) => sum + Counts.unpack(counts).get(keys.accepted), 0);
+  }
+
+  async #rowsOfWebhooks(
+    webhookIds: readonly string[],
+    { now, ...span }: Omit<Span, "hoursMs"> & { readonly now: number },
+  ): Promise<readonly StatisticsRow[]> {
+    const names = this.#names(webhookIds);
+    if (this.#reader === null || names.length === 0) return [];
+    const progress = await this.#reader.progress();
+    return this.#reader.ofWebhooks(names, { span: { ...span, hoursMs: stepMs.day }, progress, now });
+  }
+
+  /** With their tenants. Those that no longer exist are left out. */
+  #names(webhookIds: readonly string[]): readonly SubjectName[] {
+    return webhookIds.flatMap((subject) => {
+      const live = this.#options.access.webhook(subject);
+      return live === undefined ? [] : [{ tenantId: live.webhook.tenantId, subject }];
+    });
   }
 
   /** Webhooks by tenant: the rows of one are found by both. Those that no longer exist belong to the tenant asked for. */

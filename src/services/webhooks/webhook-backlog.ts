@@ -1,25 +1,34 @@
+import { bucketAt } from "../../core/statistics/buckets.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HistoryStore } from "../../ports/store/history.ts";
 import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
-import type { WebhookBacklogView } from "../services.ts";
+import type { StatisticsService, WebhookBacklogView } from "../services.ts";
 
 /** Counted no further: beyond it the number changes nothing of what somebody would do. */
 const countMax = 10_000;
 /** How far back the pace of a webhook is looked for. */
 const paceSpanMs = 300_000;
 
+interface BacklogSources {
+  readonly history: HistoryStore;
+  readonly statistics: Pick<StatisticsService, "acceptedSince">;
+  readonly clock: Clock;
+}
+
 /** What waits of a webhook, and how long that takes at the pace of the last five minutes if nothing more comes. */
 export async function webhookBacklog(
   { webhook }: LiveWebhook,
-  { history, clock }: { readonly history: HistoryStore; readonly clock: Clock },
+  { history, statistics, clock }: BacklogSources,
 ): Promise<WebhookBacklogView> {
   const { id: webhookId } = webhook;
   const now = clock.now();
   const backlog = await history.backlog({ webhookId, countMax });
-  const { accepted } = await history.attemptStats({ webhookId, since: now - paceSpanMs });
+  const since = bucketAt(now - paceSpanMs, "minute");
+  const counted = await statistics.acceptedSince({ webhookId, since });
+  const accepted = counted ?? (await history.attemptStats({ webhookId, since })).accepted;
   const { high, normal, low } = backlog.waiting;
   const total = high + normal + low;
-  const perSecond = (accepted * 1_000) / paceSpanMs;
+  const perSecond = (accepted * 1_000) / (now - since);
   return {
     webhookId,
     ...backlog,

@@ -26,10 +26,9 @@ function sourcesOf(tookMs: number) {
     asked,
     clock: { now: () => now, monotonicMs: () => at },
     statistics: {
-      ofWebhooks: async (ids: readonly string[]) => {
+      failureRates: async (ids: readonly string[]) => {
         note(ids);
-        const rate = (id: string) => ({ from: 0, to: now, totals: { failure_rate: Number(id.at(-1)) / 10 } });
-        return new Map(ids.map((id) => [id, rate(id)]));
+        return new Map(ids.map((id) => [id, Number(id.at(-1)) / 10]));
       },
     },
     history: {
@@ -72,7 +71,7 @@ test("by failure rate only those are asked for that failed in the last day, in p
   assert.deepEqual(
     { first, asked, isComplete, searchedTo },
     {
-      ...{ first: "w00299", asked: [64, 64, 64, 64, 44], isComplete: true, searchedTo: null },
+      ...{ first: "w00299", asked: [256, 44], isComplete: true, searchedTo: null },
     },
   );
 });
@@ -82,7 +81,7 @@ test("the order by failure rate ends with its time, and says how far back it has
   assert.deepEqual(
     { asked, isComplete, searchedTo },
     {
-      ...{ asked: [64, 64], isComplete: false, searchedTo: now - 127 },
+      ...{ asked: [256, 256], isComplete: false, searchedTo: now - 511 },
     },
   );
 });

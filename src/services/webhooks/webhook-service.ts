@@ -58,7 +58,7 @@ export interface WebhookServiceOptions {
   readonly incidents: WebhookIncidents;
   readonly recovery: WebhookRecovery;
   readonly tenants: TenantDirectory;
-  readonly statistics: Pick<StatisticsService, "ofWebhooks">;
+  readonly statistics: Pick<StatisticsService, "failureRates" | "acceptedSince">;
   readonly urlRules: UrlRules;
   /** For tenants that set no limit of their own. */
   readonly webhooksPerTenantMax: number;
@@ -232,8 +232,8 @@ export class Webhooks implements WebhookService {
   }
 
   async backlog(scope: Scope, id: string): ReturnType<WebhookService["backlog"]> {
-    const { store, clock } = this.#options;
-    return webhookBacklog(await this.#fresh(scope, id), { history: store.history, clock });
+    const { store, statistics, clock } = this.#options;
+    return webhookBacklog(await this.#fresh(scope, id), { history: store.history, statistics, clock });
   }
 
   async history(scope: Scope, query: WebhookHistoryQuery): ReturnType<WebhookService["history"]> {

@@ -61,6 +61,8 @@ export function createStandInServices(options: StandInOptions): Services {
       events: async () => noStatistics(options.now()),
       gauges: async () => ({ stepSeconds: 60, from: options.now(), to: options.now(), points: [] }),
       ofWebhooks: async () => new Map(),
+      failureRates: async () => new Map(),
+      acceptedSince: async () => null,
     },
     problems: createProblems(options.now),
     search: {

@@ -131,6 +131,18 @@ export const statistics: StoreTheme = (check) => {
       [0, "elm", "webhook-3", 5],
       own[1],
     ]);
+    const named = (...names: readonly (readonly [tenantId: string, subject: string])[]) => ({
+      of: {
+        level: "named" as const,
+        names: names.map(([tenantId, subject]) => ({ tenantId, subject })),
+      },
+    });
+    assert.deepEqual(await read(store, named(["oak", "webhook-2"], ["elm", "webhook-3"])), [
+      [0, "elm", "webhook-3", 5],
+      own[1],
+    ]);
+    assert.deepEqual(await read(store, named(["elm", "webhook-2"], ["unknown", "unknown"])), []);
+    assert.deepEqual(await read(store, named()), []);
     assert.deepEqual(await read(store, { of: { level: "tenants", tenantIds: null } }), [[0, "oak", null, 3]]);
     assert.deepEqual(await read(store, { of: { level: "tenants", tenantIds: ["elm"] } }), []);
     assert.deepEqual(await read(store, { of: { level: "all" } }), [[0, null, null, 4]]);
@@ -256,7 +268,10 @@ export const statistics: StoreTheme = (check) => {
       row(1, { start: start + index * 7 * minute, tenant: null, subject: null }),
       row(1, { start: start + index * 7 * minute, kind: "event", tenant: null, subject: null }),
     ]).flat();
+    assert.equal((await statisticsOf(store).progress()).countedSince, null);
     await commit(store, { statistics: batch({ rows }) });
+    const begun = await statisticsOf(store).progress();
+    assert.deepEqual([begun.countedSince, begun.hoursUntil], [start, 0]);
     await rolledUp(store, start + 90 * minute);
     assert.equal((await statisticsOf(store).progress()).hoursUntil, start + hour);
     assert.equal(await sumOf(store, { step: "hour", to: start + day }), 9);

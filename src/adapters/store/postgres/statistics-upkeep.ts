@@ -65,7 +65,7 @@ export class StatisticsUpkeep {
     for (const each of rollUps) {
       const due = nextRollUp(each, {
         doneUntil: done.get(each.step) ?? null,
-        first: await this.#first(each.from),
+        first: await this.first(each.from),
         endedBefore: step.endedBefore,
         smallerUntil: each.from === "minute" ? step.endedBefore : (done.get(each.from) ?? 0),
       });
@@ -125,7 +125,8 @@ export class StatisticsUpkeep {
     return new Map(rows.map(([step, until]) => [statisticsSteps[step] ?? "minute", until]));
   }
 
-  async #first(step: StatisticsStep): Promise<number | null> {
+  /** Where the oldest bucket of a step begins; null when there is none. */
+  async first(step: StatisticsStep): Promise<number | null> {
     const [row] = await this.#database.rows<[first: number | null]>(
       `SELECT least(${factKinds
         .map((kind) => `(SELECT min(bucket) FROM posthorn.${statisticsTables[kind]} WHERE step = $1)`)

@@ -8,6 +8,7 @@ import type {
   StatisticsQuery,
   StatisticsRange,
   StatisticsStore,
+  SubjectName,
 } from "../../../ports/store/statistics.ts";
 import type { StepResult } from "../../../ports/store/upkeep.ts";
 import { statisticsTables, stepCode } from "../statistics-rows.ts";
@@ -17,6 +18,14 @@ import type { StoreState } from "./state.ts";
 import { StatisticsUpkeep } from "./statistics-upkeep.ts";
 
 type Row = [start: number, tenant: number, subject: number, counts: Uint8Array];
+
+/** Whose rows a statement reads. */
+interface Whose {
+  /** What it is joined with. */
+  readonly names?: string;
+  readonly where: string;
+  readonly values: readonly Value[];
+}
 
 /** Statistics, over the connections for people and upkeep. */
 export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitMax"> {
@@ -56,26 +65,26 @@ export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitM
 
   #readSome(
     { kind, step, limit }: StatisticsQuery,
-    of: { readonly where: string; readonly values: readonly Value[]; readonly starts: readonly number[] },
+    of: Whose & { readonly starts: readonly number[] },
   ): Promise<readonly Row[]> {
     return this.#state.aside.rows<Row>(
       `SELECT p.bucket, r.tenant, r.subject, r.counts FROM unnest($1::bigint[]) AS p (bucket)
-       CROSS JOIN LATERAL (SELECT s.tenant, s.subject, s.counts FROM posthorn.${statisticsTables[kind]} s
+       CROSS JOIN LATERAL (
+         SELECT s.tenant, s.subject, s.counts FROM ${of.names ?? ""} posthorn.${statisticsTables[kind]} s
          WHERE s.step = $2 AND s.bucket = p.bucket AND ${of.where} LIMIT $3) AS r ORDER BY 1`,
       [numbers(of.starts), stepCode(step), limit + 1, ...of.values],
     );
   }
 
   /** Null when no row can be of it. */
-  async #whose(
-    of: StatisticsOf,
-  ): Promise<{ readonly where: string; readonly values: readonly Value[] } | null> {
+  async #whose(of: StatisticsOf): Promise<Whose | null> {
     if (of.level === "all") return { where: "s.tenant = 0 AND s.subject = 0", values: [] };
     if (of.level === "tenants") {
       if (of.tenantIds === null) return { where: "s.tenant > 0 AND s.subject = 0", values: [] };
       const where = "s.tenant = ANY ($4::int[]) AND s.subject = 0";
       return { where, values: [numbers(await this.#refs(of.tenantIds))] };
     }
+    if (of.level === "named") return this.#named(of.names);
     const tenants = of.tenantId === null ? null : await this.#refs([of.tenantId]);
     if (tenants?.length === 0) return null;
     const ofTenant = tenants === null ? "s.tenant > 0" : "s.tenant = ANY ($4::int[])";
@@ -85,6 +94,20 @@ export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitM
     return tenants === null
       ? { where: `${ofTenant} AND s.subject = ANY ($4::int[])`, values: [subjects] }
       : { where: `${ofTenant} AND s.subject = ANY ($5::int[])`, values: [numbers(tenants), subjects] };
+  }
+
+  async #named(names: readonly SubjectName[]): Promise<Whose> {
+    const { strings } = this.#state;
+    await strings.lookUp(names.flatMap(({ tenantId, subject }) => [tenantId, subject]));
+    const known = names.flatMap(({ tenantId, subject }) => {
+      const [tenant, ref] = [strings.find(tenantId), strings.find(subject)];
+      return tenant === null || ref === null ? [] : [{ tenant, ref }];
+    });
+    return {
+      names: "unnest($4::int[], $5::int[]) AS n (tenant, subject) CROSS JOIN",
+      where: "s.tenant = n.tenant AND s.subject = n.subject",
+      values: [numbers(known.map(({ tenant }) => tenant)), numbers(known.map(({ ref }) => ref))],
+    };
   }
 
   async #refs(names: readonly string[]): Promise<readonly number[]> {
@@ -100,6 +123,7 @@ export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitM
     const done = await this.#upkeep.doneUntil();
     return {
       unwrittenSince: row?.[0] ?? null,
+      countedSince: await this.#upkeep.first("minute"),
       hoursUntil: done.get("hour") ?? 0,
       daysUntil: done.get("day") ?? 0,
     };

@@ -109,7 +109,7 @@ export class StatisticsUpkeep {
     for (const each of rollUps) {
       const due = nextRollUp(each, {
         doneUntil: this.doneUntil(each.step),
-        first: this.#first(each.from),
+        first: this.first(each.from),
         endedBefore: step.endedBefore,
         smallerUntil: each.from === "minute" ? step.endedBefore : (this.doneUntil(each.from) ?? 0),
       });
@@ -143,7 +143,8 @@ export class StatisticsUpkeep {
     return row?.[0] ?? null;
   }
 
-  #first(step: StatisticsStep): number | null {
+  /** Where the oldest bucket of a step begins; null when there is none. */
+  first(step: StatisticsStep): number | null {
     const starts = factKinds.flatMap(
       (kind) => (this.#tables[kind].first.get(stepCode(step)) as unknown as [number | null])[0] ?? [],
     );

@@ -11,6 +11,7 @@ import type {
   StatisticsRange,
   StatisticsRow,
   StatisticsStore,
+  SubjectName,
 } from "../../../ports/store/statistics.ts";
 import type { StepResult } from "../../../ports/store/upkeep.ts";
 import { statisticsTables, stepCode } from "../statistics-rows.ts";
@@ -28,11 +29,8 @@ interface ReadStatements {
   readonly subjectsOf: StatementSync;
 }
 
-/** Names as stored; 0 is all. */
-interface Named {
-  readonly tenants: readonly number[];
-  readonly subjects: readonly number[];
-}
+/** Names as stored, the subjects of each tenant; 0 is all. */
+type Named = ReadonlyMap<number, readonly number[]>;
 
 interface Reading {
   readonly query: StatisticsQuery;
@@ -62,8 +60,9 @@ export class SqliteStatistics implements StatisticsStore {
       return {
         named: connection.prepare(
           `SELECT s.bucket, s.tenant, s.subject, s.counts FROM json_each(?) b CROSS JOIN json_each(?) t
-             CROSS JOIN json_each(?) w CROSS JOIN ${table} s
-             ON s.step = ? AND s.bucket = b.value AND s.tenant = t.value AND s.subject = w.value LIMIT ?`,
+             CROSS JOIN json_each(t.value) w CROSS JOIN ${table} s
+             ON s.step = ? AND s.bucket = b.value AND s.tenant = CAST(t.key AS INTEGER) AND s.subject = w.value
+           LIMIT ?`,
         ),
         tenants: rows("tenant > 0 AND subject = 0"),
         subjects: rows("tenant > 0 AND subject > 0"),
@@ -95,7 +94,7 @@ export class SqliteStatistics implements StatisticsStore {
     const rows: StatisticsRow[] = [];
     const starts = bucketsWithin(query, query.step);
     const named = this.#named(query);
-    const seeksOfBucket = named === null ? 1 : Math.max(1, named.tenants.length * named.subjects.length);
+    const seeksOfBucket = Math.max(1, [...(named?.values() ?? [])].flat().length);
     const atOnce = named === null ? 1 : Math.ceil(readsPerTurn / seeksOfBucket);
     let sinceRest = 0;
     for (let at = 0; at < starts.length; at += atOnce) {
@@ -131,8 +130,8 @@ export class SqliteStatistics implements StatisticsStore {
     const rows = (statement: StatementSync, ...values: (number | string)[]): Row[] =>
       statement.all(...values, limit + 1) as unknown as Row[];
     if (named !== null) {
-      const names = [buckets, named.tenants, named.subjects].map((each) => JSON.stringify(each));
-      return rows(table.named, ...names, stepCode(step));
+      const names = JSON.stringify(Object.fromEntries(named));
+      return rows(table.named, JSON.stringify(buckets), names, stepCode(step));
     }
     const at = [stepCode(step), buckets[0] ?? 0] as const;
     if (of.level !== "subjects") return rows(table.tenants, ...at);
@@ -147,12 +146,23 @@ export class SqliteStatistics implements StatisticsStore {
   /** Whose rows are wanted by name; null where they have to be found. */
   #named({ of }: StatisticsQuery): Named | null {
     return this.#state.connection.read(() => {
-      if (of.level === "all") return { tenants: [0], subjects: [0] };
+      if (of.level === "all") return new Map([[0, [0]]]);
       if (of.level === "tenants")
-        return of.tenantIds === null ? null : { tenants: this.#refs(of.tenantIds), subjects: [0] };
+        return of.tenantIds === null ? null : new Map(this.#refs(of.tenantIds).map((ref) => [ref, [0]]));
+      if (of.level === "named") return this.#refsByTenant(of.names);
       if (of.subjects === null || of.tenantId === null) return null;
-      return { tenants: this.#refs([of.tenantId]), subjects: this.#refs(of.subjects) };
+      const subjects = this.#refs(of.subjects);
+      return new Map(this.#refs([of.tenantId]).map((ref) => [ref, subjects]));
     });
+  }
+
+  #refsByTenant(names: readonly SubjectName[]): Named {
+    const subjectsOf = Map.groupBy(names, ({ tenantId }) => tenantId);
+    return new Map(
+      [...subjectsOf].flatMap(([tenantId, some]) =>
+        this.#refs([tenantId]).map((ref) => [ref, this.#refs(some.map(({ subject }) => subject))]),
+      ),
+    );
   }
 
   #refs(names: readonly string[]): readonly number[] {
@@ -164,6 +174,7 @@ export class SqliteStatistics implements StatisticsStore {
       const [unwrittenSince] = this.#oldest.get() as unknown as [number | null];
       return {
         unwrittenSince,
+        countedSince: this.#upkeep.first("minute"),
         hoursUntil: this.#upkeep.doneUntil("hour") ?? 0,
         daysUntil: this.#upkeep.doneUntil("day") ?? 0,
       };

@@ -1,0 +1,114 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { bucketsWithin, stepMs } from "../../core/statistics/buckets.ts";
+import { Counts } from "../../core/statistics/counts.ts";
+import { keys } from "../../core/statistics/keys.ts";
+import type { StatisticsProgress, StatisticsQuery, StatisticsRow } from "../../ports/store/statistics.ts";
+import { FailureRates } from "./failure-rates.ts";
+import { StatisticsReader } from "./statistics-reader.ts";
+
+const noon = Date.UTC(2026, 0, 2, 12);
+const { minute, hour, day } = stepMs;
+
+/** Every minute of each webhook since `countedSince` has one accepted attempt, and one that failed since `failingSince`. */
+class MinuteCounts {
+  progressNow: StatisticsProgress;
+  failingSince = Number.POSITIVE_INFINITY;
+  /** Buckets that a row was looked for in. */
+  seeks = 0;
+  seeksAtOnce = 0;
+
+  constructor(progress: Partial<StatisticsProgress> = {}) {
+    const whole = { unwrittenSince: null, countedSince: noon - 2 * day, hoursUntil: noon, daysUntil: 0 };
+    this.progressNow = { ...whole, ...progress };
+  }
+
+  async progress(): Promise<StatisticsProgress> {
+    return this.progressNow;
+  }
+
+  async read({ of, step, ...range }: StatisticsQuery): Promise<{ rows: StatisticsRow[]; next: null }> {
+    assert.ok(of.level === "named");
+    const starts = bucketsWithin(range, step);
+    const seeks = starts.length * of.names.length;
+    this.seeks += seeks;
+    this.seeksAtOnce = Math.max(this.seeksAtOnce, seeks);
+    const since = this.progressNow.countedSince ?? Number.POSITIVE_INFINITY;
+    const rows = of.names.flatMap(({ tenantId, subject }) =>
+      starts
+        .filter((start) => start + stepMs[step] > since)
+        .map((start) => ({ start, tenantId, subject, counts: this.#counts(start, stepMs[step]) })),
+    );
+    return { rows, next: null };
+  }
+
+  #counts(start: number, spanMs: number): Uint8Array {
+    const counts = new Counts();
+    counts.add(keys.accepted, { times: spanMs / minute });
+    const failing = Math.min(spanMs, Math.max(0, start + spanMs - this.failingSince));
+    counts.add(keys.transient, { times: failing / minute });
+    return counts.pack();
+  }
+}
+
+function ratesOf(counts: MinuteCounts): FailureRates {
+  return new FailureRates(
+    new StatisticsReader(counts as unknown as ConstructorParameters<typeof StatisticsReader>[0]),
+  );
+}
+
+const names = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({ tenantId: "oak", subject: `webhook-${index}` }));
+const only = names(1);
+const rateOf = (rates: ReadonlyMap<string, number>) =>
+  Math.round((rates.get("webhook-0") ?? -1) * 1_000) / 1_000;
+
+test("the first question reads the day, those after it the minutes since", async () => {
+  const counts = new MinuteCounts();
+  const rates = ratesOf(counts);
+  assert.equal(rateOf(await rates.of(only, noon + 10 * minute)), 0);
+  assert.equal(counts.seeks, 24 + 9 + 1);
+  counts.failingSince = noon + 10 * minute;
+  for (let later = 11; later < 60; later += 1) {
+    counts.seeks = 0;
+    const attempts = 24 * 60 + later;
+    const failed = later - 10;
+    const expected = Math.round((failed / (attempts + failed)) * 1_000) / 1_000;
+    assert.equal(rateOf(await rates.of(only, noon + later * minute)), expected, `after ${later} minutes`);
+    assert.ok(counts.seeks <= 3, `${counts.seeks} buckets`);
+  }
+});
+
+test("questions side by side count nothing twice", async () => {
+  const counts = new MinuteCounts();
+  const rates = ratesOf(counts);
+  await rates.of(only, noon + 5 * minute);
+  counts.failingSince = noon;
+  const found = await Promise.all([0, 1, 2].map(() => rates.of(only, noon + 30 * minute)));
+  const again = await rates.of(only, noon + 30 * minute);
+  assert.deepEqual(found.map(rateOf), [rateOf(again), rateOf(again), rateOf(again)]);
+});
+
+test("with the hour the day moves on", async () => {
+  const counts = new MinuteCounts({ countedSince: noon - day });
+  const rates = ratesOf(counts);
+  counts.failingSince = noon - day;
+  await rates.of(only, noon + minute);
+  counts.seeks = 0;
+  counts.progressNow = { ...counts.progressNow, hoursUntil: noon + hour };
+  assert.equal(rateOf(await rates.of(only, noon + hour + 10 * minute)), 0.5);
+  assert.equal(counts.seeks, 24 + 9 + 1);
+});
+
+test("in the first hour, and where nobody added up for long, as many webhooks are asked for as there are", async () => {
+  const first = new MinuteCounts({ countedSince: noon + minute, hoursUntil: 0 });
+  assert.equal((await ratesOf(first).of(names(250), noon + 10 * minute)).size, 250);
+  assert.ok(first.seeks <= 250 * 10, `${first.seeks} buckets`);
+  assert.equal(
+    (await ratesOf(new MinuteCounts({ countedSince: null, hoursUntil: 0 })).of(names(250), noon)).size,
+    0,
+  );
+  const behind = new MinuteCounts({ hoursUntil: noon - day });
+  assert.equal((await ratesOf(behind).of(names(250), noon + 10 * minute)).size, 250);
+  assert.ok(behind.seeksAtOnce < 15_000, `${behind.seeksAtOnce} buckets at once`);
+});
