@@ -65,15 +65,20 @@ export class Flights {
       );
   }
 
-  /** The answered request that a settlement reports. Requests of twins (a replay beside the original) are told apart here. */
+  /**
+   * The answered request that a settlement reports. Requests of twins (a replay beside the original) are told apart here. Of
+   * two for one delivery, one of which lost its lease on its way, the one that was answered first is settled first.
+   */
   settle(run: EngineRun, delivery: LedgerDelivery): Flight | undefined {
-    const answered = [...this.#unsettled].filter(
-      (flight) =>
-        flight.run === run &&
-        flight.state === "answered" &&
-        flight.webhookId === delivery.lane.webhookId &&
-        flight.eventId === delivery.event.id,
-    );
+    const answered = [...this.#unsettled]
+      .filter(
+        (flight) =>
+          flight.run === run &&
+          flight.state === "answered" &&
+          flight.webhookId === delivery.lane.webhookId &&
+          flight.eventId === delivery.event.id,
+      )
+      .toSorted((one, other) => one.answeredAtMonotonicMs - other.answeredAtMonotonicMs);
     const found = answered.find((flight) => flight.delivery === delivery) ?? answered[0];
     if (found === undefined) return undefined;
     if (found.delivery !== delivery) this.#swap(found, delivery);
