@@ -72,22 +72,12 @@ async function buildPages(pages: Pages): Promise<void> {
   }
 }
 
-/** All but the scripts that the first one imports only when they are needed. */
+/** All but the scripts that the first one imports only when they are needed: the document names the others. */
 function loadedAtFirst(files: ReadonlyMap<string, Uint8Array>): ReadonlySet<string> {
   const document = Buffer.from(files.get("index.html") ?? []).toString();
-  const first = new Set([...files.keys()].filter((path) => !path.startsWith("assets/part-")));
-  const entries = [...first].filter((path) => document.includes(path) && path.endsWith(".js"));
-  for (const path of entries) {
-    const text = Buffer.from(files.get(path) ?? []).toString();
-    // As the bundler writes them: `import{a}from"./part-1.js"` and `import"./part-1.js"`, never `import("./part-1.js")`.
-    for (const [, name = ""] of text.matchAll(/(?:from|import)"\.\/(part-\w+\.js)"/g)) {
-      const part = `assets/${name}`;
-      if (first.has(part)) continue;
-      first.add(part);
-      entries.push(part);
-    }
-  }
-  return first;
+  return new Set(
+    [...files.keys()].filter((path) => !path.startsWith("assets/part-") || document.includes(path)),
+  );
 }
 
 function brotliBytes(files: readonly (readonly [path: string, contents: Uint8Array])[]): number {

@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { build, type BuildOptions, type Plugin } from "esbuild";
+import { build, type BuildOptions, type Metafile, type Plugin } from "esbuild";
 import { programsOf } from "./language-programs.ts";
 
 const root = resolve(import.meta.dirname, "..", "dashboard");
@@ -46,8 +46,9 @@ const common: BuildOptions = {
  */
 export async function bundlePages(pages: Pages): Promise<ReadonlyMap<string, Uint8Array>> {
   const { folder, script, styles, embed } = pagesOf[pages];
-  const { outputFiles = [] } = await build({
+  const { outputFiles = [], metafile } = await build({
     ...common,
+    metafile: true,
     entryPoints: { [script]: join(root, folder, "main.tsx"), styles: join(root, styles) },
     format: "esm",
     splitting: true,
@@ -58,10 +59,10 @@ export async function bundlePages(pages: Pages): Promise<ReadonlyMap<string, Uin
     chunkNames: "part-[hash]",
   });
   const files = new Map<string, Uint8Array>();
-  for (const { path, contents } of outputFiles) files.set(`assets/${path.replace(/^.*[/\\]/, "")}`, contents);
+  for (const { path, contents } of outputFiles) files.set(assetOf(path), contents);
   const icon = readFileSync(join(root, "shared", "icon.svg"));
   files.set(`assets/icon-${createHash("sha256").update(icon).digest("hex").slice(0, 8)}.svg`, icon);
-  files.set("index.html", Buffer.from(documentFor([...files.keys()], pages)));
+  files.set("index.html", Buffer.from(documentFor({ paths: [...files.keys()], metafile }, pages)));
   if (embed) files.set("embed.js", await bundleEmbed());
   return files;
 }
@@ -73,13 +74,41 @@ async function bundleEmbed(): Promise<Uint8Array> {
   return outputFiles[0]?.contents ?? new Uint8Array();
 }
 
-function documentFor(paths: readonly string[], pages: Pages): string {
+interface Bundled {
+  readonly paths: readonly string[];
+  readonly metafile: Metafile;
+}
+
+function documentFor({ paths, metafile }: Bundled, pages: Pages): string {
   const { folder, script } = pagesOf[pages];
-  const template = readFileSync(join(root, folder, "index.html"), "utf8");
   const kinds = { script: new RegExp(`/${script}-\\w+\\.js$`), style: /\.css$/, icon: /\.svg$/ };
+  const entry = paths.find((path) => kinds.script.test(path)) ?? "";
+  // Named here, they are read at once, and not when the script that imports them has come.
+  const links = partsOf(entry, metafile).map((path) => `<link rel="modulepreload" href="./${path}" />`);
+  const template = readFileSync(join(root, folder, "index.html"), "utf8").replace(
+    "{{parts}}",
+    links.join(""),
+  );
   return Object.entries(kinds).reduce(
     (text, [name, form]) =>
       text.replaceAll(`{{${name}}}`, `./${paths.find((path) => form.test(path)) ?? ""}`),
     template,
   );
+}
+
+/** What the script imports, and what that imports: all that is loaded before it runs. */
+function partsOf(entry: string, { outputs }: Metafile): readonly string[] {
+  const imports = new Map(
+    Object.entries(outputs).map(([path, output]) => [
+      assetOf(path),
+      output.imports.filter(({ kind }) => kind === "import-statement").map((one) => assetOf(one.path)),
+    ]),
+  );
+  const parts = new Set(imports.get(entry));
+  for (const part of parts) for (const further of imports.get(part) ?? []) parts.add(further);
+  return [...parts];
+}
+
+function assetOf(path: string): string {
+  return `assets/${path.replace(/^.*[/\\]/, "")}`;
 }

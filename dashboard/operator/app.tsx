@@ -63,7 +63,7 @@ export function App() {
 function Inside() {
   const view = session.value;
   const { page, go } = useAddress();
-  const isIn = view !== null && view !== undefined;
+  const isIn = view !== null;
   useEffect(() => {
     if (!isIn) return undefined;
     return listenToKeys((target) => go(pagePath(target)));
@@ -74,7 +74,6 @@ function Inside() {
     const title = navEntryAt(page)?.title ?? "Not found";
     document.title = view === null ? "Log in – Posthorn" : `${title} – Posthorn`;
   }, [page, view]);
-  if (view === undefined) return null;
   if (view === null) return <LoginPage />;
   return (
     <Shell view={view}>

@@ -1,7 +1,7 @@
 /** The range of time of a page with charts: it stands in the address, and charts narrow it. */
 import { useAddress } from "../shared/address.ts";
 import { localZone } from "../shared/charts/scale.ts";
-import { now } from "../shared/clock.ts";
+import { minute } from "../shared/clock.ts";
 import { rangeQuery } from "../shared/time/time-range.ts";
 
 /** Where the address has no range. */
@@ -17,7 +17,7 @@ export interface StatisticsRange {
 
 export function useStatisticsRange(fallback = usualRange): StatisticsRange {
   const { params, set } = useAddress();
-  const range = rangeQuery(params, now.value, fallback);
+  const range = rangeQuery(params, minute.value, fallback);
   return {
     query: range,
     flags: flagsOfRange(range),

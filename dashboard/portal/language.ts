@@ -1,5 +1,5 @@
 /** Words of the portal, in the language of the session, of the host, or of the browser. */
-import { signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 import english from "../messages/en.json";
 
 export type MessageKey = keyof typeof english;
@@ -66,9 +66,14 @@ function number(value: number): string {
   return new Intl.NumberFormat(locale.value).format(value);
 }
 
+// A format is much dearer to make than to use, and a list has hundreds of times.
+const moments = computed(
+  () => new Intl.DateTimeFormat(locale.value, { dateStyle: "medium", timeStyle: "medium" }),
+);
+const distances = computed(() => new Intl.RelativeTimeFormat(locale.value, { numeric: "auto" }));
+
 export function moment(at: string | number): string {
-  const options = { dateStyle: "medium", timeStyle: "medium" } as const;
-  return new Intl.DateTimeFormat(locale.value, options).format(new Date(at));
+  return moments.value.format(new Date(at));
 }
 
 const units = [
@@ -82,8 +87,7 @@ const units = [
 export function relative(at: string, now: number): string {
   const distance = Date.parse(at) - now;
   const [unit, ms] = units.find(([, size]) => Math.abs(distance) >= size) ?? ["second", 1_000];
-  const format = new Intl.RelativeTimeFormat(locale.value, { numeric: "auto" });
-  return format.format(Math.trunc(distance / ms), unit);
+  return distances.value.format(Math.trunc(distance / ms), unit);
 }
 
 /** `30 s`, `4 h`. */

@@ -1,7 +1,10 @@
-/** The time that relative times are shown against; it moves once a second while somebody looks. */
-import { signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 
+/** The time that relative times are shown against; it moves once a second while somebody looks. */
 export const now = signal(Date.now());
+
+/** The minute that it is. Ranges of time are as exact as that, and what shows them need not be made again each second. */
+export const minute = computed(() => Math.floor(now.value / 60_000) * 60_000);
 
 setInterval(() => {
   if (document.visibilityState === "visible") now.value = Date.now();

@@ -4,8 +4,8 @@ import { ApiError, callApi, isSessionOver, sessionPath } from "./api.ts";
 import { queryClient, refreshAll } from "./queries.ts";
 import type { SessionView } from "./resources.ts";
 
-/** Undefined until it is known. */
-export const session = signal<SessionView | null | undefined>(undefined);
+/** Null when nobody is. */
+export const session = signal<SessionView | null>(null);
 /** Why there is none, for the page that asks for a login. */
 export const loginNote = signal<string>("");
 

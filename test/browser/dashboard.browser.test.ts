@@ -66,6 +66,26 @@ suite("the dashboard", () => {
     await Promise.all([mine.close(), theirs.close()]);
   });
 
+  test("the document brings the head of the pages, and names every script that they begin with", async () => {
+    const still = await browser.newContext({ javaScriptEnabled: false });
+    const bare = await still.newPage();
+    const seen = watch(bare, { origin: server.url });
+    await bare.goto(`${server.url}/ui/deliveries/1`);
+    await bare.getByRole("banner").getByText("Posthorn", { exact: true }).waitFor();
+    assertClean(seen);
+    await still.close();
+    const page = await visit("");
+    const named = await page.evaluate<readonly string[]>(
+      "[...document.querySelectorAll('link[rel=modulepreload], script[src]')].map((one) => one.href || one.src).sort()",
+    );
+    const loaded = await page.evaluate<readonly string[]>(
+      "performance.getEntriesByType('resource').map(({ name }) => name).filter((name) => name.endsWith('.js')).sort()",
+    );
+    assert.ok(named.length > 1);
+    assert.deepEqual(loaded, named, "each is loaded once, and none has to be found in another");
+    await page.close();
+  });
+
   test("an empty server teaches how to publish, and the first delivery appears by itself", async () => {
     const page = await visit("");
     const seen = watch(page, { origin: server.url });

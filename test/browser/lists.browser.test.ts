@@ -152,6 +152,42 @@ suite("lists", () => {
     await page.close();
   });
 
+  test("a long list is several tables of fifty rows, which keys go through; ages grow without any answer", async () => {
+    const { body } = await server.call("GET", "/v1/deliveries?limit=1&include=webhook");
+    const [one] = (body as { readonly data: readonly object[] }).data;
+    const startedAt = Date.now();
+    const created_at = new Date(startedAt - 50_000).toISOString();
+    const data = Array.from({ length: 120 }, (_, index) => ({ ...one, id: `row-${index}`, created_at }));
+    const page = await context.newPage();
+    await page.clock.install({ time: startedAt });
+    await page.route("**/v1/deliveries?**", (route) => route.fulfill({ json: { data, next_cursor: null } }));
+    await page.goto(`${server.url}/ui/deliveries`);
+    await rowCount(page, 120);
+    const tables = await page
+      .getByRole("table")
+      .evaluateAll((all) =>
+        all.map(
+          (table) =>
+            `${table.querySelector("caption")?.textContent}: ${table.querySelectorAll("tbody tr").length}`,
+        ),
+      );
+    assert.deepEqual(tables, [
+      "Deliveries: 50",
+      "Deliveries, from row 51 on: 50",
+      "Deliveries, from row 101 on: 20",
+    ]);
+    await page.locator("tr[data-row=row-49] th a").focus();
+    await page.keyboard.press("j");
+    assert.equal(await page.evaluate("document.activeElement?.closest('tr')?.dataset.row"), "row-50");
+    await page.getByLabel("Select all that are shown").nth(1).check();
+    await page.getByText("120 selected").waitFor();
+    const age = page.locator("tr[data-row=row-50] td").last();
+    assert.match((await age.textContent()) ?? "", /^5\d s ago$/);
+    await page.clock.runFor(61_000);
+    assert.equal(await age.textContent(), "1 min ago");
+    await page.close();
+  });
+
   test("rows are chosen by space and shift, and retried after a preview that names what stays", async () => {
     isRepaired = true;
     const page = await visit("deliveries");

@@ -1,6 +1,6 @@
 import { useAddress } from "../../shared/address.ts";
 import { callApi, type Query } from "../../shared/api.ts";
-import { now } from "../../shared/clock.ts";
+import { minute } from "../../shared/clock.ts";
 import { csvOf } from "../../shared/csv.ts";
 import { download } from "../../shared/download.ts";
 import type { AuditEntry, Page } from "../../shared/resources.ts";
@@ -68,7 +68,7 @@ const filterNames = ["actor", "action", "target", "tenant_id"] as const;
 export function AuditPage() {
   const { params } = useAddress();
   const chosen = Object.fromEntries(filterNames.map((name) => [name, params.get(name)]));
-  const query = { ...chosen, ...rangeQuery(params, now.value) };
+  const query = { ...chosen, ...rangeQuery(params, minute.value) };
   const flags = Object.entries(query)
     .filter(([, value]) => value !== null)
     .map(([name, value]) => ` --${name === "tenant_id" ? "tenant" : name} ${value}`);

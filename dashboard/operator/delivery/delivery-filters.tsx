@@ -1,5 +1,5 @@
 import { useAddress } from "../../shared/address.ts";
-import { now } from "../../shared/clock.ts";
+import { minute } from "../../shared/clock.ts";
 import type { Query } from "../../shared/api.ts";
 import { rangeQuery } from "../../shared/time/time-range.ts";
 import { LinkedFilters } from "../filters/linked-filters.tsx";
@@ -82,5 +82,5 @@ export function DeliveryFilters() {
 /** The filters of the address as a query, new each minute where they are relative. */
 export function useDeliveryQuery(): Query {
   const { params } = useAddress();
-  return queryOf(params, now.value);
+  return queryOf(params, minute.value);
 }

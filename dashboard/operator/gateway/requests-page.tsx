@@ -1,6 +1,6 @@
 import { useAddress } from "../../shared/address.ts";
 import type { Query } from "../../shared/api.ts";
-import { now } from "../../shared/clock.ts";
+import { minute } from "../../shared/clock.ts";
 import { useApi } from "../../shared/queries.ts";
 import type { GatewayRequest, Page } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
@@ -37,7 +37,7 @@ export function RequestsPage() {
   const { params } = useAddress();
   const filters: Query = {
     ...Object.fromEntries(passedOn.map((name) => [name, params.get(name)])),
-    ...rangeQuery(params, now.value),
+    ...rangeQuery(params, minute.value),
   };
   const query = { limit: pageSize, ...filters };
   const key = JSON.stringify(query);

@@ -1,5 +1,5 @@
 import { useAddress } from "../../shared/address.ts";
-import { now } from "../../shared/clock.ts";
+import { minute } from "../../shared/clock.ts";
 import type { Delivery } from "../../shared/resources.ts";
 import { RangePicker } from "../../shared/time/range-picker.tsx";
 import { rangeQuery } from "../../shared/time/time-range.ts";
@@ -35,7 +35,7 @@ const actions = [retryDeadLettersAction, discardAction];
 
 export function DeadLettersPage() {
   const { params } = useAddress();
-  const range = rangeQuery(params, now.value);
+  const range = rangeQuery(params, minute.value);
   const webhookIds = params.getAll("webhook_id");
   const filters = { webhook_id: webhookIds, ...range };
   const selection = useDeliverySelection(JSON.stringify(filters));

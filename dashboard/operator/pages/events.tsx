@@ -1,6 +1,6 @@
 import type { Query } from "../../shared/api.ts";
 import { useAddress } from "../../shared/address.ts";
-import { now } from "../../shared/clock.ts";
+import { minute } from "../../shared/clock.ts";
 import type { EventSummary } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { RangePicker } from "../../shared/time/range-picker.tsx";
@@ -48,7 +48,7 @@ export function EventsPage() {
   const { params, set } = useAddress();
   const query: Query = {
     ...Object.fromEntries(passedOn.map((name) => [name, params.getAll(name)])),
-    ...rangeQuery(params, now.value),
+    ...rangeQuery(params, minute.value),
   };
   return (
     <>

@@ -1,5 +1,5 @@
 import { measure, type Statistics, type StatisticsSeries } from "../../shared/charts/statistics.ts";
-import { now } from "../../shared/clock.ts";
+import { minute } from "../../shared/clock.ts";
 import { useApi } from "../../shared/queries.ts";
 
 /** So many series one answer holds. */
@@ -8,7 +8,7 @@ const hourMs = 3_600_000;
 
 /** Requests of each of these webhooks by hour over the last day, 60 webhooks at most: one question for each 20. */
 export function useCourses(ids: readonly string[]): ReadonlyMap<string, readonly (number | null)[]> {
-  const from = new Date(Math.floor(now.value / hourMs) * hourMs - 23 * hourMs).toISOString();
+  const from = new Date(Math.floor(minute.value / hourMs) * hourMs - 23 * hourMs).toISOString();
   const ask = (part: number) => {
     const chosen = ids.slice(part * seriesMax, (part + 1) * seriesMax);
     if (chosen.length === 0) return null;

@@ -27,22 +27,23 @@ export function duration(ms: number): string {
   return ms < secondMs ? `${Math.round(ms)} ms` : `${(ms / secondMs).toFixed(2)} s`;
 }
 
+// A format is much dearer to make than to use.
+const timeOfDay = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" } as const;
+const today = new Intl.DateTimeFormat(undefined, timeOfDay);
+const otherDay = new Intl.DateTimeFormat(undefined, {
+  ...{ year: "numeric", month: "short", day: "numeric" },
+  ...timeOfDay,
+});
+const inFull = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
+
 /** In the zone of the browser, with its date when that is not today's. */
 export function localTime(unixMs: number, { now }: { readonly now: number }): string {
-  const time = new Date(unixMs);
-  const isToday = time.toDateString() === new Date(now).toDateString();
-  return time.toLocaleString(undefined, {
-    ...(!isToday && { year: "numeric", month: "short", day: "numeric" }),
-    hour: "2-digit",
-    minute: "2-digit",
-    second: "2-digit",
-    hourCycle: "h23",
-  });
+  const isToday = new Date(unixMs).toDateString() === new Date(now).toDateString();
+  return (isToday ? today : otherDay).format(unixMs);
 }
 
 /** Both zones in full, for whoever points at a time. */
 export function fullTime(unixMs: number): string {
-  const time = new Date(unixMs);
-  const local = time.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" });
-  return `${time.toISOString().replace("T", " ").replace("Z", " UTC")}\n${local}`;
+  const utc = new Date(unixMs).toISOString().replace("T", " ").replace("Z", " UTC");
+  return `${utc}\n${inFull.format(unixMs)}`;
 }

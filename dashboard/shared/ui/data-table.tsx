@@ -48,10 +48,19 @@ export function DataTable<Row>(props: TableProps<Row>) {
   const focusable = hasNoLinks ? ({ "tabIndex": 0, "role": "group", "aria-label": caption } as const) : {};
   const leave = () => (active.value = null);
   const acts = useRowActs(props, (cell) => (active.value = cell));
-  return (
-    <div class="table-frame" {...focusable} onPointerLeave={leave}>
+  const parts = partsOf(rows).map((part, index) => (
+    <div
+      key={index}
+      class="table-frame"
+      data-long={part.length === partRows ? "" : undefined}
+      {...focusable}
+      onPointerLeave={leave}
+    >
       <table>
-        <caption class="off-screen">{caption}</caption>
+        <caption class="off-screen">
+          {caption}
+          {index > 0 && `, from row ${index * partRows + 1} on`}
+        </caption>
         <thead>
           <tr>
             {selection !== undefined && <SelectAll selection={selection} keys={rows.map(keyOf)} />}
@@ -61,7 +70,7 @@ export function DataTable<Row>(props: TableProps<Row>) {
           </tr>
         </thead>
         <tbody>
-          {rows.map((row) => {
+          {part.map((row) => {
             const rowKey = keyOf(row);
             const isSelected = selection?.has(rowKey) ?? null;
             const isPeeked = peekedKey === rowKey;
@@ -76,7 +85,17 @@ export function DataTable<Row>(props: TableProps<Row>) {
         </tbody>
       </table>
     </div>
-  );
+  ));
+  return <>{parts}</>;
+}
+
+/** So many a page of the API has, and a table at most. */
+const partRows = 50;
+
+/** A long list is several tables, so that the browser leaves out those that nobody sees. */
+function partsOf<Row>(rows: readonly Row[]): readonly (readonly Row[])[] {
+  const count = Math.max(1, Math.ceil(rows.length / partRows));
+  return Array.from({ length: count }, (_, part) => rows.slice(part * partRows, (part + 1) * partRows));
 }
 
 function ColumnHead<Row>({ column }: { readonly column: Column<Row> }) {

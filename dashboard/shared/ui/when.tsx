@@ -1,13 +1,27 @@
+import { computed } from "@preact/signals";
+import { useMemo } from "preact/hooks";
 import { now } from "../clock.ts";
 import { fullTime, localTime, relativeTime } from "../time/time-format.ts";
 
+interface WhenProps {
+  readonly at: string | null;
+  readonly isExact?: boolean;
+}
+
 /** A time as its distance from now; pointing at it tells it in full, in UTC and locally. */
-export function When({ at, isExact = false }: { readonly at: string | null; readonly isExact?: boolean }) {
-  if (at === null) return <span class="soft">–</span>;
-  const time = Date.parse(at);
-  const text = isExact ? localTime(time, { now: now.value }) : relativeTime(time, { now: now.value });
+export function When({ at, isExact = false }: WhenProps) {
+  return at === null ? <span class="soft">–</span> : <Time at={at} isExact={isExact} />;
+}
+
+/** The clock moves once a second, and the text alone with it: a list has hundreds of times. */
+function Time({ at, isExact }: { readonly at: string; readonly isExact: boolean }) {
+  const { text, title } = useMemo(() => {
+    const time = Date.parse(at);
+    const tell = isExact ? localTime : relativeTime;
+    return { text: computed(() => tell(time, { now: now.value })), title: fullTime(time) };
+  }, [at, isExact]);
   return (
-    <time dateTime={at} title={fullTime(time)}>
+    <time dateTime={at} title={title}>
       {text}
     </time>
   );
