@@ -62,6 +62,8 @@ export interface EngineAccess {
   circuitChanged(webhookId: string, transition?: CircuitTransition | null): Promise<void>;
   /** Reads what other processes may have changed of these webhooks. At once where there is only one process. */
   refresh(webhookIds: readonly string[]): Promise<void>;
+  /** The same of how their endpoints are doing alone: for questions about very many of them. */
+  refreshStates(webhookIds: readonly string[]): Promise<void>;
   nextId(): string;
 }
 

@@ -366,6 +366,10 @@ export class Engine implements EngineAccess {
     return this.#ownership.refresh(webhookIds);
   }
 
+  refreshStates(webhookIds: readonly string[]): Promise<void> {
+    return this.#ownership.refreshStates(webhookIds);
+  }
+
   /** Calls back after a problem opened or was resolved, in the process that wrote it. Returns what ends that. */
   watchProblems(listener: ProblemListener): () => void {
     return this.#problems?.watch(listener) ?? (() => undefined);

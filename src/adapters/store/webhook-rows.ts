@@ -24,7 +24,12 @@ export type SecretRow = [
 export type WebhookRow = [
   id: string,
   document: string,
-  stateOf: string | null,
+  ...state: RuntimeRow | [null, null, null, null, null, null],
+];
+
+/** What is remembered of an endpoint. */
+export type RuntimeRow = [
+  webhookId: string,
   pausedUntil: number | null,
   pauseReason: string | null,
   lastSuccessAt: number | null,
@@ -41,19 +46,22 @@ export function toSecret([kind, ciphertext, digest, createdAt, expiresAt]: reado
 }
 
 /** A webhook as the port shows it. */
-export function toStoredWebhook(row: WebhookRow, secrets: readonly StoredSecret[]): StoredWebhook {
-  return { webhook: webhookFromDocument(JSON.parse(row[1])), secrets, runtime: toRuntimeState(row) };
+export function toStoredWebhook(
+  [, document, ...state]: WebhookRow,
+  secrets: readonly StoredSecret[],
+): StoredWebhook {
+  const runtime = state[0] === null ? null : toRuntimeState(state);
+  return { webhook: webhookFromDocument(JSON.parse(document)), secrets, runtime };
 }
 
-/** What is remembered of a webhook between restarts; null when nothing is. */
-function toRuntimeState(row: WebhookRow): WebhookRuntimeState | null {
-  if (row[2] === null) return null;
-  return {
-    webhookId: row[0],
-    pausedUntil: row[3],
-    pauseReason: row[4],
-    lastSuccessAt: row[5],
-    circuit: row[6],
-    health: row[7],
-  };
+/** What is remembered of a webhook between restarts. */
+export function toRuntimeState([
+  webhookId,
+  pausedUntil,
+  pauseReason,
+  lastSuccessAt,
+  circuit,
+  health,
+]: RuntimeRow): WebhookRuntimeState {
+  return { webhookId, pausedUntil, pauseReason, lastSuccessAt, circuit, health };
 }

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { createCircuit } from "../../core/circuit-breaker.ts";
 import type { Webhook } from "../../core/webhook.ts";
 import { SecretUnreadableError } from "../../ports/secret-box.ts";
+import type { WebhookRuntimeState } from "../../ports/store/deliveries.ts";
 import type { OwnershipStore } from "../../ports/store/ownership.ts";
 import type { StoredWebhook, WebhookStore } from "../../ports/store/webhooks.ts";
 import type { Metrics } from "../../ports/telemetry.ts";
@@ -11,6 +13,8 @@ import { ConfigSync } from "./config-sync.ts";
 
 const minuteMs = 60_000;
 const nothing = (): void => {};
+
+const unknownState = { pausedUntil: null, pauseReason: null, circuit: null, health: null };
 
 /** A process beside a store that others write into without a word. */
 class Scene {
@@ -25,6 +29,11 @@ class Scene {
   /** A webhook whose secrets were sealed with a master key that this process lacks. */
   foreign: string | null = null;
   readonly errors: string[] = [];
+  /** Whose endpoints this process serves; null is all. */
+  owned: readonly string[] | null = null;
+  /** Whose state was read alone. */
+  readonly asked: string[] = [];
+  readonly restored: string[] = [];
 
   constructor({ hears }: { readonly hears: boolean }) {
     this.sync = new ConfigSync({
@@ -50,9 +59,13 @@ class Scene {
       ownership: {
         orders: async () => [],
         reports: async () => [],
+        states: async (ids: readonly string[]) => {
+          this.asked.push(...ids);
+          return ids.map((webhookId) => ({ ...unknownState, webhookId, lastSuccessAt: 7 }));
+        },
       } as Partial<OwnershipStore> as OwnershipStore,
       directory: {
-        get: (id: string) => this.known.get(id) && { ...this.known.get(id), owned: true },
+        get: (id: string) => this.known.get(id) && this.#endpoint(id),
         all: () => this.known.values(),
         applyTenantKeys: nothing,
       } as Partial<Record<keyof Directory, unknown>> as Directory,
@@ -70,6 +83,15 @@ class Scene {
   save(id: string, url: string): void {
     const webhook = { id, url, tenantId: "default", updatedAt: this.clock.now() } as Webhook;
     this.stored.set(id, { webhook, secrets: [], runtime: null });
+  }
+
+  #endpoint(id: string) {
+    const owned = this.owned?.includes(id) ?? true;
+    const restore = ({ webhookId }: WebhookRuntimeState) => void this.restored.push(webhookId);
+    const policy = { circuitBreaker: { windowSizeMs: minuteMs } };
+    const circuit = createCircuit(0);
+    const parts = { policy, circuit, bucket: null, ownerEpoch: null, restore, reported: nothing };
+    return { ...this.known.get(id), owned, ...parts };
   }
 
   async pass(ms: number): Promise<void> {
@@ -145,4 +167,23 @@ test("whoever asks for everything while a round ends gets another one", async ()
     assert.ok(scene.rounds > rounds, `nothing was read after ${microtasks} microtasks`);
     await scene.sync.stop();
   }
+});
+
+test("how endpoints are doing is read of those alone that this process does not serve", async () => {
+  const scene = new Scene({ hears: true });
+  for (const id of ["a", "b", "c"]) scene.save(id, `https://receiver.example/${id}`);
+  await scene.sync.reloadAll();
+  scene.owned = ["b"];
+  await scene.sync.loadStates(["a", "b", "c", "unknown"]);
+  assert.deepEqual(
+    [scene.asked, scene.restored],
+    [
+      ["a", "c"],
+      ["a", "c"],
+    ],
+  );
+  scene.owned = null;
+  await scene.sync.loadStates(["a"]);
+  assert.deepEqual(scene.asked, ["a", "c"]);
+  await scene.sync.stop();
 });

@@ -1,7 +1,7 @@
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import { SecretUnreadableError } from "../../ports/secret-box.ts";
-import type { EndpointReportRow, OwnershipStore } from "../../ports/store/ownership.ts";
+import type { EndpointReportRow, OwnershipStore, RuntimeOrder } from "../../ports/store/ownership.ts";
 import type { StoredWebhook, WebhookStore } from "../../ports/store/webhooks.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { Loop } from "../../ports/timing/loop.ts";
@@ -62,29 +62,36 @@ export class ConfigSync {
    * process changed while it was read is left as that call made it, and read once more; one that nobody knows is removed.
    */
   async load(webhookIds: readonly string[]): Promise<void> {
-    const { webhooks, ownership, directory } = this.#options;
+    const { webhooks, directory } = this.#options;
     let ids = [...new Set(webhookIds)];
     for (let tries = 0; ids.length > 0 && tries < triesMax; tries += 1) {
       // Each change puts another object there, so that the same one afterwards means that nothing came between.
       const before = new Map(ids.map((id) => [id, directory.get(id)?.config]));
       const found = await webhooks.some(ids);
-      const [orders, reports] = await Promise.all([
-        ownership.orders({ webhookIds: ids }),
-        ownership.reports(ids),
-      ]);
+      const reported = await this.#reported(ids);
       const changed = ids.filter((id) => directory.get(id)?.config !== before.get(id));
       const current = found.filter(({ webhook }) => !changed.includes(webhook.id));
       await this.#applyAll(current);
-      this.#applyReports(ids, reports);
-      for (const order of orders) {
-        const endpoint = directory.get(order.webhookId);
-        // The owner follows an order itself, with all that comes of it.
-        if (endpoint !== undefined && !endpoint.owned) foresee(endpoint, order);
-      }
+      this.#applyReported(ids, reported);
       const known = new Set([...found.map(({ webhook }) => webhook.id), ...changed]);
       for (const id of ids) if (!known.has(id)) this.#options.remove(id);
       ids = changed;
     }
+  }
+
+  /** Reads how endpoints are doing that this process does not own, and nothing of how their webhooks are configured. */
+  async loadStates(webhookIds: readonly string[]): Promise<void> {
+    const { ownership, directory } = this.#options;
+    const othersOf = (id: string): Endpoint | null => {
+      const endpoint = directory.get(id);
+      return endpoint !== undefined && isOthers(endpoint) ? endpoint : null;
+    };
+    const ids = webhookIds.filter((id) => othersOf(id) !== null);
+    if (ids.length === 0) return;
+    const states = await ownership.states(ids);
+    const reported = await this.#reported(ids);
+    for (const state of states) othersOf(state.webhookId)?.restore(state);
+    this.#applyReported(ids, reported);
   }
 
   async loadTenantKeys(tenantIds: readonly string[]): Promise<void> {
@@ -154,13 +161,27 @@ export class ConfigSync {
     }
   }
 
-  #applyReports(ids: readonly string[], reports: readonly EndpointReportRow[]): void {
+  async #reported(webhookIds: readonly string[]): Promise<Reported> {
+    const { ownership } = this.#options;
+    const [orders, reports] = await Promise.all([
+      ownership.orders({ webhookIds }),
+      ownership.reports(webhookIds),
+    ]);
+    return { orders, reports };
+  }
+
+  #applyReported(ids: readonly string[], { orders, reports }: Reported): void {
     const { directory, clock } = this.#options;
     const reported = new Map(reports.map(({ webhookId, document }) => [webhookId, parseReport(document)]));
     for (const id of ids) {
       const endpoint = directory.get(id);
       if (endpoint !== undefined && isOthers(endpoint))
         applyReport(endpoint, reported.get(id) ?? null, clock.now());
+    }
+    for (const order of orders) {
+      const endpoint = directory.get(order.webhookId);
+      // The owner follows an order itself, with all that comes of it.
+      if (endpoint !== undefined && !endpoint.owned) foresee(endpoint, order);
     }
   }
 
@@ -174,6 +195,12 @@ export class ConfigSync {
 }
 
 /** While this process is about to release it, nobody knows more of it. */
+/** What is on its way between owners and people. */
+interface Reported {
+  readonly orders: readonly RuntimeOrder[];
+  readonly reports: readonly EndpointReportRow[];
+}
+
 function isOthers({ owned, ownerEpoch }: Endpoint): boolean {
   return !owned && ownerEpoch === null;
 }

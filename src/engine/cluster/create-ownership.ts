@@ -92,6 +92,7 @@ function createShared(parts: OwnershipParts, store: OwnershipStore): Ownership {
       await store.order({ webhookId: endpoint.webhook.id, order: JSON.stringify(order) });
     },
     refresh: (webhookIds) => sync.load(webhookIds),
+    refreshStates: (webhookIds) => sync.loadStates(webhookIds),
     isLeader,
     pause: async () => {
       unwatch?.();

@@ -11,7 +11,7 @@ import type {
   OwnershipStore,
   RuntimeOrder,
 } from "../../ports/store/ownership.ts";
-import type { LanePage } from "../../ports/store/deliveries.ts";
+import type { LanePage, WebhookRuntimeState } from "../../ports/store/deliveries.ts";
 import type { Logger } from "../../ports/telemetry.ts";
 import { bareEndpoint } from "../endpoint/bare-endpoint.fixture.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
@@ -77,6 +77,10 @@ export class ScriptedOwnershipStore implements OwnershipStore {
   async report(): Promise<void> {}
 
   async reports(): Promise<readonly EndpointReportRow[]> {
+    return [];
+  }
+
+  async states(): Promise<readonly WebhookRuntimeState[]> {
     return [];
   }
 

@@ -22,7 +22,7 @@ import type { LanePage, WebhookRuntimeState } from "./deliveries.ts";
  * that it served with `release` and the others with `keepOnly`, finds missed work with `overdue`, and ends with
  * `retire` and `leave`. Any process asks with `pendingLanes`, `unownedLanes` and `pools` where work is and who may do
  * it, and leads with `acquireLeadership`. `order`, `orders` and `followed` carry orders of people to the owner;
- * `report` and `reports` carry what the owner sees to people.
+ * `report` and `reports` carry what the owner sees to people, and `states` tells what it stored.
  */
 export interface OwnershipStore {
   /** Registers a worker of a pool, which is alive for `aliveMs` from now on. Numbers are never used again. */
@@ -71,6 +71,8 @@ export interface OwnershipStore {
   report(rows: readonly EndpointReportRow[]): Promise<void>;
   /** The last reports of the present owners of these webhooks; no reports of former owners, and no empty documents. */
   reports(webhookIds: readonly string[]): Promise<readonly EndpointReportRow[]>;
+  /** What is stored of the endpoints of these webhooks; none of those of which nothing is. */
+  states(webhookIds: readonly string[]): Promise<readonly WebhookRuntimeState[]>;
   /**
    * Forgets orders that were followed and whose effect is stored. Those of webhooks that the worker does not own any more are
    * left to the next owner: what a former owner writes of an endpoint is refused, so their effect may not be stored.

@@ -18,7 +18,7 @@ export interface ListedWebhooks {
 }
 
 interface ListingSources extends RankingSources {
-  readonly access: Pick<EngineAccess, "webhook" | "webhooks" | "refresh">;
+  readonly access: Pick<EngineAccess, "webhook" | "webhooks" | "refreshStates">;
 }
 
 interface Searching extends Pick<ListingSources, "access" | "clock"> {
@@ -110,7 +110,7 @@ async function inState(candidates: readonly LiveWebhook[], more: Searching): Pro
   const found: LiveWebhook[] = [];
   for (let start = 0; start < candidates.length && found.length < wanted; start += refreshedAtOnce) {
     const ids = candidates.slice(start, start + refreshedAtOnce).map(({ webhook }) => webhook.id);
-    await access.refresh(ids);
+    await access.refreshStates(ids);
     for (const id of ids) {
       const live = access.webhook(id);
       if (

@@ -192,6 +192,8 @@ export const ownership: StoreTheme = (check) => {
       webhookStates: [{ ...blank(id), lastSuccessAt: start + 1, ownerEpoch: taken.ownerEpoch }],
     });
     assert.equal(only(await other.webhooks.some([id])).runtime?.lastSuccessAt, start + 1);
+    const [stored, ...rest] = await ownershipOf(store).states([id, "never seen"]);
+    assert.deepEqual([stored, rest], [only(await other.webhooks.some([id])).runtime, []]);
   });
 
   check("leftovers of an ordered lane do not hold up the next owner", async (store, open) => {

@@ -15,7 +15,8 @@ import type {
   RuntimeOrder,
   WorkerLife,
 } from "../../../ports/store/ownership.ts";
-import type { LanePage } from "../../../ports/store/deliveries.ts";
+import type { LanePage, WebhookRuntimeState } from "../../../ports/store/deliveries.ts";
+import { type RuntimeRow, toRuntimeState } from "../webhook-rows.ts";
 import { numbers, texts } from "./columns.ts";
 import { overdueLanes } from "./overdue-lanes.ts";
 import { pendingLanesAfter, pendingLanesIn } from "./pending-lanes.ts";
@@ -228,6 +229,15 @@ export class PostgresOwnership implements OwnershipStore {
       [texts(webhookIds)],
     );
     return rows.map(([webhookId, ownerEpoch, document]) => ({ webhookId, ownerEpoch, document }));
+  }
+
+  async states(webhookIds: readonly string[]): Promise<readonly WebhookRuntimeState[]> {
+    const rows = await this.#state.database.rows<RuntimeRow>(
+      `SELECT webhook, paused_until, pause_reason, last_success_at, circuit, health
+       FROM posthorn.webhook_states WHERE webhook = ANY ($1::text[])`,
+      [texts(webhookIds)],
+    );
+    return rows.map(toRuntimeState);
   }
 
   async followed({ worker, refs }: FollowedOrders): Promise<void> {
