@@ -3809,6 +3809,11 @@ export interface WebhookList {
    * stands at the end.
    */
   complete: boolean;
+  /**
+   * When the order was found. That of more than 500 webhooks is kept for up to a minute, and found anew while
+   * it is shown. Null where it is as of now.
+   */
+  ranked_at: string | null;
 }
 
 export interface WebhookRevision {

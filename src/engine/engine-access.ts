@@ -60,10 +60,8 @@ export interface EngineAccess {
   renderRequest(from: Omit<RenderedFrom, "config">): RenderedRequest | null;
   /** The circuit of a webhook was changed by hand: look at its lanes again. Resolves once the change is stored. */
   circuitChanged(webhookId: string, transition?: CircuitTransition | null): Promise<void>;
-  /** Reads what other processes may have changed of these webhooks. At once where there is only one process. */
-  refresh(webhookIds: readonly string[]): Promise<void>;
-  /** The same of how their endpoints are doing alone: for questions about very many of them. */
-  refreshStates(webhookIds: readonly string[]): Promise<void>;
+  /** As `Ownership.refresh`. At once where there is only one process. */
+  refresh(webhookIds: readonly string[], part?: "states"): Promise<void>;
   nextId(): string;
 }
 

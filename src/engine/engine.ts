@@ -362,12 +362,8 @@ export class Engine implements EngineAccess {
     return this.#changes.resume(webhookId);
   }
 
-  refresh(webhookIds: readonly string[]): Promise<void> {
-    return this.#ownership.refresh(webhookIds);
-  }
-
-  refreshStates(webhookIds: readonly string[]): Promise<void> {
-    return this.#ownership.refreshStates(webhookIds);
+  refresh(webhookIds: readonly string[], part?: "states"): Promise<void> {
+    return this.#ownership.refresh(webhookIds, part);
   }
 
   /** Calls back after a problem opened or was resolved, in the process that wrote it. Returns what ends that. */

@@ -216,6 +216,8 @@ export interface WebhookService {
     readonly isComplete: boolean;
     /** Unix milliseconds: what failed last before was not looked at. Null where that tells nothing. */
     readonly searchedTo: number | null;
+    /** When their order was found, Unix milliseconds; null where that is now. */
+    readonly rankedAt: number | null;
   }>;
   /** How much waits of each, null where there was no time to look; those without work are left out. */
   waitingOf(webhookIds: readonly string[]): Promise<ReadonlyMap<string, WaitingCount | null>>;

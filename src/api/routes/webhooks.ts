@@ -74,7 +74,7 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
     handle: async ({ scope, query }) => {
       const filters = filtersOf(webhookFilters, query);
       const listing = { tenantId: scope.tenantId, route: "webhooks", filters };
-      const { views, next, isComplete, searchedTo } = await services.webhooks.list(scope, {
+      const { views, next, isComplete, searchedTo, rankedAt } = await services.webhooks.list(scope, {
         ...filters,
         limit: query.limit ?? pageLimitDefault,
         offset: query.offset ?? 0,
@@ -90,6 +90,7 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
           next_cursor: pager.cursorAfter(next, listing),
           searched_to: formatInstantOrNull(searchedTo),
           complete: isComplete,
+          ranked_at: formatInstantOrNull(rankedAt),
         },
       };
     },

@@ -138,6 +138,11 @@ export const webhookListSchema = closed(
       description:
         "False when not everything could be put in order within the time of one page: what was not looked at stands at the end.",
     }),
+    ranked_at: nullable(
+      instant(
+        "When the order was found. That of more than 500 webhooks is kept for up to a minute, and found anew while it is shown. Null where it is as of now.",
+      ),
+    ),
   },
   { title: "WebhookList" },
 );

@@ -91,8 +91,7 @@ function createShared(parts: OwnershipParts, store: OwnershipStore): Ownership {
       if (endpoint.owned) return;
       await store.order({ webhookId: endpoint.webhook.id, order: JSON.stringify(order) });
     },
-    refresh: (webhookIds) => sync.load(webhookIds),
-    refreshStates: (webhookIds) => sync.loadStates(webhookIds),
+    refresh: (webhookIds, part) => (part === "states" ? sync.loadStates(webhookIds) : sync.load(webhookIds)),
     isLeader,
     pause: async () => {
       unwatch?.();

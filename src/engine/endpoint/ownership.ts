@@ -19,10 +19,11 @@ export interface Ownership {
   wanted(webhookId: string): void;
   /** Asks the owner for something that a person wants, when that is another process. */
   order(endpoint: Endpoint, order: EndpointOrder): Promise<void>;
-  /** Reads what other processes may have changed of these webhooks. */
-  refresh(webhookIds: readonly string[]): Promise<void>;
-  /** The same of how their endpoints are doing alone, which costs a tenth: for questions about very many of them. */
-  refreshStates(webhookIds: readonly string[]): Promise<void>;
+  /**
+   * Reads what other processes may have changed of these webhooks; `states` is how their endpoints are doing alone, which
+   * costs much less where very many are asked for.
+   */
+  refresh(webhookIds: readonly string[], part?: "states"): Promise<void>;
   /** Whether this process leads in what one process does at a time. Others may after `forMs` without renewal. */
   isLeader(leadership: { readonly name: string; readonly forMs: number }): Promise<boolean>;
   /** Acquires nothing more, and renews no leadership. */
@@ -49,7 +50,6 @@ export const soleOwner: Ownership = {
   wanted: () => undefined,
   order: async () => undefined,
   refresh: async () => undefined,
-  refreshStates: async () => undefined,
   isLeader: async () => true,
   pause: async () => undefined,
   retire: () => undefined,

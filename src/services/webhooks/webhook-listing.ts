@@ -1,9 +1,10 @@
 import { snapshotCircuit } from "../../core/circuit-breaker.ts";
 import { isEventTypeName, matches } from "../../core/event-type.ts";
-import { webhookFilters } from "../../core/fields/filters.ts";
+import { type WebhookOrder, webhookFilters } from "../../core/fields/filters.ts";
 import { pauseAt, type Webhook } from "../../core/webhook.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
+import type { DatedRanking, KeptRankings } from "./kept-rankings.ts";
 import { judgeFilters } from "../searched-pages.ts";
 import type { WebhookFilters, WebhookListQuery } from "../services.ts";
 import { byAge, type Ranking, rankingOf, type RankingSources } from "./webhook-ranking.ts";
@@ -15,10 +16,13 @@ export interface ListedWebhooks {
   /** As `Ranking` tells. */
   readonly isComplete: boolean;
   readonly searchedTo: number | null;
+  /** When their order was found, Unix milliseconds; null where that is now. */
+  readonly rankedAt: number | null;
 }
 
 interface ListingSources extends RankingSources {
-  readonly access: Pick<EngineAccess, "webhook" | "webhooks" | "refreshStates">;
+  readonly access: Pick<EngineAccess, "webhook" | "webhooks" | "refresh">;
+  readonly rankings: KeptRankings;
 }
 
 interface Searching extends Pick<ListingSources, "access" | "clock"> {
@@ -49,11 +53,37 @@ export async function listedWebhooks(query: NarrowedQuery, sources: ListingSourc
     const found = await firstOf(inOrder, { query, wanted, access, clock });
     return pageOf(found, { query, ranking: byAge });
   }
+  if (candidates.length > rankedAnewMax && !asksForState(query)) {
+    const ranking = await keptRanking(sort, query, sources);
+    const page = pageOf(lastFirst(candidates, { query, ranking }), { query, ranking });
+    return { ...page, rankedAt: ranking.rankedAt };
+  }
   // What others know of them is asked for first: only all of them together can be put in order.
   const known = await inState(candidates, { query, wanted: Infinity, access, clock });
   const ranking = await rankingOf(sort, known, sources);
   return pageOf(lastFirst(known, { query, ranking }), { query, ranking });
 }
+
+/** The order of all webhooks of a tenant, which those of a filter are in too. */
+function keptRanking(
+  sort: Exclude<WebhookOrder, "created">,
+  { tenantId = null }: WebhookFilters,
+  sources: ListingSources,
+): Promise<DatedRanking> {
+  const { access, rankings } = sources;
+  return rankings.of(JSON.stringify([sort, tenantId]), async () => {
+    const all = [...access.webhooks()].filter(
+      ({ webhook }) => tenantId === null || webhook.tenantId === tenantId,
+    );
+    const ids = all.map(({ webhook }) => webhook.id);
+    for (let start = 0; start < ids.length; start += refreshedAtOnce)
+      await access.refresh(ids.slice(start, start + refreshedAtOnce), "states");
+    return rankingOf(sort, all, sources);
+  });
+}
+
+/** Of so many webhooks the order is found for each question. */
+const rankedAnewMax = 500;
 
 interface Placed {
   readonly query: NarrowedQuery;
@@ -79,7 +109,7 @@ function pageOf(found: readonly LiveWebhook[], { query, ranking }: Placed): List
   return {
     found: found.slice(offset, offset + limit),
     next: found.length <= offset + limit || last === undefined ? null : placeOf(last),
-    ...{ isComplete, searchedTo },
+    ...{ isComplete, searchedTo, rankedAt: null },
   };
 }
 
@@ -110,7 +140,7 @@ async function inState(candidates: readonly LiveWebhook[], more: Searching): Pro
   const found: LiveWebhook[] = [];
   for (let start = 0; start < candidates.length && found.length < wanted; start += refreshedAtOnce) {
     const ids = candidates.slice(start, start + refreshedAtOnce).map(({ webhook }) => webhook.id);
-    await access.refreshStates(ids);
+    await access.refresh(ids, "states");
     for (const id of ids) {
       const live = access.webhook(id);
       if (

@@ -37,6 +37,7 @@ import { deletedEvent, eventsOfChange } from "./webhook-changes-told.ts";
 import { noCredentials, type WebhookCredentials } from "./webhook-credentials.ts";
 import { webhookBacklog } from "./webhook-backlog.ts";
 import { webhookHealth } from "./webhook-health.ts";
+import { KeptRankings } from "./kept-rankings.ts";
 import { listedWebhooks } from "./webhook-listing.ts";
 import { waitingOfRows } from "./webhook-ranking.ts";
 import type { WebhookIncidents } from "./webhook-incidents.ts";
@@ -71,9 +72,11 @@ export interface WebhookServiceOptions {
 export class Webhooks implements WebhookService {
   readonly #options: WebhookServiceOptions;
   readonly #changes = new KeyedQueue();
+  readonly #rankings: KeptRankings;
 
   constructor(options: WebhookServiceOptions) {
     this.#options = options;
+    this.#rankings = new KeptRankings(options.clock);
   }
 
   async create(
@@ -119,7 +122,8 @@ export class Webhooks implements WebhookService {
     const tenantId = tenantFilter({ scope, tenantId: query.tenantId ?? null });
     const narrowed = { ...query, tenantId, webhookIds: seenWebhooks(scope, null) };
     const { store } = this.#options;
-    const sources = { ...this.#options, history: store.history, deliveries: store.deliveries };
+    const { history, deliveries } = store;
+    const sources = { ...this.#options, history, deliveries, rankings: this.#rankings };
     const { found, ...page } = await listedWebhooks(narrowed, sources);
     return { views: found.map((live) => this.#view(live)), ...page };
   }

@@ -171,7 +171,7 @@ function createWebhooks({ shelf, ...world }: World, { now }: StandInOptions): Se
       return {
         views: page.map(shelf.view),
         next: start + query.limit < all.length ? (page.at(-1)?.webhook.id ?? null) : null,
-        ...{ isComplete: true, searchedTo: null },
+        ...{ isComplete: true, searchedTo: null, rankedAt: null },
       };
     },
     waitingOf: async () => new Map(),
