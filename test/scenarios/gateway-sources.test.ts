@@ -57,6 +57,31 @@ suite("settings of sources", () => {
     assert.deepEqual([second.status, second.text.length], [200, 60_000]);
   });
 
+  test("EDS-9.2.3-3 a token that the destination refuses is replaced at once, a single time, while the sender waits", async () => {
+    const good = new Set(["token-2"]);
+    let issued = 0;
+    const oauth2 = { token_url: scene.receiver.url("/token"), client_id: "client", client_secret: "secret" };
+    const webhook = { bearer_token: undefined, oauth2 };
+    const { send } = await scene.source({ webhook });
+    scene.receiver.script((request) => {
+      if (request.path === "/hook")
+        return { status: good.has(request.headers.authorization?.slice("Bearer ".length) ?? "") ? 204 : 401 };
+      const token = { access_token: `token-${(issued += 1)}`, token_type: "Bearer", expires_in: 3_600 };
+      return { headers: { "content-type": "application/json" }, body: JSON.stringify(token) };
+    });
+    const shown = () =>
+      scene.receiver.requests.flatMap(({ path, headers }) =>
+        path === "/hook" ? [headers.authorization, headers["idempotency-key"]] : [],
+      );
+    assert.equal((await send('{"a":1}', { "idempotency-key": '"k"' })).status, 204);
+    assert.deepEqual(shown(), ["Bearer token-1", '"k"', "Bearer token-2", '"k"']);
+    // No token is good: two requests, and the sender hears that it is not its fault.
+    good.clear();
+    scene.receiver.clear();
+    assert.equal((await send('{"a":2}', { "idempotency-key": '"l"' })).status, 502);
+    assert.deepEqual(shown(), ["Bearer token-2", '"l"', "Bearer token-3", '"l"']);
+  });
+
   test("EDS-9.7-3 what the webhook asked for stays on its hop, also while it is left alone", async () => {
     const { send } = await scene.source({ webhook: { profile: "standard" } });
     scene.receiver.script(() => ({ status: 429, headers: { "retry-after": "77" } }));

@@ -81,6 +81,14 @@ const attemptMsMin = 250;
 /** A gate is looked at again no sooner. */
 const gateMsMin = 50;
 
+/** What came of a request, and the token that it showed. */
+interface Sent {
+  readonly result: TransportResult;
+  readonly accessToken: string | null;
+}
+
+const tokenRejected = "access_token_rejected";
+
 /** What a forward has made so far. */
 interface Forwarding<Judgement extends Judged = Judged> {
   readonly endpoint: Endpoint;
@@ -160,8 +168,8 @@ export class Forwarder {
     if (endpoint.bucket !== null) tryTake(endpoint.bucket, now);
     const delivery = this.#deliveryOf(forwarding, now);
     const timeoutMs = Math.max(1, deadlineMs - clock.monotonicMs());
-    const result = await this.#send(endpoint, { delivery, timeoutMs, now });
-    const verdict = classify(result.observation, endpoint.policy);
+    const { result, accessToken } = await this.#send(endpoint, { delivery, timeoutMs, now });
+    const verdict = verdictOn(forwarding, { result, accessToken });
     this.#learn(endpoint, { verdict, result, probe });
     this.#pause(endpoint, { verdict, result });
     attempts.push({ delivery, verdict, result, startedAt: now });
@@ -174,6 +182,8 @@ export class Forwarder {
     closed: Closed | null,
   ): number | null {
     const last = attempts.at(-1);
+    if (last?.verdict.reason === tokenRejected && closed === null)
+      return this.#timeIsLeft(deadlineMs) ? 0 : null;
     if (!request.retries || last?.verdict.outcome !== "transient" || attempts.length >= attemptsMax)
       return null;
     const { clock } = this.#options;
@@ -183,7 +193,11 @@ export class Forwarder {
     const askedMs = retryAfterMsOf(last.result, now) ?? 0;
     const ownMs = backoffMs(retryDelays, { pauses: attempts.length - 1 });
     const delayMs = closed === null ? Math.max(askedMs, ownMs, gateMs) : Math.max(gateMs, gateMsMin);
-    return clock.monotonicMs() + delayMs + attemptMsMin > deadlineMs ? null : delayMs;
+    return this.#timeIsLeft(deadlineMs - delayMs) ? delayMs : null;
+  }
+
+  #timeIsLeft(deadlineMs: number): boolean {
+    return this.#options.clock.monotonicMs() + attemptMsMin <= deadlineMs;
   }
 
   #closedFor(endpoint: Endpoint, now: number): Closed | null {
@@ -198,7 +212,7 @@ export class Forwarder {
   async #send(
     endpoint: Endpoint,
     sent: { readonly delivery: ComposedDelivery; readonly timeoutMs: number; readonly now: number },
-  ): Promise<TransportResult> {
+  ): Promise<Sent> {
     const { id } = endpoint.webhook;
     const { clock } = this.#options;
     this.#inFlight.set(id, (this.#inFlight.get(id) ?? 0) + 1);
@@ -208,10 +222,10 @@ export class Forwarder {
       const asked =
         tokens === null ? null : withDeadline(Promise.resolve(tokens.token()), { clock, timeoutMs });
       const token = asked === null ? null : ((await asked) ?? tokenIsLate);
-      if (token?.kind === "failed") return notSent(token.detail);
+      if (token?.kind === "failed") return { result: notSent(token.detail), accessToken: null };
       const { headers, body } = config.compose(sent.delivery, sent.now);
       if (token !== null) headers.push("Authorization", `Bearer ${token.accessToken}`);
-      return await this.#options.transport.send({
+      const result = await this.#options.transport.send({
         method: "POST",
         origin: config.origin,
         path: withRelayedPath(config.path, sent.delivery.relayed),
@@ -222,12 +236,13 @@ export class Forwarder {
         clientCertificate: config.clientCertificate,
         responseBodyBytesMax: responseBodyBytesMaxAllowed,
       });
+      return { result, accessToken: token?.accessToken ?? null };
     } catch (error) {
       this.#options.telemetry.log.error(
         { err: String(error), webhookId: id },
         "a message could not be passed on",
       );
-      return notSent("the request could not be built");
+      return { result: notSent("the request could not be built"), accessToken: null };
     } finally {
       const left = (this.#inFlight.get(id) ?? 1) - 1;
       if (left === 0) this.#inFlight.delete(id);
@@ -287,6 +302,14 @@ export class Forwarder {
     endpoint.pause(boundedPause(asked, { now, ageMsMax }));
     this.#options.states.changed(endpoint);
   }
+}
+
+/** A token that was refused is replaced, and the message sent again at once, a single time (EDS-9.2.3-3). */
+function verdictOn({ endpoint, eventId }: Forwarding, { result, accessToken }: Sent): Verdict {
+  const seen = classify(result.observation, endpoint.policy);
+  if (statusOf(result) !== 401 || accessToken === null) return seen;
+  const isFirst = endpoint.tokens?.rejected({ accessToken, deliveryId: eventId }) === true;
+  return isFirst ? { ...seen, outcome: "transient", reason: tokenRejected } : seen;
 }
 
 function retryAfterMsOf({ observation }: TransportResult, now: number): number | null {

@@ -1,5 +1,7 @@
 /** The gateway is killed with signal 9 while senders wait for answers, and a ledger of what they were answered. */
 import assert from "node:assert/strict";
+import { statSync } from "node:fs";
+import { databaseFile } from "../../../src/adapters/store/sqlite/open.ts";
 import { type ReceivedRequest, type Receiver, startReceiver } from "../../peers/receiver.ts";
 import { seededNumbers } from "../../services/seeded-numbers.ts";
 import { type Client, createClient, itemsOf, textOf } from "../api/client.ts";
@@ -13,14 +15,18 @@ export interface KillReport {
   readonly answered: number;
   /** Committed before the kill, and answered to the repeat alone. */
   readonly between: number;
+  /** Kills that fell between a commit and its answer. */
+  readonly killsBetween: number;
   readonly requests: number;
 }
 
 interface Ledger {
   /** The event that each key was answered with. */
   readonly answered: Map<string, string>;
-  /** Keys whose first answer said that they had been there before. */
-  readonly between: Set<string>;
+  /** Keys whose first answer said that they had been there before, and the kill that cut their answer off. */
+  readonly between: Map<string, number>;
+  /** So many so far. */
+  kills: number;
 }
 
 /**
@@ -33,7 +39,7 @@ export async function killGateway(run: {
 }): Promise<KillReport> {
   const [open, paused] = await Promise.all([startReceiver(), startReceiver()]);
   const posthorn = await PosthornProcess.start();
-  const ledger: Ledger = { answered: new Map(), between: new Set() };
+  const ledger: Ledger = { answered: new Map(), between: new Map(), kills: 0 };
   try {
     const admin = createClient({ baseUrl: posthorn.url, key: posthorn.adminKey });
     const source = await makeSource(admin, {
@@ -53,6 +59,7 @@ export async function killGateway(run: {
     return {
       answered: keys.size,
       between: ledger.between.size,
+      killsBetween: new Set(ledger.between.values()).size,
       requests: open.requestCount + paused.requestCount,
     };
   } finally {
@@ -80,7 +87,10 @@ async function killUnderLoad(
   for (let kill = 0; kill < kills; kill += 1) {
     const before = ledger.answered.size;
     while (ledger.answered.size < before + senders) await new Promise((resolve) => setTimeout(resolve, 5));
-    await new Promise((resolve) => setTimeout(resolve, random() * 60));
+    // By turns at any moment, and at the worst.
+    if (kill % 2 === 0) await new Promise((resolve) => setTimeout(resolve, random() * 60));
+    else await nextCommit(posthorn);
+    ledger.kills = kill + 1;
     await posthorn.kill();
     await posthorn.start();
   }
@@ -88,17 +98,36 @@ async function killUnderLoad(
   await sending;
 }
 
+/**
+ * Looks without a pause whether something was written, so that the kill comes before the flush is over, and so before the
+ * answer. What was handed to the system survives it.
+ */
+async function nextCommit({ dataDir }: PosthornProcess): Promise<void> {
+  const file = `${databaseFile(dataDir)}-wal`;
+  const written = (): string => {
+    const { size, mtimeNs } = statSync(file, { bigint: true });
+    return `${size} ${mtimeNs}`;
+  };
+  for (const deadline = performance.now() + 5_000; performance.now() < deadline; ) {
+    const before = written();
+    for (const until = performance.now() + 20; performance.now() < until; ) if (written() !== before) return;
+    // Senders have their turn.
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+}
+
 /** What is under way when the process dies is repeated, with the same key and body. */
 async function untilAnswered({ posthorn, source, ledger }: Scene, key: string): Promise<void> {
-  for (;;) {
+  for (let cutOffBy = 0; ; ) {
     const sent = await send({ posthorn, source }, key).catch(() => null);
+    if (sent === null) cutOffBy = ledger.kills;
     if (sent?.status === 202) {
       const { event_id: event, duplicate } = JSON.parse(sent.text) as {
         readonly event_id: string;
         readonly duplicate: boolean;
       };
       ledger.answered.set(key, event);
-      if (duplicate) ledger.between.add(key);
+      if (duplicate) ledger.between.set(key, cutOffBy);
       return;
     }
     const isExpected = sent === null || [409, 503].includes(sent.status);
