@@ -3166,13 +3166,16 @@ export interface RotateInput {
 }
 
 export interface SearchHit {
-  type: "webhook" | "event" | "delivery" | "operation";
+  type: "webhook" | "event" | "delivery" | "operation" | "source" | "connection";
   /** Id of what was found. */
   id: string;
   tenant_id: string | null;
-  /** URL of a webhook, type of an event or of a delivery's event, kind of an operation. */
+  /**
+   * URL of a webhook, type of an event or of a delivery's event, kind of an operation, name of a source or of
+   * a connection, which without a name has the URL of its webhook.
+   */
   title: string;
-  matched: "id" | "idempotency_key" | "url" | "description";
+  matched: "id" | "idempotency_key" | "url" | "name" | "description";
 }
 
 export interface SearchHits {
@@ -5080,7 +5083,7 @@ export interface ApiCalls {
     body: RotateInput;
     answer: WebhookSecret;
   };
-  /** Find anything by an id, a key, or the beginning of a webhook's URL or description */
+  /** Find anything by an id, a key, or how a URL, a name or a description begins */
   search: {
     query: {
       /**

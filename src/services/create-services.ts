@@ -138,7 +138,7 @@ export function createServices(options: ServicesOptions): ManagedServices {
     tenants: tenantService,
     apiKeys,
     audit: new AuditLog({ store: store.audit, clock }),
-    search: new Search({ access, history, operations, clock }),
+    search: new Search({ access, history, operations, clock, gateway: gatewayDirectory }),
     ...{ live, desk, alerts, notifications: told?.notifications ?? null },
     statistics,
     problems,

@@ -1,4 +1,5 @@
 import { NotFoundError } from "../core/errors.ts";
+import type { Connection, Source } from "../core/gateway/source.ts";
 import { searchTextField } from "../core/fields/search.ts";
 import { isUuid } from "../core/uuid.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -7,6 +8,7 @@ import { everyEvent } from "../ports/store/search.ts";
 import { SearchBudget } from "../ports/timing/search-budget.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
 import type { Scope, SearchHit } from "./services.ts";
+import type { GatewayDirectory } from "./gateway/gateway-directory.ts";
 import type { BatchOperations } from "./operations/batch-operations.ts";
 import { isVisible } from "./scope.ts";
 import { judgeFilters, searchBounds } from "./searched-pages.ts";
@@ -15,6 +17,7 @@ export interface SearchOptions {
   readonly access: Pick<EngineAccess, "webhook" | "webhooks">;
   readonly history: Pick<HistoryStore, "getEvent" | "getDelivery" | "searchEvents">;
   readonly operations: Pick<BatchOperations, "get">;
+  readonly gateway: Pick<GatewayDirectory, "source" | "sources" | "connection" | "connections">;
   readonly clock: Pick<Clock, "monotonicMs">;
 }
 
@@ -30,21 +33,23 @@ export class Search {
 
   /**
    * By id, whatever it is of; by the idempotency key of an event; by the beginning of a webhook's URL, with or without its
-   * scheme, or of its description, where capital letters do not count. At most 20 hits, exact ones first.
+   * scheme, of its description, or of the name or description of a source or connection, where capital letters do not
+   * count. At most 20 hits, exact ones first.
    */
   async find(scope: Scope, text: string): Promise<readonly SearchHit[]> {
     judgeFilters({ text: searchTextField }, { text });
     const [byId, byKey] = await Promise.all([this.#byId(scope, text), this.#byKey(scope, text)]);
     const hits = [...byId, ...byKey];
-    return [...hits, ...this.#webhooks(scope, { text, hitsMax: searchHitsMax - hits.length })];
+    return [...hits, ...this.#byBeginning(scope, { text, hitsMax: searchHitsMax - hits.length })];
   }
 
   async #byId(scope: Scope, text: string): Promise<readonly SearchHit[]> {
     if (!isUuid(text)) return [];
     const id = text.toLowerCase();
-    const { access, history, operations } = this.#options;
+    const { access, history, operations, gateway } = this.#options;
     const owned = { tenantId: scope.tenantId, id };
     const webhook = access.webhook(id)?.webhook;
+    const [source, connection] = [gateway.source(id), gateway.connection(id)];
     const [event, delivery, operation] = await Promise.all([
       history.getEvent(owned),
       history.getDelivery(owned),
@@ -77,6 +82,10 @@ export class Search {
         tenantId: operation.tenantId,
         title: operation.kind,
       },
+      source !== undefined &&
+        isVisible(scope, source) && { ...this.#sourceHit(source), matched: "id" as const },
+      connection !== undefined &&
+        isVisible(scope, connection) && { ...this.#connectionHit(connection), matched: "id" as const },
     ].filter((hit) => hit !== false);
   }
 
@@ -97,31 +106,57 @@ export class Search {
     }));
   }
 
-  #webhooks(
+  #byBeginning(
     scope: Scope,
     { text, hitsMax }: { readonly text: string; readonly hitsMax: number },
   ): readonly SearchHit[] {
     const start = text.toLowerCase();
     const hits: SearchHit[] = [];
-    for (const { webhook } of this.#options.access.webhooks()) {
+    for (const { beginnings, ...hit } of this.#named()) {
       if (hits.length === hitsMax) break;
-      if (!isVisible(scope, webhook)) continue;
-      const matched = matchOf(webhook, start);
-      if (matched === null) continue;
-      const { id, tenantId, url } = webhook;
-      hits.push({ type: "webhook", id, tenantId, title: url, matched });
+      const matched = isVisible(scope, hit) ? matchOf(beginnings, start) : null;
+      if (matched !== null) hits.push({ ...hit, matched });
     }
     return hits;
   }
+
+  *#named(): Generator<Named> {
+    const { access, gateway } = this.#options;
+    for (const { webhook } of access.webhooks()) {
+      const { id, tenantId, url, description } = webhook;
+      const withoutScheme = url.replace(/^https?:\/\//i, "");
+      const beginnings = { url: [url, withoutScheme], description: [description] };
+      yield { type: "webhook", id, tenantId, title: url, beginnings };
+    }
+    for (const source of gateway.sources()) {
+      const { name, description, party } = source;
+      const beginnings = { name: [name, party ?? ""], description: [description] };
+      yield { ...this.#sourceHit(source), beginnings };
+    }
+    for (const connection of gateway.connections())
+      yield { ...this.#connectionHit(connection), beginnings: { name: [connection.name] } };
+  }
+
+  #sourceHit({ id, tenantId, name }: Source): Omit<SearchHit, "matched"> {
+    return { type: "source", id, tenantId, title: name };
+  }
+
+  /** One without a name is shown by where it leads. */
+  #connectionHit({ id, tenantId, name, webhookId }: Connection): Omit<SearchHit, "matched"> {
+    const url = this.#options.access.webhook(webhookId)?.webhook.url;
+    return { type: "connection", id, tenantId, title: name === "" ? (url ?? webhookId) : name };
+  }
 }
 
-function matchOf(
-  { url, description }: { readonly url: string; readonly description: string },
-  start: string,
-): "url" | "description" | null {
-  const address = url.toLowerCase();
-  if (address.startsWith(start) || address.replace(/^https?:\/\//, "").startsWith(start)) return "url";
-  return description.toLowerCase().startsWith(start) ? "description" : null;
+/** What is found by how a text of it begins. */
+interface Named extends Omit<SearchHit, "matched"> {
+  readonly beginnings: Readonly<Partial<Record<SearchHit["matched"], readonly string[]>>>;
+}
+
+function matchOf(beginnings: Named["beginnings"], start: string): SearchHit["matched"] | null {
+  for (const [matched, texts] of Object.entries(beginnings))
+    if (texts.some((text) => text.toLowerCase().startsWith(start))) return matched as SearchHit["matched"];
+  return null;
 }
 
 function nullIfMissing(error: unknown): null {

@@ -138,12 +138,12 @@ export type ProblemService = Pick<DeliveryProblems, keyof DeliveryProblems>;
 export type SearchService = Pick<Search, keyof Search>;
 
 export interface SearchHit {
-  readonly type: "webhook" | "event" | "delivery" | "operation";
+  readonly type: "webhook" | "event" | "delivery" | "operation" | "source" | "connection";
   readonly id: string;
   readonly tenantId: string | null;
-  /** A webhook's URL, the type of an event, the kind of an operation. */
+  /** A webhook's URL, the type of an event, the kind of an operation, the name of a source or of a connection. */
   readonly title: string;
-  readonly matched: "id" | "idempotency_key" | "url" | "description";
+  readonly matched: "id" | "idempotency_key" | "url" | "name" | "description";
 }
 
 // ---- events ---------------------------------------------------------------------------------------------------

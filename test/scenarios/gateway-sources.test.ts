@@ -9,7 +9,7 @@ import type { OutboundRequest, TransportResult } from "../../src/ports/transport
 import { noResponseFields } from "../../src/ports/transport.ts";
 import { assertProblem } from "./api/client.ts";
 import { GatewayScene } from "./gateway/gateway-scene.ts";
-import { post } from "./gateway/scene.ts";
+import { type Json, post } from "./gateway/scene.ts";
 
 suite("settings of sources", () => {
   const scene = new GatewayScene();
@@ -198,6 +198,30 @@ suite("settings of sources", () => {
     const strict = await scene.source({ source: { verification: refusing } });
     const refused = await post(`${strict.url}?access_token=tok-123456`, "{}", { headers });
     assert.equal(refused.status, 401);
+  });
+
+  test("a search finds sources and connections by their ids, and by how their names and descriptions begin", async () => {
+    const source = { name: "Tills of Ghent", description: "Every shop", party: "tills-of-ghent" };
+    const { id, connections } = await scene.source({ source, connection: { name: "To the books" } });
+    const [connection] = connections;
+    const found = async (text: string) => {
+      const { body } = await scene.admin.get(`/v1/search?q=${encodeURIComponent(text)}`);
+      const hits = body["data"] as unknown as readonly Json[];
+      return hits.map(({ type, id: hit, title, matched }) => [type, hit, title, matched]);
+    };
+    for (const [text, matched] of [
+      [id, "id"],
+      ["tills OF", "name"],
+      ["tills-of-g", "name"],
+      ["every", "description"],
+    ] as const)
+      assert.deepEqual(await found(text), [["source", id, "Tills of Ghent", matched]], text);
+    for (const [text, matched] of [
+      [connection ?? "", "id"],
+      ["to the", "name"],
+    ] as const)
+      assert.deepEqual(await found(text), [["connection", connection, "To the books", matched]], text);
+    assert.deepEqual(await found("of Ghent"), [], "a beginning is meant");
   });
 
   test("two keys, keys too long and control characters are 400, and nothing is looked up", async () => {

@@ -290,7 +290,10 @@ test("a search by anything of another tenant finds nothing, and a key knows whos
     ids["event"],
     ids["delivery"],
     ids["operation"],
+    ids["source"],
+    ids["connection"],
     "owners-key",
+    "Owners-Sou",
     at,
     at.slice(7),
   ]) {

@@ -87,6 +87,8 @@ const folders: Readonly<Record<SearchHit["type"], string>> = {
   event: "events",
   delivery: "deliveries",
   operation: "operations",
+  source: "sources",
+  connection: "connections",
 };
 
 /** What the buttons of the page do, as they stand when the palette opens. */

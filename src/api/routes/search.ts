@@ -15,7 +15,7 @@ function searchRoute({ services }: ApiOptions): Route {
     path: "/v1/search",
     operationId: "search",
     tag: "Search",
-    summary: "Find anything by an id, a key, or the beginning of a webhook's URL or description",
+    summary: "Find anything by an id, a key, or how a URL, a name or a description begins",
     access: "read",
     query: searchQuerySchema,
     answers: { 200: { description: "At most 20 hits, exact ones first.", schema: searchHitsSchema } },

@@ -12,13 +12,15 @@ export const searchHitsSchema = closed(
     data: Type.Array(
       closed(
         {
-          type: oneOf(["webhook", "event", "delivery", "operation"]),
+          type: oneOf(["webhook", "event", "delivery", "operation", "source", "connection"]),
           id: id("what was found"),
           tenant_id: nullable(Type.String()),
           title: Type.String({
-            description: "URL of a webhook, type of an event or of a delivery's event, kind of an operation.",
+            description:
+              "URL of a webhook, type of an event or of a delivery's event, kind of an operation, name of a source or of a " +
+              "connection, which without a name has the URL of its webhook.",
           }),
-          matched: oneOf(["id", "idempotency_key", "url", "description"]),
+          matched: oneOf(["id", "idempotency_key", "url", "name", "description"]),
         },
         { title: "SearchHit" },
       ),

@@ -17,7 +17,7 @@ export function addSearchCommand(program: Command, invocation: Invocation): void
   const search = program
     .command("search")
     .description(
-      "find anything by an id, an idempotency key, or the beginning of a webhook's URL or description",
+      "find anything by an id, an idempotency key, or how the URL of a webhook, or the name or description of a source, begins",
     )
     .argument("<text>");
   clientCommand(search, invocation, async ({ client, terminal, args: [q = ""] }) => {
