@@ -86,11 +86,13 @@ function Inside() {
 }
 
 const always = ["deliveries", "problems"];
+/** Pages that show what sources receive. */
+const ofGateway = /^(requests|sources)(\/|$)/;
 
 /** The stream tells of the newest deliveries; one that is looked at may be older. */
 function topicsOf(page: string): readonly string[] {
   const id = /^(deliveries|operations)\/([\da-f-]{36})$/.exec(page);
-  if (id === null) return always;
+  if (id === null) return ofGateway.test(page) ? [...always, "requests"] : always;
   return [...always, `${id[1] === "operations" ? "operation" : "delivery"}:${id[2] ?? ""}`];
 }
 

@@ -5094,13 +5094,17 @@ export interface ApiCalls {
     };
     answer: SearchHits;
   };
-  /** Hear of deliveries, operations, problems and alerts while something happens to them */
+  /**
+   * Hear of deliveries, operations, problems, alerts and requests of the gateway while something happens to
+   * them
+   */
   stream: {
     query: {
       /**
        * What to hear of: `deliveries` for new deliveries and what becomes of the newest 250,
-       * `deliveries:webhook=ID` for those of one webhook, `delivery:ID`, `operation:ID`, `problems`, `alerts` for
-       * keys that may manage. May be repeated, or joined by commas; 250 at most.
+       * `deliveries:webhook=ID` for those of one webhook, `delivery:ID`, `operation:ID`, `problems`, `requests`
+       * for what sources of the gateway receive, `alerts` for keys that may manage. May be repeated, or joined by
+       * commas; 250 at most.
        */
       topics: string[];
       /** What each row shows beside: `last_attempt`, `webhook`. May be repeated, or joined by commas. */

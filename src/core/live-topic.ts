@@ -5,30 +5,34 @@ export type LiveTopic =
   | { readonly kind: "delivery" | "operation"; readonly id: string }
   /** Those that the listener may see. */
   | { readonly kind: "alerts" }
-  | { readonly kind: "problems" };
+  | { readonly kind: "problems" }
+  /** What sources of the gateway receive. */
+  | { readonly kind: "requests" };
 
 /** For people who wrote something else. */
 export const liveTopicRule =
-  "deliveries, deliveries:webhook=ID, delivery:ID, operation:ID, alerts or problems";
+  "deliveries, deliveries:webhook=ID, delivery:ID, operation:ID, requests, alerts or problems";
 
 const uuid = "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}";
 
 /** Of one topic, as JSON Schema takes it. */
-export const liveTopicPattern = `(?:deliveries(?::webhook=${uuid})?|(?:delivery|operation):${uuid}|alerts|problems)`;
+export const liveTopicPattern = `(?:deliveries(?::webhook=${uuid})?|(?:delivery|operation):${uuid}|alerts|problems|requests)`;
 
-const topicText = new RegExp(`^(deliveries|delivery|operation|alerts|problems)(?::(?:webhook=)?(${uuid}))?$`);
+const topicText = new RegExp(
+  `^(deliveries|delivery|operation|alerts|problems|requests)(?::(?:webhook=)?(${uuid}))?$`,
+);
 
 /** Of a text that matches the pattern. */
 export function parseLiveTopic(text: string): LiveTopic {
   const [, kind, id = null] = topicText.exec(text) ?? [];
-  if (kind === "alerts" || kind === "problems") return { kind };
+  if (kind === "alerts" || kind === "problems" || kind === "requests") return { kind };
   if (kind === "deliveries") return { kind, webhookId: id?.toLowerCase() ?? null };
   if ((kind === "delivery" || kind === "operation") && id !== null) return { kind, id: id.toLowerCase() };
   throw new TypeError(`not a topic: ${text}`);
 }
 
 export function liveTopicText(topic: LiveTopic): string {
-  if (topic.kind === "alerts" || topic.kind === "problems") return topic.kind;
-  if (topic.kind !== "deliveries") return `${topic.kind}:${topic.id}`;
-  return topic.webhookId === null ? topic.kind : `${topic.kind}:webhook=${topic.webhookId}`;
+  if ("id" in topic) return `${topic.kind}:${topic.id}`;
+  if (topic.kind !== "deliveries" || topic.webhookId === null) return topic.kind;
+  return `${topic.kind}:webhook=${topic.webhookId}`;
 }

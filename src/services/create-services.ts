@@ -92,7 +92,7 @@ export interface ServicesLifecycle {
 /** What a running engine offers. */
 export function createServices(options: ServicesOptions): ManagedServices {
   const { access, store, clock, random, secretBox, tenants, schemas, telemetry } = options;
-  const { history, registry } = store;
+  const { history, registry, gateway: requests } = store;
   const shared = store.ownership === undefined ? null : { resumes: options.schedules };
   const listing = new DeliveryListing({ access, history, clock });
   const walk = new SelectionWalk({ access, history, listing, clock });
@@ -101,7 +101,7 @@ export function createServices(options: ServicesOptions): ManagedServices {
   const desk = createDesk(options);
   const { alerts, alertWatch } = createAlerts(options, desk);
   const problems = new DeliveryProblems({ store: store.problems ?? null, access, clock });
-  const live = new LiveFeed({ access, listing, operations, alerts, problems, clock, log: telemetry.log });
+  const live = new LiveFeed({ access, listing, operations, alerts, problems, requests, clock, telemetry });
   const recovery = new WebhookRecovery({ history, operations });
   const tenantKeys = new TenantKeys({ access, store: store.webhooks, secretBox, clock, random });
   const secrets = new WebhookSecrets({ store: store.webhooks, tenantKeys, secretBox, clock, random });

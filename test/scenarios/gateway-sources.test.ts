@@ -7,7 +7,8 @@ import { newSource } from "../../src/gateway/source-input.ts";
 import type { ReceivedRequest } from "../../src/ports/store/gateway.ts";
 import type { OutboundRequest, TransportResult } from "../../src/ports/transport.ts";
 import { noResponseFields } from "../../src/ports/transport.ts";
-import { assertProblem } from "./api/client.ts";
+import { assertProblem, itemsOf, textOf } from "./api/client.ts";
+import { openStream, type StreamedEvent } from "./api/event-stream.ts";
 import { GatewayScene } from "./gateway/gateway-scene.ts";
 import { type Json, post } from "./gateway/scene.ts";
 
@@ -198,6 +199,33 @@ suite("settings of sources", () => {
     const strict = await scene.source({ source: { verification: refusing } });
     const refused = await post(`${strict.url}?access_token=tok-123456`, "{}", { headers });
     assert.equal(refused.status, 401);
+  });
+
+  test("a stream tells of what comes in, to those who may see it, and of nobody else's", async () => {
+    const own = await openStream(scene.admin, {
+      ...{ key: await scene.admin.keyFor("read", "default"), query: "topics=requests" },
+    });
+    const stranger = await openStream(scene.admin, {
+      ...{ key: await scene.admin.keyFor("read", "gateway-stranger"), query: "topics=requests,deliveries" },
+    });
+    const { id, url, send } = await scene.source();
+    const isMine = ({ data }: StreamedEvent): boolean => JSON.stringify(data).includes(id);
+    await send('{"a":1}');
+    const told = await own.until("the request is told", isMine);
+    const [row] = itemsOf(told.data["rows"]);
+    assert.deepEqual([told.name, told.data["topic"], told.data["left_out"]], ["requests", "requests", false]);
+    assert.deepEqual([row?.["source_id"], row?.["outcome"], row?.["status"]], [id, "accepted", 200]);
+    assert.equal((await post(url, "{}")).status, 401);
+    await own.until("and one that was rejected", ({ data }) =>
+      JSON.stringify(data).includes("missing_header"),
+    );
+    const theirs = scene.admin.withKey(await scene.admin.keyFor("manage", "gateway-stranger"));
+    const made = await theirs.post("/v1/sources", { name: "theirs", verification: { type: "none" } });
+    await post(textOf(made.body["url"]), "{}");
+    await stranger.until("the stranger hears of its own", ({ name }) => name === "requests");
+    assert.deepEqual(stranger.events.filter(isMine), []);
+    own.close();
+    stranger.close();
   });
 
   test("a search finds sources and connections by their ids, and by how their names and descriptions begin", async () => {

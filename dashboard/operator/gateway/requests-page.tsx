@@ -41,7 +41,7 @@ export function RequestsPage() {
   };
   const query = { limit: pageSize, ...filters };
   const key = JSON.stringify(query);
-  const loaded = useApi<Page<GatewayRequest>>({ path: "v1/requests", query }, { everyMs: 3_000 });
+  const loaded = useApi<Page<GatewayRequest>>({ path: "v1/requests", query });
   const peeking = usePeeking();
   const { peekedKey } = peeking;
   const { rows, waiting, merge } = useSettledRows(loaded.data?.data ?? null, {

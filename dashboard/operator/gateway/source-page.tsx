@@ -88,7 +88,7 @@ function Connections({ id }: { readonly id: string }) {
 
 function Requests({ id }: { readonly id: string }) {
   const query = { source_id: id, limit: 10 };
-  const loaded = useApi<Page<GatewayRequest>>({ path: "v1/requests", query }, { everyMs: 3_000 });
+  const loaded = useApi<Page<GatewayRequest>>({ path: "v1/requests", query });
   const rows = loaded.data?.data ?? [];
   return (
     <Panel

@@ -2,7 +2,7 @@ import { requestBookmarkFields, requestFilters, requestReplayFields } from "../.
 import type { ReceivedRequest } from "../../ports/store/gateway.ts";
 import type { ApiOptions } from "../context.ts";
 import { filtersOf, inputOf } from "../mapping/fields.ts";
-import { formatInstant } from "../mapping/instant.ts";
+import { gatewayRequestJson } from "../mapping/gateway-request.ts";
 import { pageLimitDefault } from "../paging.ts";
 import type { Pager } from "../paging.ts";
 import { defineRoute } from "../route.ts";
@@ -23,40 +23,11 @@ export function requestRoutes(options: ApiOptions, pager: Pager): readonly Route
 
 const params = closed({ id: idParam("the request") });
 
-function requestJson(request: ReceivedRequest): object {
-  const { forwards } = request;
-  return {
-    id: request.id,
-    tenant_id: request.tenantId,
-    source_id: request.sourceId,
-    received_at: formatInstant(request.receivedAt),
-    method: request.method,
-    path: request.path,
-    body_bytes: request.bodyBytes,
-    status: request.status,
-    outcome: request.outcome,
-    rejection_cause: request.cause,
-    detail: request.detail,
-    duration_ms: request.durationMs,
-    scheme: request.scheme,
-    event_type: request.eventType,
-    original_type: request.originalType,
-    event_id: request.eventId,
-    bookmark: request.bookmark,
-    forwards: forwards.map(({ connectionId, webhookId, result, detail }) => ({
-      connection_id: connectionId,
-      webhook_id: webhookId,
-      result,
-      detail,
-    })),
-  };
-}
-
 function withBody(request: ReceivedRequest): object {
   const { headers, body } = request;
   const text = body === null ? null : utf8Of(body);
   return {
-    ...requestJson(request),
+    ...gatewayRequestJson(request),
     headers: headers.flatMap((name, at) => (at % 2 === 0 ? [{ name, value: headers[at + 1] ?? "" }] : [])),
     body: text,
     body_base64: body === null || text !== null ? null : Buffer.from(body).toString("base64"),
@@ -92,7 +63,7 @@ function listRoute({ gateway }: ApiOptions, pager: Pager): Route {
       const { rows, next } = await gateway.requests.list(scope, asked);
       return {
         status: 200,
-        body: { data: rows.map(requestJson), next_cursor: pager.cursorAfter(next, listing) },
+        body: { data: rows.map(gatewayRequestJson), next_cursor: pager.cursorAfter(next, listing) },
       };
     },
   });

@@ -7,6 +7,7 @@ import { authenticate, authenticateCustomer, authorize, portalToken } from "../a
 import type { ApiOptions } from "../context.ts";
 import { alertJson } from "../mapping/alert.ts";
 import { deliveryProblemJson } from "../mapping/delivery-problem.ts";
+import { gatewayRequestJson } from "../mapping/gateway-request.ts";
 import { operationJson } from "../mapping/operation.ts";
 import { type Call, defineRoute, type Route } from "../route.ts";
 import { eventStreamSchema, streamQuerySchema, topicsMax } from "../schemas/stream.ts";
@@ -18,8 +19,9 @@ const needed = { access: "read", capability: "deliveries:read" } as const;
 /** What a caller must be able to do beside that, by kind of topic. */
 const neededBeside: Partial<Record<LiveTopic["kind"], Pick<Route, "access" | "capability">>> = {
   alerts: { access: "manage" },
-  // No capability: it is not for portal sessions.
+  // No capability: they are not for portal sessions.
   problems: { access: "read" },
+  requests: { access: "read" },
   operation: { access: "read", capability: "endpoints:recover" },
 };
 
@@ -30,7 +32,8 @@ export function streamRoute(options: ApiOptions, streams: OpenStreams): Route {
     path: "/v1/stream",
     operationId: "stream",
     tag: "Live",
-    summary: "Hear of deliveries, operations, problems and alerts while something happens to them",
+    summary:
+      "Hear of deliveries, operations, problems, alerts and requests of the gateway while something happens to them",
     description:
       "Server-sent events. The server looks once a second; a topic tells of at most 50 rows then, `left_out` says that " +
       "there were more new ones. With `Last-Event-ID` a client goes on within a minute. A comment comes every 15 seconds " +
@@ -122,6 +125,10 @@ function eventOf(news: LiveNews, toJson: ReturnType<typeof rowJson>): StreamEven
   if (news.kind === "problems")
     return { name: "problems", data: { topic, rows: news.rows.map(deliveryProblemJson) } };
   if (news.kind === "alerts") return { name: "alerts", data: { topic, rows: news.rows.map(alertJson) } };
+  if (news.kind === "requests") {
+    const rows = news.rows.map(gatewayRequestJson);
+    return { name: "requests", data: { topic, rows, left_out: news.leftOut } };
+  }
   const rows = news.rows.map(toJson);
   return { name: news.topic.kind, data: { topic, rows, left_out: news.leftOut } };
 }

@@ -120,6 +120,12 @@ export interface ReceivedRequestQuery {
   readonly limit: number;
 }
 
+/** The newest of all; the limit is the caller's. */
+export const everyRequest: Omit<ReceivedRequestQuery, "limit"> = {
+  ...{ tenantId: null, sourceId: null, status: null, outcome: null, cause: null, bookmarked: null },
+  ...{ from: null, to: null, after: null, offset: 0 },
+};
+
 /** Whose newest requests are counted. */
 export interface RecentQuery {
   readonly sourceIds: readonly string[];

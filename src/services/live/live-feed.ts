@@ -3,7 +3,8 @@ import { UnavailableError } from "../../core/errors.ts";
 import { messageOf } from "../../core/thrown.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { Logger } from "../../ports/telemetry.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import { everyRequest, type GatewayStore } from "../../ports/store/gateway.ts";
 import { Loop } from "../../ports/timing/loop.ts";
 import type { Alerts } from "../alerts/alert-service.ts";
 import type { DeliveryListing } from "../deliveries/delivery-listing.ts";
@@ -23,8 +24,9 @@ export interface LiveFeedOptions {
   /** Null where none are kept. */
   readonly alerts: Pick<Alerts, "list"> | null;
   readonly problems: Pick<DeliveryProblems, "list">;
+  readonly requests: Pick<GatewayStore, "requests">;
   readonly clock: Clock;
-  readonly log: Logger;
+  readonly telemetry: Pick<Telemetry, "log">;
 }
 
 /** What somebody listens to. */
@@ -53,12 +55,12 @@ export class LiveFeed {
   #clients = 0;
 
   constructor(options: LiveFeedOptions) {
-    const { clock, log } = options;
+    const { clock, telemetry } = options;
     this.#options = options;
     this.#looks = new Loop({
       clock,
       round: () => this.#round(),
-      failed: (error) => log.warn({ err: messageOf(error) }, "live news could not be told"),
+      failed: (error) => telemetry.log.warn({ err: messageOf(error) }, "live news could not be told"),
     });
   }
 
@@ -148,6 +150,7 @@ export class LiveFeed {
     if (topic.kind === "delivery") return new DeliverySight(topic.id, { listing, scope });
     if (topic.kind === "alerts") return this.#alertSight(scope);
     if (topic.kind === "problems") return this.#problemSight(scope);
+    if (topic.kind === "requests") return this.#requestSight(scope);
     return new OperationSight(topic.id, { operations, scope });
   }
 
@@ -176,6 +179,20 @@ export class LiveFeed {
     });
   }
 
+  /** The log has them a moment after they were answered. */
+  #requestSight({ tenantId }: Scope): Sight {
+    const query = { ...everyRequest, tenantId, limit: sightRowsMax };
+    return new RowSight({
+      read: () => this.#options.requests.requests(query),
+      idOf: ({ id }) => id,
+      textOf: (request) => JSON.stringify(request),
+      newsOf: (rows) => ({
+        ...{ kind: "requests", topic: { kind: "requests" }, rows },
+        leftOut: rows.length === sightRowsMax,
+      }),
+    });
+  }
+
   /** One after the other, so that many listeners ask the store no harder than few. */
   async #round(): Promise<void> {
     for (const { sight, begun, listeners } of [...this.#watched.values()]) {
@@ -193,7 +210,7 @@ export class LiveFeed {
       news = await sight.look();
     } catch (error) {
       // The next look tells what this one did not.
-      this.#options.log.debug({ err: messageOf(error) }, "a look at what is new failed");
+      this.#options.telemetry.log.debug({ err: messageOf(error) }, "a look at what is new failed");
       return;
     }
     for (const each of news) for (const listener of listeners) listener.told(each);

@@ -1,4 +1,5 @@
 import type { LiveTopic } from "../../core/live-topic.ts";
+import type { ReceivedRequest } from "../../ports/store/gateway.ts";
 import type { BatchOperation } from "../../ports/store/operations.ts";
 import type { DeliveryProblemView } from "../delivery-problems/delivery-problem-service.ts";
 import type { AlertView } from "../alerts/alert-service.ts";
@@ -19,6 +20,13 @@ export type LiveNews =
       readonly kind: "problems";
       readonly topic: LiveTopic;
       readonly rows: readonly DeliveryProblemView[];
+    }
+  | {
+      readonly kind: "requests";
+      readonly topic: LiveTopic;
+      readonly rows: readonly ReceivedRequest[];
+      /** As of deliveries. */
+      readonly leftOut: boolean;
     }
   | { readonly kind: "operation"; readonly topic: LiveTopic; readonly operation: BatchOperation }
   /** What happened since the listener was last told cannot be said: everything shown has to be read again. */
