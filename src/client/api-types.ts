@@ -258,6 +258,7 @@ export interface AppliedFilter {
   waiting_for?: (
     | "schedule"
     | "inactive"
+    | "no_signing_key"
     | "paused"
     | "retry_after"
     | "rate_limit_pause"
@@ -759,9 +760,10 @@ export interface Delivery {
    * webhook pauses after a timeout; `throttle_pause`: the webhook pauses after a 502 or 504; `failure_pause`:
    * the webhook pauses after a connection that ended without an answer; `rate_limit`: the webhook's rate
    * limit; `tenant_rate_limit`: the tenant's rate limit; `circuit_open`: the circuit is open; `order`: an
-   * earlier delivery that comes first; `inactive`: the webhook is not active; `paused`: somebody paused the
-   * webhook; `concurrency`: requests in flight to the same webhook; `capacity`: requests in flight of the
-   * whole process, or to the same host; or no worker of its tenant's pool runs; `in_flight`: its own request
+   * earlier delivery that comes first; `inactive`: the webhook is not active; `no_signing_key`: the webhook
+   * has no key for its signatures; replace its secret; `paused`: somebody paused the webhook; `concurrency`:
+   * requests in flight to the same webhook; `capacity`: requests in flight of the whole process, or to the
+   * same host; or no worker of its tenant's pool runs; `in_flight`: its own request
    */
   waiting_for:
     | "schedule"
@@ -775,6 +777,7 @@ export interface Delivery {
     | "circuit_open"
     | "order"
     | "inactive"
+    | "no_signing_key"
     | "paused"
     | "concurrency"
     | "capacity"
@@ -843,6 +846,7 @@ export interface DeliveryBulkFilter {
   waiting_for?: (
     | "schedule"
     | "inactive"
+    | "no_signing_key"
     | "paused"
     | "retry_after"
     | "rate_limit_pause"
@@ -884,6 +888,7 @@ export interface DeliveryGate {
   gate:
     | "schedule"
     | "inactive"
+    | "no_signing_key"
     | "paused"
     | "retry_after"
     | "rate_limit_pause"
@@ -1101,6 +1106,7 @@ export interface DeliveryWait {
   /** As in `waiting_for`. */
   reason:
     | "inactive"
+    | "no_signing_key"
     | "paused"
     | "retry_after"
     | "rate_limit_pause"
@@ -1141,9 +1147,10 @@ export interface DeliveryWithAttempts {
    * webhook pauses after a timeout; `throttle_pause`: the webhook pauses after a 502 or 504; `failure_pause`:
    * the webhook pauses after a connection that ended without an answer; `rate_limit`: the webhook's rate
    * limit; `tenant_rate_limit`: the tenant's rate limit; `circuit_open`: the circuit is open; `order`: an
-   * earlier delivery that comes first; `inactive`: the webhook is not active; `paused`: somebody paused the
-   * webhook; `concurrency`: requests in flight to the same webhook; `capacity`: requests in flight of the
-   * whole process, or to the same host; or no worker of its tenant's pool runs; `in_flight`: its own request
+   * earlier delivery that comes first; `inactive`: the webhook is not active; `no_signing_key`: the webhook
+   * has no key for its signatures; replace its secret; `paused`: somebody paused the webhook; `concurrency`:
+   * requests in flight to the same webhook; `capacity`: requests in flight of the whole process, or to the
+   * same host; or no worker of its tenant's pool runs; `in_flight`: its own request
    */
   waiting_for:
     | "schedule"
@@ -1157,6 +1164,7 @@ export interface DeliveryWithAttempts {
     | "circuit_open"
     | "order"
     | "inactive"
+    | "no_signing_key"
     | "paused"
     | "concurrency"
     | "capacity"
@@ -1696,9 +1704,10 @@ export interface ListedDelivery {
    * webhook pauses after a timeout; `throttle_pause`: the webhook pauses after a 502 or 504; `failure_pause`:
    * the webhook pauses after a connection that ended without an answer; `rate_limit`: the webhook's rate
    * limit; `tenant_rate_limit`: the tenant's rate limit; `circuit_open`: the circuit is open; `order`: an
-   * earlier delivery that comes first; `inactive`: the webhook is not active; `paused`: somebody paused the
-   * webhook; `concurrency`: requests in flight to the same webhook; `capacity`: requests in flight of the
-   * whole process, or to the same host; or no worker of its tenant's pool runs; `in_flight`: its own request
+   * earlier delivery that comes first; `inactive`: the webhook is not active; `no_signing_key`: the webhook
+   * has no key for its signatures; replace its secret; `paused`: somebody paused the webhook; `concurrency`:
+   * requests in flight to the same webhook; `capacity`: requests in flight of the whole process, or to the
+   * same host; or no worker of its tenant's pool runs; `in_flight`: its own request
    */
   waiting_for:
     | "schedule"
@@ -1712,6 +1721,7 @@ export interface ListedDelivery {
     | "circuit_open"
     | "order"
     | "inactive"
+    | "no_signing_key"
     | "paused"
     | "concurrency"
     | "capacity"
@@ -4435,6 +4445,7 @@ export interface ApiCalls {
       waiting_for?: (
         | "schedule"
         | "inactive"
+        | "no_signing_key"
         | "paused"
         | "retry_after"
         | "rate_limit_pause"
@@ -4519,6 +4530,7 @@ export interface ApiCalls {
       waiting_for?: (
         | "schedule"
         | "inactive"
+        | "no_signing_key"
         | "paused"
         | "retry_after"
         | "rate_limit_pause"
@@ -4794,6 +4806,7 @@ export interface ApiCalls {
       waiting_for?: (
         | "schedule"
         | "inactive"
+        | "no_signing_key"
         | "paused"
         | "retry_after"
         | "rate_limit_pause"

@@ -66,6 +66,7 @@ export function isDeadLetter(delivery: {
 /** What can hold back a delivery that is due, besides places. */
 export const gateNames = [
   "inactive",
+  "no_signing_key",
   "paused",
   "retry_after",
   "rate_limit_pause",

@@ -42,6 +42,8 @@ export function explainGate(facts: GateFacts): Pick<DeliveryGate, "cause" | "rem
 }
 
 const causes: Readonly<Record<Exclude<WaitingFor, "inactive" | "paused" | "circuit_open">, string>> = {
+  no_signing_key:
+    "The webhook has no key for its signatures, and unsigned requests are not sent: its key is gone, or its profile came to ask for another kind.",
   schedule: "The last attempt failed, and the next one is due by the retry schedule.",
   retry_after: "The receiver asked to wait with Retry-After.",
   rate_limit_pause: "The receiver answered 429 without saying how long to wait.",
@@ -74,6 +76,12 @@ function remedyOf({ gate, deliveryId }: GateFacts, { id, tenantId, status }: Web
       if (status === "unverified")
         return call("Ask the receiver again whether it wants the events.", "POST", `${at}/verify`);
       return call("Switch the webhook on again.", "POST", `${at}/enable`);
+    case "no_signing_key":
+      return call(
+        "Replace the secret of the webhook; its receiver needs the new one.",
+        "POST",
+        `${at}/secret/rotate`,
+      );
     case "paused":
     case "retry_after":
     case "rate_limit_pause":

@@ -76,6 +76,10 @@ const waits: Readonly<Record<string, Waiting>> = {
     short: "webhook not active",
     sentence: "The webhook is not active. Nothing is sent until somebody enables it.",
   },
+  no_signing_key: {
+    short: "no signing key",
+    sentence: "The webhook has no key for its signatures, and nothing is sent unsigned. Replace its secret.",
+  },
   paused: {
     short: "paused by hand",
     sentence: "Somebody paused the webhook. What it waits with goes out when the pause ends.",

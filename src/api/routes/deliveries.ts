@@ -130,7 +130,7 @@ function requestRoute({ services }: ApiOptions): Route {
       n: Type.String({ pattern: "^[1-9][0-9]{0,4}$", description: "Number of the attempt, from 1." }),
     }),
     answers: { 200: { description: "The request.", schema: renderedRequestSchema } },
-    errors: ["not_found", "payload_gone"],
+    errors: ["not_found", "payload_gone", "conflict"],
     handle: async ({ scope, params }) => {
       const name = { deliveryId: params.id, number: Number(params.n) };
       return { status: 200, body: renderedRequestJson(name, await services.deliveries.request(scope, name)) };

@@ -42,6 +42,7 @@ const waitingForDescriptions: Readonly<Record<WaitingFor, string>> = {
   circuit_open: "the circuit is open",
   order: "an earlier delivery that comes first",
   inactive: "the webhook is not active",
+  no_signing_key: "the webhook has no key for its signatures; replace its secret",
   paused: "somebody paused the webhook",
   concurrency: "requests in flight to the same webhook",
   capacity:

@@ -1,5 +1,6 @@
 import { withRelayedPath } from "../../core/gateway/relayed.ts";
 import type { AttemptRecord } from "../../core/delivery.ts";
+import { PosthornError } from "../../core/errors.ts";
 import { mask, maskedField, maskedParameters } from "../../core/http/masked-fields.ts";
 import type { RequestDifference } from "../../core/request-differences.ts";
 import type { StoredDelivery, StoredEvent } from "../../ports/store/history.ts";
@@ -27,6 +28,7 @@ export interface RenderedFrom {
 /** The body and the times follow from the event and the attempt; the rest from the webhook as it is now. */
 export function renderRequest(from: RenderedFrom): RenderedRequest {
   const { config, delivery, event, attempt } = from;
+  if (!config.canSign) throw new PosthornError("conflict", noKey);
   const { headers, body } = config.compose(
     {
       ...event,
@@ -45,6 +47,9 @@ export function renderRequest(from: RenderedFrom): RenderedRequest {
     differences: differencesOf(from),
   };
 }
+
+const noKey =
+  "the webhook has no key for its signatures, so its requests cannot be made again; replace its secret first";
 
 /** As it was requested, where that is kept whole. */
 function urlOf({ config, attempt, event }: RenderedFrom): string {

@@ -146,6 +146,7 @@ function configOf(name: string, host: string): EndpointConfig {
   const { ageMsMax, circuitBreaker } = standard;
   return {
     ...{ host, webhook: { id: name, status: "active", pause: null, url: `https://${host}/` } },
+    canSign: true,
     policy: { ageMsMax, circuitBreaker, rateLimit: null },
   } as unknown as EndpointConfig;
 }

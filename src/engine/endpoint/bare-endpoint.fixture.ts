@@ -20,7 +20,11 @@ export function bareEndpoint(draft: BareEndpointDraft = {}): Endpoint {
   const { id = "w", owned = false, ownerEpoch, inFlight = 0, now = 0 } = draft;
   const { circuitBreaker } = standard;
   const webhook = { id, tenantId: "t", status: "active", ordering: "none", pause: null } as Webhook;
-  const config = { webhook, policy: { rateLimit: null, circuitBreaker, ...draft.policy } } as EndpointConfig;
+  const config = {
+    webhook,
+    canSign: true,
+    policy: { rateLimit: null, circuitBreaker, ...draft.policy },
+  } as unknown as EndpointConfig;
   const nothing = (): void => undefined;
   const endpoint = new Endpoint(config, {
     ...{ owned, now, tenantQueue: new TenantQueue("t", nothing) },

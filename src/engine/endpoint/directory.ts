@@ -99,7 +99,11 @@ export class Directory {
 
   applyTenantKeys(change: { readonly tenantId: string; readonly keys: readonly StoredSecret[] }): void {
     this.#tenantKeys.set(change.tenantId, change.keys);
-    for (const endpoint of this.subscriptions.endpoints(change.tenantId)) this.#rebuild(endpoint);
+    for (const endpoint of this.subscriptions.endpoints(change.tenantId)) {
+      const couldSign = endpoint.config.canSign;
+      this.#rebuild(endpoint);
+      if (!couldSign) this.#options.wakes.endpointWoke(endpoint);
+    }
   }
 
   applyTenantLimit(change: { readonly tenantId: string; readonly rateLimit: RateLimitConfig | null }): void {
@@ -166,8 +170,17 @@ export class Directory {
       requestOrigin,
       now: clock.now(),
     });
+    if (!config.canSign) this.#tellMissingKey(webhook);
     if (config.keysExpireAt !== null) this.#rebuildAt(webhook.id, config.keysExpireAt);
     return config;
+  }
+
+  #tellMissingKey({ id: webhookId, tenantId }: Webhook): void {
+    this.#options.telemetry.log.warn(
+      { webhookId, tenantId },
+      "a webhook has no key for its signatures, so its deliveries wait; " +
+        `replace its secret with POST /v1/webhooks/${webhookId}/secret/rotate, and give its receiver the new one`,
+    );
   }
 
   /** The overlap of a rotation ends by itself: from then on only the new key signs (TS16-68). */

@@ -3,6 +3,7 @@ import type { DeliveryPolicy } from "../../core/delivery-policy.ts";
 import type { Profile } from "../../core/profile.ts";
 import { needsKey } from "../../core/signing/schemes.ts";
 import { parseSecret } from "../../core/signing/signing-key.ts";
+import { UnsignableMessageError } from "../../core/signing/unsignable-message.ts";
 import type { Webhook } from "../../core/webhook.ts";
 import type { SecretBox } from "../../ports/secret-box.ts";
 import type { StoredSecret } from "../../ports/store/webhooks.ts";
@@ -11,7 +12,7 @@ import { StoredCredentials } from "../credentials/stored-credentials.ts";
 import type { OAuth2Credentials } from "../credentials/stored-credentials.ts";
 import { prepareComposer } from "../message/compose.ts";
 import type { MessageComposer } from "../message/compose.ts";
-import { prepareSigners } from "../message/signers.ts";
+import { canSign, prepareSigners } from "../message/signers.ts";
 import type { SigningKeys } from "../message/signers.ts";
 
 /** What changes when a webhook is edited or its keys are rotated: everything an attempt needs besides the delivery. */
@@ -19,6 +20,8 @@ export interface EndpointConfig {
   readonly webhook: Webhook;
   readonly policy: DeliveryPolicy;
   readonly secrets: readonly StoredSecret[];
+  /** False without a key for one of its signature headers: nothing is sent then, and `compose` throws. */
+  readonly canSign: boolean;
   readonly compose: MessageComposer;
   readonly origin: string;
   /** Name and port, under which the requests of all webhooks there are counted. */
@@ -57,20 +60,24 @@ export function buildEndpointConfig(input: EndpointConfigInput): EndpointConfig 
   const tenantKeys = input.tenantKeys.filter((secret) => inForce(secret, now));
   const credentials = new StoredCredentials(webhook, { secrets: own, secretBox: input.secretBox });
   const keys = signingKeys(input, { policy, own, tenantKeys });
+  const isSignable = canSign(policy.signatureSchemes, keys);
   const url = new URL(webhook.url);
   const path = credentials.pathOf(url);
   return {
     webhook,
     policy,
     secrets,
-    compose: prepareComposer(policy.headers, {
-      signers: prepareSigners(policy.signatureSchemes, { id: webhook.id, keys }),
-      userAgent,
-      requestOrigin,
-      targetUri: url.origin + path,
-      fixedHeaders: credentials.headers(),
-      traces: webhook.traceContext,
-    }),
+    canSign: isSignable,
+    compose: isSignable
+      ? prepareComposer(policy.headers, {
+          signers: prepareSigners(policy.signatureSchemes, { id: webhook.id, keys }),
+          userAgent,
+          requestOrigin,
+          targetUri: url.origin + path,
+          fixedHeaders: credentials.headers(),
+          traces: webhook.traceContext,
+        })
+      : refuseUnsigned,
     origin: url.origin,
     host: hostOf(url),
     path,
@@ -82,6 +89,10 @@ export function buildEndpointConfig(input: EndpointConfigInput): EndpointConfig 
     keysExpireAt: earliestExpiry([...own, ...tenantKeys]),
   };
 }
+
+const refuseUnsigned: MessageComposer = () => {
+  throw new UnsignableMessageError("no_keys", "the webhook has no key for its signatures");
+};
 
 function hostOf({ hostname, port, protocol }: URL): string {
   const implied = protocol === "http:" ? "80" : "443";

@@ -12,22 +12,30 @@ export interface ClosedGate {
 
 /**
  * The gates that close a whole endpoint for a while, without taking anything: paused by hand or by an answer, open
- * circuit, not active. Returns null when it may send as far as these are concerned.
+ * circuit, not active, nothing to sign with. Returns null when it may send as far as these are concerned.
  */
 export function closedGate(endpoint: Endpoint, now: number): ClosedGate | null {
   if (endpoint.webhook.status !== "active") return inactive;
-  return handGate(endpoint, now) ?? pauseGate(endpoint, now) ?? circuitGate(endpoint, now);
+  return (
+    keyGate(endpoint) ?? handGate(endpoint, now) ?? pauseGate(endpoint, now) ?? circuitGate(endpoint, now)
+  );
 }
 
 /** All of them that are closed, for people. */
 export function closedGates(endpoint: Endpoint, now: number): readonly ClosedGate[] {
   const gates = [
     endpoint.webhook.status === "active" ? null : inactive,
+    keyGate(endpoint),
     handGate(endpoint, now),
     pauseGate(endpoint, now),
     circuitGate(endpoint, now),
   ];
   return gates.filter((gate) => gate !== null);
+}
+
+/** Unsigned requests never leave (TS16-57). */
+function keyGate({ config }: Endpoint): ClosedGate | null {
+  return config.canSign ? null : { waitingFor: "no_signing_key", until: null };
 }
 
 /** Somebody paused it. */

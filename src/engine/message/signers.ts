@@ -1,4 +1,5 @@
 import type { SignatureSchemeName } from "../../core/profile.ts";
+import { signatureSchemeKeys } from "../../core/signing/schemes.ts";
 import { prepareHttpSignatureSigner } from "../../core/signing/http-signatures.ts";
 import type { HttpSignatureSigner } from "../../core/signing/http-signatures.ts";
 import type { AsymmetricKey, SigningKey, SymmetricKey } from "../../core/signing/signing-key.ts";
@@ -19,6 +20,21 @@ export interface Signers {
   readonly standard: Signer | null;
   readonly xWebhook: XWebhookSigner | null;
   readonly http: HttpSignatureSigner | null;
+}
+
+/** Schemes by the header that they sign into. */
+const families: readonly (readonly SignatureSchemeName[])[] = [
+  ["v1a", "v1"],
+  ["x-webhook-v1"],
+  ["rfc9421-ed25519", "rfc9421-hmac-sha256"],
+];
+
+/** Whether each signature header has a key, of one of its schemes that are used. */
+export function canSign(schemes: readonly SignatureSchemeName[], keys: SigningKeys): boolean {
+  return families.every((family) => {
+    const used = family.filter((scheme) => schemes.includes(scheme));
+    return used.length === 0 || used.some((scheme) => keys[signatureSchemeKeys[scheme]].length > 0);
+  });
 }
 
 /** Prepares the keys once; throws when a scheme has no key, because unsigned messages must never leave (TS16-57). */

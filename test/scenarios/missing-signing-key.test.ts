@@ -1,0 +1,113 @@
+/** A stored webhook whose signing key is gone, as after rows were lost: the server starts, and what it cannot sign waits. */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { test, type TestContext } from "node:test";
+import { openPosthorn, type Posthorn } from "../../src/app/library.ts";
+import { type Receiver, startReceiver } from "../peers/receiver.ts";
+import { eventually } from "./eventually.ts";
+import { PosthornProcess } from "./posthorn-process.ts";
+
+const adminKey = "k".repeat(40);
+
+interface Scene {
+  readonly dataDir: string;
+  readonly receiver: Receiver;
+  open(): Promise<Posthorn>;
+}
+
+async function openScene(t: TestContext): Promise<Scene> {
+  const dataDir = mkdtempSync(join(tmpdir(), "posthorn-no-key-"));
+  const receiver = await startReceiver();
+  t.after(async () => {
+    await receiver.close();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+  return {
+    ...{ dataDir, receiver },
+    open: async () => {
+      const posthorn = await openPosthorn({
+        ...{ dataDir, dev: true, listen: true, port: 0, logLevel: "error", adminKey },
+      });
+      t.after(() => posthorn.close());
+      return posthorn;
+    },
+  };
+}
+
+/** All signing keys of the owners, a webhook's own or those that the webhooks of a tenant share. */
+function loseKeys(dataDir: string, owner: string): void {
+  const database = new DatabaseSync(join(dataDir, "posthorn.db"));
+  const { changes } = database.prepare("DELETE FROM secrets WHERE owner = ?").run(owner);
+  database.close();
+  assert.ok(Number(changes) > 0);
+}
+
+async function waitOf({ url }: Posthorn, eventId: string): Promise<Record<string, unknown>> {
+  const headers = { authorization: `Bearer ${adminKey}` };
+  const list = await fetch(`${url}/v1/events/${eventId}/deliveries`, { headers });
+  const { data } = (await list.json()) as { readonly data: readonly { readonly id: string }[] };
+  const answer = await fetch(`${url}/v1/deliveries/${data[0]?.id}`, { headers });
+  return (await answer.json()) as Record<string, unknown>;
+}
+
+for (const { scheme, owner } of [
+  { scheme: "v1", owner: (webhookId: string) => webhookId },
+  { scheme: "v1a", owner: () => "default" },
+] as const)
+  test(`TS16-57 without a key for ${scheme} nothing is sent, others are served, and a new secret ends the wait`, async (t) => {
+    const { dataDir, receiver, open } = await openScene(t);
+    const before = await open();
+    const { view } = await before.webhooks.create({
+      ...{ url: receiver.url("/signed"), events: ["order.*"], schemes: [scheme] },
+    });
+    const { id } = view.webhook;
+    await before.webhooks.create({ url: receiver.url("/other"), events: ["shop.*"] });
+    const earlier = await before.publish({ eventType: "order.paid", data: { id: 0 } });
+    await receiver.waitForRequests(1);
+    receiver.clear();
+    await before.close();
+    loseKeys(dataDir, owner(id));
+
+    const posthorn = await open();
+    const { id: eventId } = await posthorn.publish({ eventType: "order.paid", data: { id: 1 } });
+    await posthorn.publish({ eventType: "shop.opened", data: { id: 2 } });
+    await receiver.waitForRequests(1);
+    assert.deepEqual(
+      receiver.requests.map(({ path }) => path),
+      ["/other"],
+    );
+    const delivery = await waitOf(posthorn, eventId);
+    assert.deepEqual([delivery["status"], delivery["waiting_for"]], ["pending", "no_signing_key"]);
+    const [gate] = delivery["gates"] as readonly Record<string, Record<string, unknown>>[];
+    assert.match(String(gate?.["cause"]), /no key for its signatures/);
+    assert.equal(gate?.["remedy"]?.["path"], `/v1/webhooks/${id}/secret/rotate`);
+    const { id: deliveryId } = await waitOf(posthorn, earlier.id);
+    const request = await fetch(`${posthorn.url}/v1/deliveries/${deliveryId}/attempts/1/request`, {
+      headers: { authorization: `Bearer ${adminKey}` },
+    });
+    assert.equal(request.status, 409, await request.text());
+
+    await posthorn.webhooks.rotateSecret({ id });
+    await receiver.waitForRequests(2);
+    const sent = receiver.requests.find(({ path }) => path === "/signed");
+    assert.match(String(sent?.headers["webhook-signature"]), new RegExp(`^${scheme},`));
+    await eventually("it is delivered", {
+      ask: () => waitOf(posthorn, eventId),
+      holds: ({ status }) => status === "success",
+    });
+  });
+
+test("the log of the start names a webhook without a key, and what to do", async (t) => {
+  const server = await PosthornProcess.start();
+  t.after(() => server.remove());
+  const webhook = { url: "http://127.0.0.1:9/", events: ["order.*"], profile: "x-webhook" };
+  const { id } = (await server.call("POST", "/v1/webhooks", webhook)).body as { readonly id: string };
+  await server.stop();
+  loseKeys(server.dataDir, id);
+  await server.start();
+  const line = server.output.split("\n").find((each) => each.includes(id));
+  assert.match(line ?? "", /no key .*secret\/rotate/);
+});
