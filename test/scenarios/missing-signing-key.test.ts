@@ -7,6 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { test, type TestContext } from "node:test";
 import { openPosthorn, type Posthorn } from "../../src/app/library.ts";
 import { type Receiver, startReceiver } from "../peers/receiver.ts";
+import { itemsOf, type Json, textOf } from "./api/client.ts";
 import { eventually } from "./eventually.ts";
 import { PosthornProcess } from "./posthorn-process.ts";
 
@@ -45,12 +46,12 @@ function loseKeys(dataDir: string, owner: string): void {
   assert.ok(Number(changes) > 0);
 }
 
-async function waitOf({ url }: Posthorn, eventId: string): Promise<Record<string, unknown>> {
+async function waitOf({ url }: Posthorn, eventId: string): Promise<Json> {
   const headers = { authorization: `Bearer ${adminKey}` };
   const list = await fetch(`${url}/v1/events/${eventId}/deliveries`, { headers });
   const { data } = (await list.json()) as { readonly data: readonly { readonly id: string }[] };
   const answer = await fetch(`${url}/v1/deliveries/${data[0]?.id}`, { headers });
-  return (await answer.json()) as Record<string, unknown>;
+  return (await answer.json()) as Json;
 }
 
 for (const { scheme, owner } of [
@@ -81,10 +82,11 @@ for (const { scheme, owner } of [
     );
     const delivery = await waitOf(posthorn, eventId);
     assert.deepEqual([delivery["status"], delivery["waiting_for"]], ["pending", "no_signing_key"]);
-    const [gate] = delivery["gates"] as readonly Record<string, Record<string, unknown>>[];
-    assert.match(String(gate?.["cause"]), /no key for its signatures/);
-    assert.equal(gate?.["remedy"]?.["path"], `/v1/webhooks/${id}/secret/rotate`);
-    const { id: deliveryId } = await waitOf(posthorn, earlier.id);
+    const [gate] = itemsOf(delivery["gates"]);
+    assert.match(textOf(gate?.["cause"]), /no key for its signatures/);
+    const remedy = gate?.["remedy"];
+    assert.equal(remedy?.["path"], `/v1/webhooks/${id}/secret/rotate`);
+    const deliveryId = textOf((await waitOf(posthorn, earlier.id))["id"]);
     const request = await fetch(`${posthorn.url}/v1/deliveries/${deliveryId}/attempts/1/request`, {
       headers: { authorization: `Bearer ${adminKey}` },
     });

@@ -1,8 +1,10 @@
 import { apiPath } from "../../core/fields/field.ts";
 import type { Fields } from "../../core/fields/field.ts";
 import { webhookFields } from "../../core/fields/webhook.ts";
+import type { WebhookRetryOverrides } from "../../core/webhook.ts";
 import type { StoredHistoryEntry } from "../../ports/store/webhooks.ts";
 import { formatInstant } from "./instant.ts";
+import { retryConfigJson } from "./retry-config.ts";
 import { snakeCase, snakeCaseJson } from "./snake-case.ts";
 
 type Json = Record<string, unknown>;
@@ -47,7 +49,8 @@ const grouped: Readonly<Record<string, string>> = {
   rateLimit: "rate_limit",
 };
 
-/** Names of headers and of metadata are the owner's. */
+/** As a caller sets it. Names of headers and of metadata are the owner's. */
 function valueJson(name: string, value: unknown): unknown {
-  return name === "headers" || name === "metadata" ? value : snakeCaseJson(value);
+  if (name === "headers" || name === "metadata") return value;
+  return name === "retry" ? retryConfigJson(value as WebhookRetryOverrides) : snakeCaseJson(value);
 }

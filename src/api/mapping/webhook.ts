@@ -1,9 +1,9 @@
-import type { DeliveryPolicy } from "../../core/delivery-policy.ts";
 import { rateLimitFields } from "../../core/fields/tenant.ts";
 import { circuitBreakerShown, webhookShownAsStored } from "../../core/fields/webhook.ts";
 import type { WebhookView } from "../../services/services.ts";
 import { shownJson } from "./fields.ts";
 import { formatInstant, formatInstantOrNull } from "./instant.ts";
+import { retryConfigJson } from "./retry-config.ts";
 import { credentialsJson } from "./webhook-credentials.ts";
 import { verificationJson } from "./webhook-verification.ts";
 
@@ -42,20 +42,5 @@ export function webhookJson(
     revision: webhook.revision,
     last_success_at: formatInstantOrNull(view.lastSuccessAt),
     last_failure_at: formatInstantOrNull(view.lastFailedAt),
-  };
-}
-
-function retryConfigJson(policy: DeliveryPolicy): Record<string, unknown> {
-  const { schedule } = policy;
-  const exponential = schedule.kind === "exponential" ? schedule : null;
-  return {
-    max_attempts: policy.attemptsMax,
-    base_delay_ms: exponential?.baseDelayMs ?? null,
-    max_delay_ms: exponential?.delayMsMax ?? null,
-    backoff_multiplier: exponential?.multiplier ?? null,
-    timeout_ms: policy.timeoutMs,
-    timeout_growth_factor: policy.timeoutGrowthFactor,
-    schedule_ms: schedule.kind === "list" ? schedule.delaysMs : null,
-    max_age_ms: policy.ageMsMax,
   };
 }
