@@ -183,8 +183,11 @@ suite("mail", () => {
     assert.deepEqual([(await waiting())?.state, (await waiting())?.attempts], ["sent", 2]);
   });
 
-  test("that a server takes and never answers holds up no delivery, and is tried again", async (t) => {
-    const scene = await openScene(t);
+  test("that a server takes and never answers holds up no delivery and no other channel, and is tried again", async (t) => {
+    const scene = await openScene(t, [
+      owner,
+      { kind: "slack", url: "https://hooks.slack.example.com/slack", topics: ["first_problem"] },
+    ]);
     const { world } = scene;
     await failing(world);
     const hangs = createServer((socket) => socket.on("error", () => socket.destroy()).resume());
@@ -200,10 +203,14 @@ suite("mail", () => {
     await world.createWebhook({ url: "https://example.com/other", events: ["other.*"] });
     for (let count = 0; count < 50; count += 1) await world.publish({ eventType: "other.made" });
     await world.until(() => world.requests.filter(({ path }) => path === "/other").length === 50);
+    await world.until(() => world.requests.some(({ path }) => path === "/slack"));
     const { rows } = await scene.told.notifications.sent(admin, everything);
     assert.deepEqual(
-      rows.map(({ state, error }) => [state, error]),
-      [["waiting", null]],
+      rows.map(({ state, error }) => [state, error]).toSorted(),
+      [
+        ["handed_over", null],
+        ["waiting", null],
+      ],
       "the mail is still being sent",
     );
     socket.destroy();

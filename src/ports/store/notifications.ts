@@ -93,8 +93,10 @@ export interface StoredNotification extends NewNotification {
   readonly eventId: string | null;
 }
 
-/** Whose lease it is to be, and until when. */
+/** Whose lease it is to be, until when, and of what. */
 export interface NotificationClaim {
+  /** Messages to these channels, or to all others: a channel may be gone. */
+  readonly channels: { readonly ids: readonly string[]; readonly isRest: boolean };
   readonly now: number;
   readonly leaseUntil: number;
   readonly holder: string;

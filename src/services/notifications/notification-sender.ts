@@ -12,6 +12,7 @@ import type { Mailer, MailResult } from "../../ports/mailer.ts";
 import type { Random } from "../../ports/random.ts";
 import type { SecretBox } from "../../ports/secret-box.ts";
 import type {
+  NotificationClaim,
   NotificationOutcome,
   NotificationQueue,
   StoredChannel,
@@ -51,45 +52,56 @@ interface Sent {
 export class NotificationSender {
   readonly #options: NotificationSenderOptions;
   readonly #holder: string;
-  readonly #loop: Loop;
+  /** One for each way out, so that a server that hangs holds up its own messages alone. */
+  readonly #loops: readonly Loop[];
 
   constructor(options: NotificationSenderOptions) {
     this.#options = options;
     this.#holder = options.access.nextId();
     const { clock, telemetry } = options;
-    this.#loop = new Loop({
-      clock,
-      round: () => this.round(),
-      pauseMs: () => lookMs,
-      failed: (error) =>
-        telemetry.log.warn({ err: messageOf(error) }, "messages wait; the next round tries again"),
-    });
+    this.#loops = ways.map(
+      (way) =>
+        new Loop({
+          clock,
+          round: () => this.#round(way),
+          pauseMs: () => lookMs,
+          failed: (error) =>
+            telemetry.log.warn({ err: messageOf(error) }, "messages wait; the next round tries again"),
+        }),
+    );
   }
 
   start(): void {
-    this.#loop.start();
+    for (const loop of this.#loops) loop.start();
   }
 
   async stop(): Promise<void> {
-    await this.#loop.stop();
+    await Promise.all(this.#loops.map((loop) => loop.stop()));
     this.#options.mailer?.close();
   }
 
   /** Everything that is due now. Public for tests. */
   async round(): Promise<void> {
+    await Promise.all(ways.map((way) => this.#round(way)));
+  }
+
+  async #round(way: Way): Promise<void> {
     const { queue, clock, access } = this.#options;
     const { count, oldestDueAt } = await queue.waiting();
     if (count === 0 || (oldestDueAt ?? 0) > clock.now() || !(await access.leads(leadership))) return;
     const now = clock.now();
-    const lease = { now, leaseUntil: now + leaseMs, holder: this.#holder };
-    const claimed = await queue.claim({ ...lease, limit: atOnce });
-    if (claimed.length === 0) return;
     const channels = new Map((await queue.channels()).map((stored) => [stored.channel.id, stored]));
+    const lease = { now, leaseUntil: now + leaseMs, holder: this.#holder };
+    const claimed = await queue.claim({ ...lease, channels: channelsOf(way, channels), limit: atOnce });
     const road = { isOpen: true };
     for (const [channelId, notifications] of Map.groupBy(claimed, (each) => each.channelId)) {
-      if (clock.now() > lease.leaseUntil - sendMsMax || this.#loop.isStopped) return;
+      if (clock.now() > lease.leaseUntil - sendMsMax || this.#isStopped) return;
       await this.#sendTo(channels.get(channelId), notifications, road);
     }
+  }
+
+  get #isStopped(): boolean {
+    return this.#loops.some((loop) => loop.isStopped);
   }
 
   async #sendTo(
@@ -231,6 +243,18 @@ export class NotificationSender {
       dueAt: stored === undefined ? dueAt : afterQuietHours(stored.channel, dueAt),
     };
   }
+}
+
+/** How messages leave: by the mail server, by the incident service, or as events of the delivery path. */
+const ways = ["email", "pagerduty", "event"] as const;
+type Way = (typeof ways)[number];
+
+/** Messages to a channel that is gone are nobody's, and go the last way. */
+function channelsOf(way: Way, channels: ReadonlyMap<string, StoredChannel>): NotificationClaim["channels"] {
+  const isOfKind = ({ channel }: StoredChannel): boolean =>
+    way === "event" ? channel.kind === "email" || channel.kind === "pagerduty" : channel.kind === way;
+  const ids = [...channels.values()].filter(isOfKind).map(({ channel }) => channel.id);
+  return { ids, isRest: way === "event" };
 }
 
 function isClosed({ channel, status }: StoredChannel): boolean {

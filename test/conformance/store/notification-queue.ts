@@ -53,7 +53,10 @@ function notification(fields: Partial<NewNotification> = {}): NewNotification {
   };
 }
 
-const lease = { now: start, leaseUntil: start + minute, holder: "one", limit: 10 };
+const lease = {
+  ...{ now: start, leaseUntil: start + minute, holder: "one", limit: 10 },
+  channels: { ids: [], isRest: true },
+};
 const keysOf = (rows: readonly { readonly key: string }[]): readonly string[] => rows.map(({ key }) => key);
 
 const operationalEvents: StoreTheme = (check) => {
@@ -139,6 +142,22 @@ const queue: StoreTheme = (check) => {
     const after = { ...lease, now: start + minute, leaseUntil: start + 2 * minute, holder: "three" };
     assert.deepEqual(keysOf(await notifications.claim(after)), [second.key, first.key]);
     assert.deepEqual(await notifications.waiting(), { count: 3, oldestDueAt: start - 1 });
+  });
+
+  check("messages of some channels are leased without those of others", async (store) => {
+    const notifications = queueOf(store);
+    const [mail, chat, gone] = [
+      notification(),
+      notification({ channelId: "c2" }),
+      notification({ channelId: "c3" }),
+    ];
+    await notifications.enqueue([mail, chat, gone]);
+    const of = (ids: readonly string[], isRest: boolean) =>
+      notifications.claim({ ...lease, channels: { ids, isRest } });
+    assert.deepEqual(await of([], false), []);
+    assert.deepEqual(keysOf(await of(["c2"], false)), [chat.key]);
+    assert.deepEqual(keysOf(await of(["c1", "c2"], true)), [gone.key]);
+    assert.deepEqual(keysOf(await of([], true)), [mail.key]);
   });
 
   check("only the holder settles, and what has ended stays so", async (store, open) => {

@@ -142,12 +142,14 @@ export class PostgresNotificationQueue implements NotificationQueue {
     await writeNotifications(this.#database, notifications);
   }
 
-  async claim({ now, leaseUntil, holder, limit }: NotificationClaim): Promise<readonly StoredNotification[]> {
+  async claim(request: NotificationClaim): Promise<readonly StoredNotification[]> {
+    const { now, leaseUntil, holder, limit, channels } = request;
     const rows = await this.#database.rows<NotificationRow>(
       `UPDATE posthorn.notifications SET lease_until = $1, holder = $2 WHERE seq IN
          (SELECT seq FROM posthorn.notifications WHERE state = 'waiting' AND due_at <= $3 AND lease_until <= $3
+            AND (channel = ANY ($5::text[])) <> $6::boolean
           ORDER BY due_at, seq LIMIT $4 FOR UPDATE SKIP LOCKED) RETURNING ${notificationColumns}`,
-      [leaseUntil, holder, now, limit],
+      [leaseUntil, holder, now, limit, texts(channels.ids), channels.isRest],
     );
     return rows.map((row) => toNotification(row)).toSorted((left, right) => left.dueAt - right.dueAt);
   }

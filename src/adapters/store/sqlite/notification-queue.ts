@@ -117,11 +117,15 @@ export class SqliteNotificationQueue implements NotificationQueue {
     this.#connection.write(() => this.#rows.writeNotifications(notifications));
   }
 
-  async claim({ now, leaseUntil, holder, limit }: NotificationClaim): Promise<readonly StoredNotification[]> {
+  async claim(request: NotificationClaim): Promise<readonly StoredNotification[]> {
+    const { now, leaseUntil, holder, limit, channels } = request;
     const due = this.#connection.read(() => this.#statements.anyDue.get(now));
     if (due === undefined) return [];
     const rows = this.#connection.write(() =>
-      this.#statements.claim.all(leaseUntil, holder, now, limit),
+      this.#statements.claim.all(
+        ...[leaseUntil, holder, now, limit],
+        ...[JSON.stringify(channels.ids), Number(channels.isRest)],
+      ),
     ) as unknown as NotificationRow[];
     return rows.map((row) => toNotification(row)).toSorted((left, right) => left.dueAt - right.dueAt);
   }
@@ -214,7 +218,9 @@ function prepareStatements(connection: Connection) {
     ),
     claim: connection.prepare(
       `UPDATE notifications SET lease_until = ?1, holder = ?2 WHERE seq IN
-         (SELECT seq FROM notifications WHERE ${due} ORDER BY due_at, seq LIMIT ?4) RETURNING ${notificationColumns}`,
+         (SELECT seq FROM notifications WHERE ${due}
+          AND (channel IN (SELECT value FROM json_each(?5))) <> ?6
+          ORDER BY due_at, seq LIMIT ?4) RETURNING ${notificationColumns}`,
     ),
     settle: connection.prepare(
       `UPDATE notifications SET state = ?, attempts = ?, due_at = ?, ended_at = ?, error = ?, event = ?, holder = NULL,
