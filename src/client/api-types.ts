@@ -2897,6 +2897,34 @@ export interface ProfileDisableRules {
   exhausted_ms_min: number;
 }
 
+/** Whole messages. Ids and times are made up. */
+export interface ProfileExample {
+  /** Where they are posted to; signed by some schemes. */
+  url: string;
+  /** Shared secret of their signatures. Nobody's: try a check with it. */
+  secret: string;
+  /** Of their Ed25519 signatures. */
+  public_key: string;
+  /** One for each payload format, signed with the schemes of the profile. */
+  messages: ProfileExampleMessage[];
+}
+
+export interface ProfileExampleMessage {
+  payload_format:
+    | "standard"
+    | "data"
+    | "x-webhook"
+    | "cloudevents-structured"
+    | "cloudevents-binary"
+    | "standard-thin";
+  /** In the order they are sent. */
+  headers: {
+    name: string;
+    value: string;
+  }[];
+  body: string;
+}
+
 /** Where the value comes from, or the value itself. */
 export type ProfileHeader =
   | {
@@ -3002,6 +3030,55 @@ export interface ProfileStatusRule {
   receiver_state_unknown?: true;
   /** The `reason` of a transient outcome, where it is not the usual one. */
   reason?: string;
+}
+
+/** A delivery profile, and how its messages look. */
+export interface ProfileWithExample {
+  name: string;
+  title: string;
+  description: string;
+  classification: ProfileClassification;
+  schedule: ProfileSchedule;
+  /** Smallest delays before a retry, by category of the failure. */
+  retry_delay_floors_ms: Record<string, unknown>;
+  /** A delivery older than this is dead-lettered as `expired`. */
+  age_ms_max: number;
+  /** No more requests than this after failures of a category. */
+  attempts_max_by_category: Record<string, unknown>;
+  /** Whether a failure after the time in a `Sunset` header is the last. */
+  sunset: "terminal" | "ignored";
+  /** How long the first request may take. */
+  timeout_ms: number;
+  /** Each further one takes so many times as long. */
+  timeout_growth_factor: number;
+  pauses: ProfilePauses;
+  disable: ProfileDisableRules;
+  circuit_breaker: ProfileCircuitBreaker;
+  circuit_breaker_ignores_statuses: number[];
+  /** Unless the webhook has one of its own; null is unlimited. */
+  rate_limit: {
+    requests_per_minute: number;
+    burst: number;
+  } | null;
+  /** What is used by default. */
+  signature_schemes: ("v1a" | "v1" | "x-webhook-v1" | "rfc9421-ed25519" | "rfc9421-hmac-sha256")[];
+  signature_schemes_allowed: ("v1a" | "v1" | "x-webhook-v1" | "rfc9421-ed25519" | "rfc9421-hmac-sha256")[];
+  /** The first is the default. */
+  payload_formats: (
+    | "standard"
+    | "data"
+    | "x-webhook"
+    | "cloudevents-structured"
+    | "cloudevents-binary"
+    | "standard-thin"
+  )[];
+  /** Events whose `data` is `{}` are not sent but dead-lettered as `empty_data`. */
+  empty_data_refused: boolean;
+  /** In the order they are sent. */
+  headers: ProfileHeader[];
+  migration_headers: ProfileHeader[];
+  registration: ProfileRegistration;
+  example: ProfileExample;
 }
 
 export interface PublicKey {
@@ -4208,7 +4285,7 @@ export interface ApiCalls {
   };
   /** Get a delivery profile */
   getProfile: {
-    answer: Profile;
+    answer: ProfileWithExample;
   };
   /** Get a request with its headers and body */
   getRequest: {

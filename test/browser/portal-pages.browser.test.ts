@@ -131,6 +131,22 @@ suite("pages of the portal", () => {
     }
   });
 
+  test("a whole message of the endpoint's profile stands there, signed with the secret that it tells", async () => {
+    const page = await world.visit({}, "help");
+    const shown = page.getByRole("region", { name: "A message as we send it" });
+    await shown.waitFor();
+    const [head = "", body = ""] = (await shown.innerText()).split("\n\n");
+    const valueOf = (name: string) => new RegExp(`^${name}: (.*)$`, "m").exec(head)?.[1] ?? "";
+    assert.match(head, /^POST \/webhooks HTTP\/1\.1\nHost: /);
+    const secret = await page.locator("dd code", { hasText: "whsec_" }).innerText();
+    const key = Buffer.from(secret.slice("whsec_".length), "base64");
+    const content = `${valueOf("Webhook-ID")}.${valueOf("Webhook-Timestamp")}.${body}`;
+    const mac = createHmac("sha256", key).update(content).digest("base64");
+    assert.ok(valueOf("Webhook-Signature").split(" ").includes(`v1,${mac}`));
+    await page.getByLabel("Format", { exact: true }).selectOption("standard-thin");
+    await page.getByText('"data":{"order_id":"4711"}').waitFor();
+  });
+
   test("news come by a stream with the token of the session, and by polling where none opens", async () => {
     const context = await world.browser.newContext({ locale: "en" });
     const live = await context.newPage();

@@ -4,6 +4,7 @@ import { useId } from "preact/hooks";
 import { useApi } from "../../shared/queries.ts";
 import type { Page, Webhook } from "../../shared/resources.ts";
 import { CheckReceiver } from "../help/check-receiver.tsx";
+import { ExampleMessageView } from "../help/example-message.tsx";
 import { PasteRequest } from "../help/paste-request.tsx";
 import { VerifyHelp } from "../help/verify-help.tsx";
 import { counted, span, t } from "../language.ts";
@@ -41,6 +42,7 @@ export function HelpPage() {
         </p>
       )}
       <VerifyHelp />
+      <ExampleMessageView key={webhook?.id} webhook={webhook} />
       <PasteRequest />
       {may("test:send") && webhook !== null && <CheckReceiver key={webhook.id} webhook={webhook} />}
       <RetryTable webhook={webhook} />

@@ -1,3 +1,5 @@
+import type { Profile } from "../../core/profile.ts";
+import { exampleEvent, exampleKeys, exampleMessage } from "../../core/profiles/example-message.ts";
 import { NotFoundError } from "../../core/errors.ts";
 import type { ApiOptions } from "../context.ts";
 import { snakeCaseJson } from "../mapping/snake-case.ts";
@@ -5,7 +7,7 @@ import type { Pager } from "../paging.ts";
 import { defineRoute } from "../route.ts";
 import type { Route } from "../route.ts";
 import { closed, line, pageProperties } from "../schemas/building-blocks.ts";
-import { profileListSchema, profileSchema } from "../schemas/profile.ts";
+import { profileListSchema, profileWithExampleSchema } from "../schemas/profile.ts";
 
 export function profileRoutes({ profiles }: ApiOptions, pager: Pager): readonly Route[] {
   return [
@@ -37,17 +39,31 @@ export function profileRoutes({ profiles }: ApiOptions, pager: Pager): readonly 
       operationId: "getProfile",
       tag: "Profiles",
       summary: "Get a delivery profile",
-      description: "What each status means, when it is retried, and what is sent.",
+      description: "What each status means, when it is retried, and what is sent, with an example.",
       access: "any",
       capability: "any",
       params: closed({ name: line(64) }),
-      answers: { 200: { description: "The profile.", schema: profileSchema } },
+      answers: { 200: { description: "The profile.", schema: profileWithExampleSchema } },
       errors: ["not_found"],
       handle: async ({ params }) => {
         const profile = profiles.find(({ name }) => name === params.name);
         if (profile === undefined) throw new NotFoundError("this profile");
-        return { status: 200, body: snakeCaseJson(profile) };
+        return {
+          status: 200,
+          body: { ...(snakeCaseJson(profile) as object), example: exampleJson(profile) },
+        };
       },
     }),
   ];
+}
+
+function exampleJson(profile: Profile): object {
+  const { url, secret, publicKey } = exampleKeys;
+  return {
+    ...{ url, secret, public_key: publicKey },
+    messages: profile.payloadFormats.map((format) => {
+      const { headers, body } = exampleMessage(profile, { format, ...exampleEvent });
+      return { payload_format: format, headers: headers.map(([name, value]) => ({ name, value })), body };
+    }),
+  };
 }

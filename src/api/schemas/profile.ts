@@ -169,51 +169,77 @@ const rateLimit = closed(
   { description: "Unless the webhook has one of its own; null is unlimited." },
 );
 
-export const profileSchema = closed(
+const profileProperties = {
+  name: Type.String(),
+  title: Type.String(),
+  description: Type.String(),
+  classification,
+  schedule,
+  retry_delay_floors_ms: mapOf(categoryNames, {
+    values: durationMs("At least this long."),
+    description: "Smallest delays before a retry, by category of the failure.",
+  }),
+  age_ms_max: durationMs("A delivery older than this is dead-lettered as `expired`."),
+  attempts_max_by_category: mapOf(categoryNames, {
+    values: Type.Integer({ minimum: 1 }),
+    description: "No more requests than this after failures of a category.",
+  }),
+  sunset: oneOf(["terminal", "ignored"], {
+    description: "Whether a failure after the time in a `Sunset` header is the last.",
+  }),
+  timeout_ms: durationMs("How long the first request may take."),
+  timeout_growth_factor: Type.Number({
+    minimum: 1,
+    description: "Each further one takes so many times as long.",
+  }),
+  pauses,
+  disable,
+  circuit_breaker: circuitBreaker,
+  circuit_breaker_ignores_statuses: Type.Array(status),
+  rate_limit: nullable(rateLimit),
+  signature_schemes: Type.Array(oneOf(signatureSchemeNames), { description: "What is used by default." }),
+  signature_schemes_allowed: Type.Array(oneOf(signatureSchemeNames)),
+  payload_formats: Type.Array(oneOf(payloadFormats), {
+    minItems: 1,
+    description: "The first is the default.",
+  }),
+  empty_data_refused: Type.Boolean({
+    description: "Events whose `data` is `{}` are not sent but dead-lettered as `empty_data`.",
+  }),
+  headers: Type.Array(header, { description: "In the order they are sent." }),
+  migration_headers: Type.Array(header),
+  registration,
+};
+
+export const profileSchema = closed(profileProperties, {
+  title: "Profile",
+  description: "A delivery profile as the engine reads it. Durations are in milliseconds.",
+});
+
+const exampleSchema = closed(
   {
-    name: Type.String(),
-    title: Type.String(),
-    description: Type.String(),
-    classification,
-    schedule,
-    retry_delay_floors_ms: mapOf(categoryNames, {
-      values: durationMs("At least this long."),
-      description: "Smallest delays before a retry, by category of the failure.",
-    }),
-    age_ms_max: durationMs("A delivery older than this is dead-lettered as `expired`."),
-    attempts_max_by_category: mapOf(categoryNames, {
-      values: Type.Integer({ minimum: 1 }),
-      description: "No more requests than this after failures of a category.",
-    }),
-    sunset: oneOf(["terminal", "ignored"], {
-      description: "Whether a failure after the time in a `Sunset` header is the last.",
-    }),
-    timeout_ms: durationMs("How long the first request may take."),
-    timeout_growth_factor: Type.Number({
-      minimum: 1,
-      description: "Each further one takes so many times as long.",
-    }),
-    pauses,
-    disable,
-    circuit_breaker: circuitBreaker,
-    circuit_breaker_ignores_statuses: Type.Array(status),
-    rate_limit: nullable(rateLimit),
-    signature_schemes: Type.Array(oneOf(signatureSchemeNames), { description: "What is used by default." }),
-    signature_schemes_allowed: Type.Array(oneOf(signatureSchemeNames)),
-    payload_formats: Type.Array(oneOf(payloadFormats), {
-      minItems: 1,
-      description: "The first is the default.",
-    }),
-    empty_data_refused: Type.Boolean({
-      description: "Events whose `data` is `{}` are not sent but dead-lettered as `empty_data`.",
-    }),
-    headers: Type.Array(header, { description: "In the order they are sent." }),
-    migration_headers: Type.Array(header),
-    registration,
+    url: Type.String({ description: "Where they are posted to; signed by some schemes." }),
+    secret: Type.String({ description: "Shared secret of their signatures. Nobody's: try a check with it." }),
+    public_key: Type.String({ description: "Of their Ed25519 signatures." }),
+    messages: Type.Array(
+      closed(
+        {
+          payload_format: oneOf(payloadFormats),
+          headers: Type.Array(closed({ name: Type.String(), value: Type.String() }), {
+            description: "In the order they are sent.",
+          }),
+          body: Type.String(),
+        },
+        { title: "ProfileExampleMessage" },
+      ),
+      { description: "One for each payload format, signed with the schemes of the profile." },
+    ),
   },
-  {
-    title: "Profile",
-    description: "A delivery profile as the engine reads it. Durations are in milliseconds.",
-  },
+  { title: "ProfileExample", description: "Whole messages. Ids and times are made up." },
+);
+
+export const profileWithExampleSchema = closed(
+  { ...profileProperties, example: exampleSchema },
+  { title: "ProfileWithExample", description: "A delivery profile, and how its messages look." },
 );
 export const profileListSchema = listOf(profileSchema, "ProfileList");

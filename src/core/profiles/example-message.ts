@@ -1,10 +1,26 @@
 import type { EventContent } from "../payload-formats/content.ts";
 import { renderPayload } from "../payload-formats/index.ts";
 import { renderStandardPayload, standardContentType } from "../payload-formats/standard.ts";
-import type { PayloadFormatName, Profile, ProfileHeader, SignatureSchemeName } from "../profile.ts";
+import type {
+  HeaderValueSource,
+  PayloadFormatName,
+  Profile,
+  ProfileHeader,
+  SignatureSchemeName,
+} from "../profile.ts";
+import { type HttpMessageToSign, prepareHttpSignatureSigner } from "../signing/http-signatures.ts";
+import {
+  type AsymmetricKey,
+  generateEd25519Key,
+  parseSecret,
+  type SymmetricKey,
+  symmetricSecretText,
+} from "../signing/signing-key.ts";
+import { prepareSigner } from "../signing/standard-webhooks.ts";
+import { prepareXWebhookSigner } from "../signing/x-webhook.ts";
 import { headerDescriptions } from "./header-descriptions.ts";
 
-/** A message as a receiver might get it. Ids, times and signatures are made up; the body is rendered like any other. */
+/** A message as a receiver might get it. Ids and times are made up; body and signatures are made like any other. */
 export interface ExampleMessage {
   /** In the order they are sent. */
   readonly headers: readonly (readonly [name: string, value: string])[];
@@ -18,15 +34,28 @@ export interface ExampleInput {
   readonly data: unknown;
 }
 
+const pair = generateEd25519Key((count) => Buffer.alloc(count, "an example of Posthorn, no secret"));
+
+/** What examples are signed with. They are nobody's, so anybody may know them and try a check of signatures with them. */
+export const exampleKeys = {
+  secret: symmetricSecretText(Buffer.from("an example of Posthorn, no secret")),
+  publicKey: pair.publicKey,
+  url: "https://receiver.example.com/webhooks",
+} as const;
+
+/** Of which documents and the portal show what is sent. */
+export const exampleEvent = {
+  eventType: "order.completed",
+  data: { order_id: "4711", total: 19.9 },
+} as const;
+
 /** An example of a profile's messages, signed with the schemes that it uses by default. Pure: always the same. */
 export function exampleMessage(profile: Profile, { format, eventType, data }: ExampleInput): ExampleMessage {
   const { contentType, headers, body } = renderPayload(format, exampleContent(eventType, data));
-  const own: Partial<Record<string, string>> = {
+  const own: Partial<Record<HeaderValueSource, string>> = {
     content_type: contentType,
     event_type: eventType,
-    webhook_signature: profile.signatureSchemes
-      .flatMap((scheme) => webhookSignatures[scheme] ?? [])
-      .join(" "),
+    ...signatures(profile.signatureSchemes, { contentType, body }),
   };
   const lines = profile.headers.flatMap((header): (readonly [string, string])[] => {
     if ("literal" in header) return [[header.name, header.literal]];
@@ -37,11 +66,39 @@ export function exampleMessage(profile: Profile, { format, eventType, data }: Ex
   return { headers: lines, body: Buffer.from(body).toString("utf8") };
 }
 
-/** What each scheme adds to `Webhook-Signature`. */
-const webhookSignatures: Readonly<Partial<Record<SignatureSchemeName, string>>> = {
-  v1: headerDescriptions.webhook_signature.example,
-  v1a: "v1a,wqcAqbmYJ2ji2glfAMaRy4gruYYnx2nEFN2HN6jrnDnQCK1u02Gb04v9EDgwUPiu4A0w6vuQv5lIp5WPpBKRCw==",
-};
+/** Of the headers that these schemes make. */
+function signatures(
+  schemes: readonly SignatureSchemeName[],
+  { contentType, body }: { readonly contentType: string; readonly body: Uint8Array },
+): Partial<Record<HeaderValueSource, string>> {
+  const timestampSeconds = Number(headerDescriptions.timestamp_unix.example);
+  const symmetric = parseSecret(exampleKeys.secret) as SymmetricKey;
+  const asymmetric = parseSecret(pair.secret) as AsymmetricKey;
+  const standardKeys = [
+    ...(schemes.includes("v1a") ? [asymmetric] : []),
+    ...(schemes.includes("v1") ? [symmetric] : []),
+  ];
+  const message = { timestampSeconds, body, messageId: headerDescriptions.event_id.example };
+  return {
+    ...(standardKeys.length > 0 && { webhook_signature: prepareSigner(standardKeys)(message) }),
+    ...(schemes.includes("x-webhook-v1") && {
+      x_webhook_signature: prepareXWebhookSigner([exampleKeys.secret])({ timestampSeconds, body }),
+    }),
+    ...(schemes.includes("rfc9421-ed25519") &&
+      httpSignature(asymmetric, { contentType, body, createdSeconds: timestampSeconds })),
+  };
+}
+
+function httpSignature(
+  key: AsymmetricKey,
+  message: Pick<HttpMessageToSign, "contentType" | "body" | "createdSeconds">,
+): Partial<Record<HeaderValueSource, string>> {
+  const { contentDigest, signatureInput, signature } = prepareHttpSignatureSigner({ keys: [key] })({
+    ...{ ...message, method: "POST", targetUri: exampleKeys.url },
+    idempotencyKey: headerDescriptions.idempotency_key.example,
+  });
+  return { content_digest: contentDigest, signature_input: signatureInput, signature };
+}
 
 /** True unless the header is a signature that none of the schemes makes. */
 export function isSigned(header: ProfileHeader, schemes: readonly SignatureSchemeName[]): boolean {

@@ -1,4 +1,4 @@
-import { exampleMessage } from "../../core/profiles/example-message.ts";
+import { exampleEvent, exampleKeys, exampleMessage } from "../../core/profiles/example-message.ts";
 import { headerDescriptions } from "../../core/profiles/header-descriptions.ts";
 import type { PayloadFormatName, Profile, ProfileHeader } from "../../core/profile.ts";
 import { markdownTable } from "./markdown.ts";
@@ -19,6 +19,7 @@ export function messageSections(profile: Profile): string {
     signatureLines(profile),
     "### Payload",
     ...(profile.emptyDataRefused ? [emptyDataLine] : []),
+    `The examples are signed with the secret \`${exampleKeys.secret}\` and the pair of \`${exampleKeys.publicKey}\`.`,
     ...payloadFormats.map((format, index) => formatSection(profile, { format, isDefault: index === 0 })),
   ].join("\n\n");
 }
@@ -40,9 +41,9 @@ function formatSection(
   profile: Profile,
   { format, isDefault }: { readonly format: PayloadFormatName; readonly isDefault: boolean },
 ): string {
-  const input = { format, eventType: "order.completed", data: { order_id: "4711", total: 19.9 } };
-  const { headers, body } = exampleMessage(profile, input);
-  const lines = ["POST /webhooks HTTP/1.1", "Host: receiver.example.com"];
+  const { headers, body } = exampleMessage(profile, { format, ...exampleEvent });
+  const { pathname, host } = new URL(exampleKeys.url);
+  const lines = [`POST ${pathname} HTTP/1.1`, `Host: ${host}`];
   for (const [name, value] of headers) lines.push(`${name}: ${value}`);
   const title = `\`${format}\`${isDefault ? ", the default" : ""}: ${formatTitles[format]}`;
   return `${title}\n\n\`\`\`http\n${[...lines, "", body].join("\n")}\n\`\`\``;
