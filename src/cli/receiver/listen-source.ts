@@ -24,14 +24,16 @@ export async function listenToSource(order: {
   const source = await findSource(client, name);
   const stop = new AbortController();
   void stopped.then(() => stop.abort());
-  terminal.note(`listening to the source ${String(source["name"])}; end with Ctrl C`);
-  if (forward === null) terminal.note("nothing is passed on: give --forward-to 3000");
-  else if (sign === null)
-    terminal.note("signatures stay with the gateway: --secret whsec_… signs what is passed on");
   await followSource({
     client,
     sourceId: String(source["id"]),
     signal: stop.signal,
+    begun: () => {
+      terminal.note(`listening to the source ${String(source["name"])}; end with Ctrl C`);
+      if (forward === null) terminal.note("nothing is passed on: give --forward-to 3000");
+      else if (sign === null)
+        terminal.note("signatures stay with the gateway: --secret whsec_… signs what is passed on");
+    },
     missed: () => terminal.note("more came than can be shown; some are left out"),
     reject: ({ rejection_cause: cause, detail }) =>
       terminal.note(`rejected, ${String(cause)}${typeof detail === "string" ? `: ${detail}` : ""}`),

@@ -52,6 +52,8 @@ export async function followSource(order: {
   readonly client: ApiClient;
   readonly sourceId: string;
   readonly signal: AbortSignal;
+  /** From now on nothing is missed. */
+  readonly begun: () => void;
   readonly receive: (request: FollowedRequest) => Promise<void>;
   readonly reject: (row: Json) => void;
   readonly missed: () => void;
@@ -61,6 +63,7 @@ export async function followSource(order: {
   const seen = new Set(before.map(idOf));
   // What was there before and has left the first page is not new.
   const floor = before.length < pageRows ? "" : idOf(before.at(-1) ?? {});
+  order.begun();
   while (!(await isAborted(signal))) {
     const { rows, isComplete } = await unseen(client, { sourceId, seen, floor });
     if (!isComplete) order.missed();

@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ApiClient } from "../api-client.ts";
+import { followSource } from "./source-follower.ts";
+
+test("a source is followed from the word on that it is", async () => {
+  const stop = new AbortController();
+  const row = (id: string) => ({ id, outcome: "rejected" });
+  const rows = [row("request-1")];
+  let looks = 0;
+  const client = {
+    get: async () => {
+      looks += 1;
+      const data = rows.toReversed();
+      await new Promise(setImmediate);
+      return { data, next_cursor: null };
+    },
+  } as unknown as ApiClient;
+  const rejected: unknown[] = [];
+  await followSource({
+    ...{ client, sourceId: "source-1", signal: stop.signal },
+    begun: () => {
+      assert.equal(looks, 1, "what is there already is known");
+      rows.push(row("request-2"));
+    },
+    receive: () => assert.fail("nothing was accepted"),
+    reject: ({ id }) => {
+      rejected.push(id);
+      stop.abort();
+    },
+    missed: () => assert.fail("nothing was missed"),
+  });
+  assert.deepEqual(rejected, ["request-2"]);
+});
