@@ -9,8 +9,13 @@ export interface FreshSchema {
 /** Of a database that was migrated and not used yet. */
 export async function keepFresh(database: TestDatabase): Promise<FreshSchema> {
   await database.query(
-    `CREATE SCHEMA fresh; ${forEachTable(`
-    EXECUTE format('CREATE TABLE fresh.%I AS TABLE posthorn.%1$I', name);`)}`,
+    `CREATE SCHEMA fresh;
+    CREATE TABLE fresh.known (name text PRIMARY KEY);
+    ${forEachTable(`
+    INSERT INTO fresh.known VALUES (relname);
+    IF bytes > 0 THEN
+      EXECUTE format('CREATE TABLE fresh.%I AS TABLE posthorn.%1$I', relname);
+    END IF;`)}`,
   );
   return {
     restore: async () => {
@@ -20,22 +25,26 @@ export async function keepFresh(database: TestDatabase): Promise<FreshSchema> {
 }
 
 const restoration = forEachTable(`
-    -- A partition that was added since has none.
-    IF to_regclass(format('fresh.%I', name)) IS NULL THEN
-      EXECUTE format('DROP TABLE posthorn.%I', name);
-    ELSE
-      EXECUTE format('DELETE FROM posthorn.%I', name);
-      EXECUTE format('INSERT INTO posthorn.%I OVERRIDING SYSTEM VALUE TABLE fresh.%1$I', name);
+    -- A partition that was added since.
+    IF NOT EXISTS (SELECT FROM fresh.known WHERE known.name = relname) THEN
+      EXECUTE format('DROP TABLE posthorn.%I', relname);
+    -- Most tables have never had a row.
+    ELSIF bytes > 0 THEN
+      EXECUTE format('DELETE FROM posthorn.%I', relname);
+      IF to_regclass(format('fresh.%I', relname)) IS NOT NULL THEN
+        EXECUTE format('INSERT INTO posthorn.%I OVERRIDING SYSTEM VALUE TABLE fresh.%1$I', relname);
+      END IF;
     END IF;`);
 
 /** Tables that hold rows, so partitions and not what they are parts of. */
 function forEachTable(statements: string): string {
   return `
   DO $$
-  DECLARE name text;
+  DECLARE relname text; bytes bigint;
   BEGIN
-    FOR name IN
-      SELECT relname FROM pg_class WHERE relnamespace = 'posthorn'::regnamespace AND relkind = 'r'
+    FOR relname, bytes IN
+      SELECT c.relname, pg_relation_size(c.oid) FROM pg_class c
+      WHERE relnamespace = 'posthorn'::regnamespace AND relkind = 'r'
     LOOP
       ${statements}
     END LOOP;
