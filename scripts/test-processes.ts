@@ -23,13 +23,37 @@ const filesAlone: ReadonlySet<string> = new Set([
   "test/packages/runtimes.test.ts",
   "test/receiver/guide.test.ts",
   "test/receiver/package.test.ts",
+  "test/scenarios/api/embedded.test.ts",
+  "test/scenarios/check-receiver.test.ts",
+  "test/scenarios/check-sender.test.ts",
+  "test/scenarios/cli/client-commands.test.ts",
+  "test/scenarios/cli/comforts.test.ts",
+  "test/scenarios/cli/listen.test.ts",
+  "test/scenarios/cli/serve.test.ts",
+  "test/scenarios/deployment/image.test.ts",
+  "test/scenarios/faults/damaged-data.test.ts",
+  "test/scenarios/faults/full-disk.test.ts",
+  "test/scenarios/gateway/addresses.test.ts",
+  "test/scenarios/gateway/kills.test.ts",
+  "test/scenarios/hostile-receivers.test.ts",
+  "test/scenarios/kill-nine.test.ts",
+  "test/scenarios/languages.test.ts",
+  "test/scenarios/modes/embedded.test.ts",
+  "test/scenarios/readme.test.ts",
+  "test/scenarios/restart-keeps-promises.test.ts",
+  "test/scenarios/shared-state/tenant-limits.test.ts",
+  "test/scenarios/statistics.test.ts",
   "test/simulation/simulation.test.ts",
 ]);
 
-/** Browsers are long, whatever they try; unit tests with a server measure what single calls cost it. */
+/**
+ * Browsers are long, whatever they try, and so are scenarios with several servers; unit tests with a server measure what
+ * single calls cost it.
+ */
 function isAlone(path: string): boolean {
   const marks = servicesOf(path).map(({ mark }) => mark);
-  return filesAlone.has(path) || marks.includes("browser") || (path.startsWith("src/") && marks.length > 0);
+  const isServed = marks.length > 0 && /^(src|test\/scenarios)\//.test(path);
+  return filesAlone.has(path) || marks.includes("browser") || isServed;
 }
 
 export interface Process {

@@ -60,7 +60,7 @@ const suites: readonly Suite[] = [
     onRequest: "some fifty failovers of PostgreSQL, ten minutes; npm run failovers",
   },
   { name: "simulation", folder: "test/simulation/", silenceMsMax: 300_000 },
-  { name: "scenarios", folder: "test/scenarios/", silenceMsMax: 300_000 },
+  { name: "scenarios", folder: "test/scenarios/", silenceMsMax: 300_000, processes: 6 },
   { name: "conformance", folder: "test/conformance/", silenceMsMax: 180_000, processes: 3 },
   { name: "other", folder: "test/", silenceMsMax: 180_000, processes: 6 },
   { name: "unit", folder: "src/", silenceMsMax: 180_000, processes: 6 },
