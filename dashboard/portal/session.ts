@@ -138,3 +138,8 @@ export function askForCode(): void {
   askedForCodeAt = Date.now();
   tellHost({ type: "posthorn:renew" });
 }
+
+/** Channels are the tenant's, and so not for a session of some endpoints. */
+export function maySetChannels(): boolean {
+  return may("notifications:write") && session.value?.webhook_ids === null && !isHidden("notifications");
+}

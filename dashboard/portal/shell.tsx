@@ -15,8 +15,8 @@ import {
   leave,
   leftMs,
   may,
+  maySetChannels,
   type PortalSession,
-  session,
 } from "./session.ts";
 import { noun } from "./words.ts";
 
@@ -161,9 +161,7 @@ function pages() {
       page: "notifications",
       title: t("told.title"),
       isHere: at("notifications"),
-      // They are the tenant's, and so not for a session of some endpoints.
-      isShown:
-        may("notifications:write") && session.value?.webhook_ids === null && !isHidden("notifications"),
+      isShown: maySetChannels(),
     },
     { page: "help", title: t("help.title"), isHere: at("help"), isShown: !isHidden("help") },
   ];

@@ -1991,6 +1991,8 @@ export interface NotificationChannel {
     | "problem"
     | "alert"
   )[];
+  /** Only about these webhooks, and about nothing that is no webhook's; null is about all of the tenant. */
+  webhook_ids: string[] | null;
   /** At once, or together: at each full hour, or at 8:00. */
   frequency: "immediate" | "hourly" | "daily";
   /** The reader's, as an IANA name: of dates, digests and quiet hours. */
@@ -2063,6 +2065,8 @@ export interface NotificationChannelInput {
     | "problem"
     | "alert"
   )[];
+  /** Only about these webhooks, and about nothing that is no webhook's; null is about all of the tenant. */
+  webhook_ids?: string[] | null;
   /** At once, or together: at each full hour, or at 8:00. */
   frequency?: "immediate" | "hourly" | "daily";
   /** The reader's, as an IANA name: of dates, digests and quiet hours. */

@@ -76,6 +76,35 @@ suite("pages of the portal", () => {
     );
   });
 
+  test("an endpoint's page says who is told about it, and has channels for it alone", async () => {
+    const webhook = { tenant_id: "acme", events: ["order.*"], url: world.receiver.url("/other") };
+    const other = await world.call("POST", "/v1/webhooks", webhook);
+    const all = { kind: "email", address: "all@example.com" };
+    await world.call("PUT", "/v1/tenants/acme/notifications", { channels: [all] });
+    const page = await world.visit(everything, `endpoints/${world.webhookId}`);
+    await page.getByRole("link", { name: "Notifications" }).last().click();
+    await page.getByRole("heading", { name: "all@example.com" }).waitFor();
+    await page.getByRole("button", { name: "Add a channel for this one alone" }).click();
+    await page.getByLabel("Mail address").fill("ada@example.com");
+    assert.equal(await page.getByLabel("About all of them").isChecked(), false);
+    assert.equal(await page.getByLabel(world.receiver.url("/first")).isChecked(), true);
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("heading", { name: "ada@example.com" }).waitFor();
+    const made = (await channels()).find(({ address }) => address === "ada@example.com");
+    assert.deepEqual(made?.["webhook_ids"], [world.webhookId]);
+
+    const card = page.locator(".card", { hasText: "ada@example.com" });
+    await card.getByRole("button", { name: "Change" }).click();
+    await card.getByLabel(world.receiver.url("/other")).check();
+    await card.getByLabel(world.receiver.url("/first")).uncheck();
+    await card.getByRole("button", { name: "Save" }).click();
+    await card.waitFor({ state: "detached" });
+    const changed = (await channels()).find(({ id }) => id === made?.["id"]);
+    assert.deepEqual(changed?.["webhook_ids"], [other["id"]]);
+    await world.call("PUT", "/v1/tenants/acme/notifications", { channels: [] });
+    await world.call("DELETE", `/v1/webhooks/${String(other["id"])}`);
+  });
+
   test("a session without the capability, and one of some endpoints, has no such page", async () => {
     for (const more of [{}, { ...everything, webhook_ids: [world.webhookId] }]) {
       const page = await world.visit(more);

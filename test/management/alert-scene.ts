@@ -45,7 +45,7 @@ export async function channelFor(
       address: "ada@example.com",
     },
     ...{ webhookId: null, sealedKey: null, topics: ["alert"], frequency: "immediate", timeZone: "UTC" },
-    ...{ quietHours: null, language: "en", enabled: true, createdAt: 0, updatedAt: 0 },
+    ...{ webhookIds: null, quietHours: null, language: "en", enabled: true, createdAt: 0, updatedAt: 0 },
   };
   await world.store.notifications?.saveChannels({ tenantId, channels: [channel] });
   return channel;

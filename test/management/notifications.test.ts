@@ -316,6 +316,38 @@ suite("chat", () => {
     ]);
   });
 
+  test("a channel of some webhooks hears of these alone, and of none of another tenant", async (t) => {
+    const scene = await openScene(t, []);
+    const { world, told } = scene;
+    const [one, other] = [await world.createWebhook(), await world.createWebhook()];
+    const put = (webhookIds: readonly string[] | null) =>
+      told.notifications.put(admin, {
+        owner: "default",
+        channels: [
+          { ...slack, webhookIds },
+          { ...slack, name: "all" },
+        ],
+      });
+    const [some, all] = await put([one.webhook.id]);
+    for (const { webhook } of [one, other])
+      await world.services.webhooks.pause(admin, { id: webhook.id, reason: "x" });
+    const rows = await world.until(async () => {
+      const page = await told.notifications.sent(admin, everything);
+      return page.rows.length === 3 && page.rows;
+    });
+    const toldOf = (saved: typeof some) =>
+      rows.filter(({ channelId }) => channelId === saved?.channel.id).map(({ group }) => group);
+    assert.deepEqual(toldOf(some), [`paused:${one.webhook.id}`]);
+    assert.equal(toldOf(all).length, 2);
+
+    await world.services.tenants.put(admin, { id: "b", input: {} });
+    const foreign = await world.createWebhook({ tenantId: "b" });
+    await assert.rejects(put([foreign.webhook.id]), { code: "invalid_request" });
+    await world.services.webhooks.delete(admin, one.webhook.id);
+    const kept = { ...slack, id: some?.channel.id ?? "", webhookIds: [one.webhook.id] };
+    await told.notifications.put(admin, { owner: "default", channels: [kept] });
+  });
+
   test("the key of a pager stands in no stored message, and what it refuses for good is not tried again", async (t) => {
     const scene = await openScene(t, []);
     const { world, told } = scene;

@@ -6,7 +6,7 @@ import { Modal } from "../../shared/ui/modal.tsx";
 import { Action } from "../action.tsx";
 import { SecretText } from "../endpoint/secret-once.tsx";
 import { moment, t } from "../language.ts";
-import { channelsPath, removeChannel, replaceChannel } from "./channel-calls.ts";
+import { channelsPath, removeChannel, replaceChannel, useEndpoints } from "./channel-calls.ts";
 import { ChannelForm } from "./channel-form.tsx";
 import { type Channel, keptInput, topicText } from "./channel.ts";
 
@@ -29,6 +29,7 @@ export function ChannelCard({
           {t(`told.kind.${channel.kind}` as "told.kind.email")}
           {channel.name !== "" && ` · ${channel.address}`}
         </p>
+        <About webhookIds={channel.webhook_ids} />
         <p class="soft">{told.length === 0 ? t("told.topics.none") : told.join(" · ")}</p>
       </div>
       <div class="card-side">
@@ -49,6 +50,14 @@ export function ChannelCard({
       </div>
     </li>
   );
+}
+
+/** Endpoints that are gone are left out. */
+function About({ webhookIds }: { readonly webhookIds: readonly string[] | null }) {
+  const webhooks = useEndpoints();
+  if (webhookIds === null) return <p class="soft">{t("told.about.all")}</p>;
+  const urls = webhooks.filter(({ id }) => webhookIds.includes(id)).map(({ url }) => url);
+  return <p class="soft card-url">{urls.join(" · ")}</p>;
 }
 
 function stateOf(channel: Channel): { readonly tone: Tone; readonly text: string } {

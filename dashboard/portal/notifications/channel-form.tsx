@@ -5,7 +5,7 @@ import { announce } from "../../shared/ui/announcer.tsx";
 import { useSubmit } from "../endpoint/endpoint-fields.tsx";
 import { ErrorText } from "../error-text.tsx";
 import { languages, t } from "../language.ts";
-import { replaceChannel } from "./channel-calls.ts";
+import { replaceChannel, useEndpoints } from "./channel-calls.ts";
 import {
   type Channel,
   type ChannelDraft,
@@ -21,10 +21,12 @@ import {
 export function ChannelForm(props: {
   readonly channel: Channel | null;
   readonly kinds: readonly string[];
+  /** The endpoint that a new one is for; null for all. */
+  readonly about?: string | null;
   readonly onEnd: (made: Channel | null) => void;
 }) {
-  const { channel, kinds, onEnd } = props;
-  const draft = useChannelDraft(channel, kinds);
+  const { channel, kinds, about = null, onEnd } = props;
+  const draft = useChannelDraft(channel, { kinds, about });
   const form = useRef<HTMLFormElement>(null);
   useEffect(() => form.current?.querySelector<HTMLElement>("select, input")?.focus(), []);
   const { error, onSubmit } = useSubmit(async () => {
@@ -45,6 +47,7 @@ export function ChannelForm(props: {
       )}
       <Target draft={draft} />
       <Topics value={draft.topics} />
+      <About value={draft.webhookIds} />
       <Choice label={t("told.frequency")} value={draft.frequency}>
         {frequencies.map((name) => (
           <option key={name} value={name}>
@@ -115,6 +118,39 @@ function Topics({ value }: { readonly value: Signal<readonly string[]> }) {
           {topicText(topic)}
         </label>
       ))}
+    </fieldset>
+  );
+}
+
+/** All endpoints, those of later included, or some. */
+function About({ value }: { readonly value: Signal<readonly string[] | null> }) {
+  const webhooks = useEndpoints();
+  const chosen = value.value;
+  return (
+    <fieldset class="events">
+      <legend>{t("told.about")}</legend>
+      <label>
+        <input
+          type="checkbox"
+          checked={chosen === null}
+          onChange={({ currentTarget }) => (value.value = currentTarget.checked ? null : [])}
+        />
+        {t("told.about.all")}
+      </label>
+      {chosen !== null &&
+        webhooks.map(({ id, url }) => (
+          <label key={id}>
+            <input
+              type="checkbox"
+              checked={chosen.includes(id)}
+              onChange={({ currentTarget }) => {
+                const others = chosen.filter((one) => one !== id);
+                value.value = currentTarget.checked ? [...others, id] : others;
+              }}
+            />
+            <span class="card-url">{url}</span>
+          </label>
+        ))}
     </fieldset>
   );
 }

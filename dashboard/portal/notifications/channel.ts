@@ -31,6 +31,8 @@ export interface QuietHours {
 interface ChannelSettings {
   readonly name: string;
   readonly topics: readonly string[];
+  /** Null is about all endpoints. */
+  readonly webhook_ids: readonly string[] | null;
   readonly frequency: string;
   readonly time_zone: string;
   readonly quiet_hours: QuietHours | null;
@@ -63,20 +65,29 @@ export interface ChannelDraft {
   readonly target: Signal<string>;
   readonly name: Signal<string>;
   readonly topics: Signal<readonly string[]>;
+  readonly webhookIds: Signal<readonly string[] | null>;
   readonly frequency: Signal<string>;
   readonly timeZone: Signal<string>;
   readonly quietHours: Signal<QuietHours | null>;
   readonly language: Signal<string>;
 }
 
-export function useChannelDraft(channel: Channel | null, kinds: readonly string[]): ChannelDraft {
-  const first = channel ?? blankChannel(kinds[0] ?? "webhook");
+/** `about` is the endpoint that a new one is for; null for all. */
+export function useChannelDraft(
+  channel: Channel | null,
+  { kinds, about }: { readonly kinds: readonly string[]; readonly about: string | null },
+): ChannelDraft {
+  const first = channel ?? {
+    ...blankChannel(kinds[0] ?? "webhook"),
+    webhook_ids: about === null ? null : [about],
+  };
   return {
     id: channel?.id ?? null,
     kind: useSignal(first.kind),
     target: useSignal(first.kind === "email" ? first.address : ""),
     name: useSignal(first.name),
     topics: useSignal(first.topics),
+    webhookIds: useSignal(first.webhook_ids),
     frequency: useSignal(first.frequency),
     timeZone: useSignal(first.time_zone),
     quietHours: useSignal(first.quiet_hours),
@@ -85,7 +96,9 @@ export function useChannelDraft(channel: Channel | null, kinds: readonly string[
 }
 
 /** In the zone and the language of who makes it. */
-function blankChannel(kind: string): ChannelSettings & Pick<Channel, "kind" | "address"> {
+function blankChannel(
+  kind: string,
+): Omit<ChannelSettings, "webhook_ids"> & Pick<Channel, "kind" | "address"> {
   return {
     ...{ kind, address: "", name: "", enabled: true },
     ...{ topics: ["first_problem", "failing", "disabled"], frequency: "immediate", quiet_hours: null },
@@ -107,6 +120,7 @@ export function draftInput(draft: ChannelDraft, isEnabled: boolean): object {
     kind: draft.kind.value,
     ...(target !== "" && { [targetField(draft.kind.value)]: target }),
     ...{ name: draft.name.value, topics: draft.topics.value, frequency: draft.frequency.value },
+    webhook_ids: draft.webhookIds.value,
     ...{ time_zone: draft.timeZone.value, quiet_hours: draft.quietHours.value },
     ...{ language: draft.language.value, enabled: isEnabled },
   };
@@ -120,6 +134,7 @@ export function keptInput(channel: Channel): object {
     address,
     name,
     topics: told,
+    webhook_ids,
     frequency,
     time_zone,
     quiet_hours,
@@ -127,7 +142,7 @@ export function keptInput(channel: Channel): object {
     enabled,
   } = channel;
   return {
-    ...{ id, kind, name, topics: told, frequency, time_zone, quiet_hours, language, enabled },
+    ...{ id, kind, name, topics: told, webhook_ids, frequency, time_zone, quiet_hours, language, enabled },
     ...(kind === "email" && { address }),
   };
 }

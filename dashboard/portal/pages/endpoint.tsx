@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useLocation, useRoute } from "preact-iso";
+import { lazy, useLocation, useRoute } from "preact-iso";
 import { callApi } from "../../shared/api.ts";
 import { refreshAll, useApi } from "../../shared/queries.ts";
 import type { DeliveryPage, Webhook, WebhookHealth } from "../../shared/resources.ts";
@@ -15,8 +15,13 @@ import { isFailing, stateOf, whatIsWrong } from "../endpoint/state.ts";
 import { ErrorText } from "../error-text.tsx";
 import { t } from "../language.ts";
 import { portalPath } from "../paths.ts";
-import { may } from "../session.ts";
+import { may, maySetChannels } from "../session.ts";
 import { noun } from "../words.ts";
+
+/** Loaded when somebody opens it, as the page of all channels is. */
+const EndpointChannels = lazy(() =>
+  import("../notifications/notifications-page.tsx").then((page) => page.EndpointChannels),
+);
 
 interface Backlog {
   readonly total: number;
@@ -141,6 +146,7 @@ function Tabs({ webhook }: { readonly webhook: Webhook }) {
     { name: "activity", title: t("activity.title"), isShown: may("deliveries:read") },
     { name: "settings", title: t("settings.title"), isShown: true },
     { name: "security", title: t("security.title"), isShown: true },
+    { name: "notifications", title: t("told.title"), isShown: maySetChannels() },
   ].filter(({ isShown }) => isShown);
   const tab = shown.find(({ name }) => name === query["tab"])?.name ?? shown[0]?.name;
   return (
@@ -163,6 +169,7 @@ function Tabs({ webhook }: { readonly webhook: Webhook }) {
         {tab === "activity" && <DeliveryList webhookId={webhook.id} caption={t("activity.title")} />}
         {tab === "settings" && <EndpointSettings key={webhook.id} webhook={webhook} />}
         {tab === "security" && <SecurityPanel webhook={webhook} />}
+        {tab === "notifications" && <EndpointChannels key={webhook.id} webhookId={webhook.id} />}
       </section>
     </>
   );

@@ -67,7 +67,8 @@ export function notificationParameters({ tenantId, channelId, state, page }: Not
 
 export function toChannel([document, status]: ChannelRow): StoredChannel {
   return {
-    channel: JSON.parse(document) as NotificationChannel,
+    // Channels of earlier versions are about all webhooks.
+    channel: { webhookIds: null, ...(JSON.parse(document) as Omit<NotificationChannel, "webhookIds">) },
     status: status === null ? freshStatus : (JSON.parse(status) as ChannelStatus),
   };
 }

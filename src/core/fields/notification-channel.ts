@@ -44,6 +44,13 @@ const settable = {
     default: ["failing", "disabled"] as const,
     doc: "What it is told. `failing` warns at half of the time to the end of a webhook and a day before, `first_problem` after a quarter of an hour; whoever got one of these, or `disabled`, hears when the webhook works again.",
   }),
+  webhookIds: nullable(
+    list(id(), {
+      countMax: 100,
+      isSet: true,
+      doc: "Only about these webhooks, and about nothing that is no webhook's; null is about all of the tenant.",
+    }),
+  ),
   frequency: choice(notificationFrequencies, {
     default: "immediate",
     doc: "At once, or together: at each full hour, or at 8:00.",

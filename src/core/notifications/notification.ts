@@ -54,6 +54,8 @@ export interface NotificationChannel {
   /** Encrypted: the integration key of the incident service. */
   readonly sealedKey: string | null;
   readonly topics: readonly NotificationTopic[];
+  /** Only about these; null is about all, and about what is no webhook's. */
+  readonly webhookIds: readonly string[] | null;
   readonly frequency: NotificationFrequency;
   /** An IANA name. */
   readonly timeZone: string;

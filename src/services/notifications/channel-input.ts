@@ -82,7 +82,7 @@ export function channelSettings(
   input: ChannelInput,
 ): Pick<
   NotificationChannel,
-  "name" | "topics" | "frequency" | "timeZone" | "quietHours" | "language" | "enabled"
+  "name" | "topics" | "webhookIds" | "frequency" | "timeZone" | "quietHours" | "language" | "enabled"
 > {
   const given = <Name extends "name" | "topics" | "frequency" | "timeZone" | "language" | "enabled">(
     name: Name,
@@ -90,6 +90,7 @@ export function channelSettings(
   return {
     ...{ name: given("name"), topics: given("topics"), frequency: given("frequency") },
     ...{ timeZone: given("timeZone"), language: given("language"), enabled: given("enabled") },
+    webhookIds: input.webhookIds ?? null,
     quietHours: quietHoursOf(input.quietHours ?? null),
   };
 }

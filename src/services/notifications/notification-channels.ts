@@ -21,6 +21,7 @@ import type {
   StoredNotification,
 } from "../../ports/store/notifications.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
+import { ProblemList } from "../problem-list.ts";
 import { requireWholeTenant } from "../scope.ts";
 import type { Scope, TenantService, WebhookSecretView, WebhookService } from "../services.ts";
 import type { NotificationDesk } from "./notification-desk.ts";
@@ -31,7 +32,7 @@ import type { UnsubscribeLinks } from "./unsubscribe-links.ts";
 
 export interface NotificationChannelsOptions {
   readonly queue: NotificationQueue;
-  readonly webhooks: Pick<WebhookService, "create" | "update" | "enable" | "delete" | "rotateSecret">;
+  readonly webhooks: Pick<WebhookService, "get" | "create" | "update" | "enable" | "delete" | "rotateSecret">;
   readonly tenants: Pick<TenantService, "get" | "put">;
   readonly desk: NotificationDesk;
   readonly wording: Wording;
@@ -103,6 +104,7 @@ export class NotificationChannels {
     return this.#changes.run(owner ?? "", async () => {
       const before = await this.list(scope, owner);
       const inputs = readChannels(command.channels, { before, rules: this.#options });
+      await this.#requireWebhooks(owner, { inputs, before });
       const channels: NotificationChannel[] = [];
       const secrets = new Map<string, string | null>();
       for (const input of inputs) {
@@ -197,6 +199,34 @@ export class NotificationChannels {
     if (owner !== null) await this.#options.tenants.get(scope, owner);
     else if (scope.tenantId !== null) throw new NotFoundError("the channel");
     requireWholeTenant(scope);
+  }
+
+  /** Those that a channel had already may be gone by now; new ones are the owner's. */
+  async #requireWebhooks(
+    owner: ChannelOwner,
+    set: { readonly inputs: readonly ChannelInput[]; readonly before: readonly StoredChannel[] },
+  ): Promise<void> {
+    const problems = new ProblemList();
+    for (const [index, { id, webhookIds }] of set.inputs.entries()) {
+      const had = set.before.find(({ channel }) => channel.id === id)?.channel.webhookIds ?? [];
+      for (const webhookId of (webhookIds ?? []).filter((each) => !had.includes(each)))
+        if (!(await this.#hasWebhook(owner, webhookId)))
+          problems.add({
+            field: `channels[${index}].webhook_ids`,
+            message: "names no webhook of this owner",
+          });
+    }
+    problems.throwIfAny("the set of channels");
+  }
+
+  async #hasWebhook(owner: ChannelOwner, id: string): Promise<boolean> {
+    try {
+      await this.#options.webhooks.get({ tenantId: owner }, id);
+      return true;
+    } catch (error) {
+      if (!(error instanceof NotFoundError)) throw error;
+      return false;
+    }
   }
 
   async #channel(

@@ -83,5 +83,6 @@ function takes({ channel, status }: StoredChannel, draft: NotificationDraft): bo
   if (status.refusedAt !== null || status.unsubscribedAt !== null) return false;
   if (channel.webhookId !== null && channel.webhookId === draft.webhookId) return false;
   if (draft.channelIds !== undefined) return draft.channelIds.includes(channel.id);
+  if (channel.webhookIds !== null && !channel.webhookIds.includes(draft.webhookId ?? "")) return false;
   return channel.topics.includes(draft.topic);
 }

@@ -35,6 +35,7 @@ function channel(fields: Partial<NotificationChannel> = {}): NotificationChannel
     ...{
       timeZone: "UTC",
       quietHours: null,
+      webhookIds: null,
       language: "en",
       enabled: true,
       createdAt: start,
