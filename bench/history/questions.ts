@@ -59,4 +59,5 @@ export const listQuestions: readonly string[] = [
   "/v1/search?q={webhook}",
   "/v1/webhooks/{webhook}/timeline",
   "/v1/webhooks/{webhook}/backlog",
+  "/v1/webhooks/{webhook}/health",
 ];

@@ -21,7 +21,7 @@ import { copyInSqlite } from "./sqlite-copies.ts";
 
 // How the questions of people answer beside a long history, and what deliveries notice of them.
 // Run: node --conditions=posthorn-source bench/history/run.ts [--deliveries 1000000] [--webhooks 10000] [--store sqlite|postgres]
-//      [--folder FOLDER] [--seconds 5] [--kept FOLDER]
+//      [--folder FOLDER] [--seconds 10] [--kept FOLDER]
 // What it writes is removed at the end, but for a store in `--kept`, which the next run with that folder finds loaded.
 
 const { values: options } = parseArgs({
@@ -31,7 +31,7 @@ const { values: options } = parseArgs({
     store: { type: "string", default: "both" },
     folder: { type: "string", default: tmpdir() },
     kept: { type: "string" },
-    seconds: { type: "string", default: "5" },
+    seconds: { type: "string", default: "10" },
   },
 });
 
@@ -50,8 +50,12 @@ const publishers = 8;
 const overviewRounds = 20;
 const listRounds = 5;
 const windows = 4;
-/** Between two questions of one person. */
-const thinkMs = 200;
+/** Between questions; the dashboard asks every 5 s where no stream tells it of news. */
+const pausesMs = {
+  "nobody": 60_000,
+  "an overview that is open": 5_000,
+  "somebody who asks everything": 200,
+};
 
 /** How a store is opened, and filled past it while it is closed. */
 interface Subject {
@@ -179,34 +183,43 @@ async function measureRate(
     while (!isOver) await server.call("POST", "/v1/events", { event_type: "bench.sent", data: {} });
   };
   const load = Array.from({ length: publishers }, publish);
-  const rates: { readonly asked: number[]; readonly quiet: number[] } = { asked: [], quiet: [] };
   await sleep(2_000);
-  for (let window = 0; window < 2 * windows; window += 1) {
-    const isAsked = window % 2 === 1;
-    const before = received;
-    const begun = performance.now();
-    const seconds = Number(options.seconds);
-    if (isAsked) await ask(server, { questions, untilMs: begun + seconds * 1_000 });
-    else await sleep(seconds * 1_000);
-    const rate = ((received - before) * 1_000) / (performance.now() - begun);
-    rates[isAsked ? "asked" : "quiet"].push(rate);
-  }
+  const rates = new Map(audiences.map((audience) => [audience, [] as number[]]));
+  for (let window = 0; window < windows; window += 1)
+    for (const audience of audiences) {
+      const before = received;
+      const begun = performance.now();
+      await ask(server, { audience, questions, untilMs: begun + Number(options.seconds) * 1_000 });
+      rates.get(audience)?.push(((received - before) * 1_000) / (performance.now() - begun));
+    }
   isOver = true;
   await Promise.all(load);
   await receiver.close();
-  const [asked, quiet] = [percentile(rates.asked, 0.5), percentile(rates.quiet, 0.5)];
-  console.log(
-    `${name}: ${quiet.toFixed(0)} deliveries a second, ${asked.toFixed(0)} while somebody asks: ${(asked / quiet).toFixed(2)}`,
-  );
+  const [quiet = 0, ...asked] = audiences.map((audience) => percentile(rates.get(audience) ?? [], 0.5));
+  console.log(`${name}: ${quiet.toFixed(0)} deliveries a second`);
+  for (const [index, rate] of asked.entries())
+    console.log(`  ${rate.toFixed(0)} with ${audiences[index + 1]}: ${(rate / quiet).toFixed(2)}`);
 }
+
+/** The overview asks all of its questions together, and again every few seconds. */
+const audiences = ["nobody", "an overview that is open", "somebody who asks everything"] as const;
 
 async function ask(
   server: PosthornProcess,
-  { questions, untilMs }: { readonly questions: readonly string[]; readonly untilMs: number },
+  asking: {
+    readonly audience: (typeof audiences)[number];
+    readonly questions: readonly string[];
+    readonly untilMs: number;
+  },
 ): Promise<void> {
-  for (let index = 0; performance.now() < untilMs; index += 1) {
-    await server.call("GET", questions[(index * 7) % questions.length] ?? "/readyz");
-    await sleep(thinkMs);
+  const { audience, questions, untilMs } = asking;
+  const leftMs = (): number => Math.max(0, untilMs - performance.now());
+  for (let index = 0; leftMs() > 0; index += 1) {
+    if (audience === "an overview that is open")
+      await Promise.all(overviewQuestions.map((path) => server.call("GET", path)));
+    if (audience === "somebody who asks everything")
+      await server.call("GET", questions[(index * 7) % questions.length] ?? "/readyz");
+    await sleep(Math.min(pausesMs[audience], leftMs()));
   }
 }
 

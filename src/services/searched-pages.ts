@@ -5,8 +5,8 @@ import type { SearchBudget } from "../ports/timing/search-budget.ts";
 import type { SearchedPage, SearchPageRequest } from "./searched-place.ts";
 import { ProblemList } from "./problem-list.ts";
 
-/** What one page may cost: with the last turn of a search it takes a quarter of a second at most. */
-export const searchBounds = { rowsMax: 500_000, durationMsMax: 200 };
+/** What one page may cost: with the last turn of a search, and on a busy machine, a quarter of a second at most. */
+export const searchBounds = { rowsMax: 500_000, durationMsMax: 150 };
 /** Rows that are read at once where some of them have to be told apart, or are passed over. */
 const rowsAtOnceMax = 250;
 

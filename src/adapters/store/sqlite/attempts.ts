@@ -15,6 +15,9 @@ type StatRow = [outcome: number, category: number | null, durationMs: number, ex
 /** As the port promises: statistics look at no more than this many attempts. */
 const attemptsReadMax = 10_000;
 
+/** A look into each is a seek where the tenant is known, and a walk where it is not. */
+const chunksAtOnce = 64;
+
 const keysOf = "BETWEEN (d.seq << 16) AND (d.seq << 16) + 65535";
 
 export class AttemptReader {
@@ -30,13 +33,15 @@ export class AttemptReader {
       `SELECT ${attemptColumns}
        FROM deliveries d CROSS JOIN attempts a ON a.key ${keysOf} WHERE d.id = ? ORDER BY a.key`,
     );
-    // Newest deliveries of one chunk first; their attempts are found through the primary key.
-    const ofChunk = (owner: string): string =>
-      `SELECT a.outcome, a.category, a.duration_ms, a.executed_at
-       FROM deliveries d INDEXED BY deliveries_owner CROSS JOIN attempts a ON a.key ${keysOf}
-       WHERE d.seq >> 12 = ? AND ${owner} ORDER BY d.seq DESC LIMIT ?`;
-    this.#ofOwner = connection.prepare(ofChunk("d.tenant = ? AND d.webhook = ?"));
-    this.#ofWebhook = connection.prepare(ofChunk("d.webhook = ?"));
+    // Newest deliveries first; those of an owner lie together in each chunk, and their attempts are found by their key.
+    const ofChunks = (owner: string): string =>
+      `SELECT a.outcome, a.category, a.duration_ms, a.executed_at FROM chunks c
+       CROSS JOIN deliveries d INDEXED BY deliveries_owner ON d.seq >> 12 = +c.chunk AND ${owner}
+       CROSS JOIN attempts a ON a.key ${keysOf}
+       WHERE c.kind = ${chunkKinds.deliveries} AND c.chunk BETWEEN ? AND ?
+       ORDER BY c.chunk DESC, d.seq DESC LIMIT ?`;
+    this.#ofOwner = connection.prepare(ofChunks("d.tenant = ? AND d.webhook = ?"));
+    this.#ofWebhook = connection.prepare(ofChunks("d.webhook = ?"));
   }
 
   ofDelivery(deliveryId: string): readonly AttemptRecord[] {
@@ -55,30 +60,29 @@ export class AttemptReader {
     let before: number | null = webhook === null ? null : Number.MAX_SAFE_INTEGER;
     while (webhook !== null && before !== null && summary.read < attemptsReadMax) {
       const from: number = before;
-      before = connection.read(() => this.#addChunk(summary, { webhook, tenant, before: from }));
+      before = connection.read(() => this.#addChunks(summary, { webhook, tenant, before: from }));
       await setImmediate();
     }
     return summary.done();
   }
 
   /** Returns where to go on, null at the end. */
-  #addChunk(
+  #addChunks(
     summary: AttemptSummary,
     slice: { readonly webhook: number; readonly tenant: number | null; readonly before: number },
   ): number | null {
-    const chunk = this.#state.chunks.atOrBelow(chunkKinds.deliveries, {
-      chunk: chunkOf(slice.before - 1),
-      from: null,
-      to: null,
-    });
-    if (chunk === null) return null;
+    const { webhook, tenant, before } = slice;
+    const range = { chunk: chunkOf(before - 1), from: null, to: null };
+    const last = this.#state.chunks.atOrBelow(chunkKinds.deliveries, range);
+    if (last === null) return null;
     const limit = attemptsReadMax - summary.read;
+    const first = tenant === null ? last : last - chunksAtOnce + 1;
     const rows =
-      slice.tenant === null
-        ? this.#ofWebhook.all(chunk, slice.webhook, limit)
-        : this.#ofOwner.all(chunk, slice.tenant, slice.webhook, limit);
+      tenant === null
+        ? this.#ofWebhook.all(webhook, first, last, limit)
+        : this.#ofOwner.all(tenant, webhook, first, last, limit);
     for (const row of rows as unknown as StatRow[]) summary.add(row);
-    return chunkStart(chunk);
+    return chunkStart(first);
   }
 }
 

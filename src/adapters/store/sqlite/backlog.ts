@@ -7,6 +7,8 @@ import type { StoreState } from "./state.ts";
 
 /** Rows of one turn: a person's question must not hold up deliveries. */
 const rowsPerTurn = 500;
+/** What a look at a webhook counts for, in rows. */
+const rowsPerWebhook = 10;
 
 /** Counts what waits of a webhook, by its lanes and by what was leased as it was written, which is in memory. */
 export class BacklogCounter {
@@ -33,13 +35,10 @@ export class BacklogCounter {
     readonly webhookId: string;
     readonly countMax: number;
   }): Promise<Backlog> {
-    const { connection, strings } = this.#state;
-    const webhook = connection.read(() => strings.find(webhookId));
-    if (webhook === null) return backlogOf([], false);
-    const placed = connection.read(() => this.#entries.all(webhook, countMax + 1)) as unknown as [
-      seq: number,
-    ][];
-    const all = [...new Set([...placed.map(([seq]) => seq), ...this.#freshOf(webhook)])];
+    const { connection } = this.#state;
+    const places = connection.read(() => this.#placesOf(webhookId, { countMax, fresh: this.#fresh() }));
+    if (places === null) return backlogOf([], false);
+    const { webhook, all } = places;
     const rows: BacklogRow[] = [];
     let counted = 0;
     let at = 0;
@@ -56,21 +55,73 @@ export class BacklogCounter {
     return backlogOf(rows, counted >= countMax && at < all.length);
   }
 
+  /** Several webhooks in a turn, as long as little waits of them. */
   async countOfEach({ webhookIds, countMax }: WaitingQuery): Promise<ReadonlyMap<string, WaitingCount>> {
     const counts = new Map<string, WaitingCount>();
-    for (const webhookId of webhookIds) {
-      const { waiting, isMore, oldestCreatedAt } = await this.count({ webhookId, countMax });
+    const note = (id: string, { waiting, isMore, oldestCreatedAt }: Backlog): void => {
       const total = waiting.high + waiting.normal + waiting.low;
-      if (oldestCreatedAt !== null) counts.set(webhookId, { total, isMore, oldestCreatedAt });
+      if (oldestCreatedAt !== null) counts.set(id, { total, isMore, oldestCreatedAt });
+    };
+    for (let at = 0; at < webhookIds.length; ) {
+      const counted = this.#countSome(webhookIds.slice(at), countMax);
+      for (const [id, backlog] of counted) note(id, backlog);
+      at += counted.size;
+      await setImmediate();
+      const deep = counted.size === 0 ? webhookIds[at] : undefined;
+      if (deep === undefined) continue;
+      note(deep, await this.count({ webhookId: deep, countMax }));
+      at += 1;
     }
     return counts;
   }
 
-  /** What was leased as it was written. */
-  #freshOf(webhook: number): readonly number[] {
-    const { leases, lanes } = this.#state;
-    return [...leases.fresh()]
-      .filter(([, { lane }]) => lanes.get(lane).webhook === webhook)
-      .map(([seq]) => seq);
+  /** In one turn: the first of these webhooks, up to one that has more than belongs in it. */
+  #countSome(webhookIds: readonly string[], countMax: number): ReadonlyMap<string, Backlog> {
+    return this.#state.connection.read(() => {
+      const counted = new Map<string, Backlog>();
+      const fresh = this.#fresh();
+      let looked = 0;
+      for (const id of webhookIds) {
+        const found = this.#placesOf(id, { countMax: Math.min(countMax, rowsPerTurn), fresh });
+        const places = found?.all ?? [];
+        looked += rowsPerWebhook + places.length;
+        if (looked > rowsPerTurn || places.length > countMax) break;
+        const rows = found === null ? [] : this.#rows.all(JSON.stringify(places), found.webhook);
+        counted.set(id, backlogOf(rows as unknown as BacklogRow[], false));
+      }
+      return counted;
+    });
   }
+
+  /** Where something of a webhook may wait, a little more than is counted; null where nothing of it was ever stored. */
+  #placesOf(
+    webhookId: string,
+    {
+      countMax,
+      fresh,
+    }: { readonly countMax: number; readonly fresh: ReadonlyMap<number, readonly number[]> },
+  ): Places | null {
+    const webhook = this.#state.strings.find(webhookId);
+    if (webhook === null) return null;
+    const placed = this.#entries.all(webhook, countMax + 1) as unknown as [seq: number][];
+    return { webhook, all: [...new Set([...placed.map(([seq]) => seq), ...(fresh.get(webhook) ?? [])])] };
+  }
+
+  /** What was leased as it was written, by webhook. */
+  #fresh(): ReadonlyMap<number, readonly number[]> {
+    const { leases, lanes } = this.#state;
+    const byWebhook = new Map<number, number[]>();
+    for (const [seq, { lane }] of leases.fresh()) {
+      const { webhook } = lanes.get(lane);
+      const known = byWebhook.get(webhook);
+      if (known === undefined) byWebhook.set(webhook, [seq]);
+      else known.push(seq);
+    }
+    return byWebhook;
+  }
+}
+
+interface Places {
+  readonly webhook: number;
+  readonly all: readonly number[];
 }

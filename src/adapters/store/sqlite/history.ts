@@ -104,7 +104,7 @@ export class SqliteHistory implements HistoryStore {
 
   async listDeadLetters(query: DeadLetterQuery): Promise<Page<StoredDelivery>> {
     return this.#deliveryPage(
-      this.#plan(() => deadLetterWalk(this.#walks, query)),
+      this.#plan(() => this.#deadLetterWalk(query)),
       query.page,
     );
   }
@@ -113,7 +113,7 @@ export class SqliteHistory implements HistoryStore {
     query: Omit<DeadLetterQuery, "page"> & { readonly countMax: number },
   ): Promise<number> {
     return this.#count(
-      this.#plan(() => deadLetterWalk(this.#walks, query)),
+      this.#plan(() => this.#deadLetterWalk(query)),
       query.countMax,
     );
   }
@@ -146,6 +146,15 @@ export class SqliteHistory implements HistoryStore {
     const owner = query.webhookId === null ? null : this.#webhookTenant(query.webhookId);
     if (owner !== null) tenantIds.add(owner);
     return deliveryWalk(this.#walks, query, [...tenantIds]);
+  }
+
+  /** Those of webhooks are among their tenants'. */
+  #deadLetterWalk(query: Omit<DeadLetterQuery, "page">): Walk | null {
+    const owners = query.webhookIds?.map((id) => this.#webhookTenant(id)) ?? [null];
+    const known = owners.filter((owner) => owner !== null);
+    const tenantIds = query.tenantId === null ? known : [query.tenantId];
+    const areAll = query.tenantId !== null || known.length === owners.length;
+    return deadLetterWalk(this.#walks, query, areAll ? [...new Set(tenantIds)] : null);
   }
 
   #webhookTenant(webhookId: string): string | null {

@@ -25,15 +25,22 @@ export function deliveryWalk(
   };
 }
 
-/** The tenant's dead letters have an index of their own, so chunks without any are not even looked at. */
-export function deadLetterWalk(context: WalkContext, query: Omit<DeadLetterQuery, "page">): Walk | null {
+/**
+ * The dead letters of a tenant have an index of their own, so chunks without any are not even looked at. `tenantIds` are
+ * those that all of them are of, null where that is not known.
+ */
+export function deadLetterWalk(
+  context: WalkContext,
+  query: Omit<DeadLetterQuery, "page">,
+  tenantIds: readonly string[] | null,
+): Walk | null {
   const { state, statements } = context;
   const filter = deadLetterFilter(state.strings, query);
   if (filter === null) return null;
   const tenants =
-    query.tenantId === null
+    tenantIds === null
       ? state.counters.deadLetters().map(([tenant]) => tenant)
-      : [state.strings.find(query.tenantId)].filter((tenant) => tenant !== null);
+      : tenantIds.map((id) => state.strings.find(id)).filter((tenant) => tenant !== null);
   const names = JSON.stringify(tenants);
   const isDead = "state = 3 AND superseded_by IS NULL";
   const newest = statements.get(
