@@ -1,15 +1,19 @@
 /** Chromium of this machine, without any of its own requests. */
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { chromium } from "playwright-core";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 
 /** Where Debian puts it, for what is not started by `npm test`. */
-const installedAt = "/usr/bin/chromium";
+const chromiumPath = process.env["POSTHORN_TEST_CHROMIUM"] ?? "/usr/bin/chromium";
+/** The same engine without windows, where it is installed too: a page costs half the processor time. */
+const headlessShellPath = join(dirname(chromiumPath), "chromium-headless-shell");
 
 /**
  * What this browser is to do without. The first are Playwright's own, which ours would replace, as far as they concern these
- * tests; the last are lists below an address bar that nobody sees: a renderer of its own for each window, which costs more
- * processor time than a page of the dashboard.
+ * tests; then a renderer for the page after the next, made with each page; the last are lists below an address bar that nobody
+ * sees: a renderer of its own for each window, which costs more processor time than a page of the dashboard.
  */
 const disabledFeatures = [
   "AvoidUnnecessaryBeforeUnloadCheckSync",
@@ -25,16 +29,21 @@ const disabledFeatures = [
   "NetworkTimeServiceQuerying",
   "AimEnabled",
   "PreconnectToSearch",
+  "SpareRendererForSitePerProcess",
   ...["WebUIOmniboxPopup", "WebUIOmniboxAimPopup"],
 ];
 
 export function openBrowser(): Promise<Browser> {
-  return chromium.launch(browserOptions());
+  const options = browserOptions();
+  return chromium.launch(
+    existsSync(headlessShellPath) ? { ...options, executablePath: headlessShellPath } : options,
+  );
 }
 
+/** Of the whole program. */
 export function browserOptions() {
   return {
-    executablePath: process.env["POSTHORN_TEST_CHROMIUM"] ?? installedAt,
+    executablePath: chromiumPath,
     args: [
       "--no-sandbox",
       "--disable-gpu",
@@ -86,6 +95,13 @@ export async function loggedIn(
     .then((response) => ({ status: response.status() }));
   assert.equal(status, 200);
   return context;
+}
+
+/** To another page of the same document, as by a link: it need not load again. */
+export async function goWithin(page: Page, path: string): Promise<void> {
+  await page.evaluate(
+    `history.pushState(null, "", ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent("popstate"))`,
+  );
 }
 
 /** Opens a page of the dashboard and waits until it shows what it is about. */

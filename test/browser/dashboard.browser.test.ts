@@ -9,7 +9,7 @@ import type { Receiver } from "../peers/receiver.ts";
 import { eventually } from "../scenarios/eventually.ts";
 import type { PosthornProcess } from "../scenarios/posthorn-process.ts";
 import { bringAxe, forAxe, judge } from "./axe.ts";
-import { assertClean, watch } from "./browser.ts";
+import { assertClean, goWithin, watch } from "./browser.ts";
 import { DashboardWorld } from "./dashboard-world.ts";
 
 /** How often a page asks again without a stream. */
@@ -368,9 +368,7 @@ suite("the dashboard", () => {
     const page = await visit("", looks);
     await bringAxe(page);
     for (const [path, heading] of pages) {
-      await page.evaluate(
-        `history.pushState(null, "", "/ui/${path}"); dispatchEvent(new PopStateEvent("popstate"))`,
-      );
+      await goWithin(page, `/ui/${path}`);
       await page.getByRole("heading", { level: 1, name: heading }).waitFor();
       await page.locator(".waiting").first().waitFor({ state: "detached" });
       await judge(page, path);

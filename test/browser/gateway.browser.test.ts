@@ -8,7 +8,7 @@ import { RunningCommand } from "../scenarios/cli/command-line.ts";
 import { eventually } from "../scenarios/eventually.ts";
 import type { PosthornProcess } from "../scenarios/posthorn-process.ts";
 import { bringAxe, forAxe, judge } from "./axe.ts";
-import { assertClean, watch } from "./browser.ts";
+import { assertClean, goWithin, watch } from "./browser.ts";
 import { DashboardWorld } from "./dashboard-world.ts";
 
 interface Row {
@@ -359,6 +359,7 @@ suite("the gateway in the dashboard", () => {
     const [rejected] = await listed("/v1/requests?outcome=rejected");
     const [connection] = await listed("/v1/connections");
     const page = await visit("sources", looks);
+    await bringAxe(page);
     for (const [path, name] of [
       ["sources", "Sources"],
       ["sources/new", "Add a source"],
@@ -368,15 +369,15 @@ suite("the gateway in the dashboard", () => {
       ["connections", "Connections"],
       ["connections/new", "New connection"],
       [`connections/${connection?.id ?? ""}`, /to the bot/],
+      [`requests/${rejected?.id ?? ""}`, /GitHub/],
       ["requests", "Requests"],
       [`requests?panel=${rejected?.id ?? ""}`, "Requests"],
-      [`requests/${rejected?.id ?? ""}`, /GitHub/],
       [`sources/${github.id}`, /GitHub/],
     ] as const) {
-      await page.goto(`${server.url}/ui/${path}`);
+      await goWithin(page, `/ui/${path}`);
       await page.getByRole("heading", { level: 1, name }).waitFor();
       await page.locator(".waiting").first().waitFor({ state: "detached" });
-      await bringAxe(page);
+      if (path.includes("panel=")) await page.locator(".side-panel .verdict").waitFor();
       await judge(page, path);
     }
     for (const name of [

@@ -10,7 +10,7 @@ import type { Receiver } from "../peers/receiver.ts";
 import { eventually } from "../scenarios/eventually.ts";
 import type { PosthornProcess } from "../scenarios/posthorn-process.ts";
 import { bringAxe, forAxe, judge } from "./axe.ts";
-import { assertClean, loggedIn, watch } from "./browser.ts";
+import { assertClean, goWithin, loggedIn, watch } from "./browser.ts";
 import { openStrictBrowser, startHost, type StrictBrowser } from "./portal-host.ts";
 import { portalJourney } from "./portal-journey.ts";
 import { everything, frameOf, type Json, PortalWorld } from "./portal-world.ts";
@@ -267,11 +267,18 @@ suite("the portal", () => {
     }
   });
 
+  const judgeAt = async (page: Page, path: string): Promise<void> => {
+    await page.getByText(/^(Loading|Wird geladen) …$/).waitFor({ state: "detached" });
+    await judge(page, `/portal/${path} in ${await page.locator("html").getAttribute("lang")}`);
+  };
+
   test("axe finds nothing on any page, wide and light, narrow and dark, in English and German", async () => {
     const [delivery] = (await call("GET", `/v1/webhooks/${webhookId}/deliveries`))["data"] as readonly Json[];
     for (const locale of ["en", "de"]) {
+      const page = await visit({ ...everything, locale }, "", forAxe);
+      await bringAxe(page);
+      await judgeAt(page, "");
       for (const path of [
-        "",
         "add",
         `endpoints/${webhookId}`,
         "activity",
@@ -280,13 +287,16 @@ suite("the portal", () => {
         "event-types",
         "help",
       ]) {
-        const page = await visit({ ...everything, locale }, path, forAxe);
-        await page.getByText(/^(Loading|Wird geladen) …$/).waitFor({ state: "detached" });
-        assert.equal(await page.locator("html").getAttribute("lang"), locale);
-        await bringAxe(page);
-        await judge(page, `${locale} /portal/${path}`);
-        await page.context().close();
+        const before = await page.locator("h1").textContent();
+        await goWithin(page, `/portal/${path}${new URL(page.url()).search}`);
+        await page
+          .locator("h1")
+          .filter({ hasNotText: before ?? "" })
+          .waitFor();
+        await judgeAt(page, path);
       }
+      assert.equal(await page.locator("html").getAttribute("lang"), locale);
+      await page.context().close();
     }
     const page = await visit(everything, `endpoints/${webhookId}`, forAxe);
     await bringAxe(page);
