@@ -5189,16 +5189,16 @@ export interface ApiCalls {
     answer: SearchHits;
   };
   /**
-   * Hear of deliveries, operations, problems, alerts and requests of the gateway while something happens to
-   * them
+   * Hear of deliveries, operations, problems, alerts, statistics and requests of the gateway while something
+   * happens to them
    */
   stream: {
     query: {
       /**
        * What to hear of: `deliveries` for new deliveries and what becomes of the newest 250,
        * `deliveries:webhook=ID` for those of one webhook, `delivery:ID`, `operation:ID`, `problems`, `requests`
-       * for what sources of the gateway receive, `alerts` for keys that may manage. May be repeated, or joined by
-       * commas; 250 at most.
+       * for what sources of the gateway receive, `stats` for numbers of the last five minutes, `alerts` for keys
+       * that may manage. May be repeated, or joined by commas; 250 at most.
        */
       topics: string[];
       /** What each row shows beside: `last_attempt`, `webhook`. May be repeated, or joined by commas. */

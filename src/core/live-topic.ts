@@ -7,25 +7,27 @@ export type LiveTopic =
   | { readonly kind: "alerts" }
   | { readonly kind: "problems" }
   /** What sources of the gateway receive. */
-  | { readonly kind: "requests" };
+  | { readonly kind: "requests" }
+  /** Numbers of the last minutes. */
+  | { readonly kind: "stats" };
 
 /** For people who wrote something else. */
 export const liveTopicRule =
-  "deliveries, deliveries:webhook=ID, delivery:ID, operation:ID, requests, alerts or problems";
+  "deliveries, deliveries:webhook=ID, delivery:ID, operation:ID, requests, stats, alerts or problems";
 
 const uuid = "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}";
 
 /** Of one topic, as JSON Schema takes it. */
-export const liveTopicPattern = `(?:deliveries(?::webhook=${uuid})?|(?:delivery|operation):${uuid}|alerts|problems|requests)`;
+export const liveTopicPattern = `(?:deliveries(?::webhook=${uuid})?|(?:delivery|operation):${uuid}|alerts|problems|requests|stats)`;
 
 const topicText = new RegExp(
-  `^(deliveries|delivery|operation|alerts|problems|requests)(?::(?:webhook=)?(${uuid}))?$`,
+  `^(deliveries|delivery|operation|alerts|problems|requests|stats)(?::(?:webhook=)?(${uuid}))?$`,
 );
 
 /** Of a text that matches the pattern. */
 export function parseLiveTopic(text: string): LiveTopic {
   const [, kind, id = null] = topicText.exec(text) ?? [];
-  if (kind === "alerts" || kind === "problems" || kind === "requests") return { kind };
+  if (kind === "alerts" || kind === "problems" || kind === "requests" || kind === "stats") return { kind };
   if (kind === "deliveries") return { kind, webhookId: id?.toLowerCase() ?? null };
   if ((kind === "delivery" || kind === "operation") && id !== null) return { kind, id: id.toLowerCase() };
   throw new TypeError(`not a topic: ${text}`);

@@ -101,7 +101,10 @@ export function createServices(options: ServicesOptions): ManagedServices {
   const desk = createDesk(options);
   const { alerts, alertWatch } = createAlerts(options, desk);
   const problems = new DeliveryProblems({ store: store.problems ?? null, access, clock });
-  const live = new LiveFeed({ access, listing, operations, alerts, problems, requests, clock, telemetry });
+  const statistics = createStatistics(options);
+  const live = new LiveFeed({
+    ...{ access, listing, operations, alerts, problems, requests, statistics, clock, telemetry },
+  });
   const recovery = new WebhookRecovery({ history, operations });
   const tenantKeys = new TenantKeys({ access, store: store.webhooks, secretBox, clock, random });
   const secrets = new WebhookSecrets({ store: store.webhooks, tenantKeys, secretBox, clock, random });
@@ -120,7 +123,6 @@ export function createServices(options: ServicesOptions): ManagedServices {
     ...restartsOf(store),
     log: telemetry.log,
   });
-  const statistics = createStatistics(options);
   const webhooks = new Webhooks({
     ...{ access, store, clock, secrets, credentials, verifications, tenants, urlRules, statistics },
     incidents: new WebhookIncidents({ access, store, clock, log: telemetry.log }),
@@ -139,9 +141,7 @@ export function createServices(options: ServicesOptions): ManagedServices {
     apiKeys,
     audit: new AuditLog({ store: store.audit, clock }),
     search: new Search({ access, history, operations, clock, gateway: gatewayDirectory }),
-    ...{ live, desk, alerts, notifications: told?.notifications ?? null },
-    statistics,
-    problems,
+    ...{ live, desk, alerts, statistics, problems, notifications: told?.notifications ?? null },
     ...{ ...portal, gatewayDirectory, urlChecks: new UrlChecks({ access, urlRules }) },
     lifecycle: {
       async start() {

@@ -43,7 +43,7 @@ test("topics that are none are named with what there is", async () => {
     assertProblem(reply, { status: 400, code: "invalid_request" });
     assert.match(
       reply.text,
-      /deliveries, deliveries:webhook=ID, delivery:ID, operation:ID, requests, alerts or problems/,
+      /deliveries, deliveries:webhook=ID, delivery:ID, operation:ID, requests, stats, alerts or problems/,
     );
   }
   const many = Array.from(

@@ -1,5 +1,6 @@
 import type {
   GaugesView,
+  PointView,
   StatisticsView,
   WebhookStatistics,
 } from "../../services/statistics/statistics-service.ts";
@@ -15,12 +16,14 @@ export function statisticsJson(view: StatisticsView): Record<string, unknown> {
     lag_seconds: view.lagSeconds,
     series: view.series.map(({ key, points, totals }) => ({
       key,
-      points: points.map(({ at, isPartial, measures }) => {
-        return { at: formatInstant(at), ...(isPartial && { partial: true }), ...measures };
-      }),
+      points: points.map(pointJson),
       totals,
     })),
   };
+}
+
+export function pointJson({ at, isPartial, measures }: PointView): Record<string, unknown> {
+  return { at: formatInstant(at), ...(isPartial && { partial: true }), ...measures };
 }
 
 export function webhookStatisticsJson({ from, to, totals }: WebhookStatistics): Record<string, unknown> {

@@ -9,6 +9,7 @@ import { alertJson } from "../mapping/alert.ts";
 import { deliveryProblemJson } from "../mapping/delivery-problem.ts";
 import { gatewayRequestJson } from "../mapping/gateway-request.ts";
 import { operationJson } from "../mapping/operation.ts";
+import { pointJson } from "../mapping/statistics.ts";
 import { type Call, defineRoute, type Route } from "../route.ts";
 import { eventStreamSchema, streamQuerySchema, topicsMax } from "../schemas/stream.ts";
 import { eventStreamHeaders, resumedFrom, type StreamEvent } from "../stream/event-stream.ts";
@@ -33,7 +34,7 @@ export function streamRoute(options: ApiOptions, streams: OpenStreams): Route {
     operationId: "stream",
     tag: "Live",
     summary:
-      "Hear of deliveries, operations, problems, alerts and requests of the gateway while something happens to them",
+      "Hear of deliveries, operations, problems, alerts, statistics and requests of the gateway while something happens to them",
     description:
       "Server-sent events. The server looks once a second; a topic tells of at most 50 rows then, `left_out` says that " +
       "there were more new ones. With `Last-Event-ID` a client goes on within a minute. A comment comes every 15 seconds " +
@@ -125,6 +126,7 @@ function eventOf(news: LiveNews, toJson: ReturnType<typeof rowJson>): StreamEven
   if (news.kind === "problems")
     return { name: "problems", data: { topic, rows: news.rows.map(deliveryProblemJson) } };
   if (news.kind === "alerts") return { name: "alerts", data: { topic, rows: news.rows.map(alertJson) } };
+  if (news.kind === "stats") return { name: "stats", data: { topic, rows: news.rows.map(pointJson) } };
   if (news.kind === "requests") {
     const rows = news.rows.map(gatewayRequestJson);
     return { name: "requests", data: { topic, rows, left_out: news.leftOut } };

@@ -20,7 +20,7 @@ export const streamQuerySchema = closed({
       maxItems: topicsMax,
       description:
         "What to hear of: `deliveries` for new deliveries and what becomes of the newest 250, `deliveries:webhook=ID` for " +
-        `those of one webhook, \`delivery:ID\`, \`operation:ID\`, \`problems\`, \`requests\` for what sources of the gateway receive, \`alerts\` for keys that may manage. May be repeated, or joined by commas; ${topicsMax} at most.`,
+        `those of one webhook, \`delivery:ID\`, \`operation:ID\`, \`problems\`, \`requests\` for what sources of the gateway receive, \`stats\` for numbers of the last five minutes, \`alerts\` for keys that may manage. May be repeated, or joined by commas; ${topicsMax} at most.`,
     },
   ),
   include: includeProperty,
@@ -29,5 +29,5 @@ export const streamQuerySchema = closed({
 export const eventStreamSchema = Type.String({
   description:
     "Events `deliveries`, `delivery` and `requests` (`topic`, `rows` as in the listing, `left_out`), `operation` (`topic`, `operation`), " +
-    "`problems` and `alerts` (`topic`, `rows`) and `reset` (read everything again), each with its data as JSON in one line.",
+    "`problems` and `alerts` (`topic`, `rows`), `stats` (`topic`, `rows` as points of `GET /v1/stats/deliveries`) and `reset` (read everything again), each with its data as JSON in one line.",
 });

@@ -12,6 +12,7 @@ import type { DeliveryProblems } from "../delivery-problems/delivery-problem-ser
 import type { BatchOperations } from "../operations/batch-operations.ts";
 import { requireWebhook } from "../scope.ts";
 import type { Scope } from "../services.ts";
+import type { Statistics } from "../statistics/statistics-service.ts";
 import { DeliveriesSight, DeliverySight } from "./delivery-sight.ts";
 import type { LiveListener, LiveNews, Sight } from "./live-news.ts";
 import { OperationSight } from "./operation-sight.ts";
@@ -25,6 +26,7 @@ export interface LiveFeedOptions {
   readonly alerts: Pick<Alerts, "list"> | null;
   readonly problems: Pick<DeliveryProblems, "list">;
   readonly requests: Pick<GatewayStore, "requests">;
+  readonly statistics: Pick<Statistics, "deliveries">;
   readonly clock: Clock;
   readonly telemetry: Pick<Telemetry, "log">;
 }
@@ -42,6 +44,11 @@ interface Watched {
 }
 
 const lookEveryMs = 1_000;
+const statisticsMs = 300_000;
+const anyStatistics = {
+  ...{ tenantId: null, to: null, timeZone: null, limit: null },
+  ...{ groupBy: null, webhookIds: null, measures: null },
+} as const;
 
 /**
  * Tells listeners what happens while it happens. It looks once a second, for all who want to know of the same thing
@@ -151,6 +158,7 @@ export class LiveFeed {
     if (topic.kind === "alerts") return this.#alertSight(scope);
     if (topic.kind === "problems") return this.#problemSight(scope);
     if (topic.kind === "requests") return this.#requestSight(scope);
+    if (topic.kind === "stats") return this.#statisticsSight(scope);
     return new OperationSight(topic.id, { operations, scope });
   }
 
@@ -190,6 +198,21 @@ export class LiveFeed {
         ...{ kind: "requests", topic: { kind: "requests" }, rows },
         leftOut: rows.length === sightRowsMax,
       }),
+    });
+  }
+
+  /** Minutes that count something else than when they were told: the one that runs, and late ones before it. */
+  #statisticsSight(scope: Scope): Sight {
+    const { statistics, clock } = this.#options;
+    return new RowSight({
+      read: async () => {
+        const from = clock.now() - statisticsMs;
+        const { series } = await statistics.deliveries(scope, { ...anyStatistics, from, step: "1m" });
+        return series[0]?.points ?? [];
+      },
+      idOf: ({ at }) => String(at),
+      textOf: (point) => JSON.stringify(point),
+      newsOf: (rows) => ({ kind: "stats", topic: { kind: "stats" }, rows }),
     });
   }
 

@@ -4,6 +4,7 @@ import type { BatchOperation } from "../../ports/store/operations.ts";
 import type { DeliveryProblemView } from "../delivery-problems/delivery-problem-service.ts";
 import type { AlertView } from "../alerts/alert-service.ts";
 import type { ListedDelivery } from "../services.ts";
+import type { PointView } from "../statistics/statistics-service.ts";
 
 /** What is new about a topic. */
 export type LiveNews =
@@ -27,6 +28,11 @@ export type LiveNews =
       readonly rows: readonly ReceivedRequest[];
       /** As of deliveries. */
       readonly leftOut: boolean;
+    }
+  | {
+      readonly kind: "stats";
+      readonly topic: LiveTopic;
+      readonly rows: readonly PointView[];
     }
   | { readonly kind: "operation"; readonly topic: LiveTopic; readonly operation: BatchOperation }
   /** What happened since the listener was last told cannot be said: everything shown has to be read again. */

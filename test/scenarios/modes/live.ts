@@ -79,6 +79,28 @@ export const live: Scenarios = {
     stranger.close();
   },
 
+  "numbers of the minute are told as they change, each tenant's own": async (scene) => {
+    await scene.addWebhook();
+    const key = await scene.admin.keyFor("read", scene.tenantId);
+    const strangerKey = await scene.admin.keyFor("read", `${scene.tenantId}-stats`);
+    const own = await openStream(scene.api, { key, query: "topics=stats" });
+    const stranger = await openStream(scene.api, { key: strangerKey, query: "topics=stats" });
+    const attemptsOf = ({ name, data }: StreamedEvent): number =>
+      name === "stats"
+        ? itemsOf(data["rows"]).reduce((sum, row) => sum + Number(row["attempts"] ?? 0), 0)
+        : 0;
+    await scene.reaches(await scene.publish(), "success");
+    await own.until("the first is counted", (event) => attemptsOf(event) > 0);
+    await scene.reaches(await scene.publish(), "success");
+    await own.until(
+      "the second is counted",
+      () => own.events.filter((event) => attemptsOf(event) > 0).length > 1,
+    );
+    assert.ok(stranger.events.every((event) => attemptsOf(event) === 0));
+    own.close();
+    stranger.close();
+  },
+
   "one delivery can be followed, and no foreign one": async (scene) => {
     const delivery = await waitingDelivery(scene);
     const key = await scene.admin.keyFor("read", scene.tenantId);
