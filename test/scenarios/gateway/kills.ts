@@ -9,6 +9,7 @@ import { PosthornProcess } from "../posthorn-process.ts";
 import { hookOf, makeSource, type MadeSource, post, rawHeader, type Sent, signed } from "./scene.ts";
 
 const senders = 12;
+const passers = 4;
 
 /** What the killed ones left, for diagnostics. */
 export interface KillReport {
@@ -17,6 +18,8 @@ export interface KillReport {
   readonly between: number;
   /** Kills that fell between a commit and its answer. */
   readonly killsBetween: number;
+  /** Passed through and accepted. */
+  readonly passed: number;
   readonly requests: number;
 }
 
@@ -27,30 +30,37 @@ interface Ledger {
   readonly between: Map<string, number>;
   /** So many so far. */
   kills: number;
+  /** Keys of what was passed through and accepted. */
+  readonly passed: Set<string>;
 }
 
 /**
  * Senders repeat each message until it is answered 2xx, as providers do. One connection is open, and one is paused until
  * the end: both webhooks get everything that was answered, under the sender's key, byte for byte.
+ *
+ * Others send what is passed through: whoever was told that it was accepted is answered so again, and nobody is asked anew.
  */
 export async function killGateway(run: {
   readonly kills: number;
   readonly seed: number;
 }): Promise<KillReport> {
-  const [open, paused] = await Promise.all([startReceiver(), startReceiver()]);
+  const [open, paused, passed] = await Promise.all([startReceiver(), startReceiver(), startReceiver()]);
   const posthorn = await PosthornProcess.start();
-  const ledger: Ledger = { answered: new Map(), between: new Map(), kills: 0 };
+  const ledger: Ledger = { answered: new Map(), between: new Map(), kills: 0, passed: new Set() };
   try {
     const admin = createClient({ baseUrl: posthorn.url, key: posthorn.adminKey });
     const source = await makeSource(admin, {
       mode: "store_and_forward",
       webhooks: [hookOf(open), hookOf(paused)],
     });
+    const through = await makeSource(admin, { mode: "pass_through", webhooks: [hookOf(passed)] });
     const hold = (isHeld: boolean) =>
       admin.call("PATCH", `/v1/connections/${source.connections[1]}`, { body: { paused: isHeld } });
     assert.equal((await hold(true)).status, 200);
-    await killUnderLoad({ posthorn, source, ledger }, run);
-    await repeatSome({ posthorn, source, ledger });
+    const scene = { posthorn, source, through, ledger };
+    await killUnderLoad(scene, run);
+    await repeatSome(scene);
+    await repeatPassed(scene, passed);
     assert.equal(paused.requestCount, 0, "a paused connection sends nothing");
     assert.equal((await hold(false)).status, 200);
     const keys = new Set(ledger.answered.keys());
@@ -60,30 +70,40 @@ export async function killGateway(run: {
       answered: keys.size,
       between: ledger.between.size,
       killsBetween: new Set(ledger.between.values()).size,
+      passed: ledger.passed.size,
       requests: open.requestCount + paused.requestCount,
     };
   } finally {
     await posthorn.remove();
-    await Promise.all([open.close(), paused.close()]);
+    await Promise.all([open.close(), paused.close(), passed.close()]);
   }
 }
 
 interface Scene {
   readonly posthorn: PosthornProcess;
   readonly source: MadeSource;
+  /** Of what is passed through. */
+  readonly through: MadeSource;
   readonly ledger: Ledger;
 }
 
 async function killUnderLoad(
-  { posthorn, source, ledger }: Scene,
+  scene: Scene,
   { kills, seed }: { readonly kills: number; readonly seed: number },
 ): Promise<void> {
   const random = seededNumbers(seed);
+  const { posthorn, ledger } = scene;
   let stopped = false;
   const sender = async (name: number): Promise<void> => {
-    for (let n = 0; !stopped; n += 1) await untilAnswered({ posthorn, source, ledger }, `"${name}\\"${n}"`);
+    for (let n = 0; !stopped; n += 1) await untilAnswered(scene, `"${name}\\"${n}"`);
   };
-  const sending = Promise.all(Array.from({ length: senders }, (_, name) => sender(name)));
+  const passer = async (name: number): Promise<void> => {
+    for (let n = 0; !stopped; n += 1) await untilPassed(scene, `"through ${name} ${n}"`);
+  };
+  const sending = Promise.all([
+    ...Array.from({ length: senders }, (_, name) => sender(name)),
+    ...Array.from({ length: passers }, (_, name) => passer(name)),
+  ]);
   for (let kill = 0; kill < kills; kill += 1) {
     const before = ledger.answered.size;
     while (ledger.answered.size < before + senders) await new Promise((resolve) => setTimeout(resolve, 5));
@@ -134,6 +154,28 @@ async function untilAnswered({ posthorn, source, ledger }: Scene, key: string): 
     assert.ok(isExpected, `${sent?.status} ${sent?.text}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
+}
+
+/** What a kill left behind blocks no repeat. */
+async function untilPassed({ posthorn, through, ledger }: Scene, key: string): Promise<void> {
+  for (;;) {
+    const sent = await send({ posthorn, source: through }, key).catch(() => null);
+    if (sent?.status === 200) {
+      ledger.passed.add(key);
+      return;
+    }
+    assert.ok(sent === null || sent.status === 503, `${sent?.status} ${sent?.text}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** Who was told that a message was accepted hears it again, without anybody being asked. */
+async function repeatPassed({ posthorn, through, ledger }: Scene, receiver: Receiver): Promise<void> {
+  const before = receiver.requestCount;
+  const all = [...ledger.passed];
+  for (let at = 0; at < all.length; at += Math.ceil(all.length / 50))
+    assert.equal((await send({ posthorn, source: through }, all[at] as string)).status, 200);
+  assert.equal(receiver.requestCount, before, "a repeat of what was accepted is answered from what is kept");
 }
 
 function send({ posthorn, source }: Pick<Scene, "posthorn" | "source">, key: string): Promise<Sent> {
