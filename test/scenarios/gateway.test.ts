@@ -304,7 +304,7 @@ suite("the gateway", () => {
     assert.match(rawHeader(got as ReceivedRequest, "posthorn-hop") ?? "", /^0123456789ab;[0-9a-f]{12}$/);
   });
 
-  test("TS16-21 EDS-11.3-2 unknown addresses are 404, switched off ones 503 or 410, other methods 405", async () => {
+  test("TS16-21 EDS-11.3-2 CEW-2.2-7 unknown addresses are 404, switched off ones 503 or 410, other methods 405", async () => {
     const { id, path, send } = await sourceOf("store_and_forward");
     assert.equal((await post(`${running.url}/in/${"x".repeat(32)}`, "{}")).status, 404);
     assert.equal((await post(`${running.url}/_webhooks/nobody`, "{}")).status, 404);

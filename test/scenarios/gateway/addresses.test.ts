@@ -92,6 +92,38 @@ test("TS16-18 TS16-22 EDS-9.5-1 what is no message is 400, and too many are 429 
   assert.equal(refused.headers["content-type"], "application/problem+json");
 });
 
+test("CEW-2.2-1 CEW-2.2-2 CEW-2.2-4 CEW-2.2-5 CEW-2.2-6 CEW-2.2-11 what a destination means reaches the sender, in the words of a target", async () => {
+  const { send } = await sourceOf({}, "pass_through");
+  const answers: readonly (readonly [
+    destination: object,
+    status: number,
+    body: "own" | "none" | "problem",
+  ])[] = [
+    [{ status: 200, headers: { "content-type": "text/plain" }, body: "done" }, 200, "own"],
+    [{ status: 201, headers: { "content-type": "text/plain" }, body: "done" }, 201, "own"],
+    [{ status: 201 }, 201, "none"],
+    [{ status: 204 }, 204, "none"],
+    [{ status: 202 }, 202, "none"],
+    [{ status: 415 }, 415, "problem"],
+    [{ status: 302, headers: { location: "https://elsewhere.example/" } }, 502, "problem"],
+  ];
+  for (const [index, [destination, status, body]] of answers.entries()) {
+    receiver.script(() => destination);
+    const answer = await send(`{"n":${index}}`);
+    const type = { own: "text/plain", none: undefined, problem: "application/problem+json" }[body];
+    assert.deepEqual(
+      [answer.status, answer.headers["content-type"]],
+      [status, type],
+      JSON.stringify(destination),
+    );
+    assert.equal(answer.text === "", body === "none");
+    assert.equal(answer.headers["location"], undefined);
+  }
+  receiver.script(() => ({}));
+  const stored = await (await sourceOf()).send('{"n":1}');
+  assert.equal(stored.status, 202, "not processed yet");
+});
+
 test("IDK-13 IDK-14 what is done with keys is published without a key, expiry included", async () => {
   const response = await fetch(`${world.url}/service-description`);
   assert.equal(response.status, 200);
