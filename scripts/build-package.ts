@@ -37,7 +37,7 @@ function versionIn(folder: string): string {
 
 function compile(): void {
   const compiler = join(projectRoot, "node_modules", "typescript", "bin", "tsc");
-  const args = ["--project", `tsconfig.${name}.json`, "--outDir", join(target, "dist")];
+  const args = ["--project", `tsconfig.${name}.json`, "--outDir", join(target, "dist"), "--singleThreaded"];
   try {
     execFileSync(process.execPath, [compiler, ...args], { cwd: projectRoot, stdio: ["ignore", 2, 2] });
   } catch {
