@@ -20,6 +20,18 @@ const chunksAtOnce = 64;
 
 const keysOf = "BETWEEN (d.seq << 16) AND (d.seq << 16) + 65535";
 
+/**
+ * Newest deliveries first; those of an owner lie together in each chunk, and their attempts are found by their key. The
+ * plus lets the index serve, which has no type where the column has one.
+ */
+export function attemptsOf(owner: string): string {
+  return `SELECT a.outcome, a.category, a.duration_ms, a.executed_at FROM chunks c
+    CROSS JOIN deliveries d INDEXED BY deliveries_owner ON d.seq >> 12 = +c.chunk AND ${owner}
+    CROSS JOIN attempts a ON a.key ${keysOf}
+    WHERE c.kind = ${chunkKinds.deliveries} AND c.chunk BETWEEN ? AND ?
+    ORDER BY c.chunk DESC, d.seq DESC LIMIT ?`;
+}
+
 export class AttemptReader {
   readonly #state: StoreState;
   readonly #ofDelivery: StatementSync;
@@ -33,15 +45,8 @@ export class AttemptReader {
       `SELECT ${attemptColumns}
        FROM deliveries d CROSS JOIN attempts a ON a.key ${keysOf} WHERE d.id = ? ORDER BY a.key`,
     );
-    // Newest deliveries first; those of an owner lie together in each chunk, and their attempts are found by their key.
-    const ofChunks = (owner: string): string =>
-      `SELECT a.outcome, a.category, a.duration_ms, a.executed_at FROM chunks c
-       CROSS JOIN deliveries d INDEXED BY deliveries_owner ON d.seq >> 12 = +c.chunk AND ${owner}
-       CROSS JOIN attempts a ON a.key ${keysOf}
-       WHERE c.kind = ${chunkKinds.deliveries} AND c.chunk BETWEEN ? AND ?
-       ORDER BY c.chunk DESC, d.seq DESC LIMIT ?`;
-    this.#ofOwner = connection.prepare(ofChunks("d.tenant = ? AND d.webhook = ?"));
-    this.#ofWebhook = connection.prepare(ofChunks("d.webhook = ?"));
+    this.#ofOwner = connection.prepare(attemptsOf("d.tenant = ? AND d.webhook = ?"));
+    this.#ofWebhook = connection.prepare(attemptsOf("d.webhook = ?"));
   }
 
   ofDelivery(deliveryId: string): readonly AttemptRecord[] {
