@@ -1,0 +1,9 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { freshStatus } from "../../core/notifications/notification.ts";
+import { toChannel } from "./notification-rows.ts";
+
+test("a channel of a version that knew no choice of webhooks is about all of them", () => {
+  const { channel, status } = toChannel([JSON.stringify({ id: "c", kind: "email" }), null]);
+  assert.deepEqual([channel.id, channel.webhookIds, status], ["c", null, freshStatus]);
+});
