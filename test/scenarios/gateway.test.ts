@@ -14,6 +14,7 @@ import { startReceiver } from "../peers/receiver.ts";
 import type { ReceivedRequest, Receiver } from "../peers/receiver.ts";
 import { assertProblem, createClient, textOf, type Client } from "./api/client.ts";
 import { RunningCommand } from "./cli/command-line.ts";
+import { eventually } from "./eventually.ts";
 import {
   hookOf,
   type Json,
@@ -260,6 +261,12 @@ suite("the gateway", () => {
       const [delivery] = (found.body["data"] ?? []) as unknown as readonly Json[];
       if (delivery?.["status"] !== "success") continue;
       assert.equal(delivery["attempt_count"] ?? 1, 1);
+      const webhook = String(delivery["webhook_id"]);
+      const path = `/v1/stats/deliveries?webhook_id=${webhook}&measures=accepted,success&step=1m`;
+      await eventually("it is counted once, with the commit that stored it", {
+        ask: async () => (await admin.get(path)).text,
+        holds: (text) => text.includes('"totals":{"accepted":1,"success":1}'),
+      });
       break;
     }
   });
