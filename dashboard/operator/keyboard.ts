@@ -40,10 +40,12 @@ function isPaletteKey({ key, ctrlKey, metaKey, altKey, shiftKey }: KeyboardEvent
   return key.toLowerCase() === "k" && (ctrlKey || metaKey) && !altKey && !shiftKey;
 }
 
+/** The field of a dialog that was closed a moment ago has the focus until the next frame, and nobody types into it. */
 function isTyping(target: EventTarget | null): boolean {
   return (
     target instanceof HTMLElement &&
-    target.closest("input:not([type=checkbox], [type=radio]), select, textarea") !== null
+    target.closest("input:not([type=checkbox], [type=radio]), select, textarea") !== null &&
+    target.checkVisibility()
   );
 }
 

@@ -73,18 +73,21 @@ export async function enter(): Promise<void> {
 
 async function heard(message: HostMessage, origin: string): Promise<void> {
   const { type, code, path, scheme, locale } = message;
+  // It names the page to begin with, and whoever has been here for a while is at another one.
+  const isRenewal = type === "posthorn:code" && (session.value ?? null) !== null;
   if (scheme === "light" || scheme === "dark") hostScheme.value = scheme;
   if (type === "posthorn:code" && typeof code === "string") await redeem(code, origin, locale);
-  if (typeof path === "string" && /^[\w/?=&.-]*$/.test(path)) goTo(path);
+  if (!isRenewal && typeof path === "string" && /^[\w/?=&.-]*$/.test(path)) goTo(path);
 }
 
+/** A code that is refused leaves the session that there is as it was. */
 async function redeem(code: string, origin: string | null, locale?: unknown): Promise<void> {
-  bearer.token = null;
   try {
     const { value } = await callApi<PortalSession & { readonly token: string }>({
       method: "POST",
       path: "portal/session",
       body: { code },
+      isAnonymous: true,
     });
     const { token, ...view } = value;
     bearer.token = token;

@@ -17,6 +17,8 @@ export interface ApiCall {
   /** Instead of both: bytes of a media type of their own. */
   readonly file?: Blob;
   readonly signal?: AbortSignal;
+  /** Sent without the session, so that a refusal says nothing about it. */
+  readonly isAnonymous?: boolean;
 }
 
 /** The answer was an error, or none came (`status` 0). */
@@ -69,17 +71,14 @@ for (const name of ["pointerdown", "keydown"]) {
 }
 
 export async function callApi<T>(call: ApiCall): Promise<ApiAnswer<T>> {
-  const { method = "GET", body, signal: aborted } = call;
+  const { method = "GET", body, signal: aborted, isAnonymous = false } = call;
   const sent = call.file ?? call.bodyText ?? (body === undefined ? undefined : JSON.stringify(body));
-  const isAttended = performance.now() - attendedAt < attentionMs;
   let response: Response;
   try {
     response = await fetch(urlOf(call), {
       method,
       headers: {
-        ...(bearer.token === null
-          ? { "x-posthorn-ui": isAttended ? "1" : "poll" }
-          : { authorization: `Bearer ${bearer.token}` }),
+        ...headersOf(isAnonymous ? null : bearer.token),
         ...(sent !== undefined && { "content-type": call.file?.type ?? "application/json" }),
       },
       ...(sent !== undefined && { body: sent }),
@@ -90,9 +89,15 @@ export async function callApi<T>(call: ApiCall): Promise<ApiAnswer<T>> {
     throw new ApiError(0, { problem: null, detail: "The server does not answer.", requestId: null });
   }
   const text = await response.text();
-  if (response.status === 401 && call.path !== sessionPath) isSessionOver.value = true;
+  if (response.status === 401 && call.path !== sessionPath && !isAnonymous) isSessionOver.value = true;
   if (!response.ok) throw errorOf(response, text);
   return { value: (text === "" ? null : JSON.parse(text)) as T, text };
+}
+
+/** Whose call it is: of the bearer of a token, or of whoever has the cookie. */
+function headersOf(token: string | null): Readonly<Record<string, string>> {
+  if (token !== null) return { authorization: `Bearer ${token}` };
+  return { "x-posthorn-ui": performance.now() - attendedAt < attentionMs ? "1" : "poll" };
 }
 
 export function urlOf({ path, query = {} }: Pick<ApiCall, "path" | "query">): URL {

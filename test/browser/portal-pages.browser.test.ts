@@ -82,7 +82,8 @@ suite("pages of the portal", () => {
     const all = { kind: "email", address: "all@example.com" };
     await world.call("PUT", "/v1/tenants/acme/notifications", { channels: [all] });
     const page = await world.visit(everything, `endpoints/${world.webhookId}`);
-    await page.getByRole("link", { name: "Notifications" }).last().click();
+    const tabs = page.getByRole("navigation", { name: "Parts of this page" });
+    await tabs.getByRole("link", { name: "Notifications" }).click();
     await page.getByRole("heading", { name: "all@example.com" }).waitFor();
     await page.getByRole("button", { name: "Add a channel for this one alone" }).click();
     await page.getByLabel("Mail address").fill("ada@example.com");

@@ -188,9 +188,22 @@ suite("the portal", () => {
       });
       const height = await page.locator("iframe").evaluate((element) => element.clientHeight);
       assert.ok(height > 100 && height < 5_000, String(height));
+      const refused = page.waitForResponse((answer) => answer.status() === 401);
       await page.evaluate("frames[0].postMessage({ type: 'posthorn:code', code: 'x' }, '*')");
+      await refused;
       await page.evaluate("document.querySelector('posthorn-portal').setAttribute('path', 'help')");
       await frame.getByRole("heading", { name: "Hilfe" }).waitFor();
+      await frame.getByRole("link", { name: "Endpunkte" }).click();
+      await frame.getByRole("heading", { name: "Endpunkte" }).waitFor();
+      const renewed = page.waitForResponse(
+        (answer) => answer.url().endsWith("/portal/session") && answer.ok(),
+      );
+      await frame.evaluate("parent.postMessage({ type: 'posthorn:renew' }, '*')");
+      await renewed;
+      await page.waitForResponse((answer) => answer.url().includes("/v1/webhooks?"));
+      await page.evaluate("document.querySelector('posthorn-portal').setAttribute('theme', 'light')");
+      await frame.locator("html[data-theme=light]").waitFor();
+      await frame.getByRole("heading", { name: "Endpunkte" }).waitFor();
     } finally {
       await host.close();
     }
