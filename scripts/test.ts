@@ -68,7 +68,7 @@ const suites: readonly Suite[] = [
 ];
 
 /** Two shared cores are what the project is developed and checked on, and half of what the files do is to wait. */
-const concurrencyMax = 3;
+const concurrencyMax = 4;
 const concurrencyOfOutages = 2;
 /** With fewer files, bundling the program costs more than it spares. */
 const filesOfBundleMin = 10;
