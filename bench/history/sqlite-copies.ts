@@ -17,7 +17,7 @@ import type { HistoryBlock } from "./load.ts";
 export function copyInSqlite(file: string, block: HistoryBlock): void {
   const db = new DatabaseSync(file);
   // What a crash leaves half of is thrown away anyway.
-  db.exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -524288; BEGIN");
+  db.exec("PRAGMA synchronous = OFF; PRAGMA cache_size = -524288; BEGIN");
   db.exec("CREATE TEMP TABLE places (place INTEGER PRIMARY KEY, webhook INTEGER, lane INTEGER)");
   db.prepare(
     `INSERT INTO places SELECT j.key, l.webhook, l.ref FROM json_each(?) j
@@ -39,7 +39,7 @@ export function copyInSqlite(file: string, block: HistoryBlock): void {
       );
     }
   }
-  db.exec(`${countedSql(block.copies + 1)} COMMIT; PRAGMA journal_mode = WAL`);
+  db.exec(`${countedSql(block.copies + 1)} COMMIT`);
   db.close();
 }
 

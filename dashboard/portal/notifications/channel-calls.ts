@@ -1,21 +1,11 @@
 import { callApi } from "../../shared/api.ts";
-import { refreshAll, useApi } from "../../shared/queries.ts";
-import type { Page, Webhook } from "../../shared/resources.ts";
-import { may, session } from "../session.ts";
+import { refreshAll } from "../../shared/queries.ts";
+import { session } from "../session.ts";
 import { type Channel, type ChannelSet, keptInput } from "./channel.ts";
 
 /** Of the tenant whose session this is. */
 export function channelsPath(): string {
   return `v1/tenants/${encodeURIComponent(session.value?.tenant.id ?? "")}/notifications`;
-}
-
-/** What a channel may be about. */
-export function useEndpoints(): readonly Webhook[] {
-  const loaded = useApi<Page<Webhook>>(
-    may("endpoints:read") ? { path: "v1/webhooks", query: { limit: 250 } } : null,
-    { everyMs: false },
-  );
-  return loaded.data?.data ?? [];
 }
 
 /** Channels are saved as a set, so the newest one is asked for first: somebody else may have changed another one. */

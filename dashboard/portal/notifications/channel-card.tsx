@@ -5,8 +5,9 @@ import { Badge, type Tone } from "../../shared/ui/badge.tsx";
 import { Modal } from "../../shared/ui/modal.tsx";
 import { Action } from "../action.tsx";
 import { SecretText } from "../endpoint/secret-once.tsx";
+import { useEndpoints } from "../endpoint/use-endpoints.ts";
 import { moment, t } from "../language.ts";
-import { channelsPath, removeChannel, replaceChannel, useEndpoints } from "./channel-calls.ts";
+import { channelsPath, removeChannel, replaceChannel } from "./channel-calls.ts";
 import { ChannelForm } from "./channel-form.tsx";
 import { type Channel, keptInput, topicText } from "./channel.ts";
 

@@ -5,7 +5,8 @@ import { announce } from "../../shared/ui/announcer.tsx";
 import { useSubmit } from "../endpoint/endpoint-fields.tsx";
 import { ErrorText } from "../error-text.tsx";
 import { languages, t } from "../language.ts";
-import { replaceChannel, useEndpoints } from "./channel-calls.ts";
+import { useEndpoints } from "../endpoint/use-endpoints.ts";
+import { replaceChannel } from "./channel-calls.ts";
 import {
   type Channel,
   type ChannelDraft,

@@ -2,7 +2,8 @@ import { useSignal } from "@preact/signals";
 import { useLocation } from "preact-iso";
 import { useId } from "preact/hooks";
 import { useApi } from "../../shared/queries.ts";
-import type { Page, Webhook } from "../../shared/resources.ts";
+import type { Webhook } from "../../shared/resources.ts";
+import { useEndpoints } from "../endpoint/use-endpoints.ts";
 import { CheckReceiver } from "../help/check-receiver.tsx";
 import { ExampleMessageView } from "../help/example-message.tsx";
 import { PasteRequest } from "../help/paste-request.tsx";
@@ -14,12 +15,8 @@ import { noun } from "../words.ts";
 /** How to verify what we send, what we do when it fails, and whether a receiver does it right. */
 export function HelpPage() {
   const { query } = useLocation();
-  const { data } = useApi<Page<Webhook>>(
-    may("endpoints:read") ? { path: "v1/webhooks", query: { limit: 250 } } : null,
-    { everyMs: false },
-  );
   const chosen = useSignal(query["endpoint"] ?? "");
-  const webhooks = data?.data ?? [];
+  const webhooks = useEndpoints();
   const webhook = webhooks.find(({ id }) => id === chosen.value) ?? webhooks[0] ?? null;
   const id = useId();
   return (

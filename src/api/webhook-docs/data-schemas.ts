@@ -1,5 +1,5 @@
 import { definitionsOf, definitionKeywords, referenceKey } from "../../core/type-text/schema-definitions.ts";
-import type { UniqueNames } from "../../core/type-text/unique-names.ts";
+import { type UniqueNames, untaken } from "../../core/type-text/unique-names.ts";
 import type { EventType } from "../../ports/store/registry.ts";
 import { type NamedSchema, openObject, schemaPointer } from "./body-schemas.ts";
 import { embedSchema, type PointerTo } from "./embedded-schema.ts";
@@ -35,13 +35,7 @@ export function dataSchemas(eventType: EventType, titles: UniqueNames): DataSche
 /** What a component may be called, each once. */
 function componentNames(parts: readonly { readonly name: string }[]): readonly string[] {
   const taken = new Set<string>();
-  return parts.map(({ name }) => {
-    const base = name.replaceAll(/[^\w.-]/g, "_");
-    let own = base;
-    for (let number = 2; taken.has(own); number += 1) own = `${base}_${number}`;
-    taken.add(own);
-    return own;
-  });
+  return parts.map(({ name }) => untaken(name.replaceAll(/[^\w.-]/g, "_"), { taken, separator: "_" }));
 }
 
 /** A reference leads to a definition, or into one, or to a place in the schema around them. */

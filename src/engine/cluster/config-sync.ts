@@ -194,13 +194,13 @@ export class ConfigSync {
   }
 }
 
-/** While this process is about to release it, nobody knows more of it. */
 /** What is on its way between owners and people. */
 interface Reported {
   readonly orders: readonly RuntimeOrder[];
   readonly reports: readonly EndpointReportRow[];
 }
 
+/** While this process is about to release it, nobody knows more of it. */
 function isOthers({ owned, ownerEpoch }: Endpoint): boolean {
   return !owned && ownerEpoch === null;
 }

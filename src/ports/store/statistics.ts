@@ -98,7 +98,7 @@ export type StatisticsOf =
     }
   | { readonly level: "named"; readonly names: readonly SubjectName[] };
 
-/** A subject of whose tenant is known, so that its rows are found without a look at others. */
+/** A subject whose tenant is known, so that its rows are found without a look at others. */
 export interface SubjectName {
   readonly tenantId: string;
   readonly subject: string;

@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import type { Connection, Source } from "../../../src/core/gateway/source.ts";
-import type { ReceivedRequest, ReceivedRequestQuery } from "../../../src/ports/store/gateway.ts";
+import {
+  everyRequest,
+  type ReceivedRequest,
+  type ReceivedRequestQuery,
+} from "../../../src/ports/store/gateway.ts";
 import type { NewDelivery } from "../../../src/ports/store/deliveries.ts";
 import { commit, newAttempt, progressed, publishCommand, start } from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
@@ -30,10 +34,7 @@ const requestOf = (number: number, more: Partial<ReceivedRequest> = {}): Receive
   ...more,
 });
 
-const everything: ReceivedRequestQuery = {
-  ...{ tenantId: null, sourceId: null, status: null, outcome: null, cause: null, bookmarked: null },
-  ...{ from: null, to: null, after: null, offset: 0, limit: 100 },
-};
+const everything: ReceivedRequestQuery = { ...everyRequest, limit: 100 };
 
 export const gateway: StoreTheme = (check) => {
   check("sources and connections are kept as they were saved, and go together", async (store) => {

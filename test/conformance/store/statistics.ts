@@ -3,7 +3,6 @@ import { Counts } from "../../../src/core/statistics/counts.ts";
 import { addFact, type Fact } from "../../../src/core/statistics/facts.ts";
 import { keys } from "../../../src/core/statistics/keys.ts";
 import type { BucketRow } from "../../../src/core/statistics/open-buckets.ts";
-import type { EndCommand } from "../../../src/ports/store/deliveries.ts";
 import type { Store } from "../../../src/ports/store.ts";
 import type {
   StatisticsBatch,
@@ -14,9 +13,7 @@ import {
   commit,
   day,
   hour,
-  lane,
   minute,
-  newDelivery,
   noLease,
   only,
   publish,
@@ -30,7 +27,7 @@ import type { StoreTheme } from "./suite.ts";
 const writer = 2 ** 47 + 11;
 const unwritten = { from: 0, since: start };
 
-function statisticsOf(store: Store): StatisticsStore {
+export function statisticsOf(store: Store): StatisticsStore {
   assert.ok(store.statistics !== undefined);
   return store.statistics;
 }
@@ -51,7 +48,8 @@ function row(accepted: number, more: Partial<BucketRow> = {}): BucketRow {
   };
 }
 
-function batch(more: Partial<StatisticsBatch> = {}): StatisticsBatch {
+/** What one commit says. */
+export function batch(more: Partial<StatisticsBatch> = {}): StatisticsBatch {
   return {
     writer,
     number: 1,
@@ -340,72 +338,4 @@ export const statistics: StoreTheme = (check) => {
     const { rows } = await statisticsOf(store).read({ ...query, of });
     assert.equal(Counts.unpack(only(rows).counts).get(keys.amount), 2 ** 50);
   });
-
-  check(
-    "what the store ends by itself is counted with its end, once, and where that is asked",
-    async (store) => {
-      const event = { tenantId: "oak" };
-      const ids = async (webhook: string, count: number): Promise<readonly string[]> => {
-        const deliveries = Array.from({ length: count }, () => ({ lane: lane(webhook) }));
-        return (await publish(store, { event, deliveries })).deliveries.map(({ id }) => id);
-      };
-      const end = (command: Pick<EndCommand, "event" | "ids"> & Partial<EndCommand>) =>
-        store.deliveries.end({ tenantId: null, now: start + 1, isCounted: true, ...command });
-      const byHand = await ids("by-hand", 12);
-      await end({ event: "cancel_requested", ids: byHand.slice(0, 1), isCounted: false });
-      await Promise.all(byHand.map((id) => end({ event: "cancel_requested", ids: [id, id] })));
-      await ids("deleted", 3);
-      const cancel = { webhookId: "deleted", now: start + 1, limit: 2, isCounted: true };
-      await runToEnd(() => store.upkeep.cancelWebhook(cancel));
-      const expired = await ids("too-old", 3);
-      const ageMsByWebhook = new Map([["too-old", 0]]);
-      const expire = { now: start + minute, limit: 2, ageMsByWebhook, ageMsDefault: day, isCounted: true };
-      await runToEnd(() => store.upkeep.expire(expire));
-      const discard = { event: "discarded" as const, ids: expired.slice(0, 2), now: start + minute };
-      await end(discard);
-      await end(discard);
-
-      assert.deepEqual(await endings(store, { level: "subjects", tenantId: "oak", subjects: null }), {
-        "by-hand": { cancelled: 11 },
-        "deleted": { cancelled: 3 },
-        "too-old": { exhausted: 3, discarded: 2 },
-      });
-      const sums = { cancelled: 14, exhausted: 3, discarded: 2 };
-      assert.deepEqual(await endings(store, { level: "tenants", tenantIds: null }), { oak: sums });
-      assert.deepEqual(await endings(store, { level: "all" }), { all: sums });
-    },
-  );
-
-  check("what a retry supersedes counts as cancelled, in the commit that does it", async (store) => {
-    const { event, deliveries } = await publish(store, { event: { tenantId: "oak" }, deliveries: [{}] });
-    const command = (supersedes: string) => {
-      const delivery = { ...newDelivery(), createdAt: start + 1 };
-      return { eventId: event.id, deliveries: [delivery], supersedes };
-    };
-    const first = command(only(deliveries).id);
-    await commit(store, { requeues: [first, first], statistics: batch({ number: 1 }) });
-    await commit(store, { requeues: [command(only(first.deliveries).id)] });
-    await runToEnd(() => statisticsOf(store).recover({ writtenBefore: start + day, limit: 10 }));
-    assert.deepEqual(await endings(store, { level: "all" }), { all: { cancelled: 1 } });
-  });
 };
-
-/** Ends without a settlement, by whom they are read. */
-async function endings(store: Store, of: StatisticsQuery["of"]): Promise<Record<string, object>> {
-  const { rows } = await statisticsOf(store).read({
-    ...{ kind: "delivery", step: "minute", from: start, to: start + hour, limit: 1_000, of },
-  });
-  const sums = new Map<string, Counts>();
-  for (const { tenantId, subject, counts } of rows) {
-    const name = subject ?? tenantId ?? "all";
-    sums.set(name, sums.get(name) ?? new Counts());
-    sums.get(name)?.addAll(Counts.unpack(counts));
-  }
-  const named = ["cancelled", "exhausted", "discarded"] as const;
-  return Object.fromEntries(
-    [...sums].map(([name, counts]) => [
-      name,
-      Object.fromEntries(named.map((key) => [key, counts.get(keys[key])]).filter(([, count]) => count !== 0)),
-    ]),
-  );
-}

@@ -26,6 +26,7 @@ import { stateMachine } from "./state-machine.ts";
 import { sharing } from "./sharing.ts";
 import { settlements } from "./settlements.ts";
 import { statistics } from "./statistics.ts";
+import { statisticsOfEnds } from "./statistics-of-ends.ts";
 import { searches } from "./searches.ts";
 import { sourceSearches } from "./source-searches.ts";
 import { runThemes, type StoreSubject } from "./suite.ts";
@@ -63,6 +64,7 @@ export function storeConformance(subject: StoreSubject): void {
     ["expiry and cancellation", expiry],
     ["retention", retention],
     ["statistics", statistics],
+    ["statistics of ends", statisticsOfEnds],
     ["problems", deliveryProblems],
     ["durability", durability],
     ["model", model],

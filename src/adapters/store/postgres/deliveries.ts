@@ -200,10 +200,9 @@ export class PostgresDeliveries implements DeliveryStore {
    *   7. where something failed: `webhooks`, then `delivery_problems`, each by id
    *   8. `delivery_stats` of what requeues ended, by tenant and webhook
    *
-   * New rows are nobody else's, among them those of the gateway's log; nor are its answers, which belong to a claim.
-   * Settlements are sorted by position, in which they
-   * are usually locked; should two meet in a circle all the same, the server ends one after a second and database.ts tries
-   * it again.
+   * New rows are nobody else's, among them those of the gateway's log; so are its answers, each of which belongs to whoever
+   * claimed its key. Settlements are sorted by position, in which they are usually locked; should two meet in a circle all the
+   * same, the server ends one after a second and database.ts tries it again.
    */
   async #write(
     transaction: Transaction,
