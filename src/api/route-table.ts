@@ -20,6 +20,7 @@ import { eventRoutes } from "./routes/events.ts";
 import { notificationRoutes } from "./routes/notifications.ts";
 import { operationRoutes } from "./routes/operations.ts";
 import { connectionRoutes } from "./routes/connections.ts";
+import { filterRoutes } from "./routes/filters.ts";
 import { requestRoutes } from "./routes/requests.ts";
 import { sourceRoutes } from "./routes/sources.ts";
 import { portalRoutes } from "./routes/portal.ts";
@@ -70,6 +71,7 @@ export function createRoutes(options: ApiOptions, streams: OpenStreams): readonl
     ...sourceRoutes(options, pager),
     ...connectionRoutes(options, pager),
     ...requestRoutes(options, pager),
+    ...filterRoutes(options),
     ...portalSessionRoutes(options, pager),
     ...portalSettingsRoutes(options),
     ...portalRoutes(options),

@@ -1226,6 +1226,43 @@ export interface EndingRate {
   requests_per_second?: number | null;
 }
 
+/** Looks at this message. Of `request_id`, `source_id` and `message` exactly one is given. */
+export interface EvaluatedMessage {
+  /** Names in any case; a filter sees them in lower case. */
+  headers?: Record<string, string>;
+  /** Parameters by name. */
+  query?: Record<string, string>;
+  /** What stands behind the address of the source, such as `/orders`. */
+  path?: string;
+  /**
+   * Any JSON. A text is taken as the body itself and read like one that was received: as JSON where it is
+   * JSON, otherwise a filter sees nothing of it. Left out: no body.
+   */
+  body?: Record<string, unknown> | unknown[] | string | number | boolean | null;
+}
+
+export interface EvaluatedRequest {
+  /** Id of the request. */
+  request_id: string;
+  /** When it came. */
+  received_at: string;
+  /** As it was mapped. */
+  event_type: string | null;
+  /** As the sender wrote it. */
+  original_type: string | null;
+  /** The rule that refuses it; null where none does, or where that is not known. */
+  rule: string | null;
+}
+
+export interface EvaluatedRequests {
+  /** Some of those it would let through, newest first; 5 at most. */
+  matched: EvaluatedRequest[];
+  /** Some of those it would leave out, newest first; 5 at most. */
+  not_matched: EvaluatedRequest[];
+  /** Some of those that cannot be examined, newest first; 5 at most. */
+  not_examined: EvaluatedRequest[];
+}
+
 export interface Event {
   /** Id of the event. */
   id: string;
@@ -1495,6 +1532,65 @@ export interface FieldError {
   field: string;
   /** What is wrong. Never the value. */
   message: string;
+}
+
+/** Of one message `matches`, `rule` and `trace`; of many requests the rest. */
+export interface FilterEvaluation {
+  /** Null when it depends on a value that the log does not have. */
+  matches?: boolean | null;
+  /** The first rule that refuses it; null where none does. */
+  rule?: string | null;
+  /** Every condition, in the order of the filter. */
+  trace?: FilterTraceStep[];
+  /** Requests of which it is known what the filter would do. */
+  examined?: number;
+  /** Those it would let through. */
+  matched?: number;
+  /** Those it would leave out. */
+  not_matched?: number;
+  /** Requests where it depends on what is not kept: a body that is kept no more, or a credential. */
+  not_examined?: number;
+  /** Requests of which no filter is asked: rejected, repeats, checks of the address. */
+  not_routed?: number;
+  samples?: EvaluatedRequests;
+  /** False when there was more to look at than one call may. */
+  complete?: boolean;
+  /** When the oldest request came that was looked at; null without any. */
+  searched_to?: string | null;
+}
+
+export interface FilterEvaluationInput {
+  /**
+   * Lets through what matches: `body`, `headers`, `query` and `path` with `$eq`, `$neq`, `$in`, `$nin`,
+   * `$gt`, `$gte`, `$lt`, `$lte`, `$startsWith`, `$endsWith`, `$exist`, `$and`, `$or`, `$not`. At most 16384
+   * bytes as JSON.
+   */
+  filter: Record<string, unknown>;
+  /** Looks at this request of the log. */
+  request_id?: string;
+  /** Looks at the newest requests of this source. */
+  source_id?: string;
+  /** With `source_id`: how many of them. */
+  last?: number;
+  message?: EvaluatedMessage;
+}
+
+export interface FilterTraceStep {
+  /** Of the condition in the filter, as the log of requests names the rule; shortened. */
+  path: string;
+  /** Such as `$eq`, which a plain value means; `$or` and `$not` come after what is in them. */
+  operator: string;
+  /** JSON, shortened; null for `$or` and `$not`. */
+  expected: string | null;
+  /** JSON, shortened; null where nothing stands there, or where it is not known. */
+  actual: string | null;
+  /** Null when it depends on a value that the log does not have. */
+  result: boolean | null;
+  /**
+   * `masked`: a credential, of which the log has no value. `not_kept`: nothing is known, such as of a body
+   * that is kept no more. Null for a value that is known.
+   */
+  unknown: "masked" | "not_kept" | null;
 }
 
 export interface GatewayRequest {
@@ -4202,6 +4298,11 @@ export interface ApiCalls {
   /** End a portal session */
   endPortalSession: {
     answer: undefined;
+  };
+  /** See what a filter would let through */
+  evaluateFilter: {
+    body: FilterEvaluationInput;
+    answer: FilterEvaluation;
   };
   /** See published events over time */
   eventStatistics: {

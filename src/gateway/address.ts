@@ -46,6 +46,12 @@ function readSecret({
   return { token, party: null, eventType: null, rest, shown: `${secretPrefix}…${rest}` };
 }
 
+/** Path and query behind what names the source, of an address as logs show it. */
+export function restOfShown(shown: string): string {
+  const prefix = [secretPrefix, partyPrefix].find((one) => shown.startsWith(one)) ?? "";
+  return /[/?].*$/s.exec(shown.slice(prefix.length))?.[0] ?? "";
+}
+
 /** Appended to the path of a webhook it leads below it, and nowhere else. */
 function isPlain(rest: string): boolean {
   if (rest === "") return true;

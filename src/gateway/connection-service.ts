@@ -170,7 +170,8 @@ function judgeRules({ filter, deduplicate }: ConnectionChange, problems: Problem
   problems.contradiction(names, "cannot be had together");
 }
 
-function judgeFilter(filter: unknown, problems: ProblemList): void {
+/** Each problem stands at its place in `filter`. */
+export function judgeFilter(filter: unknown, problems: ProblemList): void {
   if (filter === undefined || filter === null) return;
   try {
     compileFilter(filter);

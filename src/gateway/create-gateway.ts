@@ -12,6 +12,7 @@ import type { TenantDirectory } from "../services/tenants/tenant-directory.ts";
 import { ConnectionDeduplication } from "./connection-deduplication.ts";
 import { Connections } from "./connection-service.ts";
 import { Deliverer } from "./deliverer.ts";
+import { FilterEvaluations } from "./filter-evaluation.ts";
 import type { ConsentSender } from "./handshake.ts";
 import { HeldMessages } from "./held-messages.ts";
 import type { InFlightLimits } from "./in-flight.ts";
@@ -99,6 +100,9 @@ export function createGateway(options: GatewayOptions): Gateway {
       release: (connection) => held.release(connection),
     }),
     requests,
+    filters: new FilterEvaluations({
+      ...{ store: store.gateway, history: store.history, directory, box, requests, log, clock },
+    }),
     // A port may be open before everything behind it runs, and for a moment longer.
     inbound: { handle: async (request) => (isRunning ? inbound.handle(request) : notNow) },
     description: () => description,

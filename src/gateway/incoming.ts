@@ -161,10 +161,26 @@ function filterOf(source: object): Filter {
 }
 
 function filteredMessage({ message, address, request }: Incoming): FilteredMessage {
+  const { headers } = message;
   return {
+    ...filteredHead({ headers, url: request.url, rest: address.rest }),
     body: parsedBody(request.body),
-    headers: Object.fromEntries([...message.headers]),
-    query: Object.fromEntries(queryOf(request.url)),
-    path: address.rest.split("?")[0] ?? "",
+  };
+}
+
+/** What filters see of a message beside its body; `url` and `rest` are of its address. */
+export function filteredHead({
+  headers,
+  url,
+  rest,
+}: {
+  readonly headers: Iterable<readonly [name: string, value: string]>;
+  readonly url: string;
+  readonly rest: string;
+}): Omit<FilteredMessage, "body"> {
+  return {
+    headers: Object.fromEntries([...headers]),
+    query: Object.fromEntries(queryOf(url)),
+    path: rest.split("?")[0] ?? "",
   };
 }

@@ -128,6 +128,8 @@ const routes: readonly (readonly [method: string, path: string, body?: object])[
   ["GET", "/v1/requests/{request}"],
   ["POST", "/v1/requests/{request}/replay", {}],
   ["PUT", "/v1/requests/{request}/bookmark", { name: "mine" }],
+  ["POST", "/v1/filters/evaluate", { filter: {}, request_id: "{request}" }],
+  ["POST", "/v1/filters/evaluate", { filter: {}, source_id: "{source}" }],
 ];
 
 test("sources, connections and requests of another tenant are in no list, and join nothing of one's own", async () => {
@@ -161,17 +163,10 @@ test("what exists answers an attacker of any role as what does not", async () =>
   const before = await everything();
   for (const [role, attacker] of Object.entries(attackers)) {
     for (const [method, path, body] of routes) {
-      const options = body === undefined ? {} : { body };
-      const foreign = await attacker.call(
-        method,
-        filled(path, (name) => ids[name] ?? ""),
-        options,
-      );
-      const missing = await attacker.call(
-        method,
-        filled(path, () => randomUUID()).replace("owner", "never"),
-        options,
-      );
+      const call = (target: string, idOf: (name: string) => string) =>
+        attacker.call(method, filled(target, idOf), bodyWith(body, idOf));
+      const foreign = await call(path, (name) => ids[name] ?? "");
+      const missing = await call(path.replace("owner", "never"), () => randomUUID());
       assert.ok(
         [403, 404].includes(foreign.status),
         `${role} ${method} ${path}: ${foreign.status} ${foreign.text}`,
@@ -402,6 +397,11 @@ function attackerOf(role: string): Client {
   const attacker = attackers[role];
   assert.ok(attacker !== undefined);
   return attacker;
+}
+
+/** Ids in the body are filled in like those of the path. */
+function bodyWith(body: object | undefined, idOf: (name: string) => string): { readonly body?: unknown } {
+  return body === undefined ? {} : { body: JSON.parse(filled(JSON.stringify(body), idOf)) as unknown };
 }
 
 function filled(path: string, idOf: (name: string) => string): string {

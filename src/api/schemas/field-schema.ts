@@ -207,6 +207,8 @@ function shownKind(kind: Kind): JsonSchema {
       return shownObject(kind.fields);
     case "headers":
       return { type: "object", additionalProperties: { type: "string" } };
+    case "json":
+      return { type: ["object", "array", "string", "number", "boolean"] };
     default:
       return { type: "object", additionalProperties: true };
   }

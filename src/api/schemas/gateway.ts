@@ -4,6 +4,7 @@ import {
   connectionFilters,
   connectionShown,
 } from "../../core/fields/connection.ts";
+import { filterEvaluationFields } from "../../core/fields/filter-evaluation.ts";
 import {
   listedSourceShown,
   requestBookmarkFields,
@@ -119,6 +120,83 @@ export const requestListSchema = listOf(requestSummarySchema, "GatewayRequestLis
 export const requestQuery = listingQuery(requestFilters);
 export const requestReplaySchema = schemaOf(requestReplayFields, { title: "RequestReplayInput" });
 export const requestBookmarkSchema = schemaOf(requestBookmarkFields, { title: "RequestBookmarkInput" });
+
+export const filterEvaluationInputSchema = schemaOf(filterEvaluationFields, {
+  title: "FilterEvaluationInput",
+  examples: [{ filter: { body: { action: "opened" } }, message: { body: { action: "closed" } } }],
+});
+
+const whetherOne = nullable(
+  Type.Boolean({ description: "Null when it depends on a value that the log does not have." }),
+);
+const traceStepSchema = closed(
+  {
+    path: text("Of the condition in the filter, as the log of requests names the rule; shortened."),
+    operator: text("Such as `$eq`, which a plain value means; `$or` and `$not` come after what is in them."),
+    expected: nullable(text("JSON, shortened; null for `$or` and `$not`.")),
+    actual: nullable(text("JSON, shortened; null where nothing stands there, or where it is not known.")),
+    result: whetherOne,
+    unknown: nullable(
+      oneOf(["masked", "not_kept"], {
+        description:
+          "`masked`: a credential, of which the log has no value. `not_kept`: nothing is known, such as of a body that is kept no more. Null for a value that is known.",
+      }),
+    ),
+  },
+  { title: "FilterTraceStep" },
+);
+const sampleSchema = closed(
+  {
+    request_id: id("the request"),
+    received_at: instant("When it came."),
+    event_type: nullable(text("As it was mapped.")),
+    original_type: nullable(text("As the sender wrote it.")),
+    rule: nullable(text("The rule that refuses it; null where none does, or where that is not known.")),
+  },
+  { title: "EvaluatedRequest" },
+);
+const samplesOf = (description: string) =>
+  Type.Array(sampleSchema, { description: `${description}, newest first; 5 at most.` });
+const countOf = (description: string) => Type.Integer({ description });
+
+export const filterEvaluationSchema = closed(
+  {
+    matches: Type.Optional(whetherOne),
+    rule: Type.Optional(nullable(text("The first rule that refuses it; null where none does."))),
+    trace: Type.Optional(
+      Type.Array(traceStepSchema, { description: "Every condition, in the order of the filter." }),
+    ),
+    examined: Type.Optional(countOf("Requests of which it is known what the filter would do.")),
+    matched: Type.Optional(countOf("Those it would let through.")),
+    not_matched: Type.Optional(countOf("Those it would leave out.")),
+    not_examined: Type.Optional(
+      countOf("Requests where it depends on what is not kept: a body that is kept no more, or a credential."),
+    ),
+    not_routed: Type.Optional(
+      countOf("Requests of which no filter is asked: rejected, repeats, checks of the address."),
+    ),
+    samples: Type.Optional(
+      closed(
+        {
+          matched: samplesOf("Some of those it would let through"),
+          not_matched: samplesOf("Some of those it would leave out"),
+          not_examined: samplesOf("Some of those that cannot be examined"),
+        },
+        { title: "EvaluatedRequests" },
+      ),
+    ),
+    complete: Type.Optional(
+      Type.Boolean({ description: "False when there was more to look at than one call may." }),
+    ),
+    searched_to: Type.Optional(
+      nullable(instant("When the oldest request came that was looked at; null without any.")),
+    ),
+  },
+  {
+    title: "FilterEvaluation",
+    description: "Of one message `matches`, `rule` and `trace`; of many requests the rest.",
+  },
+);
 
 export const serviceDescriptionSchema = closed(
   {

@@ -20,6 +20,8 @@ export type Kind =
   | { readonly is: "headers"; readonly countMax: number; readonly valueLengthMax: number }
   /** Any JSON object. */
   | { readonly is: "document"; readonly bytesMax: number | null }
+  /** Any JSON value. */
+  | { readonly is: "json" }
   /** JSON Schema, judged by its compiler. */
   | { readonly is: "schema" };
 
@@ -244,6 +246,10 @@ export function document(
   notes: Notes<never> & { readonly bytesMax?: number } = {},
 ): Field<Readonly<Record<string, unknown>>> {
   return field({ is: "document", bytesMax: notes.bytesMax ?? null }, notes);
+}
+
+export function anyJson(notes: Notes<never>): Field {
+  return field({ is: "json" }, notes);
 }
 
 export function jsonSchema(notes: Notes<unknown>): Field {

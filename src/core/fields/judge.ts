@@ -65,6 +65,8 @@ function problemOf(kind: Exclude<Kind, ListKind | ObjectKind>, value: unknown): 
       return typeof value === "string" ? null : "must be a text";
     case "headers":
       return isRecord(value) ? null : "must be an object of names and values";
+    case "json":
+      return null;
     case "schema":
       return isRecord(value) ? null : "must be a JSON Schema, which is an object";
     default:

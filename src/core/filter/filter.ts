@@ -4,6 +4,8 @@
  */
 import { InvalidRequestError } from "../errors.ts";
 import { isRecord } from "../plain-record.ts";
+import { shortened, shownValue } from "./shown-value.ts";
+import { masked, notKept, type Unknown } from "./unknown.ts";
 
 /** What a filter looks at. */
 export interface FilteredMessage {
@@ -15,10 +17,43 @@ export interface FilteredMessage {
   readonly path: string;
 }
 
-/** The path of the rule that refuses the message, such as `body.action`; null when it passes. */
-export type Filter = (message: FilteredMessage) => string | null;
+/** A message of which some is not known any more. */
+export interface PartlyKnownMessage {
+  readonly body: unknown;
+  readonly headers: Readonly<Record<string, string | Unknown>> | Unknown;
+  readonly query: Readonly<Record<string, string | Unknown>> | Unknown;
+  readonly path: string | Unknown;
+}
 
-type Rule = (value: unknown) => string | null;
+export interface Filter {
+  /** The path of the rule that refuses the message, such as `body.action`; null when it passes. */
+  (message: FilteredMessage): string | null;
+  /**
+   * The same walk over what is still known: what it says holds for the whole message, and where that depends on what is
+   * not known the answer is undefined. With a trace it notes every condition, also those that decide nothing any more.
+   */
+  readonly examine: (message: PartlyKnownMessage, trace?: TraceStep[]) => Verdict;
+}
+
+/** One condition, or `$or` and `$not` after those within them. */
+export interface TraceStep {
+  /** As the log of requests names the rule. */
+  readonly path: string;
+  readonly operator: string;
+  /** JSON, shortened; null for `$or` and `$not`. */
+  readonly expected: string | null;
+  /** JSON, shortened; null where nothing stands there, or where it is not known. */
+  readonly actual: string | null;
+  /** Null when that depends on what is not known. */
+  readonly result: boolean | null;
+  /** Why the value is not known; null for one that is. */
+  readonly unknown: "masked" | "not_kept" | null;
+}
+
+/** The path of the rule that refuses; null when the message passes; undefined when that cannot be told. */
+export type Verdict = string | null | undefined;
+
+type Rule = (value: unknown, trace: TraceStep[] | null) => Verdict;
 
 const parts = ["body", "headers", "query", "path"] as const;
 const nodesMax = 500;
@@ -34,7 +69,11 @@ interface Compiling {
 
 /** Throws InvalidRequestError, whose fields name the places. */
 export function compileFilter(source: unknown): Filter {
-  return compile(source, { at: "", depth: 0, counted: { nodes: 0 }, isMessage: true });
+  const rule = compile(source, { at: "", depth: 0, counted: { nodes: 0 }, isMessage: true });
+  // Of a whole message everything can be told.
+  const filter = (message: FilteredMessage): string | null => rule(message, null) ?? null;
+  const examine: Filter["examine"] = (message, trace) => rule(message, trace ?? null);
+  return Object.assign(filter, { examine });
 }
 
 function compile(source: unknown, place: Compiling): Rule {
@@ -69,11 +108,11 @@ function logical(name: string, value: unknown, place: Compiling): Rule {
       return allOf(listOf(value, at).map(inner));
     case "$or": {
       const rules = listOf(value, at).map(inner);
-      return (given) => (rules.some((rule) => rule(given) === null) ? null : shown(at));
+      return noted(name, { at, rule: anyOf(rules, shown(at)) });
     }
     case "$not": {
       const rule = compile(value, place);
-      return (given) => (rule(given) === null ? shown(at) : null);
+      return noted(name, { at, rule: opposite(rule, shown(at)) });
     }
     default:
       counted.nodes += 1;
@@ -90,7 +129,32 @@ function comparison(name: string, value: unknown, at: string): Rule {
     );
   const rule = test(value);
   if (rule === null) throw refused({ field: at }, "cannot be compared with this value");
-  return (given) => (rule(given) ? null : shown(at));
+  const refusal = shown(at);
+  const pathInTrace = shortened(refusal);
+  const expected = shownValue(value);
+  return (given, trace) => {
+    const judged = rule(given) ? null : refusal;
+    const verdict = isUnknown(given, name) ? undefined : judged;
+    trace?.push({
+      ...{ path: pathInTrace, operator: name, expected, actual: shownValue(given) },
+      ...{ result: resultOf(verdict), unknown: whyUnknown(given) },
+    });
+    return verdict;
+  };
+}
+
+/** What is masked is there, and no more is known of it. */
+function isUnknown(given: unknown, operator: string): boolean {
+  return given === notKept || (given === masked && operator !== "$exist");
+}
+
+function whyUnknown(given: unknown): TraceStep["unknown"] {
+  if (given === masked) return "masked";
+  return given === notKept ? "not_kept" : null;
+}
+
+function resultOf(verdict: Verdict): boolean | null {
+  return verdict === undefined ? null : verdict === null;
 }
 
 type Test = (given: unknown) => boolean;
@@ -138,21 +202,63 @@ function isPlain(value: unknown): boolean {
 }
 
 function member(name: string, rule: Rule): Rule {
-  return (given) =>
-    rule(
-      typeof given === "object" && given !== null && Object.hasOwn(given, name)
-        ? (given as Readonly<Record<string, unknown>>)[name]
-        : undefined,
-    );
+  return (given, trace) => rule(memberOf(given, name), trace);
 }
 
+/** Texts, which are all that is masked, have no members; those of what is not kept are not kept either. */
+function memberOf(given: unknown, name: string): unknown {
+  if (given === notKept) return notKept;
+  return typeof given === "object" && given !== null && Object.hasOwn(given, name)
+    ? (given as Readonly<Record<string, unknown>>)[name]
+    : undefined;
+}
+
+/** Refused by the first that refuses. One that cannot be told does not matter where another refuses. */
 function allOf(rules: readonly Rule[]): Rule {
-  return (given) => {
+  return (given, trace) => {
+    let verdict: Verdict = null;
     for (const rule of rules) {
-      const refusal = rule(given);
-      if (refusal !== null) return refusal;
+      const one = rule(given, trace);
+      if (typeof one === "string") {
+        if (trace === null) return one;
+        if (typeof verdict !== "string") verdict = one;
+      } else if (one === undefined && verdict === null) verdict = undefined;
     }
-    return null;
+    return verdict;
+  };
+}
+
+/** One that cannot be told does not matter where another passes. */
+function anyOf(rules: readonly Rule[], refusal: string): Rule {
+  return (given, trace) => {
+    let verdict: Verdict = refusal;
+    for (const rule of rules) {
+      const one = rule(given, trace);
+      if (one === null) {
+        if (trace === null) return null;
+        verdict = null;
+      } else if (one === undefined && verdict !== null) verdict = undefined;
+    }
+    return verdict;
+  };
+}
+
+function opposite(rule: Rule, refusal: string): Rule {
+  return (given, trace) => {
+    const verdict = rule(given, trace);
+    if (verdict === undefined) return undefined;
+    return verdict === null ? refusal : null;
+  };
+}
+
+/** Adds a step for the rule behind those of its conditions. */
+function noted(operator: string, { at, rule }: { readonly at: string; readonly rule: Rule }): Rule {
+  const path = shortened(shown(at));
+  return (given, trace) => {
+    const verdict = rule(given, trace);
+    const nothing = { expected: null, actual: null, unknown: null } as const;
+    trace?.push({ path, operator, ...nothing, result: resultOf(verdict) });
+    return verdict;
   };
 }
 

@@ -1,5 +1,7 @@
 /** What the gateway offers to API and CLI; in src/gateway. As with other services, every method takes the scope of the caller. */
 import type { ConnectionChange, ConnectionInput } from "../../core/fields/connection.ts";
+import type { FilterEvaluationInput } from "../../core/fields/filter-evaluation.ts";
+import type { TraceStep, Verdict } from "../../core/filter/filter.ts";
 import type { RequestReplayInput, SourceInput, SourceRotateInput } from "../../core/fields/gateway.ts";
 import type { GatewayOutcome } from "../../core/gateway/request.ts";
 import type { Connection, GatewayMode, Source } from "../../core/gateway/source.ts";
@@ -11,6 +13,7 @@ export interface GatewayServices {
   readonly sources: SourceService;
   readonly connections: ConnectionService;
   readonly requests: RequestService;
+  readonly filters: FilterService;
   readonly inbound: Inbound;
   /** Of store and forward, for whoever runs a sender (EDS-9.7-6). */
   description(): ServiceDescription;
@@ -89,6 +92,47 @@ export interface RequestService {
     scope: Scope,
     command: { readonly id: string; readonly name: string | null },
   ): Promise<ReceivedRequest>;
+}
+
+/** Tries filters before anybody saves them. */
+export interface FilterService {
+  evaluate(scope: Scope, input: FilterEvaluationInput): Promise<FilterEvaluation>;
+}
+
+export type FilterEvaluation = MessageEvaluation | RequestsEvaluation;
+
+export interface MessageEvaluation {
+  readonly kind: "message";
+  /** Undefined when it depends on what is not kept. */
+  readonly verdict: Verdict;
+  readonly trace: readonly TraceStep[];
+}
+
+export interface RequestsEvaluation {
+  readonly kind: "requests";
+  readonly matched: EvaluatedRequests;
+  readonly notMatched: EvaluatedRequests;
+  /** It depends on what is not kept. */
+  readonly notExamined: EvaluatedRequests;
+  /** No filter was asked: they were rejected, repeats, or checks of the address. */
+  readonly notRoutedCount: number;
+  /** False when there was more to look at than one call may. */
+  readonly isComplete: boolean;
+  /** When the oldest that was looked at came, Unix milliseconds; null without any. */
+  readonly searchedTo: number | null;
+}
+
+/** How many there are, and some of them, newest first. */
+export interface EvaluatedRequests {
+  readonly count: number;
+  readonly samples: readonly EvaluatedRequest[];
+}
+
+export interface EvaluatedRequest {
+  /** Without its body. */
+  readonly request: ReceivedRequest;
+  /** The one that refuses it. */
+  readonly rule: string | null;
 }
 
 /** What store and forward promises. Changes with what it says, and with nothing else. */

@@ -1,6 +1,10 @@
 import type { RunningPosthorn } from "../../../src/app/posthorn.ts";
 import { connectionChangeFields } from "../../../src/core/fields/connection.ts";
 import {
+  filterEvaluationFields,
+  type FilterEvaluationInput,
+} from "../../../src/core/fields/filter-evaluation.ts";
+import {
   sourceAcknowledgeFields,
   sourceFields,
   sourceRotateFields,
@@ -70,6 +74,21 @@ export async function gatewayResources(
         "deduplicate.includeFields": { accepted: [["/id"], ["/a/b", "/c"]] },
         "deduplicate.excludeFields": { accepted: [["/id"]] },
         "retryDelaysMs": { accepted: [[0], [1_000, 2_000]] },
+      },
+    },
+    {
+      components: ["FilterEvaluationInput"],
+      fields: filterEvaluationFields,
+      method: "POST",
+      path: fixed("/v1/filters/evaluate"),
+      call: (input) => gateway.filters.evaluate(admin, input as FilterEvaluationInput),
+      always: { filter: {} },
+      specials: {
+        filter: { accepted: [{ body: { a: 1 } }], beside: () => ({ message: {} }) },
+        // A request is there once somebody sent it.
+        requestId: { accepted: [] },
+        sourceId: { accepted: [id] },
+        last: { beside: () => ({ sourceId: id }) },
       },
     },
   ];

@@ -98,6 +98,12 @@ function acceptedValues(kind: Exclude<Kind, ObjectKind> | Kind): Values {
       ];
     case "document":
       return [["a large one", documentOf(kind.bytesMax ?? 100)]];
+    case "json":
+      return [
+        ["a list", [1, "a"]],
+        ["a text", "a"],
+        ["a number", 7],
+      ];
     case "schema":
       return [["an object", { type: "object" }]];
     default:
@@ -158,6 +164,8 @@ function refusedValues(kind: Kind): Values {
       return [another, ["no such value", "nope"]];
     case "time":
       return [["no time", "nope"]];
+    case "json":
+      return [];
     case "list":
       return [another, ...refusedLists(kind)];
     case "url":

@@ -306,6 +306,10 @@ async function* tourOfGateway(
   yield { operationId: "getRequest", reply: await client.get(request) };
   const marked = await client.call("PUT", `${request}/bookmark`, { body: { name: "a try" } });
   yield { operationId: "bookmarkRequest", reply: marked };
+  for (const target of [{ request_id: first?.id }, { source_id: sourceId }]) {
+    const reply = await client.post("/v1/filters/evaluate", { filter, ...target });
+    yield { operationId: "evaluateFilter", reply };
+  }
   yield { operationId: "replayRequest", reply: await client.post(`${request}/replay`, {}) };
   yield { operationId: "deleteConnection", reply: await client.call("DELETE", connection) };
   yield { operationId: "deleteSource", reply: await client.call("DELETE", source) };

@@ -1,0 +1,204 @@
+/** What a filter would do to messages that came, by the filter of the real path over what the log of requests has of them. */
+import { NotFoundError } from "../core/errors.ts";
+import {
+  evaluatedMessageFields,
+  filterEvaluationFields,
+  type FilterEvaluationInput,
+} from "../core/fields/filter-evaluation.ts";
+import { compileFilter, type Filter, type TraceStep, type Verdict } from "../core/filter/filter.ts";
+import { notKept } from "../core/filter/unknown.ts";
+import type { GatewayOutcome } from "../core/gateway/request.ts";
+import type { Source } from "../core/gateway/source.ts";
+import type { Clock } from "../ports/clock.ts";
+import { everyRequest, type GatewayStore, type ReceivedRequest } from "../ports/store/gateway.ts";
+import type { HistoryStore } from "../ports/store/history.ts";
+import { RequestPace } from "../ports/timing/request-pace.ts";
+import { SearchBudget } from "../ports/timing/search-budget.ts";
+import type { GatewayDirectory } from "../services/gateway/gateway-directory.ts";
+import type {
+  EvaluatedRequest,
+  EvaluatedRequests,
+  FilterEvaluation,
+  FilterService,
+  MessageEvaluation,
+  RequestsEvaluation,
+} from "../services/gateway/gateway-services.ts";
+import { ProblemList } from "../services/problem-list.ts";
+import { readFields } from "../services/read-fields.ts";
+import { isVisible } from "../services/scope.ts";
+import type { Scope } from "../services/services.ts";
+import { judgeFilter } from "./connection-service.ts";
+import { givenMessage, loggedMessage } from "./evaluated-message.ts";
+import type { RequestLog } from "./request-log.ts";
+import type { Requests } from "./request-service.ts";
+import type { VerificationBox } from "./verification-box.ts";
+
+export interface FilterEvaluationsOptions {
+  readonly store: Pick<GatewayStore, "request" | "requests">;
+  readonly history: Pick<HistoryStore, "getEvent">;
+  readonly directory: Pick<GatewayDirectory, "source">;
+  readonly box: Pick<VerificationBox, "verifier">;
+  readonly requests: Pick<Requests, "get">;
+  readonly log: Pick<RequestLog, "flush">;
+  readonly clock: Clock;
+}
+
+/** Of each kind. */
+const samplesMax = 5;
+const rowsAtOnce = 100;
+const durationMsMax = 250;
+
+/** Those of which no connection was asked. */
+const unrouted: ReadonlySet<GatewayOutcome> = new Set(["rejected", "duplicate", "challenge"]);
+
+const targets = ["requestId", "sourceId", "message"] as const;
+
+export class FilterEvaluations implements FilterService {
+  readonly #options: FilterEvaluationsOptions;
+
+  constructor(options: FilterEvaluationsOptions) {
+    this.#options = options;
+  }
+
+  async evaluate(scope: Scope, given: FilterEvaluationInput): Promise<FilterEvaluation> {
+    const input = readInput(given);
+    const filter = compileFilter(input.filter);
+    const { requestId, sourceId, message, last = 100 } = input;
+    if (message !== undefined) return examined(filter, givenMessage(message));
+    if (requestId !== undefined) {
+      const request = await this.#options.requests.get(scope, requestId);
+      return examined(filter, this.#messageOf(request, bodyOf(request)));
+    }
+    const source = this.#options.directory.source(sourceId ?? "");
+    if (source === undefined || !isVisible(scope, source)) throw new NotFoundError("the source");
+    return this.#examineLast(filter, { source, last });
+  }
+
+  /** Newest first, in turns with others, until the budget is spent. */
+  async #examineLast(
+    filter: Filter,
+    { source, last }: { readonly source: Source; readonly last: number },
+  ): Promise<RequestsEvaluation> {
+    const { clock } = this.#options;
+    const pace = new RequestPace(clock);
+    const budget = new SearchBudget(clock, { rowsMax: last, durationMsMax });
+    const found = { matched: new Found(), notMatched: new Found(), notExamined: new Found() };
+    let notRoutedCount = 0;
+    let searchedTo: number | null = null;
+    const seen = (isComplete: boolean): RequestsEvaluation => ({
+      ...{ kind: "requests", ...found, notRoutedCount, isComplete, searchedTo },
+    });
+    for await (const request of this.#newest(source, last)) {
+      // Asked with one more at hand: the last one within the budget may be the last one of all.
+      if (searchedTo !== null && budget.isSpent) return seen(false);
+      searchedTo = request.receivedAt;
+      if (unrouted.has(request.outcome)) notRoutedCount += 1;
+      else {
+        const verdict = await this.#verdictOf(filter, request);
+        const known = verdict === null ? found.matched : found.notMatched;
+        (verdict === undefined ? found.notExamined : known).add({ request, rule: verdict ?? null });
+      }
+      await pace.worked();
+    }
+    return seen(true);
+  }
+
+  async *#newest({ id, tenantId }: Source, last: number): AsyncGenerator<ReceivedRequest> {
+    const { store, log } = this.#options;
+    await log.flush();
+    let after: string | null = null;
+    for (let left = last; left > 0; ) {
+      const limit = Math.min(left, rowsAtOnce);
+      const rows: readonly ReceivedRequest[] = await store.requests({
+        ...{ ...everyRequest, tenantId, sourceId: id, after, limit },
+      });
+      yield* rows;
+      if (rows.length < limit) return;
+      after = rows.at(-1)?.id ?? null;
+      left -= rows.length;
+    }
+  }
+
+  /** The body is read only where the rest does not decide: bodies may be large, and many. */
+  async #verdictOf(filter: Filter, request: ReceivedRequest): Promise<Verdict> {
+    const byHead = filter.examine(this.#messageOf(request, notKept));
+    if (byHead !== undefined) return byHead;
+    const body = await this.#keptBody(request);
+    return body === null ? undefined : filter.examine(this.#messageOf(request, body));
+  }
+
+  async #keptBody(request: ReceivedRequest): Promise<Uint8Array | null> {
+    const { store, history } = this.#options;
+    const { id, tenantId, eventId, bodyBytes } = request;
+    if (bodyBytes === 0) return new Uint8Array();
+    const event = eventId === null ? null : await history.getEvent({ tenantId, id: eventId });
+    // A bookmark keeps one that the event has lost.
+    return event?.body ?? (await store.request(id))?.body ?? null;
+  }
+
+  #messageOf(request: ReceivedRequest, body: Uint8Array | typeof notKept) {
+    return loggedMessage(request, { body, secretParameters: this.#secretParametersOf(request.sourceId) });
+  }
+
+  /** Null where nobody knows what the log left out: the source is gone, or its verification cannot be used. */
+  #secretParametersOf(sourceId: string): readonly string[] | null {
+    const { directory, box } = this.#options;
+    const source = directory.source(sourceId);
+    try {
+      return source === undefined ? null : box.verifier(source).secretParameters;
+    } catch {
+      return null;
+    }
+  }
+}
+
+/** Counts, and keeps the first. */
+class Found implements EvaluatedRequests {
+  count = 0;
+  readonly samples: EvaluatedRequest[] = [];
+
+  add(one: EvaluatedRequest): void {
+    this.count += 1;
+    if (this.samples.length < samplesMax) this.samples.push(one);
+  }
+}
+
+function readInput(given: FilterEvaluationInput): FilterEvaluationInput {
+  const problems = new ProblemList();
+  const input = readFields(filterEvaluationFields, given, { problems });
+  judgeFilter(input.filter, problems);
+  judgeTexts(input.message, problems);
+  const named = targets.filter((name) => given[name] !== undefined);
+  if (named.length !== 1)
+    problems.contradiction(
+      ["request_id", "source_id", "message"],
+      "is one of three of which exactly one has to be given",
+    );
+  if (given.last !== undefined && given.sourceId === undefined)
+    problems.add({ field: "last", message: "goes with source_id alone" });
+  problems.throwIfAny("the evaluation");
+  return input;
+}
+
+/** The API has judged them by its schema; the library has not. */
+function judgeTexts(message: FilterEvaluationInput["message"], problems: ProblemList): void {
+  for (const name of ["headers", "query"] as const) {
+    const { kind } = evaluatedMessageFields[name];
+    const texts: unknown[] = Object.values(message?.[name] ?? {});
+    if (kind.is !== "headers") continue;
+    const { countMax, valueLengthMax } = kind;
+    const isFine = texts.every((text) => typeof text === "string" && text.length <= valueLengthMax);
+    if (isFine && texts.length <= countMax) continue;
+    const most = `at most ${countMax} texts of at most ${valueLengthMax} characters`;
+    problems.add({ field: `message.${name}`, message: `must be ${most}` });
+  }
+}
+
+function bodyOf({ body, bodyBytes }: ReceivedRequest): Uint8Array | typeof notKept {
+  return body ?? (bodyBytes === 0 ? new Uint8Array() : notKept);
+}
+
+function examined(filter: Filter, message: Parameters<Filter["examine"]>[0]): MessageEvaluation {
+  const trace: TraceStep[] = [];
+  return { kind: "message", verdict: filter.examine(message, trace), trace };
+}
