@@ -8,6 +8,7 @@ import { FieldOption, tenantOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
 import { shortTime } from "../table.ts";
 import type { Column } from "../table.ts";
+import { addTryFilter } from "./try-filter.ts";
 
 const members = (names: Readonly<Record<string, string>>): readonly Column<Json>[] =>
   Object.entries(names).map(([title, name]) => ({ title, value: (row) => row[name] }));
@@ -156,6 +157,7 @@ function addConnections(connections: Command, invocation: Invocation): void {
       printOne(terminal, await client.call("PATCH", { path, body: { paused } }));
     });
   }
+  addTryFilter(connections, invocation);
   addDelete(connections, invocation, "/v1/connections");
 }
 

@@ -47,6 +47,31 @@ suite("client commands against a running server", () => {
     assert.match((await run(["webhooks", "list"])).stderr, /no webhooks/);
   });
 
+  test("a filter is tried on the last requests, on one of them, and on a message", async () => {
+    const address = (
+      await run(["sources", "create", "shop", "--verification", '{"type":"none"}'])
+    ).stdout.trim();
+    for (const total of [50, 150]) await fetch(address, { method: "POST", body: `{"total":${total}}` });
+    const [source, request] = [
+      await object(["sources", "list"]),
+      await object(["requests", "list", "--limit", "1"]),
+    ];
+    const tried = ["connections", "try-filter", '{"body":{"total":{"$gte":100}}}'];
+    const last = await run([...tried, "--source", String(source["id"])]);
+    assert.match(last.stdout, /^1 of the last 2 would be sent on, 1 left out\nREQUEST/);
+    assert.match(last.stdout, new RegExp(`${String(request["id"])} .* yes`));
+    assert.match(last.stdout, / no .*body\.total\.\$gte/);
+    const one = await run([...tried, "--request", String(request["id"])]);
+    assert.match(one.stdout, /^it would be sent on\nCONDITION/);
+    assert.match(one.stdout, /body\.total\.\$gte +yes +100 +150/);
+    const given = await object([...tried, "--message", '{"body":{"total":7}}']);
+    assert.deepEqual([given["matches"], given["rule"]], [false, "body.total.$gte"]);
+    const none = await run(tried);
+    assert.notEqual(none.status, 0);
+    assert.match(none.stderr, /request_id/);
+    assert.match((await run(["connections", "try-filter", "{", "--message", "{}"])).stderr, /not valid JSON/);
+  });
+
   test("a receiver that has not answered yet is asked again", async () => {
     const made = await object([
       ...["webhooks", "create", "http://127.0.0.1:9/", "--events", "never.sent"],

@@ -1,0 +1,94 @@
+import type { Command } from "commander";
+import { filterEvaluationFields } from "../../core/fields/filter-evaluation.ts";
+import type { Json } from "../api-client.ts";
+import { clientCommand, parseJson } from "../client-command.ts";
+import { FieldOption } from "../field-option.ts";
+import type { Invocation } from "../invocation.ts";
+import { cellText, printTable, shortTime } from "../table.ts";
+import type { Column } from "../table.ts";
+import type { Terminal } from "../terminal.ts";
+
+const { requestId, sourceId, last } = filterEvaluationFields;
+
+/** What a filter would do, before a connection has it. */
+export function addTryFilter(connections: Command, invocation: Invocation): void {
+  const command = connections
+    .command("try-filter")
+    .description("see which of the messages that came a filter would let through, and why not the others")
+    .argument("<filter>", 'as a connection has it, such as {"body":{"action":"opened"}}')
+    .addOption(new FieldOption("--source <id>", sourceId))
+    .addOption(new FieldOption("--last <count>", last, { says: "with --source, how many of them" }))
+    .addOption(new FieldOption("--request <id>", requestId))
+    .option("--message <json>", 'looks at this message, such as {"body":{"action":"closed"}}');
+  clientCommand(command, invocation, async ({ client, terminal, args: [filter = ""], options }) => {
+    const body = {
+      filter: parseJson(filter, { what: "the filter" }),
+      ...{ request_id: options.text("request"), source_id: options.text("source") },
+      ...(options.given("source") && { last: options.number("last") }),
+      message: options.json("message"),
+    };
+    const found = await client.post("/v1/filters/evaluate", { body });
+    if (terminal.json) terminal.object(found);
+    else if (found["trace"] === undefined) printRequests(terminal, found);
+    else printMessage(terminal, found);
+  });
+}
+
+const traceColumns: readonly Column<Json>[] = [
+  { title: "CONDITION", value: (row) => row["path"] },
+  { title: "HOLDS", value: ({ result, unknown }) => holdsText(result, unknown) },
+  { title: "EXPECTED", value: (row) => row["expected"] },
+  { title: "FOUND", value: (row) => row["actual"] },
+];
+
+function holdsText(result: unknown, unknown: unknown): string {
+  if (typeof result === "boolean") return result ? "yes" : "no";
+  return unknown === null ? "not known" : cellText(unknown).replaceAll("_", " ");
+}
+
+function printMessage(terminal: Terminal, { matches, rule, trace }: Json): void {
+  if (matches === true) terminal.data("it would be sent on");
+  else if (matches === false) terminal.data(`it would be left out by ${cellText(rule)}`);
+  else terminal.data("it cannot be told: that depends on what the log does not have");
+  const rows = trace as readonly Json[];
+  if (rows.length > 0) printTable(terminal, { columns: traceColumns, rows });
+}
+
+/** A request, and whether it would be sent on. */
+interface Sample {
+  readonly row: Json;
+  readonly sentOn: string;
+}
+
+const sampleColumns: readonly Column<Sample>[] = [
+  { title: "REQUEST", value: ({ row }) => row["request_id"] },
+  { title: "RECEIVED (UTC)", value: ({ row }) => shortTime(row["received_at"]) },
+  { title: "SENT ON", value: ({ sentOn }) => sentOn },
+  { title: "TYPE", value: ({ row }) => row["original_type"] ?? row["event_type"] },
+  { title: "LEFT OUT BY", value: ({ row }) => row["rule"] },
+];
+
+const kinds = [
+  ["matched", "yes"],
+  ["not_matched", "no"],
+  ["not_examined", "not known"],
+] as const;
+
+function printRequests(terminal: Terminal, found: Json): void {
+  const count = (name: string) => Number(found[name]);
+  const looked = count("examined") + count("not_examined") + count("not_routed");
+  terminal.data(
+    [
+      `${count("matched")} of the last ${looked} would be sent on, ${count("not_matched")} left out`,
+      ...(count("not_examined") > 0 ? [`${count("not_examined")} cannot be told`] : []),
+      ...(count("not_routed") > 0 ? [`${count("not_routed")} were rejected, repeats or checks`] : []),
+    ].join("; "),
+  );
+  const samples = found["samples"] as Readonly<Record<string, readonly Json[]>>;
+  const rows = kinds.flatMap(([kind, sentOn]) =>
+    (samples[kind] ?? []).map((row): Sample => ({ row, sentOn })),
+  );
+  if (rows.length > 0) printTable(terminal, { columns: sampleColumns, rows });
+  if (found["complete"] === false)
+    terminal.note(`that was enough for one look, which came back to ${cellText(found["searched_to"])}`);
+}
