@@ -76,12 +76,14 @@ function Inside() {
   }, [page, view]);
   if (view === null) return <LoginPage />;
   return (
-    <Shell view={view}>
-      <Pages />
-      <KeySheet />
+    <>
+      <Shell view={view}>
+        <Pages />
+        <KeySheet />
+        <SessionEnd view={view} />
+      </Shell>
       <Palette />
-      <SessionEnd view={view} />
-    </Shell>
+    </>
   );
 }
 

@@ -13,7 +13,7 @@ const sequenceMsMax = 1_500;
 export function listenToKeys(go: (page: string) => void): () => void {
   let wentAt = -Infinity;
   const onKey = (event: KeyboardEvent): void => {
-    if (document.querySelector("dialog[open]") !== null || event.defaultPrevented) return;
+    if (one("dialog[open], [role=dialog]:popover-open") !== null || event.defaultPrevented) return;
     if (isPaletteKey(event)) {
       openPalette();
       event.preventDefault();

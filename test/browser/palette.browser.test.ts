@@ -80,7 +80,7 @@ suite("palette and keys", () => {
       const focused = () => document.activeElement?.getAttribute("role");
       press();
       const seen = [focused()];
-      document.querySelector("dialog[open]").close();
+      document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
       press();
       seen.push(focused());
       await new Promise((resolve) => setTimeout(resolve, 50));
@@ -90,6 +90,28 @@ suite("palette and keys", () => {
     await page.keyboard.type("audit");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { level: 1, name: "Audit log" }).waitFor();
+    await page.close();
+  });
+
+  test("holds the focus while the page behind it is out of reach, and a click beside it closes it", async () => {
+    const page = await visit("");
+    const link = page.getByRole("link", { name: "Deliveries", exact: true });
+    await link.focus();
+    await page.keyboard.press("Control+k");
+    const field = page.getByRole("combobox", { name: "Page, command, id, key or URL" });
+    const isFocused = () => field.evaluate((one) => one === one.ownerDocument.activeElement);
+    for (const key of ["Tab", "Tab", "Shift+Tab"]) {
+      await page.keyboard.press(key);
+      assert.ok(await isFocused(), key);
+    }
+    assert.equal(await link.count(), 0, "readers of the screen do not find what is behind");
+    await assert.rejects(link.click({ timeout: 500 }), "nor does a click reach it");
+    await page.getByRole("status").filter({ hasText: "entries" }).click();
+    assert.ok(await isFocused(), "a click beside the field does not take the focus");
+    await page.mouse.click(5, 400);
+    await field.waitFor({ state: "detached" });
+    await link.waitFor();
+    assert.ok(await link.evaluate((one) => one === one.ownerDocument.activeElement), "it has the focus back");
     await page.close();
   });
 

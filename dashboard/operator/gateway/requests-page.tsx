@@ -58,7 +58,7 @@ export function RequestsPage() {
       </PageHead>
       <GatewayTabs />
       <Filters />
-      <div class={peekedKey === null ? undefined : "with-panel"}>
+      <div class="list-and-panel" data-with-panel={peekedKey === null ? undefined : ""}>
         <Panel
           title="Requests"
           loaded={loaded}

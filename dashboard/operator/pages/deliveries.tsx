@@ -39,7 +39,7 @@ export function DeliveriesPage() {
         <RangePicker />
       </PageHead>
       <DeliveryFilters />
-      <div class={panel === null ? undefined : "with-panel"}>
+      <div class="list-and-panel" data-with-panel={panel === null ? undefined : ""}>
         <Panel
           title="Deliveries"
           loaded={loaded}

@@ -1,4 +1,7 @@
-/** The command palette: a text field over a list of options, after the combobox pattern of ARIA. */
+/**
+ * The command palette: a text field over a list of options, after the combobox pattern of ARIA. It is a dialog by its role,
+ * in the top layer: a modal `<dialog>` makes the whole page inert, which takes the style of each element again, twice.
+ */
 import { signal } from "@preact/signals";
 import { createRef } from "preact";
 import { useEffect, useId } from "preact/hooks";
@@ -6,29 +9,43 @@ import { Icon } from "../../shared/ui/icon.tsx";
 import { steppedIndex, type PaletteEntry } from "./entries.ts";
 import { usePaletteEntries } from "./use-entries.ts";
 
-const dialog = createRef<HTMLDialogElement>();
+const layer = createRef<HTMLDivElement>();
 const field = createRef<HTMLInputElement>();
 const text = signal("");
 const active = signal(0);
 /** How often it was opened; 0 while it is closed. */
 const opening = signal(0);
 let openings = 0;
+/** Has the focus back at the end. */
+let opener: Element | null = null;
 
 /** Takes the focus before it returns, whatever the page is doing: what is typed next goes to the palette. */
 export function openPalette(): void {
-  if (dialog.current === null || field.current === null || dialog.current.open) return;
+  if (layer.current === null || field.current === null || layer.current.matches(":popover-open")) return;
   field.current.value = "";
   text.value = "";
   active.value = 0;
   openings += 1;
   opening.value = openings;
-  dialog.current.showModal();
+  opener = document.activeElement;
+  layer.current.showPopover();
   field.current.focus();
+  hidePage(true);
 }
 
-/** Tells of a `close` event: it comes late, when the palette may be open again. */
-function onClose(): void {
-  if (dialog.current?.open !== true) opening.value = 0;
+function closePalette(): void {
+  if (layer.current === null || opening.value === 0) return;
+  hidePage(false);
+  layer.current.hidePopover();
+  if (opener instanceof HTMLElement) opener.focus({ preventScroll: true });
+  opening.value = 0;
+}
+
+/** From readers of the screen, for those that do not know `aria-modal`. */
+function hidePage(isHidden: boolean): void {
+  const page = document.querySelector(".shell");
+  if (isHidden) page?.setAttribute("aria-hidden", "true");
+  else page?.removeAttribute("aria-hidden");
 }
 
 export function Palette() {
@@ -41,55 +58,66 @@ export function Palette() {
   }, [at, entries.length]);
   const choose = (entry: PaletteEntry | undefined) => {
     if (entry === undefined) return;
-    dialog.current?.close();
-    // After the dialog has given the focus back, so that what runs may move it on.
-    queueMicrotask(entry.run);
+    closePalette();
+    entry.run();
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const steps: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1 };
     const by = steps[event.key];
     if (by !== undefined) active.value = steppedIndex(at, { by, count: entries.length });
     else if (event.key === "Enter" && !event.isComposing) choose(entries[at]);
-    else return;
+    else if (event.key === "Escape" && !event.isComposing) closePalette();
+    // The field is the only place in it that takes the focus.
+    else if (event.key !== "Tab") return;
     event.preventDefault();
   };
   return (
-    <dialog
-      ref={dialog}
-      class="palette"
+    <div
+      ref={layer}
+      class="palette-layer"
+      popover="manual"
+      role="dialog"
+      aria-modal="true"
       aria-label="Search and commands"
-      onClose={onClose}
-      onClick={({ target, currentTarget }) => target === currentTarget && currentTarget.close()}
+      onMouseDown={keepFocus}
+      onClick={({ target, currentTarget }) => target === currentTarget && closePalette()}
     >
-      <div class="palette-field">
-        <Icon name="search" />
-        <input
-          ref={field}
-          type="text"
-          role="combobox"
-          aria-label="Page, command, id, key or URL"
-          aria-expanded="true"
-          aria-controls={`${id}-list`}
-          aria-activedescendant={entries.length === 0 ? undefined : `${id}-${at}`}
-          aria-autocomplete="list"
-          autocomplete="off"
-          spellcheck={false}
-          placeholder="Page, command, id, idempotency key or URL"
-          maxLength={255}
-          onInput={({ currentTarget }) => {
-            text.value = currentTarget.value;
-            active.value = 0;
-          }}
-          onKeyDown={onKeyDown}
-        />
-        <kbd aria-hidden="true">Esc</kbd>
+      <div class="palette">
+        <div class="palette-field">
+          <Icon name="search" />
+          <input
+            ref={field}
+            type="text"
+            role="combobox"
+            aria-label="Page, command, id, key or URL"
+            aria-expanded="true"
+            aria-controls={`${id}-list`}
+            aria-activedescendant={entries.length === 0 ? undefined : `${id}-${at}`}
+            aria-autocomplete="list"
+            autocomplete="off"
+            spellcheck={false}
+            placeholder="Page, command, id, idempotency key or URL"
+            maxLength={255}
+            onInput={({ currentTarget }) => {
+              text.value = currentTarget.value;
+              active.value = 0;
+            }}
+            onKeyDown={onKeyDown}
+          />
+          <kbd aria-hidden="true">Esc</kbd>
+        </div>
+        {isOpen && <Options id={id} entries={entries} at={at} choose={choose} />}
+        <p class="palette-end soft" role="status">
+          {isOpen && (isSearching ? "Searching…" : countText(entries.length))}
+        </p>
       </div>
-      {isOpen && <Options id={id} entries={entries} at={at} choose={choose} />}
-      <p class="palette-end soft" role="status">
-        {isOpen && (isSearching ? "Searching…" : countText(entries.length))}
-      </p>
-    </dialog>
+    </div>
   );
+}
+
+/** A click beside the field leaves the focus where it is. */
+function keepFocus(event: MouseEvent): void {
+  if (event.target !== field.current) event.preventDefault();
 }
 
 function countText(count: number): string {

@@ -1,6 +1,6 @@
 import { type ReadonlySignal, useComputed, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useRef } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import { CellActions, type CellValue } from "./cell-actions.tsx";
 
 export interface Column<Row> {
@@ -45,48 +45,87 @@ interface TableProps<Row> {
 export function DataTable<Row>(props: TableProps<Row>) {
   const { caption, columns, rows, keyOf, hasNoLinks = false, selection, peek, peekedKey = null } = props;
   const active = useSignal<ActiveCell | null>(null);
-  const focusable = hasNoLinks ? ({ "tabIndex": 0, "role": "group", "aria-label": caption } as const) : {};
-  const leave = () => (active.value = null);
   const acts = useRowActs(props, (cell) => (active.value = cell));
-  const parts = partsOf(rows).map((part, index) => (
-    <div
-      key={index}
-      class="table-frame"
-      data-long={part.length === partRows ? "" : undefined}
-      {...focusable}
-      onPointerLeave={leave}
-    >
-      <table>
-        <caption class="off-screen">
-          {caption}
-          {index > 0 && `, from row ${index * partRows + 1} on`}
-        </caption>
-        <thead>
-          <tr>
-            {selection !== undefined && <SelectAll selection={selection} keys={rows.map(keyOf)} />}
-            {columns.map((column) => (
-              <ColumnHead key={column.title} column={column} />
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {part.map((row) => {
-            const rowKey = keyOf(row);
-            const isSelected = selection?.has(rowKey) ?? null;
-            const isPeeked = peekedKey === rowKey;
-            const canPeek = peek !== undefined;
-            return (
-              <TableRow
-                key={rowKey}
-                {...{ row, rowKey, columns, active, acts, isSelected, isPeeked, canPeek }}
-              />
-            );
-          })}
-        </tbody>
-      </table>
-    </div>
-  ));
-  return <>{parts}</>;
+  const parts = useMemo(() => partsOf(rows), [rows]);
+  const keys = useMemo(() => rows.map(keyOf), [rows]);
+  const areAllSelected = selection === undefined ? null : keys.length > 0 && keys.every(selection.has);
+  return (
+    <>
+      {parts.map((part, index) => {
+        const keysOfPart = keys.slice(index * partRows, index * partRows + part.length);
+        const selected = selection === undefined ? null : keysOfPart.map(selection.has).join();
+        return (
+          <TablePart
+            key={index}
+            {...{ caption, columns, part, keyOf, hasNoLinks, active, acts, selected, areAllSelected }}
+            firstRow={index * partRows}
+            canPeek={peek !== undefined}
+            peekedKey={peekedKey !== null && keysOfPart.includes(peekedKey) ? peekedKey : null}
+          />
+        );
+      })}
+    </>
+  );
+}
+
+interface PartProps<Row>
+  extends Pick<TableProps<Row>, "caption" | "columns" | "keyOf">,
+    Pick<RowProps<Row>, "active" | "acts"> {
+  readonly part: readonly Row[];
+  readonly firstRow: number;
+  readonly hasNoLinks: boolean;
+  /** "true" or "false" for each row, so that it can be compared; null where rows are not chosen. */
+  readonly selected: string | null;
+  readonly areAllSelected: boolean | null;
+  readonly canPeek: boolean;
+  readonly peekedKey: string | null;
+}
+
+/** Made again only when something in it changes, not when another part of the list or of the address does. */
+function TablePart<Row>(props: PartProps<Row>) {
+  const { caption, columns, part, keyOf, hasNoLinks, firstRow, selected, areAllSelected } = props;
+  const { active, acts, canPeek, peekedKey } = props;
+  const focusable = hasNoLinks ? ({ "tabIndex": 0, "role": "group", "aria-label": caption } as const) : {};
+  const content = () => {
+    const areSelected = selected?.split(",");
+    return (
+      <div
+        class="table-frame"
+        data-long={part.length === partRows ? "" : undefined}
+        {...focusable}
+        onPointerLeave={() => acts.activate(null)}
+      >
+        <table>
+          <caption class="off-screen">
+            {caption}
+            {firstRow > 0 && `, from row ${firstRow + 1} on`}
+          </caption>
+          <thead>
+            <tr>
+              {areAllSelected !== null && <SelectAll isChecked={areAllSelected} toggle={acts.toggleAll} />}
+              {columns.map((column) => (
+                <ColumnHead key={column.title} column={column} />
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {part.map((row, index) => {
+              const rowKey = keyOf(row);
+              const isSelected = areSelected === undefined ? null : areSelected[index] === "true";
+              const isPeeked = peekedKey === rowKey;
+              return (
+                <TableRow
+                  key={rowKey}
+                  {...{ row, rowKey, columns, active, acts, isSelected, isPeeked, canPeek }}
+                />
+              );
+            })}
+          </tbody>
+        </table>
+      </div>
+    );
+  };
+  return useMemo(content, [caption, columns, part, firstRow, selected, areAllSelected, canPeek, peekedKey]);
 }
 
 /** So many a page of the API has, and a table at most. */
@@ -119,24 +158,20 @@ interface ActiveCell {
   readonly title: string;
 }
 
-function SelectAll({ selection, keys }: { readonly selection: Selection; readonly keys: readonly string[] }) {
+function SelectAll({ isChecked, toggle }: { readonly isChecked: boolean; readonly toggle: () => void }) {
   return (
     <td class="select-cell">
-      <input
-        type="checkbox"
-        aria-label="Select all that are shown"
-        checked={keys.length > 0 && keys.every((key) => selection.has(key))}
-        onChange={selection.toggleAll}
-      />
+      <input type="checkbox" aria-label="Select all that are shown" checked={isChecked} onChange={toggle} />
     </td>
   );
 }
 
 /** What a row lets people do. The same object as long as the table stands: rows that did not change are not made again. */
 interface RowActs {
-  readonly activate: (cell: ActiveCell) => void;
+  readonly activate: (cell: ActiveCell | null) => void;
   readonly peek: (key: string) => void;
   readonly toggle: Selection["toggle"];
+  readonly toggleAll: Selection["toggleAll"];
   readonly nameOf: Selection["nameOf"];
 }
 
@@ -147,6 +182,7 @@ function useRowActs<Row>(props: TableProps<Row>, activate: RowActs["activate"]):
     activate,
     peek: (key) => latest.current.peek?.(key),
     toggle: (key, how) => latest.current.selection?.toggle(key, how),
+    toggleAll: () => latest.current.selection?.toggleAll(),
     nameOf: (key) => latest.current.selection?.nameOf(key) ?? "",
   });
   return acts.current;
@@ -182,18 +218,20 @@ function TableRow<Row>(props: RowProps<Row>) {
         const value = column.value?.(row) ?? null;
         const canPeek = index === 0 && props.canPeek;
         const hasActions = value !== null || canPeek;
+        const isActive = hasActions && at === column.title;
         return (
           <Cell
             key={column.title}
             {...(index === 0 && { scope: "row" })}
             class={classOf(column)}
             data-cell={hasActions ? "" : undefined}
+            data-active={isActive ? "" : undefined}
             tabIndex={hasActions && index > 0 ? -1 : undefined}
             onPointerEnter={() => acts.activate({ key: rowKey, title: column.title })}
             onFocusCapture={() => acts.activate({ key: rowKey, title: column.title })}
           >
             {column.cell(row)}
-            {hasActions && at === column.title && (
+            {isActive && (
               <CellActions
                 title={column.title}
                 value={value}
