@@ -93,6 +93,7 @@ const ofGateway = /^(requests|sources)(\/|$)/;
 
 /** The stream tells of the newest deliveries; one that is looked at may be older. */
 function topicsOf(page: string): readonly string[] {
+  if (page === "") return [...always, "stats"];
   const id = /^(deliveries|operations)\/([\da-f-]{36})$/.exec(page);
   if (id === null) return ofGateway.test(page) ? [...always, "requests"] : always;
   return [...always, `${id[1] === "operations" ? "operation" : "delivery"}:${id[2] ?? ""}`];

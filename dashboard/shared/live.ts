@@ -1,11 +1,11 @@
 /**
- * Hears of news from `GET /v1/stream` and asks for what is shown again, at most once a second. Where no stream opens, or a
- * proxy keeps it back, the pages poll. Paused and hidden pages have no stream.
+ * Hears of news from `GET /v1/stream` and asks again for what they concern, at most once a second. Where no stream opens, or
+ * a proxy keeps it back, the pages poll. Paused and hidden pages have no stream.
  */
 import { computed, effect, signal } from "@preact/signals";
 import { createParser } from "eventsource-parser";
 import { bearer, isSessionOver, urlOf } from "./api.ts";
-import { isLive, isPaused, refreshLive } from "./queries.ts";
+import { isLive, isPaused, refreshLive, type OwnNews } from "./queries.ts";
 
 /** The server sends a comment every 15 seconds; one that is silent for longer is kept back on its way. */
 const silenceMaxMs = 20_000;
@@ -13,6 +13,16 @@ const silenceMaxMs = 20_000;
 const retryMinMs = 1_000;
 const retryMaxMs = 60_000;
 const refreshPauseMs = 1_000;
+
+type News = OwnNews | "other";
+/** After a gap, when it is not known what happened. */
+const anything: readonly News[] = ["problems", "stats", "other"];
+
+function newsOf(event: string | undefined): readonly News[] {
+  if (event === "reset") return anything;
+  if (event === "stats") return ["stats"];
+  return event === "problems" ? ["problems", "other"] : ["other"];
+}
 
 const isVisible = signal(document.visibilityState === "visible");
 document.addEventListener("visibilitychange", () => {
@@ -44,19 +54,19 @@ async function keepListening(topics: readonly string[], stopped: AbortSignal): P
     retryMs = hasOpened ? retryMinMs : Math.min(retryMaxMs, retryMs * 2);
     await pause(retryMs, stopped);
     // What happened while nobody listened.
-    refresher();
+    refresher(anything);
   }
 }
 
 /** Until the stream ends. Answers whether it was one, and none that a proxy kept back. */
 async function listen(
   topics: readonly string[],
-  { stopped, onNews }: { readonly stopped: AbortSignal; readonly onNews: () => void },
+  { stopped, onNews }: { readonly stopped: AbortSignal; readonly onNews: (news: readonly News[]) => void },
 ): Promise<boolean> {
   const silence = new AbortController();
   const stop = AbortSignal.any([stopped, silence.signal]);
   let timer = setTimeout(() => silence.abort(), silenceMaxMs);
-  const parser = createParser({ onEvent: onNews });
+  const parser = createParser({ onEvent: ({ event }) => onNews(newsOf(event)) });
   try {
     const response = await fetch(urlOf({ path: "v1/stream", query: { topics } }), {
       headers: { "accept": "text/event-stream", ...callerHeaders() },
@@ -86,20 +96,21 @@ function callerHeaders(): Record<string, string> {
 }
 
 /** Asks again for what is shown; news that come meanwhile wait for the next time, a second later. */
-function refresherUntil(stopped: AbortSignal): () => void {
-  let hasNews = false;
+function refresherUntil(stopped: AbortSignal): (news: readonly News[]) => void {
+  let waiting = new Set<News>();
   let isBusy = false;
   const run = async () => {
     isBusy = true;
-    while (hasNews && !stopped.aborted) {
-      hasNews = false;
-      await refreshLive();
+    while (waiting.size > 0 && !stopped.aborted) {
+      const heard = waiting;
+      waiting = new Set();
+      await refreshLive(heard);
       await pause(refreshPauseMs, stopped);
     }
     isBusy = false;
   };
-  return () => {
-    hasNews = true;
+  return (news) => {
+    for (const one of news) waiting.add(one);
     if (!isBusy) void run();
   };
 }

@@ -18,6 +18,11 @@ export const isLive = signal(false);
 const pollEveryMs = 5_000;
 /** Beside a stream, for what it does not tell of. */
 const pollWhileLiveMs = 15_000;
+/** Beside a stream that tells of just this. */
+const pollWhileToldMs = 60_000;
+
+/** Events of the stream for what is made of them alone. The rest is renewed by any event but `stats`. */
+export type OwnNews = "problems" | "stats";
 
 export const queryClient: QueryClient = new QueryClient({
   defaultOptions: {
@@ -47,10 +52,11 @@ export interface Loaded<T> {
 /** The answer to a GET, and what it becomes. Null asks nothing. */
 export function useApi<T>(
   call: Pick<ApiCall, "path" | "query"> | null,
-  { everyMs: wanted }: { readonly everyMs?: number | false } = {},
+  { everyMs: wanted, news }: { readonly everyMs?: number | false; readonly news?: OwnNews } = {},
 ): Loaded<T> {
   const key = JSON.stringify(call);
-  const everyMs = wanted ?? (isLive.value ? pollWhileLiveMs : pollEveryMs);
+  const whileLiveMs = news === undefined ? pollWhileLiveMs : pollWhileToldMs;
+  const everyMs = wanted ?? (isLive.value ? whileLiveMs : pollEveryMs);
   const paused = isPaused.value || isSessionOver.value;
   const observer = useMemo(
     () => new QueryObserver<ApiAnswer<T>, ApiError>(queryClient, { queryKey: ["none"], enabled: false }),
@@ -61,7 +67,7 @@ export function useApi<T>(
       queryKey: [key],
       enabled: call !== null,
       refetchInterval: paused ? false : everyMs,
-      meta: { followsNews: wanted === undefined },
+      meta: { followsNews: wanted === undefined, news: news ?? "other" },
       queryFn: ({ signal: aborted }) => callApi<T>({ ...(call ?? { path: "" }), signal: aborted }),
     });
   }, [key, paused, everyMs]);
@@ -78,11 +84,11 @@ export function useApi<T>(
   };
 }
 
-/** After news: what is shown and may have changed by itself is asked for again. */
-export async function refreshLive(): Promise<void> {
+/** After news: what is shown and may have changed by them is asked for again. */
+export async function refreshLive(news: ReadonlySet<OwnNews | "other">): Promise<void> {
   await queryClient.refetchQueries({
     type: "active",
-    predicate: ({ meta }) => meta?.["followsNews"] === true,
+    predicate: ({ meta }) => meta?.["followsNews"] === true && news.has(meta["news"] as OwnNews | "other"),
   });
 }
 

@@ -263,6 +263,55 @@ suite("the dashboard", () => {
     await own.close();
   });
 
+  test("figures of the overview move with the stream, without a poll", async () => {
+    const own = await world.logIn();
+    const page = await own.newPage();
+    await page.clock.install();
+    // A range that does not move, and therefore asks for nothing by itself.
+    await page.goto(`${server.url}/ui/?from=${new Date(Date.now() - 3_600_000).toISOString()}`);
+    const tile = page.locator(".tile", { has: page.getByRole("heading", { name: "Requests accepted" }) });
+    await tile.waitFor();
+    await page.getByRole("button", { name: /^Live/ }).waitFor();
+    await page.clock.pauseAt(Number(await page.evaluate("Date.now()")) + 1_000);
+    const counted = async () => {
+      const { body } = await server.call("GET", "/v1/stats/deliveries?measures=attempts");
+      const { series } = body as { readonly series: readonly { readonly totals: { attempts: number } }[] };
+      return series[0]?.totals.attempts ?? 0;
+    };
+    const before = await counted();
+    await publish({}, "order.counted");
+    const count = await eventually("it is counted", { ask: counted, holds: (now) => now > before });
+    // Each look takes a moment of the page's clock; all of them together are less than a poll waits for.
+    let leftMs = 10_000;
+    await eventually("the figure", {
+      ask: async () => {
+        const stepMs = Math.min(leftMs, 100);
+        leftMs -= stepMs;
+        await page.clock.runFor(stepMs);
+        return Number(/ of ([\d,]+);/.exec(await tile.innerText())?.[1]);
+      },
+      holds: (figure) => figure >= count,
+    });
+    await own.close();
+  });
+
+  test("paused, the overview asks for nothing, however far its range would have moved", async () => {
+    const page = await context.newPage();
+    await page.clock.install();
+    await page.goto(`${server.url}/ui/`);
+    await page.locator(".tile").first().waitFor();
+    await page.keyboard.press(".");
+    await page.getByRole("button", { name: /Paused/ }).waitFor();
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(request.url()));
+    await page.clock.runFor(180_000);
+    assert.deepEqual(asked, []);
+    await page.keyboard.press(".");
+    await page.clock.runFor(refreshMs);
+    assert.notEqual(asked.length, 0);
+    await page.close();
+  });
+
   test("where no stream comes through the page says so and polls; it tries the stream again", async () => {
     const page = await context.newPage();
     let streams = 0;

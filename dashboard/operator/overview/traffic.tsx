@@ -26,10 +26,13 @@ const deliveryMeasures =
 export function Traffic({ children }: { readonly children: ComponentChildren }) {
   const range = useStatisticsRange();
   const isAdmin = session.value?.role === "admin";
-  const deliveries = useApi<Statistics>({
-    path: "v1/stats/deliveries",
-    query: { ...range.query, ...zoneQuery(), measures: deliveryMeasures },
-  });
+  const deliveries = useApi<Statistics>(
+    {
+      path: "v1/stats/deliveries",
+      query: { ...range.query, ...zoneQuery(), measures: deliveryMeasures },
+    },
+    { news: "stats" },
+  );
   const events = useApi<Statistics>({ path: "v1/stats/events", query: { ...range.query, ...zoneQuery() } });
   const gauges = useApi<Gauges>(isAdmin ? { path: "v1/stats/gauges", query: range.query } : null);
   return (

@@ -7,5 +7,8 @@ const openProblemsQuery = { state: ["open", "recovering"], limit: openProblemsMa
 
 /** Those that somebody should look at. Several parts of the page show them; they are asked for once. */
 export function useOpenProblems(): Loaded<Page<DeliveryProblem>> {
-  return useApi<Page<DeliveryProblem>>({ path: "v1/problems", query: openProblemsQuery });
+  return useApi<Page<DeliveryProblem>>(
+    { path: "v1/problems", query: openProblemsQuery },
+    { news: "problems" },
+  );
 }
