@@ -1,6 +1,7 @@
 /** `limit`, `cursor` and `offset` of every listing, and the shape of its answer. */
-import { placeOf, placeText } from "../services/searched-place.ts";
+import { idWords, type PlaceWords, placeWords } from "../services/searched-place.ts";
 import type { SearchedPage, SearchPageRequest } from "../services/searched-place.ts";
+import type { SearchPlace } from "../ports/store/search.ts";
 import type { Page, PageRequest } from "../ports/store.ts";
 import { formatInstantOrNull } from "./mapping/instant.ts";
 import type { CursorCodec, Listing } from "./cursors.ts";
@@ -27,19 +28,24 @@ export interface SearchJson extends ListJson {
   readonly complete: boolean;
 }
 
-export interface Pager {
+/** For searches, whose pages may end early. */
+export interface SearchPager<Place> {
+  searchRequest(query: PageQuery, listing: Listing): SearchPageRequest<Place>;
+  searchAnswer<Row>(
+    page: SearchedPage<Row, Place>,
+    more: { readonly listing: Listing; readonly toJson: (row: Row) => unknown },
+  ): SearchJson;
+}
+
+export interface Pager extends SearchPager<SearchPlace> {
   /** For listings of the store, which are ordered by a numeric position. */
   request(query: PageQuery, listing: Listing): PageRequest;
   answer<Row>(
     page: Page<Row>,
     more: { readonly listing: Listing; readonly toJson: (row: Row) => unknown },
   ): ListJson;
-  /** For searches, whose pages may end early. */
-  searchRequest(query: PageQuery, listing: Listing): SearchPageRequest;
-  searchAnswer<Row>(
-    page: SearchedPage<Row>,
-    more: { readonly listing: Listing; readonly toJson: (row: Row) => unknown },
-  ): SearchJson;
+  /** For searches in the order of ids. */
+  readonly byId: SearchPager<{ readonly id: string }>;
   /** For listings that continue after an id. */
   after(query: PageQuery, listing: Listing): string | null;
   cursorAfter(id: string | null, listing: Listing): string | null;
@@ -52,6 +58,22 @@ export interface SliceOptions<Row, Json> {
   readonly listing: Listing;
   readonly idOf: (row: Row) => string;
   readonly toJson: (row: Row) => Json;
+}
+
+function searchPager<Place>(cursors: CursorCodec, words: PlaceWords<Place>): SearchPager<Place> {
+  return {
+    searchRequest: (query, listing) => ({
+      limit: query.limit ?? pageLimitDefault,
+      offset: query.offset ?? 0,
+      after: query.cursor === undefined ? null : words.placeOf(String(cursors.decode(listing, query.cursor))),
+    }),
+    searchAnswer: ({ rows, next, searchedTo, isComplete }, { listing, toJson }) => ({
+      data: rows.map(toJson),
+      next_cursor: next === null ? null : cursors.encode(listing, words.wordOf(next)),
+      searched_to: formatInstantOrNull(searchedTo),
+      complete: isComplete,
+    }),
+  };
 }
 
 export function createPager(cursors: CursorCodec): Pager {
@@ -72,17 +94,8 @@ export function createPager(cursors: CursorCodec): Pager {
       data: page.rows.map(toJson),
       next_cursor: page.next === null ? null : cursors.encode(listing, page.next),
     }),
-    searchRequest: (query, listing) => ({
-      limit: query.limit ?? pageLimitDefault,
-      offset: query.offset ?? 0,
-      after: query.cursor === undefined ? null : placeOf(String(cursors.decode(listing, query.cursor))),
-    }),
-    searchAnswer: ({ rows, next, searchedTo, isComplete }, { listing, toJson }) => ({
-      data: rows.map(toJson),
-      next_cursor: next === null ? null : cursors.encode(listing, placeText(next)),
-      searched_to: formatInstantOrNull(searchedTo),
-      complete: isComplete,
-    }),
+    ...searchPager(cursors, placeWords),
+    byId: searchPager(cursors, idWords),
     after,
     cursorAfter,
     slice: (rows, { query, listing, idOf, toJson }) => {

@@ -1647,6 +1647,16 @@ export interface GatewayRequestList {
   data: GatewayRequest[];
   /** Send it as `cursor` for the next page; null at the end. */
   next_cursor: string | null;
+  /**
+   * Nothing made beyond this time was looked at yet; null when everything was, or in the order of next
+   * attempts.
+   */
+  searched_to: string | null;
+  /**
+   * False when the search ended before the page was full, because it had looked at enough for one page: more
+   * may match. Go on with `next_cursor`.
+   */
+  complete: boolean;
 }
 
 export interface GatewayRequestWithBody {

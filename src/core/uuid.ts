@@ -84,6 +84,13 @@ export function isUuid(text: string): boolean {
   return uuidPattern.test(text);
 }
 
+/** The smallest version 7 UUID of a time in Unix milliseconds: ids from then on are not below it. */
+export function uuidV7Floor(timeMs: number): string {
+  const clamped = Math.min(timeMsMax, Math.max(0, Math.floor(timeMs)));
+  const timeHex = clamped.toString(16).padStart(12, "0");
+  return `${timeHex.slice(0, 8)}-${timeHex.slice(8)}-7000-8000-000000000000`;
+}
+
 /** The Unix milliseconds inside a version 7 UUID; null for anything else. */
 export function uuidV7TimeMs(text: string): number | null {
   const match = uuidPattern.exec(text);

@@ -220,6 +220,7 @@ export class Engine implements EngineAccess {
     return new Upkeep({
       ...this.#common(),
       ...{ store: store.upkeep, statistics: store.statistics ?? null, webhooks: store.webhooks },
+      gateway: store.gateway,
       ...{ notifications: store.notifications ?? null, states: this.#states, ownership: this.#ownership },
       statisticsKeptMs: statisticsKeptMs ?? statisticsKeptMsDefault,
       countsEnds: this.#statistics !== null,

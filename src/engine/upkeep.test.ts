@@ -19,9 +19,15 @@ const idleStore: UpkeepStore = {
   forgetKeys: async () => nothing,
 };
 
+const idleGateway: UpkeepOptions["gateway"] = {
+  forgetRequests: async () => nothing,
+  answers: { purge: async () => nothing },
+};
+
 function newUpkeep(clock: ManualClock, more: Partial<UpkeepOptions>): Upkeep {
   return new Upkeep({
     store: idleStore,
+    gateway: idleGateway,
     clock,
     telemetry: { log, metrics: {} as Telemetry["metrics"] },
     directory: { all: () => [] } as unknown as Directory,
@@ -50,7 +56,7 @@ interface Step {
 async function round(
   rows: number,
   rowMs: (step: number) => number,
-  kept: Partial<Pick<UpkeepOptions, "statistics" | "notifications">> = {},
+  kept: Partial<Pick<UpkeepOptions, "statistics" | "notifications" | "gateway">> = {},
 ): Promise<readonly Step[]> {
   const clock = new ManualClock();
   const steps: Step[] = [];
@@ -152,4 +158,21 @@ test("messages that have ended and published operational events go after 30 days
   };
   await round(0, () => 0, { notifications: { forget } });
   assert.deepEqual(days, [30]);
+});
+
+test("what the gateway received goes after seven days, bodies after one, and kept answers as they run out", async () => {
+  const began = new ManualClock().now();
+  const days = (time: number): number => Math.round((began - time) / 86_400_000);
+  const asked: string[] = [];
+  const steps = (text: string): { readonly changed: number; readonly more: boolean } => {
+    asked.push(text);
+    return { changed: 1, more: asked.filter((one) => one === text).length < 3 };
+  };
+  const gateway: UpkeepOptions["gateway"] = {
+    forgetRequests: async ({ before, bodiesBefore }) =>
+      steps(`requests ${days(before)} ${days(bodiesBefore)}`),
+    answers: { purge: async ({ now }) => steps(`answers ${days(now)}`) },
+  };
+  await round(0, () => 0, { gateway });
+  assert.deepEqual(asked, [...Array(3).fill("requests 7 1"), ...Array(3).fill("answers 0")]);
 });

@@ -1,5 +1,7 @@
+import { receivedBodiesMs, receivedMs } from "../core/gateway/request.ts";
 import type { StatisticsStep } from "../core/statistics/buckets.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { AnswerStore, GatewayStore } from "../ports/store/gateway.ts";
 import type { NotificationQueue } from "../ports/store/notifications.ts";
 import type { StatisticsStore } from "../ports/store/statistics.ts";
 import type { ExpiredDelivery, StepResult, UpkeepStore } from "../ports/store/upkeep.ts";
@@ -25,6 +27,7 @@ export interface UpkeepOptions {
   readonly statisticsKeptMs: Readonly<Record<StatisticsStep, number>>;
   /** Null where nothing is kept of problems. */
   readonly problems: ProblemUpkeep | null;
+  readonly gateway: Pick<GatewayStore, "forgetRequests"> & { readonly answers: Pick<AnswerStore, "purge"> };
   /** Null where Posthorn tells nothing of itself. */
   readonly notifications: Pick<NotificationQueue, "forget"> | null;
   readonly webhooks: Pick<WebhookStore, "deletedWithWork">;
@@ -115,6 +118,7 @@ export class Upkeep {
       store.forgetAudit({ createdBefore: clock.now() - auditMs, limit }),
     );
     await this.#repeat("keys", (limit) => store.forgetKeys({ now: clock.now(), limit }));
+    await this.#forgetReceived();
     await this.#forgetNotifications();
     await this.#keepStatistics();
     await this.#keepProblems();
@@ -141,6 +145,20 @@ export class Upkeep {
       if (webhook === undefined || webhook.tenantId !== delivery.tenantId) return [];
       return expiredEvent(webhook, { delivery, now: clock.now() });
     });
+  }
+
+  /** What the gateway has of its senders. */
+  async #forgetReceived(): Promise<void> {
+    const { gateway, clock } = this.#options;
+    await this.#repeat("received requests", (limit) => {
+      const now = clock.now();
+      return gateway.forgetRequests({
+        before: now - receivedMs,
+        bodiesBefore: now - receivedBodiesMs,
+        limit,
+      });
+    });
+    await this.#repeat("kept answers", (limit) => gateway.answers.purge({ now: clock.now(), limit }));
   }
 
   async #forgetNotifications(): Promise<void> {

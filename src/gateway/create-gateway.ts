@@ -114,7 +114,6 @@ export function createGateway(options: GatewayOptions): Gateway {
     ownUrl: () => ownUrl,
     start: () => {
       isRunning = true;
-      log.start();
       held.start();
     },
     stop: async () => {

@@ -10,8 +10,14 @@ import { notKept } from "../core/filter/unknown.ts";
 import type { GatewayOutcome } from "../core/gateway/request.ts";
 import type { Source } from "../core/gateway/source.ts";
 import type { Clock } from "../ports/clock.ts";
-import { everyRequest, type GatewayStore, type ReceivedRequest } from "../ports/store/gateway.ts";
+import {
+  everyRequest,
+  type GatewayStore,
+  type ReceivedRequest,
+  type RequestPlace,
+} from "../ports/store/gateway.ts";
 import type { HistoryStore } from "../ports/store/history.ts";
+import type { SearchPage } from "../ports/store/search.ts";
 import { RequestPace } from "../ports/timing/request-pace.ts";
 import { SearchBudget } from "../ports/timing/search-budget.ts";
 import type { GatewayDirectory } from "../services/gateway/gateway-directory.ts";
@@ -26,6 +32,7 @@ import type {
 import { ProblemList } from "../services/problem-list.ts";
 import { readFields } from "../services/read-fields.ts";
 import { isVisible } from "../services/scope.ts";
+import { searchBounds } from "../services/searched-pages.ts";
 import type { Scope } from "../services/services.ts";
 import { judgeFilter } from "./connection-service.ts";
 import { givenMessage, loggedMessage } from "./evaluated-message.ts";
@@ -34,7 +41,7 @@ import type { Requests } from "./request-service.ts";
 import type { VerificationBox } from "./verification-box.ts";
 
 export interface FilterEvaluationsOptions {
-  readonly store: Pick<GatewayStore, "request" | "requests">;
+  readonly store: Pick<GatewayStore, "request" | "searchRequests">;
   readonly history: Pick<HistoryStore, "getEvent">;
   readonly directory: Pick<GatewayDirectory, "source">;
   readonly box: Pick<VerificationBox, "verifier">;
@@ -104,18 +111,20 @@ export class FilterEvaluations implements FilterService {
   }
 
   async *#newest({ id, tenantId }: Source, last: number): AsyncGenerator<ReceivedRequest> {
-    const { store, log } = this.#options;
+    const { store, log, clock } = this.#options;
     await log.flush();
-    let after: string | null = null;
+    const filter = { ...everyRequest, tenantId, sourceId: id };
+    let after: RequestPlace | null = null;
     for (let left = last; left > 0; ) {
       const limit = Math.min(left, rowsAtOnce);
-      const rows: readonly ReceivedRequest[] = await store.requests({
-        ...{ ...everyRequest, tenantId, sourceId: id, after, limit },
+      const budget = new SearchBudget(clock, searchBounds);
+      const page: SearchPage<ReceivedRequest, RequestPlace> = await store.searchRequests({
+        ...{ filter, after, limit, budget },
       });
-      yield* rows;
-      if (rows.length < limit) return;
-      after = rows.at(-1)?.id ?? null;
-      left -= rows.length;
+      yield* page.rows;
+      if (page.next === null) return;
+      after = page.next;
+      left -= page.rows.length;
     }
   }
 

@@ -1,10 +1,11 @@
+import { receivedBodiesMs } from "../core/gateway/request.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { GatewayStore, ReceivedRequest } from "../ports/store/gateway.ts";
 import type { Logger } from "../ports/telemetry.ts";
 import { Loop } from "../ports/timing/loop.ts";
 
 export interface RequestLogOptions {
-  readonly store: Pick<GatewayStore, "addRequests" | "sweepRequests" | "answers">;
+  readonly store: Pick<GatewayStore, "addRequests">;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -15,9 +16,6 @@ const atOnce = 500;
 const waitingMax = 10_000;
 /** Of one source in a day, per process. */
 const bodiesMax = 100;
-const keptMs = 7 * 86_400_000;
-const bodiesKeptMs = 86_400_000;
-const sweepEveryMs = 60_000;
 
 /** Writes down what came in, a moment later and many at once: no sender waits for it. What the store cannot take is lost. */
 export class RequestLog {
@@ -26,23 +24,20 @@ export class RequestLog {
   #dropped = 0;
   readonly #bodies = new Map<string, { count: number; since: number }>();
   readonly #writing: Loop;
-  readonly #sweeping: Loop;
 
   constructor(options: RequestLogOptions) {
     const { clock, log } = options;
     this.#options = options;
-    const failed = (error: unknown): void =>
-      log.warn({ err: String(error) }, "requests of the gateway could not be written down");
-    this.#writing = new Loop({ clock, round: () => this.flush(), failed });
-    this.#sweeping = new Loop({ clock, round: () => this.#sweep(), pauseMs: () => sweepEveryMs, failed });
-  }
-
-  start(): void {
-    this.#sweeping.start();
+    this.#writing = new Loop({
+      clock,
+      round: () => this.flush(),
+      failed: (error) =>
+        log.warn({ err: String(error) }, "requests of the gateway could not be written down"),
+    });
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.#sweeping.stop(), this.#writing.stop()]);
+    await this.#writing.stop();
     await this.flush().catch(() => undefined);
   }
 
@@ -59,7 +54,7 @@ export class RequestLog {
   keepsBody(sourceId: string): boolean {
     const now = this.#options.clock.now();
     const kept = this.#bodies.get(sourceId);
-    if (kept === undefined || now - kept.since > bodiesKeptMs) {
+    if (kept === undefined || now - kept.since > receivedBodiesMs) {
       this.#bodies.set(sourceId, { count: 1, since: now });
       return true;
     }
@@ -82,13 +77,5 @@ export class RequestLog {
     if (this.#dropped === 0) return;
     log.warn({ count: this.#dropped }, "requests of the gateway were not written down");
     this.#dropped = 0;
-  }
-
-  async #sweep(): Promise<void> {
-    const { store, clock } = this.#options;
-    const now = clock.now();
-    const sweep = { before: now - keptMs, bodiesBefore: now - bodiesKeptMs, limit: atOnce };
-    while ((await store.sweepRequests(sweep)) >= atOnce);
-    await store.answers.purge({ now });
   }
 }

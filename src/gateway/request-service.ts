@@ -4,14 +4,17 @@ import type { Connection, Source } from "../core/gateway/source.ts";
 import { tryParseJson } from "../core/json/try-parse.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { GatewayStore, ReceivedRequest, ReceivedRequestQuery } from "../ports/store/gateway.ts";
+import type { GatewayStore, ReceivedRequest, RequestPlace } from "../ports/store/gateway.ts";
 import type { HistoryStore, StoredEvent } from "../ports/store/history.ts";
+import { SearchBudget } from "../ports/timing/search-budget.ts";
 import type { ClientCertificateSeen } from "../core/http/client-certificate.ts";
 import type { GatewayDirectory } from "../services/gateway/gateway-directory.ts";
-import type { RequestService } from "../services/gateway/gateway-services.ts";
+import type { RequestQuery, RequestService } from "../services/gateway/gateway-services.ts";
 import { ProblemList } from "../services/problem-list.ts";
 import { readFields } from "../services/read-fields.ts";
 import { isVisible, tenantFilter } from "../services/scope.ts";
+import type { SearchedPage } from "../services/searched-place.ts";
+import { searchBounds, searchedPage } from "../services/searched-pages.ts";
 import type { Scope } from "../services/services.ts";
 import { readAddress } from "./address.ts";
 import type { Delivered, Deliverer } from "./deliverer.ts";
@@ -31,7 +34,7 @@ export interface RequestServiceOptions {
   readonly deliverer: Deliverer;
   readonly log: RequestLog;
   readonly access: Pick<EngineAccess, "nextId" | "placeOf" | "requeue" | "webhook">;
-  readonly clock: Pick<Clock, "now">;
+  readonly clock: Pick<Clock, "now" | "monotonicMs">;
   readonly deploymentId: string;
   readonly consent: ConsentSender;
 }
@@ -44,14 +47,21 @@ export class Requests implements RequestService {
     this.#options = options;
   }
 
-  async list(scope: Scope, query: ReceivedRequestQuery) {
-    const { store, log } = this.#options;
-    const { limit } = query;
-    const tenantId = tenantFilter({ scope, tenantId: query.tenantId });
+  async list(
+    scope: Scope,
+    { page, ...query }: RequestQuery,
+  ): Promise<SearchedPage<ReceivedRequest, RequestPlace>> {
+    const { store, log, clock } = this.#options;
+    const filter = { ...query, tenantId: tenantFilter({ scope, tenantId: query.tenantId }) };
     await log.flush();
-    const found = await store.requests({ ...query, tenantId, limit: limit + 1 });
-    const rows = found.slice(0, limit);
-    return { rows, next: found.length > limit ? (rows.at(-1)?.id ?? null) : null };
+    const budget = new SearchBudget(clock, searchBounds);
+    return searchedPage<ReceivedRequest, RequestPlace>(page, {
+      budget,
+      takes: null,
+      read: (part) => store.searchRequests({ filter, budget, ...part }),
+      placeOf: ({ id }) => ({ id }),
+      createdAtOf: ({ receivedAt }) => receivedAt,
+    });
   }
 
   /** With its body: the log's own, or that of the event which it became. */

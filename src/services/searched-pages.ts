@@ -11,31 +11,31 @@ export const searchBounds = { rowsMax: 500_000, durationMsMax: 150 };
 const rowsAtOnceMax = 250;
 
 /** A search of the store, and how its rows are taken. */
-export interface Searching<Row> {
+export interface Searching<Row, Place = SearchPlace> {
   readonly budget: SearchBudget;
   readonly read: (part: {
-    readonly after: SearchPlace | null;
+    readonly after: Place | null;
     readonly limit: number;
-  }) => Promise<SearchPage<Row>>;
+  }) => Promise<SearchPage<Row, Place>>;
   /** What no store knows; null takes all. */
   readonly takes: ((row: Row) => boolean) | null;
-  readonly placeOf: (row: Row) => SearchPlace;
+  readonly placeOf: (row: Row) => Place;
   /** Null where rows are not in the order of their creation. */
   readonly createdAtOf: (row: Row) => number | null;
 }
 
 /** One page: as many reads as it takes to fill it, within the budget that they share. */
-export async function searchedPage<Row>(
-  { limit, offset, after }: SearchPageRequest,
-  searching: Searching<Row>,
-): Promise<SearchedPage<Row>> {
+export async function searchedPage<Row, Place = SearchPlace>(
+  { limit, offset, after }: SearchPageRequest<Place>,
+  searching: Searching<Row, Place>,
+): Promise<SearchedPage<Row, Place>> {
   const { budget, takes } = searching;
   const rows: Row[] = [];
   let toSkip = (after?.skip ?? 0) + offset;
-  for (let place: SearchPlace | null = after; ; ) {
+  for (let place: Place | null = after; ; ) {
     const wanted = toSkip + limit - rows.length;
     const atOnce = takes === null ? Math.min(wanted, Math.max(limit, rowsAtOnceMax)) : rowsAtOnceMax;
-    const found: SearchPage<Row> = await searching.read({ after: place, limit: atOnce });
+    const found: SearchPage<Row, Place> = await searching.read({ after: place, limit: atOnce });
     for (const row of found.rows) {
       if (takes !== null && !takes(row)) continue;
       if (toSkip > 0) toSkip -= 1;
@@ -52,10 +52,10 @@ export async function searchedPage<Row>(
 }
 
 /** The next page begins behind the last row; what was read beyond it is read again. */
-function fullPage<Row>(
+function fullPage<Row, Place>(
   rows: readonly Row[],
-  { found, searching }: { readonly found: SearchPage<Row>; readonly searching: Searching<Row> },
-): SearchedPage<Row> {
+  { found, searching }: { readonly found: SearchPage<Row, Place>; readonly searching: Searching<Row, Place> },
+): SearchedPage<Row, Place> {
   const last = rows.at(-1);
   if (last === undefined || (last === found.rows.at(-1) && found.next === null))
     return { rows, next: null, searchedTo: null, isComplete: !found.isCutShort };

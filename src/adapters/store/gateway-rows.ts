@@ -3,7 +3,10 @@ import type {
   HeldMessage,
   ReceivedRequest,
   RecentOutcome,
+  RequestFilter,
+  RequestSearch,
 } from "../../ports/store/gateway.ts";
+import { uuidV7Floor } from "../../core/uuid.ts";
 
 /** As both stores select it. */
 export type RequestRow = readonly [document: string, bookmark: string | null, body: Uint8Array | null];
@@ -19,6 +22,76 @@ export function toRequest([document, bookmark, body]: RequestRow): ReceivedReque
     body: body === null ? null : new Uint8Array(body),
   };
 }
+
+/** The smallest index that has all of a search in its order: of the rows that it is on, and of whom they are. */
+export interface RequestIndex {
+  readonly name: string;
+  readonly rows: string | null;
+  readonly owner: { readonly column: "source" | "tenant"; readonly id: string } | null;
+}
+
+/** As SQLite names it. */
+const primaryKey = "sqlite_autoindex_gateway_requests_1";
+/** As in the indexes of the migrations. */
+const notable = "(outcome <> 'accepted' OR status >= 400)";
+
+/** What went well is most of the log, and what people look for is seldom that. */
+export function requestIndex(filter: RequestFilter): RequestIndex {
+  const { bookmarked, outcome, status, cause } = filter;
+  if (bookmarked === true)
+    return { name: "gateway_requests_bookmark", rows: "bookmark IS NOT NULL", owner: null };
+  const wantsNotable = cause !== null || (outcome ?? "accepted") !== "accepted" || (status ?? 0) >= 400;
+  const owner = ownerOf(filter);
+  const parts = [...(wantsNotable ? ["notable"] : []), ...(owner === null ? [] : [owner.column])];
+  return {
+    name: parts.length === 0 ? primaryKey : ["gateway_requests", ...parts].join("_"),
+    rows: wantsNotable ? notable : null,
+    owner,
+  };
+}
+
+function ownerOf({ sourceId, tenantId }: RequestFilter): RequestIndex["owner"] {
+  if (sourceId !== null) return { column: "source", id: sourceId };
+  return tenantId === null ? null : { column: "tenant", id: tenantId };
+}
+
+/** What rows of the log have to fulfil; `add` takes a value and gives what stands for it. */
+export function requestConditions(
+  filter: RequestFilter,
+  add: (value: string | number) => string,
+): readonly string[] {
+  const { tenantId, sourceId, status, outcome, cause, bookmarked, from, to } = filter;
+  const compared = [
+    ["tenant =", tenantId],
+    ["source =", sourceId],
+    ["status =", status],
+    ["outcome =", outcome],
+    ["cause =", cause],
+    ["received_at >=", from],
+    ["received_at <", to],
+  ] as const;
+  const given = compared.flatMap(([left, value]) => (value === null ? [] : [`${left} ${add(value)}`]));
+  if (bookmarked === null) return given;
+  return [...given, `bookmark IS ${bookmarked ? "NOT NULL" : "NULL"}`];
+}
+
+/** Clocks of processes differ by less. */
+const clocksDifferMs = 60_000;
+
+/** Ids between which the rows of a search are, both excluded. */
+export function requestSpan({ filter: { from, to }, after }: Pick<RequestSearch, "filter" | "after">): {
+  readonly above: string;
+  readonly below: string;
+} {
+  const end = to === null ? lastId : uuidV7Floor(to + clocksDifferMs);
+  return {
+    above: from === null ? "" : uuidV7Floor(from - clocksDifferMs),
+    below: after !== null && after.id < end ? after.id : end,
+  };
+}
+
+/** Above all ids. */
+const lastId = "g";
 
 /** Without what has columns of its own. */
 export function requestDocument(request: ReceivedRequest): string {
@@ -59,6 +132,3 @@ export function answerOutcome(row: AnswerRow, fingerprint: string): AnswerOutcom
   if (result !== null) return { kind: "completed", result };
   return { kind: "running", expiresAt: Number(expiresAt) };
 }
-
-/** How many answers that ran out are removed at once. */
-export const purgedAtOnce = 500;

@@ -3,10 +3,10 @@ import type { ReceivedRequest } from "../../ports/store/gateway.ts";
 import type { ApiOptions } from "../context.ts";
 import { filtersOf, inputOf } from "../mapping/fields.ts";
 import { gatewayRequestJson } from "../mapping/gateway-request.ts";
-import { pageLimitDefault } from "../paging.ts";
 import type { Pager } from "../paging.ts";
 import { defineRoute } from "../route.ts";
 import type { Route } from "../route.ts";
+import { boundedSearch } from "./deliveries.ts";
 import { closed, idParam } from "../schemas/building-blocks.ts";
 import {
   requestBookmarkSchema,
@@ -49,22 +49,18 @@ function listRoute({ gateway }: ApiOptions, pager: Pager): Route {
     operationId: "listRequests",
     tag: "Gateway",
     summary: "List what sources received, newest first",
-    description:
-      "Accepted, repeated, rejected and ignored ones, for seven days; a line may come a moment after its answer. Bodies are kept for 24 hours, those of rejected ones up to 100 for each source and process; what has a bookmark stays.",
+    description: `Accepted, repeated, rejected and ignored ones, for seven days; a line may come a moment after its answer. Bodies are kept for 24 hours, those of rejected ones up to 100 for each source and process; what has a bookmark stays. ${boundedSearch}`,
     access: "read",
     query: requestQuery,
     answers: { 200: { description: "A page of requests.", schema: requestListSchema } },
     errors: ["invalid_cursor"],
     handle: async ({ scope, query }) => {
-      const { rejectionCause: cause, ...filters } = filtersOf(requestFilters, query);
-      const listing = { tenantId: scope.tenantId, route: "requests", filters: { ...filters, cause } };
-      const { limit = pageLimitDefault, offset = 0 } = query;
-      const asked = { ...filters, cause, limit, offset, after: pager.after(query, listing) };
-      const { rows, next } = await gateway.requests.list(scope, asked);
-      return {
-        status: 200,
-        body: { data: rows.map(gatewayRequestJson), next_cursor: pager.cursorAfter(next, listing) },
-      };
+      const { rejectionCause: cause, ...others } = filtersOf(requestFilters, query);
+      const filters = { ...others, cause };
+      const listing = { tenantId: scope.tenantId, route: "requests", filters };
+      const page = pager.byId.searchRequest(query, listing);
+      const found = await gateway.requests.list(scope, { ...filters, page });
+      return { status: 200, body: pager.byId.searchAnswer(found, { listing, toJson: gatewayRequestJson }) };
     },
   });
 }

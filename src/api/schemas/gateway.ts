@@ -27,6 +27,7 @@ import {
   listOf,
   nullable,
   oneOf,
+  searchOf,
 } from "./building-blocks.ts";
 import { schemaOf, shownSchemaOf } from "./field-schema.ts";
 import { Type } from "./type.ts";
@@ -116,7 +117,7 @@ export const requestSchema = closed(
   },
   { title: "GatewayRequestWithBody" },
 );
-export const requestListSchema = listOf(requestSummarySchema, "GatewayRequestList");
+export const requestListSchema = searchOf(requestSummarySchema, "GatewayRequestList");
 export const requestQuery = listingQuery(requestFilters);
 export const requestReplaySchema = schemaOf(requestReplayFields, { title: "RequestReplayInput" });
 export const requestBookmarkSchema = schemaOf(requestBookmarkFields, { title: "RequestBookmarkInput" });

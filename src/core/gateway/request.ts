@@ -13,6 +13,9 @@ export const gatewayOutcomes = [
   /** The destination or the store did not take it now. */
   "failed",
 ] as const;
+/** How long the log has a line, and the body of what may be tried again; a bookmark keeps both. */
+export const receivedMs = 7 * 86_400_000;
+export const receivedBodiesMs = 86_400_000;
 /** Of one source, in what a listing tells of it. */
 export const recentRequestsMax = 100;
 

@@ -1,6 +1,8 @@
 import type { GatewayOutcome } from "../../core/gateway/request.ts";
 import type { Connection, Source } from "../../core/gateway/source.ts";
 import type { AuditEntry } from "./audit.ts";
+import type { DeliverySearch, SearchPage } from "./search.ts";
+import type { StepResult } from "./upkeep.ts";
 
 /** Sources and connections, which are few and kept in memory; requests and answers, which are many. */
 export interface GatewayStore {
@@ -19,8 +21,8 @@ export interface GatewayStore {
   updateRequest(request: ReceivedRequest): Promise<void>;
   /** With its body. */
   request(id: string): Promise<ReceivedRequest | null>;
-  /** Newest first, without bodies. */
-  requests(query: ReceivedRequestQuery): Promise<readonly ReceivedRequest[]>;
+  /** Newest first, without bodies. A page ends with its budget, as with deliveries. */
+  searchRequests(search: RequestSearch): Promise<SearchPage<ReceivedRequest, RequestPlace>>;
   /** What waits for a connection, oldest first. It is known until the request is updated, however old it is. */
   held(query: HeldQuery): Promise<readonly HeldMessage[]>;
   /** Connections for which something waits, whether or not they are still there. */
@@ -31,8 +33,8 @@ export interface GatewayStore {
   recentOutcomes(query: RecentQuery): Promise<readonly RecentOutcome[]>;
   /** A name of null takes the bookmark away; a body is added where there is none. False when there is no such request. */
   bookmark(mark: RequestMark, audit?: AuditEntry): Promise<boolean>;
-  /** Removes some of what is older than asked for, but never what has a bookmark; how many rows it changed. */
-  sweepRequests(sweep: RequestSweep): Promise<number>;
+  /** Removes some of what is older than asked for, but never what has a bookmark. Ids tell what is older. */
+  forgetRequests(step: RequestStep): Promise<StepResult>;
 
   /** Answers that repeats of a request get; the promises are those of DeduplicationStore of the receiver kit. */
   readonly answers: AnswerStore;
@@ -103,8 +105,20 @@ export interface RequestMark {
   readonly body: Uint8Array | null;
 }
 
+/** A question of a person about the log. */
+export interface RequestSearch extends Pick<DeliverySearch, "limit" | "budget"> {
+  readonly filter: RequestFilter;
+  /** Only what came before; null begins. */
+  readonly after: RequestPlace | null;
+}
+
+/** The last row of a page, or of what was looked at. Ids are in the order in which requests came. */
+export interface RequestPlace {
+  readonly id: string;
+}
+
 /** Null leaves a filter out. */
-export interface ReceivedRequestQuery {
+export interface RequestFilter {
   readonly tenantId: string | null;
   readonly sourceId: string | null;
   readonly status: number | null;
@@ -113,17 +127,14 @@ export interface ReceivedRequestQuery {
   readonly bookmarked: boolean | null;
   /** Unix milliseconds; `from` inclusive. */
   readonly from: number | null;
+  /** Exclusive. */
   readonly to: number | null;
-  /** Id of the last one of the page before. */
-  readonly after: string | null;
-  readonly offset: number;
-  readonly limit: number;
 }
 
-/** The newest of all; the limit is the caller's. */
-export const everyRequest: Omit<ReceivedRequestQuery, "limit"> = {
+/** Leaves nothing out. */
+export const everyRequest: RequestFilter = {
   ...{ tenantId: null, sourceId: null, status: null, outcome: null, cause: null, bookmarked: null },
-  ...{ from: null, to: null, after: null, offset: 0 },
+  ...{ from: null, to: null },
 };
 
 /** Whose newest requests are counted. */
@@ -143,7 +154,7 @@ export interface RecentOutcome {
 }
 
 /** What of the log goes; at most `limit` rows of each kind at once. */
-export interface RequestSweep {
+export interface RequestStep {
   /** Rows received before are removed. */
   readonly before: number;
   /** Bodies received before are removed. */
@@ -156,7 +167,8 @@ export interface AnswerStore {
   claim(request: AnswerClaim): Promise<AnswerOutcome>;
   finish(completion: AnswerCompletion): Promise<boolean>;
   release(claim: { readonly key: string; readonly token: string }): Promise<void>;
-  purge(request: { readonly now: number }): Promise<number>;
+  /** Removes some of what ran out. */
+  purge(step: { readonly now: number; readonly limit: number }): Promise<StepResult>;
 }
 
 /** As DeduplicationClaim of the receiver kit. */

@@ -113,10 +113,10 @@ export interface SearchPlace {
 }
 
 /** Rows in the order that was asked for, and how far the search came. */
-export interface SearchPage<Row> {
+export interface SearchPage<Row, Place = SearchPlace> {
   readonly rows: readonly Row[];
   /** Where to go on; null when nothing is left to look at. */
-  readonly next: SearchPlace | null;
+  readonly next: Place | null;
   /** Creation time of the last row that was looked at; null when all were, or in the order of next attempts. */
   readonly searchedTo: number | null;
   /** The page is not full, because its budget was used up: more may match. */

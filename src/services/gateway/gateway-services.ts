@@ -5,8 +5,9 @@ import type { TraceStep, Verdict } from "../../core/filter/filter.ts";
 import type { RequestReplayInput, SourceInput, SourceRotateInput } from "../../core/fields/gateway.ts";
 import type { GatewayOutcome } from "../../core/gateway/request.ts";
 import type { Connection, GatewayMode, Source } from "../../core/gateway/source.ts";
-import type { ReceivedRequest, ReceivedRequestQuery } from "../../ports/store/gateway.ts";
+import type { ReceivedRequest, RequestFilter, RequestPlace } from "../../ports/store/gateway.ts";
 import type { ClientCertificateSeen } from "../../core/http/client-certificate.ts";
+import type { SearchedPage, SearchPageRequest } from "../searched-place.ts";
 import type { Scope } from "../services.ts";
 
 export interface GatewayServices {
@@ -77,11 +78,8 @@ export interface ConnectionQuery {
 }
 
 export interface RequestService {
-  /** Newest first; `next` is the `after` of the next page. */
-  list(
-    scope: Scope,
-    query: ReceivedRequestQuery,
-  ): Promise<{ readonly rows: readonly ReceivedRequest[]; readonly next: string | null }>;
+  /** Newest first; a page ends with its budget. */
+  list(scope: Scope, query: RequestQuery): Promise<SearchedPage<ReceivedRequest, RequestPlace>>;
   get(scope: Scope, id: string): Promise<ReceivedRequest>;
   /** Runs the connections anew; what was rejected is verified anew first, whatever its age. */
   replay(
@@ -92,6 +90,10 @@ export interface RequestService {
     scope: Scope,
     command: { readonly id: string; readonly name: string | null },
   ): Promise<ReceivedRequest>;
+}
+
+export interface RequestQuery extends RequestFilter {
+  readonly page: SearchPageRequest<RequestPlace>;
 }
 
 /** Tries filters before anybody saves them. */

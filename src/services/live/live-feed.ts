@@ -6,11 +6,13 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { everyRequest, type GatewayStore } from "../../ports/store/gateway.ts";
 import { Loop } from "../../ports/timing/loop.ts";
+import { SearchBudget } from "../../ports/timing/search-budget.ts";
 import type { Alerts } from "../alerts/alert-service.ts";
 import type { DeliveryListing } from "../deliveries/delivery-listing.ts";
 import type { DeliveryProblems } from "../delivery-problems/delivery-problem-service.ts";
 import type { BatchOperations } from "../operations/batch-operations.ts";
 import { requireWebhook } from "../scope.ts";
+import { searchBounds } from "../searched-pages.ts";
 import type { Scope } from "../services.ts";
 import type { Statistics } from "../statistics/statistics-service.ts";
 import { DeliveriesSight, DeliverySight } from "./delivery-sight.ts";
@@ -25,7 +27,7 @@ export interface LiveFeedOptions {
   /** Null where none are kept. */
   readonly alerts: Pick<Alerts, "list"> | null;
   readonly problems: Pick<DeliveryProblems, "list">;
-  readonly requests: Pick<GatewayStore, "requests">;
+  readonly requests: Pick<GatewayStore, "searchRequests">;
   readonly statistics: Pick<Statistics, "deliveries">;
   readonly clock: Clock;
   readonly telemetry: Pick<Telemetry, "log">;
@@ -189,9 +191,13 @@ export class LiveFeed {
 
   /** The log has them a moment after they were answered. */
   #requestSight({ tenantId }: Scope): Sight {
-    const query = { ...everyRequest, tenantId, limit: sightRowsMax };
+    const { requests, clock } = this.#options;
+    const search = { filter: { ...everyRequest, tenantId }, after: null, limit: sightRowsMax };
     return new RowSight({
-      read: () => this.#options.requests.requests(query),
+      read: async () => {
+        const budget = new SearchBudget(clock, searchBounds);
+        return (await requests.searchRequests({ ...search, budget })).rows;
+      },
       idOf: ({ id }) => id,
       textOf: (request) => JSON.stringify(request),
       newsOf: (rows) => ({

@@ -1,12 +1,17 @@
 import assert from "node:assert/strict";
 import type { Connection, Source } from "../../../src/core/gateway/source.ts";
+import { uuidV7Floor } from "../../../src/core/uuid.ts";
 import {
   everyRequest,
   type ReceivedRequest,
-  type ReceivedRequestQuery,
+  type RequestFilter,
+  type RequestPlace,
 } from "../../../src/ports/store/gateway.ts";
+import type { SearchPage } from "../../../src/ports/store/search.ts";
+import type { Store } from "../../../src/ports/store.ts";
+import { SearchBudget } from "../../../src/ports/timing/search-budget.ts";
 import type { NewDelivery } from "../../../src/ports/store/deliveries.ts";
-import { commit, newAttempt, progressed, publishCommand, start } from "./scene.ts";
+import { commit, newAttempt, progressed, publishCommand, runToEnd, start } from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
 
 const sourceOf = (id: string): Source => ({
@@ -24,7 +29,9 @@ const connectionOf = (id: string, sourceId: string): Connection => ({
   ...{ filter: { body: { a: 1 } }, createdAt: start, updatedAt: start },
 });
 
-const idOf = (number: number) => `0198c3f2-7a4e-7c11-9d3e-${String(number).padStart(12, "0")}`;
+/** Of the time at which it came. */
+const idOf = (number: number) =>
+  uuidV7Floor(start + number).replace(/0{4}$/, String(number).padStart(4, "0"));
 
 const requestOf = (number: number, more: Partial<ReceivedRequest> = {}): ReceivedRequest => ({
   ...{ id: idOf(number), tenantId: "acme", sourceId: "s", receivedAt: start + number, method: "POST" },
@@ -34,7 +41,21 @@ const requestOf = (number: number, more: Partial<ReceivedRequest> = {}): Receive
   ...more,
 });
 
-const everything: ReceivedRequestQuery = { ...everyRequest, limit: 100 };
+function search(
+  store: Store,
+  filter: Partial<RequestFilter> = {},
+  {
+    after = null,
+    limit = 100,
+    rowsMax = 100_000,
+  }: { after?: RequestPlace | null; limit?: number; rowsMax?: number } = {},
+): Promise<SearchPage<ReceivedRequest, RequestPlace>> {
+  const budget = new SearchBudget({ monotonicMs: () => 0 }, { rowsMax, durationMsMax: 1_000 });
+  return store.gateway.searchRequests({ filter: { ...everyRequest, ...filter }, after, limit, budget });
+}
+
+const numbersOf = ({ rows }: SearchPage<ReceivedRequest, RequestPlace>) =>
+  rows.map(({ id }) => Number(id.slice(-4)));
 
 export const gateway: StoreTheme = (check) => {
   check("sources and connections are kept as they were saved, and go together", async (store) => {
@@ -65,20 +86,69 @@ export const gateway: StoreTheme = (check) => {
     ];
     await store.gateway.addRequests(requests);
     await store.gateway.addRequests([requestOf(1, { status: 500 })]);
-    const found = async (query: Partial<ReceivedRequestQuery>) =>
-      (await store.gateway.requests({ ...everything, ...query })).map(({ id }) => Number(id.slice(-2)));
+    const found = async (filter: Partial<RequestFilter>) => numbersOf(await search(store, filter));
     assert.deepEqual(await found({}), [4, 3, 2, 1]);
     assert.deepEqual(await found({ tenantId: "acme" }), [4, 3, 1]);
     assert.deepEqual(await found({ sourceId: "t" }), [2]);
     assert.deepEqual(await found({ status: 401 }), [3]);
+    assert.deepEqual(await found({ status: 202 }), [4, 2, 1]);
     assert.deepEqual(await found({ outcome: "rejected", cause: "too_old" }), [3]);
+    assert.deepEqual(await found({ sourceId: "s", outcome: "rejected" }), [3]);
+    assert.deepEqual(await found({ tenantId: "beta", outcome: "rejected" }), []);
+    assert.deepEqual(await found({ tenantId: "beta", sourceId: "s" }), []);
+    assert.deepEqual(await found({ tenantId: "acme", cause: "too_old" }), [3]);
+    assert.deepEqual(await found({ bookmarked: false, tenantId: "beta" }), [2]);
     assert.deepEqual(await found({ from: start + 2, to: start + 4 }), [3, 2]);
-    assert.deepEqual(await found({ after: idOf(3), limit: 1 }), [2]);
-    assert.deepEqual(await found({ offset: 3 }), [1]);
     assert.deepEqual(await store.gateway.request(idOf(1)), requests[0]);
     assert.equal(await store.gateway.request(idOf(9)), null);
-    const [newest] = await store.gateway.requests({ ...everything, after: idOf(2) });
-    assert.deepEqual(newest, { ...requests[0], body: null });
+    const first = await search(store, {}, { limit: 3 });
+    assert.deepEqual([numbersOf(first), first.searchedTo], [[4, 3, 2], start + 2]);
+    const rest = await search(store, {}, { after: first.next });
+    assert.deepEqual(rest.rows, [{ ...requests[0], body: null }]);
+    assert.deepEqual([rest.next, rest.searchedTo], [null, null]);
+  });
+
+  check("a range of time finds the gateway's requests whose clocks differ from their ids", async (store) => {
+    const hour = 3_600_000;
+    const late = (number: number, receivedAt: number) =>
+      requestOf(number, { id: uuidV7Floor(start + number * hour), receivedAt, tenantId: `t${number}` });
+    await store.gateway.addRequests([
+      late(1, start + hour),
+      late(2, start + 2 * hour + 50_000),
+      late(3, start + 3 * hour - 50_000),
+    ]);
+    const found = async (filter: Partial<RequestFilter>) =>
+      (await search(store, filter)).rows.map(({ tenantId }) => tenantId);
+    assert.deepEqual(await found({ from: start + 2 * hour + 50_000 }), ["t3", "t2"]);
+    assert.deepEqual(await found({ to: start + 3 * hour - 49_999 }), ["t3", "t2", "t1"]);
+    assert.deepEqual(await found({ from: start + hour + 1, to: start + 3 * hour - 50_000 }), ["t2"]);
+    assert.deepEqual(await found({ from: start + 4 * hour }), []);
+    assert.deepEqual(await found({ to: start + hour }), []);
+  });
+
+  check("a page of the gateway's log ends with its budget, and goes on to the end", async (store) => {
+    const rare = { status: 207, sourceId: "rare" };
+    for (let from = 0; from < 2_000; from += 500)
+      await store.gateway.addRequests(
+        Array.from({ length: 500 }, (_, index) => requestOf(from + index, from + index === 3 ? rare : {})),
+      );
+    const cut = await search(store, { status: 207 }, { rowsMax: 10 });
+    assert.deepEqual([cut.rows, cut.isCutShort], [[], true]);
+    assert.ok(
+      (cut.searchedTo ?? 0) > start + 3 && (cut.searchedTo ?? 0) < start + 2_000,
+      `${cut.searchedTo}`,
+    );
+    let page = cut;
+    const found: number[] = [];
+    for (let pages = 1; page.next !== null; pages += 1) {
+      assert.ok(pages < 9, "each page comes further");
+      page = await search(store, { status: 207 }, { rowsMax: 10, after: page.next });
+      found.push(...numbersOf(page));
+    }
+    assert.deepEqual([found, page.isCutShort], [[3], false]);
+    // An index leads there, whatever else there is.
+    const ofSource = await search(store, { sourceId: "rare" }, { rowsMax: 10 });
+    assert.deepEqual([numbersOf(ofSource), ofSource.isCutShort], [[3], false]);
   });
 
   check("the newest requests of a source are counted by what became of them", async (store) => {
@@ -107,18 +177,30 @@ export const gateway: StoreTheme = (check) => {
     assert.equal(await store.gateway.bookmark({ id: idOf(1), name: "a good one", body: null }), true);
     assert.equal(await store.gateway.bookmark({ id: idOf(9), name: "none", body: null }), false);
     const sweep = { before: start + 3, bodiesBefore: start + 9, limit: 100 };
-    assert.equal(await store.gateway.sweepRequests(sweep), 2);
+    assert.deepEqual(await store.gateway.forgetRequests(sweep), { changed: 2, more: false });
     assert.equal(await store.gateway.request(idOf(2)), null);
     assert.equal((await store.gateway.request(idOf(3)))?.body, null);
     const kept = await store.gateway.request(idOf(1));
     assert.deepEqual(kept, { ...changed, bookmark: "a good one", body: requestOf(1).body });
-    const marked = await store.gateway.requests({ ...everything, bookmarked: true });
-    assert.deepEqual(
-      marked.map(({ id }) => id),
-      [idOf(1)],
-    );
+    assert.deepEqual(numbersOf(await search(store, { bookmarked: true })), [1]);
+    assert.deepEqual(numbersOf(await search(store, { bookmarked: true, sourceId: "t" })), []);
     await store.gateway.bookmark({ id: idOf(1), name: null, body: null });
-    assert.equal(await store.gateway.sweepRequests(sweep), 1);
+    assert.deepEqual(await store.gateway.forgetRequests(sweep), { changed: 1, more: false });
+  });
+
+  check("old requests go in steps, their bodies earlier, and what is young stays whole", async (store) => {
+    await store.gateway.addRequests([1, 2, 3, 4, 5].map((number) => requestOf(number)));
+    const step = { before: start + 3, bodiesBefore: start + 5, limit: 1 };
+    await runToEnd(async () => {
+      const result = await store.gateway.forgetRequests(step);
+      assert.ok(result.changed <= 2, "a row and a body");
+      return result;
+    });
+    assert.deepEqual(numbersOf(await search(store)), [5, 4, 3]);
+    const bodies = await Promise.all(
+      [3, 4, 5].map(async (number) => (await store.gateway.request(idOf(number)))?.body),
+    );
+    assert.deepEqual(bodies, [null, null, requestOf(5).body]);
   });
 
   check("a request is written with the event it became, and nothing with a repeat", async (store) => {
@@ -135,10 +217,8 @@ export const gateway: StoreTheme = (check) => {
     // What was there, such as a rejected one that is sent on, keeps its body.
     assert.deepEqual(await store.gateway.request(idOf(2)), { ...accepted, body: requestOf(2).body });
     assert.equal(await store.gateway.request(idOf(3)), null);
-    assert.deepEqual(
-      (await store.gateway.requests({ ...everything, outcome: "accepted" })).map(({ id }) => id),
-      [idOf(2)],
-    );
+    assert.deepEqual(numbersOf(await search(store, { outcome: "accepted" })), [2]);
+    assert.deepEqual(numbersOf(await search(store, { outcome: "rejected" })), []);
   });
 
   check("what waits for a paused connection is found until it went on", async (store, open) => {
@@ -169,7 +249,7 @@ export const gateway: StoreTheme = (check) => {
     });
     assert.deepEqual([await held("c1"), await held("c2")], [[1, 2, 3], []]);
     // However old the request is.
-    await reopened.gateway.sweepRequests({ before: start + 99, bodiesBefore: start + 99, limit: 100 });
+    await reopened.gateway.forgetRequests({ before: start + 99, bodiesBefore: start + 99, limit: 100 });
     await reopened.gateway.dropHeld({ connectionId: "c1", requestId: idOf(1) });
     assert.deepEqual(await held("c1"), [2, 3]);
   });
@@ -201,9 +281,9 @@ export const gateway: StoreTheme = (check) => {
       await answers.release({ key: "ab", token: "4" });
       assert.equal((await claim("5", { now: start + 49 })).kind, "completed");
       assert.equal((await claim("6", { now: start + 50, expiresAt: start + 60 })).kind, "claimed");
-      await answers.purge({ now: start + 59 });
+      await answers.purge({ now: start + 59, limit: 10 });
       assert.equal((await claim("7", { now: start + 59 })).kind, "running", "what ran out was another one");
-      assert.equal(await answers.purge({ now: start + 60 }), 1);
+      assert.equal((await answers.purge({ now: start + 60, limit: 10 })).changed, 1);
       assert.equal((await claim("7", { now: start + 59 })).kind, "claimed");
     },
   );

@@ -7,12 +7,16 @@ import type {
   HeldMessage,
   HeldQuery,
   ReceivedRequest,
-  ReceivedRequestQuery,
   RecentOutcome,
   RecentQuery,
+  RequestFilter,
   RequestMark,
-  RequestSweep,
+  RequestPlace,
+  RequestSearch,
+  RequestStep,
 } from "../../../src/ports/store/gateway.ts";
+import type { SearchPage } from "../../../src/ports/store/search.ts";
+import type { StepResult } from "../../../src/ports/store/upkeep.ts";
 
 interface Answer {
   readonly fingerprint: string;
@@ -95,13 +99,19 @@ export class ModelGateway implements GatewayStore {
     return this.#requests.get(id) ?? null;
   }
 
-  async requests(query: ReceivedRequestQuery): Promise<readonly ReceivedRequest[]> {
-    const { offset, limit } = query;
-    return [...this.#requests.values()]
-      .filter((request) => isAskedFor(request, query))
+  async searchRequests({
+    filter,
+    after,
+    limit,
+  }: RequestSearch): Promise<SearchPage<ReceivedRequest, RequestPlace>> {
+    const found = [...this.#requests.values()]
+      .filter((request) => isAskedFor(request, filter) && (after === null || request.id < after.id))
       .toSorted((left, right) => (left.id > right.id ? -1 : 1))
-      .slice(offset, offset + limit)
       .map(withoutBody);
+    const rows = found.slice(0, limit);
+    const last = found.length > rows.length ? rows.at(-1) : undefined;
+    if (last === undefined) return { rows, next: null, searchedTo: null, isCutShort: false };
+    return { rows, next: { id: last.id }, searchedTo: last.receivedAt, isCutShort: false };
   }
 
   async recentOutcomes({ sourceIds, limit }: RecentQuery): Promise<readonly RecentOutcome[]> {
@@ -125,7 +135,7 @@ export class ModelGateway implements GatewayStore {
     return known !== undefined;
   }
 
-  async sweepRequests({ before, bodiesBefore }: RequestSweep): Promise<number> {
+  async forgetRequests({ before, bodiesBefore }: RequestStep): Promise<StepResult> {
     let changed = 0;
     for (const request of this.#requests.values()) {
       const { id, bookmark, receivedAt, body } = request;
@@ -135,7 +145,7 @@ export class ModelGateway implements GatewayStore {
       else continue;
       changed += 1;
     }
-    return changed;
+    return { changed, more: false };
   }
 
   /** False when somebody else took the key. */
@@ -166,13 +176,13 @@ export class ModelGateway implements GatewayStore {
     purge: async ({ now }) => {
       const over = [...this.#answers].filter(([, { expiresAt }]) => expiresAt <= now);
       for (const [key] of over) this.#answers.delete(key);
-      return over.length;
+      return { changed: over.length, more: false };
     },
   };
 }
 
-function isAskedFor(request: ReceivedRequest, query: ReceivedRequestQuery): boolean {
-  const { tenantId, sourceId, status, outcome, cause, bookmarked, from, to, after } = query;
+function isAskedFor(request: ReceivedRequest, filter: RequestFilter): boolean {
+  const { tenantId, sourceId, status, outcome, cause, bookmarked, from, to } = filter;
   return (
     (tenantId ?? request.tenantId) === request.tenantId &&
     (sourceId ?? request.sourceId) === request.sourceId &&
@@ -181,8 +191,7 @@ function isAskedFor(request: ReceivedRequest, query: ReceivedRequestQuery): bool
     (cause === null || cause === request.cause) &&
     (bookmarked ?? request.bookmark !== null) === (request.bookmark !== null) &&
     request.receivedAt >= (from ?? -Infinity) &&
-    request.receivedAt < (to ?? Infinity) &&
-    (after === null || request.id < after)
+    request.receivedAt < (to ?? Infinity)
   );
 }
 

@@ -142,9 +142,9 @@ export function announcedGateway(store: GatewayStore, announcer: ConfigAnnouncer
     connectionsWithHeld: () => store.connectionsWithHeld(),
     dropHeld: (message) => store.dropHeld(message),
     recentOutcomes: (query) => store.recentOutcomes(query),
-    requests: (query) => store.requests(query),
+    searchRequests: (search) => store.searchRequests(search),
     bookmark: (mark, audit) => store.bookmark(mark, audit),
-    sweepRequests: (sweep) => store.sweepRequests(sweep),
+    forgetRequests: (step) => store.forgetRequests(step),
     answers: store.answers,
   };
 }

@@ -4,7 +4,8 @@ import type {
   AnswerOutcome,
   AnswerStore,
 } from "../../../ports/store/gateway.ts";
-import { answerOutcome, type AnswerRow, purgedAtOnce } from "../gateway-rows.ts";
+import type { StepResult } from "../../../ports/store/upkeep.ts";
+import { answerOutcome, type AnswerRow } from "../gateway-rows.ts";
 import { numbers, texts } from "./columns.ts";
 import type { Database, Runner } from "./database.ts";
 
@@ -43,13 +44,13 @@ export class GatewayAnswers implements AnswerStore {
     await this.#database.rows(sql, [key, token]);
   }
 
-  async purge({ now }: { readonly now: number }): Promise<number> {
+  async purge({ now, limit }: { readonly now: number; readonly limit: number }): Promise<StepResult> {
     const rows = await this.#aside.rows(
       `DELETE FROM posthorn.gateway_answers WHERE key IN (SELECT key FROM posthorn.gateway_answers
-       WHERE expires_at <= $1 LIMIT ${purgedAtOnce} FOR UPDATE SKIP LOCKED) RETURNING key`,
-      [now],
+       WHERE expires_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED) RETURNING key`,
+      [now, limit],
     );
-    return rows.length;
+    return { changed: rows.length, more: rows.length >= limit };
   }
 }
 

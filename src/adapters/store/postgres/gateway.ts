@@ -5,12 +5,16 @@ import type {
   HeldMessage,
   HeldQuery,
   ReceivedRequest,
-  ReceivedRequestQuery,
   RecentOutcome,
   RecentQuery,
   RequestMark,
-  RequestSweep,
+  RequestSearch,
+  RequestStep,
+  RequestPlace,
 } from "../../../ports/store/gateway.ts";
+import type { SearchPage } from "../../../ports/store/search.ts";
+import type { StepResult } from "../../../ports/store/upkeep.ts";
+import { uuidV7Floor } from "../../../core/uuid.ts";
 import {
   heldOf,
   type HeldRow,
@@ -29,13 +33,7 @@ import { plainWords } from "./columns.ts";
 import type { Database } from "./database.ts";
 import { GatewayAnswers } from "./gateway-answers.ts";
 import { writeRequests } from "./gateway-requests.ts";
-
-const requestsSql = `SELECT ${requestColumns({ body: "NULL::bytea" })} FROM posthorn.gateway_requests
-  WHERE ($1::text IS NULL OR tenant = $1) AND ($2::text IS NULL OR source = $2) AND ($3::int IS NULL OR status = $3)
-  AND ($4::text IS NULL OR outcome = $4) AND ($5::text IS NULL OR cause = $5)
-  AND ($6::boolean IS NULL OR (bookmark IS NOT NULL) = $6) AND ($7::bigint IS NULL OR received_at >= $7)
-  AND ($8::bigint IS NULL OR received_at < $8) AND ($9::text IS NULL OR id < $9)
-  ORDER BY id DESC LIMIT $10 OFFSET $11`;
+import { RequestSearches } from "./search/request-searches.ts";
 
 const recentSql = `SELECT asked.id, outcome, count(*)::int, max(received_at)
   FROM unnest($1::text[]) AS asked(id) CROSS JOIN LATERAL (SELECT outcome, received_at FROM posthorn.gateway_requests
@@ -46,11 +44,13 @@ const recentSql = `SELECT asked.id, outcome, count(*)::int, max(received_at)
 export class PostgresGateway implements GatewayStore {
   readonly #database: Database;
   readonly #aside: Database;
+  readonly #searches: RequestSearches;
   readonly answers: GatewayAnswers;
 
   constructor({ database, aside }: { readonly database: Database; readonly aside: Database }) {
     this.#database = database;
     this.#aside = aside;
+    this.#searches = new RequestSearches(aside);
     this.answers = new GatewayAnswers({ database, aside });
   }
 
@@ -139,11 +139,8 @@ export class PostgresGateway implements GatewayStore {
     return row === undefined ? null : toRequest(row);
   }
 
-  async requests(query: ReceivedRequestQuery): Promise<readonly ReceivedRequest[]> {
-    const { tenantId, sourceId, status, outcome, cause, bookmarked, from, to, after, limit, offset } = query;
-    const filters = [tenantId, sourceId, status, outcome, cause, bookmarked] as const;
-    const values = [...filters, from, to, after, limit, offset];
-    return (await this.#aside.rows<RequestRow>(requestsSql, values)).map(toRequest);
+  searchRequests(search: RequestSearch): Promise<SearchPage<ReceivedRequest, RequestPlace>> {
+    return this.#searches.page(search);
   }
 
   async recentOutcomes({ sourceIds, limit }: RecentQuery): Promise<readonly RecentOutcome[]> {
@@ -158,19 +155,20 @@ export class PostgresGateway implements GatewayStore {
     return rows.length > 0;
   }
 
-  async sweepRequests({ before, bodiesBefore, limit }: RequestSweep): Promise<number> {
+  async forgetRequests({ before, bodiesBefore, limit }: RequestStep): Promise<StepResult> {
     const removed = await this.#aside.rows(
       `DELETE FROM posthorn.gateway_requests WHERE id IN (SELECT id FROM posthorn.gateway_requests
-       WHERE received_at < $1 AND bookmark IS NULL ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED) RETURNING id`,
-      [before, limit],
+       WHERE id < $1 AND bookmark IS NULL ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED) RETURNING 1`,
+      [uuidV7Floor(before), limit],
     );
     const emptied = await this.#aside.rows(
       `UPDATE posthorn.gateway_requests SET body = NULL WHERE id IN (SELECT id FROM posthorn.gateway_requests
-       WHERE received_at < $1 AND bookmark IS NULL AND body IS NOT NULL ORDER BY id LIMIT $2
-       FOR UPDATE SKIP LOCKED) RETURNING id`,
-      [bodiesBefore, limit],
+       WHERE id < $1 AND bookmark IS NULL AND body IS NOT NULL ORDER BY id LIMIT $2
+       FOR UPDATE SKIP LOCKED) RETURNING 1`,
+      [uuidV7Floor(bodiesBefore), limit],
     );
-    return removed.length + emptied.length;
+    const more = removed.length >= limit || emptied.length >= limit;
+    return { changed: removed.length + emptied.length, more };
   }
 
   async #documents<Document>(sql: string): Promise<readonly Document[]> {

@@ -27,6 +27,7 @@ import { alerts } from "./migrations/0015-alerts.ts";
 import { webhookHistory } from "./migrations/0016-webhook-history.ts";
 import { gateway } from "./migrations/0017-gateway.ts";
 import { gatewayHeld } from "./migrations/0018-gateway-held.ts";
+import { gatewayLog } from "./migrations/0019-gateway-log.ts";
 
 /**
  * A step that touches a large table does so online: `beforehand` holds statements that cannot run in a transaction,
@@ -51,6 +52,7 @@ export const migrations: readonly PostgresMigration[] = [
   webhookHistory,
   gateway,
   gatewayHeld,
+  gatewayLog,
 ];
 
 /** "POSTHORN" as a number: the advisory lock of whoever migrates. */

@@ -5,7 +5,8 @@ import type {
   AnswerOutcome,
   AnswerStore,
 } from "../../../ports/store/gateway.ts";
-import { answerOutcome, type AnswerRow, purgedAtOnce } from "../gateway-rows.ts";
+import type { StepResult } from "../../../ports/store/upkeep.ts";
+import { answerOutcome, type AnswerRow } from "../gateway-rows.ts";
 import type { Connection } from "./connection.ts";
 import { GroupedWrites } from "./grouped-writes.ts";
 import { StatementCache } from "./statement-cache.ts";
@@ -15,7 +16,7 @@ const statements = {
     WHERE key = ? AND expires_at > ? AND document IS NOT NULL`,
   keep: "INSERT OR REPLACE INTO gateway_answers VALUES (?, ?, NULL, ?, ?)",
   purge: `DELETE FROM gateway_answers WHERE key IN
-    (SELECT key FROM gateway_answers WHERE expires_at <= ? LIMIT ${purgedAtOnce})`,
+    (SELECT key FROM gateway_answers WHERE expires_at <= ? LIMIT ?)`,
 } as const;
 
 /**
@@ -72,10 +73,11 @@ export class GatewayAnswers implements AnswerStore {
     if (this.#claims.get(key)?.token === token) this.#claims.delete(key);
   }
 
-  async purge({ now }: { readonly now: number }): Promise<number> {
+  async purge({ now, limit }: { readonly now: number; readonly limit: number }): Promise<StepResult> {
     const ended = [...this.#claims.values()].filter(({ expiresAt }) => expiresAt <= now);
     for (const { key } of ended) this.#claims.delete(key);
-    return ended.length + Number(this.#connection.write(() => this.#sql("purge").run(now)).changes);
+    const removed = Number(this.#connection.write(() => this.#sql("purge").run(now, limit)).changes);
+    return { changed: ended.length + removed, more: removed >= limit };
   }
 
   #sql(name: keyof typeof statements): StatementSync {

@@ -6,18 +6,23 @@ import type {
   HeldMessage,
   HeldQuery,
   ReceivedRequest,
-  ReceivedRequestQuery,
   RecentOutcome,
   RecentQuery,
   RequestMark,
-  RequestSweep,
+  RequestSearch,
+  RequestStep,
+  RequestPlace,
 } from "../../../ports/store/gateway.ts";
+import type { SearchPage } from "../../../ports/store/search.ts";
+import type { StepResult } from "../../../ports/store/upkeep.ts";
+import { uuidV7Floor } from "../../../core/uuid.ts";
 import { type RecentRow, requestColumns, type RequestRow, toRecent, toRequest } from "../gateway-rows.ts";
 import { type DocumentRow, toDocument } from "../registry-rows.ts";
 import type { AuditRows } from "./audit.ts";
 import type { Connection } from "./connection.ts";
 import type { GatewayAnswers } from "./gateway-answers.ts";
 import type { GatewayRequestRows } from "./gateway-requests.ts";
+import { RequestSearches } from "./search/request-searches.ts";
 import { StatementCache } from "./statement-cache.ts";
 
 const statements = {
@@ -29,18 +34,13 @@ const statements = {
   deleteConnection: "DELETE FROM gateway_connections WHERE id = ?",
   deleteConnectionsOf: "DELETE FROM gateway_connections WHERE source = ?",
   request: `SELECT ${requestColumns({ body: "body" })} FROM gateway_requests WHERE id = ?`,
-  requests: `SELECT ${requestColumns({ body: "NULL" })} FROM gateway_requests
-    WHERE (?1 IS NULL OR tenant = ?1) AND (?2 IS NULL OR source = ?2) AND (?3 IS NULL OR status = ?3)
-    AND (?4 IS NULL OR outcome = ?4) AND (?5 IS NULL OR cause = ?5) AND (?6 IS NULL OR (bookmark IS NOT NULL) = ?6)
-    AND (?7 IS NULL OR received_at >= ?7) AND (?8 IS NULL OR received_at < ?8) AND (?9 IS NULL OR id < ?9)
-    ORDER BY id DESC LIMIT ?10 OFFSET ?11`,
   recent: `SELECT ?1, outcome, count(*), max(received_at) FROM
     (SELECT outcome, received_at FROM gateway_requests WHERE source = ?1 ORDER BY id DESC LIMIT ?2) GROUP BY outcome`,
   bookmark: "UPDATE gateway_requests SET bookmark = ?, body = coalesce(body, ?) WHERE id = ?",
-  sweep: `DELETE FROM gateway_requests WHERE id IN
-    (SELECT id FROM gateway_requests WHERE received_at < ? AND bookmark IS NULL ORDER BY id LIMIT ?)`,
-  sweepBodies: `UPDATE gateway_requests SET body = NULL WHERE id IN
-    (SELECT id FROM gateway_requests WHERE received_at < ? AND bookmark IS NULL AND body IS NOT NULL ORDER BY id LIMIT ?)`,
+  forget: `DELETE FROM gateway_requests WHERE id IN (SELECT id FROM gateway_requests
+    WHERE id < ? AND bookmark IS NULL ORDER BY id LIMIT ?)`,
+  forgetBodies: `UPDATE gateway_requests SET body = NULL WHERE id IN (SELECT id FROM gateway_requests
+    INDEXED BY gateway_requests_body WHERE body IS NOT NULL AND bookmark IS NULL AND id < ? ORDER BY id LIMIT ?)`,
 } as const;
 
 export class SqliteGateway implements GatewayStore {
@@ -49,6 +49,7 @@ export class SqliteGateway implements GatewayStore {
   /** Prepared when they are first used: most deployments have no gateway. */
   readonly #statements: StatementCache;
   readonly #requests: GatewayRequestRows;
+  readonly #searches: RequestSearches;
   readonly answers: GatewayAnswers;
 
   constructor(
@@ -62,6 +63,7 @@ export class SqliteGateway implements GatewayStore {
     this.#connection = connection;
     this.#audit = rows.audit;
     this.#requests = rows.requests;
+    this.#searches = new RequestSearches(connection);
     this.#statements = new StatementCache(connection);
     this.answers = rows.answers;
   }
@@ -130,14 +132,8 @@ export class SqliteGateway implements GatewayStore {
     return row === undefined ? null : toRequest(row as unknown as RequestRow);
   }
 
-  async requests(query: ReceivedRequestQuery): Promise<readonly ReceivedRequest[]> {
-    const { tenantId, sourceId, status, outcome, cause, from, to, after, limit, offset } = query;
-    const bookmarked = query.bookmarked === null ? null : Number(query.bookmarked);
-    const filters = [tenantId, sourceId, status, outcome, cause, bookmarked] as const;
-    const rows = this.#connection.read(() =>
-      this.#sql("requests").all(...filters, from, to, after, limit, offset),
-    );
-    return (rows as unknown as RequestRow[]).map(toRequest);
+  searchRequests(search: RequestSearch): Promise<SearchPage<ReceivedRequest, RequestPlace>> {
+    return this.#searches.page(search);
   }
 
   async recentOutcomes({ sourceIds, limit }: RecentQuery): Promise<readonly RecentOutcome[]> {
@@ -153,11 +149,11 @@ export class SqliteGateway implements GatewayStore {
     });
   }
 
-  async sweepRequests({ before, bodiesBefore, limit }: RequestSweep): Promise<number> {
+  async forgetRequests({ before, bodiesBefore, limit }: RequestStep): Promise<StepResult> {
     return this.#connection.write(() => {
-      const removed = this.#sql("sweep").run(before, limit);
-      const emptied = this.#sql("sweepBodies").run(bodiesBefore, limit);
-      return Number(removed.changes) + Number(emptied.changes);
+      const removed = Number(this.#sql("forget").run(uuidV7Floor(before), limit).changes);
+      const emptied = Number(this.#sql("forgetBodies").run(uuidV7Floor(bodiesBefore), limit).changes);
+      return { changed: removed + emptied, more: removed >= limit || emptied >= limit };
     });
   }
 

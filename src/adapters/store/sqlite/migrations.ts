@@ -22,6 +22,7 @@ import { alerts } from "./migrations/0012-alerts.ts";
 import { webhookHistory } from "./migrations/0013-webhook-history.ts";
 import { gateway } from "./migrations/0014-gateway.ts";
 import { gatewayHeld } from "./migrations/0015-gateway-held.ts";
+import { gatewayLog } from "./migrations/0016-gateway-log.ts";
 
 /** In order. A released migration never changes: its checksum is in the databases it made. */
 export const migrations: readonly Migration[] = [
@@ -40,6 +41,7 @@ export const migrations: readonly Migration[] = [
   webhookHistory,
   gateway,
   gatewayHeld,
+  gatewayLog,
 ];
 
 /** "PHRN". Tells our files from those of other programs. */

@@ -5,7 +5,7 @@ import type { DeliveryRow } from "../../history-rows.ts";
 import { isStoredId, numbers } from "../columns.ts";
 import { deliveryColumns, type HistoryRows } from "../history-rows.ts";
 import type { StoreState } from "../state.ts";
-import { nextRows, searchBounds, spanOf, walkWindows } from "./search-walk.ts";
+import { nextRows, searchBounds, spanOf, walkPositions } from "./search-walk.ts";
 import { Parameters, type SearchConditions, searchConditions } from "./search-filter.ts";
 import {
   eventsOfKeySql,
@@ -72,7 +72,7 @@ export class DeliverySearches {
     const { aside } = this.#state;
     const span = await spanOf(aside, { after, range: filter, table: "deliveries", isOldestFirst });
     const first = Math.max(rowsFirst, limit + 1);
-    const page = await walkWindows<DeliveryRow>(
+    const page = await walkPositions<DeliveryRow>(
       { ...search, span, isOldestFirst, rowsFirst: first, createdAtOf: (row) => row[11] },
       ({ wanted, ...window }) => this.#window(search, { owner, wanted, window: { ...window, scope, order } }),
     );

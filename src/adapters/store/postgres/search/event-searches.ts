@@ -5,7 +5,7 @@ import { numbers } from "../columns.ts";
 import { eventSummaryColumns, type HistoryRows } from "../history-rows.ts";
 import type { StoreState } from "../state.ts";
 import { eventConditions, Parameters } from "./search-filter.ts";
-import { searchBounds, type SeenWindow, spanOf, walkWindows } from "./search-walk.ts";
+import { searchBounds, type DatedWindow, spanOf, walkPositions } from "./search-walk.ts";
 import { eventsOfKeySql, type Span } from "./search-windows.ts";
 
 const rowsFirst = 500;
@@ -36,7 +36,7 @@ export class EventSearches {
     if (filter.tenantId !== null && tenant === null) return nothing;
     const scope = { tenant, events: await this.#ofKey(filter.idempotencyKey, tenant) };
     const span = await spanOf(aside, { after, range: filter, table: "events", isOldestFirst: false });
-    const page = await walkWindows<EventRow>(
+    const page = await walkPositions<EventRow>(
       {
         ...search,
         span,
@@ -61,7 +61,7 @@ export class EventSearches {
       readonly scope: Scope;
       readonly window: { readonly span: Span; readonly rows: number; readonly wanted: number };
     },
-  ): Promise<SeenWindow<EventRow>> {
+  ): Promise<DatedWindow<EventRow>> {
     const parameters = new Parameters();
     const inWindow = windowSql(look.scope, look.window, parameters);
     const conditions = ["true", ...eventConditions(filter, parameters)].join(" AND ");

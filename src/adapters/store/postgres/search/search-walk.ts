@@ -13,28 +13,53 @@ const statementGoalMs = 25;
 /** A statement that takes much longer is ended by the server: it is busy with something else. */
 export const searchBounds: ServerBounds = { statementMs: 1_000, lockMs: 500, walksByIndex: true };
 
-/** What a window had: how many rows, the last of them, when that was made, and what matched. */
-export interface SeenWindow<Row> {
+/** What a window had: how many rows, the last of them, and what matched. */
+export interface SeenWindow<Row, Place = number> {
   readonly looked: number;
-  readonly reached: number | null;
-  readonly createdAt: number | null;
+  readonly reached: Place | null;
   readonly matches: readonly Row[];
 }
 
-/** Window after window, until the page is full or the budget used up. */
-export async function walkWindows<Row extends readonly [position: number, ...columns: unknown[]]>(
-  search: Pick<DeliverySearch, "limit" | "budget"> & {
-    readonly isOldestFirst: boolean;
-    readonly span: Span;
-    readonly rowsFirst: number;
-    readonly createdAtOf: (row: Row) => number;
-  },
-  look: (window: {
-    readonly span: Span;
-    readonly rows: number;
-    readonly wanted: number;
-  }) => Promise<SeenWindow<Row>>,
+/** With the time at which the last of them was made. */
+export interface DatedWindow<Row> extends SeenWindow<Row> {
+  readonly createdAt: number | null;
+}
+
+/** Of which rows a window is, how many of them it has, and how many matches are of use. */
+export interface WalkedWindow<Place = number> {
+  readonly span: Span<Place>;
+  readonly rows: number;
+  readonly wanted: number;
+}
+
+type WalkSearch<Place> = Pick<DeliverySearch, "limit" | "budget"> & {
+  readonly isOldestFirst: boolean;
+  readonly span: Span<Place>;
+  readonly rowsFirst: number;
+};
+
+/** Rows by position, and when the last of them was made. */
+export async function walkPositions<Row extends readonly [position: number, ...columns: unknown[]]>(
+  search: WalkSearch<number> & { readonly createdAtOf: (row: Row) => number },
+  look: (window: WalkedWindow) => Promise<DatedWindow<Row>>,
 ): Promise<SearchPage<Row>> {
+  let lookedTo: number | null = null;
+  const { rows, next, isCutShort } = await walkWindows<Row, number>(search, async (window) => {
+    const seen = await look(window);
+    lookedTo = seen.createdAt;
+    return seen;
+  });
+  if (next === null) return { rows, next, searchedTo: null, isCutShort };
+  const last = isCutShort ? undefined : rows.at(-1);
+  const searchedTo = last === undefined ? lookedTo : search.createdAtOf(last);
+  return { rows, next: { position: next, dueAt: null }, searchedTo, isCutShort };
+}
+
+/** Window after window, until the page is full or the budget used up. Places are positions or ids. */
+export async function walkWindows<Row extends readonly [place: Place, ...columns: unknown[]], Place>(
+  search: WalkSearch<Place>,
+  look: (window: WalkedWindow<Place>) => Promise<SeenWindow<Row, Place>>,
+): Promise<Pick<SearchPage<Row, Place>, "rows" | "next" | "isCutShort">> {
   const { limit, budget, isOldestFirst } = search;
   const found: Row[] = [];
   let { span } = search;
@@ -49,18 +74,11 @@ export async function walkWindows<Row extends readonly [position: number, ...col
     found.push(...seen.matches);
     budget.spend(seen.looked);
     const isFull = found.length > limit;
-    if (!isFull && (seen.reached === null || seen.looked < rows))
-      return { rows: found, next: null, searchedTo: null, isCutShort: false };
-    const at = seen.reached ?? 0;
+    const { reached: at } = seen;
+    if (at === null || (!isFull && seen.looked < rows)) return { rows: found, next: null, isCutShort: false };
     if (isFull || budget.isSpent) {
       const shown = found.slice(0, limit);
-      const last = isFull ? shown.at(-1) : undefined;
-      return {
-        rows: shown,
-        next: { position: last?.[0] ?? at, dueAt: null },
-        searchedTo: last === undefined ? seen.createdAt : search.createdAtOf(last),
-        isCutShort: !isFull,
-      };
+      return { rows: shown, next: isFull ? (shown.at(-1)?.[0] ?? at) : at, isCutShort: !isFull };
     }
     span = isOldestFirst ? { above: at, below: span.below } : { above: span.above, below: at };
     rows = nextRows({ rows, tookMs: performance.now() - begun });

@@ -12,10 +12,10 @@ export type Scope =
       readonly owners: readonly number[];
     };
 
-/** Positions that a walk may still meet; both excluded. */
-export interface Span {
-  readonly above: number;
-  readonly below: number;
+/** Places that a walk may still meet; both excluded. */
+export interface Span<Place = number> {
+  readonly above: Place;
+  readonly below: Place;
 }
 
 export interface Window {

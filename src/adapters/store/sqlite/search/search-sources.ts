@@ -4,19 +4,19 @@ import type { StatementCache } from "../statement-cache.ts";
 import type { StoreState } from "../state.ts";
 import type { SearchFilter } from "./search-filter.ts";
 
-/** Where a search finds its rows: in the order of positions, some at a time. */
-export interface SearchSource {
+/** Where a search finds its rows: in the order of their places, which are positions or ids, some at a time. */
+export interface SearchSource<Place = number> {
   /** How much the first turn looks at; later ones go by the time that it took. */
   readonly rowsFirst: number;
   /** What lies behind a place, null when nothing does. Only inside a read. */
-  stretch(from: number, size: { readonly rows: number; readonly limit: number }): Stretch | null;
+  stretch(from: Place, size: { readonly rows: number; readonly limit: number }): Stretch<Place> | null;
 }
 
-export interface Stretch {
-  /** Positions that match, in order. */
-  readonly found: readonly number[];
+export interface Stretch<Place = number> {
+  /** Places of rows that match, in order. */
+  readonly found: readonly Place[];
   /** How far it looked. */
-  readonly reached: number;
+  readonly reached: Place;
   readonly looked: number;
 }
 
@@ -166,10 +166,10 @@ function taken(rows: readonly FoundRow[], { takesType }: SearchFilter): readonly
 }
 
 /** No more than were asked for; what lies behind the last of them was not looked at. */
-function cutAt(
-  found: readonly number[],
-  stretch: { readonly limit: number; readonly reached: number; readonly looked: number },
-): Stretch {
+export function cutAt<Place>(
+  found: readonly Place[],
+  stretch: { readonly limit: number; readonly reached: Place; readonly looked: number },
+): Stretch<Place> {
   const { limit, looked } = stretch;
   if (found.length < limit) return { found, reached: stretch.reached, looked };
   const kept = found.slice(0, limit);

@@ -1,4 +1,5 @@
 import type { DeliverySearch, SearchPage } from "../../../../ports/store/search.ts";
+import type { Connection } from "../connection.ts";
 import type { StatementCache } from "../statement-cache.ts";
 import type { StoreState } from "../state.ts";
 import { Pace } from "./pace.ts";
@@ -13,32 +14,46 @@ export interface WalkSearch extends Pick<DeliverySearch, "after" | "limit" | "bu
 
 const nothing: SearchPage<never> = { rows: [], next: null, searchedTo: null, isCutShort: false };
 
-/** Positions of one page: turn after turn until it is full, or the budget used up. */
+/** Positions of one page, and when the last of them was made. */
 export async function walkPage(
   context: { readonly state: StoreState; readonly statements: StatementCache },
   search: WalkSearch,
   source: SearchSource | null,
 ): Promise<SearchPage<number>> {
   if (source === null) return nothing;
-  const { connection } = context.state;
-  const { limit, budget, after } = search;
+  const begin = search.after?.position ?? startOf(context.state, search);
+  const {
+    rows,
+    next: position,
+    isCutShort,
+  } = await walk(context.state.connection, { ...search, begin }, source);
+  if (position === null) return { ...nothing, rows };
+  const searchedTo = createdAt(context, { position, table: search.table });
+  return { rows, next: { position, dueAt: null }, searchedTo, isCutShort };
+}
+
+/** Places of one page: turn after turn until it is full, or the budget used up. */
+export async function walk<Place>(
+  connection: Connection,
+  search: Pick<DeliverySearch, "limit" | "budget"> & { readonly begin: Place },
+  source: SearchSource<Place>,
+): Promise<Pick<SearchPage<Place, Place>, "rows" | "next" | "isCutShort">> {
+  const { limit, budget } = search;
   const pace = new Pace(source.rowsFirst);
-  const found: number[] = [];
-  let at = after?.position ?? startOf(context.state, search);
+  const found: Place[] = [];
+  let at = search.begin;
   for (;;) {
     const wanted = limit + 1 - found.length;
     const from = at;
     const stretch = pace.run((rows) => connection.read(() => source.stretch(from, { rows, limit: wanted })));
-    if (stretch === null) return { ...nothing, rows: found };
+    if (stretch === null) return { rows: found, next: null, isCutShort: false };
     found.push(...stretch.found);
     at = stretch.reached;
     budget.spend(stretch.looked);
     const isFull = found.length > limit;
     if (isFull || budget.isSpent) {
-      const shown = found.slice(0, limit);
-      const position = isFull ? (shown.at(-1) ?? at) : at;
-      const searchedTo = createdAt(context, { position, table: search.table });
-      return { rows: shown, next: { position, dueAt: null }, searchedTo, isCutShort: !isFull };
+      const rows = found.slice(0, limit);
+      return { rows, next: isFull ? (rows.at(-1) ?? at) : at, isCutShort: !isFull };
     }
     await pace.yield();
   }

@@ -1,0 +1,86 @@
+import { uuidV7TimeMs } from "../../../../core/uuid.ts";
+import type { ReceivedRequest, RequestPlace, RequestSearch } from "../../../../ports/store/gateway.ts";
+import type { SearchPage } from "../../../../ports/store/search.ts";
+import {
+  requestColumns,
+  requestConditions,
+  requestIndex,
+  type RequestRow,
+  requestSpan,
+  toRequest,
+} from "../../gateway-rows.ts";
+import { storable } from "../../storable-text.ts";
+import type { Database } from "../database.ts";
+import { Parameters } from "./search-filter.ts";
+import { searchBounds, type SeenWindow, walkWindows, type WalkedWindow } from "./search-walk.ts";
+
+type PlacedRow = readonly [id: string, ...RequestRow];
+
+const rowsFirst = 500;
+
+/** Searches of the gateway's log, as those of deliveries, on the connections for people. */
+export class RequestSearches {
+  readonly #aside: Database;
+
+  constructor(aside: Database) {
+    this.#aside = aside;
+  }
+
+  async page(search: RequestSearch): Promise<SearchPage<ReceivedRequest, RequestPlace>> {
+    const { rows, next, isCutShort } = await walkWindows<PlacedRow, string>(
+      {
+        ...search,
+        span: requestSpan(search),
+        isOldestFirst: false,
+        rowsFirst: Math.max(rowsFirst, search.limit + 1),
+      },
+      (window) => this.#window(search, window),
+    );
+    return {
+      rows: rows.map(([, ...row]) => toRequest(row)),
+      next: next === null ? null : { id: next },
+      searchedTo: next === null ? null : uuidV7TimeMs(next),
+      isCutShort,
+    };
+  }
+
+  /** Looks at all rows of a window of one index, and reads what matches. */
+  async #window(
+    { filter }: RequestSearch,
+    window: WalkedWindow<string>,
+  ): Promise<SeenWindow<PlacedRow, string>> {
+    const parameters = new Parameters();
+    const add = (value: string | number): string =>
+      parameters.add(typeof value === "string" ? storable(value) : value);
+    const { rows: only, owner } = requestIndex(filter);
+    const [above, below] = [`${add(window.span.above)}::text`, `${add(window.span.below)}::text`];
+    const where = only === null ? [] : [only];
+    if (owner === null) where.push(`id > ${above} AND id < ${below}`);
+    else {
+      // As the windows of deliveries: so that one index alone has the order.
+      const [place, is] = [`(${owner.column}, id)`, `${add(owner.id)}::text`];
+      where.push(`${place} > (${is}, ${above}) AND ${place} < (${is}, ${below})`);
+    }
+    const order = owner === null ? "id DESC" : `${owner.column} DESC, id DESC`;
+    const conditions = ["true", ...requestConditions(filter, add)].join(" AND ");
+    const rows = await this.#aside.rows<readonly [looked: number, reached: string | null, ...PlacedRow]>(
+      `WITH seen AS MATERIALIZED (
+         SELECT id, tenant, source, status, outcome, cause, received_at, bookmark FROM posthorn.gateway_requests
+         WHERE ${where.join(" AND ")} ORDER BY ${order} LIMIT ${add(window.rows)}),
+       found AS MATERIALIZED (
+         SELECT id FROM seen WHERE ${conditions} ORDER BY id DESC LIMIT ${add(window.wanted)})
+       SELECT (SELECT count(*) FROM seen), (SELECT min(id) FROM seen), f.*
+       FROM (SELECT) AS one LEFT JOIN (
+         SELECT r.id, ${requestColumns({ body: "NULL::bytea" })}
+         FROM found JOIN posthorn.gateway_requests r ON r.id = found.id) f ON true
+       ORDER BY f.id DESC`,
+      parameters.values,
+      searchBounds,
+    );
+    const [looked = 0, reached = null] = rows[0] ?? [];
+    const matches = rows
+      .map(([, , ...row]): PlacedRow => row)
+      .filter(([id]) => (id as string | null) !== null);
+    return { looked, reached, matches };
+  }
+}

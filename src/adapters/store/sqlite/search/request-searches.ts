@@ -1,0 +1,92 @@
+import type { StatementSync } from "node:sqlite";
+import { uuidV7TimeMs } from "../../../../core/uuid.ts";
+import type { ReceivedRequest, RequestPlace, RequestSearch } from "../../../../ports/store/gateway.ts";
+import type { SearchPage } from "../../../../ports/store/search.ts";
+import {
+  requestColumns,
+  requestConditions,
+  requestIndex,
+  type RequestRow,
+  requestSpan,
+  toRequest,
+} from "../../gateway-rows.ts";
+import type { Connection } from "../connection.ts";
+import { StatementCache } from "../statement-cache.ts";
+import { cutAt, type SearchSource, type Stretch } from "./search-sources.ts";
+import { walk } from "./search-walk.ts";
+
+/** Searches of the gateway's log, as those of deliveries. */
+export class RequestSearches {
+  readonly #connection: Connection;
+  readonly #statements: StatementCache;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+    this.#statements = new StatementCache(connection);
+  }
+
+  async page(search: RequestSearch): Promise<SearchPage<ReceivedRequest, RequestPlace>> {
+    const source = new RequestSource(this.#statements, search);
+    const { rows, next, isCutShort } = await walk(
+      this.#connection,
+      { ...search, begin: source.begin },
+      source,
+    );
+    const searchedTo = next === null ? null : uuidV7TimeMs(next);
+    return { rows: this.#read(rows), next: next === null ? null : { id: next }, searchedTo, isCutShort };
+  }
+
+  /** What retention removed meanwhile is left out. */
+  #read(ids: readonly string[]): readonly ReceivedRequest[] {
+    const request = this.#statements.get(
+      `SELECT ${requestColumns({ body: "NULL" })} FROM gateway_requests WHERE id = ?`,
+    );
+    const rows = this.#connection.read(() =>
+      ids.map((id) => request.get(id)).filter((row) => row !== undefined),
+    );
+    return (rows as unknown as RequestRow[]).map(toRequest);
+  }
+}
+
+/** Stretches of one index, all of whose rows are looked at: a stretch costs as much as it has rows. */
+class RequestSource implements SearchSource<string> {
+  readonly rowsFirst = 512;
+  /** Behind the first row. */
+  readonly begin: string;
+  readonly #seen: StatementSync;
+  readonly #values: readonly (string | number)[];
+
+  constructor(statements: StatementCache, search: RequestSearch) {
+    const { above, below } = requestSpan(search);
+    const { name, rows, owner } = requestIndex(search.filter);
+    const values: (string | number)[] = [];
+    const conditions = requestConditions(search.filter, (value) => {
+      values.push(value);
+      return "?";
+    });
+    const where = [
+      ...(rows === null ? [] : [rows]),
+      ...(owner === null ? [] : [`${owner.column} = ?`]),
+      "id > ? AND id < ?",
+    ];
+    this.begin = below;
+    this.#values = [...values, ...(owner === null ? [] : [owner.id]), above];
+    this.#seen = statements.get(
+      `SELECT id, ${[...conditions, "true"].join(" AND ")} FROM (
+         SELECT * FROM gateway_requests INDEXED BY ${name} WHERE ${where.join(" AND ")} ORDER BY id DESC LIMIT ?)`,
+    );
+  }
+
+  stretch(
+    from: string,
+    { rows, limit }: { readonly rows: number; readonly limit: number },
+  ): Stretch<string> | null {
+    const seen = this.#seen.all(...this.#values, from, rows) as unknown as SeenRow[];
+    const reached = seen.at(-1)?.[0];
+    if (reached === undefined) return null;
+    const found = seen.filter(([, takes]) => takes === 1).map(([id]) => id);
+    return cutAt(found, { limit, reached, looked: seen.length });
+  }
+}
+
+type SeenRow = readonly [id: string, takes: number];
