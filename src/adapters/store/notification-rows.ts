@@ -54,15 +54,7 @@ export function toNotificationPage(
 /** The query as parameters: all owners?, tenant, channel, state, position, rows, offset. */
 export function notificationParameters({ tenantId, channelId, state, page }: NotificationQuery) {
   const before = page.before ?? Number.MAX_SAFE_INTEGER;
-  return [
-    tenantId === undefined ? 1 : 0,
-    tenantId ?? null,
-    channelId,
-    state,
-    before,
-    page.limit + 1,
-    page.offset,
-  ] as const;
+  return [tenantId ?? null, channelId, state, before, page.limit + 1, page.offset] as const;
 }
 
 export function toChannel([document, status]: ChannelRow): StoredChannel {

@@ -35,6 +35,13 @@ export const problemStateCodes: Readonly<Record<StoredProblemState, number>> = {
 };
 const { noticed, open, recovering: recoveringCode, resolved: resolvedCode } = problemStateCodes;
 
+/** Of what is not open there is an index by state and time, whose own condition has to be said each time. */
+const restingSql = (state: number, before: string): string =>
+  `state <> ${open} AND state = ${state} AND last_seen < ${before}`;
+export const quietSql = (since: string): string => restingSql(recoveringCode, since);
+export const forgottenSql = (before: { readonly noticed: string; readonly resolved: string }): string =>
+  `((${restingSql(noticed, before.noticed)}) OR (${restingSql(resolvedCode, before.resolved)}))`;
+
 export const unresolvedSql = `state IN (${open}, ${recoveringCode})`;
 
 /** A row as both stores select it. */

@@ -28,6 +28,7 @@ import { webhookHistory } from "./migrations/0016-webhook-history.ts";
 import { gateway } from "./migrations/0017-gateway.ts";
 import { gatewayHeld } from "./migrations/0018-gateway-held.ts";
 import { gatewayLog } from "./migrations/0019-gateway-log.ts";
+import { whatUpkeepFinds } from "./migrations/0020-what-upkeep-finds.ts";
 
 /**
  * A step that touches a large table does so online: `beforehand` holds statements that cannot run in a transaction,
@@ -53,6 +54,7 @@ export const migrations: readonly PostgresMigration[] = [
   gateway,
   gatewayHeld,
   gatewayLog,
+  whatUpkeepFinds,
 ];
 
 /** "POSTHORN" as a number: the advisory lock of whoever migrates. */

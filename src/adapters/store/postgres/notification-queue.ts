@@ -182,8 +182,8 @@ export class PostgresNotificationQueue implements NotificationQueue {
   async list(query: NotificationQuery): Promise<Page<StoredNotification>> {
     const rows = await this.#database.rows<NotificationRow>(
       `SELECT ${notificationColumns} FROM posthorn.notifications
-       WHERE ($1::int = 1 OR tenant IS NOT DISTINCT FROM $2::text) AND ($3::text IS NULL OR channel = $3)
-         AND ($4::text IS NULL OR state = $4) AND seq < $5 ORDER BY seq DESC LIMIT $6 OFFSET $7`,
+       WHERE ${whoseSql(query)} AND ($2::text IS NULL OR channel = $2)
+         AND ($3::text IS NULL OR state = $3) AND seq < $4 ORDER BY seq DESC LIMIT $5 OFFSET $6`,
       notificationParameters(query),
     );
     return toNotificationPage(rows, query.page.limit);
@@ -242,4 +242,10 @@ export class PostgresNotificationQueue implements NotificationQueue {
     const changed = row?.[0] ?? 0;
     return { changed, more: changed >= limit };
   }
+}
+
+/** Of all, of nobody, or of a tenant; by the index of tenants where there is one. */
+function whoseSql({ tenantId }: NotificationQuery): string {
+  if (tenantId === undefined) return "$1::text IS NULL";
+  return tenantId === null ? "tenant IS NULL AND $1::text IS NULL" : "tenant = $1";
 }

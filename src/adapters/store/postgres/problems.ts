@@ -13,11 +13,12 @@ import type { SearchPage } from "../../../ports/store/search.ts";
 import type { StepResult } from "../../../ports/store/upkeep.ts";
 import {
   changedProblem,
+  forgottenSql,
   problemPage,
   type ProblemRow,
   problemRowsAtOnce,
-  problemStateCodes,
   problemStateSql,
+  quietSql,
   toProblem,
   unresolvedSql,
 } from "../problem-rows.ts";
@@ -103,7 +104,7 @@ export class PostgresDeliveryProblems implements DeliveryProblemStore {
     return this.#database.transaction(async (transaction: Transaction) => {
       const rows = await transaction.rows<ProblemRow>(
         `SELECT position, document FROM posthorn.delivery_problems
-         WHERE state = ${problemStateCodes.recovering} AND last_seen < $1 ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED`,
+         WHERE ${quietSql("$1")} ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED`,
         [quietSince, limit],
       );
       const before = rows.map(toProblem);
@@ -117,8 +118,7 @@ export class PostgresDeliveryProblems implements DeliveryProblemStore {
   async forget({ noticedBefore, resolvedBefore, limit }: ForgetProblemsStep): Promise<StepResult> {
     const rows = await this.#database.rows(
       `DELETE FROM posthorn.delivery_problems WHERE id IN (SELECT id FROM posthorn.delivery_problems
-         WHERE (state = ${problemStateCodes.noticed} AND last_seen < $1)
-           OR (state = ${problemStateCodes.resolved} AND last_seen < $2) ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED)
+         WHERE ${forgottenSql({ noticed: "$1", resolved: "$2" })} ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED)
        RETURNING 1`,
       [noticedBefore, resolvedBefore, limit],
     );

@@ -23,6 +23,7 @@ import { webhookHistory } from "./migrations/0013-webhook-history.ts";
 import { gateway } from "./migrations/0014-gateway.ts";
 import { gatewayHeld } from "./migrations/0015-gateway-held.ts";
 import { gatewayLog } from "./migrations/0016-gateway-log.ts";
+import { whatUpkeepFinds } from "./migrations/0017-what-upkeep-finds.ts";
 
 /** In order. A released migration never changes: its checksum is in the databases it made. */
 export const migrations: readonly Migration[] = [
@@ -42,6 +43,7 @@ export const migrations: readonly Migration[] = [
   gateway,
   gatewayHeld,
   gatewayLog,
+  whatUpkeepFinds,
 ];
 
 /** "PHRN". Tells our files from those of other programs. */

@@ -144,7 +144,10 @@ export class SqliteNotificationQueue implements NotificationQueue {
 
   async list(query: NotificationQuery): Promise<Page<StoredNotification>> {
     return toNotificationPage(
-      this.#all<NotificationRow>(this.#statements.list, ...notificationParameters(query)),
+      this.#all<NotificationRow>(
+        query.tenantId === undefined ? this.#statements.list : this.#statements.listOfTenant,
+        ...notificationParameters(query),
+      ),
       query.page.limit,
     );
   }
@@ -193,6 +196,12 @@ export class SqliteNotificationQueue implements NotificationQueue {
   }
 }
 
+/** Of all, or along the index of a tenant. */
+function listSql(whose: "?1 IS NULL" | "tenant IS ?1"): string {
+  return `SELECT ${notificationColumns} FROM notifications WHERE ${whose} AND (?2 IS NULL OR channel = ?2)
+    AND (?3 IS NULL OR state = ?3) AND seq < ?4 ORDER BY seq DESC LIMIT ?5 OFFSET ?6`;
+}
+
 function prepareStatements(connection: Connection) {
   const due = "state = 'waiting' AND due_at <= ?3 AND lease_until <= ?3";
   return {
@@ -226,10 +235,8 @@ function prepareStatements(connection: Connection) {
       `UPDATE notifications SET state = ?, attempts = ?, due_at = ?, ended_at = ?, error = ?, event = ?, holder = NULL,
        lease_until = 0 WHERE id = ? AND holder = ? AND state = 'waiting'`,
     ),
-    list: connection.prepare(
-      `SELECT ${notificationColumns} FROM notifications WHERE (?1 = 1 OR tenant IS ?2) AND (?3 IS NULL OR channel = ?3)
-       AND (?4 IS NULL OR state = ?4) AND seq < ?5 ORDER BY seq DESC LIMIT ?6 OFFSET ?7`,
-    ),
+    list: connection.prepare(listSql("?1 IS NULL")),
+    listOfTenant: connection.prepare(listSql("tenant IS ?1")),
     waiting: connection.prepare("SELECT count(*), min(due_at) FROM notifications WHERE state = 'waiting'"),
     episodes: connection.prepare("SELECT document FROM failure_episodes ORDER BY webhook"),
     saveEpisode: connection.prepare(

@@ -15,11 +15,12 @@ import type { SearchPage } from "../../../ports/store/search.ts";
 import type { StepResult } from "../../../ports/store/upkeep.ts";
 import {
   changedProblem,
+  forgottenSql,
   problemPage,
   type ProblemRow,
   problemRowsAtOnce,
-  problemStateCodes,
   problemStateSql,
+  quietSql,
   toProblem,
   unresolvedSql,
 } from "../problem-rows.ts";
@@ -51,13 +52,11 @@ export class SqliteDeliveryProblems implements DeliveryProblemStore {
       `SELECT DISTINCT webhook FROM delivery_problems WHERE ${unresolvedSql} AND webhook > ? ORDER BY webhook LIMIT ?`,
     );
     this.#quiet = connection.prepare(
-      `SELECT position, document FROM delivery_problems WHERE state = ${problemStateCodes.recovering} AND last_seen < ?
-       LIMIT ?`,
+      `SELECT position, document FROM delivery_problems WHERE ${quietSql("?")} LIMIT ?`,
     );
     this.#forget = connection.prepare(
       `DELETE FROM delivery_problems WHERE id IN (SELECT id FROM delivery_problems
-         WHERE (state = ${problemStateCodes.noticed} AND last_seen < ?)
-           OR (state = ${problemStateCodes.resolved} AND last_seen < ?) LIMIT ?)`,
+         WHERE ${forgottenSql({ noticed: "?", resolved: "?" })} LIMIT ?)`,
     );
   }
 
