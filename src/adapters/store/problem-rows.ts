@@ -27,7 +27,7 @@ import type { SearchPage } from "../../ports/store/search.ts";
 import { categoryCodes, decodeOrNull } from "./codes.ts";
 
 /** Part of the stored form. */
-export const problemStateCodes: Readonly<Record<StoredProblemState, number>> = {
+const problemStateCodes: Readonly<Record<StoredProblemState, number>> = {
   noticed: 0,
   open: 1,
   recovering: 2,
