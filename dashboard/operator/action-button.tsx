@@ -13,6 +13,8 @@ export function mayManage(): boolean {
 /** Does one call, and shows what came of it. */
 export function ActionButton(props: {
   readonly label: string;
+  /** Names the button where several of a page have the same label; the palette does not offer those. */
+  readonly name?: string;
   readonly run: () => Promise<unknown>;
   /** Said when it is done. */
   readonly done: string;
@@ -20,7 +22,7 @@ export function ActionButton(props: {
   readonly isDisabled?: boolean;
   readonly shortcut?: string;
 }) {
-  const { label, run, done, isPrimary = false, isDisabled = false, shortcut } = props;
+  const { label, name, run, done, isPrimary = false, isDisabled = false, shortcut } = props;
   const { isBusy, error, run: runBusy } = useBusy();
   const act = () =>
     runBusy(async () => {
@@ -34,7 +36,8 @@ export function ActionButton(props: {
         type="button"
         class={isPrimary ? "primary" : undefined}
         data-key={shortcut}
-        data-command={label}
+        aria-label={name === undefined ? undefined : `${label} ${name}`}
+        data-command={name === undefined ? label : undefined}
         disabled={isBusy.value || isDisabled}
         onClick={() => void act()}
       >

@@ -19,7 +19,9 @@ suite("webhooks in the dashboard", () => {
   let isBroken = true;
 
   before(async () => {
-    world = await DashboardWorld.open();
+    // Nobody listens there, so no mail leaves.
+    const mail = { POSTHORN_SMTP_URL: "smtp://127.0.0.1:9", POSTHORN_MAIL_FROM: "Webhooks <w@example.com>" };
+    world = await DashboardWorld.open(mail);
     ({ server, receiver, context } = world);
     receiver.script(({ path }) => ({ status: path === "/moved" && isBroken ? 422 : 200 }));
   });
@@ -59,6 +61,64 @@ suite("webhooks in the dashboard", () => {
     webhookId = page.url().slice(-36);
     assertClean(seen);
     await page.close();
+  });
+
+  test("a tenant's page shows where its people are told; a channel is tried, switched off, and removed", async () => {
+    const path = "/v1/tenants/acme/notifications";
+    const channels = async () => {
+      const { body } = await server.call("GET", path);
+      return (body as { readonly data: readonly Readonly<Record<string, unknown>>[] }).data;
+    };
+    await server.call("PUT", "/v1/tenants/acme", { name: "Acme" });
+    const webhook = { tenant_id: "acme", events: ["order.*"], url: receiver.url("/acme") };
+    const made = await server.call("POST", "/v1/webhooks", webhook);
+    const about = [(made.body as { readonly id: string }).id];
+    const ops = { kind: "webhook", name: "Ops", url: receiver.url("/told?key=1"), webhook_ids: about };
+    const ada = { kind: "email", address: "ada@example.com", topics: ["secret_rotated"] };
+    const { status } = await server.call("PUT", path, { channels: [ada, ops] });
+    assert.equal(status, 200);
+
+    const looks = await world.logIn(forAxe);
+    const page = await visit("tenants/acme", looks);
+    const seen = watch(page, { origin: server.url });
+    const entries = page.getByRole("list", { name: "Channels of this tenant" }).getByRole("listitem");
+    const mail = entries.filter({ hasText: "ada@example.com" });
+    const own = entries.filter({ hasText: "URL, Ops" });
+    await mail.getByText("nothing sent yet").waitFor();
+    await mail.getByText("told of secret rotated; about all webhooks").waitFor();
+    await own.getByRole("link", { name: /\/acme$/ }).waitFor();
+    assert.ok(!(await page.content()).includes("key=1"), "what a URL holds may be a secret");
+    await bringAxe(page);
+    await judge(page, "tenant with channels");
+    await page.setViewportSize({ width: 1_280, height: 900 });
+
+    await own.getByRole("button", { name: "Send a test" }).click();
+    await receiver.waitUntil(() => receiver.requests.some((request) => request.path.startsWith("/told")));
+    await own.getByText("works", { exact: true }).waitFor();
+    await mail.getByRole("button", { name: "Send a test" }).click();
+    await mail.getByText("failing", { exact: true }).waitFor();
+    await mail.getByText(/ECONNREFUSED/).waitFor();
+    await mail.getByRole("button", { name: "Switch off" }).click();
+    await mail.getByText("switched off").waitFor();
+    assert.deepEqual(
+      (await channels()).map(({ kind, enabled, topics }) => [kind, enabled, topics]),
+      [
+        ["email", false, ["secret_rotated"]],
+        ["webhook", true, ["failing", "disabled"]],
+      ],
+    );
+    await own.getByRole("button", { name: /^Remove/ }).click();
+    await page
+      .getByRole("dialog", { name: "Remove this channel?" })
+      .getByRole("button", { name: "Remove" })
+      .click();
+    await own.waitFor({ state: "detached" });
+    assert.deepEqual(
+      (await channels()).map(({ kind }) => kind),
+      ["email"],
+    );
+    assertClean(seen);
+    await looks.close();
   });
 
   test("a change sends what changed; what is folded away opens for its problem", async () => {

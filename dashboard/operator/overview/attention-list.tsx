@@ -19,7 +19,7 @@ export function AttentionList({ troubles }: { readonly troubles: readonly Troubl
     );
   }
   return (
-    <ul class="troubles">
+    <ul class="entry-list">
       {troubles.slice(0, shownMax).map((trouble) => (
         <TroubleItem key={trouble.webhookId} trouble={trouble} />
       ))}
@@ -37,7 +37,7 @@ function TroubleItem({ trouble }: { readonly trouble: Trouble }) {
   const next = waiting[0];
   return (
     <li>
-      <div class="trouble-head">
+      <div class="entry-head">
         <Badge {...badgeOf(trouble)} />
         <WebhookLink id={webhookId} url={url} />
       </div>

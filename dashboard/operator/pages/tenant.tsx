@@ -8,6 +8,7 @@ import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { When } from "../../shared/ui/when.tsx";
+import { TenantChannels } from "../notifications/tenant-channels.tsx";
 import { usualRange } from "../statistics-range.ts";
 import { VolumeCharts } from "../volume-charts.tsx";
 import { WebhookBadge } from "../webhook/webhook-badge.tsx";
@@ -54,6 +55,7 @@ export function TenantPage() {
       </Panel>
       <VolumeCharts query={{ tenant_id: id }} flags={` --tenant ${id}`} />
       <Webhooks tenantId={id} />
+      <TenantChannels tenantId={id} />
       <Keys tenantId={id} />
     </div>
   );

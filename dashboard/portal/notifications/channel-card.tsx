@@ -1,15 +1,17 @@
 import { useSignal } from "@preact/signals";
 import { callApi } from "../../shared/api.ts";
+import { removeChannel, replaceChannel } from "../../shared/notifications/channel-calls.ts";
+import { type Channel, channelState, channelTones, keptInput } from "../../shared/notifications/channel.ts";
 import { refreshAll } from "../../shared/queries.ts";
-import { Badge, type Tone } from "../../shared/ui/badge.tsx";
+import { Badge } from "../../shared/ui/badge.tsx";
 import { Modal } from "../../shared/ui/modal.tsx";
 import { Action } from "../action.tsx";
 import { SecretText } from "../endpoint/secret-once.tsx";
 import { useEndpoints } from "../endpoint/use-endpoints.ts";
 import { moment, t } from "../language.ts";
-import { channelsPath, removeChannel, replaceChannel } from "./channel-calls.ts";
+import { channelsPath } from "./channel-calls.ts";
 import { ChannelForm } from "./channel-form.tsx";
-import { type Channel, keptInput, topicText } from "./channel.ts";
+import { topicText } from "./channel.ts";
 
 /** One place: what it is told, how it goes, and what can be done about it. */
 export function ChannelCard({
@@ -20,7 +22,7 @@ export function ChannelCard({
   readonly kinds: readonly string[];
 }) {
   const isEditing = useSignal(false);
-  const { tone, text } = stateOf(channel);
+  const state = channelState(channel);
   const told = channel.topics.map((topic) => topicText(topic));
   return (
     <li class="card">
@@ -34,7 +36,7 @@ export function ChannelCard({
         <p class="soft">{told.length === 0 ? t("told.topics.none") : told.join(" · ")}</p>
       </div>
       <div class="card-side">
-        <Badge tone={tone} text={text} />
+        <Badge tone={channelTones[state]} text={t(`told.state.${state}`)} />
         {channel.last_sent_at !== null && (
           <span class="soft">{t("told.lastSent", { at: moment(channel.last_sent_at) })}</span>
         )}
@@ -61,17 +63,6 @@ function About({ webhookIds }: { readonly webhookIds: readonly string[] | null }
   return <p class="soft card-url">{urls.join(" · ")}</p>;
 }
 
-function stateOf(channel: Channel): { readonly tone: Tone; readonly text: string } {
-  const { enabled, refused_at: refused, unsubscribed_at: stopped, last_error_at: failed } = channel;
-  if (!enabled) return { tone: "off", text: t("told.state.off") };
-  if (refused !== null) return { tone: "bad", text: t("told.state.refused") };
-  if (stopped !== null) return { tone: "off", text: t("told.state.unsubscribed") };
-  if (failed !== null && failed > (channel.last_sent_at ?? ""))
-    return { tone: "bad", text: t("told.state.failing") };
-  if (channel.last_sent_at === null) return { tone: "new", text: t("told.state.new") };
-  return { tone: "good", text: t("told.state.ok") };
-}
-
 function ChannelActions(props: {
   readonly channel: Channel;
   readonly isEditing: boolean;
@@ -87,7 +78,8 @@ function ChannelActions(props: {
     return t("told.tested");
   };
   const turn = async () => {
-    await replaceChannel(channel.id, { ...keptInput(channel), enabled: !channel.enabled });
+    const input = { ...keptInput(channel), enabled: !channel.enabled };
+    await replaceChannel(channelsPath(), { id: channel.id, input });
     return t("saved");
   };
   const rotate = async () => {
@@ -125,7 +117,7 @@ function ChannelActions(props: {
             <Action
               isPrimary
               run={async () => {
-                await removeChannel(channel.id);
+                await removeChannel(channelsPath(), channel);
                 return t("deleted");
               }}
             >

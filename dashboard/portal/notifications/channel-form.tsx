@@ -1,14 +1,15 @@
 import type { Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
+import { replaceChannel } from "../../shared/notifications/channel-calls.ts";
+import type { Channel } from "../../shared/notifications/channel.ts";
 import { announce } from "../../shared/ui/announcer.tsx";
 import { useSubmit } from "../endpoint/endpoint-fields.tsx";
 import { ErrorText } from "../error-text.tsx";
 import { languages, t } from "../language.ts";
 import { useEndpoints } from "../endpoint/use-endpoints.ts";
-import { replaceChannel } from "./channel-calls.ts";
+import { channelsPath } from "./channel-calls.ts";
 import {
-  type Channel,
   type ChannelDraft,
   draftInput,
   frequencies,
@@ -31,7 +32,10 @@ export function ChannelForm(props: {
   const form = useRef<HTMLFormElement>(null);
   useEffect(() => form.current?.querySelector<HTMLElement>("select, input")?.focus(), []);
   const { error, onSubmit } = useSubmit(async () => {
-    const made = await replaceChannel(draft.id, draftInput(draft, channel?.enabled ?? true));
+    const made = await replaceChannel(channelsPath(), {
+      id: draft.id,
+      input: draftInput(draft, channel?.enabled ?? true),
+    });
     announce(t("saved"));
     onEnd(channel === null ? (made[0] ?? null) : null);
   });

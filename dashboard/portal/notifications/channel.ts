@@ -1,6 +1,7 @@
-/** A place where people are told, as the API has it and as a form holds it. */
+/** What a channel can be told, and how a form holds one. */
 import type { Signal } from "@preact/signals";
 import { useSignal } from "@preact/signals";
+import type { Channel, ChannelSettings, QuietHours } from "../../shared/notifications/channel.ts";
 import { known, spoken, t } from "../language.ts";
 
 export const topics = [
@@ -20,40 +21,6 @@ export const frequencies = ["immediate", "hourly", "daily"] as const;
 export function topicText(topic: string): string {
   const key = `told.topic.${topic}`;
   return known(key) ? t(key) : topic;
-}
-
-export interface QuietHours {
-  readonly from: string;
-  readonly until: string;
-}
-
-/** What can be set of it after it was made. */
-interface ChannelSettings {
-  readonly name: string;
-  readonly topics: readonly string[];
-  /** Null is about all endpoints. */
-  readonly webhook_ids: readonly string[] | null;
-  readonly frequency: string;
-  readonly time_zone: string;
-  readonly quiet_hours: QuietHours | null;
-  readonly language: string;
-  readonly enabled: boolean;
-}
-
-export interface Channel extends ChannelSettings {
-  readonly id: string;
-  readonly kind: string;
-  readonly address: string;
-  readonly secret: string | null;
-  readonly last_sent_at: string | null;
-  readonly last_error_at: string | null;
-  readonly refused_at: string | null;
-  readonly unsubscribed_at: string | null;
-}
-
-export interface ChannelSet {
-  readonly data: readonly Channel[];
-  readonly kinds: readonly string[];
 }
 
 /** Stays as it was typed, whatever is refreshed around it. */
@@ -123,26 +90,5 @@ export function draftInput(draft: ChannelDraft, isEnabled: boolean): object {
     webhook_ids: draft.webhookIds.value,
     ...{ time_zone: draft.timeZone.value, quiet_hours: draft.quietHours.value },
     ...{ language: draft.language.value, enabled: isEnabled },
-  };
-}
-
-/** As it is, for a set that is saved as a whole. */
-export function keptInput(channel: Channel): object {
-  const {
-    id,
-    kind,
-    address,
-    name,
-    topics: told,
-    webhook_ids,
-    frequency,
-    time_zone,
-    quiet_hours,
-    language,
-    enabled,
-  } = channel;
-  return {
-    ...{ id, kind, name, topics: told, webhook_ids, frequency, time_zone, quiet_hours, language, enabled },
-    ...(kind === "email" && { address }),
   };
 }

@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import type { Channel, ChannelSet } from "../../shared/notifications/channel.ts";
 import { useApi } from "../../shared/queries.ts";
 import { SecretText } from "../endpoint/secret-once.tsx";
 import { ErrorText } from "../error-text.tsx";
@@ -7,7 +8,6 @@ import { t } from "../language.ts";
 import { channelsPath } from "./channel-calls.ts";
 import { ChannelCard } from "./channel-card.tsx";
 import { ChannelForm } from "./channel-form.tsx";
-import type { Channel, ChannelSet } from "./channel.ts";
 
 /** The channels of the tenant, or those that are told about one endpoint; a new one is about the same. */
 export function Channels(props: {

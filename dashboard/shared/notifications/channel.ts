@@ -1,0 +1,78 @@
+/** A place where people are told, as the API has it. */
+import type { Tone } from "../ui/badge.tsx";
+
+export interface QuietHours {
+  readonly from: string;
+  readonly until: string;
+}
+
+/** What can be set of it after it was made. */
+export interface ChannelSettings {
+  readonly name: string;
+  readonly topics: readonly string[];
+  /** Null is about all endpoints. */
+  readonly webhook_ids: readonly string[] | null;
+  readonly frequency: string;
+  readonly time_zone: string;
+  readonly quiet_hours: QuietHours | null;
+  readonly language: string;
+  readonly enabled: boolean;
+}
+
+export interface Channel extends ChannelSettings {
+  readonly id: string;
+  readonly kind: string;
+  readonly address: string;
+  readonly secret: string | null;
+  readonly last_sent_at: string | null;
+  readonly last_error_at: string | null;
+  /** Null for customers. */
+  readonly last_error: string | null;
+  readonly refused_at: string | null;
+  readonly unsubscribed_at: string | null;
+}
+
+export interface ChannelSet {
+  readonly data: readonly Channel[];
+  readonly kinds: readonly string[];
+}
+
+/** How it goes, and how that looks. */
+export const channelTones = {
+  off: "off",
+  refused: "bad",
+  unsubscribed: "off",
+  failing: "bad",
+  new: "new",
+  ok: "good",
+} as const satisfies Record<string, Tone>;
+
+export function channelState(channel: Channel): keyof typeof channelTones {
+  const { enabled, refused_at: refused, unsubscribed_at: stopped, last_error_at: failed } = channel;
+  if (!enabled) return "off";
+  if (refused !== null) return "refused";
+  if (stopped !== null) return "unsubscribed";
+  if (failed !== null && failed > (channel.last_sent_at ?? "")) return "failing";
+  return channel.last_sent_at === null ? "new" : "ok";
+}
+
+/** As it is, for a set that is saved as a whole. */
+export function keptInput(channel: Channel): object {
+  const {
+    id,
+    kind,
+    address,
+    name,
+    topics: told,
+    webhook_ids,
+    frequency,
+    time_zone,
+    quiet_hours,
+    language,
+    enabled,
+  } = channel;
+  return {
+    ...{ id, kind, name, topics: told, webhook_ids, frequency, time_zone, quiet_hours, language, enabled },
+    ...(kind === "email" && { address }),
+  };
+}
