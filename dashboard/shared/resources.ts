@@ -8,6 +8,7 @@ import type { eventMatchesSchema, eventSearchSchema } from "../../src/api/schema
 import type { bulkStartedSchema, operationSchema } from "../../src/api/schemas/operation.ts";
 import type { alertPreviewSchema, alertRuleSchema, alertSchema } from "../../src/api/schemas/alert.ts";
 import type {
+  filterEvaluationSchema,
   requestListSchema,
   requestSchema,
   serviceDescriptionSchema,
@@ -49,6 +50,9 @@ export type SourceType = Static<typeof sourceTypeSchema>;
 export type SourceAddress = Static<typeof sourceAddressSchema>;
 export type ServiceDescription = Static<typeof serviceDescriptionSchema>;
 export type GatewayRequest = Static<typeof requestListSchema>["data"][number];
+export type FilterEvaluation = Static<typeof filterEvaluationSchema>;
+export type FilterTraceStep = NonNullable<FilterEvaluation["trace"]>[number];
+export type EvaluatedRequest = NonNullable<FilterEvaluation["samples"]>["matched"][number];
 export type GatewayRequestDetail = Static<typeof requestSchema>;
 export type Webhook = Static<typeof webhookSchema>;
 export type ListedWebhook = Static<typeof webhookListSchema>["data"][number];

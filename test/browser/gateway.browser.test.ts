@@ -151,6 +151,57 @@ suite("the gateway in the dashboard", () => {
     await page.close();
   });
 
+  test("a filter is tried on what came before it is saved; why one is left out stands there in words", async () => {
+    const [connection] = await listed("/v1/connections");
+    const page = await visit(`connections/${connection?.id ?? ""}`);
+    const filter = page.getByLabel("Filter (JSON)");
+    const attempt = page.getByRole("button", { name: "Try on recent requests" });
+    for (const [text, problem] of [
+      ["{", "Filter (JSON) is no JSON."],
+      ['{"body":{"action":{"$inn":["labeled"]}}}', "Filter (JSON) is no operator"],
+    ] as const) {
+      await filter.fill(text);
+      await attempt.click();
+      await page.locator("textarea[aria-invalid=true]:focus").waitFor();
+      await page.getByText(problem, { exact: false }).waitFor();
+    }
+    await filter.fill('{"body":{"action":{"$in":["labeled"]}}}');
+    await attempt.click();
+    const said = page.getByRole("status").filter({ hasText: "would be sent on" });
+    await said.waitFor();
+    assert.equal(
+      await said.textContent(),
+      "1 of the last 4 would be sent on. 1 met no filter: rejected, repeats, or checks of the address.",
+    );
+    assert.equal(await page.locator("[aria-invalid=true]").count(), 0, "what was wrong is put right");
+    await page.getByRole("row", { name: /issues Why.* sent on/ }).waitFor();
+    await page.getByRole("row", { name: /issues Why.* left out by body\.action\.\$in/ }).waitFor();
+    await page.getByRole("button", { name: "Why: issues, left out" }).click();
+    const why = page.getByRole("region", { name: "Why: issues" });
+    await why.getByText("it would be left out, by body.action.$in.", { exact: false }).waitFor();
+    await why.getByText('has to be one of ["labeled"], and is "opened"', { exact: false }).waitFor();
+    await filter.fill("{}");
+    await said.waitFor({ state: "detached" });
+    const { filter: saved } = (await get(`/v1/connections/${connection?.id ?? ""}`)) as unknown as Row &
+      Readonly<Record<"filter", unknown>>;
+    assert.deepEqual(saved, { body: { action: { $in: ["opened", "closed"] } } }, "nothing was saved");
+    await page.goto(`${server.url}/ui/connections/new`);
+    await attempt.click();
+    await page.getByText("From the source has to be chosen.").waitFor();
+    await page.getByLabel("From the source").selectOption(github.id);
+    await attempt.click();
+    await page.getByRole("status").filter({ hasText: "3 of the last 4 would be sent on." }).waitFor();
+    await page.getByRole("link", { name: "issues" }).first().click();
+    await page.getByRole("heading", { name: "Where it went" }).waitFor();
+    await page.close();
+    const made = await server.call("POST", "/v1/api-keys", { name: "r", role: "read", tenant_id: "default" });
+    const reader = await world.logInAs((made.body as { readonly key: string }).key);
+    const read = await visit(`connections/${connection?.id ?? ""}`, reader);
+    await read.getByRole("button", { name: "Try on recent requests" }).click();
+    await read.getByRole("status").filter({ hasText: "1 of the last 4 would be sent on." }).waitFor();
+    await reader.close();
+  });
+
   test("what was refused is retried after the secret was corrected; filters stand in the address", async () => {
     receiver.clear();
     const late = { event: "pull_request", body: '{"action":"closed"}', delivery: "d-4" };
@@ -380,6 +431,14 @@ suite("the gateway in the dashboard", () => {
       if (path.includes("panel=")) await page.locator(".side-panel .verdict").waitFor();
       await judge(page, path);
     }
+    await goWithin(page, `/ui/connections/${connection?.id ?? ""}`);
+    await page.getByLabel("Filter (JSON)").fill('{"body":{"action":"opened","n":{"$gt":1}}}');
+    await page.getByRole("button", { name: "Try on recent requests" }).click();
+    await page.getByRole("button", { name: "Why: issues, left out" }).first().click();
+    await page.getByRole("region", { name: "Why: issues" }).waitFor();
+    await judge(page, "a filter that was tried");
+    await goWithin(page, `/ui/sources/${github.id}`);
+    await page.getByRole("heading", { level: 1, name: /GitHub/ }).waitFor();
     for (const name of [
       "Rotate the address…",
       "Rotate or change…",

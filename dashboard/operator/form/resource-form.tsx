@@ -5,12 +5,15 @@ import { session } from "../../shared/session.ts";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
 import { bodyOf, problemOf, type FormField, type FormProblem, type Typed } from "./form-fields.ts";
 import { FormInput } from "./form-input.tsx";
-import { useFormSending } from "./use-form-sending.ts";
+import { type FormSending, useFormSending } from "./use-form-sending.ts";
 
-/** What stands among the fields: it shows problems of its own, and may type into the fields. */
+/** What stands among the fields: it shows problems of its own, may type into the fields, and send what was typed elsewhere. */
 type FormPart = (form: {
   readonly problems: readonly FormProblem[];
+  readonly typed: Typed;
   readonly type: (changed: Typed) => void;
+  /** What is refused stands at its field. */
+  readonly submit: FormSending["submit"];
 }) => ComponentChildren;
 
 export interface ResourceFormProps {
@@ -50,7 +53,7 @@ export function ResourceForm(props: ResourceFormProps) {
     typed.value = { ...typed.value, ...changed };
     onTyped?.(typed.value);
   };
-  const part = { problems: problems.value, type };
+  const part = { problems: problems.value, typed: typed.value, type, submit };
   const shown = fields.filter((field) => isFor(field, { isNew }));
   const inputOf = (field: FormField) => (
     <FormInput

@@ -4,7 +4,7 @@ import { useRef } from "preact/hooks";
 import { ApiError } from "../../shared/api.ts";
 import type { FormBody, FormProblem } from "./form-fields.ts";
 
-interface FormSending {
+export interface FormSending {
   readonly form: RefObject<HTMLFormElement | null>;
   /** Of what was typed, or of what the server refused. */
   readonly problems: ReadonlySignal<readonly FormProblem[]>;
@@ -33,6 +33,7 @@ export function useFormSending(): FormSending {
   };
   const submit: FormSending["submit"] = async ({ body, problems: found }, send) => {
     error.value = null;
+    problems.value = [];
     if (found.length > 0) return show(found);
     isBusy.value = true;
     try {

@@ -1,20 +1,43 @@
+import { bodyOf, type FormProblem } from "../form/form-fields.ts";
 import { ResourceForm, type ResourceFormProps } from "../form/resource-form.tsx";
 import { connectionFields, filterExamples, filterField } from "./connection-fields.ts";
+import { FilterTrial } from "./filter-trial.tsx";
+
+interface ConnectionFormProps
+  extends Pick<ResourceFormProps, "before" | "isNew" | "label" | "send" | "lead" | "problemsOfParts"> {
+  /** Whose requests the filter is tried on; empty while none is chosen. */
+  readonly sourceId: string;
+}
 
 /** Name, filter and weight of a connection; `lead` are its ends, where they can be chosen. */
-export function ConnectionForm(
-  props: Pick<ResourceFormProps, "before" | "isNew" | "label" | "send" | "lead" | "problemsOfParts">,
-) {
+export function ConnectionForm({ sourceId, ...props }: ConnectionFormProps) {
   return (
     <ResourceForm
       {...props}
       fields={connectionFields}
       seldom="Delay, repeats, retries"
-      middle={({ type }) => (
-        <FilterExamples choose={(filter) => type({ [filterField.name]: JSON.stringify(filter, null, 2) })} />
+      middle={({ typed, type, submit }) => (
+        <>
+          <FilterExamples
+            choose={(filter) => type({ [filterField.name]: JSON.stringify(filter, null, 2) })}
+          />
+          <FilterTrial
+            sourceId={sourceId}
+            text={typed[filterField.name] ?? ""}
+            attempt={(look) => {
+              const { body, problems } = bodyOf([filterField], { typed, before: {} });
+              const wrong = [...missingSource(sourceId), ...problems];
+              return submit({ body, problems: wrong }, ({ filter }) => look(filter ?? {}));
+            }}
+          />
+        </>
       )}
     />
   );
+}
+
+function missingSource(sourceId: string): readonly FormProblem[] {
+  return sourceId === "" ? [{ field: "source_id", message: "has to be chosen" }] : [];
 }
 
 /** Puts one of them into the field, to be changed there. */

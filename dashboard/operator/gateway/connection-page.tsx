@@ -5,6 +5,7 @@ import type { SourceConnection } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { announce } from "../../shared/ui/announcer.tsx";
 import { Facts } from "../../shared/ui/data-table.tsx";
+import { ErrorNote } from "../../shared/ui/error-note.tsx";
 import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
@@ -12,10 +13,12 @@ import { TextView } from "../../shared/ui/text-view.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { ActionButton, mayManage } from "../action-button.tsx";
 import { typedOf } from "../form/form-fields.ts";
+import { useBusy } from "../use-busy.ts";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
 import { connectionFields } from "./connection-fields.ts";
 import { ConnectionForm } from "./connection-form.tsx";
 import { ConnectionBadge } from "./connection-table.tsx";
+import { FilterTrial } from "./filter-trial.tsx";
 import { DeleteButton } from "./source-actions.tsx";
 import { SourceLink } from "./source-link.tsx";
 
@@ -61,6 +64,7 @@ export function ConnectionPage() {
         data.filter !== null && (
           <Panel title="Filter">
             <TextView text={JSON.stringify(data.filter)} label="Filter as JSON" />
+            <SavedFilterTrial sourceId={data.source_id} filter={data.filter} />
           </Panel>
         )
       )}
@@ -88,6 +92,21 @@ function Actions({ connection: { id, paused } }: { readonly connection: SourceCo
   );
 }
 
+/** For those who may look at requests and change nothing. */
+function SavedFilterTrial({ sourceId, filter }: { readonly sourceId: string; readonly filter: object }) {
+  const { error, run } = useBusy();
+  return (
+    <>
+      <FilterTrial
+        sourceId={sourceId}
+        text={JSON.stringify(filter)}
+        attempt={(look) => run(() => look(filter))}
+      />
+      {error.value !== null && <ErrorNote error={error.value} />}
+    </>
+  );
+}
+
 function EditForm({ connection }: { readonly connection: SourceConnection }) {
   const send = async (body: object) => {
     if (Object.keys(body).length > 0)
@@ -96,5 +115,6 @@ function EditForm({ connection }: { readonly connection: SourceConnection }) {
     await refreshAll();
   };
   const before = typedOf(connectionFields, connection);
-  return <ConnectionForm before={before} isNew={false} label="Save" send={send} />;
+  const { source_id: sourceId } = connection;
+  return <ConnectionForm {...{ before, send, sourceId }} isNew={false} label="Save" />;
 }

@@ -54,6 +54,7 @@ export function NewConnectionPage() {
         before={{ required: "true" }}
         isNew
         label="Connect"
+        sourceId={ends.value.sourceId}
         send={send}
         lead={({ problems }) => <EndFields ends={ends} problems={problems} />}
         problemsOfParts={() => problemsOf(ends.value)}

@@ -1,0 +1,186 @@
+import { useSignal } from "@preact/signals";
+import { callApi } from "../../shared/api.ts";
+import type { EvaluatedRequest, FilterEvaluation, FilterTraceStep } from "../../shared/resources.ts";
+import { pagePath } from "../../shared/root.ts";
+import { Badge, type Tone } from "../../shared/ui/badge.tsx";
+import { DataTable, type Column } from "../../shared/ui/data-table.tsx";
+import { ErrorNote } from "../../shared/ui/error-note.tsx";
+import { When } from "../../shared/ui/when.tsx";
+import { useBusy } from "../use-busy.ts";
+import { conditionInWords, countInWords, verdictInWords } from "./trial-words.ts";
+
+interface FilterTrialProps {
+  readonly sourceId: string;
+  /** As it is now, in any form that changes with it: what was found of another one is not shown. */
+  readonly text: string;
+  /** Looks with the filter, or shows where it stands what is wrong with it. */
+  readonly attempt: (look: (filter: unknown) => Promise<void>) => Promise<void>;
+}
+
+interface Trial {
+  readonly sourceId: string;
+  readonly text: string;
+  readonly filter: unknown;
+  readonly found: FilterEvaluation;
+}
+
+function evaluate(body: object): Promise<FilterEvaluation> {
+  return callApi<FilterEvaluation>({ method: "POST", path: "v1/filters/evaluate", body }).then(
+    ({ value }) => value,
+  );
+}
+
+/** What the filter would do to the last requests, before it is saved. */
+export function FilterTrial({ sourceId, text, attempt }: FilterTrialProps) {
+  const trial = useSignal<Trial | null>(null);
+  const isBusy = useSignal(false);
+  const look = async (filter: unknown) => {
+    const found = await evaluate({ filter, source_id: sourceId });
+    trial.value = { sourceId, text, filter, found };
+  };
+  const run = async () => {
+    trial.value = null;
+    isBusy.value = true;
+    await attempt(look).finally(() => (isBusy.value = false));
+  };
+  const known = trial.value;
+  const current = known?.text === text && known.sourceId === sourceId ? known : null;
+  return (
+    <div class="form">
+      <div class="actions">
+        <button type="button" disabled={isBusy.value} onClick={() => void run()}>
+          Try on recent requests
+        </button>
+      </div>
+      <p role="status">{current !== null && countInWords(current.found)}</p>
+      {current !== null && <Samples key={text} trial={current} />}
+    </div>
+  );
+}
+
+interface Sample extends EvaluatedRequest {
+  readonly kind: keyof NonNullable<FilterEvaluation["samples"]>;
+}
+
+const kinds: Readonly<Record<Sample["kind"], { readonly tone: Tone; readonly text: string }>> = {
+  matched: { tone: "good", text: "sent on" },
+  not_matched: { tone: "off", text: "left out" },
+  not_examined: { tone: "held", text: "not known" },
+};
+
+function Samples({ trial: { filter, found } }: { readonly trial: Trial }) {
+  const explained = useSignal<ExplainedProps | null>(null);
+  const { isBusy, error, run } = useBusy();
+  const explain = (row: Sample) =>
+    run(async () => {
+      const evaluation = await evaluate({ filter, request_id: row.request_id });
+      explained.value = { row, evaluation };
+    });
+  const rows = (Object.keys(kinds) as readonly Sample["kind"][]).flatMap((kind) =>
+    (found.samples?.[kind] ?? []).map((one): Sample => Object.assign({ kind }, one)),
+  );
+  const { complete = true, searched_to: searchedTo = null } = found;
+  return (
+    <>
+      {!complete && (
+        <p class="soft">
+          That was enough for one look, which came back to <When at={searchedTo} isExact />.
+        </p>
+      )}
+      {rows.length > 0 && (
+        <DataTable
+          caption="Some of the requests that the filter was tried on"
+          columns={[requestColumn, whyColumn({ explain, isBusy: isBusy.value }), ...resultColumns]}
+          rows={rows}
+          keyOf={({ request_id: id }) => id}
+        />
+      )}
+      {error.value !== null && <ErrorNote error={error.value} />}
+      <div role="status">{explained.value !== null && <Explained {...explained.value} />}</div>
+    </>
+  );
+}
+
+const requestColumn: Column<Sample> = {
+  title: "Request",
+  cell: (row) => (
+    <a href={pagePath(`requests/${row.request_id}`)} class="row-link">
+      {nameOf(row)}
+    </a>
+  ),
+};
+
+const resultColumns: readonly Column<Sample>[] = [
+  {
+    title: "It would be",
+    cell: ({ kind, rule }) => (
+      <>
+        <Badge {...kinds[kind]} />
+        {rule !== null && (
+          <>
+            {" "}
+            by <code>{rule}</code>
+          </>
+        )}
+      </>
+    ),
+    isProse: true,
+  },
+  { title: "When", cell: (row) => <When at={row.received_at} />, isFigure: true },
+];
+
+/** Near the front, so that it is in sight where the window is narrow. */
+function whyColumn({
+  explain,
+  isBusy,
+}: {
+  readonly explain: (row: Sample) => Promise<void>;
+  readonly isBusy: boolean;
+}): Column<Sample> {
+  return {
+    title: "Why",
+    cell: (row) => (
+      <button
+        type="button"
+        disabled={isBusy}
+        aria-label={`Why: ${nameOf(row)}, ${kinds[row.kind].text}`}
+        onClick={() => void explain(row)}
+      >
+        Why
+      </button>
+    ),
+  };
+}
+
+function nameOf({ original_type: original, event_type: type }: EvaluatedRequest): string {
+  return original ?? type ?? "request";
+}
+
+interface ExplainedProps {
+  readonly row: Sample;
+  readonly evaluation: FilterEvaluation;
+}
+
+/** Every condition in words. */
+function Explained({ row, evaluation }: ExplainedProps) {
+  const { trace = [] } = evaluation;
+  return (
+    <section aria-label={`Why: ${nameOf(row)}`}>
+      <p class="verdict-text">
+        {nameOf(row)}, <When at={row.received_at} />: {verdictInWords(evaluation)}
+      </p>
+      <ul class="conditions">
+        {trace.map((step) => (
+          <li key={step.path}>
+            <Badge {...resultOf(step)} /> <code>{step.path}</code> {conditionInWords(step)}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function resultOf({ result }: FilterTraceStep): { readonly tone: Tone; readonly text: string } {
+  if (result === null) return { tone: "held", text: "not known" };
+  return result ? { tone: "good", text: "holds" } : { tone: "bad", text: "does not hold" };
+}
