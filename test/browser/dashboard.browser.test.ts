@@ -302,6 +302,8 @@ suite("the dashboard", () => {
     await page.locator(".tile").first().waitFor();
     await page.keyboard.press(".");
     await page.getByRole("button", { name: /Paused/ }).waitFor();
+    // What the page began with has come, also what it asked for because of that; and the stream is closed.
+    await page.waitForLoadState("networkidle");
     const asked: string[] = [];
     page.on("request", (request) => asked.push(request.url()));
     await page.clock.runFor(180_000);
