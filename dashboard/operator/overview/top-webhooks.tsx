@@ -29,7 +29,7 @@ function columnsOf(courses: ReturnType<typeof useCourses>): readonly Column<List
 
 /** Those that failed most within the last day. */
 export function TopWebhooks() {
-  const loaded = useApi<Page<ListedWebhook>>({ path: "v1/webhooks", query });
+  const loaded = useApi<Page<ListedWebhook>>({ path: "v1/webhooks", query }, { news: "stats" });
   const rows = (loaded.data?.data ?? []).filter(({ stats }) => (stats?.failure_rate ?? 0) > 0);
   const courses = useCourses(rows.map(({ id }) => id));
   return (

@@ -33,7 +33,10 @@ export function Traffic({ children }: { readonly children: ComponentChildren }) 
     },
     { news: "stats" },
   );
-  const events = useApi<Statistics>({ path: "v1/stats/events", query: { ...range.query, ...zoneQuery() } });
+  const events = useApi<Statistics>(
+    { path: "v1/stats/events", query: { ...range.query, ...zoneQuery() } },
+    { news: "stats" },
+  );
   const gauges = useApi<Gauges>(isAdmin ? { path: "v1/stats/gauges", query: range.query } : null);
   return (
     <>

@@ -28,7 +28,7 @@ export interface LiveFeedOptions {
   readonly alerts: Pick<Alerts, "list"> | null;
   readonly problems: Pick<DeliveryProblems, "list">;
   readonly requests: Pick<GatewayStore, "searchRequests">;
-  readonly statistics: Pick<Statistics, "deliveries">;
+  readonly statistics: Pick<Statistics, "deliveries" | "events">;
   readonly clock: Clock;
   readonly telemetry: Pick<Telemetry, "log">;
 }
@@ -212,9 +212,14 @@ export class LiveFeed {
     const { statistics, clock } = this.#options;
     return new RowSight({
       read: async () => {
-        const from = clock.now() - statisticsMs;
-        const { series } = await statistics.deliveries(scope, { ...anyStatistics, from, step: "1m" });
-        return series[0]?.points ?? [];
+        const query = { ...anyStatistics, from: clock.now() - statisticsMs, step: "1m" } as const;
+        const sent = (await statistics.deliveries(scope, query)).series[0]?.points ?? [];
+        const accepted = (await statistics.events(scope, query)).series[0]?.points ?? [];
+        const published = new Map(accepted.map(({ at, measures }) => [at, measures["published"] ?? null]));
+        return sent.map((point) => ({
+          ...point,
+          measures: { ...point.measures, published: published.get(point.at) ?? null },
+        }));
       },
       idOf: ({ at }) => String(at),
       textOf: (point) => JSON.stringify(point),

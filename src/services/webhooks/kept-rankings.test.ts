@@ -31,7 +31,9 @@ class Scene {
     return [placeOf({} as Parameters<Ranking["placeOf"]>[0]), start + this.atMs - rankedAt];
   }
 
-  async found(): Promise<void> {
+  /** Unless told otherwise, it took so long that nobody would wait for it again. */
+  async found({ tookMs = 200 }: { readonly tookMs?: number } = {}): Promise<void> {
+    this.atMs += tookMs;
     this.finish();
     await new Promise((resolve) => void setImmediate(resolve));
   }
@@ -41,7 +43,7 @@ test("who asks again gets the order that is kept, and a newer one is found meanw
   const scene = new Scene();
   const first = scene.ask();
   await scene.found();
-  assert.deepEqual(await first, ["1", 0]);
+  assert.deepEqual(await first, ["1", 200]);
   scene.atMs = 2_000;
   assert.deepEqual([await scene.ask(), scene.asked], [["1", 2_000], 1]);
   scene.atMs = 5_000;
@@ -60,14 +62,14 @@ test("after a minute nobody is given what is kept, and a failure is told", async
   const first = scene.ask();
   await scene.found();
   await first;
-  scene.atMs = 60_000;
+  scene.atMs = 60_200;
   await assert.rejects(
     scene.rankings.of("backlog", () => Promise.reject(new Error("no store"))),
     /no store/,
   );
   const again = scene.ask();
   await scene.found();
-  assert.deepEqual(await again, ["2", 0]);
+  assert.deepEqual(await again, ["2", 200]);
 });
 
 test("where a newer order cannot be found, the kept one is given until it is too old", async () => {
@@ -79,4 +81,20 @@ test("where a newer order cannot be found, the kept one is given until it is too
   const kept = await scene.rankings.of("backlog", () => Promise.reject(new Error("no store")));
   assert.equal(kept.rankedAt, start);
   assert.deepEqual(await scene.ask(), ["1", 10_000]);
+});
+
+test("an order that is found in no time is waited for, and a failure of that gives the kept one", async () => {
+  const scene = new Scene();
+  const first = scene.ask();
+  await scene.found({ tookMs: 5 });
+  await first;
+  scene.atMs = 2_000;
+  assert.deepEqual(await scene.ask(), ["1", 2_000]);
+  scene.atMs = 4_000;
+  const newer = scene.ask();
+  await scene.found({ tookMs: 5 });
+  assert.deepEqual(await newer, ["2", 5]);
+  scene.atMs = 10_000;
+  const kept = await scene.rankings.of("backlog", () => Promise.reject(new Error("no store")));
+  assert.equal(kept.rankedAt, start + 4_000);
 });

@@ -9,12 +9,13 @@ export interface DatedRanking extends Ranking {
 interface KeptRanking {
   readonly ranking: DatedRanking;
   readonly foundAtMs: number;
+  readonly tookMs: number;
 }
 
 /**
  * Orders that take a look at very many webhooks. Who asks again gets the last one and is told when that was found; where it is
  * no longer fresh, another one is looked for meanwhile, so that a page that refreshes itself is some seconds behind and
- * quick.
+ * quick. One that is found in no time, as among few webhooks, is waited for.
  */
 export class KeptRankings {
   readonly #clock: Clock;
@@ -30,9 +31,10 @@ export class KeptRankings {
     this.#forgetOld();
     const kept = this.#kept.get(name);
     if (kept === undefined) return this.#find(name, find);
+    if (this.#ageMs(kept) < freshMs) return kept.ranking;
     // Who asks once this one is too old is told of a failure.
-    if (this.#ageMs(kept) >= freshMs) this.#find(name, find).catch(() => undefined);
-    return kept.ranking;
+    const next = this.#find(name, find).catch(() => kept.ranking);
+    return kept.tookMs <= waitedMs ? next : kept.ranking;
   }
 
   #find(name: string, find: () => Promise<Ranking>): Promise<DatedRanking> {
@@ -45,8 +47,10 @@ export class KeptRankings {
 
   async #found(name: string, find: () => Promise<Ranking>): Promise<DatedRanking> {
     const rankedAt = this.#clock.now();
+    const begunMs = this.#clock.monotonicMs();
     const ranking = { ...(await find()), rankedAt };
-    this.#kept.set(name, { ranking, foundAtMs: this.#clock.monotonicMs() });
+    const foundAtMs = this.#clock.monotonicMs();
+    this.#kept.set(name, { ranking, foundAtMs, tookMs: foundAtMs - begunMs });
     return ranking;
   }
 
@@ -61,3 +65,5 @@ export class KeptRankings {
 
 const freshMs = 3_000;
 const keptMs = 60_000;
+/** Whoever asks does not notice it. */
+const waitedMs = 25;
