@@ -14,7 +14,7 @@ import type { BatchOperations } from "../operations/batch-operations.ts";
 import { requireWebhook } from "../scope.ts";
 import { searchBounds } from "../searched-pages.ts";
 import type { Scope } from "../services.ts";
-import type { Statistics } from "../statistics/statistics-service.ts";
+import type { PointView, Statistics } from "../statistics/statistics-service.ts";
 import { DeliveriesSight, DeliverySight } from "./delivery-sight.ts";
 import type { LiveListener, LiveNews, Sight } from "./live-news.ts";
 import { OperationSight } from "./operation-sight.ts";
@@ -215,11 +215,7 @@ export class LiveFeed {
         const query = { ...anyStatistics, from: clock.now() - statisticsMs, step: "1m" } as const;
         const sent = (await statistics.deliveries(scope, query)).series[0]?.points ?? [];
         const accepted = (await statistics.events(scope, query)).series[0]?.points ?? [];
-        const published = new Map(accepted.map(({ at, measures }) => [at, measures["published"] ?? null]));
-        return sent.map((point) => ({
-          ...point,
-          measures: { ...point.measures, published: published.get(point.at) ?? null },
-        }));
+        return withPublished(sent, accepted);
       },
       idOf: ({ at }) => String(at),
       textOf: (point) => JSON.stringify(point),
@@ -255,4 +251,12 @@ export class LiveFeed {
 function keyOf({ tenantId, portal }: Scope, topic: LiveTopic): string {
   const customer = portal === undefined ? "" : `customer:${[...(portal.webhookIds ?? [])].toSorted().join()}`;
   return `${tenantId ?? ""} ${customer} ${liveTopicText(topic)}`;
+}
+
+function withPublished(sent: readonly PointView[], accepted: readonly PointView[]): readonly PointView[] {
+  const published = new Map(accepted.map(({ at, measures }) => [at, measures["published"] ?? null]));
+  return sent.map(({ at, isPartial, measures }) => {
+    const all = { ...measures, published: published.get(at) ?? null };
+    return { at, isPartial, measures: all };
+  });
 }
