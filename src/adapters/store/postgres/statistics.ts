@@ -19,10 +19,9 @@ import { StatisticsUpkeep } from "./statistics-upkeep.ts";
 
 type Row = [start: number, tenant: number, subject: number, counts: Uint8Array];
 
-/** Whose rows a statement reads. */
+/** Whose rows a statement reads: of those who are named, or of all to whom a condition applies. */
 interface Whose {
-  /** What it is joined with. */
-  readonly names?: string;
+  /** `named` where names are given. */
   readonly where: string;
   readonly values: readonly Value[];
 }
@@ -67,15 +66,13 @@ export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitM
     { kind, step, limit }: StatisticsQuery,
     of: Whose & { readonly starts: readonly number[] },
   ): Promise<readonly Row[]> {
-    const table = `posthorn.${statisticsTables[kind]} s`;
-    // Where names are given, how many of them and how full the buckets are decides what is quicker: seeks, or a join.
+    const table = `posthorn.${statisticsTables[kind]}`;
     const sql =
-      of.names === undefined
-        ? `SELECT p.bucket, r.tenant, r.subject, r.counts FROM unnest($1::bigint[]) AS p (bucket)
-           CROSS JOIN LATERAL (SELECT s.tenant, s.subject, s.counts FROM ${table}
-             WHERE s.step = $2 AND s.bucket = p.bucket AND ${of.where} LIMIT $3) AS r ORDER BY 1`
-        : `SELECT s.bucket, s.tenant, s.subject, s.counts FROM ${of.names} JOIN ${table} ON ${of.where}
-           WHERE s.step = $2 AND s.bucket = ANY ($1::bigint[]) ORDER BY 1 LIMIT $3`;
+      of.where === named
+        ? namedSql(table)
+        : `SELECT p.bucket, r.tenant, r.subject, r.counts FROM unnest($1::bigint[]) AS p (bucket)
+           CROSS JOIN LATERAL (SELECT s.tenant, s.subject, s.counts FROM ${table} s
+             WHERE s.step = $2 AND s.bucket = p.bucket AND ${of.where} LIMIT $3) AS r ORDER BY 1`;
     return this.#state.aside.rows<Row>(sql, [numbers(of.starts), stepCode(step), limit + 1, ...of.values]);
   }
 
@@ -102,13 +99,15 @@ export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitM
   async #named(names: readonly SubjectName[]): Promise<Whose> {
     const { strings } = this.#state;
     await strings.lookUp(names.flatMap(({ tenantId, subject }) => [tenantId, subject]));
-    const known = names.flatMap(({ tenantId, subject }) => {
-      const [tenant, ref] = [strings.find(tenantId), strings.find(subject)];
-      return tenant === null || ref === null ? [] : [{ tenant, ref }];
-    });
+    const known = names
+      .flatMap(({ tenantId, subject }) => {
+        const [tenant, ref] = [strings.find(tenantId), strings.find(subject)];
+        return tenant === null || ref === null ? [] : [{ tenant, ref }];
+      })
+      // In the order of the index.
+      .toSorted((left, right) => left.tenant - right.tenant || left.ref - right.ref);
     return {
-      names: "unnest($4::int[], $5::int[]) AS n (tenant, subject)",
-      where: "s.tenant = n.tenant AND s.subject = n.subject",
+      where: named,
       values: [numbers(known.map(({ tenant }) => tenant)), numbers(known.map(({ ref }) => ref))],
     };
   }
@@ -162,6 +161,18 @@ export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitM
     return rows.map(([start, writer, document]) => ({ step, start, writer, document }));
   }
 }
+
+const named = "named";
+
+/**
+ * A seek for each name in each bucket, which are bounded together (statistics-reader.ts). The planner may join instead, and
+ * where it has not heard of the newest buckets yet it reads everybody's rows of a day for six names.
+ */
+export const namedSql = (table: string): string =>
+  `SELECT p.bucket, n.tenant, n.subject, r.counts FROM unnest($1::bigint[]) AS p (bucket)
+   CROSS JOIN unnest($4::int[], $5::int[]) AS n (tenant, subject)
+   CROSS JOIN LATERAL (SELECT s.counts FROM ${table} s WHERE s.step = $2 AND s.bucket = p.bucket
+     AND s.tenant = n.tenant AND s.subject = n.subject OFFSET 0) AS r ORDER BY 1 LIMIT $3`;
 
 /** An hour of minutes. */
 const bucketsPerStatement = 60;
