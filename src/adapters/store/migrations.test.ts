@@ -22,6 +22,8 @@ const released = {
     "webhook-history": "d7d508db2198b01b",
     "gateway": "b09404b36742772f",
     "gateway-held": "fccc1bc1030fd0ee",
+    "gateway-log": "7817bb1e872b50c9",
+    "what-upkeep-finds": "6dcfcc3bc3edf728",
   },
   postgres: {
     "initial": "590b6421767e62af",
@@ -42,6 +44,8 @@ const released = {
     "webhook-history": "8e18442e7d278344",
     "gateway": "b58d3276e5022b43",
     "gateway-held": "48e31c451c973c49",
+    "gateway-log": "a75e196ad2b94eec",
+    "what-upkeep-finds": "8eea31a6bdd90ac1",
   },
 };
 
