@@ -7,7 +7,7 @@ import { openPostgresStore } from "./open.ts";
 import { namedSql } from "./statistics.ts";
 
 const tenants = 50;
-const webhooks = 10_000;
+const webhooks = 2_000;
 const hours = 24;
 
 interface Explained {
@@ -38,7 +38,7 @@ test("statistics of six webhooks read six webhooks' rows, however many others ha
   await fill(1, 1, hours);
   const sql = namedSql("posthorn.delivery_stats");
   const buckets = Array.from({ length: hours }, (_, hour) => (hour + 1) * 3_600_000);
-  const asked = [7, 77, 777, 1_777, 2_777, 4_777];
+  const asked = [7, 77, 177, 777, 1_177, 1_777];
   const ofTenants = asked.map((webhook) => webhook % tenants);
   const values = [`{${buckets.join()}}`, 1, 50_000, `{${ofTenants.join()}}`, `{${asked.join()}}`];
   const found = await client.query(sql, values);
@@ -48,7 +48,7 @@ test("statistics of six webhooks read six webhooks' rows, however many others ha
     const { rows } = await client.query<Explained>(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${sql}`, values);
     const plan = rows[0]?.["QUERY PLAN"][0]?.Plan;
     const pages = (plan?.["Shared Hit Blocks"] ?? 0) + (plan?.["Shared Read Blocks"] ?? 0);
-    // A seek goes through three or four pages; all rows have some 3,000.
+    // A seek goes through three or four pages; all rows have some 600, which a join reads again and again.
     assert.ok(pages > 0 && pages <= 6 * hours * 5, `${mode}: ${pages} pages`);
   }
   await client.end();
