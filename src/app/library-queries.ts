@@ -4,7 +4,7 @@ import { type FieldError, InvalidRequestError, PosthornError } from "../core/err
 import { defaultOf } from "../core/fields/field.ts";
 import { judgeField } from "../core/fields/judge.ts";
 import { pageLimitField } from "../core/fields/page.ts";
-import { placeOf, placeText } from "../services/searched-place.ts";
+import { placeWords } from "../services/searched-place.ts";
 import type { SearchedPage } from "../services/searched-place.ts";
 import type { Page } from "../ports/store.ts";
 
@@ -74,7 +74,7 @@ export function searchOf<Query extends object, Defaults extends object, Required
   required: readonly Required[] = [],
 ) {
   const { cursor = null, ...rest } = (query ?? {}) as Query & ListQuery;
-  const after = cursor === null ? null : placeOf(cursor);
+  const after = cursor === null ? null : placeWords.placeOf(cursor);
   if (cursor !== null && after === null) throw notACursor();
   const { filters, page } = listOf(rest as Omit<Query, "cursor">, defaults, required);
   return { filters, page: { limit: page.limit, offset: 0, after } };
@@ -87,7 +87,7 @@ export function allNull<Names extends object>(names: Names): { readonly [Name in
 }
 
 export function foundOf<Row>({ rows, next, searchedTo, isComplete }: SearchedPage<Row>): FoundList<Row> {
-  return { rows, next: next === null ? null : placeText(next), searchedTo, isComplete };
+  return { rows, next: next === null ? null : placeWords.wordOf(next), searchedTo, isComplete };
 }
 
 export function notACursor(): PosthornError {

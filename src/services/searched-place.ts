@@ -31,7 +31,14 @@ export interface PlaceWords<Place> {
   readonly placeOf: (word: string) => SearchedPlace<Place> | null;
 }
 
-export const placeWords: PlaceWords<SearchPlace> = { wordOf: placeText, placeOf };
+export const placeWords: PlaceWords<SearchPlace> = {
+  wordOf: ({ position, dueAt, skip }) => [position, dueAt ?? "", skip].join("."),
+  placeOf: (word) => {
+    const [, position = "", dueAt = "", skip = ""] = /^(\d{1,16})\.(-?\d{0,16})\.(\d{1,7})$/.exec(word) ?? [];
+    if (position === "") return null;
+    return { position: Number(position), dueAt: dueAt === "" ? null : Number(dueAt), skip: Number(skip) };
+  },
+};
 
 /** Of rows that are in the order of their ids. */
 export const idWords: PlaceWords<{ readonly id: string }> = {
@@ -41,15 +48,3 @@ export const idWords: PlaceWords<{ readonly id: string }> = {
     return id === "" ? null : { id, skip: Number(skip) };
   },
 };
-
-/** As one word, for cursors. */
-export function placeText({ position, dueAt, skip }: SearchedPlace): string {
-  return [position, dueAt ?? "", skip].join(".");
-}
-
-/** Null for what is no place. */
-export function placeOf(text: string): SearchedPlace | null {
-  const [, position = "", dueAt = "", skip = ""] = /^(\d{1,16})\.(-?\d{0,16})\.(\d{1,7})$/.exec(text) ?? [];
-  if (position === "") return null;
-  return { position: Number(position), dueAt: dueAt === "" ? null : Number(dueAt), skip: Number(skip) };
-}

@@ -4,9 +4,11 @@ import type {
   ReceivedRequest,
   RecentOutcome,
   RequestFilter,
+  RequestPlace,
   RequestSearch,
 } from "../../ports/store/gateway.ts";
-import { uuidV7Floor } from "../../core/uuid.ts";
+import { clocksDifferMs, type SearchPage } from "../../ports/store/search.ts";
+import { uuidV7Floor, uuidV7TimeMs } from "../../core/uuid.ts";
 
 /** As both stores select it. */
 export type RequestRow = readonly [document: string, bookmark: string | null, body: Uint8Array | null];
@@ -23,31 +25,24 @@ export function toRequest([document, bookmark, body]: RequestRow): ReceivedReque
   };
 }
 
-/** The smallest index that has all of a search in its order: of the rows that it is on, and of whom they are. */
+/** The smallest index that has all of a search in its order: of which rows it is, null for all, and of whom they are. */
 export interface RequestIndex {
-  readonly name: string;
-  readonly rows: string | null;
+  readonly rows: "notable" | "bookmark" | null;
   readonly owner: { readonly column: "source" | "tenant"; readonly id: string } | null;
 }
 
-/** As SQLite names it. */
-const primaryKey = "sqlite_autoindex_gateway_requests_1";
 /** As in the indexes of the migrations. */
-const notable = "(outcome <> 'accepted' OR status >= 400)";
+export const indexedRowsSql = {
+  notable: "(outcome <> 'accepted' OR status >= 400)",
+  bookmark: "bookmark IS NOT NULL",
+} as const;
 
 /** What went well is most of the log, and what people look for is seldom that. */
 export function requestIndex(filter: RequestFilter): RequestIndex {
   const { bookmarked, outcome, status, cause } = filter;
-  if (bookmarked === true)
-    return { name: "gateway_requests_bookmark", rows: "bookmark IS NOT NULL", owner: null };
+  if (bookmarked === true) return { rows: "bookmark", owner: null };
   const wantsNotable = cause !== null || (outcome ?? "accepted") !== "accepted" || (status ?? 0) >= 400;
-  const owner = ownerOf(filter);
-  const parts = [...(wantsNotable ? ["notable"] : []), ...(owner === null ? [] : [owner.column])];
-  return {
-    name: parts.length === 0 ? primaryKey : ["gateway_requests", ...parts].join("_"),
-    rows: wantsNotable ? notable : null,
-    owner,
-  };
+  return { rows: wantsNotable ? "notable" : null, owner: ownerOf(filter) };
 }
 
 function ownerOf({ sourceId, tenantId }: RequestFilter): RequestIndex["owner"] {
@@ -75,9 +70,6 @@ export function requestConditions(
   return [...given, `bookmark IS ${bookmarked ? "NOT NULL" : "NULL"}`];
 }
 
-/** Clocks of processes differ by less. */
-const clocksDifferMs = 60_000;
-
 /** Ids between which the rows of a search are, both excluded. */
 export function requestSpan({ filter: { from, to }, after }: Pick<RequestSearch, "filter" | "after">): {
   readonly above: string;
@@ -92,6 +84,15 @@ export function requestSpan({ filter: { from, to }, after }: Pick<RequestSearch,
 
 /** Above all ids. */
 const lastId = "g";
+
+/** Ids tell the time: what was looked at ends with the last of them. */
+export function requestPage(
+  rows: readonly ReceivedRequest[],
+  { next, isCutShort }: { readonly next: string | null; readonly isCutShort: boolean },
+): SearchPage<ReceivedRequest, RequestPlace> {
+  if (next === null) return { rows, next, searchedTo: null, isCutShort };
+  return { rows, next: { id: next }, searchedTo: uuidV7TimeMs(next), isCutShort };
+}
 
 /** Without what has columns of its own. */
 export function requestDocument(request: ReceivedRequest): string {

@@ -128,3 +128,6 @@ export interface SearchPage<Row, Place = SearchPlace> {
  * knows, otherwise it walks through the history from there on.
  */
 export const waitingLookedMax = 10_000;
+
+/** Clocks of machines differ by less, and so does the time that a commit takes: rows are in the order of time but for that. */
+export const clocksDifferMs = 60_000;

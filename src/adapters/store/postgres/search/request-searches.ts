@@ -1,10 +1,11 @@
-import { uuidV7TimeMs } from "../../../../core/uuid.ts";
 import type { ReceivedRequest, RequestPlace, RequestSearch } from "../../../../ports/store/gateway.ts";
 import type { SearchPage } from "../../../../ports/store/search.ts";
 import {
+  indexedRowsSql,
   requestColumns,
   requestConditions,
   requestIndex,
+  requestPage,
   type RequestRow,
   requestSpan,
   toRequest,
@@ -27,7 +28,7 @@ export class RequestSearches {
   }
 
   async page(search: RequestSearch): Promise<SearchPage<ReceivedRequest, RequestPlace>> {
-    const { rows, next, isCutShort } = await walkWindows<PlacedRow, string>(
+    const page = await walkWindows<PlacedRow, string>(
       {
         ...search,
         span: requestSpan(search),
@@ -36,12 +37,8 @@ export class RequestSearches {
       },
       (window) => this.#window(search, window),
     );
-    return {
-      rows: rows.map(([, ...row]) => toRequest(row)),
-      next: next === null ? null : { id: next },
-      searchedTo: next === null ? null : uuidV7TimeMs(next),
-      isCutShort,
-    };
+    const rows = page.rows.map(([, ...row]) => toRequest(row));
+    return requestPage(rows, page);
   }
 
   /** Looks at all rows of a window of one index, and reads what matches. */
@@ -54,7 +51,7 @@ export class RequestSearches {
       parameters.add(typeof value === "string" ? storable(value) : value);
     const { rows: only, owner } = requestIndex(filter);
     const [above, below] = [`${add(window.span.above)}::text`, `${add(window.span.below)}::text`];
-    const where = only === null ? [] : [only];
+    const where: string[] = only === null ? [] : [indexedRowsSql[only]];
     if (owner === null) where.push(`id > ${above} AND id < ${below}`);
     else {
       // As the windows of deliveries: so that one index alone has the order.

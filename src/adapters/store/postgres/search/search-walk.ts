@@ -1,9 +1,9 @@
 import { codeOf } from "../../../../core/thrown.ts";
-import type { DeliverySearch, SearchPage } from "../../../../ports/store/search.ts";
+import { clocksDifferMs, type DeliverySearch, type SearchPage } from "../../../../ports/store/search.ts";
 import { StoreUnavailableError } from "../../../../ports/store.ts";
 import type { Transactor } from "../database.ts";
 import type { ServerBounds } from "../server-greeting.ts";
-import { clocksDifferMs, positionAtSql, type Span } from "./search-windows.ts";
+import { positionAtSql, type Span } from "./search-windows.ts";
 
 const rowsMin = 50;
 const rowsMax = 10_000;

@@ -79,9 +79,6 @@ export const positionAtSql = (
     WHERE h.low < h.high)
   SELECT min(high) FROM halved`;
 
-/** Clocks of machines differ by less, and so does the time that a commit takes. */
-export const clocksDifferMs = 60_000;
-
 /** Positions of the events with key $1, of one tenant ($2) or of each. */
 export const eventsOfKeySql = `SELECT n.seq FROM posthorn.tenant_sequences t
   CROSS JOIN LATERAL (SELECT k.event FROM posthorn.dedup_keys k WHERE k.tenant = t.tenant AND k.key = $1) k

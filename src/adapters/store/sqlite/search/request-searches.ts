@@ -1,11 +1,13 @@
 import type { StatementSync } from "node:sqlite";
-import { uuidV7TimeMs } from "../../../../core/uuid.ts";
 import type { ReceivedRequest, RequestPlace, RequestSearch } from "../../../../ports/store/gateway.ts";
 import type { SearchPage } from "../../../../ports/store/search.ts";
 import {
+  indexedRowsSql,
   requestColumns,
   requestConditions,
+  type RequestIndex,
   requestIndex,
+  requestPage,
   type RequestRow,
   requestSpan,
   toRequest,
@@ -27,13 +29,8 @@ export class RequestSearches {
 
   async page(search: RequestSearch): Promise<SearchPage<ReceivedRequest, RequestPlace>> {
     const source = new RequestSource(this.#statements, search);
-    const { rows, next, isCutShort } = await walk(
-      this.#connection,
-      { ...search, begin: source.begin },
-      source,
-    );
-    const searchedTo = next === null ? null : uuidV7TimeMs(next);
-    return { rows: this.#read(rows), next: next === null ? null : { id: next }, searchedTo, isCutShort };
+    const page = await walk(this.#connection, { ...search, begin: source.begin }, source);
+    return requestPage(this.#read(page.rows), page);
   }
 
   /** What retention removed meanwhile is left out. */
@@ -58,14 +55,14 @@ class RequestSource implements SearchSource<string> {
 
   constructor(statements: StatementCache, search: RequestSearch) {
     const { above, below } = requestSpan(search);
-    const { name, rows, owner } = requestIndex(search.filter);
+    const { rows, owner } = requestIndex(search.filter);
     const values: (string | number)[] = [];
     const conditions = requestConditions(search.filter, (value) => {
       values.push(value);
       return "?";
     });
     const where = [
-      ...(rows === null ? [] : [rows]),
+      ...(rows === null ? [] : [indexedRowsSql[rows]]),
       ...(owner === null ? [] : [`${owner.column} = ?`]),
       "id > ? AND id < ?",
     ];
@@ -73,7 +70,7 @@ class RequestSource implements SearchSource<string> {
     this.#values = [...values, ...(owner === null ? [] : [owner.id]), above];
     this.#seen = statements.get(
       `SELECT id, ${[...conditions, "true"].join(" AND ")} FROM (
-         SELECT * FROM gateway_requests INDEXED BY ${name} WHERE ${where.join(" AND ")} ORDER BY id DESC LIMIT ?)`,
+         SELECT * FROM gateway_requests INDEXED BY ${nameOf({ rows, owner })} WHERE ${where.join(" AND ")} ORDER BY id DESC LIMIT ?)`,
     );
   }
 
@@ -90,3 +87,10 @@ class RequestSource implements SearchSource<string> {
 }
 
 type SeenRow = readonly [id: string, takes: number];
+
+/** That of all rows is the primary key, as SQLite calls it. */
+function nameOf({ rows, owner }: RequestIndex): string {
+  const parts = [rows, owner?.column ?? null].filter((part) => part !== null);
+  if (parts.length === 0) return "sqlite_autoindex_gateway_requests_1";
+  return ["gateway_requests", ...parts].join("_");
+}
