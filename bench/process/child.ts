@@ -1,4 +1,4 @@
-import { type ChildProcess, fork } from "node:child_process";
+import { type ChildProcess, execFileSync, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { Answer, Call, Usage } from "./serve-calls.ts";
 
@@ -45,6 +45,15 @@ export class Child {
   /** Processor time and memory since the start of the process. */
   usage(): Promise<Usage> {
     return this.call<Usage>("usage");
+  }
+
+  /**
+   * From now on it has the first `cores` of the machine and no others; what it asks about their number says so too.
+   * Needs `taskset` of util-linux, so Linux; throws elsewhere.
+   */
+  keepToCores(cores: number): void {
+    const ofAllThreads = ["--all-tasks", "--pid", "--cpu-list", `0-${cores - 1}`, String(this.#process.pid)];
+    execFileSync("taskset", ofAllThreads, { stdio: "ignore" });
   }
 
   /** Ends it at once: what has to be closed is closed by a call before. */

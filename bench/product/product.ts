@@ -70,6 +70,12 @@ export class ProductProcess {
   readonly #child = new Child(new URL("main.ts", import.meta.url));
   #witness: Witness | null = null;
 
+  /** Before it is opened: sender threads are counted then. */
+  keepToCores(cores: number): this {
+    this.#child.keepToCores(cores);
+    return this;
+  }
+
   /** Opens the store and composes the engine; nothing moves before `start`. */
   async open(input: { readonly home: Home; readonly delivers: boolean }): Promise<this> {
     await this.#child.call("open", input);

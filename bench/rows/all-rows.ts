@@ -2,6 +2,7 @@ import type { Row } from "../row.ts";
 import { backlog } from "./backlog.ts";
 import { bullmq } from "./bullmq.ts";
 import { claims, claimsEmbedded } from "./claims.ts";
+import { cores } from "./cores.ts";
 import { drain, drainDefaultSchemes, drainStatistics, drainTracing } from "./drain.ts";
 import { gatewayIsolation, gatewayPass, gatewayStore } from "./gateway.ts";
 import { httpOneToOne } from "./http-one-to-one.ts";
@@ -37,6 +38,7 @@ export const allRows: readonly Row[] = [
   tlsWarm,
   tlsCold,
   publishUnderTls,
+  cores,
   hosts,
   latency,
   quiet,

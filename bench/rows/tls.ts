@@ -8,14 +8,15 @@ import { verifySettled } from "../product/waiting.ts";
 import { judged } from "../row.ts";
 import type { Context, Row } from "../row.ts";
 
-const warmOrigins = 100;
+/** Connections of the row `tls-warm`. */
+export const warmOrigins = 100;
 
 /** Due deliveries to 100 origins over TLS, on connections that are there. */
 export const tlsWarm: Row = {
   name: "tls-warm",
   async run(context) {
     const counts = context.quick ? { warmUp: 1_000, count: 5_000 } : { warmUp: 5_000, count: 40_000 };
-    const { value, baseline, ratio } = await drainOverTls(context, {
+    const { value, baseline, ratio } = await drainBesideRaw(context, {
       ...{ name: "tls-warm", path: "/ok/warm", ...counts },
       webhooks: warmOrigins,
       rawRequests: counts.count / 2,
@@ -29,7 +30,7 @@ export const tlsCold: Row = {
   name: "tls-cold",
   async run(context) {
     const counts = context.quick ? { warmUp: 100, count: 400 } : { warmUp: 500, count: 2_000 };
-    const { value, baseline, ratio, mainCpuUs } = await drainOverTls(context, {
+    const { value, baseline, ratio, mainCpuUs } = await drainBesideRaw(context, {
       ...{ name: "tls-cold", path: "/close/cold", ...counts },
       webhooks: counts.warmUp + counts.count,
       rawRequests: counts.count,
@@ -46,16 +47,21 @@ export const tlsCold: Row = {
   },
 };
 
-interface DrainOverTls {
+export interface DrainOverTls {
   readonly name: string;
   readonly path: string;
   readonly warmUp: number;
   readonly count: number;
+  /** Each at an origin of its own. */
   readonly webhooks: number;
-  readonly rawRequests: number;
+  /** What the product may use of the machine; all of it when absent. */
+  readonly cores?: number;
 }
 
-function drainOverTls(context: Context, input: DrainOverTls): Promise<BesideRaw> {
+function drainBesideRaw(
+  context: Context,
+  input: DrainOverTls & { readonly rawRequests: number },
+): Promise<BesideRaw> {
   let samples = 0;
   const { name, path } = input;
   const raw = () => {
@@ -66,18 +72,21 @@ function drainOverTls(context: Context, input: DrainOverTls): Promise<BesideRaw>
     );
     return context.raw.overTls({ origins, path, requests: input.rawRequests });
   };
-  return besideRaw(context, { name, raw, measure: () => drainOnce(context, input) });
+  return besideRaw(context, { name, raw, measure: () => drainOverTls(context, input) });
 }
 
-async function drainOnce(context: Context, input: DrainOverTls): Promise<Figure> {
+/** Once, in a process and a store of its own. */
+export async function drainOverTls(context: Context, input: DrainOverTls): Promise<Figure> {
   const { sink, folders } = context;
   const total = input.warmUp + input.count;
   const webhooks = webhooksOverTls(sink, { count: input.webhooks, path: input.path });
   const dataDir = await seedWebhooks(context, { name: input.name, webhooks });
   const types = Array.from({ length: input.webhooks }, (_, index) => eventTypeOf(index));
   await seedDue({ dataDir }, { events: total, types });
-  const product = await new ProductProcess().open({ home: { dataDir }, delivers: true });
+  const product = new ProductProcess();
   try {
+    if (input.cores !== undefined) product.keepToCores(input.cores);
+    await product.open({ home: { dataDir }, delivers: true });
     const stretch = await measureStretch(context, product, { ...input, go: () => product.start() });
     const { all, resumed } = await sink.handshakes();
     context.progress(`${input.name}: ${all} handshakes for ${total} deliveries, ${resumed} of them resumed`);
