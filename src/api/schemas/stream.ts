@@ -29,5 +29,5 @@ export const streamQuerySchema = closed({
 export const eventStreamSchema = Type.String({
   description:
     "Events `deliveries`, `delivery` and `requests` (`topic`, `rows` as in the listing, `left_out`), `operation` (`topic`, `operation`), " +
-    "`problems` and `alerts` (`topic`, `rows`), `stats` (`topic`, `rows` as points of `GET /v1/stats/deliveries`) and `reset` (read everything again), each with its data as JSON in one line.",
+    "`problems` and `alerts` (`topic`, `rows`), `stats` (`topic`, `rows` as points of `GET /v1/stats/deliveries`, with `published` for keys) and `reset` (read everything again), each with its data as JSON in one line.",
 });

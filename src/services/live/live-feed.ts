@@ -14,6 +14,7 @@ import type { BatchOperations } from "../operations/batch-operations.ts";
 import { requireWebhook } from "../scope.ts";
 import { searchBounds } from "../searched-pages.ts";
 import type { Scope } from "../services.ts";
+import { measuresOfNoDeliveries } from "../statistics/measures.ts";
 import type { PointView, Statistics } from "../statistics/statistics-service.ts";
 import { DeliveriesSight, DeliverySight } from "./delivery-sight.ts";
 import type { LiveListener, LiveNews, Sight } from "./live-news.ts";
@@ -214,6 +215,8 @@ export class LiveFeed {
       read: async () => {
         const query = { ...anyStatistics, from: clock.now() - statisticsMs, step: "1m" } as const;
         const sent = (await statistics.deliveries(scope, query)).series[0]?.points ?? [];
+        // Customers see what is sent to them, not what is published.
+        if (scope.portal !== undefined) return sent;
         const accepted = (await statistics.events(scope, query)).series[0]?.points ?? [];
         return withPublished(sent, accepted);
       },
@@ -253,9 +256,14 @@ function keyOf({ tenantId, portal }: Scope, topic: LiveTopic): string {
   return `${tenantId ?? ""} ${customer} ${liveTopicText(topic)}`;
 }
 
+/** A minute in which nothing was sent is told too: an event may have no receivers, or be sent in the next minute. */
 function withPublished(sent: readonly PointView[], accepted: readonly PointView[]): readonly PointView[] {
   const published = new Map(accepted.map(({ at, measures }) => [at, measures["published"] ?? null]));
-  return sent.map(({ at, isPartial, measures }) => {
+  const told = new Set(sent.map(({ at }) => at));
+  const unsent = accepted
+    .filter(({ at }) => !told.has(at))
+    .map((point) => ({ ...point, measures: measuresOfNoDeliveries }));
+  return [...unsent, ...sent].map(({ at, isPartial, measures }) => {
     const all = { ...measures, published: published.get(at) ?? null };
     return { at, isPartial, measures: all };
   });

@@ -1,4 +1,4 @@
-import type { Counts } from "../../core/statistics/counts.ts";
+import { Counts } from "../../core/statistics/counts.ts";
 import { percentile } from "../../core/statistics/distribution.ts";
 import { type DistributionName, keys } from "../../core/statistics/keys.ts";
 import { type DeliveryMeasure, deliveryMeasures, type EventMeasure } from "../../core/fields/statistics.ts";
@@ -69,3 +69,5 @@ export function measured(counts: Counts, wanted: readonly (DeliveryMeasure | Eve
 export const deliveryMeasuresDefault = deliveryMeasures.filter(
   (name) => !/^(?:lag|total)_|^bytes$/.test(name),
 );
+
+export const measuresOfNoDeliveries = measured(new Counts(), deliveryMeasuresDefault);

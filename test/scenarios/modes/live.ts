@@ -89,6 +89,15 @@ export const live: Scenarios = {
       name === "stats"
         ? itemsOf(data["rows"]).reduce((sum, row) => sum + Number(row["attempts"] ?? 0), 0)
         : 0;
+    const published = (): number => {
+      const newest = new Map<string, number>();
+      for (const { name, data } of own.events)
+        if (name === "stats")
+          for (const row of itemsOf(data["rows"])) newest.set(textOf(row["at"]), Number(row["published"]));
+      return [...newest.values()].reduce((sum, count) => sum + count, 0);
+    };
+    await scene.publish({ event_type: "nobody.asked" });
+    await own.until("what nobody gets is told", () => published() === 1);
     await scene.reaches(await scene.publish(), "success");
     await own.until("the first is counted", (event) => attemptsOf(event) > 0);
     await scene.reaches(await scene.publish(), "success");
@@ -96,6 +105,12 @@ export const live: Scenarios = {
       "the second is counted",
       () => own.events.filter((event) => attemptsOf(event) > 0).length > 1,
     );
+    await own.until("all that was published is told", () => published() === 3);
+    // The stranger's first event comes after: that nothing else came is not for want of time.
+    const after = scene.admin.withKey(await scene.admin.keyFor("manage", `${scene.tenantId}-stats`));
+    const theirs = await after.post("/v1/events", { event_type: "nobody.asked", data: {} });
+    assert.equal(theirs.status, 202, theirs.text);
+    await stranger.until("the stranger hears of its own", ({ name }) => name === "stats");
     assert.ok(stranger.events.every((event) => attemptsOf(event) === 0));
     own.close();
     stranger.close();
