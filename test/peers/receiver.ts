@@ -84,7 +84,7 @@ export interface ReceiverOptions {
 }
 
 /** Ends a test that will never pass; a busy machine must not reach it. */
-const waitMsDefault = 60_000;
+const waitMsDefault = 240_000;
 
 export async function startReceiver(options: ReceiverOptions = {}): Promise<Receiver> {
   const receiver = new ScriptedReceiver(options);

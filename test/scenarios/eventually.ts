@@ -4,7 +4,7 @@
  */
 export async function eventually<T>(
   what: string,
-  { ask, holds, withinMs = 60_000 }: Question<T>,
+  { ask, holds, withinMs = 240_000 }: Question<T>,
 ): Promise<T> {
   const deadline = performance.now() + withinMs;
   for (;;) {

@@ -19,7 +19,7 @@ suite("settings of sources", () => {
 
   test("G8 a source may answer 410 for a webhook that is gone, and another status for what timed out", async () => {
     const { send } = await scene.source({
-      source: { status_overrides: { 410: 410, timeout: 503 }, budget_ms: 1_000 },
+      source: { status_overrides: { 410: 410, timeout: 503 } },
     });
     scene.receiver.script(() => ({ status: 410 }));
     assert.equal((await send('{"a":1}')).status, 410);

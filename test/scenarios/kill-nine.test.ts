@@ -106,7 +106,7 @@ async function publishOne(
 }
 
 async function untilNothingWaits(posthorn: PosthornProcess): Promise<void> {
-  const deadline = performance.now() + 20_000;
+  const deadline = performance.now() + 200_000;
   for (;;) {
     const metrics = await (await fetch(`${posthorn.url}/metrics`)).text();
     const depths = [...metrics.matchAll(/^webhook_queue_depth\{[^}]*\} (\S+)$/gm)].map((match) =>

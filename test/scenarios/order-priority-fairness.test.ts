@@ -96,11 +96,14 @@ describe("order", () => {
       retry,
     });
     let failures = 3;
+    const quickAreDone = Promise.withResolvers<undefined>();
     receiver.script((request) => {
       const slow = request.text.includes("typed.slow");
+      if (request.text.includes('"n":9')) quickAreDone.resolve(undefined);
       if (!slow || failures === 0) return { status: 200 };
       failures -= 1;
-      return { status: 503 };
+      // The last failure waits for the other lane, which nothing holds.
+      return failures > 0 ? { status: 503 } : quickAreDone.promise.then(() => ({ status: 503 }));
     });
     await world.publishMany(
       "default",

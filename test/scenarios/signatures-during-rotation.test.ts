@@ -4,7 +4,7 @@ import { Webhook } from "standardwebhooks";
 import { parsePublicKey } from "../../src/core/signing/signing-key.ts";
 import { prepareVerifier } from "../../src/core/signing/standard-webhooks.ts";
 import { startReceiver } from "../peers/receiver.ts";
-import type { ReceivedRequest, Receiver } from "../peers/receiver.ts";
+import type { Answer, ReceivedRequest, Receiver } from "../peers/receiver.ts";
 import { PosthornProcess } from "./posthorn-process.ts";
 
 /** What an independent consumer says: the npm package `standardwebhooks`, which knows `v1` only. */
@@ -57,7 +57,7 @@ describe("an independent consumer verifies every delivery", () => {
 
     const rotated = await posthorn.call("POST", `/v1/webhooks/${id}/secret/rotate`, {
       mode: "graceful",
-      overlap_seconds: 3,
+      overlap_seconds: 10,
     });
     assert.equal(rotated.status, 200, JSON.stringify(rotated.body));
     const newSecret = (rotated.body as { secret: string }).secret;
@@ -72,27 +72,24 @@ describe("an independent consumer verifies every delivery", () => {
 
     let afterwards = during;
     while (verifies(oldSecret, afterwards)) {
-      assert.ok(performance.now() - rotatedAt < 60_000, "the overlap of three seconds ends by itself");
+      assert.ok(performance.now() - rotatedAt < 60_000, "the overlap of ten seconds ends by itself");
       afterwards = await deliver("/graceful");
       assert.equal(verifies(newSecret, afterwards), true, "the new secret always");
     }
-    assert.ok(performance.now() - rotatedAt >= 2_900, "the overlap lasts as long as asked");
+    assert.ok(performance.now() - rotatedAt >= 9_900, "the overlap lasts as long as asked");
   });
 
   test("TS16-69 revoke: a retry of an older event carries the new key only", async () => {
     const { id, secret: oldSecret } = await createWebhook("/revoke");
-    receiver.script((_, index) => ({ status: index === 0 ? 500 : 200 }));
     receiver.clear();
     await posthorn.call("PATCH", `/v1/webhooks/${id}`, { retry_config: { schedule_ms: [700, 700] } });
-    let failed = false;
-    receiver.script(() => {
-      const status = failed ? 200 : 500;
-      failed = true;
-      return { status };
-    });
+    const refused = Promise.withResolvers<Answer>();
+    let requests = 0;
+    receiver.script(() => (++requests === 1 ? refused.promise : {}));
     const first = await deliver("/revoke");
     assert.equal(verifies(oldSecret, first), true);
     const rotated = await posthorn.call("POST", `/v1/webhooks/${id}/secret/rotate`, { mode: "revoke" });
+    refused.resolve({ status: 500 });
     const newSecret = (rotated.body as { secret: string }).secret;
     const retry = (await receiver.waitForRequests(2))[1];
     assert.ok(retry !== undefined);

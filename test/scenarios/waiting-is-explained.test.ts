@@ -155,7 +155,7 @@ test("in strict order the next one waits for order while the first is retried", 
   const scene = sceneOfTest();
   const { receiver } = scene;
   receiver.script((_, index) => ({ status: index === 0 ? 500 : 200 }));
-  await scene.addWebhook({ ordering_guarantee: "strict", retry_config: { schedule_ms: [1_500] } });
+  await scene.addWebhook({ ordering_guarantee: "strict", retry_config: { schedule_ms: [8_000] } });
   const first = await scene.publish({ event_type: "order.first" });
   await receiver.waitForRequests(1);
   const second = await scene.publish({ event_type: "order.second" });

@@ -9,7 +9,7 @@ import { type Account, accountOf, freePort, OwnProcess, ownFolder } from "./own-
 /** `fast` ends connections and writes everything out; `immediate` is a crash: the next start recovers from the log. */
 export type StopMode = "fast" | "immediate";
 
-const startMsMax = 60_000;
+const startMsMax = 200_000;
 const stopSignals = { fast: "SIGINT", immediate: "SIGQUIT" } as const;
 
 /**

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { leftovers } from "./leftovers.ts";
 import { accepts, type Account, accountOf, freePort, OwnProcess, ownFolder } from "./own-process.ts";
 
-const startMsMax = 90_000;
+const startMsMax = 200_000;
 
 interface Ports {
   readonly amqp: number;

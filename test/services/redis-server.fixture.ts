@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { leftovers } from "./leftovers.ts";
 import { freePort, OwnProcess, ownFolder } from "./own-process.ts";
 
-const startMsMax = 20_000;
+const startMsMax = 200_000;
 
 /** A Redis, or a Valkey where there is no Redis, of a test's own. It keeps nothing on disk: a start finds it empty. */
 export class RedisServer {

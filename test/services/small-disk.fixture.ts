@@ -35,7 +35,7 @@ export class SmallDisk {
     ]);
     const mounted = /mounted by (\d+)/;
     try {
-      await holder.until(() => mounted.test(holder.output), { what: "a small disk", withinMs: 10_000 });
+      await holder.until(() => mounted.test(holder.output), { what: "a small disk", withinMs: 100_000 });
     } catch {
       await holder.end("SIGKILL");
       return `needs user and mount namespaces: ${holder.output.trim() || "there is no unshare"}`;

@@ -102,7 +102,7 @@ export function answerSuite(name: string, create: CreateTransport): void {
       };
       const transport = create({ policy: loopbackOnly, names });
       t.after(() => transport.close());
-      const request = { ...testRequest, origin: `http://moved.test:${receiver.port}`, timeoutMs: 5000 };
+      const request = { ...testRequest, origin: `http://moved.test:${receiver.port}` };
       const held = Promise.withResolvers<object>();
       receiver.script((_, index) => (index === 0 ? held.promise : { status: index === 1 ? 421 : 200 }));
       const inFlight = transport.send(request);

@@ -35,7 +35,7 @@ interface AskingReceiver {
 
 export function clientCertificateSuite(name: string, create: CreateTransport): void {
   for (const http2 of [false, true]) {
-    const request = { ...testRequest, http2, timeoutMs: 2000 };
+    const request = { ...testRequest, http2 };
     describe(`transport ${name}: client certificates, ${http2 ? "HTTP/2" : "HTTP/1.1"}`, () => {
       it("shows the certificate of the request and never lets another use the connection", async (t) => {
         const { receiver, transport } = await start(t, create);

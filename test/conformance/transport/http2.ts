@@ -184,7 +184,7 @@ export function http2Suite(name: string, create: CreateTransport): void {
     it("sends a body larger than the receiver's window, and requests without one", async (t) => {
       const { receiver, transport } = await start(t, create);
       const body = Buffer.alloc(300_000, "b");
-      await transport.send({ ...request, origin: receiver.origin, body, timeoutMs: 5000 });
+      await transport.send({ ...request, origin: receiver.origin, body });
       await transport.send({ ...request, origin: receiver.origin, method: "OPTIONS", body: Buffer.alloc(0) });
       assert.deepEqual(
         receiver.requests.map((one) => [
@@ -205,7 +205,7 @@ export function http2Suite(name: string, create: CreateTransport): void {
         stream.respond({ ":status": 503, "retry-after": "7", sunset: "Sat, 31 Oct 2026 00:00:00 GMT" });
         stream.end("b".repeat(70_000));
       });
-      const result = await transport.send({ ...request, origin: receiver.origin, timeoutMs: 5000 });
+      const result = await transport.send({ ...request, origin: receiver.origin });
       assert.deepEqual(result.observation, {
         kind: "response",
         status: 503,

@@ -70,7 +70,7 @@ export function sizesSuite(client: () => Client): void {
       const reply = await client().post("/v1/events", undefined, { raw });
       assert.ok([400, 413].includes(reply.status), reply.text.slice(0, 200));
       assert.ok(reply.text.length < 20_000);
-      assert.ok(performance.now() - startedAt < 20_000);
+      assert.ok(performance.now() - startedAt < 100_000);
     }
     const batch = await client().post("/v1/events/batch", undefined, {
       raw: `{"events":[${"{},".repeat(4_000_000)}{}]}`,

@@ -57,6 +57,8 @@ export class RunningCommand {
   readonly finished: Promise<Finished>;
   stdout = "";
   stderr = "";
+  /** Everything it wrote has come, which is later than its end. */
+  #isClosed = false;
 
   constructor(args: Args, options: RunOptions = {}) {
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("POSTHORN_"));
@@ -69,20 +71,19 @@ export class RunningCommand {
     this.child.stdout.on("data", (chunk: Buffer) => (this.stdout += chunk.toString()));
     this.child.stderr.on("data", (chunk: Buffer) => (this.stderr += chunk.toString()));
     this.child.stdin.end(options.input ?? "");
-    this.finished = once(this.child, "close").then(([status]) => ({
-      status: status as number | null,
-      stdout: this.stdout,
-      stderr: this.stderr,
-    }));
+    this.finished = once(this.child, "close").then(([status]) => {
+      this.#isClosed = true;
+      return { status: status as number | null, stdout: this.stdout, stderr: this.stderr };
+    });
   }
 
   /** Resolves when the text has appeared in what it wrote. */
-  async until(pattern: RegExp, withinMs = 60_000): Promise<RegExpExecArray> {
+  async until(pattern: RegExp, withinMs = 240_000): Promise<RegExpExecArray> {
     const endsAt = performance.now() + withinMs;
     for (;;) {
       const found = pattern.exec(this.stdout + this.stderr);
       if (found !== null) return found;
-      if (this.child.exitCode !== null || performance.now() > endsAt) {
+      if (this.#isClosed || performance.now() > endsAt) {
         throw new Error(`${String(pattern)} did not appear in:\n${this.stdout}\n${this.stderr}`);
       }
       await new Promise((resolve) => setTimeout(resolve, 20));

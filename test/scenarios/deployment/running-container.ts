@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 
-const startMsMax = 30_000;
+const startMsMax = 240_000;
 
 export interface ContainerStart {
   /** Program and arguments. */

@@ -142,9 +142,9 @@ for (const [name, behave] of Object.entries(deaths))
       receiver.clear();
       const source = await makeSource(front.admin, {
         mode,
-        more: { budget_ms: 1_000 },
+        more: { budget_ms: 5_000 },
         webhooks: [
-          { url: `${dying.origin}/hook`, retry_config: { schedule_ms: [60_000], timeout_ms: 1_000 } },
+          { url: `${dying.origin}/hook`, retry_config: { schedule_ms: [60_000], timeout_ms: 5_000 } },
         ],
       });
       const key = { "idempotency-key": `bare ; "${mode}"` };

@@ -44,7 +44,11 @@ async function deletedUnderWay(
 ): Promise<{ readonly events: readonly string[]; readonly answer: (answer: Answer) => void }> {
   const { promise, resolve } = Promise.withResolvers<Answer>();
   scene.receiver.script(() => promise);
-  const webhook = await scene.addWebhook({ ordering_guarantee: "strict", ...soon });
+  const webhook = await scene.addWebhook({
+    ordering_guarantee: "strict",
+    // What is locked when the webhook is deleted is cancelled by upkeep, within a minute: the answer comes after that.
+    retry_config: { ...soon.retry_config, timeout_ms: 120_000 },
+  });
   const first = await scene.publish();
   await scene.receiver.waitForRequests(1);
   const second = await scene.publish();

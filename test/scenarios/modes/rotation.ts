@@ -1,15 +1,15 @@
 /** Secrets that are replaced, as an independent consumer sees it: the npm package `standardwebhooks`. */
 import assert from "node:assert/strict";
 import { Webhook } from "standardwebhooks";
-import type { ReceivedRequest } from "../../peers/receiver.ts";
+import type { Answer, ReceivedRequest } from "../../peers/receiver.ts";
 import { assertProblem, textOf } from "../api/client.ts";
 import { eventually } from "../eventually.ts";
 import type { TenantScene } from "../tenant-scene.ts";
 import type { Scenarios } from "./scenario.ts";
 
-const overlapMs = 3_000;
+const overlapMs = 10_000;
 /** The process that signs may be another one than the one that was asked; it follows within this. */
-const followsWithinMs = 10_000;
+const followsWithinMs = 25_000;
 
 export const rotation: Scenarios = {
   "graceful: the old secret until the overlap ends, the new one from the beginning": async (scene) => {
@@ -35,12 +35,15 @@ export const rotation: Scenarios = {
 
   "revoke: from then on, retries of older events included, the new key alone": async (scene) => {
     const { receiver } = scene;
-    receiver.script((_, index) => ({ status: index === 0 ? 500 : 200 }));
-    const { id, secret: old } = await withSecret(scene, { retry_config: { schedule_ms: [2_000] } });
+    const refused = Promise.withResolvers<Answer>();
+    receiver.script((_, index) => (index === 0 ? refused.promise : {}));
+    // So long a process that signs may take to hear of it.
+    const { id, secret: old } = await withSecret(scene, { retry_config: { schedule_ms: [5_000] } });
     const event = await scene.publish();
     const [first] = await receiver.waitForRequests(1);
     assert.ok(first !== undefined && verifies(old, first));
     const rotated = await rotate(scene, id, { mode: "revoke" });
+    refused.resolve({ status: 500 });
     const retry = (await receiver.waitForRequests(2))[1];
     assert.ok(retry !== undefined);
     assert.equal(retry.headers["webhook-id"], event);

@@ -38,11 +38,11 @@ test("an operation is paused and resumed through another process than its own, a
   receiver.script(() => ({}));
   const { status, body } = await cluster.call(first, "POST /v1/deliveries/retry-batch", {
     filter: { webhook_id: [webhook], status: ["exhausted"] },
-    rate_limit: { requests_per_second: 4 },
+    rate_limit: { requests_per_second: 0.5 },
   });
   assert.equal(status, 202, JSON.stringify(body));
   const path = `/v1/operations/${textOf(body["operation"]?.["id"])}`;
-  await receiver.waitForRequests(count + 2);
+  await receiver.waitForRequests(count + 1);
 
   const paused = await cluster.call(second, `PATCH ${path}`, { status: "paused" });
   assert.equal(paused.body["status"], "paused");
@@ -59,7 +59,9 @@ test("an operation is paused and resumed through another process than its own, a
   assert.equal(counted.operation["status"], "paused");
   assert.ok(counted.superseded < count, String(counted.superseded));
 
-  await cluster.call(second, `PATCH ${path}`, { status: "running" });
+  await cluster.call(second, `PATCH ${path}`, {
+    ...{ status: "running", rate_limit: { requests_per_second: 2 } },
+  });
   await receiver.waitForRequests(count + counted.superseded + 2);
   // What was noted of its progress a minute ago belongs to a process that is gone.
   await second.end("SIGKILL");
