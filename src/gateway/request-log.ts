@@ -11,6 +11,8 @@ export interface RequestLogOptions {
 }
 
 const gatherMs = 200;
+/** After a write that failed. */
+const againMs = 5_000;
 const atOnce = 500;
 /** More than this waits only while the store is away. */
 const waitingMax = 10_000;
@@ -31,8 +33,11 @@ export class RequestLog {
     this.#writing = new Loop({
       clock,
       round: () => this.flush(),
-      failed: (error) =>
-        log.warn({ err: String(error) }, "requests of the gateway could not be written down"),
+      failed: (error) => {
+        log.warn({ err: String(error) }, "requests of the gateway could not be written down");
+        // No other request may come for long, and people look for those that came.
+        if (this.#waiting.length > 0) this.#writing.soon(againMs);
+      },
     });
   }
 
