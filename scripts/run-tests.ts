@@ -9,6 +9,7 @@ import { type EventData, run } from "node:test";
 import type { TestEvent } from "node:test/reporters";
 import { inspect, stripVTControlCharacters } from "node:util";
 import { ProcessorProbe } from "./processor-seconds.ts";
+import { type Bounds, byIdleProcessor, runSideBySide } from "./side-by-side.ts";
 import { projectRoot } from "./source-files.ts";
 
 export interface Failure {
@@ -45,18 +46,13 @@ export interface RunRequest {
   readonly runs: readonly TestRun[];
   readonly namePattern: string | undefined;
   /** How many run at a time. */
-  readonly concurrency: number;
+  readonly concurrency: Bounds;
   readonly onEnd: (result: RunResult) => void;
 }
 
-export async function runTests(request: RunRequest): Promise<void> {
-  const waiting = [...request.runs];
-  const runner = async (): Promise<void> => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      request.onEnd(await runOne(next, request.namePattern));
-    }
-  };
-  await Promise.all(Array.from({ length: request.concurrency }, runner));
+export async function runTests({ runs, namePattern, concurrency, onEnd }: RunRequest): Promise<void> {
+  const jobs = runs.map((testRun) => async () => onEnd(await runOne(testRun, namePattern)));
+  await runSideBySide(jobs, byIdleProcessor(concurrency));
 }
 
 const batch = join(projectRoot, "scripts", "test-batch.ts");

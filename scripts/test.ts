@@ -67,9 +67,12 @@ const suites: readonly Suite[] = [
   { name: "dashboard", folder: "dashboard/", silenceMsMax: 180_000, processes: 1 },
 ];
 
-/** Two shared cores are what the project is developed and checked on, and half of what the files do is to wait. */
-const concurrencyMax = 4;
-const concurrencyOfOutages = 2;
+/**
+ * Two shared cores are what the project is developed and checked on: four files keep them busy while some compute, and where
+ * most of them wait it takes eight. That is also what the connections and the memory of the servers bear.
+ */
+const concurrencyOfTests = { min: 4, max: 8 };
+const concurrencyOfOutages = { min: 2, max: 2 };
 /** With fewer files, bundling the program costs more than it spares. */
 const filesOfBundleMin = 10;
 
@@ -118,7 +121,7 @@ async function runAll({ checks: chosen, suites: chosenSuites, namePattern }: Req
     for (const { title, paths: shared } of processesOf(runnable, { name, count: processes }))
       runs.push({ title, paths: shared, silenceMsMax });
   }
-  const concurrency = isAlone ? concurrencyOfOutages : concurrencyMax;
+  const concurrency = isAlone ? concurrencyOfOutages : concurrencyOfTests;
   await runTests({ runs, namePattern, concurrency, onEnd: record });
   await running;
 }
