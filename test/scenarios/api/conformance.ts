@@ -24,13 +24,18 @@ import { webhooksSuite } from "./webhooks.ts";
 
 export type Suite = (client: () => Client) => void;
 
-/** What reaches the store. */
-const deep: Readonly<Record<string, Suite>> = {
+/** What reaches the queue and the state that processes share: events, and what is told of webhooks. */
+const shared: Readonly<Record<string, Suite>> = {
   publishing: publishingSuite,
   "raw content": rawContentSuite,
   webhooks: webhooksSuite,
-  "webhook settings": webhookSettingsSuite,
   idempotency: idempotencySuite,
+};
+
+/** What reaches the store. */
+const deep: Readonly<Record<string, Suite>> = {
+  ...shared,
+  "webhook settings": webhookSettingsSuite,
   listings: listingsSuite,
   "audit log": auditSuite,
   fuzz: fuzzSuite,
@@ -44,7 +49,11 @@ const shallow: Readonly<Record<string, Suite>> = {
   documents: documentsSuite,
 };
 
-const suitesOf = { everything: { ...deep, ...shallow }, "what reaches the store": deep };
+const suitesOf = {
+  everything: { ...deep, ...shallow },
+  "what reaches the store": deep,
+  "what reaches queue and shared state": shared,
+};
 
 export function apiConformance(
   name: string,

@@ -1,4 +1,7 @@
-/** The API of the real server on PostgreSQL, RabbitMQ and Redis, all roles in one process. */
+/**
+ * The API of the real server on PostgreSQL, RabbitMQ and Redis, all roles in one process: what they see of it. What reaches
+ * the store alone meets the same one in postgres.pg.test.ts.
+ */
 import { after } from "node:test";
 import { createTestDatabase } from "../../conformance/store/postgres-database.fixture.ts";
 import { ownPrefixes } from "../postgres/own-prefixes.ts";
@@ -16,5 +19,5 @@ const masterKey = Buffer.alloc(32, 7).toString("base64");
 apiConformance(
   "distributed",
   () => openServer({ databaseUrl: database.url, masterKey, ...prefixes.values }),
-  "what reaches the store",
+  "what reaches queue and shared state",
 );
