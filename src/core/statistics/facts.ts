@@ -77,28 +77,30 @@ export interface PublishedFacts {
   readonly tenantId: string;
   readonly eventType: string;
   readonly at: number;
-  /** To whom it goes, skipped webhooks included. */
-  readonly deliveries: readonly { readonly webhookId: string; readonly isSkipped: boolean }[];
+  /** How many, skipped ones included. */
+  readonly deliveries: number;
+  /** Ids of webhooks that would have got it, but are not active. */
+  readonly skipped: readonly string[];
 }
 
 /** What is counted when an event was stored. */
-export function publishFacts({ tenantId, eventType, at, deliveries }: PublishedFacts): readonly Fact[] {
+export function publishFacts(event: PublishedFacts): readonly Fact[] {
+  const { tenantId, eventType, at, deliveries, skipped } = event;
   const published: Fact = {
     kind: "event",
     at,
     tenant: tenantId,
     subject: eventType,
-    keys: deliveries.length === 0 ? [keys.published, keys.unmatched] : [keys.published],
-    amount: deliveries.length,
+    keys: deliveries === 0 ? [keys.published, keys.unmatched] : [keys.published],
+    amount: deliveries,
   };
   const skippedFact = (webhookId: string): Fact => {
     return { kind: "delivery", at, tenant: tenantId, subject: webhookId, keys: [keys.skipped], amount: 0 };
   };
-  const skipped = deliveries.filter(({ isSkipped }) => isSkipped);
-  return [published, ...skipped.map(({ webhookId }) => skippedFact(webhookId))];
+  return [published, ...skipped.map(skippedFact)];
 }
 
 /** What is counted when an event was there already. */
-export function duplicateFact({ tenantId, eventType, at }: Omit<PublishedFacts, "deliveries">): Fact {
+export function duplicateFact({ tenantId, eventType, at }: Pick<PublishedFacts, "tenantId" | "eventType" | "at">): Fact {
   return { kind: "event", at, tenant: tenantId, subject: eventType, keys: [keys.duplicate], amount: 0 };
 }

@@ -3,12 +3,20 @@ import { VarintReader, VarintWriter } from "./varints.ts";
 
 /** Facts as they are stored beside what they tell of, until the buckets they count for are written. Names are numbers. */
 export function packFacts(facts: readonly Fact<number>[]): Uint8Array {
+  return packNamedFacts(facts, (name) => name);
+}
+
+/** The same of facts whose names somebody else numbers. */
+export function packNamedFacts<Name>(
+  facts: readonly Fact<Name>[],
+  numberOf: (name: Name) => number,
+): Uint8Array {
   const writer = new VarintWriter();
   for (const fact of facts) {
     writer.write(factKinds.indexOf(fact.kind));
     writer.write(Math.max(0, fact.at));
-    writer.write(fact.tenant);
-    writer.write(fact.subject);
+    writer.write(numberOf(fact.tenant));
+    writer.write(numberOf(fact.subject));
     writer.write(fact.amount);
     writer.write(fact.keys.length);
     for (const key of fact.keys) writer.write(key);

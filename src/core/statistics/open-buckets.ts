@@ -19,6 +19,8 @@ export interface BucketRow {
 }
 
 interface OpenBucket extends Omit<BucketRow, "countedTo" | "counts"> {
+  /** What it is a part of: its tenant, then all tenants; null for these. */
+  readonly within: OpenBucket | null;
   readonly counts: Counts;
   /** When it first counted something that is not written, on the wall clock. */
   unwrittenSince: number;
@@ -27,6 +29,7 @@ interface OpenBucket extends Omit<BucketRow, "countedTo" | "counts"> {
 }
 
 interface OpenMinute {
+  readonly start: number;
   readonly part: number;
   readonly buckets: Map<string, OpenBucket>;
   readonly subjectsByTenant: Map<string, number>;
@@ -56,11 +59,12 @@ export class OpenBuckets {
   add(facts: readonly Fact[], { commit, now }: { readonly commit: number; readonly now: number }): void {
     this.#lastCommit = Math.max(this.#lastCommit, commit);
     for (const fact of facts) {
-      const start = bucketAt(fact.at, "minute");
-      const minute = this.#minute(start);
-      this.#count(minute, { fact, commit, now, start, tenant: fact.tenant, subject: fact.subject });
-      this.#count(minute, { fact, commit, now, start, tenant: fact.tenant, subject: null });
-      this.#count(minute, { fact, commit, now, start, tenant: null, subject: null });
+      const minute = this.#minute(bucketAt(fact.at, "minute"));
+      const own = this.#bucket(minute, fact);
+      this.#count(own, { fact, commit, now });
+      // A delivery may be stopped because its event is another tenant's than its webhook: it counts for that of the event.
+      let around = own.tenant === fact.tenant ? own.within : this.#bucket(minute, { ...fact, subject: null });
+      for (; around !== null; around = around.within) this.#count(around, { fact, commit, now });
     }
   }
 
@@ -124,12 +128,16 @@ export class OpenBuckets {
 
   /** Forgets minutes that are over and written. Not while rows are on their way: `putBack` looks for them. */
   dropWritten(now: number): void {
-    const open = new Set([...this.#unwritten].map(({ start }) => start));
     for (const start of this.#minutes.keys()) {
-      if (start + stepMs.minute + lateMs > now || open.has(start)) continue;
+      if (start + stepMs.minute + lateMs > now || this.#hasUnwritten(start)) continue;
       this.#minutes.delete(start);
       this.#newestDropped = Math.max(this.#newestDropped, start);
     }
+  }
+
+  #hasUnwritten(start: number): boolean {
+    for (const bucket of this.#unwritten) if (bucket.start === start) return true;
+    return false;
   }
 
   #minute(start: number): OpenMinute {
@@ -138,28 +146,34 @@ export class OpenBuckets {
     // The rows it had are somewhere else by now, and must not be replaced by those of a second beginning.
     if (start <= this.#newestDropped) this.#reopened += 1;
     const part = start <= this.#newestDropped ? this.#reopened : 0;
-    const minute = { part, buckets: new Map(), subjectsByTenant: new Map() };
+    const minute = { start, part, buckets: new Map(), subjectsByTenant: new Map() };
     this.#minutes.set(start, minute);
     return minute;
   }
 
-  #count(minute: OpenMinute, counted: Counted): void {
-    const { fact, tenant, subject, start } = counted;
-    const name = nameOf(fact.kind, counted);
-    let bucket = minute.buckets.get(name);
-    if (bucket === undefined) {
-      bucket = {
-        ...{ kind: fact.kind, start, tenant, subject, part: minute.part },
-        ...{ counts: new Counts(), unwrittenSince: 0, unwrittenFrom: 0 },
-      };
-      minute.buckets.set(name, bucket);
-      if (fact.kind === "event" && subject !== null && tenant !== null)
-        minute.subjectsByTenant.set(tenant, (minute.subjectsByTenant.get(tenant) ?? 0) + 1);
-    }
+  #bucket(minute: OpenMinute, of: Pick<BucketRow, "kind" | "tenant" | "subject">): OpenBucket {
+    const { kind, tenant, subject } = of;
+    const name = nameOf(kind, of);
+    const known = minute.buckets.get(name);
+    if (known !== undefined) return known;
+    const { start, part } = minute;
+    const around = tenant === null ? null : { kind, tenant: subject === null ? null : tenant, subject: null };
+    const bucket = {
+      ...{ kind, start, tenant, subject, part },
+      within: around === null ? null : this.#bucket(minute, around),
+      ...{ counts: new Counts(), unwrittenSince: 0, unwrittenFrom: 0 },
+    };
+    minute.buckets.set(name, bucket);
+    if (kind === "event" && subject !== null && tenant !== null)
+      minute.subjectsByTenant.set(tenant, (minute.subjectsByTenant.get(tenant) ?? 0) + 1);
+    return bucket;
+  }
+
+  #count(bucket: OpenBucket, { fact, commit, now }: Counted): void {
     addFact(bucket.counts, fact);
     if (this.#unwritten.has(bucket)) return;
-    bucket.unwrittenSince = counted.now;
-    bucket.unwrittenFrom = counted.commit;
+    bucket.unwrittenSince = now;
+    bucket.unwrittenFrom = commit;
     this.#unwritten.add(bucket);
   }
 
@@ -172,9 +186,6 @@ interface Counted {
   readonly fact: Fact;
   readonly commit: number;
   readonly now: number;
-  readonly start: number;
-  readonly tenant: string | null;
-  readonly subject: string | null;
 }
 
 /** Ids and types contain no line feed. */

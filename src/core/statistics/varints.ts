@@ -12,7 +12,7 @@ export class VarintWriter {
   }
 
   done(): Uint8Array {
-    return Uint8Array.from(this.#bytes);
+    return new Uint8Array(this.#bytes);
   }
 }
 

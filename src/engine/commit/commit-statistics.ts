@@ -121,15 +121,13 @@ export class CommitStatistics {
     const { tenantId, createdAt: at, body } = event;
     const eventType = this.#buckets.subjectOf({ tenantId, eventType: event.eventType, at });
     const counted = { tenantId, eventType, at };
-    const receivers = deliveries.map(({ lane, state }) => {
-      return { webhookId: lane.webhookId, isSkipped: state === "skipped" };
-    });
+    const skipped = deliveries.filter(({ state }) => state === "skipped").map(({ lane }) => lane.webhookId);
     const settled = attempted.flatMap((one, place) => {
-      const webhookId = receivers[place]?.webhookId ?? "";
+      const webhookId = deliveries[place]?.lane.webhookId ?? "";
       return settlementFact({ tenantId, webhookId, ...one, bytes: body.length, isLate: false }) ?? [];
     });
     return {
-      accepted: [...publishFacts({ ...counted, deliveries: receivers }), ...settled],
+      accepted: [...publishFacts({ ...counted, deliveries: deliveries.length, skipped }), ...settled],
       duplicate: duplicateFact(counted),
     };
   }

@@ -1,7 +1,7 @@
 import type { StatementSync } from "node:sqlite";
 import { Counts } from "../../../core/statistics/counts.ts";
-import { type Fact, type FactKind, factKinds } from "../../../core/statistics/facts.ts";
-import { packFacts } from "../../../core/statistics/journal.ts";
+import { type FactKind, factKinds } from "../../../core/statistics/facts.ts";
+import { packNamedFacts } from "../../../core/statistics/journal.ts";
 import type { CommitResult } from "../../../ports/store/deliveries.ts";
 import { factsOf, type StatisticsBatch } from "../../../ports/store/statistics.ts";
 import { endedBuckets, type EndedDeliveries, storeWriter } from "../ended-counts.ts";
@@ -56,7 +56,7 @@ export class StatisticsWriter {
     }
     const facts = factsOf(batch, result);
     if (facts.length > 0)
-      this.#note.run(writer, batch.number, batch.at, packFacts(facts.map((fact) => this.#stored(fact))));
+      this.#note.run(writer, batch.number, batch.at, packNamedFacts(facts, this.#numberOf));
     this.#forget.run(writer, batch.writtenTo);
   }
 
@@ -75,10 +75,7 @@ export class StatisticsWriter {
     this.#save[row.kind].run(start, tenant, subject, writer, part, countedTo, counts);
   }
 
-  #stored(fact: Fact): Fact<number> {
-    const { strings } = this.#state;
-    return { ...fact, tenant: strings.ensure(fact.tenant), subject: strings.ensure(fact.subject) };
-  }
+  readonly #numberOf = (name: string): number => this.#state.strings.ensure(name);
 
   #ref(name: string | null): number {
     return name === null ? 0 : this.#state.strings.ensure(name);
