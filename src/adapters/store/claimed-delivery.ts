@@ -60,9 +60,18 @@ export type ClaimedRow = [
   relayed: Uint8Array | null,
 ];
 
-/** Selects these columns of a delivery `d`, its event `e`, its webhook `w`, and the names of tenant and webhook. */
-export function claimedSql({ timestamp }: { readonly timestamp: string }): string {
-  return `d.id, tenant.word, webhook.word, w.tenant, e.id, e.event_type, d.priority, d.state, d.attempt_count,
+/**
+ * Selects these columns of a delivery `d` and its event `e`. `names`: tenant, webhook, and the webhook's tenant, where they are
+ * not those of rows `tenant`, `webhook` and `w`.
+ */
+export function claimedSql({
+  timestamp,
+  names = "tenant.word, webhook.word, w.tenant",
+}: {
+  readonly timestamp: string;
+  readonly names?: string;
+}): string {
+  return `d.id, ${names}, e.id, e.event_type, d.priority, d.state, d.attempt_count,
     d.created_at, d.first_attempt_at, d.due_at, d.reason, d.format, ${timestamp}, e.source, e.idempotency_key,
     e.sequence_number, e.content_type, e.raw, e.priority, e.body, e.trace,
     e.relayed`;

@@ -24,17 +24,17 @@ interface ClaimDraft {
 export class Claimer {
   readonly #state: StoreState;
   readonly #row: StatementSync;
+  readonly #webhookTenant: StatementSync;
   readonly #head: StatementSync;
 
   constructor(state: StoreState) {
     const { connection } = state;
     this.#state = state;
     this.#row = connection.prepare(
-      `SELECT ${claimedSql({ timestamp: "e.timestamp" })}
-       FROM deliveries d JOIN events e ON e.seq = d.event LEFT JOIN words tenant ON tenant.ref = e.tenant
-       LEFT JOIN words webhook ON webhook.ref = d.webhook LEFT JOIN webhooks w ON w.id = webhook.word
-       WHERE d.seq = ?`,
+      `SELECT ${claimedSql({ timestamp: "e.timestamp", names: "e.tenant, NULL, NULL" })}
+       FROM deliveries d JOIN events e ON e.seq = d.event WHERE d.seq = ?`,
     );
+    this.#webhookTenant = connection.prepare("SELECT tenant FROM webhooks WHERE id = ?");
     this.#head = connection.prepare("SELECT priority, due_at, state FROM deliveries WHERE seq = ?");
   }
 
@@ -82,7 +82,10 @@ export class Claimer {
     };
     const lane = this.#state.lanes.find(request.lane);
     if (lane === null) return draft;
-    const work: LaneWork = { lane, request, draft, granted, bodyBytes: 0 };
+    // All that waits in a lane is of one webhook, so its row is read once.
+    const webhook = this.#webhookTenant.get(request.lane.webhookId) as unknown as [string | null] | undefined;
+    const webhookTenant = webhook?.[0] ?? null;
+    const work: LaneWork = { lane, request, webhookTenant, draft, granted, bodyBytes: 0 };
     if (lane.ordered) this.#claimOrdered(work);
     else this.#claimByDueTime(work);
     return draft;
@@ -179,8 +182,8 @@ export class Claimer {
   }
 
   #take(work: LaneWork, entry: LaneEntry): void {
-    const { leases } = this.#state;
-    const row = this.#row.get(entry.seq) as unknown as ClaimedRow | undefined;
+    const { leases, strings } = this.#state;
+    const row = this.#claimedRow(work, entry.seq);
     if (row === undefined || row[claimed.state] > waitingMax) {
       if (this.#waitingHead(entry) !== null) throw new Error(`waiting delivery ${entry.seq} has no event`);
       return;
@@ -194,13 +197,25 @@ export class Claimer {
     work.granted.push(entry.seq);
     work.bodyBytes += row[claimed.body]?.byteLength ?? 0;
     const lease = { ref: entry.seq, deliveryId: row[claimed.id], leaseToken };
-    work.draft.deliveries.push(toClaimedDelivery(row, { first: 0, lease, strings: this.#state.strings }));
+    work.draft.deliveries.push(toClaimedDelivery(row, { first: 0, lease, strings }));
+  }
+
+  /** With the names that a claim need not look up for each row. */
+  #claimedRow({ request, webhookTenant }: LaneWork, seq: number): ClaimedRow | undefined {
+    const row = this.#row.get(seq) as unknown as unknown[] | undefined;
+    if (row === undefined) return undefined;
+    row[claimed.tenant] = this.#state.strings.text(row[claimed.tenant] as number);
+    row[claimed.webhook] = request.lane.webhookId;
+    row[claimed.webhookTenant] = webhookTenant;
+    return row as ClaimedRow;
   }
 }
 
 interface LaneWork {
   readonly lane: StoredLane;
   readonly request: ClaimRequest;
+  /** Of the lane's webhook; null when there is no such webhook. */
+  readonly webhookTenant: string | null;
   readonly draft: ClaimDraft;
   /** Every lease of the call, to be taken back when a later lane fails. */
   readonly granted: number[];
