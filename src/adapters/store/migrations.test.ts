@@ -24,6 +24,7 @@ const released = {
     "gateway-held": "fccc1bc1030fd0ee",
     "gateway-log": "7817bb1e872b50c9",
     "what-upkeep-finds": "6dcfcc3bc3edf728",
+    "requests-by-source": "d9459cd8c9d11735",
   },
   postgres: {
     "initial": "590b6421767e62af",

@@ -180,6 +180,8 @@ export const unmovedTables: ReadonlyMap<string, string> = new Map([
   ["dead_letters", "follows from the deliveries"],
   ["event_requeues", "follows from the deliveries of an event"],
   ["chunks", "follows from events and deliveries"],
+  ["gateway_requests_by_source", "follows from the gateway's log"],
+  ["gateway_requests_unfiled", "follows from the gateway's log"],
   ["sweeps", "upkeep looks at everything once more"],
   ["stat_journal", "counted before a store is handed over"],
   ["tenant_tallies", "is tenant_sequences in PostgreSQL"],

@@ -28,6 +28,7 @@ import { migrate } from "./migrations.ts";
 import { databaseFile } from "./open.ts";
 import { loadState } from "./state.ts";
 import { GatewayAnswers } from "./gateway-answers.ts";
+import { RequestsBySource } from "./gateway-requests-by-source.ts";
 import { GatewayRequestRows } from "./gateway-requests.ts";
 import { NotificationRows } from "./notification-queue.ts";
 import { ProblemWriter } from "./problem-writer.ts";
@@ -52,7 +53,7 @@ async function openBreakable(t: TestContext): Promise<BreakableStore> {
     problems: new ProblemWriter(connection),
     history: new HistoryRows(connection),
     notifications: new NotificationRows(connection),
-    requests: new GatewayRequestRows(connection),
+    requests: new GatewayRequestRows(connection, new RequestsBySource(connection)),
     answers: new GatewayAnswers(connection),
   });
   t.after(async () => {

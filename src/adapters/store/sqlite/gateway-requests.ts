@@ -2,6 +2,7 @@ import type { StatementSync } from "node:sqlite";
 import type { HeldMessage, HeldQuery, ReceivedRequest } from "../../../ports/store/gateway.ts";
 import { heldOf, type HeldRow, requestDocument, toHeld } from "../gateway-rows.ts";
 import type { Connection } from "./connection.ts";
+import type { RequestsBySource } from "./gateway-requests-by-source.ts";
 import { StatementCache } from "./statement-cache.ts";
 
 const statements = {
@@ -20,20 +21,24 @@ const statements = {
 /** The rows of the gateway's log and of what is held. Writes only inside a write. */
 export class GatewayRequestRows {
   readonly #statements: StatementCache;
+  readonly #bySource: RequestsBySource;
 
-  constructor(connection: Connection) {
+  constructor(connection: Connection, bySource: RequestsBySource) {
+    this.#bySource = bySource;
     this.#statements = new StatementCache(connection);
   }
 
   /** One that is there stays as it is. */
   add(request: ReceivedRequest): void {
     this.#sql("add").run(...columnsOf(request));
+    this.#bySource.note(request);
     this.#hold(request);
   }
 
   /** With the event that it became. */
   put(request: ReceivedRequest): void {
     this.#sql("put").run(...columnsOf(request));
+    this.#bySource.note(request);
     this.#hold(request);
   }
 

@@ -21,6 +21,7 @@ import { type DocumentRow, toDocument } from "../registry-rows.ts";
 import type { AuditRows } from "./audit.ts";
 import type { Connection } from "./connection.ts";
 import type { GatewayAnswers } from "./gateway-answers.ts";
+import type { RequestsBySource } from "./gateway-requests-by-source.ts";
 import type { GatewayRequestRows } from "./gateway-requests.ts";
 import { RequestSearches } from "./search/request-searches.ts";
 import { StatementCache } from "./statement-cache.ts";
@@ -35,10 +36,11 @@ const statements = {
   deleteConnectionsOf: "DELETE FROM gateway_connections WHERE source = ?",
   request: `SELECT ${requestColumns({ body: "body" })} FROM gateway_requests WHERE id = ?`,
   recent: `SELECT ?1, outcome, count(*), max(received_at) FROM
-    (SELECT outcome, received_at FROM gateway_requests WHERE source = ?1 ORDER BY id DESC LIMIT ?2) GROUP BY outcome`,
+    (SELECT outcome, received_at FROM gateway_requests_by_source s CROSS JOIN gateway_requests r ON r.id = s.id
+      WHERE s.source = ?1 ORDER BY s.id DESC LIMIT ?2) GROUP BY outcome`,
   bookmark: "UPDATE gateway_requests SET bookmark = ?, body = coalesce(body, ?) WHERE id = ?",
   forget: `DELETE FROM gateway_requests WHERE id IN (SELECT id FROM gateway_requests
-    WHERE id < ? AND bookmark IS NULL ORDER BY id LIMIT ?)`,
+    WHERE id < ? AND bookmark IS NULL ORDER BY id LIMIT ?) RETURNING source, id`,
   forgetBodies: `UPDATE gateway_requests SET body = NULL WHERE id IN (SELECT id FROM gateway_requests
     INDEXED BY gateway_requests_body WHERE body IS NOT NULL AND bookmark IS NULL AND id < ? ORDER BY id LIMIT ?)`,
 } as const;
@@ -49,6 +51,7 @@ export class SqliteGateway implements GatewayStore {
   /** Prepared when they are first used: most deployments have no gateway. */
   readonly #statements: StatementCache;
   readonly #requests: GatewayRequestRows;
+  readonly #bySource: RequestsBySource;
   readonly #searches: RequestSearches;
   readonly answers: GatewayAnswers;
 
@@ -57,13 +60,15 @@ export class SqliteGateway implements GatewayStore {
     rows: {
       readonly audit: AuditRows;
       readonly requests: GatewayRequestRows;
+      readonly requestsBySource: RequestsBySource;
       readonly answers: GatewayAnswers;
     },
   ) {
     this.#connection = connection;
     this.#audit = rows.audit;
     this.#requests = rows.requests;
-    this.#searches = new RequestSearches(connection);
+    this.#bySource = rows.requestsBySource;
+    this.#searches = new RequestSearches(connection, rows.requestsBySource);
     this.#statements = new StatementCache(connection);
     this.answers = rows.answers;
   }
@@ -137,6 +142,7 @@ export class SqliteGateway implements GatewayStore {
   }
 
   async recentOutcomes({ sourceIds, limit }: RecentQuery): Promise<readonly RecentOutcome[]> {
+    this.#bySource.fileForSearch();
     const rows = this.#connection.read(() => sourceIds.flatMap((id) => this.#sql("recent").all(id, limit)));
     return (rows as unknown as RecentRow[]).map(toRecent);
   }
@@ -151,10 +157,18 @@ export class SqliteGateway implements GatewayStore {
 
   async forgetRequests({ before, bodiesBefore, limit }: RequestStep): Promise<StepResult> {
     return this.#connection.write(() => {
-      const removed = Number(this.#sql("forget").run(uuidV7Floor(before), limit).changes);
+      const removed = this.#forget(uuidV7Floor(before), limit);
       const emptied = Number(this.#sql("forgetBodies").run(uuidV7Floor(bodiesBefore), limit).changes);
       return { changed: removed + emptied, more: removed >= limit || emptied >= limit };
     });
+  }
+
+  #forget(below: string, limit: number): number {
+    const forgotten = this.#sql("forget").all(below, limit) as unknown as [source: string, id: string][];
+    if (forgotten.length === 0) return 0;
+    this.#bySource.file();
+    for (const [source, id] of forgotten) this.#bySource.forget(source, id);
+    return forgotten.length;
   }
 
   #documents<Document>(name: "sources" | "connections"): readonly Document[] {

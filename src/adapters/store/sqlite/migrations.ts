@@ -24,6 +24,7 @@ import { gateway } from "./migrations/0014-gateway.ts";
 import { gatewayHeld } from "./migrations/0015-gateway-held.ts";
 import { gatewayLog } from "./migrations/0016-gateway-log.ts";
 import { whatUpkeepFinds } from "./migrations/0017-what-upkeep-finds.ts";
+import { requestsBySource } from "./migrations/0018-requests-by-source.ts";
 
 /** In order. A released migration never changes: its checksum is in the databases it made. */
 export const migrations: readonly Migration[] = [
@@ -44,6 +45,7 @@ export const migrations: readonly Migration[] = [
   gatewayHeld,
   gatewayLog,
   whatUpkeepFinds,
+  requestsBySource,
 ];
 
 /** "PHRN". Tells our files from those of other programs. */

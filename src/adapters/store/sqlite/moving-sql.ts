@@ -36,6 +36,9 @@ export const finishing: readonly string[] = [
   `INSERT INTO tenant_tallies SELECT tenant, 0, count(*) FROM deliveries
    WHERE state = ${exhausted} AND superseded_by IS NULL GROUP BY tenant
    ON CONFLICT (tenant) DO UPDATE SET dead_letters = excluded.dead_letters`,
+  "DELETE FROM gateway_requests_unfiled",
+  "DELETE FROM gateway_requests_by_source",
+  "INSERT INTO gateway_requests_by_source SELECT source, id FROM gateway_requests ORDER BY source, id",
   "DROP TABLE moving",
   "DELETE FROM meta WHERE key = 'moving'",
 ];

@@ -13,6 +13,7 @@ import { diskFull, diskSpace, isDiskFull } from "./disk-room.ts";
 import { storeError } from "./errors.ts";
 import { GatewayAnswers } from "./gateway-answers.ts";
 import { SqliteGateway } from "./gateway.ts";
+import { RequestsBySource } from "./gateway-requests-by-source.ts";
 import { GatewayRequestRows } from "./gateway-requests.ts";
 import { SqliteHistory } from "./history.ts";
 import { SqliteIdempotency } from "./idempotency.ts";
@@ -113,7 +114,8 @@ function assemble(
   const statistics = new SqliteStatistics(state);
   const problems = new SqliteDeliveryProblems(connection, auditRows);
   const history = new HistoryRows(connection);
-  const requests = new GatewayRequestRows(connection);
+  const requestsBySource = new RequestsBySource(connection);
+  const requests = new GatewayRequestRows(connection, requestsBySource);
   const answers = new GatewayAnswers(connection);
   const rows = { problems: problems.writer, notifications: notificationRows, history, requests, answers };
   const deliveries = new SqliteDeliveries(state, { ...rows, statistics: statistics.writer });
@@ -134,7 +136,7 @@ function assemble(
     alerts: new SqliteAlerts(connection, auditRows),
     notifications: new SqliteNotificationQueue(connection, { rows: notificationRows, audit: auditRows }),
     portal: new SqlitePortal(connection, auditRows),
-    gateway: new SqliteGateway(connection, { audit: auditRows, requests, answers }),
+    gateway: new SqliteGateway(connection, { audit: auditRows, requests, requestsBySource, answers }),
     statistics,
     problems,
     upkeep: new SqliteUpkeep(state, {

@@ -13,6 +13,7 @@ import {
   toRequest,
 } from "../../gateway-rows.ts";
 import type { Connection } from "../connection.ts";
+import type { RequestsBySource } from "../gateway-requests-by-source.ts";
 import { StatementCache } from "../statement-cache.ts";
 import { cutAt, type SearchSource, type Stretch } from "./search-sources.ts";
 import { walk } from "./search-walk.ts";
@@ -21,14 +22,18 @@ import { walk } from "./search-walk.ts";
 export class RequestSearches {
   readonly #connection: Connection;
   readonly #statements: StatementCache;
+  readonly #bySource: RequestsBySource;
 
-  constructor(connection: Connection) {
+  constructor(connection: Connection, bySource: RequestsBySource) {
     this.#connection = connection;
+    this.#bySource = bySource;
     this.#statements = new StatementCache(connection);
   }
 
   async page(search: RequestSearch): Promise<SearchPage<ReceivedRequest, RequestPlace>> {
-    const source = new RequestSource(this.#statements, search);
+    const index = requestIndex(search.filter);
+    if (isBySource(index)) this.#bySource.fileForSearch();
+    const source = new RequestSource(this.#statements, { search, index });
     const page = await walk(this.#connection, { ...search, begin: source.begin }, source);
     return requestPage(this.#read(page.rows), page);
   }
@@ -53,24 +58,28 @@ class RequestSource implements SearchSource<string> {
   readonly #seen: StatementSync;
   readonly #values: readonly (string | number)[];
 
-  constructor(statements: StatementCache, search: RequestSearch) {
+  constructor(
+    statements: StatementCache,
+    { search, index }: { readonly search: RequestSearch; readonly index: RequestIndex },
+  ) {
     const { above, below } = requestSpan(search);
-    const { rows, owner } = requestIndex(search.filter);
+    const { rows, owner } = index;
     const values: (string | number)[] = [];
     const conditions = requestConditions(search.filter, (value) => {
       values.push(value);
       return "?";
     });
+    const of = isBySource(index) ? "s." : "r.";
     const where = [
       ...(rows === null ? [] : [indexedRowsSql[rows]]),
-      ...(owner === null ? [] : [`${owner.column} = ?`]),
-      "id > ? AND id < ?",
+      ...(owner === null ? [] : [`${of}${owner.column} = ?`]),
+      `${of}id > ? AND ${of}id < ?`,
     ];
     this.begin = below;
     this.#values = [...values, ...(owner === null ? [] : [owner.id]), above];
     this.#seen = statements.get(
       `SELECT id, ${[...conditions, "true"].join(" AND ")} FROM (
-         SELECT * FROM gateway_requests INDEXED BY ${nameOf({ rows, owner })} WHERE ${where.join(" AND ")} ORDER BY id DESC LIMIT ?)`,
+         SELECT r.* FROM ${tablesOf(index)} WHERE ${where.join(" AND ")} ORDER BY ${of}id DESC LIMIT ?)`,
     );
   }
 
@@ -87,6 +96,16 @@ class RequestSource implements SearchSource<string> {
 }
 
 type SeenRow = readonly [id: string, takes: number];
+
+/** All lines of a source are listed in a table of their own. */
+function isBySource({ rows, owner }: RequestIndex): boolean {
+  return rows === null && owner?.column === "source";
+}
+
+function tablesOf(index: RequestIndex): string {
+  if (isBySource(index)) return "gateway_requests_by_source s CROSS JOIN gateway_requests r ON r.id = s.id";
+  return `gateway_requests r INDEXED BY ${nameOf(index)}`;
+}
 
 /** That of all rows is the primary key, as SQLite calls it. */
 function nameOf({ rows, owner }: RequestIndex): string {

@@ -1,0 +1,66 @@
+import type { StatementSync } from "node:sqlite";
+import { StoreUnavailableError } from "../../../ports/store.ts";
+import type { ReceivedRequest } from "../../../ports/store/gateway.ts";
+import type { Connection } from "./connection.ts";
+import { StatementCache } from "./statement-cache.ts";
+
+const statements = {
+  note: "INSERT INTO gateway_requests_unfiled VALUES (?, ?)",
+  waits: "SELECT 1 FROM gateway_requests_unfiled LIMIT 1",
+  file: `INSERT OR IGNORE INTO gateway_requests_by_source
+    SELECT source, id FROM gateway_requests_unfiled ORDER BY source, id`,
+  emptied: "DELETE FROM gateway_requests_unfiled",
+  forget: "DELETE FROM gateway_requests_by_source WHERE source = ? AND id = ?",
+} as const;
+
+/** Takes a few milliseconds to file, and leaves several lines of a source for each page that is written. */
+const unfiledMax = 1_024;
+
+/**
+ * The index of the gateway's log by source. A line costs a page of the index where it is filed alone, so lines wait, one
+ * behind the other, until there are many or somebody searches.
+ */
+export class RequestsBySource {
+  readonly #connection: Connection;
+  readonly #statements: StatementCache;
+  /** Since this process filed; what was left by another one is filed with them. */
+  #noted = 0;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+    this.#statements = new StatementCache(connection);
+  }
+
+  /** Only inside a write. */
+  note({ sourceId, id }: Pick<ReceivedRequest, "sourceId" | "id">): void {
+    this.#sql("note").run(sourceId, id);
+    this.#noted += 1;
+    if (this.#noted >= unfiledMax) this.file();
+  }
+
+  /** Only inside a write. */
+  file(): void {
+    this.#noted = 0;
+    this.#sql("file").run();
+    this.#sql("emptied").run();
+  }
+
+  /** Only inside a write, after `file`. */
+  forget(source: string, id: string): void {
+    this.#sql("forget").run(source, id);
+  }
+
+  /** Before a search by source. While nothing can be written, searches find what was filed. */
+  fileForSearch(): void {
+    if (this.#connection.readOne(() => this.#sql("waits").get()) === undefined) return;
+    try {
+      this.#connection.write(() => this.file());
+    } catch (error) {
+      if (!(error instanceof StoreUnavailableError)) throw error;
+    }
+  }
+
+  #sql(name: keyof typeof statements): StatementSync {
+    return this.#statements.get(statements[name]);
+  }
+}
