@@ -1,7 +1,7 @@
 import type { StatisticsStep } from "../../core/statistics/buckets.ts";
 import type { Fact, FactKind } from "../../core/statistics/facts.ts";
 import type { BucketRow } from "../../core/statistics/open-buckets.ts";
-import type { CommitResult } from "./deliveries.ts";
+import type { CommitResult, PublishResult } from "./deliveries.ts";
 import type { StepResult } from "./upkeep.ts";
 
 /**
@@ -64,7 +64,7 @@ export interface PublishedCount {
 /** The facts of a batch that came true. */
 export function factsOf(
   { settled, published }: Pick<StatisticsBatch, "settled" | "published">,
-  result: Pick<CommitResult, "settled" | "publishes">,
+  result: Pick<CommitResult, "settled"> & { readonly publishes: readonly Pick<PublishResult, "kind">[] },
 ): readonly Fact[] {
   const facts: Fact[] = [];
   for (const [index, count] of published.entries()) {

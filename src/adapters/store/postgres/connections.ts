@@ -9,6 +9,7 @@ import {
   UnreplicatedError,
 } from "./errors.ts";
 import type { Incarnation, Incarnations } from "./incarnations.ts";
+import { isKept, type KnownStatement, type Rows, send, StatementBatch } from "./statement-batch.ts";
 import {
   isStatementLost,
   NamedStatements,
@@ -248,6 +249,22 @@ export class Connection {
   nameOf(sql: string, values: readonly unknown[]): { readonly name?: string } {
     const name = this.#statements?.nameOf(sql, values) ?? null;
     return name === null ? {} : { name };
+  }
+
+  /** The statement as the session keeps it; null where it has to be sent with its text. */
+  kept(text: string, values: readonly unknown[]): KnownStatement | null {
+    const { name } = this.nameOf(text, values);
+    return name !== undefined && isKept(this.client, { name, text }) ? { name, values } : null;
+  }
+
+  /** In one round trip, in a transaction that begins with it or has begun before. */
+  async together(
+    statements: readonly KnownStatement[],
+    { begin }: { readonly begin: boolean },
+  ): Promise<readonly Rows[]> {
+    const batch = new StatementBatch(statements, { begin });
+    send(this.client, batch);
+    return this.#answer(batch.answer, this.#answerMs);
   }
 
   /** Throws AnswerOverdueError when there is no answer in time, and UnreplicatedError for a commit that a standby lacks. */

@@ -2,11 +2,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { messageOf } from "../../../core/thrown.ts";
 import { StoreUnavailableError } from "../../../ports/store.ts";
+import { GatheredStatements, type Statement } from "./gathered-statements.ts";
 import { answerMsOf, type Connection, Connections, type ConnectionsOptions } from "./connections.ts";
 import { isConnectionLoss, isTransient, isUnreplicated, storeError } from "./errors.ts";
 import { identityOf, type Incarnation, IncarnationChangedError, type Incarnations } from "./incarnations.ts";
 import { isStatementLost } from "./named-statements.ts";
 import { beginWith, type ServerBounds } from "./server-greeting.ts";
+import type { Rows } from "./statement-batch.ts";
 
 /** One parameter of a statement; columns of a batch come as array literals (columns.ts). */
 export type Value = string | number | boolean | Uint8Array | null;
@@ -145,19 +147,31 @@ export class Database implements Transactor {
     const { work, commit, within } = transact;
     const bounds = transact.bounds ?? (connection.isBounded ? null : this.#bounds);
     const answerMs = bounds === null ? undefined : answerMsOf(bounds);
-    await this.#begin(connection, { within, text: beginWith(bounds), answerMs });
+    // Where each transaction brings its bounds, or asks where it is, that comes first.
+    const mayGather = bounds === null && connection.incarnation !== null;
+    const statements = new GatheredStatements({
+      begin: () => this.#begin(connection, { within, text: beginWith(bounds), answerMs }),
+      run: (statement) => this.#run(connection, { ...statement, answerMs }),
+      together: mayGather ? (gathered, begun) => this.#together(connection, { gathered, begun }) : null,
+    });
+    if (!mayGather) await statements.begin();
+    else assertWithin(connection, within);
     try {
       const result = await work({
-        rows: (sql, values = []) => this.#run(connection, { sql, values, answerMs }),
+        rows: <Row extends readonly unknown[]>(sql: string, values: readonly Value[] = []) =>
+          statements.rows({ sql, values }) as Promise<readonly Row[]>,
         provenBy: (sql, values) => {
           commit.proof = { sql, values };
         },
       });
+      await statements.begin();
+      statements.end(new Error("the transaction is committed"));
       commit.result = result;
       commit.isSent = true;
       await connection.query({ text: "COMMIT" }, answerMs);
       return result;
     } catch (error) {
+      statements.end(error);
       if (!isConnectionLoss(error) && !isUnreplicated(error)) await rollBack(connection);
       throw error;
     }
@@ -197,6 +211,20 @@ export class Database implements Transactor {
     const named = connection.nameOf(text, values);
     const rows = await connection.query({ text, values: [...values], rowMode: "array", ...named }, answerMs);
     return rows as readonly Row[];
+  }
+
+  /** Null where the session does not keep all of them. */
+  async #together(
+    connection: Connection,
+    { gathered, begun }: { readonly gathered: readonly Statement[]; readonly begun: boolean },
+  ): Promise<readonly Rows[] | null> {
+    const kept = gathered
+      .map(({ sql, values }) => connection.kept(sql, values))
+      .filter((each) => each !== null);
+    const [first] = gathered;
+    if (first === undefined || kept.length < gathered.length) return null;
+    await this.#planFor(connection, first);
+    return connection.together(kept, { begin: !begun });
   }
 
   /** Changes nothing but the session, so that what becomes of it says nothing of what comes next. */
@@ -270,11 +298,6 @@ function outcomeOf(error: unknown, commit: Commit): unknown {
 /** Before anything is sent. */
 function assertWithin({ incarnation }: Connection, within: Incarnation | null): void {
   if (within !== null && incarnation !== within) throw new IncarnationChangedError();
-}
-
-interface Statement {
-  readonly sql: string;
-  readonly values: readonly Value[];
 }
 
 interface TransactionParts<Result> {

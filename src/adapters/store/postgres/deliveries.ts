@@ -9,6 +9,7 @@ import type {
   EndResult,
   LanePage,
   Lease,
+  PublishResult,
   Settlement,
   StoreDepth,
 } from "../../../ports/store/deliveries.ts";
@@ -53,6 +54,31 @@ const storedSql = {
 interface Committed {
   readonly result: CommitResult;
   readonly lanes: readonly number[];
+}
+
+interface Writing {
+  readonly batch: CommitBatch;
+  readonly publishing: PublishBatch;
+  readonly counting: Counting | null;
+}
+
+interface WritingInTurn extends Writing {
+  readonly requeuing: RequeueBatch;
+  readonly deliveries: DeliveryRows;
+  /** Whether nothing has to be read before what is published can be written. */
+  readonly isPlain: boolean;
+}
+
+type Stored = Pick<CommitResult, "publishes" | "requeues"> & SettleResult;
+
+const accepted = { kind: "accepted" } as const;
+
+/** Whether no event brings along what has to be written after it. */
+function isApart({ publishes }: CommitBatch): boolean {
+  return publishes.every(
+    ({ request, answer, attempted = [] }) =>
+      request === undefined && answer === undefined && attempted.length === 0,
+  );
 }
 
 /** A look into each tier of each lane; an ordered lane has one tier, whose first is the next. */
@@ -214,30 +240,20 @@ export class PostgresDeliveries implements DeliveryStore {
     const drawn = isPlain ? relativeNumbers(need.eventsByTenant) : await drawNumbers(transaction, need);
     const context = { transaction, numbers: drawn, deliveries, deltas, lostLanes: this.#lost.lanes };
     const publishing = new PublishBatch(this.#state, context);
-    const publishes = isPlain
-      ? await publishing.runAtOnce(batch.publishes)
-      : await publishing.run(batch.publishes);
-    const accepted = batch.publishes.filter((_, at) => publishes[at]?.kind === "accepted");
-    const requests = accepted.flatMap(({ request }) => request ?? []);
-    await writeRequests(transaction, { requests, replaces: true });
-    await keepAnswers(
-      transaction,
-      accepted.flatMap(({ answer }) => answer ?? []),
-    );
     const requeuing = new RequeueBatch(this.#state, context);
-    const requeues = await requeuing.run(batch.requeues);
-    if (!isPlain && batch.publishes.length + batch.requeues.length > 0) await deliveries.insert(transaction);
     const counting = this.#countingOf(batch.statistics);
-    // What came with its event is counted with it.
-    const attempted = batch.publishes.flatMap((command, at) => attemptedOf(command, publishes[at]));
-    const settling = this.#settleBatch([...batch.settlements, ...attempted], counting);
-    const { settled: all, freeLanes, writtenBefore } = await writeSettlements(transaction, settling);
-    const settled = all.slice(0, batch.settlements.length);
-    if (counting !== null) {
-      const facts = factsOf({ ...counting.statistics, settled: [] }, { publishes, settled: [] });
-      if (facts.length > 0 || !takesRows(settling))
-        await writeStatistics(transaction, { ...counting, facts, carriesRows: !takesRows(settling) });
-    }
+    const stored =
+      isApart(batch) && isPlain
+        ? await this.#writeAtOnce(transaction, { batch, publishing, counting })
+        : await this.#writeInTurn(transaction, {
+            batch,
+            publishing,
+            requeuing,
+            counting,
+            isPlain,
+            deliveries,
+          });
+    const { publishes, requeues, settled, freeLanes, writtenBefore } = stored;
     await writeWebhookStates(transaction, batch.webhookStates);
     await writeOperationalEvents(transaction, batch.operationalEvents);
     const problemMoves = await this.#writeProblems(transaction, batch, { settled, writtenBefore });
@@ -248,6 +264,64 @@ export class PostgresDeliveries implements DeliveryStore {
       result: { publishes, requeues, settled, ...(problemMoves.length > 0 && { problemMoves }) },
       lanes: [...deliveries.lanesWithFree, ...freeLanes],
     };
+  }
+
+  /** New events and settlements that have nothing to do with each other: no statement needs what another one answers. */
+  async #writeAtOnce(transaction: Transaction, { batch, publishing, counting }: Writing): Promise<Stored> {
+    const settling = this.#settleBatch(batch.settlements, counting);
+    const [publishes, settled] = await Promise.all([
+      publishing.runAtOnce(batch.publishes),
+      writeSettlements(transaction, settling),
+      this.#countPublishes(transaction, {
+        counting,
+        settling,
+        publishes: batch.publishes.map(() => accepted),
+      }),
+    ]);
+    return { publishes, requeues: [], ...settled };
+  }
+
+  /** What an event brings along is written once the event is. */
+  async #writeInTurn(
+    transaction: Transaction,
+    { batch, publishing, counting, requeuing, deliveries, isPlain }: WritingInTurn,
+  ): Promise<Stored> {
+    const publishes = isPlain
+      ? await publishing.runAtOnce(batch.publishes)
+      : await publishing.run(batch.publishes);
+    const stored = batch.publishes.filter((_, at) => publishes[at]?.kind === "accepted");
+    const requests = stored.flatMap(({ request }) => request ?? []);
+    await writeRequests(transaction, { requests, replaces: true });
+    await keepAnswers(
+      transaction,
+      stored.flatMap(({ answer }) => answer ?? []),
+    );
+    const requeues = await requeuing.run(batch.requeues);
+    if (!isPlain && batch.publishes.length + batch.requeues.length > 0) await deliveries.insert(transaction);
+    // What came with its event is counted with it.
+    const attempted = batch.publishes.flatMap((command, at) => attemptedOf(command, publishes[at]));
+    const settling = this.#settleBatch([...batch.settlements, ...attempted], counting);
+    const { settled, ...more } = await writeSettlements(transaction, settling);
+    await this.#countPublishes(transaction, { counting, settling, publishes });
+    return { publishes, requeues, ...more, settled: settled.slice(0, batch.settlements.length) };
+  }
+
+  async #countPublishes(
+    transaction: Transaction,
+    {
+      counting,
+      settling,
+      publishes,
+    }: {
+      readonly counting: Counting | null;
+      readonly settling: SettleBatch;
+      readonly publishes: readonly Pick<PublishResult, "kind">[];
+    },
+  ): Promise<void> {
+    if (counting === null) return;
+    const facts = factsOf({ ...counting.statistics, settled: [] }, { publishes, settled: [] });
+    if (facts.length > 0 || !takesRows(settling))
+      await writeStatistics(transaction, { ...counting, facts, carriesRows: !takesRows(settling) });
   }
 
   /** What an earlier commit had written has changed them too. */

@@ -1,0 +1,118 @@
+import { Buffer } from "node:buffer";
+import type pg from "pg";
+import { columnTypes } from "./driver.ts";
+
+/** A statement that its session keeps under a name. */
+export interface KnownStatement {
+  readonly name: string;
+  readonly values: readonly unknown[];
+}
+
+/** Each is an array of columns. */
+export type Rows = readonly (readonly unknown[])[];
+
+/**
+ * The part of pg's connection that a batch writes to. pg itself sends one statement at a time and waits for its answer; whatever
+ * has a `submit` may write what it pleases, and hears of each message that answers it.
+ */
+interface Wire {
+  readonly stream: { cork(): void; uncork(): void };
+  readonly parsedStatements: Readonly<Record<string, string | undefined>>;
+  parse(message: { readonly text: string; readonly name: string }): void;
+  bind(message: {
+    readonly portal: string;
+    readonly statement: string;
+    readonly values: readonly unknown[];
+    readonly valueMapper: (value: unknown) => Buffer | string | null;
+  }): void;
+  describe(message: { readonly type: "P"; readonly name: string }): void;
+  execute(message: { readonly portal: string }): void;
+  sync(): void;
+}
+
+/** Whether the session keeps this statement under this name, as far as its client knows. */
+export function isKept(
+  client: pg.ClientBase,
+  { name, text }: { readonly name: string; readonly text: string },
+): boolean {
+  const { connection } = client as unknown as { readonly connection: Wire };
+  return connection.parsedStatements[name] === text;
+}
+
+/**
+ * Statements that are sent together and answered together. The server goes on to the next one only where none before it
+ * failed, `begin` among them, so that what belongs into a transaction never runs outside of it.
+ */
+export class StatementBatch {
+  readonly answer: Promise<readonly Rows[]>;
+  readonly #statements: readonly KnownStatement[];
+  readonly #begin: boolean;
+  readonly #results: unknown[][][] = [];
+  readonly #settle: PromiseWithResolvers<readonly Rows[]>;
+  #rows: unknown[][] = [];
+  #parsers: ((text: string) => unknown)[] = [];
+  #unreadable: unknown = null;
+
+  constructor(statements: readonly KnownStatement[], { begin }: { readonly begin: boolean }) {
+    this.#statements = statements;
+    this.#begin = begin;
+    this.#settle = Promise.withResolvers();
+    this.answer = this.#settle.promise;
+  }
+
+  submit(wire: Wire): void {
+    wire.stream.cork();
+    try {
+      if (this.#begin) {
+        wire.parse({ text: "BEGIN", name: "" });
+        wire.bind({ portal: "", statement: "", values: [], valueMapper: onTheWire });
+        wire.execute({ portal: "" });
+      }
+      for (const { name, values } of this.#statements) {
+        wire.bind({ portal: "", statement: name, values, valueMapper: onTheWire });
+        wire.describe({ type: "P", name: "" });
+        wire.execute({ portal: "" });
+      }
+      wire.sync();
+    } finally {
+      wire.stream.uncork();
+    }
+  }
+
+  handleRowDescription({ fields }: { readonly fields: readonly { readonly dataTypeID: number }[] }): void {
+    this.#parsers = fields.map(({ dataTypeID }) => columnTypes.getTypeParser(dataTypeID));
+  }
+
+  handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
+    try {
+      this.#rows.push(fields.map((text, at) => (text === null ? null : (this.#parsers[at]?.(text) ?? text))));
+    } catch (error) {
+      this.#unreadable ??= error;
+    }
+  }
+
+  handleCommandComplete(): void {
+    this.#results.push(this.#rows);
+    this.#rows = [];
+  }
+
+  handleReadyForQuery(): void {
+    if (this.#unreadable !== null) this.#settle.reject(this.#unreadable);
+    else this.#settle.resolve(this.#begin ? this.#results.slice(1) : this.#results);
+  }
+
+  handleError(error: unknown): void {
+    this.#settle.reject(error);
+  }
+}
+
+export function send(client: pg.ClientBase, batch: StatementBatch): void {
+  (client as unknown as { query(batch: StatementBatch): void }).query(batch);
+}
+
+/** As pg writes it. */
+function onTheWire(value: unknown): Buffer | string | null {
+  if (value === null) return null;
+  if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  return String(value);
+}
