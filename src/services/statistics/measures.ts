@@ -22,7 +22,7 @@ export function attemptsOf(counts: Counts): number {
 }
 
 /** Share of attempts that were not accepted, 0 to 1; null without attempts. */
-function failureRateOf(counts: Counts): number | null {
+export function failureRateOf(counts: Counts): number | null {
   const attempts = attemptsOf(counts);
   return attempts === 0 ? null : Number((1 - counts.get(keys.accepted) / attempts).toFixed(6));
 }

@@ -26,8 +26,8 @@ import type {
 import type { Scope } from "../services.ts";
 import { isVisible, seenWebhooks, tenantFilter } from "../scope.ts";
 import { judgeFilters } from "../searched-pages.ts";
-import { deliveryMeasuresDefault, measured, type Measures } from "./measures.ts";
-import { FailureRates, lastDayFrom } from "./failure-rates.ts";
+import { deliveryMeasuresDefault, failureRateOf, measured, type Measures } from "./measures.ts";
+import { LastDayCounts, lastDayFrom } from "./last-day-counts.ts";
 import { type GaugePoint, gaugePoints, gaugeStep } from "./gauge-series.ts";
 import { type Series, seriesOf, splitSeries } from "./series.ts";
 import { type Span, StatisticsReader, tooMuch } from "./statistics-reader.ts";
@@ -96,12 +96,12 @@ interface AcceptedQuery {
 export class Statistics {
   readonly #options: StatisticsOptions;
   readonly #reader: StatisticsReader | null;
-  readonly #failureRates: FailureRates | null;
+  readonly #lastDay: LastDayCounts | null;
 
   constructor(options: StatisticsOptions) {
     this.#options = options;
     this.#reader = options.store === null ? null : new StatisticsReader(options.store);
-    this.#failureRates = this.#reader === null ? null : new FailureRates(this.#reader);
+    this.#lastDay = this.#reader === null ? null : new LastDayCounts(this.#reader);
   }
 
   /** What became of deliveries and of their attempts, over time. */
@@ -152,20 +152,25 @@ export class Statistics {
   async ofWebhooks(webhookIds: readonly string[]): Promise<ReadonlyMap<string, WebhookStatistics>> {
     const now = this.#options.clock.now();
     const from = lastDayFrom(now);
-    const axis: TimeAxis = { step: "1d", starts: [from], end: now };
-    const rows = await this.#rowsOfWebhooks(webhookIds, { from, to: now, finest: "hour", now });
-    const series = seriesOf(rows, { axis, keyOf: ({ subject }) => subject });
+    const counts = await this.#lastDayOf(webhookIds, now);
     return new Map(
-      series.map(({ key, totals }) => {
-        return [key ?? "", { from, to: now, totals: measured(totals, webhookMeasures) }];
-      }),
+      Array.from(counts, ([id, totals]) => [
+        id,
+        { from, to: now, totals: measured(totals, webhookMeasures) },
+      ]),
     );
   }
 
   /** Of each of these webhooks, over the last day, from 0 to 1; none for those that nothing was sent to. */
   async failureRates(webhookIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
-    const names = this.#names(webhookIds);
-    return (await this.#failureRates?.of(names, this.#options.clock.now())) ?? new Map<string, number>();
+    const counts = await this.#lastDayOf(webhookIds, this.#options.clock.now());
+    return new Map(
+      Array.from(counts, ([id, totals]) => [id, failureRateOf(totals)] as const).filter(isRated),
+    );
+  }
+
+  async #lastDayOf(webhookIds: readonly string[], now: number): Promise<ReadonlyMap<string, Counts>> {
+    return (await this.#lastDay?.of(this.#names(webhookIds), now)) ?? new Map<string, Counts>();
   }
 
   /** How many attempts of a webhook were accepted since a minute began; null where nothing is counted. */
@@ -267,6 +272,12 @@ interface AskedView {
   readonly whose: readonly StatisticsOf[];
   readonly groupBy: DeliveryGroup | EventGroup | null;
   readonly measures: readonly (DeliveryMeasure | EventMeasure)[];
+}
+
+function isRated(
+  rated: readonly [id: string, rate: number | null],
+): rated is readonly [id: string, rate: number] {
+  return rated[1] !== null;
 }
 
 /** The names have been judged. */

@@ -127,12 +127,9 @@ export class StatisticsUpkeep {
 
   /** Where the oldest bucket of a step begins; null when there is none. */
   async first(step: StatisticsStep): Promise<number | null> {
-    const [row] = await this.#database.rows<[first: number | null]>(
-      `SELECT least(${factKinds
-        .map((kind) => `(SELECT min(bucket) FROM posthorn.${statisticsTables[kind]} WHERE step = $1)`)
-        .join(", ")})`,
-      [stepCode(step)],
-    );
+    const [row] = await this.#database.rows<[first: number | null]>(`SELECT ${firstBucketSql("$1")}`, [
+      stepCode(step),
+    ]);
     return row?.[0] ?? null;
   }
 
@@ -212,3 +209,11 @@ async function lastRows(
 
 /** More than the rows that one bucket has, or a portion could not get past it. */
 const portionRowsMin = 200;
+
+/** Where the oldest bucket of a step begins; null when there is none. */
+export function firstBucketSql(step: number | string): string {
+  const first = factKinds.map(
+    (kind) => `(SELECT min(bucket) FROM posthorn.${statisticsTables[kind]} WHERE step = ${step})`,
+  );
+  return `least(${first.join(", ")})`;
+}

@@ -1,4 +1,4 @@
-import { bucketsWithin } from "../../../core/statistics/buckets.ts";
+import { bucketsWithin, type StatisticsStep } from "../../../core/statistics/buckets.ts";
 import type {
   GaugeRow,
   StatisticsForgetting,
@@ -15,7 +15,7 @@ import { statisticsTables, stepCode } from "../statistics-rows.ts";
 import { numbers } from "./columns.ts";
 import type { Value } from "./database.ts";
 import type { StoreState } from "./state.ts";
-import { StatisticsUpkeep } from "./statistics-upkeep.ts";
+import { firstBucketSql, StatisticsUpkeep } from "./statistics-upkeep.ts";
 
 type Row = [start: number, tenant: number, subject: number, counts: Uint8Array];
 
@@ -42,10 +42,9 @@ export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitM
     if (found === null) return { rows: [], next: null };
     const starts = bucketsWithin(query, query.step);
     const rows: Row[] = [];
-    for (let at = 0; at < starts.length && rows.length <= query.limit; at += bucketsPerStatement)
-      rows.push(
-        ...(await this.#readSome(query, { ...found, starts: starts.slice(at, at + bucketsPerStatement) })),
-      );
+    const atOnce = bucketsAtOnce(query.of);
+    for (let at = 0; at < starts.length && rows.length <= query.limit; at += atOnce)
+      rows.push(...(await this.#readSome(query, { ...found, starts: starts.slice(at, at + atOnce) })));
     // The last bucket may not be whole.
     const next = rows.length > query.limit ? (rows[query.limit]?.[0] ?? null) : null;
     const shown = next === null ? rows : rows.filter(([start]) => start < next);
@@ -119,16 +118,12 @@ export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitM
   }
 
   async progress(): Promise<StatisticsProgress> {
-    const [row] = await this.#state.aside.rows<[at: number | null]>(
-      "SELECT min(at) FROM posthorn.stat_journal",
-    );
-    const done = await this.#upkeep.doneUntil();
-    return {
-      unwrittenSince: row?.[0] ?? null,
-      countedSince: await this.#upkeep.first("minute"),
-      hoursUntil: done.get("hour") ?? 0,
-      daysUntil: done.get("day") ?? 0,
-    };
+    const [row] =
+      await this.#state.aside.rows<
+        [at: number | null, first: number | null, hours: number | null, days: number | null]
+      >(progressSql);
+    const [unwrittenSince = null, countedSince = null, hoursUntil, daysUntil] = row ?? [];
+    return { unwrittenSince, countedSince, hoursUntil: hoursUntil ?? 0, daysUntil: daysUntil ?? 0 };
   }
 
   async recover(step: { readonly writtenBefore: number }): Promise<StepResult> {
@@ -164,6 +159,11 @@ export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitM
 
 const named = "named";
 
+const doneUntil = (step: StatisticsStep): string =>
+  `(SELECT done_until FROM posthorn.stat_progress WHERE step = ${stepCode(step)})`;
+const progressSql = `SELECT (SELECT min(at) FROM posthorn.stat_journal), ${firstBucketSql(stepCode("minute"))},
+  ${doneUntil("hour")}, ${doneUntil("day")}`;
+
 /**
  * A seek for each name in each bucket, which are bounded together (statistics-reader.ts). The planner may join instead, and
  * where it has not heard of the newest buckets yet it reads everybody's rows of a day for six names.
@@ -174,5 +174,12 @@ export const namedSql = (table: string): string =>
    CROSS JOIN LATERAL (SELECT s.counts FROM ${table} s WHERE s.step = $2 AND s.bucket = p.bucket
      AND s.tenant = n.tenant AND s.subject = n.subject OFFSET 0) AS r ORDER BY 1 LIMIT $3`;
 
-/** An hour of minutes. */
-const bucketsPerStatement = 60;
+/** A day of minutes in one statement where a bucket has one row, or two; an hour of them where it may have one of each webhook. */
+function bucketsAtOnce(of: StatisticsOf): number {
+  if (of.level === "all") return bucketsMax;
+  if (of.level !== "tenants" || of.tenantIds === null) return bucketsMin;
+  return Math.max(bucketsMin, Math.floor(bucketsMax / Math.max(1, of.tenantIds.length)));
+}
+
+const bucketsMax = 1_440;
+const bucketsMin = 60;
