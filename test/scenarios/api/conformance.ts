@@ -24,7 +24,7 @@ import { webhooksSuite } from "./webhooks.ts";
 
 export type Suite = (client: () => Client) => void;
 
-/** What reaches the queue and the state that processes share: events, and what is told of webhooks. */
+/** What reaches the queue and the shared state: events and their deduplication, and changes of webhooks. */
 const shared: Readonly<Record<string, Suite>> = {
   publishing: publishingSuite,
   "raw content": rawContentSuite,

@@ -1,6 +1,6 @@
 /**
- * The API of the real server on PostgreSQL, RabbitMQ and Redis, all roles in one process: what they see of it. What reaches
- * the store alone meets the same one in postgres.pg.test.ts.
+ * The API of the real server on PostgreSQL, RabbitMQ and Redis, all roles in one process. The suites that reach the store
+ * alone run in postgres.pg.test.ts, on the same store.
  */
 import { after } from "node:test";
 import { createTestDatabase } from "../../conformance/store/postgres-database.fixture.ts";
