@@ -6,30 +6,32 @@ import { VarintReader, VarintWriter } from "./varints.ts";
  * it adds up, distributions included: they are counts too.
  */
 export class Counts {
-  readonly #byKey = new Map<number, number>();
+  /** A cell is found once to be added to, where a number would be found and put back. */
+  readonly #byKey = new Map<number, Cell>();
 
   get(key: number): number {
-    return this.#byKey.get(key) ?? 0;
+    return this.#byKey.get(key)?.times ?? 0;
   }
 
   /** Once more. */
   count(key: number): void {
-    this.#byKey.set(key, (this.#byKey.get(key) ?? 0) + 1);
+    this.#add(key, 1);
   }
 
   add(key: number, { times }: { readonly times: number }): void {
-    if (times !== 0) this.#byKey.set(key, (this.#byKey.get(key) ?? 0) + times);
+    if (times !== 0) this.#add(key, times);
   }
 
   addAll(other: Counts): void {
-    for (const [key, times] of other.#byKey) this.add(key, { times });
+    for (const [key, { times }] of other.#byKey) this.#add(key, times);
   }
 
   /** Keys with what they counted, in the order of keys, from one key up to another one, which is left out. */
   within(range: { readonly from: number; readonly to: number }): readonly (readonly [number, number])[] {
-    return [...this.#byKey]
-      .filter(([key]) => key >= range.from && key < range.to)
-      .toSorted(([left], [right]) => left - right);
+    const found: (readonly [number, number])[] = [];
+    for (const [key, { times }] of this.#byKey)
+      if (key >= range.from && key < range.to) found.push([key, times]);
+    return found.sort(([left], [right]) => left - right);
   }
 
   get isEmpty(): boolean {
@@ -43,7 +45,7 @@ export class Counts {
   pack(): Uint8Array {
     const writer = new VarintWriter();
     let last = 0;
-    for (const [key, count] of withFewCodes(this).within({ from: 0, to: Number.POSITIVE_INFINITY })) {
+    for (const [key, count] of withFewCodes(this.within(everyKey))) {
       writer.write(key - last);
       writer.write(count);
       last = key;
@@ -59,20 +61,31 @@ export class Counts {
 
   /** What was packed, added to what is counted here. */
   addPacked(bytes: Uint8Array): void {
-    const byKey = this.#byKey;
     const reader = new VarintReader(bytes);
     for (let key = 0; !reader.isAtEnd; ) {
       key += reader.read();
       const times = reader.read();
-      if (times !== 0) byKey.set(key, (byKey.get(key) ?? 0) + times);
+      if (times !== 0) this.#add(key, times);
     }
+  }
+
+  #add(key: number, times: number): void {
+    const cell = this.#byKey.get(key);
+    if (cell === undefined) this.#byKey.set(key, { times });
+    else cell.times += times;
   }
 }
 
+interface Cell {
+  times: number;
+}
+
+type Counted = readonly (readonly [key: number, times: number])[];
+
 /** The most frequent status codes; of equally frequent ones the lower. */
-function withFewCodes(counts: Counts): Counts {
-  const codes = counts.within({ from: keys.status, to: keys.statusEnd });
-  if (codes.length <= statusCodesMax) return counts;
+function withFewCodes(counted: Counted): Counted {
+  const codes = counted.filter(([key]) => isStatusKey(key));
+  if (codes.length <= statusCodesMax) return counted;
   const kept = new Set(
     codes
       .toSorted(([, left], [, right]) => right - left)
@@ -80,9 +93,10 @@ function withFewCodes(counts: Counts): Counts {
       .map(([key]) => key),
   );
   const few = new Counts();
-  for (const [key, times] of counts.within({ from: 0, to: Number.POSITIVE_INFINITY }))
+  for (const [key, times] of counted)
     few.add(isStatusKey(key) && !kept.has(key) ? keys.statusOther : key, { times });
-  return few;
+  return few.within(everyKey);
 }
 
+const everyKey = { from: 0, to: Number.POSITIVE_INFINITY };
 const statusCodesMax = 12;
