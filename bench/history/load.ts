@@ -166,11 +166,8 @@ export class HistoryLoader {
         const result = results[index];
         const leases = result?.kind === "accepted" ? result.leases : [];
         const { tenantId, eventType } = command.event;
-        const receivers = command.deliveries.map(({ lane }) => ({
-          webhookId: lane.webhookId,
-          isSkipped: false,
-        }));
-        facts.push(...publishFacts({ tenantId, eventType, at, deliveries: receivers }));
+        const receivers = command.deliveries.length;
+        facts.push(...publishFacts({ tenantId, eventType, at, deliveries: receivers, skipped: [] }));
         for (const [place, lease] of leases.entries()) {
           const webhookId = command.deliveries[place]?.lane.webhookId ?? "";
           const settlement = this.#settle(lease, at);

@@ -15,15 +15,15 @@ export class Counts {
 
   /** Once more. */
   count(key: number): void {
-    this.#add(key, 1);
+    this.#cell(key).times += 1;
   }
 
   add(key: number, { times }: { readonly times: number }): void {
-    if (times !== 0) this.#add(key, times);
+    if (times !== 0) this.#cell(key).times += times;
   }
 
   addAll(other: Counts): void {
-    for (const [key, { times }] of other.#byKey) this.#add(key, times);
+    for (const [key, { times }] of other.#byKey) this.#cell(key).times += times;
   }
 
   /** Keys with what they counted, in the order of keys, from one key up to another one, which is left out. */
@@ -65,14 +65,17 @@ export class Counts {
     for (let key = 0; !reader.isAtEnd; ) {
       key += reader.read();
       const times = reader.read();
-      if (times !== 0) this.#add(key, times);
+      if (times !== 0) this.#cell(key).times += times;
     }
   }
 
-  #add(key: number, times: number): void {
-    const cell = this.#byKey.get(key);
-    if (cell === undefined) this.#byKey.set(key, { times });
-    else cell.times += times;
+  #cell(key: number): Cell {
+    let cell = this.#byKey.get(key);
+    if (cell === undefined) {
+      cell = { times: 0 };
+      this.#byKey.set(key, cell);
+    }
+    return cell;
   }
 }
 

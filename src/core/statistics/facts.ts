@@ -101,6 +101,10 @@ export function publishFacts(event: PublishedFacts): readonly Fact[] {
 }
 
 /** What is counted when an event was there already. */
-export function duplicateFact({ tenantId, eventType, at }: Pick<PublishedFacts, "tenantId" | "eventType" | "at">): Fact {
+export function duplicateFact({
+  tenantId,
+  eventType,
+  at,
+}: Pick<PublishedFacts, "tenantId" | "eventType" | "at">): Fact {
   return { kind: "event", at, tenant: tenantId, subject: eventType, keys: [keys.duplicate], amount: 0 };
 }
