@@ -99,7 +99,9 @@ test("a log that is written already is in the index by source", async (t) => {
   const file = databaseFile(dataDir);
   const db = openDatabase({ file, busyTimeoutMs: 0, inspect: () => undefined });
   migrate(db, { now: start, known: migrations.filter(({ number }) => number < 18) });
-  const insert = db.prepare("INSERT INTO gateway_requests VALUES (?, 'acme', ?, ?, 202, 'accepted', ?, ?, ?, ?)");
+  const insert = db.prepare(
+    "INSERT INTO gateway_requests VALUES (?, 'acme', ?, ?, 202, 'accepted', ?, ?, ?, ?)",
+  );
   for (const line of [lineOf(1, "s"), lineOf(2, "t"), lineOf(3, "s")])
     insert.run(line.id, line.sourceId, line.receivedAt, null, null, JSON.stringify(line), null);
   db.close();

@@ -46,8 +46,8 @@ export class RequestsBySource {
   }
 
   /** Only inside a write, after `file`. */
-  forget(source: string, id: string): void {
-    this.#sql("forget").run(source, id);
+  forget({ sourceId, id }: Pick<ReceivedRequest, "sourceId" | "id">): void {
+    this.#sql("forget").run(sourceId, id);
   }
 
   /** Before a search by source. While nothing can be written, searches find what was filed. */

@@ -164,10 +164,10 @@ export class SqliteGateway implements GatewayStore {
   }
 
   #forget(below: string, limit: number): number {
-    const forgotten = this.#sql("forget").all(below, limit) as unknown as [source: string, id: string][];
+    const forgotten = this.#sql("forget").all(below, limit) as unknown as [string, string][];
     if (forgotten.length === 0) return 0;
     this.#bySource.file();
-    for (const [source, id] of forgotten) this.#bySource.forget(source, id);
+    for (const [sourceId, id] of forgotten) this.#bySource.forget({ sourceId, id });
     return forgotten.length;
   }
 
