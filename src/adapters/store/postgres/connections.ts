@@ -1,5 +1,6 @@
 import type pg from "pg";
 import { withDeadline } from "../../../ports/timing/deadline.ts";
+import type { Value } from "./database.ts";
 import { columnTypes } from "./driver.ts";
 import {
   AnswerOverdueError,
@@ -252,7 +253,7 @@ export class Connection {
   }
 
   /** The statement as the session keeps it; null where it has to be sent with its text. */
-  kept(text: string, values: readonly unknown[]): KnownStatement | null {
+  kept(text: string, values: readonly Value[]): KnownStatement | null {
     const { name } = this.nameOf(text, values);
     return name !== undefined && isKept(this.client, { name, text }) ? { name, values } : null;
   }

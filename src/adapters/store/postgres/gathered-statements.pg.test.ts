@@ -62,7 +62,7 @@ suite("statements of a transaction that are sent together", () => {
     const stored = (await database.rows<[number: number]>(readSql)).map(([number]) => number);
     assert.ok(
       [3, 4, 5, 6].every((number) => !stored.includes(number)),
-      `${stored} are stored`,
+      `${stored.join()} are stored`,
     );
   });
 

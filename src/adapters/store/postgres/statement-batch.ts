@@ -1,11 +1,12 @@
 import { Buffer } from "node:buffer";
 import type pg from "pg";
+import type { Value } from "./database.ts";
 import { columnTypes } from "./driver.ts";
 
 /** A statement that its session keeps under a name. */
 export interface KnownStatement {
   readonly name: string;
-  readonly values: readonly unknown[];
+  readonly values: readonly Value[];
 }
 
 /** Each is an array of columns. */
@@ -22,8 +23,8 @@ interface Wire {
   bind(message: {
     readonly portal: string;
     readonly statement: string;
-    readonly values: readonly unknown[];
-    readonly valueMapper: (value: unknown) => Buffer | string | null;
+    readonly values: readonly Value[];
+    readonly valueMapper: (value: Value) => Buffer | string | null;
   }): void;
   describe(message: { readonly type: "P"; readonly name: string }): void;
   execute(message: { readonly portal: string }): void;
@@ -111,7 +112,7 @@ export function send(client: pg.ClientBase, batch: StatementBatch): void {
 }
 
 /** As pg writes it. */
-function onTheWire(value: unknown): Buffer | string | null {
+function onTheWire(value: Value): Buffer | string | null {
   if (value === null) return null;
   if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   return String(value);
