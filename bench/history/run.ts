@@ -3,7 +3,6 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import pg from "pg";
 import { createKeyRing, createSecretBox, masterKeyId } from "../../src/adapters/keys/secret-box.ts";
@@ -11,12 +10,12 @@ import { openPostgresStore } from "../../src/adapters/store/postgres/open.ts";
 import { databaseFile, openSqliteStore } from "../../src/adapters/store/sqlite/open.ts";
 import type { Store } from "../../src/ports/store.ts";
 import { createTestDatabase } from "../../test/conformance/store/postgres-database.fixture.ts";
-import { startReceiver } from "../../test/peers/receiver.ts";
 import { PosthornProcess, serverUnderTest } from "../../test/scenarios/posthorn-process.ts";
 import { parentOf, treeCpuMs } from "../process/process-tree.ts";
 import { type HistoryBlock, HistoryLoader, tenantIds } from "./load.ts";
 import { copyInPostgres } from "./postgres-copies.ts";
 import { listQuestions, overviewQuestions } from "./questions.ts";
+import { measureRate } from "./rate.ts";
 import { copyInSqlite } from "./sqlite-copies.ts";
 
 // How the questions of people answer beside a long history, and what deliveries notice of them.
@@ -46,22 +45,16 @@ const secretBox = createSecretBox({
 /** The process that started those of the database; null where there is none. */
 let postmaster: number | null = null;
 
-const publishers = 8;
 const overviewRounds = 20;
 const listRounds = 5;
-const windows = 4;
-/** Between questions; the dashboard asks every 5 s where no stream tells it of news. */
-const pausesMs = {
-  "nobody": 60_000,
-  "an overview that is open": 5_000,
-  "somebody who asks everything": 200,
-};
 
 /** How a store is opened, and filled past it while it is closed. */
 interface Subject {
   readonly name: string;
   readonly open: () => Promise<Store>;
   readonly copy: (block: HistoryBlock) => Promise<void>;
+  /** What is kept counts from now on, whatever becomes of the questions. */
+  readonly loaded: () => Promise<void>;
   readonly env: Readonly<Record<string, string>>;
   readonly dataDir: string;
 }
@@ -100,7 +93,12 @@ async function measure(name: string, server: PosthornProcess): Promise<void> {
   const lists = await askAll(server, { paths: listQuestions.map(filled), count: listRounds });
   const slowest = Math.max(...lists.flatMap(({ timesMs }) => timesMs));
   console.log(`  the slowest took ${slowest.toFixed(0)} ms`);
-  await measureRate(name, { server, questions: [...overviewQuestions, ...listQuestions].map(filled) });
+  await measureRate(name, {
+    server,
+    questions: [...overviewQuestions, ...listQuestions].map(filled),
+    windowMs: Number(options.seconds) * 1_000,
+    cpuMs: serversCpuMs,
+  });
 }
 
 async function askAll(
@@ -165,64 +163,6 @@ function percentile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? 0;
 }
 
-/** Accepted deliveries a second, with and without somebody who asks; windows take turns. */
-async function measureRate(
-  name: string,
-  { server, questions }: { readonly server: PosthornProcess; readonly questions: readonly string[] },
-): Promise<void> {
-  const receiver = await startReceiver();
-  let received = 0;
-  receiver.script(() => {
-    received += 1;
-    return { status: 200 };
-  });
-  const circuit = { circuit_breaker_config: { enabled: false } };
-  await server.call("POST", "/v1/webhooks", { url: receiver.url("/"), events: ["bench.sent"], ...circuit });
-  let isOver = false;
-  const publish = async (): Promise<void> => {
-    while (!isOver) await server.call("POST", "/v1/events", { event_type: "bench.sent", data: {} });
-  };
-  const load = Array.from({ length: publishers }, publish);
-  await sleep(2_000);
-  const rates = new Map(audiences.map((audience) => [audience, [] as number[]]));
-  for (let window = 0; window < windows; window += 1)
-    for (const audience of audiences) {
-      const before = received;
-      const begun = performance.now();
-      await ask(server, { audience, questions, untilMs: begun + Number(options.seconds) * 1_000 });
-      rates.get(audience)?.push(((received - before) * 1_000) / (performance.now() - begun));
-    }
-  isOver = true;
-  await Promise.all(load);
-  await receiver.close();
-  const [quiet = 0, ...asked] = audiences.map((audience) => percentile(rates.get(audience) ?? [], 0.5));
-  console.log(`${name}: ${quiet.toFixed(0)} deliveries a second`);
-  for (const [index, rate] of asked.entries())
-    console.log(`  ${rate.toFixed(0)} with ${audiences[index + 1]}: ${(rate / quiet).toFixed(2)}`);
-}
-
-/** The overview asks all of its questions together, and again every few seconds. */
-const audiences = ["nobody", "an overview that is open", "somebody who asks everything"] as const;
-
-async function ask(
-  server: PosthornProcess,
-  asking: {
-    readonly audience: (typeof audiences)[number];
-    readonly questions: readonly string[];
-    readonly untilMs: number;
-  },
-): Promise<void> {
-  const { audience, questions, untilMs } = asking;
-  const leftMs = (): number => Math.max(0, untilMs - performance.now());
-  for (let index = 0; leftMs() > 0; index += 1) {
-    if (audience === "an overview that is open")
-      await Promise.all(overviewQuestions.map((path) => server.call("GET", path)));
-    if (audience === "somebody who asks everything")
-      await server.call("GET", questions[(index * 7) % questions.length] ?? "/readyz");
-    await sleep(Math.min(pausesMs[audience], leftMs()));
-  }
-}
-
 /** A server has made its keys and knows the tenants before their history is written. */
 async function run(subject: Subject & { readonly isLoaded: boolean }): Promise<void> {
   const { name, env, dataDir } = subject;
@@ -234,6 +174,7 @@ async function run(subject: Subject & { readonly isLoaded: boolean }): Promise<v
     for (const tenantId of tenantIds) await server.call("PUT", `/v1/tenants/${tenantId}`, {});
     await server.stop();
     await writeHistory(subject);
+    await subject.loaded();
     const begun = performance.now();
     await server.start();
     console.log(`${name}: started in ${((performance.now() - begun) / 1_000).toFixed(1)} s`);
@@ -253,6 +194,7 @@ async function runSqlite(folder: string): Promise<void> {
     ...{ name: "sqlite", dataDir, env: {}, isLoaded },
     open: () => openSqliteStore({ dataDir, now: Date.now(), pid: process.pid }),
     copy: async (block) => copyInSqlite(databaseFile(dataDir), block),
+    loaded: async () => undefined,
   });
 }
 
@@ -270,8 +212,10 @@ async function runPostgres(folder: string): Promise<void> {
       ...{ name: "postgres", dataDir, env: { POSTHORN_DATABASE_URL: url }, isLoaded },
       open: () => openPostgresStore({ url, now: Date.now(), masterKeyIds }),
       copy: (block) => copyInPostgres(url, block),
+      loaded: async () => {
+        if (options.kept !== undefined) await writeFile(addressFile, url);
+      },
     });
-    if (options.kept !== undefined) await writeFile(addressFile, url);
   } finally {
     if (options.kept === undefined) await database?.drop();
   }
