@@ -64,7 +64,7 @@ const actions: Readonly<Record<string, () => unknown>> = {
   "X": () => selectRow(true),
   "ArrowRight": () => moveCell(1),
   "ArrowLeft": () => moveCell(-1),
-  "p": () => focusedRow()?.querySelector<HTMLElement>("[data-peek]")?.click(),
+  "p": () => focusedRow()?.click(),
   "[": () => one("[data-key='[']")?.click(),
   "]": () => one("[data-key=']']")?.click(),
   "r": () => one("[data-key='r']")?.focus(),

@@ -13,7 +13,7 @@ export interface Address {
 
 export function useAddress(): Address {
   const { url, path, route } = useLocation();
-  const { searchParams } = new URL(url, location.origin);
+  const searchParams = paramsOf(url);
   const page = path.slice(pagePath("").length);
   return {
     page,
@@ -29,4 +29,12 @@ export function useAddress(): Address {
     },
     go: (target) => route(target),
   };
+}
+
+let parsed = { url: "", params: new URLSearchParams() };
+
+/** Of the page that is shown: a dozen parts of it ask, with every change. Nobody changes them in place. */
+function paramsOf(url: string): URLSearchParams {
+  if (parsed.url !== url) parsed = { url, params: new URL(url, location.origin).searchParams };
+  return parsed.params;
 }

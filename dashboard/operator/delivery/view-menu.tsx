@@ -2,6 +2,7 @@ import { useId } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
 import { isCompact, toggleDensity } from "../../shared/density.ts";
 import { Icon } from "../../shared/ui/icon.tsx";
+import { Popover } from "../../shared/ui/popover.tsx";
 import { deliveryColumns } from "./delivery-columns.tsx";
 
 /** Which columns are shown, and how much room a row takes. */
@@ -22,30 +23,34 @@ export function ViewMenu() {
       <button type="button" popovertarget={id} class="quiet view-button">
         <Icon name="columns" /> View
       </button>
-      <div id={id} popover="auto" class="popover" role="group" aria-label="View">
-        <fieldset class="columns">
-          <legend>Columns</legend>
-          {deliveryColumns.map(({ name, title, isUsual = false }) => (
-            <label key={name}>
-              <input
-                type="checkbox"
-                checked={isShown(name, isUsual)}
-                disabled={name === "event_type"}
-                onChange={() => toggle(name)}
-              />
-              {title}
-            </label>
-          ))}
-        </fieldset>
-        <p class="view-end">
-          <label>
-            <input type="checkbox" checked={isCompact.value} onChange={toggleDensity} /> Compact rows
-          </label>
-          <button type="button" onClick={() => set({ columns: [] })}>
-            The usual columns
-          </button>
-        </p>
-      </div>
+      <Popover id={id} label="View">
+        {() => (
+          <>
+            <fieldset class="columns">
+              <legend>Columns</legend>
+              {deliveryColumns.map(({ name, title, isUsual = false }) => (
+                <label key={name}>
+                  <input
+                    type="checkbox"
+                    checked={isShown(name, isUsual)}
+                    disabled={name === "event_type"}
+                    onChange={() => toggle(name)}
+                  />
+                  {title}
+                </label>
+              ))}
+            </fieldset>
+            <p class="view-end">
+              <label>
+                <input type="checkbox" checked={isCompact.value} onChange={toggleDensity} /> Compact rows
+              </label>
+              <button type="button" onClick={() => set({ columns: [] })}>
+                The usual columns
+              </button>
+            </p>
+          </>
+        )}
+      </Popover>
     </div>
   );
 }

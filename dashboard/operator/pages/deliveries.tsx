@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import { useMemo } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
 import { ApiError, callApi } from "../../shared/api.ts";
 import { useApi } from "../../shared/queries.ts";
@@ -35,10 +36,7 @@ export function DeliveriesPage() {
   });
   return (
     <>
-      <PageHead title="Deliveries">
-        <RangePicker />
-      </PageHead>
-      <DeliveryFilters />
+      {useMemo(pageHead, [])}
       <div class="list-and-panel" data-with-panel={panel === null ? undefined : ""}>
         <Panel
           title="Deliveries"
@@ -46,7 +44,7 @@ export function DeliveriesPage() {
           tools={
             <>
               <NewRows waiting={waiting} merge={merge} pageSize={pageSize} />
-              <ViewMenu />
+              {useMemo(viewMenu, [])}
             </>
           }
           twin={{ path: "v1/deliveries", query, cli: `deliveries list${flagsOf(filters)}` }}
@@ -66,6 +64,17 @@ export function DeliveriesPage() {
     </>
   );
 }
+
+/** Not made again when a row is chosen. */
+const pageHead = () => (
+  <>
+    <PageHead title="Deliveries">
+      <RangePicker />
+    </PageHead>
+    <DeliveryFilters />
+  </>
+);
+const viewMenu = () => <ViewMenu />;
 
 /** Pages behind the first one. They are read when they are asked for, and stay as they were. */
 function OlderRows(props: {

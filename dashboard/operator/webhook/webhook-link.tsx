@@ -9,8 +9,15 @@ interface WebhookLinkProps {
 }
 
 export function WebhookLink({ id, url }: WebhookLinkProps) {
-  const found = useApi<Webhook>(url === null ? { path: `v1/webhooks/${id}` } : null, { everyMs: false });
-  const text = shortUrl(url ?? found.data?.url ?? null);
+  return url === null ? <SoughtLink id={id} /> : <Link id={id} text={shortUrl(url)} />;
+}
+
+function SoughtLink({ id }: { readonly id: string }) {
+  const found = useApi<Webhook>({ path: `v1/webhooks/${id}` }, { everyMs: false });
+  return <Link id={id} text={shortUrl(found.data?.url ?? null)} />;
+}
+
+function Link({ id, text }: { readonly id: string; readonly text: string }) {
   return (
     <a href={pagePath(`webhooks/${id}`)} title={text}>
       {text === "" ? `${id.slice(0, 13)}…` : text}

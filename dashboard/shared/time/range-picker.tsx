@@ -3,6 +3,7 @@ import { useId, useRef } from "preact/hooks";
 import { useAddress } from "../address.ts";
 import { now } from "../clock.ts";
 import { Icon } from "../ui/icon.tsx";
+import { Popover } from "../ui/popover.tsx";
 import { fullTime, localTime } from "./time-format.ts";
 import { offeredRanges, parseTime, splitRange } from "./time-range.ts";
 
@@ -38,21 +39,25 @@ export function RangePicker({ fallback = "" }: RangePickerProps) {
         <span class="off-screen">Range of time: </span>
         {chosenText(params, fallback)}
       </button>
-      <div ref={popover} id={id} popover="auto" class="popover" role="group" aria-label="Range of time">
-        <div class="range-offers">
-          {fallback === "" && (
-            <button type="button" aria-pressed={range === "" && !isByHand} onClick={() => choose("")}>
-              Any time
-            </button>
-          )}
-          {offeredRanges.map((name) => (
-            <button type="button" key={name} aria-pressed={range === name} onClick={() => choose(name)}>
-              {names[name]}
-            </button>
-          ))}
-        </div>
-        <RangeForm key={params.toString()} close={() => popover.current?.hidePopover()} />
-      </div>
+      <Popover innerRef={popover} id={id} label="Range of time">
+        {() => (
+          <>
+            <div class="range-offers">
+              {fallback === "" && (
+                <button type="button" aria-pressed={range === "" && !isByHand} onClick={() => choose("")}>
+                  Any time
+                </button>
+              )}
+              {offeredRanges.map((name) => (
+                <button type="button" key={name} aria-pressed={range === name} onClick={() => choose(name)}>
+                  {names[name]}
+                </button>
+              ))}
+            </div>
+            <RangeForm key={params.toString()} close={() => popover.current?.hidePopover()} />
+          </>
+        )}
+      </Popover>
     </div>
   );
 }
@@ -77,9 +82,9 @@ function RangeForm({ close }: { readonly close: () => void }) {
   const from = useSignal(isRelative ? `now-${params.get("range") ?? ""}` : (params.get("from") ?? ""));
   const to = useSignal(params.get("to") ?? "");
   const isTried = useSignal(false);
-  const wrong = [from, to].some(({ value }) => value.trim() !== "" && parseTime(value, now.value) === null);
-  const start = parseTime(from.value, now.value);
-  const end = parseTime(to.value, now.value);
+  const wrong = [from, to].some(({ value }) => value.trim() !== "" && typedTime(value) === null);
+  const start = typedTime(from.value);
+  const end = typedTime(to.value);
   const isReversed = start !== null && end !== null && start >= end;
   const type = (which: typeof from) => (text: string) => {
     const both = splitRange(text);
@@ -113,6 +118,11 @@ function RangeForm({ close }: { readonly close: () => void }) {
   );
 }
 
+/** An empty field asks no clock, and is not made again each second. */
+function typedTime(text: string): number | null {
+  return text.trim() === "" ? null : parseTime(text, now.value);
+}
+
 function TimeField(props: {
   readonly label: string;
   readonly text: string;
@@ -121,7 +131,7 @@ function TimeField(props: {
 }) {
   const { label, text, placeholder, type } = props;
   const id = useId();
-  const time = parseTime(text, now.value);
+  const time = typedTime(text);
   const isWrong = text.trim() !== "" && time === null;
   return (
     <div class="field">

@@ -128,8 +128,8 @@ function TablePart<Row>(props: PartProps<Row>) {
   return useMemo(content, [caption, columns, part, firstRow, selected, areAllSelected, canPeek, peekedKey]);
 }
 
-/** So many a page of the API has, and a table at most. */
-const partRows = 50;
+/** So many a table has at most: the browser makes those that are nearer to what is seen than two heights of the window. */
+const partRows = 25;
 
 /** A long list is several tables, so that the browser leaves out those that nobody sees. */
 function partsOf<Row>(rows: readonly Row[]): readonly (readonly Row[])[] {
@@ -223,7 +223,7 @@ function TableRow<Row>(props: RowProps<Row>) {
           <Cell
             key={column.title}
             {...(index === 0 && { scope: "row" })}
-            class={classOf(column)}
+            class={cellClassOf(column, value)}
             data-cell={hasActions ? "" : undefined}
             data-active={isActive ? "" : undefined}
             tabIndex={hasActions && index > 0 ? -1 : undefined}
@@ -238,7 +238,6 @@ function TableRow<Row>(props: RowProps<Row>) {
                 {...(canPeek && { peek: () => acts.peek(rowKey) })}
               />
             )}
-            {canPeek && <button type="button" hidden data-peek onClick={() => acts.peek(rowKey)} />}
           </Cell>
         );
       })}
@@ -264,18 +263,28 @@ function SelectRow({
   );
 }
 
-/** Not on a link or a button, and not at the end of marking text. */
-function isOnEmptyGround({ target }: MouseEvent): boolean {
+/** Not on a link or a button, and not at the end of marking text; a key's click has no `detail`. */
+function isOnEmptyGround({ target, detail }: MouseEvent): boolean {
   return (
     target instanceof Element &&
     target.closest("a, button, input, .select-cell") === null &&
-    getSelection()?.isCollapsed !== false
+    (detail === 0 || getSelection()?.isCollapsed !== false)
   );
 }
 
 function classOf<Row>({ isFigure = false, isProse = false, needs }: Column<Row>): string | undefined {
   const classes = [isFigure && "figure", isProse && "prose", needs !== undefined && `needs-${needs}`];
   return classes.filter((name) => name !== false).join(" ") || undefined;
+}
+
+/** So many of the widest letters a cell has room for. */
+const uncutLengthMax = 17;
+
+/** What may be too long is cut off. Not every cell: each one that is cut costs the browser something in every picture. */
+function cellClassOf<Row>(column: Column<Row>, value: CellValue | null): string | undefined {
+  const isShort = column.value !== undefined && (value === null || value.text.length <= uncutLengthMax);
+  const usual = classOf(column);
+  return column.isFigure === true || isShort ? usual : [usual, "cut"].filter(Boolean).join(" ");
 }
 
 /** Names and values. */
