@@ -155,6 +155,23 @@ suite("palette and keys", () => {
     await page.close();
   });
 
+  test("a dialog announces what happens in it, because all outside of it is out of reach", async () => {
+    const page = await visit("system");
+    await page
+      .getByRole("button", { name: / as API$/ })
+      .first()
+      .click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("button", { name: "Copy the command" }).first().click();
+    await dialog.getByRole("status").getByText("Copied", { exact: true }).waitFor();
+    assert.equal(await page.locator("#app > [role=status]").textContent(), "");
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    await page.keyboard.press("f");
+    await page.locator("#app > [role=status]").getByText("Following", { exact: true }).waitFor();
+    await page.close();
+  });
+
   test("the system shows roles, workers, store and settings with their source, and no secret", async () => {
     const page = await visit("system");
     await page.getByRole("row", { name: /default serving 1/ }).waitFor();

@@ -113,6 +113,11 @@ suite("webhooks in the dashboard", () => {
       .getByRole("button", { name: "Remove" })
       .click();
     await own.waitFor({ state: "detached" });
+    await eventually("what is left of the list has the focus", {
+      ask: () => mail.locator(":focus").count(),
+      holds: (count) => count === 1,
+    });
+    await page.locator("#app > [role=status]").getByText("Removed").waitFor();
     assert.deepEqual(
       (await channels()).map(({ kind }) => kind),
       ["email"],

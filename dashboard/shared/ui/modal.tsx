@@ -1,8 +1,9 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
+import { Announcer } from "./announcer.tsx";
 import { Icon } from "./icon.tsx";
 
-/** A dialog that holds the focus, ends with Esc, and gives the focus back. */
+/** A dialog that holds the focus, ends with Esc, and gives the focus back. It announces by itself what happens in it. */
 export function Modal(props: {
   readonly title: string;
   readonly closeLabel?: string;
@@ -13,9 +14,14 @@ export function Modal(props: {
   const id = useId();
   useEffect(() => {
     const opener = document.activeElement;
+    const around = ancestorsOf(opener);
     dialog.current?.showModal();
     return () => {
       if (opener instanceof HTMLElement) opener.focus();
+      // What the dialog did may take its opener out of the page together with the dialog.
+      queueMicrotask(() => {
+        if (opener?.isConnected === false) focusFirstIn(around.find(({ isConnected }) => isConnected));
+      });
     };
   }, []);
   return (
@@ -32,6 +38,19 @@ export function Modal(props: {
         </button>
       </header>
       {props.children}
+      <Announcer />
     </dialog>
   );
+}
+
+/** The nearest one first. */
+function ancestorsOf(element: Element | null): readonly Element[] {
+  const parent = element?.parentElement ?? null;
+  return parent === null ? [] : [parent, ...ancestorsOf(parent)];
+}
+
+/** So the next key goes on where the opener was. */
+function focusFirstIn(place: Element | undefined): void {
+  if (document.activeElement !== document.body) return;
+  place?.querySelector<HTMLElement>("a[href], button:not(:disabled), input:not(:disabled)")?.focus();
 }
