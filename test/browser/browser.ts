@@ -33,11 +33,23 @@ const disabledFeatures = [
   ...["WebUIOmniboxPopup", "WebUIOmniboxAimPopup"],
 ];
 
-export function openBrowser(): Promise<Browser> {
-  const options = browserOptions();
-  return chromium.launch(
-    existsSync(headlessShellPath) ? { ...options, executablePath: headlessShellPath } : options,
-  );
+/** Ends a test that will never pass: pages of a busy machine take longer than the half minute that Playwright gives them. */
+const patientMs = 200_000;
+
+export async function openBrowser(): Promise<Browser> {
+  const isHeadless = existsSync(headlessShellPath);
+  const browser = await chromium.launch({
+    ...browserOptions(),
+    ...(isHeadless && { executablePath: headlessShellPath }),
+    timeout: patientMs,
+  });
+  const newContext = browser.newContext.bind(browser);
+  browser.newContext = async (options) => {
+    const context = await newContext(options);
+    context.setDefaultTimeout(patientMs);
+    return context;
+  };
+  return browser;
 }
 
 /** Of the whole program. */

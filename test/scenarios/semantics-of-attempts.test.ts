@@ -1,7 +1,7 @@
 /** What one delivery may and may not conclude from what it sees, under the profile that follows the draft to the letter. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Reaction } from "../peers/receiver.ts";
+import type { Answer, Reaction } from "../peers/receiver.ts";
 import { engineScene, retrySchedule } from "./engine-scene.ts";
 import { eventually } from "./eventually.ts";
 
@@ -218,7 +218,13 @@ test("WDS-62 custom headers are in every request, under the names and with the v
 
 test("WDS-167 a webhook has at most five requests and connections at a time", async () => {
   await scene.addWebhook();
-  scene.receiver.script(() => ({ delayMs: 60 }));
+  // The first waits for the second, which is sent beside it.
+  const isAnswered = Promise.withResolvers<Answer>();
+  scene.receiver.script((_, index) => {
+    if (index === 0) return isAnswered.promise;
+    isAnswered.resolve({});
+    return { delayMs: 60 };
+  });
   await Promise.all(Array.from({ length: 20 }, () => scene.publish()));
   await scene.receiver.waitForRequests(20);
   assert.ok(scene.receiver.concurrencyPeak <= 5, `${scene.receiver.concurrencyPeak} at once`);

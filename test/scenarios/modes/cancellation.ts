@@ -47,7 +47,7 @@ async function deletedUnderWay(
   const webhook = await scene.addWebhook({
     ordering_guarantee: "strict",
     // What is locked when the webhook is deleted is cancelled by upkeep, within a minute: the answer comes after that.
-    retry_config: { ...soon.retry_config, timeout_ms: 120_000 },
+    retry_config: { ...soon.retry_config, timeout_ms: 90_000 },
   });
   const first = await scene.publish();
   await scene.receiver.waitForRequests(1);

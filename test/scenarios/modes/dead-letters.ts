@@ -75,7 +75,10 @@ export const deadLetters: Scenarios = {
       const done = await scene.operationAt(operation, "completed");
       assert.deepEqual([done["total"], done["queued"], done["failed"]] as unknown[], [12, 12, 0]);
       for (const event of events) await scene.reaches(event, "success");
-      assert.ok(performance.now() - startedAtMs > 5_000, "twelve at two a second take more than five seconds");
+      assert.ok(
+        performance.now() - startedAtMs > 5_000,
+        "twelve at two a second take more than five seconds",
+      );
       assert.equal(scene.receiver.requestCount, 24);
       assert.deepEqual(await scene.list(`/v1/dlq?webhook_id=${webhook}`), []);
     },

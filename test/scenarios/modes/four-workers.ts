@@ -124,7 +124,8 @@ export function fourWorkers({ mode, open, sharesTenantLimit }: FourWorkersOption
       test("WDS-167 five requests at a time, whoever delivers", async (t) => {
         const { cluster, api } = scene;
         const receiver = await scene.receiver(t);
-        receiver.script(() => ({ delayMs: 100 }));
+        // Long enough that a busy machine sends five meanwhile.
+        receiver.script(() => ({ delayMs: 400 }));
         const id = await cluster.addWebhook(api, { url: receiver.url("/"), events: ["five.*"] });
         await cluster.publish(api, "five.paid", numbered(100));
         await receiver.waitForRequests(30);

@@ -1,5 +1,6 @@
 /** Lanes that keep their order. */
 import assert from "node:assert/strict";
+import type { Answer } from "../../peers/receiver.ts";
 import { eventually } from "../eventually.ts";
 import { fieldOf } from "../tenant-scene.ts";
 import type { Scenarios } from "./scenario.ts";
@@ -73,10 +74,14 @@ export const ordering: Scenarios = {
   "WDS-197 none: events go side by side, and a failing one holds nobody up": async (scene) => {
     const { receiver } = scene;
     let others = 0;
+    const isAnswered = Promise.withResolvers<Answer>();
     receiver.script(({ text }) => {
       if (text.includes('"n":0}')) return { status: others < 9 ? 500 : 200 };
       others += 1;
-      return { delayMs: 50 };
+      // The first of them waits for the second, which goes beside it.
+      if (others === 1) return isAnswered.promise;
+      isAnswered.resolve({});
+      return {};
     });
     await scene.addWebhook({ retry_config: { schedule_ms: Array(45).fill(200) } });
     const [failing = ""] = await scene.publishNumbered(10);
@@ -86,8 +91,7 @@ export const ordering: Scenarios = {
       numbers.filter((n) => n > 0).toSorted((a, b) => a - b),
       [1, 2, 3, 4, 5, 6, 7, 8, 9],
     );
-    assert.deepEqual([numbers[0] === 0 || numbers[1] === 0, numbers.at(-1)], [true, 0], numbers.join());
-    assert.ok(receiver.concurrencyPeak >= 2, "they went one after the other");
+    assert.deepEqual([numbers.indexOf(0) < 5, numbers.at(-1)], [true, 0], numbers.join());
   },
 
   "WDS-198 per event type: a failing type holds its own lane only": async (scene) => {
