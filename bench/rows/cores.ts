@@ -35,8 +35,7 @@ async function byCores(context: Context, input: DrainOverTls): Promise<readonly 
   for (let run = 0; run < context.runs; run += 1)
     for (const [count, measured] of figures)
       measured.push(await drainOverTls(context, { ...input, name: `cores-${input.name}`, cores: count }));
-  const rateOf = (measured: readonly Figure[]): number =>
-    median(measured.map(({ perSecond }) => perSecond));
+  const rateOf = (measured: readonly Figure[]): number => median(measured.map(({ perSecond }) => perSecond));
   const one = rateOf(figures.get(1) ?? []);
   return [...figures].map(([count, measured]) => {
     const cpuUs = median(measured.map((figure) => figure.cpuUs));

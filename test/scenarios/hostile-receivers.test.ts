@@ -170,7 +170,10 @@ async function meetHostility(options: WorldOptions): Promise<void> {
       `category of "${hostility.name}": ${attempt.errorMessage}`,
     );
     assert.equal(attempt.outcome, hostility.outcome, `outcome of "${hostility.name}"`);
-    assert.ok(attempt.durationMs <= timeoutOf(hostility) + 50_000, `"${hostility.name}" took ${attempt.durationMs} ms`);
+    assert.ok(
+      attempt.durationMs <= timeoutOf(hostility) + 50_000,
+      `"${hostility.name}" took ${attempt.durationMs} ms`,
+    );
     assert.ok((attempt.responseSample?.length ?? 0) <= 1_024, `sample of "${hostility.name}"`);
   }
   for (const [index, peer] of peers.entries()) {
