@@ -317,8 +317,11 @@ suite("the dashboard", () => {
   test("where no stream comes through the page says so and polls; it tries the stream again", async () => {
     const page = await context.newPage();
     let streams = 0;
+    page.on("request", (request) => {
+      if (request.url().includes("/v1/stream?")) streams += 1;
+    });
     // Kept back, as by a proxy that buffers: neither an answer nor an error.
-    await page.route("**/v1/stream?**", () => (streams += 1));
+    await page.route("**/v1/stream?**", () => undefined);
     await page.clock.install();
     await page.goto(`${server.url}/ui/deliveries?event_type=order.polled`);
     await page.getByText("No delivery matches.").waitFor();

@@ -262,7 +262,7 @@ function withPublished(sent: readonly PointView[], accepted: readonly PointView[
   const told = new Set(sent.map(({ at }) => at));
   const unsent = accepted
     .filter(({ at }) => !told.has(at))
-    .map((point) => ({ ...point, measures: measuresOfNoDeliveries }));
+    .map(({ at, isPartial }) => ({ at, isPartial, measures: measuresOfNoDeliveries }));
   return [...unsent, ...sent].map(({ at, isPartial, measures }) => {
     const all = { ...measures, published: published.get(at) ?? null };
     return { at, isPartial, measures: all };

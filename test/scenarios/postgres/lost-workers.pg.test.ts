@@ -28,8 +28,8 @@ suite("workers that go without a word", () => {
     await receiver.waitForRequests(before + 1);
     const standstillMs = performance.now() - killedAtMs;
     t.diagnostic(`stood still for ${Math.round(standstillMs)} ms`);
-    // Twenty seconds on a machine with room.
-    assert.ok(standstillMs < 60_000);
+    // Twenty seconds on a machine with room; looking by itself every 30 s must not be what found it.
+    assert.ok(standstillMs < 29_000);
     const ids = () => receiver.requests.map(({ headers }) => String(headers["webhook-id"]));
     await receiver.waitUntil(() => new Set(ids()).size === published.length);
     // The head may have been on its way, and goes again under the same key.
