@@ -15,6 +15,7 @@ import { type Webhook, webhookDefaults } from "../../src/core/webhook.ts";
 import { Engine } from "../../src/engine/engine.ts";
 import type { EngineLimits } from "../../src/engine/engine-options.ts";
 import type { PublishInput } from "../../src/services/services.ts";
+import type { Clock } from "../../src/ports/clock.ts";
 import type { SecretBox } from "../../src/ports/secret-box.ts";
 import type { Store } from "../../src/ports/store.ts";
 import type { SecretKind } from "../../src/ports/store/webhooks.ts";
@@ -54,6 +55,8 @@ export interface WorldOptions {
   readonly ca?: string;
   /** Makes what sends, instead of a transport on this thread. */
   readonly transport?: () => Transport;
+  /** One that a test moves, instead of the system's. */
+  readonly clock?: Clock;
 }
 
 const plainBox: SecretBox = {
@@ -161,7 +164,7 @@ async function open({ dataDir, log, metrics }: Kept, options: WorldOptions): Pro
     store,
     transport: options.transport?.() ?? inThread(options),
     secretBox: plainBox,
-    clock: systemClock,
+    clock: options.clock ?? systemClock,
     random: createSystemRandom(),
     telemetry: { log, metrics },
     delivers: options.delivers ?? true,

@@ -21,12 +21,19 @@ const retry = {
 export async function killSenders(kills: number): Promise<void> {
   const receiver = await startReceiver();
   const alive: Worker[] = [];
-  let lost = 0;
+  const seen: Scene["threads"] = { started: 0, ready: 0, lost: [] };
   const transport = () =>
-    inThreads(threads, { onStart: (worker) => void alive.push(worker), onLost: () => void (lost += 1) });
+    inThreads(threads, {
+      onStart: (worker) => {
+        alive.push(worker);
+        seen.started += 1;
+        worker.once("message", () => (seen.ready += 1));
+      },
+      onLost: ({ cause }) => void seen.lost.push(cause),
+    });
   const world = await openEngineWorld({ transport });
   try {
-    const published = await killUnderLoad({ world, receiver, alive }, kills);
+    const published = await killUnderLoad({ world, receiver, alive, threads: seen }, kills);
     const missing = new Set(Array.from({ length: published }, (_, n) => n + 1));
     let looked = 0;
     await eventually("every event has arrived", {
@@ -42,7 +49,7 @@ export async function killSenders(kills: number): Promise<void> {
       ask: async () => (await world.store.deliveries.depth()).waiting,
       holds: (waiting) => Object.values(waiting).every((count) => count === 0),
     });
-    assert.equal(lost, kills);
+    assert.deepEqual(seen.lost, new Array(kills).fill("ended"));
   } finally {
     await world.close();
     await receiver.close();
@@ -50,13 +57,16 @@ export async function killSenders(kills: number): Promise<void> {
 }
 
 interface Scene {
+  /** How many started, said they were ready, and were lost by what cause. */
+  readonly threads: { started: number; ready: number; lost: string[] };
   readonly world: EngineWorld;
   readonly receiver: Receiver;
   readonly alive: Worker[];
 }
 
 /** Resolves to the count of events. */
-async function killUnderLoad({ world, receiver, alive }: Scene, kills: number): Promise<number> {
+async function killUnderLoad(scene: Scene, kills: number): Promise<number> {
+  const { world, receiver, alive } = scene;
   for (let index = 0; index < webhooks; index += 1) {
     // Different origins, so that both threads have some.
     const url = `http://${index % 2 === 0 ? "127.0.0.1" : "localhost"}:${receiver.port}/${index}`;
@@ -70,11 +80,39 @@ async function killUnderLoad({ world, receiver, alive }: Scene, kills: number): 
     });
     await world.publishMany("default", inputs);
     // In the midst of it: some have arrived, and many are on their way or wait.
-    await receiver.waitUntil(() => receiver.requestCount > killed * 5);
+    await explained(
+      receiver.waitUntil(() => receiver.requestCount > killed * 5),
+      scene,
+      { killed, published },
+    );
     await eventually("a thread is there", { ask: async () => alive.length, holds: (count) => count > 0 });
     await alive.splice(killed % alive.length, 1)[0]?.terminate();
   }
   return published;
+}
+
+/** Says where the events are that did not arrive. */
+async function explained(
+  arrival: Promise<void>,
+  { world, alive, threads }: Scene,
+  counts: { readonly killed: number; readonly published: number },
+): Promise<void> {
+  try {
+    await arrival;
+  } catch (error) {
+    const { engine, store, logged } = world;
+    const { waiting } = await store.deliveries.depth();
+    const webhooks = Array.from(engine.webhooks(), ({ webhook, pausedUntil, circuit }) => [
+      webhook.status,
+      pausedUntil,
+      circuit.phase,
+    ]);
+    const state = {
+      ...{ ...counts, waiting, alive: alive.length, threads, activity: engine.activity() },
+      ...{ webhooks, logged: logged.slice(-5) },
+    };
+    throw new Error(`it did not go on after a kill: ${JSON.stringify(state)}`, { cause: error });
+  }
 }
 
 function numberIn(body: Buffer): number {

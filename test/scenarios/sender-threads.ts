@@ -2,6 +2,7 @@
 import type { Worker } from "node:worker_threads";
 import { systemClock as clock } from "../../src/adapters/system/clock.ts";
 import { createThreadsTransport } from "../../src/adapters/transport/threads/threads-transport.ts";
+import type { LostSender } from "../../src/adapters/transport/threads/sender-thread.ts";
 import { startSender } from "../../src/app/open-transport.ts";
 import type { SenderSettings } from "../../src/app/sender-settings.ts";
 import type { Transport } from "../../src/ports/transport.ts";
@@ -17,7 +18,10 @@ const settings: SenderSettings = {
 /** `onStart` hears of each thread, and `onLost` of each that ended. */
 export function inThreads(
   threads: number,
-  { onStart = () => {}, onLost = () => {} }: { onStart?: (worker: Worker) => void; onLost?: () => void } = {},
+  {
+    onStart = () => {},
+    onLost = () => {},
+  }: { onStart?: (worker: Worker) => void; onLost?: (lost: LostSender) => void } = {},
 ): Transport {
   return createThreadsTransport({
     threads,

@@ -4,7 +4,7 @@ import type { Clock, Timer } from "../../../ports/clock.ts";
 import { noResponseFields } from "../../../ports/transport.ts";
 import type { OutboundRequest, Shortage, TransportResult } from "../../../ports/transport.ts";
 import { shortageOf } from "../http/failures.ts";
-import { RequestBatchWriter } from "./request-batch.ts";
+import { type RequestBatch, RequestBatchWriter } from "./request-batch.ts";
 import { readResults } from "./result-batch.ts";
 import type { FromSender, SenderData, ToSender } from "./sender-messages.ts";
 
@@ -39,6 +39,9 @@ interface Flight {
 /**
  * One thread that sends, seen from the main thread. Starts with the first request. When it ends by itself, or does not
  * answer for `silentTicksMax` seconds, its requests end as failures and the next request starts another one.
+ *
+ * It is given nothing before it is ready. A busy machine may take longer for a start than a request should wait: then
+ * the requests go back and the start goes on, because another one would take as long and might never get ready either.
  */
 export class SenderThread {
   readonly #parts: SenderThreadParts;
@@ -47,9 +50,11 @@ export class SenderThread {
   #worker: SenderWorker | null = null;
   #isReady = false;
   #isFlushDue = false;
+  /** For a thread that is not ready. */
+  #held: RequestBatch[] = [];
   #lastId = 0;
-  /** Requests up to this one were handed over. */
-  #lastPostedId = 0;
+  /** Requests up to this one were handed over, or are held for the thread that starts. */
+  #lastGivenId = 0;
   #watch: Timer | null = null;
   #silentTicks = 0;
   #closed: PromiseWithResolvers<void> | null = null;
@@ -75,27 +80,37 @@ export class SenderThread {
     this.#flush();
     if (this.#worker === null) return;
     this.#closed ??= Promise.withResolvers();
-    this.#post("close");
-    const patience = this.#parts.clock.schedule(closeMsMax, () => this.#closed?.resolve());
-    await this.#closed.promise;
-    patience.cancel();
+    if (this.#isReady) await this.#closeSender(this.#closed);
     this.#watch?.cancel();
     const worker = this.#worker;
-    this.#endPosted(stateUnknown);
+    this.#endGiven(this.#isReady ? stateUnknown : neverStarted);
+    this.#forget();
     await worker?.terminate();
+  }
+
+  async #closeSender({ promise, resolve }: PromiseWithResolvers<void>): Promise<void> {
+    this.#post("close");
+    const patience = this.#parts.clock.schedule(closeMsMax, resolve);
+    await promise;
+    patience.cancel();
   }
 
   #flush(): void {
     if (!this.#isFlushDue) return;
     this.#isFlushDue = false;
-    const batch = this.#batch.take();
-    this.#lastPostedId = this.#lastId;
+    this.#held.push(this.#batch.take());
+    this.#lastGivenId = this.#lastId;
     try {
       this.#worker ??= this.#start();
-      this.#worker.postMessage(batch satisfies ToSender, [batch.numbers.buffer, batch.bodies.buffer]);
+      if (this.#isReady) this.#handOver(this.#worker);
     } catch (error) {
       this.#lost(causeOf(error), shortageOf(error) ?? "threads");
     }
+  }
+
+  #handOver(worker: SenderWorker): void {
+    for (const batch of this.#held.splice(0))
+      worker.postMessage(batch satisfies ToSender, [batch.numbers.buffer, batch.bodies.buffer]);
   }
 
   #start(): SenderWorker {
@@ -103,7 +118,7 @@ export class SenderThread {
     const worker = start({ settings, openSockets, slot });
     let end: readonly [cause: string, shortage: Shortage] = ["ended", "threads"];
     worker.on("message", (message: FromSender) => {
-      if (worker === this.#worker) this.#receive(message);
+      if (worker === this.#worker) this.#receive(worker, message);
     });
     worker.on("error", (error) => {
       end = [causeOf(error), shortageOf(error) ?? "threads"];
@@ -116,10 +131,12 @@ export class SenderThread {
     return worker;
   }
 
-  #receive(message: FromSender): void {
+  #receive(worker: SenderWorker, message: FromSender): void {
     this.#silentTicks = 0;
-    if (message === "ready") this.#isReady = true;
-    else if (message === "closed") this.#closed?.resolve();
+    if (message === "ready") {
+      this.#isReady = true;
+      this.#handOver(worker);
+    } else if (message === "closed") this.#closed?.resolve();
     else if (message !== "pong") {
       for (const { id, result } of readResults(message)) {
         const flight = this.#flights.get(id);
@@ -140,10 +157,17 @@ export class SenderThread {
       this.#watch = null;
       if (this.#flights.size === 0) return;
       this.#silentTicks += 1;
-      if (this.#silentTicks > silentTicksMax) this.#giveUp();
-      else this.#post("ping");
+      if (this.#silentTicks > (this.#isReady ? silentTicksMax : startTicksMax)) this.#giveUp();
+      else if (this.#isReady) this.#post("ping");
+      else if (this.#silentTicks % silentTicksMax === 0) this.#sendBack("threads");
       this.#watchOver();
     });
+  }
+
+  /** A thread that never said it was ready has sent nothing. */
+  #sendBack(shortage: Shortage): void {
+    this.#held = [];
+    this.#endGiven({ ...neverStarted, shortage });
   }
 
   #giveUp(): void {
@@ -153,23 +177,27 @@ export class SenderThread {
   }
 
   #lost(cause: string, shortage: Shortage): void {
-    const isStarted = this.#isReady;
-    // A thread that never said it was ready has sent nothing.
-    const inFlight = this.#endPosted(isStarted ? stateUnknown : { ...neverStarted, shortage });
+    const inFlight = this.#isReady ? this.#endGiven(stateUnknown) : 0;
+    if (!this.#isReady) this.#sendBack(shortage);
+    this.#forget();
     if (this.#closed !== null) this.#closed.resolve();
-    else this.#parts.onLost({ cause, inFlight: isStarted ? inFlight : 0 });
+    else this.#parts.onLost({ cause, inFlight });
   }
 
-  /** Ends what the thread was given, and forgets the thread. What waits for the next turn goes to another one. */
-  #endPosted(end: Omit<TransportResult, "durationMs">): number {
+  #forget(): void {
     this.#worker = null;
     this.#isReady = false;
+    this.#held = [];
     this.#silentTicks = 0;
     Atomics.store(this.#parts.openSockets, this.#parts.slot, 0);
+  }
+
+  /** Ends what the thread was given. What waits for the next turn is not among it. */
+  #endGiven(end: Omit<TransportResult, "durationMs">): number {
     const nowMs = this.#parts.clock.monotonicMs();
     let ended = 0;
     for (const [id, { resolve, startedMs }] of this.#flights) {
-      if (id > this.#lastPostedId) continue;
+      if (id > this.#lastGivenId) continue;
       this.#flights.delete(id);
       resolve({ ...end, durationMs: Math.round(nowMs - startedMs) });
       ended += 1;
@@ -184,6 +212,8 @@ function causeOf(error: unknown): string {
 
 const tickMs = 1000;
 const silentTicksMax = 10;
+/** No machine that gets anything done takes this long to start a thread: something it loads hangs. */
+const startTicksMax = 300;
 const closeMsMax = 5000;
 
 /** The receiver may have got the request, and may have acted on it. */
