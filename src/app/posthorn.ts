@@ -30,6 +30,7 @@ import { assembleEngine } from "./running-engine.ts";
 import { systemReport } from "./system-report.ts";
 import type { SystemParts } from "./system-report.ts";
 import type { AssembledEngine } from "./running-engine.ts";
+import { UndoSteps } from "./undo-steps.ts";
 
 /** What tests and the library put in place of the real thing. */
 export interface Overrides {
@@ -65,6 +66,17 @@ export interface RunningPosthorn {
   readiness(): Readiness;
   /** Finishes what runs within the grace time, then closes everything. Safe to call twice. */
   stop(): Promise<void>;
+  /** What a stop is at. */
+  stopping(): Stopping;
+}
+
+/** What a stop waits for. */
+export interface Stopping {
+  /** What is being closed; null before and after. */
+  readonly part: string | null;
+  readonly inFlight: number;
+  readonly uncommitted: number;
+  readonly storeTrouble: string | null;
 }
 
 /**
@@ -78,19 +90,19 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   const { folder, warnings } = needsFolder(settings)
     ? prepareDataFolder(settings.dataDir)
     : { folder: dataFolderAt(settings.dataDir), warnings: [] };
-  await using started = new AsyncDisposableStack();
+  await using started = new UndoSteps();
   const master = readMasterKeys(settings, { folder, random });
   const { metrics, tracer, telemetry } = await openTelemetry(overrides, { log, started });
   const companions = await openCompanions(settings, { random, telemetry });
-  started.defer(() => companions.close());
+  started.defer("companions", () => companions.close());
   const masterKeys = () => master;
   const { store, digestKeyHolder: holder } = await openStore(settings, { folder, masterKeys, companions });
-  started.defer(() => store.close());
+  started.defer("store", () => store.close());
   const keys = await loadKeys(settings, { master, holder, store, folder, random });
   for (const warning of [...warnings, ...keys.warnings]) log.warn({}, warning);
   const { transport, names } = overrides;
   const clock = new StoreClock({ clock: systemClock, time: store.time?.bind(store), log });
-  started.defer(() => clock.stop());
+  started.defer("clock", () => clock.stop());
   await clock.start();
   const assembled = await assembleEngine({
     ...{ settings, store, companions, clock, keys, random, telemetry },
@@ -101,7 +113,7 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   observe(metrics, { store, companions, clock, assembled, tracer, pool: settings.workerPool });
   const grace = new Grace(settings.shutdownGraceMs);
   const readings = new Readings({ engine, store, companions, settings });
-  started.defer(() => readings.stop());
+  started.defer("readings", () => readings.stop());
   const readiness = () => readings.readiness();
   const system = reporter({ settings, store, companions }, overrides);
   const listens = overrides.listens !== false;
@@ -109,19 +121,19 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   const listening = { gateway, settings, services, store, keys, random, log, readiness, system, metrics };
   // First to open and last to close, so that they tell how the start and the shutdown get on.
   const probes = listens && !hasApi ? await openProbes(listening) : null;
-  started.defer(async () => probes?.close(probesGraceMs));
-  started.defer(() => engine.stop({ graceMs: grace.remainingMs() }));
+  started.defer("probes", async () => probes?.close(probesGraceMs));
+  started.defer("engine", () => engine.stop({ graceMs: grace.remainingMs() }));
   await engine.start();
-  started.defer(() => lifecycle.stop());
+  started.defer("services", () => lifecycle.stop());
   await lifecycle.start();
-  started.defer(sampleGauges({ settings, store, engine, clock, random, log }));
+  started.defer("gauges", sampleGauges({ settings, store, engine, clock, random, log }));
   const api = listens && hasApi ? await openApi(listening) : null;
   // At most half, so that a caller who is slow to finish leaves time for the deliveries under way.
-  started.defer(async () => api?.close(grace.remainingMs() / 2));
+  started.defer("api", async () => api?.close(grace.remainingMs() / 2));
   const inbound = await openGateway(listening, { listens, apiUrl: api?.url ?? null });
-  started.defer(() => inbound.close(grace.remainingMs() / 2));
+  started.defer("gateway", () => inbound.close(grace.remainingMs() / 2));
   readings.phase = "running";
-  const running = started.move();
+  started.keep();
   return {
     settings,
     services,
@@ -138,19 +150,25 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
     stop: once(async () => {
       readings.phase = "draining";
       grace.begin();
-      await running.disposeAsync();
+      await started.run();
     }),
+    stopping: () => stoppingOf(started, engine),
   };
+}
+
+function stoppingOf({ current }: UndoSteps, engine: AssembledEngine["engine"]): Stopping {
+  const { inFlight, uncommitted, storeTrouble } = engine.activity();
+  return { part: current, inFlight, uncommitted, storeTrouble };
 }
 
 async function openTelemetry(
   { tracingFrom = {} }: Overrides,
-  { log, started }: { readonly log: Logger; readonly started: AsyncDisposableStack },
+  { log, started }: { readonly log: Logger; readonly started: UndoSteps },
 ) {
   const metrics = createPrometheusMetrics({ monotonicMs: () => systemClock.monotonicMs() });
-  started.defer(() => metrics.stop());
+  started.defer("metrics", () => metrics.stop());
   const tracer = await openTracing(tracingFrom, { clock: systemClock, log });
-  started.defer(() => tracer?.close());
+  started.defer("tracing", () => tracer?.close());
   const telemetry: Telemetry = { log, metrics: metrics.metrics, ...(tracer !== null && { tracer }) };
   return { metrics, tracer, telemetry };
 }

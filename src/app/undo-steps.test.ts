@@ -1,0 +1,30 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { UndoSteps } from "./undo-steps.ts";
+
+test("steps are undone in reverse order, and the one that runs has a name", async () => {
+  const undo = new UndoSteps();
+  const seen: (string | null)[] = [];
+  for (const what of ["store", "engine"]) undo.defer(what, () => void seen.push(undo.current));
+  const api = Promise.withResolvers<void>();
+  undo.defer("api", () => api.promise);
+  undo.keep();
+  const ended = undo.run();
+  assert.equal(undo.current, "api");
+  api.resolve();
+  await ended;
+  assert.deepEqual(seen, ["engine", "store"]);
+  assert.equal(undo.current, null);
+});
+
+test("a start that fails is undone at once; one that succeeded is not", async () => {
+  const undone: string[] = [];
+  {
+    await using failed = new UndoSteps();
+    failed.defer("failed", () => void undone.push("failed"));
+    await using succeeded = new UndoSteps();
+    succeeded.defer("succeeded", () => void undone.push("succeeded"));
+    succeeded.keep();
+  }
+  assert.deepEqual(undone, ["failed"]);
+});
