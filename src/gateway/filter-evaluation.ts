@@ -86,7 +86,9 @@ export class FilterEvaluations implements FilterService {
     filter: Filter,
     { source, last }: { readonly source: Source; readonly last: number },
   ): Promise<RequestsEvaluation> {
-    const { clock } = this.#options;
+    const { log, clock } = this.#options;
+    // The time of others, who write what they received; only looking is counted.
+    await log.flush();
     const pace = new RequestPace(clock);
     const budget = new SearchBudget(clock, { rowsMax: last, durationMsMax });
     const found = { matched: new Found(), notMatched: new Found(), notExamined: new Found() };
@@ -111,8 +113,7 @@ export class FilterEvaluations implements FilterService {
   }
 
   async *#newest({ id, tenantId }: Source, last: number): AsyncGenerator<ReceivedRequest> {
-    const { store, log, clock } = this.#options;
-    await log.flush();
+    const { store, clock } = this.#options;
     const filter = { ...everyRequest, tenantId, sourceId: id };
     let after: RequestPlace | null = null;
     for (let left = last; left > 0; ) {

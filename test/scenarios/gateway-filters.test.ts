@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { assertProblem } from "./api/client.ts";
+import { eventually } from "./eventually.ts";
 import { GatewayScene } from "./gateway/gateway-scene.ts";
 import { type Json, modes } from "./gateway/scene.ts";
 
@@ -22,6 +23,12 @@ suite("filters that are tried", () => {
     assert.equal(reply.status, 200, reply.text);
     return reply.body as unknown as Evaluation & Json;
   };
+  /** A look ends after its time, which a busy machine may take away: whoever wants all asks again. */
+  const evaluateAll = (body: Json): Promise<Evaluation & Json> =>
+    eventually("the look at the last requests is complete", {
+      ask: () => evaluate(body),
+      holds: ({ complete }) => complete === true,
+    });
   const refused = async (body: Json): Promise<readonly string[]> => {
     const reply = await scene.admin.post("/v1/filters/evaluate", body);
     assertProblem(reply, { status: 400, code: "invalid_request" });
@@ -42,7 +49,7 @@ suite("filters that are tried", () => {
       ];
       for (const [total, shop] of messages)
         assert.ok((await send(JSON.stringify({ total, n: 1 }), { "x-shop": shop })).status < 300);
-      const found = await evaluate({ filter, source_id: id });
+      const found = await evaluateAll({ filter, source_id: id });
       assert.deepEqual(
         [found["examined"], found["matched"], found["not_matched"], found["not_examined"], found["complete"]],
         [4, 2, 2, 0, true],
@@ -89,7 +96,7 @@ suite("filters that are tried", () => {
       const one = await evaluate({ filter, ...target });
       assert.deepEqual([one.matches, one.trace[0]?.["unknown"]], [null, "masked"]);
       assert.equal(one.trace[0]?.["actual"], null);
-      const many = await evaluate({ filter, source_id: id });
+      const many = await evaluateAll({ filter, source_id: id });
       assert.deepEqual([many["examined"], many["not_examined"]], [0, 1]);
     }
     const there = { headers: { authorization: { $exist: true } } };
@@ -102,7 +109,7 @@ suite("filters that are tried", () => {
     await send('{"n":1}', key);
     await send('{"n":1}', key);
     await send('{"n":2}', { "x-hub-signature-256": "sha256=00" });
-    const found = await evaluate({ filter: { body: { n: 1 } }, source_id: id });
+    const found = await evaluateAll({ filter: { body: { n: 1 } }, source_id: id });
     assert.deepEqual([found["examined"], found["matched"], found["not_routed"]], [1, 1, 2]);
     const rejected = (await requests()).find(({ outcome }) => outcome === "rejected");
     const one = await evaluate({ filter: { body: { n: 2 } }, request_id: rejected?.["id"] });
@@ -113,7 +120,7 @@ suite("filters that are tried", () => {
     const { id, send } = await scene.source({ connection: { filter: { path: "/nobody" } } });
     // Of a source a hundred bodies are kept a day of what became no event.
     for (let n = 0; n < 103; n += 1) await send(JSON.stringify({ n }), { "x-shop": n < 50 ? "one" : "two" });
-    const byBody = await evaluate({ filter: { body: { n: { $gte: 50 } } }, source_id: id, last: 110 });
+    const byBody = await evaluateAll({ filter: { body: { n: { $gte: 50 } } }, source_id: id, last: 110 });
     assert.deepEqual(
       [byBody["examined"], byBody["matched"], byBody["not_matched"], byBody["not_examined"]],
       [100, 50, 50, 3],
@@ -121,9 +128,9 @@ suite("filters that are tried", () => {
     const gone = byBody.samples.not_examined[0]?.["request_id"];
     const { matches, trace } = await evaluate({ filter: { body: { n: 1 } }, request_id: gone });
     assert.deepEqual([matches, trace[0]?.["result"], trace[0]?.["unknown"]], [null, null, "not_kept"]);
-    const byHeader = await evaluate({ filter: { headers: { "x-shop": "one" } }, source_id: id, last: 110 });
+    const byHeader = await evaluateAll({ filter: { headers: { "x-shop": "one" } }, source_id: id, last: 110 });
     assert.deepEqual([byHeader["examined"], byHeader["matched"], byHeader["not_examined"]], [103, 50, 0]);
-    const last = await evaluate({ filter: {}, source_id: id, last: 7 });
+    const last = await evaluateAll({ filter: {}, source_id: id, last: 7 });
     assert.deepEqual([last["examined"], last["complete"], last.samples.matched.length], [7, true, 5]);
   });
 
