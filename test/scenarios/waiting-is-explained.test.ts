@@ -14,7 +14,11 @@ test("WDS-32 WDS-65 WDS-146 WDS-150 WDS-235 ten failures open the circuit; what 
   const scene = sceneOfTest();
   const { api, receiver } = scene;
   receiver.script(() => ({ status: 500 }));
-  const id = await scene.addWebhook();
+  // Neither a probe nor a retry comes while a busy machine looks.
+  const id = await scene.addWebhook({
+    retry_config: { schedule_ms: [3_600_000] },
+    circuit_breaker_config: { sleep_window_ms: 3_600_000 },
+  });
   for (let n = 0; n < 10; n += 1) await scene.publish({ event_type: `order.n${n}` });
   await receiver.waitForRequests(10);
   await eventually("the circuit opens", {
@@ -88,10 +92,15 @@ test("a pause that nobody asked for is named by what caused it", async () => {
   for (const [index, [answer, waitingFor]] of causes.entries()) {
     const types = `cause${index}.*`;
     scene.receiver.script(() => answer);
-    await scene.addWebhook({ profile: "ts-16a", events: [types] });
+    await scene.addWebhook({
+      ...{ profile: "ts-16a", events: [types], circuit_breaker_config: { enabled: false } },
+    });
     await scene.reaches(await scene.publish({ event_type: `cause${index}.first` }), "failed");
-    const next = await scene.deliveryOf(await scene.publish({ event_type: `cause${index}.next` }));
-    assert.equal(next["waiting_for"], waitingFor, JSON.stringify(next));
+    // What a busy machine publishes after the pause gets the same answer, which is the next pause.
+    await eventually(`what comes next waits for ${waitingFor}`, {
+      ask: async () => scene.deliveryOf(await scene.publish({ event_type: `cause${index}.next` })),
+      holds: (next) => (next["waiting_for"] as unknown) === waitingFor,
+    });
   }
 });
 
@@ -136,14 +145,15 @@ test("force_open holds and force_close lets go, whatever the receiver says", asy
 test("WDS-59 WDS-60 WDS-184 beyond the rate limit a delivery waits for rate_limit, which costs no attempt", async () => {
   const scene = sceneOfTest();
   const { api, receiver } = scene;
-  await scene.addWebhook({ rate_limit: { requests_per_minute: 60, burst: 2 } });
+  const id = await scene.addWebhook({ rate_limit: { requests_per_minute: 1, burst: 2 } });
   const events = [];
   for (let n = 0; n < 3; n += 1) events.push(await scene.publish({ event_type: `order.n${n}` }));
   await receiver.waitForRequests(2);
   const last = await scene.deliveryOf(events[2] ?? "");
   assert.equal(last["status"], "pending");
   assert.equal(last["waiting_for"], "rate_limit");
-  assert.ok(Date.parse(textOf(last["waiting_until"])) <= Date.now() + 2_000);
+  assert.ok(Date.parse(textOf(last["waiting_until"])) <= Date.now() + 60_000);
+  await scene.change(id, { rate_limit: { requests_per_minute: 6_000, burst: 2 } });
   const attempts = await scene.attemptsAt(events[2] ?? "", "success");
   assert.deepEqual(fieldOf(attempts, "attempt_number"), [1]);
   const { body } = await api.get(`/v1/deliveries/${textOf(last["id"])}`);
@@ -154,8 +164,12 @@ test("WDS-59 WDS-60 WDS-184 beyond the rate limit a delivery waits for rate_limi
 test("in strict order the next one waits for order while the first is retried", async () => {
   const scene = sceneOfTest();
   const { receiver } = scene;
-  receiver.script((_, index) => ({ status: index === 0 ? 500 : 200 }));
-  await scene.addWebhook({ ordering_guarantee: "strict", retry_config: { schedule_ms: [8_000] } });
+  let isMended = false;
+  receiver.script(() => ({ status: isMended ? 200 : 500 }));
+  await scene.addWebhook({
+    ...{ ordering_guarantee: "strict", circuit_breaker_config: { enabled: false } },
+    retry_config: { schedule_ms: Array(45).fill(2_000) },
+  });
   const first = await scene.publish({ event_type: "order.first" });
   await receiver.waitForRequests(1);
   const second = await scene.publish({ event_type: "order.second" });
@@ -166,14 +180,16 @@ test("in strict order the next one waits for order while the first is retried", 
   assert.equal(waiting["waiting_for"], "schedule");
   const next = await scene.deliveryOf(second);
   assert.equal(next["waiting_for"], "order");
+  isMended = true;
   await scene.reaches(second, "success");
-  assert.match(receiver.requests[1]?.text ?? "", /first/);
+  const sent = receiver.requests.map(({ text }) => (text.includes("order.first") ? "first" : "second"));
+  assert.deepEqual([sent.indexOf("second"), sent.length >= 3], [sent.length - 1, true], sent.join());
 });
 
 test("Retry-After as a date closes the endpoint until then", async () => {
   const scene = sceneOfTest();
   const { receiver } = scene;
-  const until = new Date(Date.now() + 60_000);
+  const until = new Date(Date.now() + 3_600_000);
   receiver.script(() => ({ status: 503, headers: { "Retry-After": until.toUTCString() } }));
   await scene.addWebhook();
   const event = await scene.publish({ event_type: "order.busy" });
@@ -186,7 +202,7 @@ test("Retry-After as a date closes the endpoint until then", async () => {
   assert.equal(receiver.requestCount, 1);
   const waitsUntil = Date.parse(textOf(delivery["waiting_until"]));
   assert.ok(waitsUntil >= until.getTime() - 1_000, JSON.stringify(delivery));
-  assert.ok(waitsUntil <= until.getTime() + 30_000, JSON.stringify(delivery));
+  assert.ok(waitsUntil <= until.getTime() + 600_000, JSON.stringify(delivery));
 });
 
 test("a test event goes the whole path to one webhook alone", async () => {

@@ -1,7 +1,6 @@
 /** PostgreSQL with only one of RabbitMQ and Redis: each is of use without the other. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { TestContext } from "node:test";
 import { type ReceivedRequest, startReceiver } from "../../peers/receiver.ts";
 import { itemsOf } from "../api/client.ts";
 import { eventually } from "../eventually.ts";
@@ -10,8 +9,6 @@ import type { CompanionName, Traces } from "../postgres/own-prefixes.ts";
 
 export interface OneCompanionOptions {
   readonly companion: CompanionName;
-  /** Seconds that the limit of a tenant may take over what it takes when it is used fully. */
-  readonly unusedS: number;
   /** What is to be seen of the one that is there. */
   readonly isUsed: (traces: Traces) => boolean;
   /** Metrics of the one that is there, and of the one that is not. */
@@ -19,13 +16,11 @@ export interface OneCompanionOptions {
 }
 
 const rate = { requests_per_minute: 600, burst: 8 };
-/** So much later a busy machine may be. */
-const busyS = 30;
 const webhooks = 4;
 const eventsEach = 10;
 
 export function oneCompanion(options: OneCompanionOptions): void {
-  const { companion, unusedS, isUsed, metrics } = options;
+  const { companion, isUsed, metrics } = options;
   test(`with PostgreSQL and ${companion} alone events are delivered, retried and limited`, async (t) => {
     const cluster = await Cluster.openDistributed({}, [companion]);
     t.after(() => cluster.close());
@@ -59,7 +54,7 @@ export function oneCompanion(options: OneCompanionOptions): void {
     await Promise.all([used, limited({ cluster, api, webhookUrl: (n) => receiver.url(`/limited/${n}`) })]);
     const expected = webhooks * eventsEach;
     const requests = await receiver.waitForRequests(expected);
-    assertLimited(t, { requests, unusedS });
+    assertLimited(requests);
     const ids = requests.map(({ path, headers }) => `${path} ${String(headers["webhook-id"])}`);
     assert.equal(new Set(ids).size, expected, "an event was sent twice");
 
@@ -93,25 +88,15 @@ async function limited({ cluster, api, webhookUrl }: Limited): Promise<void> {
   assert.equal((await cluster.call(api, "POST /v1/events/batch", { events })).status, 202);
 }
 
-/**
- * Never more than a bucket would let through. How much less is a matter of the machine; that it is little is proved with
- * clocks that are driven.
- */
-function assertLimited(
-  t: TestContext,
-  { requests, unusedS }: { readonly requests: readonly ReceivedRequest[]; readonly unusedS: number },
-): void {
+/** Never more than a bucket would let through. How fully the limit is used is proved with clocks that are driven. */
+function assertLimited(requests: readonly ReceivedRequest[]): void {
   const startedMs = requests[0]?.arrivedAtMs ?? 0;
-  const elapsedMs = requests.map(({ arrivedAtMs }) => arrivedAtMs - startedMs);
-  for (const [index, ms] of elapsedMs.entries()) {
+  for (const [index, { arrivedAtMs }] of requests.entries()) {
+    const ms = arrivedAtMs - startedMs;
     // The clock of the receiver starts with the first request, a moment after the bucket gave its token.
     const allowed = rate.burst + ((ms + 250) * rate.requests_per_minute) / 60_000;
     assert.ok(index < allowed + 1, `request ${index} after ${Math.round(ms)} ms`);
   }
-  const neededS = ((requests.length - rate.burst) * 60) / rate.requests_per_minute;
-  const tookS = (elapsedMs.at(-1) ?? 0) / 1_000;
-  t.diagnostic(`${requests.length} requests took ${tookS.toFixed(1)} s, of ${neededS.toFixed(1)} s needed`);
-  assert.ok(tookS < neededS + unusedS + busyS, `took ${tookS} s`);
 }
 
 function probesUrlOf({ output }: ClusterProcess): string {

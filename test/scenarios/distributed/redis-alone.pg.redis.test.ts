@@ -2,8 +2,6 @@ import { oneCompanion } from "./one-companion.ts";
 
 oneCompanion({
   companion: "redis",
-  // Workers draw from one bucket.
-  unusedS: 1,
   isUsed: ({ keys }) => keys.some((key) => key.startsWith("limit:")),
   metrics: { has: /^posthorn_shared_state_available 1$/m, lacks: /^posthorn_queue_/m },
 });

@@ -12,6 +12,7 @@ export const explaining: Scenarios = {
     scene,
   ) => {
     const { receiver, api, admin } = scene;
+    const answerMs = 1_000;
     receiver.script((_, index) =>
       index > 0
         ? {}
@@ -22,7 +23,7 @@ export const explaining: Scenarios = {
               "Set-Cookie": "id=s3cret-cookie",
               Location: "/in?token=s3cret-token",
             },
-            delayMs: 20,
+            delayMs: answerMs,
           },
     );
     const url = `${receiver.url("/hook")}?api_key=s3cret-query&a=1`;
@@ -45,7 +46,8 @@ export const explaining: Scenarios = {
     assert.equal(fields.get("location"), "/in?token=***");
     const timings = failed["timings_ms"] as Json;
     assert.deepEqual(Object.keys(timings), ["dns", "connect", "tls", "wait"]);
-    assert.ok(Number(timings["wait"]) >= 18, JSON.stringify(timings));
+    // A busy machine may see late that the request is written, but not that late.
+    assert.ok(Number(timings["wait"]) >= answerMs / 2, JSON.stringify(timings));
     assert.equal(failed["peer_address"], null, "which address inside the operator let it go to is not told");
     const [seen] = itemsOf((await admin.get(path)).body["attempts"]);
     assert.equal(seen?.["peer_address"], "127.0.0.1");
