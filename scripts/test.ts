@@ -25,7 +25,7 @@ import { processesOf } from "./test-processes.ts";
 interface Suite {
   readonly name: string;
   readonly folder: string;
-  /** The longest that one test of it takes, many times over. */
+  /** The longest that one test of it takes, many times over; and longer than a test waits before it says for what. */
   readonly silenceMsMax: number;
   /** For its short files, so that the last ones still fill all cores; without it each file has one of its own. */
   readonly processes?: number;
@@ -43,7 +43,7 @@ const suites: readonly Suite[] = [
   {
     name: "outages",
     folder: "test/scenarios/outages/",
-    silenceMsMax: 400_000,
+    silenceMsMax: 900_000,
     onRequest: "takes some minutes of true waiting; npm run outages",
   },
   // Dozens of crashes and of locks, each waited for in true time: what an outage shows once, many times.
@@ -56,15 +56,15 @@ const suites: readonly Suite[] = [
   {
     name: "failovers",
     folder: "test/scenarios/failover/whole/",
-    silenceMsMax: 400_000,
+    silenceMsMax: 900_000,
     onRequest: "some fifty failovers of PostgreSQL, ten minutes; npm run failovers",
   },
-  { name: "simulation", folder: "test/simulation/", silenceMsMax: 300_000 },
-  { name: "scenarios", folder: "test/scenarios/", silenceMsMax: 300_000, processes: 6 },
-  { name: "conformance", folder: "test/conformance/", silenceMsMax: 180_000, processes: 3 },
-  { name: "other", folder: "test/", silenceMsMax: 180_000, processes: 6 },
-  { name: "unit", folder: "src/", silenceMsMax: 180_000, processes: 6 },
-  { name: "dashboard", folder: "dashboard/", silenceMsMax: 180_000, processes: 1 },
+  { name: "simulation", folder: "test/simulation/", silenceMsMax: 900_000 },
+  { name: "scenarios", folder: "test/scenarios/", silenceMsMax: 900_000, processes: 6 },
+  { name: "conformance", folder: "test/conformance/", silenceMsMax: 600_000, processes: 3 },
+  { name: "other", folder: "test/", silenceMsMax: 600_000, processes: 6 },
+  { name: "unit", folder: "src/", silenceMsMax: 300_000, processes: 6 },
+  { name: "dashboard", folder: "dashboard/", silenceMsMax: 300_000, processes: 1 },
 ];
 
 /**

@@ -238,7 +238,7 @@ export async function openWorld(
 }
 
 /** Ends a test that will never pass, and no other. */
-const untilMsMax = 100_000;
+const untilMsMax = 240_000;
 
 /** What a deployment's processes share to read each other's secrets. */
 export type WorldKeys = Parameters<typeof createSecretBox>[0];

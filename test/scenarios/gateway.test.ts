@@ -391,7 +391,7 @@ suite("the gateway", () => {
     await receiver().waitForRequests(1);
     await running.stop();
     await start();
-    const got = await receiver().waitForRequests(2, 20_000);
+    const got = await receiver().waitForRequests(2);
     assert.equal(rawHeader(got[1] as ReceivedRequest, "idempotency-key"), "bare;over=restart");
   });
 });

@@ -121,12 +121,12 @@ const hostilities: readonly Hostility[] = [
 test(
   "WDS-17 WDS-27 hostile receivers cost bounded time and memory, get the right category, and touch nobody else",
   {
-    timeout: 280_000,
+    timeout: 600_000,
   },
   () => meetHostility({}),
 );
 
-test("WDS-17 hostile receivers fare no better against sender threads", { timeout: 280_000 }, () =>
+test("WDS-17 hostile receivers fare no better against sender threads", { timeout: 600_000 }, () =>
   meetHostility({ transport: () => inThreads(2) }),
 );
 
@@ -212,7 +212,7 @@ async function firstAttempt(world: EngineWorld, webhookId: string) {
 }
 
 test("WDS-27 a webhook that hangs does not slow the others, even when its backlog grows", {
-  timeout: 280_000,
+  timeout: 600_000,
 }, async () => {
   const world = await openEngineWorld({ limits: { concurrency: 20 } });
   const healthy = await startReceiver({ record: false });

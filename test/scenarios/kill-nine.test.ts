@@ -13,7 +13,7 @@ const publishers = 16;
 const inFlightMax = webhookCount * 5 + 512;
 
 test(`EDS-3.3-1 ${kills} kills with signal 9 under load lose nothing (seed ${seed})`, {
-  timeout: 300_000,
+  timeout: 600_000,
 }, async (t) => {
   const random = seededNumbers(seed);
   const receiver = await startReceiver();
@@ -106,7 +106,7 @@ async function publishOne(
 }
 
 async function untilNothingWaits(posthorn: PosthornProcess): Promise<void> {
-  const deadline = performance.now() + 200_000;
+  const deadline = performance.now() + 240_000;
   for (;;) {
     const metrics = await (await fetch(`${posthorn.url}/metrics`)).text();
     const depths = [...metrics.matchAll(/^webhook_queue_depth\{[^}]*\} (\S+)$/gm)].map((match) =>

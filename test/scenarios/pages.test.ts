@@ -115,7 +115,7 @@ suite("blocks of the pages", () => {
           cwd: place,
           env: { ...process.env, ...env },
           // A command that goes on belongs into a block that is marked.
-          timeout: 60_000,
+          timeout: 240_000,
         });
         assert.doesNotMatch(stdout, /"status":[45]\d\d/, `${command}\n${stdout}`);
         continue;

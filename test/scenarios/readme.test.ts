@@ -184,7 +184,7 @@ class Shell {
   }
 
   async #poll(isThere: () => boolean, what: string): Promise<void> {
-    const endsAt = performance.now() + 90_000;
+    const endsAt = performance.now() + 240_000;
     while (!isThere()) {
       const failed = this.#child.exitCode !== null || performance.now() > endsAt;
       if (failed) assert.fail(`${what} did not appear in:\n${this.stdout}\n${this.stderr}`);

@@ -70,7 +70,7 @@ export async function untilEqual(sources: LedgerSources): Promise<Ledger> {
   const { counts } = await eventually("statistics equal a recount", {
     ask: async () => ({ counts: await counted(sources), recount: await recounted(sources) }),
     holds: ({ counts, recount }) => textOfLedger(counts) === textOfLedger(recount),
-    withinMs: Number(process.env["POSTHORN_TEST_EQUAL_MS"] ?? 60_000),
+    withinMs: Number(process.env["POSTHORN_TEST_EQUAL_MS"] ?? 240_000),
   });
   return counts;
 }

@@ -5,7 +5,7 @@ import { PostgresServer } from "./postgres-server.fixture.ts";
 /** `synchronous`: what is committed is on the standby too. */
 export type Replication = "synchronous" | "asynchronous";
 
-const attachedWithinMs = 60_000;
+const attachedWithinMs = 240_000;
 
 /** A primary and its standby, behind an address that moves. */
 export class PostgresPair {

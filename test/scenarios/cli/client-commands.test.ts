@@ -486,7 +486,7 @@ async function untilLines(
   run: () => Promise<{ readonly stdout: string }>,
   count: number,
 ): Promise<readonly string[]> {
-  const endsAt = performance.now() + 10_000;
+  const endsAt = performance.now() + 240_000;
   for (;;) {
     const lines = (await run()).stdout
       .trim()

@@ -17,7 +17,7 @@ import { lossBreaches } from "./losses.ts";
 const eventsPerSecond = 100;
 const calmMs = 1_500;
 const afterMs = 1_500;
-const settledWithinMs = 120_000;
+const settledWithinMs = 240_000;
 /** Two workers have at most some dozens of requests on their way, or answered and not committed yet. */
 const inFlightMax = 200;
 

@@ -40,7 +40,6 @@ test("after a restore that lost commits no tenant's events reach another tenant'
     const answer = await eventually(`events of ${tenant} are accepted`, {
       ask: () => client.post("/v1/events/batch", { events }),
       holds: ({ status }) => status === 202,
-      withinMs: 60_000,
     });
     return itemsOf(answer.body["results"]).map(({ id }) => textOf(id));
   };
@@ -50,7 +49,6 @@ test("after a restore that lost commits no tenant's events reach another tenant'
     eventually(`all events of ${tenant} arrive`, {
       ask: async () => ids.filter((id) => !receiver.accepted.has(id)).length,
       holds: (missing) => missing === 0,
-      withinMs: 60_000,
     });
 
   await server.stop();
@@ -77,7 +75,6 @@ test("after a restore that lost commits no tenant's events reach another tenant'
   await eventually("nothing waits any more", {
     ask: () => server.query("SELECT count(*)::int AS waiting FROM posthorn.queue"),
     holds: ([row]) => row?.["waiting"] === 0,
-    withinMs: 60_000,
   });
   const [row] = await server.query(
     "SELECT count(*)::int AS done FROM posthorn.deliveries WHERE completed_at IS NOT NULL",

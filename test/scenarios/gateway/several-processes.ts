@@ -135,7 +135,7 @@ export function gatewayOfSeveralProcesses(name: string, open: () => Promise<Clus
         assert.equal((await send(n % 2, source, body)).status, 202);
       }
       assert.equal((await resumed).status, 200);
-      await receiver.waitForRequests(bodies.length, 60_000);
+      await receiver.waitForRequests(bodies.length);
       const came = new Set(receiver.requests.map(({ text }) => text));
       assert.deepEqual(
         bodies.filter((body) => !came.has(body)),
@@ -159,7 +159,7 @@ export function gatewayOfSeveralProcesses(name: string, open: () => Promise<Clus
       const [again, next] = await cluster.start("gateway", "worker");
       assert.ok(again !== undefined && next !== undefined);
       [gateways, worker] = [[again, gateways[1] as ClusterProcess], next];
-      const got = await receiver.waitForRequests(2, 60_000);
+      const got = await receiver.waitForRequests(2);
       for (const request of got) {
         assert.equal(rawHeader(request, "idempotency-key"), key["idempotency-key"]);
         assert.equal(request.text, '{"a":1}');

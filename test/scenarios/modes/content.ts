@@ -67,7 +67,7 @@ async function bodiesOf(
   count: number,
 ): Promise<Readonly<Record<string, readonly string[]>>> {
   const posts = () => scene.receiver.requests.filter(({ method }) => method === "POST");
-  await scene.receiver.waitUntil(() => posts().length >= count, 120_000);
+  await scene.receiver.waitUntil(() => posts().length >= count);
   return Object.fromEntries(
     Object.keys(profiles).map((profile) => {
       const own = posts().filter(({ path }) => path === `/${profile}`);

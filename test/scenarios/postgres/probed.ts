@@ -51,7 +51,7 @@ export class Probed {
   /** Resolves once it says that it runs, with the address that it gives. */
   async start(roles: string, port = 0): Promise<{ readonly command: RunningCommand; readonly url: string }> {
     const command = this.spawn(roles, port);
-    await command.until(/posthorn is running/, 30_000);
+    await command.until(/posthorn is running/);
     const name = roles.split(",").includes("api") ? "url" : "probesUrl";
     return { command, url: new RegExp(`"${name}":"([^"]+)"`).exec(command.stderr)?.[1] ?? "" };
   }
