@@ -1,5 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { chownSync, mkdtempSync } from "node:fs";
+import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -132,16 +133,32 @@ export function ownFolder(name: string, account: Account | null): string {
 const portMin = 20_000;
 const portMax = 31_999;
 
+/**
+ * No other process of this machine gets it from here until this one ends, also while its server is away: a UDP socket on
+ * the same number says that it is taken.
+ */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = portMin + Math.floor(Math.random() * (portMax - portMin));
+    const claim = await claimOf(port);
+    if (claim === null) continue;
     const server = createServer();
     const isFree = await new Promise<boolean>((resolve) => {
       server.once("error", () => resolve(false));
       server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
     });
     if (isFree) return port;
+    claim.close();
   }
+}
+
+/** Null where somebody else has it. */
+function claimOf(port: number): Promise<UdpSocket | null> {
+  const claim = createSocket("udp4").unref();
+  return new Promise((resolve) => {
+    claim.once("error", () => resolve(null));
+    claim.bind({ port, address: "127.0.0.1", exclusive: true }, () => resolve(claim));
+  });
 }
 
 /** Whether something accepts connections there. */

@@ -1,0 +1,14 @@
+import assert from "node:assert/strict";
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
+import { test } from "node:test";
+import { freePort } from "./own-process.ts";
+
+test("a port is free once: while its server is away, nobody else gets it", async (t) => {
+  const port = await freePort();
+  const another = createSocket("udp4");
+  t.after(() => another.close());
+  another.bind({ port, address: "127.0.0.1", exclusive: true });
+  const [error] = (await once(another, "error")) as readonly [NodeJS.ErrnoException];
+  assert.equal(error.code, "EADDRINUSE");
+});
