@@ -11,7 +11,7 @@ import { answeringFrames, frames, http2Pair, refusesPush } from "../../peers/htt
 import { startHttp2Receiver } from "../../peers/http2-receiver.ts";
 import type { Http2Receiver } from "../../peers/http2-receiver.ts";
 import { startReceiver } from "../../peers/receiver.ts";
-import { checkMessage, loopbackOnly, testRequest, timeoutFor } from "./suite.ts";
+import { checkMessage, loopbackOnly, sentInTime, testRequest } from "./suite.ts";
 import type { CreateTransport } from "./suite.ts";
 
 const request = { ...testRequest, http2: true };
@@ -122,8 +122,7 @@ export function http2Suite(name: string, create: CreateTransport): void {
     for (const row of [...resets, ...others]) {
       it(row.title, async (t) => {
         const { peer, transport } = await startFrames(t, { create, behave: row.behave });
-        const timeoutMs = timeoutFor(row.expected);
-        const result = await transport.send({ ...request, origin: peer.origin, timeoutMs });
+        const { result } = await sentInTime(transport, { ...request, origin: peer.origin }, row.expected);
         assert.deepEqual(result.observation, row.expected, result.errorMessage ?? "");
         checkMessage(result, row.message);
         assert.ok(peer.bytesWritten < 12 * 1024 * 1024, `${peer.bytesWritten} bytes were read`);
