@@ -128,7 +128,11 @@ suite("filters that are tried", () => {
     const gone = byBody.samples.not_examined[0]?.["request_id"];
     const { matches, trace } = await evaluate({ filter: { body: { n: 1 } }, request_id: gone });
     assert.deepEqual([matches, trace[0]?.["result"], trace[0]?.["unknown"]], [null, null, "not_kept"]);
-    const byHeader = await evaluateAll({ filter: { headers: { "x-shop": "one" } }, source_id: id, last: 110 });
+    const byHeader = await evaluateAll({
+      filter: { headers: { "x-shop": "one" } },
+      source_id: id,
+      last: 110,
+    });
     assert.deepEqual([byHeader["examined"], byHeader["matched"], byHeader["not_examined"]], [103, 50, 0]);
     const last = await evaluateAll({ filter: {}, source_id: id, last: 7 });
     assert.deepEqual([last["examined"], last["complete"], last.samples.matched.length], [7, true, 5]);

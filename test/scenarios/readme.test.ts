@@ -33,7 +33,8 @@ suite("what the pages tell people to type", () => {
       .map((line) => JSON.parse(line) as Record<string, unknown>);
     assert.match(String(answers[0]?.["secret"]), /^whsec_/);
     const [delivery] = (answers[1]?.["data"] ?? []) as readonly Record<string, unknown>[];
-    assert.equal(delivery?.["event_type"], "order.completed");
+    const told = `${curled.stdout}\n${server.stdout}${server.stderr}`;
+    assert.equal(delivery?.["event_type"], "order.completed", told);
     await receiver.until(new RegExp(`order\\.completed +${String(delivery["event_id"])} .*answered 204`));
     const listed = await place.run(commands).toEnd();
     assert.match(listed.stdout, /deliveries +1/);

@@ -1,10 +1,12 @@
 /** What one scenario has for itself on a deployment that it shares with others: a tenant, its key, and a receiver. */
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { startReceiver } from "../peers/receiver.ts";
 import type { Receiver } from "../peers/receiver.ts";
-import { createClient, itemsOf, textOf } from "./api/client.ts";
-import type { Client, Json, OpenedApi } from "./api/client.ts";
+import { itemsOf, textOf } from "./api/client.ts";
+import type { Client, Json, OpenedApi, Reply } from "./api/client.ts";
 import { eventually } from "./eventually.ts";
+import { patientClient } from "./patient-client.ts";
 
 interface Surroundings extends Omit<OpenedApi, "close"> {
   readonly tenantId: string;
@@ -25,7 +27,7 @@ export class TenantScene {
   }
 
   static async open({ baseUrl, adminKey, tenantId }: Surroundings): Promise<TenantScene> {
-    const admin = createClient({ baseUrl, key: adminKey });
+    const admin = patientClient({ baseUrl, key: adminKey });
     const api = admin.withKey(await admin.keyFor("manage", tenantId));
     return new TenantScene({ tenantId, api, admin, receiver: await startReceiver() });
   }
@@ -59,8 +61,7 @@ export class TenantScene {
 
   /** Publishes an `order.paid` unless told otherwise, and returns its id. */
   async publish(event: object = {}): Promise<string> {
-    const made = await this.api.post("/v1/events", { event_type: "order.paid", data: { n: 1 }, ...event });
-    assert.equal(made.status, 202, made.text);
+    const made = await this.#publishes("/v1/events", { event_type: "order.paid", data: { n: 1 }, ...event });
     return textOf(made.body["id"]);
   }
 
@@ -71,9 +72,15 @@ export class TenantScene {
       data: { n },
       ...eventOf(n),
     }));
-    const made = await this.api.post("/v1/events/batch", { events });
-    assert.equal(made.status, 202, made.text);
+    const made = await this.#publishes("/v1/events/batch", { events });
     return itemsOf(made.body["results"]).map((result) => textOf(result["id"]));
+  }
+
+  /** Under a key, as publishers do who mean each event once. */
+  async #publishes(path: string, body: object): Promise<Reply> {
+    const made = await this.api.post(path, body, { headers: { "idempotency-key": `"${randomUUID()}"` } });
+    assert.equal(made.status, 202, made.text);
+    return made;
   }
 
   async list(path: string): Promise<readonly Json[]> {

@@ -42,13 +42,12 @@ export interface Client {
   keyFor(role: string, tenantId?: string): Promise<string>;
 }
 
-export function createClient({
-  baseUrl,
-  key,
-}: {
+export interface ClientOptions {
   readonly baseUrl: string;
   readonly key: string | null;
-}): Client {
+}
+
+export function createClient({ baseUrl, key }: ClientOptions): Client {
   const call: Client["call"] = async (method, path, options = {}) => {
     const used = options.key === undefined ? key : options.key;
     const hasBody = options.raw !== undefined || options.body !== undefined;
@@ -72,12 +71,15 @@ export function createClient({
       body: JSON.parse(isJson ? text : "null") as Json,
     };
   };
+  return clientOf({ baseUrl, call, withKey: (other) => createClient({ baseUrl, key: other }) });
+}
+
+/** The rest of a client, by its calls. */
+export function clientOf({ baseUrl, call, withKey }: Pick<Client, "baseUrl" | "call" | "withKey">): Client {
   const client: Client = {
-    baseUrl,
-    call,
+    ...{ baseUrl, call, withKey },
     get: (path, options) => call("GET", path, options),
     post: (path, body, options) => call("POST", path, { ...(body !== undefined && { body }), ...options }),
-    withKey: (other) => createClient({ baseUrl, key: other }),
     keyFor: async (role, tenantId = "default") => {
       await call("PUT", `/v1/tenants/${tenantId}`, { body: {} });
       const created = await client.post("/v1/api-keys", {

@@ -1,6 +1,6 @@
 /** Webhooks that are switched off and on, by people and by what their receivers answer. */
 import assert from "node:assert/strict";
-import { assertProblem, textOf } from "../api/client.ts";
+import { assertProblem } from "../api/client.ts";
 import type { Json } from "../api/client.ts";
 import { eventually } from "../eventually.ts";
 import type { TenantScene } from "../tenant-scene.ts";

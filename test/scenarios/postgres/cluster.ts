@@ -125,6 +125,16 @@ export class Cluster {
     return owner;
   }
 
+  /** Once each of so many has had a heartbeat from now on, and with it knows how many share a limit. */
+  async everyWorkerHeard(count: number): Promise<void> {
+    const [now] = await this.database.query("SELECT max(alive_until)::text AS latest FROM posthorn.workers");
+    await eventually("every worker has had a heartbeat", {
+      ask: () =>
+        this.count(`SELECT count(*) FROM posthorn.workers WHERE alive_until > '${String(now?.["latest"])}'`),
+      holds: (workers) => workers === count,
+    });
+  }
+
   /** One number that a query of the operator returns. */
   async count(sql: string): Promise<number> {
     const [row] = await this.database.query(`SELECT (${sql})::int AS count`);
