@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { test } from "node:test";
+import { codeOf } from "../../src/core/thrown.ts";
 import { freePort } from "./own-process.ts";
 
 test("a port is free once: while its server is away, nobody else gets it", async (t) => {
@@ -9,6 +10,6 @@ test("a port is free once: while its server is away, nobody else gets it", async
   const another = createSocket("udp4");
   t.after(() => another.close());
   another.bind({ port, address: "127.0.0.1", exclusive: true });
-  const [error] = (await once(another, "error")) as readonly [NodeJS.ErrnoException];
-  assert.equal(error.code, "EADDRINUSE");
+  const [error]: unknown[] = await once(another, "error");
+  assert.equal(codeOf(error), "EADDRINUSE");
 });
