@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { type Answer, startReceiver } from "../peers/receiver.ts";
+import { patientClient } from "./patient-client.ts";
+
+const problem = (status: number, body: object): Answer => ({
+  status,
+  headers: { "content-type": "application/problem+json", "retry-after": "0" },
+  body: JSON.stringify(body),
+});
+const unchanged = problem(503, { detail: "The store cannot answer now; nothing was changed." });
+const unknown = problem(503, { detail: "The store did not say whether the change was written." });
+const outstanding = problem(409, { code: "idempotency_key_in_progress" });
+
+suite("a client that does what a 503 asks for", () => {
+  for (const [title, { answers, headers = {}, status, sent }] of Object.entries({
+    "calls again where nothing was changed": { answers: [unchanged, unchanged, {}], status: 200, sent: 3 },
+    "leaves alone what may have been done": { answers: [unknown, {}], status: 503, sent: 1 },
+    "calls again under the same key": {
+      ...{ answers: [unknown, outstanding, {}], headers: { "idempotency-key": '"k"' }, status: 200, sent: 3 },
+    },
+    "takes a refusal for an answer": { answers: [problem(422, {}), {}], status: 422, sent: 1 },
+  }))
+    test(title, async (t) => {
+      const receiver = await startReceiver();
+      t.after(() => receiver.close());
+      receiver.script((_, index) => answers[index] ?? "reset");
+      const client = patientClient({ baseUrl: receiver.origin, key: null });
+      const reply = await client.post("/v1/events", { n: 1 }, { headers });
+      assert.deepEqual([reply.status, receiver.requestCount], [status, sent]);
+      const keys = new Set(receiver.requests.map((request) => request.headers["idempotency-key"]));
+      assert.equal(keys.size, 1);
+    });
+});
