@@ -6,12 +6,12 @@ test("steps are undone in reverse order, and the one that runs has a name", asyn
   const undo = new UndoSteps();
   const seen: (string | null)[] = [];
   for (const what of ["store", "engine"]) undo.defer(what, () => void seen.push(undo.current));
-  const api = Promise.withResolvers<void>();
-  undo.defer("api", () => api.promise);
+  const api = Promise.withResolvers<null>();
+  undo.defer("api", async () => void (await api.promise));
   undo.keep();
   const ended = undo.run();
   assert.equal(undo.current, "api");
-  api.resolve();
+  api.resolve(null);
   await ended;
   assert.deepEqual(seen, ["engine", "store"]);
   assert.equal(undo.current, null);

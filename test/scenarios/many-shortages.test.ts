@@ -17,10 +17,10 @@ const retry = {
 
 type End = "accepted" | "short" | "unknown";
 
-/** By round: how the requests end that are on their way; a row is repeated over them. */
+/** How the requests end that are on their way: a row for each round, repeated over them; then the first row again. */
 const stories: Readonly<Record<string, readonly (readonly End[])[]>> = {
-  "none could be made, many times": new Array<readonly End[]>(rounds).fill(["short"]),
-  "a few get through": new Array<readonly End[]>(rounds).fill(["short", "short", "accepted", "unknown"]),
+  "none could be made, many times": [["short"]],
+  "a few get through": [["short", "short", "accepted", "unknown"]],
   "threads end while they send, and before": [["accepted", "unknown"], ["short"], ["unknown"], ["short"]],
 };
 
@@ -72,7 +72,7 @@ async function passTime(clock: ManualClock, steps: number): Promise<void> {
 class Wire implements Transport {
   /** The numbers of the events that arrived. */
   readonly accepted = new Set<number>();
-  #open: { readonly number: number; readonly end: (result: TransportResult) => void }[] = [];
+  readonly #open: { readonly number: number; readonly end: (result: TransportResult) => void }[] = [];
 
   send({ body }: OutboundRequest): Promise<TransportResult> {
     const { data } = JSON.parse(Buffer.from(body).toString()) as { readonly data: { readonly n: number } };

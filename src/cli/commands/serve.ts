@@ -1,14 +1,12 @@
 import type { Command } from "commander";
 import { relative } from "node:path";
-import { systemClock } from "../../adapters/system/clock.ts";
-import { whenUnended } from "../../adapters/system/unended.ts";
 import type { RunningPosthorn } from "../../app/posthorn.ts";
+import { stopServer } from "../../app/stop-server.ts";
 import { version } from "../../app/version.ts";
 import type { Invocation } from "../invocation.ts";
 import { addSettingsOptions, resolvedFor } from "../settings-options.ts";
 import { startFailure } from "../start-failure.ts";
 import { ownerOnly } from "../owner-only.ts";
-import { stopInTime } from "../stop-in-time.ts";
 import { untilStopped } from "../stop-signal.ts";
 import { demoCommand, programCommand } from "../program-command.ts";
 import type { Terminal } from "../terminal.ts";
@@ -44,17 +42,9 @@ export function addServeCommand(program: Command, invocation: Invocation): void 
       );
     const signal = await stopped;
     running.log.info({ signal, graceMs: settings.shutdownGraceMs }, "stopping; a second signal ends at once");
-    await stopInTime(running, { clock: systemClock, exit: invocation.exit });
-    running.log.info({}, "stopped");
-    whenUnended(unendedMs, (open) => {
-      running.log.error({ open }, "stopped, but something is open that keeps the process; ending without it");
-      invocation.exit(1);
-    });
+    await stopServer(running, (status) => invocation.exit(status));
   });
 }
-
-/** What was closed has ended long before. */
-const unendedMs = 10_000;
 
 /** A crash loses nothing: what was not settled is delivered again after the next start. Going on could. */
 function reportUnhandled({ log }: RunningPosthorn, invocation: Invocation): void {

@@ -1,11 +1,23 @@
-import type { RunningPosthorn } from "../app/posthorn.ts";
+import { systemClock } from "../adapters/system/clock.ts";
+import { whenUnended } from "../adapters/system/unended.ts";
 import type { Clock } from "../ports/clock.ts";
 import { withDeadline } from "../ports/timing/deadline.ts";
-import type { Invocation } from "./invocation.ts";
+import type { RunningPosthorn } from "./posthorn.ts";
 
 export interface StopInTimeOptions {
   readonly clock: Pick<Clock, "schedule">;
-  readonly exit: Invocation["exit"];
+  readonly exit: (status: number) => never;
+}
+
+/** Stops a server, after which the process ends by itself. What keeps it all the same is named in the log, too. */
+export async function stopServer(running: RunningPosthorn, exit: StopInTimeOptions["exit"]): Promise<void> {
+  await stopInTime(running, { clock: systemClock, exit });
+  const { log } = running;
+  log.info({}, "stopped");
+  whenUnended(unendedMs, (open) => {
+    log.error({ open }, "stopped, but something is open that keeps the process; ending without it");
+    exit(1);
+  });
 }
 
 /**
@@ -32,6 +44,9 @@ export async function stopInTime(
   }
 }
 
-/** After the grace, for connections, threads and the last commits to end. Less than orchestrators wait before they kill. */
+/** After the grace. Sooner than orchestrators kill, or nobody would ever read it. */
 const lateMs = 5_000;
+/** For connections, threads and the last commits, each of which has a bound of its own. */
 const overdueMs = 30_000;
+/** What was closed has ended long before. */
+const unendedMs = 10_000;

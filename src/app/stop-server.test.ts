@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Logger } from "../ports/telemetry.ts";
 import { defaultSettings } from "../config/resolve.ts";
 import { ManualClock } from "../engine/manual-clock.fixture.ts";
-import { stopInTime } from "./stop-in-time.ts";
+import { stopInTime } from "./stop-server.ts";
 
 const shutdownGraceMs = 20_000;
 
