@@ -12,15 +12,24 @@ const unchanged = problem(503, { detail: "The store cannot answer now; nothing w
 const unknown = problem(503, { detail: "The store did not say whether the change was written." });
 const outstanding = problem(409, { code: "idempotency_key_in_progress" });
 
+interface Row {
+  readonly answers: readonly Answer[];
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly status: number;
+  readonly sent: number;
+}
+
+const rows: Readonly<Record<string, Row>> = {
+  "calls again where nothing was changed": { answers: [unchanged, unchanged, {}], status: 200, sent: 3 },
+  "leaves alone what may have been done": { answers: [unknown, {}], status: 503, sent: 1 },
+  "calls again under the same key": {
+    ...{ answers: [unknown, outstanding, {}], headers: { "idempotency-key": '"k"' }, status: 200, sent: 3 },
+  },
+  "takes a refusal for an answer": { answers: [problem(422, {}), {}], status: 422, sent: 1 },
+};
+
 suite("a client that does what a 503 asks for", () => {
-  for (const [title, { answers, headers = {}, status, sent }] of Object.entries({
-    "calls again where nothing was changed": { answers: [unchanged, unchanged, {}], status: 200, sent: 3 },
-    "leaves alone what may have been done": { answers: [unknown, {}], status: 503, sent: 1 },
-    "calls again under the same key": {
-      ...{ answers: [unknown, outstanding, {}], headers: { "idempotency-key": '"k"' }, status: 200, sent: 3 },
-    },
-    "takes a refusal for an answer": { answers: [problem(422, {}), {}], status: 422, sent: 1 },
-  }))
+  for (const [title, { answers, headers = {}, status, sent }] of Object.entries(rows))
     test(title, async (t) => {
       const receiver = await startReceiver();
       t.after(() => receiver.close());
