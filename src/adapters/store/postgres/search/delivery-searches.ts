@@ -5,7 +5,7 @@ import type { DeliveryRow } from "../../history-rows.ts";
 import { isStoredId, numbers } from "../columns.ts";
 import { deliveryColumns, type HistoryRows } from "../history-rows.ts";
 import type { StoreState } from "../state.ts";
-import { nextRows, searchBounds, spanOf, walkPositions } from "./search-walk.ts";
+import { fewerRows, nextRows, searchBounds, spanOf, unlessItWasMuch, walkPositions } from "./search-walk.ts";
 import { Parameters, type SearchConditions, searchConditions } from "./search-filter.ts";
 import {
   eventsOfKeySql,
@@ -117,7 +117,11 @@ export class DeliverySearches {
       const begun = performance.now();
       const scope = { kind: "waiting" } as const;
       const window = { scope, span: { above, below }, rows, order: "oldest" } as const;
-      const seen = await this.#dueWindow(search, { owner, window, place });
+      const seen = await this.#dueWindow(search, { owner, window, place }).catch(unlessItWasMuch(rows));
+      if (seen === null) {
+        rows = fewerRows(rows);
+        continue;
+      }
       found = found
         .concat(seen.rows)
         .toSorted(byDueTime)

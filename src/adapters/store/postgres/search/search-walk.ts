@@ -68,7 +68,7 @@ export async function walkWindows<Row extends readonly [place: Place, ...columns
     const wanted = limit + 1 - found.length;
     const seen = await look({ span, rows, wanted }).catch(unlessItWasMuch(rows));
     if (seen === null) {
-      rows = Math.max(rowsMin, Math.floor(rows / 8));
+      rows = fewerRows(rows);
       continue;
     }
     found.push(...seen.matches);
@@ -107,8 +107,8 @@ export async function spanOf(
     : { above, below: Math.min(below, after.position) };
 }
 
-/** A server that is busy may not get through a large window in time; a small one has to work. */
-function unlessItWasMuch(rows: number): (error: unknown) => null {
+/** A server that is busy, or reads from its disk, may not get through a large window in time; a small one has to work. */
+export function unlessItWasMuch(rows: number): (error: unknown) => null {
   return (error) => {
     const isTimeout = error instanceof StoreUnavailableError && codeOf(error.cause) === queryCanceled;
     if (isTimeout && rows > rowsMin) return null;
@@ -117,6 +117,11 @@ function unlessItWasMuch(rows: number): (error: unknown) => null {
 }
 
 const queryCanceled = "57014";
+
+/** After a window that the server did not get through. */
+export function fewerRows(rows: number): number {
+  return Math.max(rowsMin, Math.floor(rows / 8));
+}
 
 /** Never more than twice as many: one quick window says little of the next. */
 export function nextRows({ rows, tookMs }: { readonly rows: number; readonly tookMs: number }): number {
