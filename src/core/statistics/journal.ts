@@ -1,16 +1,11 @@
 import { type Fact, factKinds } from "./facts.ts";
 import { VarintReader, VarintWriter } from "./varints.ts";
 
-/** Facts as they are stored beside what they tell of, until the buckets they count for are written. Names are numbers. */
-export function packFacts(facts: readonly Fact<number>[]): Uint8Array {
-  return packNamedFacts(facts, (name) => name);
-}
-
-/** The same of facts whose names somebody else numbers. */
-export function packNamedFacts<Name>(
-  facts: readonly Fact<Name>[],
-  numberOf: (name: Name) => number,
-): Uint8Array {
+/**
+ * Facts as they are stored beside what they tell of, until the buckets they count for are written. Names become the numbers
+ * that the store has for them.
+ */
+export function packFacts<Name>(facts: readonly Fact<Name>[], numberOf: (name: Name) => number): Uint8Array {
   const writer = new VarintWriter();
   for (const fact of facts) {
     writer.write(factKinds.indexOf(fact.kind));

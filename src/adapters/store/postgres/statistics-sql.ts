@@ -65,15 +65,12 @@ export function statisticsValues(
   },
 ): readonly Value[] {
   const { strings, part, facts, carriesRows } = more;
-  const stored = facts.map(({ kind, at, tenant, subject, keys, amount }) => {
-    return { kind, at, tenant: strings.ref(tenant), subject: strings.ref(subject), keys, amount };
-  });
   return [
     batch.writer,
     batch.number,
     batch.at,
     journalParts[part],
-    stored.length === 0 ? null : packFacts(stored),
+    facts.length === 0 ? null : packFacts(facts, (name) => strings.ref(name)),
     carriesRows ? batch.writtenTo : 0,
     ...factKinds.flatMap((kind) =>
       rowColumns(carriesRows ? batch.rows.filter((row) => row.kind === kind) : [], strings),

@@ -1,7 +1,7 @@
 import type { StatementSync } from "node:sqlite";
 import { Counts } from "../../../core/statistics/counts.ts";
 import { type FactKind, factKinds } from "../../../core/statistics/facts.ts";
-import { packNamedFacts } from "../../../core/statistics/journal.ts";
+import { packFacts } from "../../../core/statistics/journal.ts";
 import type { CommitResult } from "../../../ports/store/deliveries.ts";
 import { factsOf, type StatisticsBatch } from "../../../ports/store/statistics.ts";
 import { endedBuckets, type EndedDeliveries, storeWriter } from "../ended-counts.ts";
@@ -55,8 +55,7 @@ export class StatisticsWriter {
       this.save({ ...row, ...names, writer });
     }
     const facts = factsOf(batch, result);
-    if (facts.length > 0)
-      this.#note.run(writer, batch.number, batch.at, packNamedFacts(facts, this.#numberOf));
+    if (facts.length > 0) this.#note.run(writer, batch.number, batch.at, packFacts(facts, this.#numberOf));
     this.#forget.run(writer, batch.writtenTo);
   }
 
