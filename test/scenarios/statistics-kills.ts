@@ -28,8 +28,14 @@ export async function addLoadWebhooks(
   }
 }
 
-/** Publishes until the server is killed, `loadMs` from now. */
-export async function loadAndKill(posthorn: PosthornProcess, loadMs: number): Promise<void> {
+/** However slow the machine is: what a kill leaves is compared with something. */
+const requestsMin = 20;
+
+/** Publishes until the server is killed: `loadMs` from now, and not before there was load and something was cancelled. */
+export async function loadAndKill(
+  { posthorn, receiver }: { readonly posthorn: PosthornProcess; readonly receiver: Receiver },
+  loadMs: number,
+): Promise<void> {
   let isOver = false;
   const publisher = async (index: number): Promise<void> => {
     for (let n = index; !isOver; n += 1)
@@ -40,8 +46,14 @@ export async function loadAndKill(posthorn: PosthornProcess, loadMs: number): Pr
   const call = async (method: string, path: string, body?: unknown): Promise<Json> =>
     (await posthorn.call(method, path, body)).body as Json;
   const load = Array.from({ length: 8 }, (_, index) => publisher(index));
-  load.push(cancelSome({ call, isOver: () => isOver }));
-  await sleep(loadMs);
+  const cancelled = Promise.withResolvers<void>();
+  load.push(cancelSome({ call, isOver: () => isOver, cancelled: cancelled.resolve }));
+  const before = receiver.requestCount;
+  await Promise.all([
+    sleep(loadMs),
+    receiver.waitUntil(() => receiver.requestCount >= before + requestsMin),
+    cancelled.promise,
+  ]);
   isOver = true;
   await posthorn.kill();
   await Promise.all(load);
@@ -51,12 +63,17 @@ export async function loadAndKill(posthorn: PosthornProcess, loadMs: number): Pr
 export async function cancelSome(load: {
   readonly call: (method: string, path: string, body?: unknown) => Promise<Json>;
   readonly isOver: () => boolean;
+  /** Called whenever it asked for something to be cancelled. */
+  readonly cancelled?: () => void;
 }): Promise<void> {
   while (!load.isOver()) {
     try {
       const { data } = await load.call("GET", "/v1/deliveries?status=failed&limit=3");
       const ids = itemsOf(data).map(({ id }) => textOf(id));
-      if (ids.length > 0) await load.call("POST", "/v1/deliveries/cancel-batch", { ids });
+      if (ids.length > 0) {
+        await load.call("POST", "/v1/deliveries/cancel-batch", { ids });
+        load.cancelled?.();
+      }
     } catch (error) {
       if (!load.isOver()) throw error;
     }

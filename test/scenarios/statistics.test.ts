@@ -215,7 +215,7 @@ suite("statistics of a server", () => {
     const call = posthorn.call.bind(posthorn);
     await addLoadWebhooks({ call }, receiver);
     for (let kill = 0; kill < 2; kill += 1) {
-      await loadAndKill(posthorn, 1_500);
+      await loadAndKill({ posthorn, receiver }, 1_500);
       await posthorn.start();
     }
     const sources = sqliteLedger(posthorn);

@@ -16,7 +16,7 @@ test(`statistics on SQLite equal a recount after ${kills} kills`, async (t) => {
   t.after(() => posthorn.remove());
   await addLoadWebhooks({ call: posthorn.call.bind(posthorn) }, receiver);
   for (let kill = 0; kill < kills; kill += 1) {
-    await loadAndKill(posthorn, 300 + 100 * (kill % 20));
+    await loadAndKill({ posthorn, receiver }, 300 + 100 * (kill % 20));
     await posthorn.start();
   }
   t.diagnostic(JSON.stringify(await untilEqual(sqliteLedger(posthorn))));

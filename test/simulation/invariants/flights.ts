@@ -66,10 +66,11 @@ export class Flights {
   }
 
   /**
-   * The answered request that a settlement reports. Requests of twins (a replay beside the original) are told apart here. Of
-   * two for one delivery, one of which lost its lease on its way, the one that was answered first is settled first.
+   * The answered request that a settlement reports. Requests of twins (a replay beside the original) are told apart here, by
+   * when they were answered: a group of settlements keeps no order among deliveries. Of two for one delivery, one of which
+   * lost its lease on its way, the one that was answered first is settled first.
    */
-  settle(run: EngineRun, delivery: LedgerDelivery): Flight | undefined {
+  settle(run: EngineRun, delivery: LedgerDelivery, answeredAt: number): Flight | undefined {
     const answered = [...this.#unsettled]
       .filter(
         (flight) =>
@@ -79,7 +80,9 @@ export class Flights {
           flight.eventId === delivery.event.id,
       )
       .toSorted((one, other) => one.answeredAtMonotonicMs - other.answeredAtMonotonicMs);
-    const found = answered.find((flight) => flight.delivery === delivery) ?? answered[0];
+    const atThatMoment = answered.filter((flight) => flight.answeredAt === answeredAt);
+    const among = atThatMoment.length > 0 ? atThatMoment : answered;
+    const found = among.find((flight) => flight.delivery === delivery) ?? among[0];
     if (found === undefined) return undefined;
     if (found.delivery !== delivery) this.#swap(found, delivery);
     this.#unsettled.delete(found);

@@ -40,11 +40,11 @@ export class SettlementChecks {
   /** The store would not take it and the engine gave it up: the request counts as lost, and its lease runs out. */
   refused(run: EngineRun, batch: CommitBatch): void {
     const { ledger, flights } = this.#watched;
-    for (const { lease, attempt } of batch.settlements) {
+    for (const { lease, attempt, settledAt } of batch.settlements) {
       const delivery = ledger.byRef(lease.ref);
       if (delivery === undefined) continue;
       delivery.lease = null;
-      const flight = attempt === null ? undefined : flights.settle(run, delivery);
+      const flight = attempt === null ? undefined : flights.settle(run, delivery, settledAt);
       if (flight === undefined) continue;
       flight.state = "lost";
       delivery.lost += 1;
@@ -58,7 +58,7 @@ export class SettlementChecks {
       fail("I-14", `a settlement of a delivery that was never committed: ${settlement.lease.ref}`);
       return;
     }
-    const flight = settlement.attempt === null ? undefined : flights.settle(run, delivery);
+    const flight = settlement.attempt === null ? undefined : flights.settle(run, delivery, settlement.settledAt);
     if (!wasWritten && flight?.overtakenByClock !== true) this.#checkRefusal(delivery, settlement);
     if (settlement.attempt === null) {
       if (wasWritten) this.#checkWithoutRequest(delivery, settlement);
