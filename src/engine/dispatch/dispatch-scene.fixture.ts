@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Priority } from "../../core/delivery.ts";
 import { standard } from "../../core/profiles/standard.ts";
 import type { LaneKey } from "../../core/webhook.ts";
-import type { ClaimedDelivery, ClaimResult, DeliveryStore } from "../../ports/store/deliveries.ts";
+import type { ClaimedDelivery, ClaimResult, DeliveryStore, Lease } from "../../ports/store/deliveries.ts";
 import type { Metrics } from "../../ports/telemetry.ts";
 import { soleOwner } from "../endpoint/ownership.ts";
 import type { CapacityLimits } from "./capacity.ts";
@@ -33,6 +33,8 @@ export class DispatchScene {
   readonly sent: string[] = [];
   /** What a claim from one lane brings. */
   claim: (key: LaneKey) => ClaimResult = () => assert.fail("nothing is claimed here");
+  /** Leases that were given back to the store. */
+  readonly released: Lease[] = [];
   readonly #tenantQueues = new Map<string, TenantQueue>();
   #published = 0;
 
@@ -45,6 +47,7 @@ export class DispatchScene {
       store: {
         claim: async (requests: Parameters<DeliveryStore["claim"]>[0]) =>
           requests.map(({ lane }) => this.claim(lane)),
+        release: async (leases: readonly Lease[]) => void this.released.push(...leases),
       } as Partial<DeliveryStore> as DeliveryStore,
       telemetry: {
         log: { debug() {}, info() {}, warn() {}, error() {} },

@@ -65,6 +65,42 @@ test("I-18 a lane whose lease was lost is looked at when the lease ends, also wh
   assert.deepEqual(woken, [lane]);
 });
 
+test("I-7 nothing of an ordered lane overtakes a head whose lease was lost", async () => {
+  const scene = new DispatchScene({});
+  const endpoint = scene.endpoint("strict", { ordering: "strict" });
+  const [lane] = endpoint.lanes.values();
+  assert.ok(lane !== undefined);
+  await scene.publish(endpoint, 2);
+  const [head] = scene.flights;
+  assert.ok(head !== undefined);
+  const { reservations } = scene.dispatcher;
+  assert.equal(reservations.reserve(lane, { tier: 0, bytes: 2 }), true, "it would be kept in memory");
+  scene.dispatcher.answered(head, "quick");
+  scene.dispatcher.lost(head);
+  const underWay = scene.delivery();
+  reservations.accept(lane, underWay);
+  await scene.clock.turn();
+  assert.deepEqual(
+    scene.released.map(({ ref }) => ref),
+    [2, underWay.lease.ref],
+    "what was in memory waits in the store behind the head, and so does what was being committed",
+  );
+  assert.equal(reservations.reserve(lane, { tier: 0, bytes: 2 }), false, "nor is anything newer kept in memory");
+
+  scene.claim = () => ({
+    deliveries: [head.delivery],
+    more: { high: false, normal: false, low: false },
+    nextDueAt: null,
+  });
+  scene.clock.advance(leaseMs);
+  await scene.clock.turn();
+  assert.deepEqual(
+    scene.flights.map(({ delivery: { lease } }) => lease.ref),
+    [1, 1],
+    "when the lease ends the head is claimed and sent again",
+  );
+});
+
 test("I-20 a delivery that is committed after the stop gives its lease back, and the stop waits for it", async () => {
   const clock = new ManualClock();
   const released: Lease[] = [];

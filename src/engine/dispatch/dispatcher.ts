@@ -157,7 +157,8 @@ export class Dispatcher implements FlightListener {
 
   /**
    * The settlement was not written: the holder of the lease decides, and without a holder the lease runs out. Until
-   * then an ordered lane stands still, because its head is neither here nor free.
+   * then an ordered lane stands still, because its head is neither here nor free; whatever comes after it waits in the
+   * store, or it would go before the head once the lease has ended.
    */
   lost({ lane }: Pick<Flight, "lane">): void {
     const { wakeups, clock, leaseMs, ownership } = this.#options;
@@ -168,7 +169,11 @@ export class Dispatcher implements FlightListener {
     }
     const leaseEndsAt = clock.now() + leaseMs;
     const { lostForgotten } = lane;
-    if (lane.ordered) lane.flightLost();
+    if (lane.ordered) {
+      lane.flightLost();
+      lane.markAllMore();
+      this.giveBack(lane);
+    }
     // Not the lane itself, which would forget this for an earlier wake-up.
     const sleep: Sleep = new Sleep((now) => {
       // The clock was set back: the lease, whose end is a wall-clock time, still runs.
