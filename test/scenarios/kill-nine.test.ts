@@ -66,21 +66,21 @@ test(`EDS-3.3-1 ${kills} kills with signal 9 under load lose nothing (seed ${see
 
 interface Load {
   /** Resolves with the first event that was accepted, or when nothing can be published. */
-  readonly hasBegun: Promise<void>;
+  readonly hasBegun: Promise<unknown>;
   stop(): Promise<void>;
 }
 
 /** Publishes as fast as answers come, until stopped or until the server is gone. Adds what was answered 202. */
 function startLoad(posthorn: PosthornProcess, accepted: Set<string>): Load {
   let stopped = false;
-  const begun = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<null>();
   const key = posthorn.adminKey;
   const publisher = async (index: number): Promise<void> => {
     for (let n = 0; !stopped; n += 1) {
       const id = await publishOne(posthorn, { key, eventType: `load.n${(index + n) % webhookCount}`, n });
       if (id === null) return;
       accepted.add(id);
-      begun.resolve();
+      begun.resolve(null);
     }
   };
   const running = Array.from({ length: publishers }, (_, index) => publisher(index));

@@ -46,8 +46,8 @@ export async function loadAndKill(
   const call = async (method: string, path: string, body?: unknown): Promise<Json> =>
     (await posthorn.call(method, path, body)).body as Json;
   const load = Array.from({ length: 8 }, (_, index) => publisher(index));
-  const cancelled = Promise.withResolvers<void>();
-  load.push(cancelSome({ call, isOver: () => isOver, cancelled: cancelled.resolve }));
+  const cancelled = Promise.withResolvers<null>();
+  load.push(cancelSome({ call, isOver: () => isOver, cancelled: () => cancelled.resolve(null) }));
   const before = receiver.requestCount;
   await Promise.all([
     sleep(loadMs),

@@ -85,7 +85,11 @@ test("I-7 nothing of an ordered lane overtakes a head whose lease was lost", asy
     [2, underWay.lease.ref],
     "what was in memory waits in the store behind the head, and so does what was being committed",
   );
-  assert.equal(reservations.reserve(lane, { tier: 0, bytes: 2 }), false, "nor is anything newer kept in memory");
+  assert.equal(
+    reservations.reserve(lane, { tier: 0, bytes: 2 }),
+    false,
+    "nor is anything newer kept in memory",
+  );
 
   scene.claim = () => ({
     deliveries: [head.delivery],

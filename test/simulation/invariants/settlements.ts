@@ -58,7 +58,8 @@ export class SettlementChecks {
       fail("I-14", `a settlement of a delivery that was never committed: ${settlement.lease.ref}`);
       return;
     }
-    const flight = settlement.attempt === null ? undefined : flights.settle(run, delivery, settlement.settledAt);
+    const flight =
+      settlement.attempt === null ? undefined : flights.settle(run, delivery, settlement.settledAt);
     if (!wasWritten && flight?.overtakenByClock !== true) this.#checkRefusal(delivery, settlement);
     if (settlement.attempt === null) {
       if (wasWritten) this.#checkWithoutRequest(delivery, settlement);
