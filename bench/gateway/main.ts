@@ -12,6 +12,8 @@ const connections = 64;
 /** A number of its own makes each message another one. */
 const body = messageBody().toString("latin1");
 const prefix = "sha256=";
+/** Before the next message of who was not told when to come back. */
+const unaskedWaitMs = 1_000;
 
 function signed(text: string | Buffer): string {
   return prefix + createHmac("sha256", gatewaySecret).update(text).digest("hex");
@@ -26,8 +28,16 @@ class Sender {
     this.#input = input;
   }
 
-  /** The n-th message, paths in turn. */
+  /** The n-th message, paths in turn, which must be accepted. */
   async send(index: number): Promise<void> {
+    const { status, said } = await this.offer(index);
+    if (status >= 300) throw new Error(`a message was answered ${status}: ${said}`);
+  }
+
+  /** The n-th message, paths in turn, whatever it is answered. */
+  async offer(
+    index: number,
+  ): Promise<{ readonly status: number; readonly said: string; readonly retryAfterMs: number | null }> {
     const { paths, first } = this.#input;
     const text = `${body.slice(0, -1)},"n":${first + index}}`;
     const answer = await this.#pool.request({
@@ -37,7 +47,11 @@ class Sender {
       body: text,
     });
     const said = await answer.body.text();
-    if (answer.statusCode >= 300) throw new Error(`a message was answered ${answer.statusCode}: ${said}`);
+    const seconds = answer.headers["retry-after"];
+    return {
+      ...{ status: answer.statusCode, said },
+      retryAfterMs: seconds === undefined ? null : Number(seconds) * 1_000,
+    };
   }
 
   close(): Promise<void> {
@@ -78,14 +92,15 @@ async function paced(input: PacedSending): Promise<readonly number[]> {
   return took;
 }
 
-/** Messages to a destination that hangs: whatever they are answered, another one follows. */
+/** Messages to a destination that hangs: whatever they are answered, another one follows when Retry-After says. */
 function flood(input: Sending): null {
   const sender = new Sender(input);
   const connection = async (from: number): Promise<never> => {
     for (let index = from; ; index += connections) {
-      await sender.send(index).catch(() => undefined);
-      // As it is asked to by Retry-After, so that it does not become a flood of refusals.
-      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      const answer = await sender.offer(index).catch(() => null);
+      // Well-behaved, so that it does not become a flood of refusals.
+      const waitMs = answer?.retryAfterMs ?? unaskedWaitMs;
+      await new Promise((resolve) => setTimeout(resolve, waitMs));
     }
   };
   for (let index = 0; index < connections; index += 1) void connection(index);

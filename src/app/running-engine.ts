@@ -156,7 +156,7 @@ function gatewayOf(
     },
     limits: {
       totalMax: settings.gatewayInFlight,
-      perSourceMax: settings.gatewaySourceInFlight,
+      perKeyMax: settings.gatewaySourceInFlight,
       sourcesPerTenantMax: settings.sourcesPerTenant,
     },
     takesCertificates: settings.clientCertificateHeader !== null,

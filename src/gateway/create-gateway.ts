@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { PlacesLimits } from "../core/gateway/places.ts";
 import type { GatewayMode, Source } from "../core/gateway/source.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -15,7 +16,6 @@ import { Deliverer } from "./deliverer.ts";
 import { FilterEvaluations } from "./filter-evaluation.ts";
 import type { ConsentSender } from "./handshake.ts";
 import { HeldMessages } from "./held-messages.ts";
-import type { InFlightLimits } from "./in-flight.ts";
 import { GatewayInbound } from "./inbound.ts";
 import type { OwnAddresses } from "./own-addresses.ts";
 import { PassThrough } from "./pass-through.ts";
@@ -41,7 +41,7 @@ export interface GatewayOptions {
   readonly ownAddresses: OwnAddresses;
   /** A proxy names the certificates of senders. */
   readonly takesCertificates: boolean;
-  readonly limits: InFlightLimits & { readonly sourcesPerTenantMax: number };
+  readonly limits: PlacesLimits & { readonly sourcesPerTenantMax: number };
 }
 
 export interface Gateway extends GatewayServices {

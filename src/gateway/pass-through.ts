@@ -1,4 +1,5 @@
 import { hash, randomUUID } from "node:crypto";
+import { Places, type PlacesLimits } from "../core/gateway/places.ts";
 import { upstreamStatus } from "../core/gateway/upstream-status.ts";
 import type { Connection, Source } from "../core/gateway/source.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
@@ -12,7 +13,6 @@ import { ReceiverError } from "../receiver/receiver-error.ts";
 import type { InboundAnswer } from "../services/gateway/gateway-services.ts";
 import type { Delivered } from "./deliverer.ts";
 import { type Authentic, claimMsOf, placeOf, type Routed } from "./incoming.ts";
-import { InFlight, type InFlightLimits } from "./in-flight.ts";
 import { hopProblem, refusal } from "./problem.ts";
 
 export interface PassThroughOptions {
@@ -20,7 +20,8 @@ export interface PassThroughOptions {
   readonly store: Pick<GatewayStore, "answers">;
   readonly clock: Clock;
   readonly telemetry: Pick<Telemetry, "log" | "metrics">;
-  readonly limits: InFlightLimits;
+  /** By source. */
+  readonly limits: PlacesLimits;
 }
 
 /** What one webhook said, or why it was not asked. */
@@ -42,16 +43,16 @@ const marginMs = 500;
 /** The sender waits, and hears of success only after the webhooks accepted (EDS-9.7-7). */
 export class PassThrough {
   readonly #options: PassThroughOptions;
-  readonly #inFlight: InFlight;
+  readonly #places: Places;
 
   constructor(options: PassThroughOptions) {
     this.#options = options;
-    this.#inFlight = new InFlight(options.limits);
+    this.#places = new Places(options.limits);
   }
 
   /** Requests that wait for a webhook now. */
   get inFlight(): number {
-    return this.#inFlight.total;
+    return this.#places.total;
   }
 
   async pass(authentic: Authentic, ways: Routed & { readonly isConnected: boolean }): Promise<Delivered> {
@@ -68,10 +69,10 @@ export class PassThrough {
     }
     if (open.length === 0)
       return { ...nothing, answer: { status: 202, headers: {}, body: "" }, outcome: "ignored" };
-    const place = this.#inFlight.take(source.id);
-    if (place === null) {
+    const place = this.#places.take(source.id, this.#options.clock.now());
+    if (place.kind === "full") {
       const answer = hopProblem(503, "Too many messages wait for their destinations.", {
-        retryAfterSeconds: 1,
+        retryAfterSeconds: place.waitMs / 1_000,
       });
       return { ...nothing, answer, outcome: "failed" };
     }

@@ -1,7 +1,6 @@
 /** What bounds a gateway and its sources: places, rates, sizes, quotas, addresses, and a port of its own. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
-import { InFlight } from "../../src/gateway/in-flight.ts";
 import { RequestLog } from "../../src/gateway/request-log.ts";
 import { assertProblem, textOf } from "./api/client.ts";
 import { GatewayScene } from "./gateway/gateway-scene.ts";
@@ -92,18 +91,6 @@ suite("bounds of the gateway", () => {
     assertProblem(made, { status: 422, code: "limit_reached" });
     assert.match(made.text, /its limit is 8/);
   });
-});
-
-test("G18 places of a source and of the process, and a place is freed once", () => {
-  const places = new InFlight({ totalMax: 3, perSourceMax: 2 });
-  const [one, two] = [places.take("a"), places.take("a")];
-  assert.equal(places.take("a"), null);
-  assert.notEqual(places.take("b"), null);
-  assert.equal(places.take("c"), null);
-  one?.free();
-  assert.notEqual(places.take("c"), null);
-  two?.free();
-  assert.equal(places.total, 2);
 });
 
 test("G13 bodies of a source are kept up to a number in a day, of each source for itself", () => {

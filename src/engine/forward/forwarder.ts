@@ -5,6 +5,7 @@ import { boundedPause, endpointPause } from "../../core/endpoint-health.ts";
 import { parseRetryAfter } from "../../core/http/retry-after.ts";
 import type { Verdict } from "../../core/outcome.ts";
 import { tryTake } from "../../core/rate-limit.ts";
+import { Places } from "../../core/gateway/places.ts";
 import { withRelayedPath, type Relayed } from "../../core/gateway/relayed.ts";
 import { attemptTimeoutMs } from "../../core/delivery-policy.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -71,8 +72,6 @@ export interface ForwarderOptions extends ForwardRecordOptions {
   readonly webhookConcurrency: number;
 }
 
-/** How long a sender is asked to wait for a free place. */
-const placeWaitMs = 1_000;
 /** Between attempts, while the sender's time lasts. */
 const retryDelays = { delayMsMin: 250, delayMsMax: 5_000 };
 const attemptsMax = 10;
@@ -106,12 +105,16 @@ interface Forwarding<Judgement extends Judged = Judged> {
  */
 export class Forwarder {
   readonly #options: ForwarderOptions;
-  readonly #inFlight = new Map<string, number>();
+  readonly #places: Places;
   readonly #record: ForwardRecord;
 
   constructor(options: ForwarderOptions) {
     this.#options = options;
     this.#record = new ForwardRecord(options);
+    this.#places = new Places({
+      totalMax: Number.POSITIVE_INFINITY,
+      perKeyMax: options.webhookConcurrency,
+    });
   }
 
   async forward<Judgement extends Judged>(
@@ -154,11 +157,25 @@ export class Forwarder {
 
   /** Null when a request was made; it is among the attempts then. */
   async #attempt(forwarding: Forwarding): Promise<Closed | null> {
+    const { endpoint } = forwarding;
+    const now = this.#options.clock.now();
+    const gate = closedGate(endpoint, now) ?? closedByRate(endpoint, now);
+    if (gate !== null) {
+      const waitMs = gate.until === null ? null : gate.until - now;
+      return { kind: "closed", why: gate.waitingFor, waitMs };
+    }
+    const place = this.#places.take(endpoint.webhook.id, now);
+    if (place.kind === "full") return { kind: "closed", why: "concurrency", waitMs: place.waitMs };
+    try {
+      return await this.#attemptAt(forwarding, now);
+    } finally {
+      place.free();
+    }
+  }
+
+  async #attemptAt(forwarding: Forwarding, now: number): Promise<Closed | null> {
     const { endpoint, attempts, deadlineMs } = forwarding;
     const { clock, states } = this.#options;
-    const now = clock.now();
-    const closed = this.#closedFor(endpoint, now);
-    if (closed !== null) return closed;
     const circuit = allow(endpoint.circuit, endpoint.policy.circuitBreaker, now);
     if (circuit.kind === "deny") return { kind: "closed", why: "circuit_open", waitMs: circuit.until - now };
     const probe = circuit.kind === "allow" ? null : circuit.lease;
@@ -200,22 +217,11 @@ export class Forwarder {
     return this.#options.clock.monotonicMs() + attemptMsMin <= deadlineMs;
   }
 
-  #closedFor(endpoint: Endpoint, now: number): Closed | null {
-    const gate = closedGate(endpoint, now) ?? closedByRate(endpoint, now);
-    if (gate !== null)
-      return { kind: "closed", why: gate.waitingFor, waitMs: gate.until === null ? null : gate.until - now };
-    const running = this.#inFlight.get(endpoint.webhook.id) ?? 0;
-    if (running < this.#options.webhookConcurrency) return null;
-    return { kind: "closed", why: "concurrency", waitMs: placeWaitMs };
-  }
-
   async #send(
     endpoint: Endpoint,
     sent: { readonly delivery: ComposedDelivery; readonly timeoutMs: number; readonly now: number },
   ): Promise<Sent> {
-    const { id } = endpoint.webhook;
     const { clock } = this.#options;
-    this.#inFlight.set(id, (this.#inFlight.get(id) ?? 0) + 1);
     try {
       const { config, tokens } = endpoint;
       const { timeoutMs } = sent;
@@ -239,14 +245,10 @@ export class Forwarder {
       return { result, accessToken: token?.accessToken ?? null };
     } catch (error) {
       this.#options.telemetry.log.error(
-        { err: String(error), webhookId: id },
+        { err: String(error), webhookId: endpoint.webhook.id },
         "a message could not be passed on",
       );
       return { result: notSent("the request could not be built"), accessToken: null };
-    } finally {
-      const left = (this.#inFlight.get(id) ?? 1) - 1;
-      if (left === 0) this.#inFlight.delete(id);
-      else this.#inFlight.set(id, left);
     }
   }
 
