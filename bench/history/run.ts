@@ -79,8 +79,9 @@ async function writeHistory({ open, copy }: Subject): Promise<void> {
 }
 
 async function measure(name: string, server: PosthornProcess): Promise<void> {
-  const listed = (await server.call("GET", "/v1/deliveries?limit=1")).body as Listed;
-  const webhook = listed.data[0]?.webhook_id ?? "";
+  // Of the history: those of an earlier run's rate are deleted, their deliveries are not.
+  const listed = (await server.call("GET", "/v1/webhooks?limit=1&q=customer-")).body as Listed;
+  const webhook = listed.data[0]?.id ?? "";
   const filled = (path: string) => path.replaceAll("{webhook}", webhook);
   console.log(`${name}: the overview, ${overviewRounds} times`);
   const overview = await askAll(server, { paths: overviewQuestions, count: overviewRounds });
@@ -115,7 +116,7 @@ async function askAll(
 }
 
 interface Listed {
-  readonly data: readonly { readonly webhook_id: string }[];
+  readonly data: readonly { readonly id: string }[];
 }
 
 interface Asked {
