@@ -3,6 +3,7 @@
  * and each leaves what it made.
  */
 import assert from "node:assert/strict";
+import { text } from "node:stream/consumers";
 import { after, before, suite, test } from "node:test";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import type { Receiver } from "../peers/receiver.ts";
@@ -118,6 +119,13 @@ suite("the dashboard", () => {
     assert.equal(response.status, 202);
     const page = await visit("deliveries?status=exhausted");
     const seen = watch(page, { origin: server.url });
+    await page.getByRole("link", { name: "hostile.sent" }).first().waitFor();
+    const file = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Export as CSV" }).click();
+    const lines = (await text(await (await file).createReadStream())).split("\r\n");
+    assert.match(lines[0] ?? "", /^delivery,event,event type,webhook/);
+    assert.match(lines[1] ?? "", /,hostile\.sent,.+,exhausted,permanent_client_error_422,1,422,/);
+    assert.deepEqual(lines.slice(2), [""], "what the list is narrowed to");
     await page.getByRole("link", { name: "hostile.sent" }).first().click();
     const payload = page.getByRole("region", { name: "Data" });
     await payload.waitFor();
@@ -169,6 +177,10 @@ suite("the dashboard", () => {
     assert.notEqual(page.url(), before, "the retry has a page of its own");
     await page.goBack();
     await page.getByText("The retry that took its place").waitFor();
+    await page.getByLabel("Compare with").selectOption({ label: "the last that this webhook accepted" });
+    const differences = page.getByRole("table", { name: "What differs" });
+    await differences.getByRole("row", { name: "Status 503 200" }).waitFor();
+    assert.equal(await differences.getByRole("row", { name: /Body of the answer/ }).count(), 0);
     await page.keyboard.press("?");
     await page.getByRole("dialog", { name: "Keys" }).waitFor();
     await page.keyboard.press("Escape");
@@ -238,6 +250,11 @@ suite("the dashboard", () => {
     await body.getByText("order.created").first().waitFor();
     await page.getByLabel("hex", { exact: true }).check();
     await body.getByText(/^000000 {2}7b 22/).waitFor();
+    const before = page.url();
+    await page.getByRole("button", { name: "Retry with high priority" }).click();
+    await page.waitForURL((url) => url.href !== before);
+    await page.getByText("high", { exact: true }).first().waitFor();
+    assert.equal(await page.getByRole("button", { name: "Retry with high priority" }).count(), 0);
     await page.close();
   });
 

@@ -1,16 +1,13 @@
 import { useAddress } from "../../shared/address.ts";
-import { callApi, type Query } from "../../shared/api.ts";
 import { minute } from "../../shared/clock.ts";
-import { csvOf } from "../../shared/csv.ts";
-import { download } from "../../shared/download.ts";
-import type { AuditEntry, Page } from "../../shared/resources.ts";
+import type { AuditEntry } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { RangePicker } from "../../shared/time/range-picker.tsx";
 import { rangeQuery } from "../../shared/time/time-range.ts";
 import type { Column } from "../../shared/ui/data-table.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { When } from "../../shared/ui/when.tsx";
-import { ActionButton } from "../action-button.tsx";
+import { ExportButton } from "../export-button.tsx";
 import { TextFilter } from "../filters/text-filter.tsx";
 import { ResourceList } from "../list-page.tsx";
 import { actorText, changesText, csvRowsOf } from "./audit-wording.ts";
@@ -91,26 +88,15 @@ export function AuditPage() {
         keyOf={({ id }) => id}
         hasNoLinks
         none={<p class="soft">Nobody changed anything that matches.</p>}
-        tools={<ActionButton label="Export as CSV" run={() => exportAll(query)} done="The file is ready" />}
+        tools={
+          <ExportButton
+            path="v1/audit-log"
+            query={query}
+            fileName="posthorn-audit-log.csv"
+            tableOf={csvRowsOf}
+          />
+        }
       />
     </>
   );
-}
-
-/** So many rows one file holds; narrower ranges get the others. */
-const exportedMax = 5_000;
-
-/** All that match, read page by page. */
-async function exportAll(query: Query): Promise<void> {
-  const rows: AuditEntry[] = [];
-  let cursor: string | null = null;
-  do {
-    const { value }: { readonly value: Page<AuditEntry> } = await callApi<Page<AuditEntry>>({
-      path: "v1/audit-log",
-      query: { ...query, limit: 250, cursor },
-    });
-    rows.push(...value.data);
-    cursor = value.next_cursor;
-  } while (cursor !== null && rows.length < exportedMax);
-  download({ name: "posthorn-audit-log.csv", text: csvOf(csvRowsOf(rows)) });
 }

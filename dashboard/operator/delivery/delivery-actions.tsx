@@ -5,34 +5,36 @@ import { pagePath } from "../../shared/root.ts";
 import { AsApi } from "../../shared/ui/as-api.tsx";
 import { ActionButton, mayManage } from "../action-button.tsx";
 
-/** A retry. A key without the right to do it sees no button. */
+/** Retries. A key without the right to do it sees no button. */
 export function DeliveryActions({ delivery }: { readonly delivery: DeliveryDetail }) {
-  const { go } = useAddress();
-  const { id, webhook_id, status, superseded_by } = delivery;
+  const { id, webhook_id, status, superseded_by, priority } = delivery;
   const isRetryable = superseded_by === null && status !== "pending" && delivery.waiting_for !== "in_flight";
-  if (!mayManage()) return null;
+  if (!mayManage() || !isRetryable) return null;
   const path = `v1/webhooks/${webhook_id}/deliveries/${id}/retry`;
   return (
     <div class="actions">
-      {isRetryable && (
-        <>
-          <ActionButton
-            label="Retry now"
-            shortcut="r"
-            isPrimary={status !== "success"}
-            run={async () => {
-              const { value } = await callApi<{ readonly delivery_id: string }>({
-                method: "POST",
-                path,
-                body: {},
-              });
-              go(pagePath(`deliveries/${value.delivery_id}`));
-            }}
-            done="Retried"
-          />
-          <AsApi what="Retry" twin={{ method: "POST", path, body: {}, cli: `deliveries retry ${id}` }} />
-        </>
+      <RetryButton label="Retry now" path={path} body={{}} isPrimary={status !== "success"} shortcut="r" />
+      {priority !== "high" && (
+        <RetryButton label="Retry with high priority" path={path} body={{ priority: "high" }} />
       )}
+      <AsApi what="Retry" twin={{ method: "POST", path, body: {}, cli: `deliveries retry ${id}` }} />
     </div>
   );
+}
+
+/** Leads to the delivery that takes its place. */
+function RetryButton(props: {
+  readonly label: string;
+  readonly path: string;
+  readonly body: object;
+  readonly isPrimary?: boolean;
+  readonly shortcut?: string;
+}) {
+  const { path, body, ...button } = props;
+  const { go } = useAddress();
+  const retry = async () => {
+    const { value } = await callApi<{ readonly delivery_id: string }>({ method: "POST", path, body });
+    go(pagePath(`deliveries/${value.delivery_id}`));
+  };
+  return <ActionButton {...button} run={retry} done="Retried" />;
 }

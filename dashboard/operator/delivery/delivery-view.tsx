@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { DeliveryDetail } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { When } from "../../shared/ui/when.tsx";
+import { AttemptComparison } from "./attempt-comparison.tsx";
 import { AttemptView } from "./attempt-view.tsx";
 import { DeliveryActions } from "./delivery-actions.tsx";
 import { DeliveryGates } from "./delivery-gates.tsx";
@@ -65,6 +66,7 @@ export function Attempts({ delivery }: { readonly delivery: DeliveryDetail }) {
       </div>
       <AttemptView attempt={attempt} webhookId={delivery.webhook_id} />
       <RequestOfAttempt deliveryId={delivery.id} number={attempt.attempt_number} />
+      <AttemptComparison delivery={delivery} attempt={attempt} />
     </>
   );
 }

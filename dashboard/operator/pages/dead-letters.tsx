@@ -12,7 +12,9 @@ import { BulkButton } from "../bulk/bulk-button.tsx";
 import { BulkBar } from "../delivery/bulk-bar.tsx";
 import { useDeliverySelection } from "../delivery/delivery-selection.ts";
 import { answerColumn, eventTypeColumn } from "../delivery/delivery-columns.tsx";
+import { deliveryCells } from "../delivery/delivery-cells.ts";
 import { endingOf } from "../delivery/wording.ts";
+import { ExportButton } from "../export-button.tsx";
 import { LinkedFilters } from "../filters/linked-filters.tsx";
 import { ResourceList } from "../list-page.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
@@ -57,10 +59,22 @@ export function DeadLettersPage() {
         none={<p class="soft">Nothing was given up.</p>}
         selectionOf={selection.of}
         tools={
-          mayManage() &&
-          actions.map((action) => (
-            <BulkButton key={action.label} action={action} targetNow={() => targetOf(filters, Date.now())} />
-          ))
+          <>
+            <ExportButton
+              path="v1/dlq"
+              query={filters}
+              fileName="posthorn-dead-letters.csv"
+              tableOf={deliveryCells}
+            />
+            {mayManage() &&
+              actions.map((action) => (
+                <BulkButton
+                  key={action.label}
+                  action={action}
+                  targetNow={() => targetOf(filters, Date.now())}
+                />
+              ))}
+          </>
         }
       />
       <BulkBar selection={selection} filters={filters} actions={actions} />

@@ -9,12 +9,14 @@ import { ErrorNote } from "../../shared/ui/error-note.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { flagsOf } from "../delivery/command-flags.ts";
+import { deliveryCells } from "../delivery/delivery-cells.ts";
 import { DeliveryFilters, useDeliveryQuery } from "../delivery/delivery-filters.tsx";
 import { BulkBar } from "../delivery/bulk-bar.tsx";
 import { DeliveryPanel } from "../delivery/delivery-panel.tsx";
 import { useDeliverySelection, type DeliverySelection } from "../delivery/delivery-selection.ts";
 import { WorkingDeliveryTable } from "../delivery/delivery-table.tsx";
 import { ViewMenu } from "../delivery/view-menu.tsx";
+import { ExportButton } from "../export-button.tsx";
 import { isFollowing } from "../following.ts";
 import { NewRows } from "../new-rows.tsx";
 import { SearchedTo } from "../searched-to.tsx";
@@ -44,6 +46,12 @@ export function DeliveriesPage() {
           tools={
             <>
               <NewRows waiting={waiting} merge={merge} pageSize={pageSize} />
+              <ExportButton
+                path="v1/deliveries"
+                query={filters}
+                fileName="posthorn-deliveries.csv"
+                tableOf={deliveryCells}
+              />
               {useMemo(viewMenu, [])}
             </>
           }

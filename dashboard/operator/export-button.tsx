@@ -1,0 +1,58 @@
+import { useSignal } from "@preact/signals";
+import { callApi, type Query } from "../shared/api.ts";
+import { csvOf } from "../shared/csv.ts";
+import { download } from "../shared/download.ts";
+import type { Page } from "../shared/resources.ts";
+import { ActionButton } from "./action-button.tsx";
+
+/** So many rows one file holds; narrower ranges get the others. */
+const rowsMax = 5_000;
+/** A search for what is rare brings many empty pages. */
+const callsMax = 100;
+
+/** All rows of a list that match, read page by page, as a file for spreadsheets. */
+export function ExportButton<Row>(props: {
+  readonly path: string;
+  readonly query: Query;
+  readonly fileName: string;
+  /** With a line of titles. */
+  readonly tableOf: (rows: readonly Row[]) => readonly (readonly string[])[];
+}) {
+  const { path, query, fileName, tableOf } = props;
+  const said = useSignal("");
+  const run = async () => {
+    said.value = "";
+    const { rows, isWhole } = await rowsOf<Row>(path, query);
+    download({ name: fileName, text: csvOf(tableOf(rows)) });
+    if (!isWhole)
+      said.value = `The file ends after ${rows.length.toLocaleString()} rows. Narrow the list to get the others.`;
+  };
+  return (
+    <>
+      <ActionButton label="Export as CSV" run={run} done="The file is ready" />
+      {said.value !== "" && (
+        <span class="soft" role="status">
+          {said.value}
+        </span>
+      )}
+    </>
+  );
+}
+
+async function rowsOf<Row>(
+  path: string,
+  query: Query,
+): Promise<{ readonly rows: readonly Row[]; readonly isWhole: boolean }> {
+  const rows: Row[] = [];
+  let cursor: string | null = null;
+  for (let call = 0; call < callsMax && rows.length < rowsMax; call += 1) {
+    const { value }: { readonly value: Page<Row> } = await callApi<Page<Row>>({
+      path,
+      query: { ...query, limit: 250, cursor },
+    });
+    rows.push(...value.data);
+    cursor = value.next_cursor;
+    if (cursor === null) return { rows, isWhole: true };
+  }
+  return { rows, isWhole: false };
+}
