@@ -10,6 +10,11 @@ export function mayManage(): boolean {
   return role === "admin" || role === "manage";
 }
 
+/** Whether it may change tenants themselves, likewise. */
+export function mayAdminister(): boolean {
+  return session.value?.role === "admin";
+}
+
 /** Does one call, and shows what came of it. */
 export function ActionButton(props: {
   readonly label: string;

@@ -18,11 +18,13 @@ import { DeliveriesPage } from "./pages/deliveries.tsx";
 import { DeliveryPage } from "./pages/delivery.tsx";
 import { EventPage } from "./pages/event.tsx";
 import { EventTypePage } from "./pages/event-type.tsx";
+import { EditEventTypePage } from "./pages/event-type-edit.tsx";
 import { EventTypesPage } from "./pages/event-types.tsx";
 import { EventsPage } from "./pages/events.tsx";
 import { OverviewPage } from "./pages/overview.tsx";
 import { SystemPage } from "./pages/system.tsx";
 import { TenantPage } from "./pages/tenant.tsx";
+import { EditTenantPage } from "./pages/tenant-edit.tsx";
 import { TenantsPage } from "./pages/tenants.tsx";
 import { EditWebhookPage, NewWebhookPage } from "./pages/webhook-edit.tsx";
 import { WebhookPage } from "./pages/webhook.tsx";
@@ -129,9 +131,11 @@ function Pages() {
       <Route path={pagePath("operations/:id")} component={OperationPage} />
       <Route path={pagePath("event-types")} component={EventTypesPage} />
       <Route path={pagePath("event-types/:name")} component={EventTypePage} />
+      <Route path={pagePath("event-types/:name/edit")} component={EditEventTypePage} />
       <Route path={pagePath("tenants")} component={TenantsPage} />
       <Route path={pagePath("audit")} component={AuditPage} />
       <Route path={pagePath("tenants/:id")} component={TenantPage} />
+      <Route path={pagePath("tenants/:id/edit")} component={EditTenantPage} />
       <Route path={pagePath("portal")} component={PortalPage} />
       <Route path={pagePath("system")} component={SystemPage} />
       <Route default component={NotFoundPage} />

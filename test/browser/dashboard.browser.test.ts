@@ -399,6 +399,20 @@ suite("the dashboard", () => {
     await page.getByRole("link", { name: "hostile.sent" }).click();
     await page.getByRole("heading", { name: "Attempts" }).waitFor();
     assert.equal(await page.getByRole("button", { name: /Retry|circuit|Enable/ }).count(), 0);
+    await server.call("PUT", "/v1/event-types/hostile.sent", { schema: { type: "object" } });
+    for (const [path, known] of [
+      ["event-types/hostile.sent", "Schema"],
+      ["tenants/default", "Limits"],
+    ] as const) {
+      await goWithin(page, `/ui/${path}`);
+      await page.getByRole("heading", { name: known, exact: true }).waitFor();
+      await page
+        .getByRole("region", { name: /^(About this event type|Limits)$/ })
+        .getByText("Deliveries")
+        .waitFor();
+      assert.equal(await page.getByRole("link", { name: "Edit" }).count(), 0);
+      assert.equal(await page.getByRole("button", { name: "Deprecate" }).count(), 0);
+    }
     await reader.close();
   });
 

@@ -1,4 +1,4 @@
-/** Lists of deliveries and events, and the page of an event, in Chromium over one real server. */
+/** Lists of deliveries and events, the page of an event, and forms of event types and tenants, in Chromium over one real server. */
 import assert from "node:assert/strict";
 import { text } from "node:stream/consumers";
 import { after, before, suite, test } from "node:test";
@@ -7,7 +7,7 @@ import type { Receiver } from "../peers/receiver.ts";
 import { eventually } from "../scenarios/eventually.ts";
 import type { PosthornProcess } from "../scenarios/posthorn-process.ts";
 import { bringAxe, forAxe, judge } from "./axe.ts";
-import { assertClean, watch } from "./browser.ts";
+import { assertClean, goWithin, watch } from "./browser.ts";
 import { DashboardWorld } from "./dashboard-world.ts";
 
 suite("lists", () => {
@@ -292,6 +292,72 @@ suite("lists", () => {
     assert.equal(alert?.mute_reason, "we know");
     await page.getByRole("button", { name: "Delete calm" }).click();
     await page.getByRole("button", { name: "Delete calm" }).waitFor({ state: "detached" });
+    await looks.close();
+  });
+
+  test("an event type and a tenant are edited; what is refused says why at its field", async () => {
+    const path = "/v1/event-types/order.sent";
+    const sample = { id: "a" };
+    await server.call("PUT", path, { description: "Sent.", schema: { type: "object" }, examples: [sample] });
+    const looks = await world.logIn(forAxe);
+    const page = await visit("event-types/order.sent", looks);
+    const seen = watch(page, { origin: server.url });
+    const save = page.getByRole("button", { name: "Save", exact: true });
+    await page.getByRole("button", { name: "Deprecate", exact: true }).click();
+    await page.getByRole("button", { name: "No longer deprecated", exact: true }).waitFor();
+    await page.getByRole("link", { name: "Edit" }).click();
+
+    const schema = page.getByLabel("JSON Schema");
+    await schema.fill("{");
+    await save.click();
+    await page.getByText("JSON Schema is no JSON.").waitFor();
+    await schema.fill('{"type":"objekt"}');
+    await save.click();
+    await page.getByText("JSON Schema must be one of the allowed values.").waitFor();
+    assert.equal(await schema.getAttribute("aria-invalid"), "true");
+    await schema.fill('{"type":"object","properties":{"id":{"type":"number"}}}');
+    await save.click();
+    await page.getByText("Examples (JSON) must be number.").waitFor();
+    await bringAxe(page);
+    await judge(page, "form of an event type");
+    await page.setViewportSize({ width: 1_280, height: 900 });
+    const big = "9007199254740993";
+    const examples = page.getByLabel("Examples (JSON)");
+    await examples.fill(`[{"id":${big}}]`);
+    await page.getByRole("button", { name: "Save as API" }).click();
+    await page.getByRole("dialog").getByText("-X PUT", { exact: false }).filter({ hasText: big }).waitFor();
+    await page.keyboard.press("Escape");
+    const sent = page.waitForRequest((request) => request.method() === "PUT");
+    await save.click();
+    assert.match((await sent).postData() ?? "", new RegExp(big));
+    await page.getByRole("region", { name: "JSON Schema" }).getByText('"number"').waitFor();
+    const { body } = await server.call("GET", path);
+    const kept = body as Readonly<Record<string, unknown>>;
+    assert.deepEqual([kept["description"], kept["deprecated"]], ["Sent.", true]);
+
+    await goWithin(page, "/ui/tenants/default");
+    await page.getByRole("link", { name: "Edit" }).click();
+    await page.getByLabel("Requests a minute at most").fill("600");
+    await page.getByLabel("Webhooks at most").fill("2000000");
+    await save.click();
+    await page.getByText(/^Webhooks at most must be .+\.$/).waitFor();
+    await judge(page, "form of a tenant");
+    await page.setViewportSize({ width: 1_280, height: 900 });
+    await page.getByLabel("Webhooks at most").fill("40");
+    await page.getByLabel("Name").fill("Shop");
+    await page.getByRole("button", { name: "Save as API" }).click();
+    const command = "posthorn tenants put default --name Shop --rate-limit 600 --webhooks-max 40";
+    await page.getByRole("dialog").getByText(command).waitFor();
+    await page.keyboard.press("Escape");
+    await save.click();
+    await page.getByRole("heading", { level: 1, name: "Shop" }).waitFor();
+    const tenant = (await server.call("GET", "/v1/tenants/default")).body as Readonly<
+      Record<string, unknown>
+    >;
+    assert.deepEqual(tenant["rate_limit"], { requests_per_minute: 600, burst: 20 });
+    assert.equal(tenant["webhooks_max"], 40);
+    await server.call("PUT", "/v1/tenants/default", { rate_limit: null });
+    assertClean(seen);
     await looks.close();
   });
 

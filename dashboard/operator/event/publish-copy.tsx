@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
 import { callApi } from "../../shared/api.ts";
-import { laidOut, memberText, tokensOf } from "../../shared/json/json-tokens.ts";
+import { laidOutText, memberText } from "../../shared/json/json-tokens.ts";
 import { pagePath } from "../../shared/root.ts";
 import { session } from "../../shared/session.ts";
 import { announce } from "../../shared/ui/announcer.tsx";
@@ -94,7 +94,7 @@ function PublishButton({ title, draft, members }: PublishProps) {
 
 function CopyForm(props: { readonly draft: Draft; readonly publish: (draft: Draft) => Promise<void> }) {
   const type = useSignal(props.draft.type);
-  const data = useSignal(pretty(props.draft.data));
+  const data = useSignal(laidOutText(props.draft.data));
   const fault = useSignal<string | null>(null);
   const { isBusy, error, run } = useBusy();
   const id = useId();
@@ -151,11 +151,4 @@ function faultOf(text: string): string | null {
   } catch (error) {
     return error instanceof Error ? error.message : "This is no JSON.";
   }
-}
-
-/** Laid out by tokens: parsing would round numbers. */
-function pretty(text: string): string {
-  return laidOut(tokensOf(text))
-    .map(({ space, text: piece }) => space + piece)
-    .join("");
 }

@@ -1,6 +1,15 @@
 /** The fields of a form: how each is typed, and how what was typed becomes what the API takes. */
 
-export type FieldKind = "line" | "list" | "number" | "choice" | "flag" | "headers" | "json" | "secret";
+export type FieldKind =
+  | "line"
+  | "text"
+  | "list"
+  | "number"
+  | "choice"
+  | "flag"
+  | "headers"
+  | "json"
+  | "secret";
 
 export interface FormField {
   /** Path in the API, such as `rate_limit.requests_per_minute`. */
@@ -10,6 +19,8 @@ export interface FormField {
   readonly hint?: string;
   /** Values and their names; the first is what it is without a choice. */
   readonly choices?: readonly (readonly [string, string])[];
+  /** Lines that are shown at once, of those that take several. */
+  readonly rows?: number;
   readonly isForCreation?: boolean;
   readonly isForAdmins?: boolean;
   readonly isSeldom?: boolean;
@@ -76,6 +87,19 @@ export function bodyOf(
   }
   if (body["rate_limit"] !== undefined) body["rate_limit"] = rateLimitOf(typed);
   return { body, problems };
+}
+
+/** What `bodyOf` made, as text in which JSON stands as it was typed: parsed, its numbers would be rounded. */
+export function bodyTextOf(
+  fields: readonly FormField[],
+  { body, typed }: { readonly body: FormBody["body"]; readonly typed: Typed },
+): string {
+  const asTyped = new Set(fields.filter(({ kind }) => kind === "json").map(({ name }) => name));
+  const members = Object.entries(body).map(([name, value]) => {
+    const text = asTyped.has(name) ? (typed[name] ?? "").trim() : "";
+    return `${JSON.stringify(name)}:${text === "" ? JSON.stringify(value) : text}`;
+  });
+  return `{${members.join(",")}}`;
 }
 
 function put(

@@ -31,7 +31,7 @@ export function FormInput(props: FormInputProps) {
 }
 
 function Control({ id, field, text, problem, change }: FormInputProps) {
-  const { kind, choices = [] } = field;
+  const { kind, choices = [], rows = 3 } = field;
   const common = {
     id,
     "aria-describedby": `${id}-hint${problem === null ? "" : ` ${id}-problem`}`,
@@ -49,12 +49,12 @@ function Control({ id, field, text, problem, change }: FormInputProps) {
       </select>
     );
   }
-  if (kind === "headers" || kind === "json") {
+  if (kind === "text" || kind === "headers" || kind === "json") {
     return (
       <textarea
         {...common}
-        rows={3}
-        spellcheck={false}
+        rows={rows}
+        spellcheck={kind === "text"}
         onInput={({ currentTarget }) => change(currentTarget.value)}
       />
     );

@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useId, useRef } from "preact/hooks";
 import { session } from "../../shared/session.ts";
+import { AsApi, type ApiTwin } from "../../shared/ui/as-api.tsx";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
 import { bodyOf, problemOf, type FormField, type FormProblem, type Typed } from "./form-fields.ts";
 import { FormInput } from "./form-input.tsx";
@@ -27,7 +28,9 @@ export interface ResourceFormProps {
   readonly seldom?: string;
   readonly label: string;
   /** Sends what was typed, or what of it has changed. */
-  readonly send: (body: Readonly<Record<string, unknown>>) => Promise<void>;
+  readonly send: (body: Readonly<Record<string, unknown>>, typed: Typed) => Promise<void>;
+  /** The call that sends it, to be shown beside the button. */
+  readonly twinOf?: (body: Readonly<Record<string, unknown>>, typed: Typed) => ApiTwin;
   /** For what is shown of it while it is typed. */
   readonly onTyped?: (typed: Typed) => void;
   /** Before the fields. */
@@ -75,7 +78,7 @@ export function ResourceForm(props: ResourceFormProps) {
         const sent = typed.value;
         const { body, problems: found } = bodyOf(fields, { typed: sent, before: before.current });
         void submit({ body, problems: [...(problemsOfParts?.() ?? []), ...found] }, async (changed) => {
-          await send(changed);
+          await send(changed, sent);
           before.current = sent;
         });
       }}
@@ -91,11 +94,25 @@ export function ResourceForm(props: ResourceFormProps) {
       )}
       {children}
       {error.value !== null && <ErrorNote error={error.value} />}
-      <button type="submit" class="primary" disabled={isBusy.value}>
-        {label}
-      </button>
+      <div class="actions">
+        <button type="submit" class="primary" disabled={isBusy.value}>
+          {label}
+        </button>
+        <Twin {...props} before={before.current} typed={typed.value} />
+      </div>
     </form>
   );
+}
+
+/** Of what has changed, once it can be sent. */
+function Twin(
+  props: Pick<ResourceFormProps, "fields" | "label" | "twinOf" | "before"> & { readonly typed: Typed },
+) {
+  const { fields, label, twinOf, before, typed } = props;
+  if (twinOf === undefined) return null;
+  const { body, problems } = bodyOf(fields, { typed, before });
+  if (problems.length > 0 || Object.keys(body).length === 0) return null;
+  return <AsApi what={label} twin={twinOf(body, typed)} />;
 }
 
 function withChoices(field: FormField, choices: FormField["choices"]): FormField {

@@ -1,5 +1,3 @@
-import { useRoute } from "preact-iso";
-import { useAddress } from "../../shared/address.ts";
 import { memberText } from "../../shared/json/json-tokens.ts";
 import { useApi } from "../../shared/queries.ts";
 import { fieldText, type Row } from "../../shared/resources.ts";
@@ -10,6 +8,8 @@ import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { TextView } from "../../shared/ui/text-view.tsx";
 import { When } from "../../shared/ui/when.tsx";
+import { EventTypeActions } from "../event-type/event-type-actions.tsx";
+import { useEventTypePlace } from "../event-type/event-type-place.ts";
 import { EventTypeVolume, Subscribers } from "../event-type/traffic-of-type.tsx";
 import { PublishExample } from "../event/publish-copy.tsx";
 import { usualRange } from "../statistics-range.ts";
@@ -23,11 +23,8 @@ function exampleOf(text: string): string {
 }
 
 export function EventTypePage() {
-  const { params } = useRoute();
-  const address = useAddress();
-  const name = params["name"] ?? "";
-  const path = `v1/event-types/${encodeURIComponent(name)}`;
-  const query = { tenant_id: address.params.getAll("tenant_id") };
+  const place = useEventTypePlace();
+  const { name, path, query } = place;
   const loaded = useApi<Row>({ path, query }, { everyMs: false });
   const { data, text } = loaded;
   const twin = { path, query, cli: `event-types get ${name}` };
@@ -51,14 +48,17 @@ export function EventTypePage() {
         twin={twin}
       >
         {data !== null && (
-          <Facts
-            rows={[
-              ["Description", fieldText(data, "description") || "–"],
-              ["Tenant", fieldText(data, "tenant_id")],
-              ["Deprecated", data["deprecated"] === true ? "yes" : "no"],
-              ["Changed", <When key="changed" at={fieldText(data, "updated_at")} isExact />],
-            ]}
-          />
+          <>
+            <Facts
+              rows={[
+                ["Description", fieldText(data, "description") || "–"],
+                ["Tenant", fieldText(data, "tenant_id")],
+                ["Deprecated", data["deprecated"] === true ? "yes" : "no"],
+                ["Changed", <When key="changed" at={fieldText(data, "updated_at")} isExact />],
+              ]}
+            />
+            <EventTypeActions place={place} isDeprecated={data["deprecated"] === true} />
+          </>
         )}
       </Panel>
       <EventTypeVolume name={name} query={query} />

@@ -8,6 +8,7 @@ import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { When } from "../../shared/ui/when.tsx";
+import { mayAdminister } from "../action-button.tsx";
 import { TenantChannels } from "../notifications/tenant-channels.tsx";
 import { usualRange } from "../statistics-range.ts";
 import { VolumeCharts } from "../volume-charts.tsx";
@@ -52,6 +53,13 @@ export function TenantPage() {
             ["Made", <When key="made" at={fieldText(data, "created_at")} isExact />],
           ]}
         />
+        {mayAdminister() && (
+          <div class="actions">
+            <a class="button" href={pagePath(`tenants/${encodeURIComponent(id)}/edit`)} data-command="Edit">
+              Edit
+            </a>
+          </div>
+        )}
       </Panel>
       <VolumeCharts query={{ tenant_id: id }} flags={` --tenant ${id}`} />
       <Webhooks tenantId={id} />

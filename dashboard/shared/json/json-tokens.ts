@@ -58,6 +58,13 @@ export function laidOut(tokens: readonly Token[]): Piece[] {
   });
 }
 
+/** The text laid out to be read and edited, digit for digit. */
+export function laidOutText(text: string): string {
+  return laidOut(tokensOf(text))
+    .map(({ space, text: piece }) => space + piece)
+    .join("");
+}
+
 /** The text of a member of the outermost object, or null: of `data` in `{"data": 1.0}` it is `1.0`. */
 export function memberText(source: string, { member }: { readonly member: string }): string | null {
   let depth = 0;

@@ -1,10 +1,11 @@
 import { useSignal } from "@preact/signals";
 import { urlOf } from "../api.ts";
 import type { ApiCall } from "../api.ts";
+import { shellWord } from "../shell-word.ts";
 import { CopyButton } from "./copy-button.tsx";
 import { Modal } from "./modal.tsx";
 
-export interface ApiTwin extends Pick<ApiCall, "method" | "path" | "query" | "body"> {
+export interface ApiTwin extends Pick<ApiCall, "method" | "path" | "query" | "body" | "bodyText"> {
   /** The command that does the same, without `posthorn`; null where there is none. */
   readonly cli: string | null;
 }
@@ -57,34 +58,36 @@ export function Command({ text }: { readonly text: string }) {
   );
 }
 
-function curlOf({ method = "GET", path, query = {}, body }: ApiTwin): string {
+function curlOf({ method = "GET", path, query = {}, ...sent }: ApiTwin): string {
+  const body = bodyTextOf(sent);
   const parts = [
     'curl -H "Authorization: Bearer $POSTHORN_KEY"',
     ...(method === "GET" ? [] : [`-X ${method}`]),
-    ...(body === undefined
-      ? []
-      : ['-H "Content-Type: application/json"', `-d ${quoted(JSON.stringify(body))}`]),
-    quoted(urlOf({ path, query }).href),
+    ...(body === undefined ? [] : ['-H "Content-Type: application/json"', `-d ${shellWord(body)}`]),
+    shellWord(urlOf({ path, query }).href),
   ];
   return parts.join(" \\\n  ");
 }
 
 /** For Node, Deno, Bun and browsers, without a library. */
-function fetchOf({ method = "GET", path, query = {}, body }: ApiTwin): string {
+function fetchOf({ method = "GET", path, query = {}, body, bodyText }: ApiTwin): string {
   const authorization = "authorization: `Bearer ${process.env.POSTHORN_KEY}`";
-  const headers =
-    body === undefined ? `{ ${authorization} }` : `{ ${authorization}, "content-type": "application/json" }`;
+  const isEmpty = body === undefined && bodyText === undefined;
+  const headers = isEmpty
+    ? `{ ${authorization} }`
+    : `{ ${authorization}, "content-type": "application/json" }`;
   return [
     `const response = await fetch(${JSON.stringify(urlOf({ path, query }).href)}, {`,
     ...(method === "GET" ? [] : [`  method: "${method}",`]),
     `  headers: ${headers},`,
     ...(body === undefined ? [] : [`  body: JSON.stringify(${JSON.stringify(body)}),`]),
+    // A literal of an object would round its numbers.
+    ...(bodyText === undefined ? [] : [`  body: ${JSON.stringify(bodyText)},`]),
     "});",
     "console.log(await response.json());",
   ].join("\n");
 }
 
-/** For a shell. */
-function quoted(text: string): string {
-  return /^[\w./:=@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+function bodyTextOf({ body, bodyText }: Pick<ApiTwin, "body" | "bodyText">): string | undefined {
+  return bodyText ?? (body === undefined ? undefined : JSON.stringify(body));
 }

@@ -1,0 +1,33 @@
+import { callApi } from "../../shared/api.ts";
+import { AsApi } from "../../shared/ui/as-api.tsx";
+import { ActionButton, mayManage } from "../action-button.tsx";
+import type { EventTypePlace } from "./event-type-place.ts";
+
+/** Edits it, or marks it as one that is about to go. A key without the right to do that sees no button. */
+export function EventTypeActions(props: { readonly place: EventTypePlace; readonly isDeprecated: boolean }) {
+  const { place, isDeprecated } = props;
+  const { name, path, query, flags, editPage } = place;
+  if (!mayManage()) return null;
+  const label = isDeprecated ? "No longer deprecated" : "Deprecate";
+  const twin = {
+    method: "PUT",
+    path,
+    query,
+    body: { deprecated: !isDeprecated },
+    // Its option can only mark.
+    cli: isDeprecated ? null : `event-types put ${name}${flags} --deprecated`,
+  } as const;
+  return (
+    <div class="actions">
+      <a class="button" href={editPage} data-command="Edit">
+        Edit
+      </a>
+      <ActionButton
+        label={label}
+        run={() => callApi(twin)}
+        done={isDeprecated ? "It is no longer deprecated" : "It is deprecated"}
+      />
+      <AsApi what={label} twin={twin} />
+    </div>
+  );
+}

@@ -1,0 +1,40 @@
+/** The fields of the form for an event type. */
+import { laidOutText, memberText } from "../../shared/json/json-tokens.ts";
+import type { Row } from "../../shared/resources.ts";
+import type { CommandOptions } from "../form/change-command.ts";
+import { typedOf, type FormField, type Typed } from "../form/form-fields.ts";
+
+export const eventTypeFields: readonly FormField[] = [
+  { name: "description", label: "Description", kind: "text" },
+  {
+    name: "schema",
+    label: "JSON Schema",
+    kind: "json",
+    hint: "JSON Schema 2020-12 of data, without remote references. Left empty, any object is accepted.",
+    isNullWhenEmpty: true,
+    rows: 16,
+  },
+  {
+    name: "examples",
+    label: "Examples (JSON)",
+    kind: "json",
+    hint: "A list of objects that match the schema, [] for none. The first one is what a test sends.",
+    rows: 10,
+  },
+];
+
+/** `text` is the answer that told of it: parsed, its numbers would be rounded. */
+export function typedEventType(eventType: Row, text: string): Typed {
+  const asSent = (member: string) => laidOutText(memberText(text, { member }) ?? "");
+  return {
+    ...typedOf(eventTypeFields, eventType),
+    ...(eventType["schema"] !== null && { schema: asSent("schema") }),
+    examples: asSent("examples"),
+  };
+}
+
+/** Of `posthorn event-types put`. */
+export const eventTypeOptions: CommandOptions = {
+  description: ["--description", String],
+  schema: ["--schema", JSON.stringify],
+};

@@ -1,0 +1,35 @@
+import { useRoute } from "preact-iso";
+import { useAddress } from "../../shared/address.ts";
+import { pagePath } from "../../shared/root.ts";
+import { shellWord } from "../../shared/shell-word.ts";
+
+/** Which event type the address is about; the same name may be one of several tenants. */
+export interface EventTypePlace {
+  readonly name: string;
+  /** Of the API. */
+  readonly path: string;
+  readonly query: { readonly tenant_id: readonly string[] };
+  /** As options of the command line. */
+  readonly flags: string;
+  /** Addresses of the dashboard. */
+  readonly page: string;
+  readonly editPage: string;
+}
+
+export function useEventTypePlace(): EventTypePlace {
+  const { params } = useRoute();
+  const address = useAddress();
+  const name = params["name"] ?? "";
+  const encoded = encodeURIComponent(name);
+  const tenantIds = address.params.getAll("tenant_id");
+  const [tenantId] = tenantIds;
+  const search = tenantId === undefined ? "" : `?tenant_id=${encodeURIComponent(tenantId)}`;
+  return {
+    name,
+    path: `v1/event-types/${encoded}`,
+    query: { tenant_id: tenantIds },
+    flags: tenantId === undefined ? "" : ` --tenant ${shellWord(tenantId)}`,
+    page: `${pagePath(`event-types/${encoded}`)}${search}`,
+    editPage: `${pagePath(`event-types/${encoded}/edit`)}${search}`,
+  };
+}

@@ -1,0 +1,48 @@
+import { useAddress } from "../../shared/address.ts";
+import { callApi } from "../../shared/api.ts";
+import { refreshAll, useApi } from "../../shared/queries.ts";
+import type { Row } from "../../shared/resources.ts";
+import { announce } from "../../shared/ui/announcer.tsx";
+import type { ApiTwin } from "../../shared/ui/as-api.tsx";
+import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
+import { eventTypeFields, eventTypeOptions, typedEventType } from "../event-type/event-type-fields.ts";
+import { useEventTypePlace } from "../event-type/event-type-place.ts";
+import { changeCommand } from "../form/change-command.ts";
+import { bodyTextOf, type FormBody, type Typed } from "../form/form-fields.ts";
+import { ResourceForm } from "../form/resource-form.tsx";
+
+export function EditEventTypePage() {
+  const { name, path, query, flags, page } = useEventTypePlace();
+  const { go } = useAddress();
+  const { data, text, error } = useApi<Row>({ path, query }, { everyMs: false });
+  if (data === null) return <NotLoaded error={error} />;
+  const callOf = (body: FormBody["body"], typed: Typed): ApiTwin => ({
+    method: "PUT",
+    path,
+    query,
+    bodyText: bodyTextOf(eventTypeFields, { body, typed }),
+    cli: changeCommand(`event-types put ${name}${flags}`, { body, options: eventTypeOptions }),
+  });
+  const send = async (body: FormBody["body"], typed: Typed) => {
+    if (Object.keys(body).length > 0) await callApi(callOf(body, typed));
+    announce("Saved");
+    await refreshAll();
+    go(page);
+  };
+  return (
+    <>
+      <p class="trail">
+        <a href={page}>{name}</a>
+      </p>
+      <h1>Edit the event type</h1>
+      <ResourceForm
+        fields={eventTypeFields}
+        before={typedEventType(data, text)}
+        isNew={false}
+        label="Save"
+        send={send}
+        twinOf={callOf}
+      />
+    </>
+  );
+}

@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { snakeCase } from "../../../src/api/mapping/snake-case.ts";
+import { rateLimitFields, tenantFields as apiFields } from "../../../src/core/fields/tenant.ts";
+import { bodyOf, typedOf, type Typed } from "../form/form-fields.ts";
+import { tenantCommand, tenantFields } from "./tenant-fields.ts";
+
+suite("the form of a tenant", () => {
+  const before = typedOf(tenantFields, {
+    name: "Acme",
+    rate_limit: { requests_per_minute: 60, burst: 5 },
+    webhooks_max: null,
+    worker_pool: "default",
+  });
+  const commandOf = (changes: Typed) => {
+    const { body } = bodyOf(tenantFields, { typed: { ...before, ...changes }, before });
+    return tenantCommand("acme", { body, before });
+  };
+
+  test("has all that the API takes", () => {
+    const { rateLimit: _, ...others } = apiFields;
+    const names = [
+      ...Object.keys(others).map(snakeCase),
+      ...Object.keys(rateLimitFields).map((name) => `rate_limit.${snakeCase(name)}`),
+    ];
+    assert.deepEqual(tenantFields.map(({ name }) => name).toSorted(), names.toSorted());
+  });
+
+  test("the command says the same, where its options can", () => {
+    assert.equal(
+      commandOf({ "name": "Acme Ltd", "rate_limit.requests_per_minute": "90", "webhooks_max": "7" }),
+      "tenants put acme --name 'Acme Ltd' --rate-limit 90 --webhooks-max 7",
+    );
+    assert.equal(commandOf({ "rate_limit.requests_per_minute": "" }), "tenants put acme --rate-limit none");
+    assert.equal(commandOf({ "rate_limit.burst": "9" }), null);
+    assert.equal(
+      tenantCommand("acme", { body: { webhooks_max: null }, before: { ...before, webhooks_max: "7" } }),
+      null,
+    );
+  });
+});
