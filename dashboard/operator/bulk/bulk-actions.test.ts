@@ -35,7 +35,7 @@ test("a discard, more than 10,000, and what was not counted to its end are confi
 test("the command line does the same to the same, quoted for a shell", () => {
   const choice = { perSecond: 5, priority: "low" };
   const filter = { webhook_id: ["01a2"], error: "it's late", attempt_min: 3 };
-  const flags = "--webhook '01a2' --error 'it'\\''s late' --attempts-min '3'";
+  const flags = "--webhook 01a2 --error 'it'\\''s late' --attempts-min 3";
   const command = `deliveries retry ${flags} --rate 5 --priority low --yes --watch`;
   assert.equal(commandOf(retryAction, { filter }, choice), command);
   const ids = commandOf(discardAction, { ids: ["a", "b"] }, { perSecond: 100, priority: null });

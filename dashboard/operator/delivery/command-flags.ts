@@ -1,4 +1,5 @@
 /** Filters of a list as options of the command line. */
+import { shellWord } from "../../shared/shell-word.ts";
 
 const names: Readonly<Record<string, string>> = {
   event_type: "type",
@@ -15,13 +16,8 @@ export function flagsOf(query: Readonly<Record<string, unknown>>): string {
     .flatMap(([name, value]) =>
       (Array.isArray(value) ? (value as readonly unknown[]) : [value]).map(
         (one) =>
-          ` --${(names[name] ?? name).replaceAll("_", "-")}${String(one) === "true" ? "" : ` ${quoted(String(one))}`}`,
+          ` --${(names[name] ?? name).replaceAll("_", "-")}${String(one) === "true" ? "" : ` ${shellWord(String(one))}`}`,
       ),
     )
     .join("");
-}
-
-/** For a shell. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,5 +1,6 @@
 import type { Source } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
+import { shellWord } from "../../shared/shell-word.ts";
 import { Command } from "../../shared/ui/as-api.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { ConnectionTable, useConnectionsOf } from "./connection-table.tsx";
@@ -31,11 +32,7 @@ export function WhereItGoes({ source }: { readonly source: Source }) {
         <ConnectionTable rows={rows} withoutSource />
       )}
       <p>To your own machine, while you develop:</p>
-      <Command text={`posthorn listen --source ${shellText(party ?? name)} --forward-to 3000`} />
+      <Command text={`posthorn listen --source ${shellWord(party ?? name)} --forward-to 3000`} />
     </Panel>
   );
-}
-
-function shellText(text: string): string {
-  return /^[\w.-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
