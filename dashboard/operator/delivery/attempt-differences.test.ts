@@ -8,7 +8,7 @@ const accepted = {
   ...{ http_status_code: 200, failure_category: null, error_message: null, retry_after: null },
   ...{ peer_address: "192.0.2.1", http_version: "1.1", timings_ms: null, config_revision: 3 },
   ...{ response_headers: [], response_body_sample: "ok" },
-} as Attempt;
+} as Partial<Attempt> as Attempt;
 
 test("two attempts differ in what they do not have in common, in the order of an attempt", () => {
   const failed: Attempt = {

@@ -1,6 +1,7 @@
 import type { DeliveryDetail } from "../../shared/resources.ts";
 import { duration, shortSpan } from "../../shared/time/time-format.ts";
-import { Badge, type Tone } from "../../shared/ui/badge.tsx";
+import { Badge } from "../../shared/ui/badge.tsx";
+import type { Tone } from "../../shared/ui/tone.ts";
 import { When } from "../../shared/ui/when.tsx";
 import { answerText, waitingOf } from "./wording.ts";
 

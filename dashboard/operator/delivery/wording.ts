@@ -1,6 +1,6 @@
 /** Sentences about deliveries: what state they are in, what they wait for, and what ends that. */
 import type { Delivery } from "../../shared/resources.ts";
-import type { Tone } from "../../shared/ui/badge.tsx";
+import type { Tone } from "../../shared/ui/tone.ts";
 
 type Status = Delivery["status"];
 

@@ -1,6 +1,6 @@
 /** Words for what the gateway received, and for its sources. */
 import type { GatewayRequest, Source } from "../../shared/resources.ts";
-import type { Tone } from "../../shared/ui/badge.tsx";
+import type { Tone } from "../../shared/ui/tone.ts";
 
 export type Outcome = GatewayRequest["outcome"];
 

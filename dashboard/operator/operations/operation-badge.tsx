@@ -1,5 +1,6 @@
 import type { Operation } from "../../shared/resources.ts";
-import { Badge, type Tone } from "../../shared/ui/badge.tsx";
+import { Badge } from "../../shared/ui/badge.tsx";
+import type { Tone } from "../../shared/ui/tone.ts";
 
 const tones: Readonly<Record<Operation["status"], Tone>> = {
   pending: "new",

@@ -1,5 +1,6 @@
 import type { DeliveryProblem } from "../../shared/resources.ts";
-import { Badge, type Tone } from "../../shared/ui/badge.tsx";
+import { Badge } from "../../shared/ui/badge.tsx";
+import type { Tone } from "../../shared/ui/tone.ts";
 
 const tones: Readonly<Record<DeliveryProblem["state"], Tone>> = {
   open: "bad",

@@ -1,6 +1,7 @@
 import type { TimelineEntry } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
-import { Badge, type Tone } from "../../shared/ui/badge.tsx";
+import { Badge } from "../../shared/ui/badge.tsx";
+import type { Tone } from "../../shared/ui/tone.ts";
 import type { Column } from "../../shared/ui/data-table.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { ResourceList } from "../list-page.tsx";

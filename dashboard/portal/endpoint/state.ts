@@ -1,6 +1,6 @@
 /** How an endpoint is doing, as one word and as a sentence that says what is wrong and what happens next. */
 import type { Webhook, WebhookHealth } from "../../shared/resources.ts";
-import type { Tone } from "../../shared/ui/badge.tsx";
+import type { Tone } from "../../shared/ui/tone.ts";
 import { counted, known, moment, t } from "../language.ts";
 
 interface State {

@@ -1,7 +1,8 @@
 import { useSignal } from "@preact/signals";
 import { callApi } from "../../shared/api.ts";
 import type { Webhook } from "../../shared/resources.ts";
-import { Badge, type Tone } from "../../shared/ui/badge.tsx";
+import { Badge } from "../../shared/ui/badge.tsx";
+import type { Tone } from "../../shared/ui/tone.ts";
 import { Action } from "../action.tsx";
 import { counted, t } from "../language.ts";
 

@@ -1,7 +1,8 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
 import { announce } from "../../shared/ui/announcer.tsx";
-import { Badge, type Tone } from "../../shared/ui/badge.tsx";
+import { Badge } from "../../shared/ui/badge.tsx";
+import type { Tone } from "../../shared/ui/tone.ts";
 import { type MessageKey, t } from "../language.ts";
 import { checkRequest, type Finding, type Mac } from "./request-check.ts";
 

@@ -1,6 +1,7 @@
 import { useApi } from "../../shared/queries.ts";
 import type { Page } from "../../shared/resources.ts";
-import { Badge, type Tone } from "../../shared/ui/badge.tsx";
+import { Badge } from "../../shared/ui/badge.tsx";
+import type { Tone } from "../../shared/ui/tone.ts";
 import { t } from "../language.ts";
 import { When } from "../when.tsx";
 

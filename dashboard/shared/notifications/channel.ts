@@ -1,5 +1,5 @@
 /** A place where people are told, as the API has it. */
-import type { Tone } from "../ui/badge.tsx";
+import type { Tone } from "../ui/tone.ts";
 
 export interface QuietHours {
   readonly from: string;

@@ -1,5 +1,4 @@
-/** A state as a shape with a word; the colour only repeats it. */
-export type Tone = "good" | "wait" | "bad" | "held" | "off" | "new";
+import type { Tone } from "./tone.ts";
 
 const shapes: Readonly<Record<Tone, string>> = {
   good: "M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2z",
@@ -10,6 +9,7 @@ const shapes: Readonly<Record<Tone, string>> = {
   new: "M8 1.5a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13zm0 2.5a4 4 0 1 1 0 8 4 4 0 0 1 0-8z",
 };
 
+/** A state as a shape with a word; the colour only repeats it. */
 export function Badge({ tone, text }: { readonly tone: Tone; readonly text: string }) {
   return (
     <span class={`badge tone-${tone}`}>
