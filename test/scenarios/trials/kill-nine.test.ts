@@ -1,0 +1,9 @@
+// Fifty kills of a server on SQLite under load: nothing accepted is lost.
+import { test } from "node:test";
+import { killServers } from "../server-kills.ts";
+
+const kills = Number(process.env["POSTHORN_TEST_KILLS"] ?? 50);
+const seed = Number(process.env["POSTHORN_TEST_SEED"] ?? Date.now() % 1_000_000);
+
+test(`EDS-3.3-1 ${kills} kills with signal 9 under load lose nothing (seed ${seed})`, (t) =>
+  killServers(t, { kills, seed }));
