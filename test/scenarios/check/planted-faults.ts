@@ -16,7 +16,8 @@ export interface PlantedFault {
   /** Rules that cannot be judged then. */
   readonly skips?: readonly string[];
   readonly kit?: Partial<ReceiverOptions>;
-  readonly readsAll?: boolean;
+  /** How much of a body is taken before anything looks at it; a mebibyte unless said. */
+  readonly readsBytes?: number;
   readonly receiver?: Partial<ReceiverUnderCheck>;
 }
 

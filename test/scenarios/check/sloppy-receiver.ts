@@ -45,12 +45,12 @@ const handlerMs = 25;
 const handlerTurns = 20;
 const bodyBytesMax = 1024 * 1024;
 
-/** A correct receiver behind a fault; `readsAll` takes bodies of any size before anything else looks at them. */
+/** A correct receiver behind a fault; `readsBytes` is how much of a body it takes before anything else looks at it. */
 export async function startSloppyReceiver(options: {
   readonly profile: string;
   readonly fault: Fault;
   readonly kit?: Partial<ReceiverOptions>;
-  readonly readsAll?: boolean;
+  readonly readsBytes?: number;
 }): Promise<SloppyReceiver> {
   let handled = 0;
   let now: number | null = null;
@@ -72,7 +72,7 @@ export async function startSloppyReceiver(options: {
   });
 
   async function respond(request: IncomingMessage): Promise<ReceiverAnswer> {
-    const body = await read(request, options.readsAll === true ? Infinity : bodyBytesMax);
+    const body = await read(request, options.readsBytes ?? bodyBytesMax);
     const arrival = arrivalOf(request, body ?? "");
     const honest: Parameters<Fault>[1] = async ({ now: pretended, ...changed } = {}) => {
       if (body === null || body.length > bodyBytesMax) return answerWith(413);
