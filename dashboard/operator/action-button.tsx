@@ -10,7 +10,7 @@ export function mayManage(): boolean {
   return role === "admin" || role === "manage";
 }
 
-/** Whether it may change tenants themselves, likewise. */
+/** Whether it may do what concerns the whole deployment, likewise. */
 export function mayAdminister(): boolean {
   return session.value?.role === "admin";
 }

@@ -1,6 +1,6 @@
 import type { Attempt } from "../../shared/resources.ts";
 import { duration } from "../../shared/time/time-format.ts";
-import { categoryText } from "./wording.ts";
+import { outcomeText, timingsText } from "./wording.ts";
 
 /** What two attempts do not have in common. Null where one has nothing to show. */
 export interface AttemptDifference {
@@ -33,12 +33,11 @@ type Texts = ReadonlyMap<string, string | null>;
 
 function textsOf(attempt: Attempt): Texts {
   const { http_status_code: status, retry_after: retryAfter } = attempt;
-  const category = categoryText(attempt.failure_category);
   return new Map([
     ["Sent", attempt.executed_at],
     ["Took", duration(attempt.duration_ms)],
     ["Status", status === null ? "no answer" : String(status)],
-    ["Outcome", category === "" ? attempt.outcome : `${attempt.outcome}: ${category}`],
+    ["Outcome", outcomeText(attempt)],
     ["Error", attempt.error_message],
     ["Retry-After", retryAfter?.value ?? null],
     ["Body of the answer", attempt.response_body_sample],
@@ -50,17 +49,10 @@ function detailsOf(attempt: Attempt): Texts {
   return new Map([
     ["Connected to", attempt.peer_address],
     ["Protocol", version === null ? null : `HTTP/${version}`],
-    ["Spent on", timingsText(attempt)],
+    ["Spent on", timingsText(attempt) || null],
     ["Configuration", revision === null ? null : `revision ${revision}`],
     ...headerTexts(attempt),
   ]);
-}
-
-function timingsText({ timings_ms: timings }: Attempt): string | null {
-  const texts = Object.entries(timings ?? {}).flatMap(([name, ms]) =>
-    ms === null ? [] : [`${name} ${duration(ms)}`],
-  );
-  return texts.length === 0 ? null : texts.join(", ");
 }
 
 /** A name that comes several times has all of its values. */

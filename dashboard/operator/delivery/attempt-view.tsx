@@ -4,7 +4,7 @@ import { Facts } from "../../shared/ui/data-table.tsx";
 import { TextView } from "../../shared/ui/text-view.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { revisionPath } from "../webhook/webhook-timeline.tsx";
-import { categoryText } from "./wording.ts";
+import { outcomeText, timingsText } from "./wording.ts";
 
 const retryAfterTexts: Readonly<Record<string, string>> = {
   lower_bound: "and so it was",
@@ -27,7 +27,6 @@ export function AttemptView({
     retry_after,
     response_headers: headers,
   } = attempt;
-  const category = categoryText(attempt.failure_category);
   return (
     <div class="attempt">
       <Facts
@@ -35,7 +34,7 @@ export function AttemptView({
           ["Sent", <When key="sent" at={attempt.executed_at} isExact />],
           ["Took", duration(attempt.duration_ms)],
           ["Status", http_status_code ?? "no answer"],
-          ["Outcome", category === "" ? attempt.outcome : `${attempt.outcome}: ${category}`],
+          ["Outcome", outcomeText(attempt)],
           ...(error_message === null ? [] : ([["Error", <span key="error">{error_message}</span>]] as const)),
           ...(retry_after === null
             ? []
@@ -77,13 +76,12 @@ function configurationFacts({ config_revision: revision }: Attempt, webhookId: s
 }
 
 /** Kept for each attempt that was not accepted, and for some of the others. */
-function connectionFacts({ http_version, peer_address, timings_ms }: Attempt) {
-  const timings = Object.entries(timings_ms ?? {}).flatMap(([name, ms]) =>
-    ms === null ? [] : [`${name} ${duration(ms)}`],
-  );
+function connectionFacts(attempt: Attempt) {
+  const { http_version, peer_address } = attempt;
+  const timings = timingsText(attempt);
   return [
     ...(peer_address === null ? [] : ([["Connected to", peer_address]] as const)),
     ...(http_version === null ? [] : ([["Protocol", `HTTP/${http_version}`]] as const)),
-    ...(timings.length === 0 ? [] : ([["Spent on", timings.join(", ")]] as const)),
+    ...(timings === "" ? [] : ([["Spent on", timings]] as const)),
   ];
 }

@@ -1,5 +1,6 @@
 /** Sentences about deliveries: what state they are in, what they wait for, and what ends that. */
-import type { Delivery } from "../../shared/resources.ts";
+import type { Attempt, Delivery } from "../../shared/resources.ts";
+import { duration } from "../../shared/time/time-format.ts";
 import type { Tone } from "../../shared/ui/tone.ts";
 
 type Status = Delivery["status"];
@@ -145,6 +146,19 @@ const categories: Readonly<Record<string, string>> = {
 
 export function categoryText(category: string | null): string {
   return category === null ? "" : (categories[category] ?? category);
+}
+
+/** How an attempt ended, and as what kind of failure. */
+export function outcomeText({ outcome, failure_category }: Attempt): string {
+  const category = categoryText(failure_category);
+  return category === "" ? outcome : `${outcome}: ${category}`;
+}
+
+/** Where the time of an attempt went; empty where that was not kept. */
+export function timingsText({ timings_ms: timings }: Attempt): string {
+  return Object.entries(timings ?? {})
+    .flatMap(([name, ms]) => (ms === null ? [] : [`${name} ${duration(ms)}`]))
+    .join(", ");
 }
 
 /** The last answer in a cell: its status, or why there was none. */

@@ -1,9 +1,8 @@
 import { useRoute } from "preact-iso";
 import { callApi } from "../../shared/api.ts";
-import { refreshAll, useApi } from "../../shared/queries.ts";
+import { useApi } from "../../shared/queries.ts";
 import type { SourceConnection } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
-import { announce } from "../../shared/ui/announcer.tsx";
 import { Facts } from "../../shared/ui/data-table.tsx";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
 import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
@@ -11,6 +10,7 @@ import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { TextView } from "../../shared/ui/text-view.tsx";
 import { When } from "../../shared/ui/when.tsx";
+import { saveChanges } from "../form/save-changes.ts";
 import { ActionButton, mayManage } from "../action-button.tsx";
 import { typedOf } from "../form/form-fields.ts";
 import { useBusy } from "../use-busy.ts";
@@ -108,12 +108,8 @@ function SavedFilterTrial({ sourceId, filter }: { readonly sourceId: string; rea
 }
 
 function EditForm({ connection }: { readonly connection: SourceConnection }) {
-  const send = async (body: object) => {
-    if (Object.keys(body).length > 0)
-      await callApi({ method: "PATCH", path: `v1/connections/${connection.id}`, body });
-    announce("Saved");
-    await refreshAll();
-  };
+  const send = (body: object) =>
+    saveChanges(body, { method: "PATCH", path: `v1/connections/${connection.id}`, body });
   const before = typedOf(connectionFields, connection);
   const { source_id: sourceId } = connection;
   return <ConnectionForm {...{ before, send, sourceId }} isNew={false} label="Save" />;

@@ -1,11 +1,10 @@
 import { useRoute } from "preact-iso";
 import { useAddress } from "../../shared/address.ts";
-import { callApi } from "../../shared/api.ts";
-import { refreshAll, useApi } from "../../shared/queries.ts";
+import { useApi } from "../../shared/queries.ts";
 import type { Source } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
-import { announce } from "../../shared/ui/announcer.tsx";
 import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
+import { saveChanges } from "../form/save-changes.ts";
 import { typedOf } from "../form/form-fields.ts";
 import { ResourceForm } from "../form/resource-form.tsx";
 import { sourceFields } from "./source-fields.ts";
@@ -18,9 +17,7 @@ export function EditSourcePage() {
   const { data, error } = useApi<Source>({ path }, { everyMs: false });
   if (data === null) return <NotLoaded error={error} />;
   const send = async (body: object) => {
-    if (Object.keys(body).length > 0) await callApi({ method: "PATCH", path, body });
-    announce("Saved");
-    await refreshAll();
+    await saveChanges(body, { method: "PATCH", path, body });
     go(pagePath(`sources/${id}`));
   };
   return (

@@ -12,9 +12,9 @@ import {
   type Statistics,
 } from "../../shared/charts/statistics.ts";
 import { useApi, type Loaded } from "../../shared/queries.ts";
-import { session } from "../../shared/session.ts";
 import { duration } from "../../shared/time/time-format.ts";
 import { Panel } from "../../shared/ui/panel.tsx";
+import { mayAdminister } from "../action-button.tsx";
 import { useStatisticsRange, zoneQuery, type StatisticsRange } from "../statistics-range.ts";
 import { OutcomesPanel, PublishedPanel } from "../traffic-panels.tsx";
 import { TopWebhooks } from "./top-webhooks.tsx";
@@ -25,7 +25,7 @@ const deliveryMeasures =
 /** What was published and what came of it, over the range of the page; what needs somebody stands between. */
 export function Traffic({ children }: { readonly children: ComponentChildren }) {
   const range = useStatisticsRange();
-  const isAdmin = session.value?.role === "admin";
+  const isAdmin = mayAdminister();
   const deliveries = useApi<Statistics>(
     {
       path: "v1/stats/deliveries",

@@ -1,10 +1,9 @@
 import { useAddress } from "../../shared/address.ts";
-import { callApi } from "../../shared/api.ts";
-import { refreshAll, useApi } from "../../shared/queries.ts";
+import { useApi } from "../../shared/queries.ts";
 import type { Row } from "../../shared/resources.ts";
-import { announce } from "../../shared/ui/announcer.tsx";
 import type { ApiTwin } from "../../shared/ui/as-api.tsx";
 import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
+import { saveChanges } from "../form/save-changes.ts";
 import { eventTypeFields, eventTypeOptions, typedEventType } from "../event-type/event-type-fields.ts";
 import { useEventTypePlace } from "../event-type/event-type-place.ts";
 import { changeCommand } from "../form/change-command.ts";
@@ -24,9 +23,7 @@ export function EditEventTypePage() {
     cli: changeCommand(`event-types put ${name}${flags}`, { body, options: eventTypeOptions }),
   });
   const send = async (body: FormBody["body"], typed: Typed) => {
-    if (Object.keys(body).length > 0) await callApi(callOf(body, typed));
-    announce("Saved");
-    await refreshAll();
+    await saveChanges(body, callOf(body, typed));
     go(page);
   };
   return (

@@ -1,12 +1,11 @@
 import { useRoute } from "preact-iso";
 import { useAddress } from "../../shared/address.ts";
-import { callApi } from "../../shared/api.ts";
-import { refreshAll, useApi } from "../../shared/queries.ts";
+import { useApi } from "../../shared/queries.ts";
 import { fieldText, type Row } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
-import { announce } from "../../shared/ui/announcer.tsx";
 import type { ApiTwin } from "../../shared/ui/as-api.tsx";
 import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
+import { saveChanges } from "../form/save-changes.ts";
 import { type FormBody, typedOf } from "../form/form-fields.ts";
 import { ResourceForm } from "../form/resource-form.tsx";
 import { tenantCommand, tenantFields } from "../tenant/tenant-fields.ts";
@@ -27,9 +26,7 @@ export function EditTenantPage() {
     cli: tenantCommand(id, { body, before }),
   });
   const send = async (body: FormBody["body"]) => {
-    if (Object.keys(body).length > 0) await callApi(callOf(body));
-    announce("Saved");
-    await refreshAll();
+    await saveChanges(body, callOf(body));
     go(page);
   };
   return (

@@ -2,12 +2,13 @@ import { useSignal } from "@preact/signals";
 import { useRoute } from "preact-iso";
 import { useAddress } from "../../shared/address.ts";
 import { callApi } from "../../shared/api.ts";
-import { refreshAll, useApi } from "../../shared/queries.ts";
+import { useApi } from "../../shared/queries.ts";
 import type { Webhook } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { announce } from "../../shared/ui/announcer.tsx";
 import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
 import { Modal } from "../../shared/ui/modal.tsx";
+import { saveChanges } from "../form/save-changes.ts";
 import { SecretOnce } from "../webhook/secret-once.tsx";
 import { WebhookForm } from "../webhook/webhook-form.tsx";
 import { shortUrl } from "../webhook/webhook-link.tsx";
@@ -50,9 +51,7 @@ export function EditWebhookPage() {
   const { data, error } = useApi<Webhook>({ path }, { everyMs: false });
   if (data === null) return <NotLoaded error={error} />;
   const send = async (body: object) => {
-    if (Object.keys(body).length > 0) await callApi({ method: "PATCH", path, body });
-    announce("Saved");
-    await refreshAll();
+    await saveChanges(body, { method: "PATCH", path, body });
     go(pagePath(`webhooks/${id}`));
   };
   return (

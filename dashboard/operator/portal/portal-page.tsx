@@ -7,6 +7,7 @@ import { session } from "../../shared/session.ts";
 import { announce } from "../../shared/ui/announcer.tsx";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
+import { mayAdminister } from "../action-button.tsx";
 import { ResourceForm } from "../form/resource-form.tsx";
 import { AccentPreview } from "./accent-preview.tsx";
 import { Logos } from "./logos.tsx";
@@ -23,7 +24,7 @@ export function PortalPage() {
   const { data, error } = useApi<PortalSettings>({ path }, { everyMs: false });
   return (
     <>
-      {tenantId !== null && session.value?.role === "admin" && (
+      {tenantId !== null && mayAdminister() && (
         <p class="trail">
           <a href={pagePath("portal")}>Portal of all tenants</a>
         </p>

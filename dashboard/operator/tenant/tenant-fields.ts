@@ -16,7 +16,7 @@ export const tenantFields: readonly FormField[] = [
     name: "webhooks_max",
     label: "Webhooks at most",
     kind: "number",
-    hint: "As many as any tenant when left empty.",
+    hint: "What the deployment allows every tenant when left empty.",
     isForAdmins: true,
   },
   {
