@@ -17,12 +17,20 @@ export async function stateOf(world: World, rule: string): Promise<string | null
   return (await alertsOf(world, rule))[0]?.alert.state ?? null;
 }
 
-/** Everything that happened so far is counted and stored; then one look at the rules. */
-export async function look(world: World): Promise<void> {
+/**
+ * Everything that happened so far is counted and stored, by every server of the store. What is not, is old once time was
+ * skipped, and an alert of its own.
+ */
+export async function counted(world: World): Promise<void> {
   await world.until(async () => {
     const progress = await world.store.statistics?.progress();
     return progress?.unwrittenSince === null;
   });
+}
+
+/** One look at the rules, when everything that happened so far is counted. */
+export async function look(world: World): Promise<void> {
+  await counted(world);
   await world.services.lifecycle.lookAtAlerts();
 }
 

@@ -7,7 +7,7 @@ import type { NotificationServices } from "../../src/services/notifications/crea
 import { createTestDatabase } from "../conformance/store/postgres-database.fixture.ts";
 import { eventually } from "../scenarios/eventually.ts";
 import { startMailServer } from "../peers/mail-server.ts";
-import { look, minute, stateOf } from "./alert-scene.ts";
+import { counted, look, minute, stateOf } from "./alert-scene.ts";
 import { admin, newWorldKeys, openWorld, type World } from "./world.ts";
 
 const database = await createTestDatabase();
@@ -70,6 +70,7 @@ test("alerts and messages to owners go out once, also when one server takes over
     action: "force_open",
     durationSeconds: 7_200,
   });
+  await counted(world);
   for (const each of servers) each.world.skipTime(16 * minute);
   await eventually("both to be told", {
     async ask() {
@@ -83,6 +84,7 @@ test("alerts and messages to owners go out once, also when one server takes over
   assert.deepEqual(subjects(), expected);
 
   await world.close();
+  await counted(second.world);
   second.world.skipTime(10 * minute);
   await rounds([second]);
   assert.deepEqual(subjects(), expected, "whoever takes over repeats nothing");
