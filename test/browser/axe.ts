@@ -22,8 +22,7 @@ export async function judge(page: Page, what: string): Promise<void> {
     await page.setViewportSize({ width, height: 900 });
     await page.emulateMedia({ colorScheme });
     assert.deepEqual(await findings(page), [], `${colorScheme} ${what}`);
-    const overflow = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
-    assert.ok(Number(overflow) <= 0, `${what} is ${String(overflow)} px too wide at ${width}`);
+    assert.deepEqual(await tooWide(page), [], `${what} is wider than ${width}`);
   }
 }
 
@@ -36,6 +35,15 @@ const run = `axe
   .then(({ violations }) =>
     violations.map(({ id, nodes }) => id + ": " + nodes.map(({ html }) => html.slice(0, 160)).join(" | ")),
   )`;
+
+/** What reaches past the window while the document does, the innermost ones last. */
+const wide = `document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll("body *")]
+  .filter((one) => one.getBoundingClientRect().right > innerWidth)
+  .map((one) => Math.round(one.getBoundingClientRect().right - innerWidth) + " px: " + one.outerHTML.slice(0, 160))`;
+
+function tooWide(page: Page): Promise<readonly string[]> {
+  return page.evaluate<readonly string[]>(wide);
+}
 
 function findings(page: Page): Promise<readonly string[]> {
   return page.evaluate<readonly string[]>(run);

@@ -234,6 +234,7 @@ suite("webhooks in the dashboard", () => {
     const seen = watch(page, { origin: server.url });
     const answer = chartedHour();
     await page.route("**/v1/stats/deliveries?**", (route) => route.fulfill({ json: answer }));
+    await page.addInitScript(watchPlots);
     await page.reload();
     const chart = page.getByRole("figure", { name: "Requests" });
     await chart.getByText("9 requests: 66.66 % accepted, 2 failed for now, 1 refused for good.").waitFor();
@@ -252,6 +253,11 @@ suite("webhooks in the dashboard", () => {
     ]);
     assert.match((await chart.locator("tbody th").first().textContent()) ?? "", /so far/);
     assert.equal(await chart.locator(".chart-partial").count(), 3);
+    assert.deepEqual(
+      await page.evaluate("misfits"),
+      [],
+      "every drawing is as wide as its box, the first one too",
+    );
     const durations = page.getByRole("figure", { name: "Duration" });
     await durations.getByText("As table").click();
     await durations.locator("tbody td").first().waitFor();
@@ -356,6 +362,18 @@ suite("webhooks in the dashboard", () => {
     await looks.close();
   });
 });
+
+/** In every frame: which drawing has another width than its box. */
+const watchPlots = `
+  globalThis.misfits = [];
+  requestAnimationFrame(function look() {
+    for (const drawing of document.querySelectorAll(".plot > svg")) {
+      const [drawn, free] = [drawing.width.baseVal.value, drawing.parentElement.getBoundingClientRect().width];
+      if (Math.floor(free) !== drawn) misfits.push(drawn + " in " + free);
+    }
+    requestAnimationFrame(look);
+  });
+`;
 
 /** Three points of a minute: the middle one without times, the last one not over. */
 function chartedHour() {

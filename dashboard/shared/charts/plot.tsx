@@ -1,6 +1,6 @@
 import { useSignal, type Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { announce } from "../ui/announcer.tsx";
 import { Fills, Lines, StackedBars, type Frame } from "./marks.tsx";
 import { spanText, timeTicks, valueTicks } from "./scale.ts";
@@ -55,11 +55,16 @@ export function Plot(props: PlotProps) {
 
 function useWidth(box: { readonly current: HTMLElement | null }): Signal<number> {
   const width = useSignal(600);
-  useEffect(() => {
+  // Before the first drawing is seen, so that none is of another width than its box.
+  useLayoutEffect(() => {
+    const { current } = box;
+    if (current === null) return;
+    const fit = (available: number) => (width.value = Math.max(120, Math.floor(available)));
+    fit(current.getBoundingClientRect().width);
     const observer = new ResizeObserver(([entry]) => {
-      if (entry !== undefined) width.value = Math.max(120, Math.floor(entry.contentRect.width));
+      if (entry !== undefined) fit(entry.contentRect.width);
     });
-    if (box.current !== null) observer.observe(box.current);
+    observer.observe(current);
     return () => observer.disconnect();
   }, []);
   return width;
