@@ -58,7 +58,7 @@ function useWidth(box: { readonly current: HTMLElement | null }): Signal<number>
   // Before the first drawing is seen, so that none is of another width than its box.
   useLayoutEffect(() => {
     const { current } = box;
-    if (current === null) return;
+    if (current === null) return undefined;
     const fit = (available: number) => (width.value = Math.max(120, Math.floor(available)));
     fit(current.getBoundingClientRect().width);
     const observer = new ResizeObserver(([entry]) => {
