@@ -50,11 +50,17 @@ export class OptionValues {
     return text === undefined ? undefined : text === "true";
   }
 
+  /** Repeated; a comma means itself. */
+  texts(name: string): readonly string[] | undefined {
+    const value = this.#values[name];
+    return Array.isArray(value) ? (value as string[]) : undefined;
+  }
+
   /** Repeated, or separated by commas. */
   list(name: string): readonly string[] | undefined {
-    const value = this.#values[name];
-    if (!Array.isArray(value)) return undefined;
-    return (value as string[]).flatMap((entry) => entry.split(",")).filter((entry) => entry !== "");
+    return this.texts(name)
+      ?.flatMap((entry) => entry.split(","))
+      .filter((entry) => entry !== "");
   }
 
   number(name: string): number | undefined {

@@ -1,13 +1,22 @@
 import type { Command } from "commander";
 import { apiKeyFields } from "../../core/fields/api-key.ts";
 import { eventTypeFields } from "../../core/fields/event-type.ts";
-import { rateLimitFields, tenantFields } from "../../core/fields/tenant.ts";
+import { tenantFields } from "../../core/fields/tenant.ts";
 import type { Json } from "../api-client.ts";
-import { addPageOptions, clientCommand, parseJson, printList, printOne } from "../client-command.ts";
+import {
+  addPageOptions,
+  clientCommand,
+  collect,
+  type OptionValues,
+  parseJson,
+  printList,
+  printOne,
+} from "../client-command.ts";
 import { UsageError } from "../failures.ts";
 import { FieldOption, tenantOption } from "../field-option.ts";
 import { readInput } from "../invocation.ts";
 import type { Invocation } from "../invocation.ts";
+import { addRateLimitOptions, rateLimitOf } from "../rate-limit-options.ts";
 import { shortTime } from "../table.ts";
 import type { Column } from "../table.ts";
 
@@ -71,8 +80,17 @@ function addEventTypeCommands(eventTypes: Command, invocation: Invocation): void
     eventTypes.command("put").description("register or change an event type").argument("<name>"),
   )
     .addOption(new FieldOption("--description <text>", eventTypeFields.description))
-    .option("--schema <json>", "JSON Schema 2020-12 of the data, or - to read it from standard input")
-    .option("--deprecated", "mark it");
+    .option(
+      "--schema <json>",
+      "JSON Schema 2020-12 of the data; - reads it from standard input, null accepts any object",
+    )
+    .option(
+      "--example <json>",
+      "data of an event, for those who receive them; may be repeated, and replaces those there are; none for no example",
+      collect,
+    )
+    .option("--deprecated", "mark it as one that nobody should build on")
+    .option("--no-deprecated", "take that back");
   clientCommand(
     put,
     invocation,
@@ -84,7 +102,8 @@ function addEventTypeCommands(eventTypes: Command, invocation: Invocation): void
           schema === "-"
             ? parseJson(await readInput(stdin), { what: "standard input" })
             : options.json("schema"),
-        deprecated: options.flag("deprecated") || undefined,
+        examples: examplesOf(options),
+        deprecated: options.given("deprecated") ? options.flag("deprecated") : undefined,
       };
       const path = `/v1/event-types/${encodeURIComponent(name)}`;
       printOne(
@@ -103,6 +122,13 @@ function addEventTypeCommands(eventTypes: Command, invocation: Invocation): void
     if (terminal.json) terminal.object({ name, deleted: true });
     else terminal.note(`deleted ${name}`);
   });
+}
+
+/** Not `options.list`: JSON has commas. */
+function examplesOf(options: OptionValues): readonly unknown[] | undefined {
+  const given = options.texts("example");
+  if (given?.length === 1 && given[0] === "none") return [];
+  return given?.map((text) => parseJson(text, { what: "--example" }));
 }
 
 const documents = [
@@ -141,13 +167,8 @@ function addTenantCommands(tenants: Command, invocation: Invocation): void {
     .command("put")
     .description("create or change a tenant")
     .argument("<tenant-id>")
-    .addOption(new FieldOption("--name <name>", tenantFields.name))
-    .addOption(
-      new FieldOption("--rate-limit <per-minute>", rateLimitFields.requestsPerMinute, {
-        says: "requests per minute over all its webhooks; none to lift it",
-        none: "none",
-      }),
-    )
+    .addOption(new FieldOption("--name <name>", tenantFields.name));
+  addRateLimitOptions(put, "requests per minute over all its webhooks")
     .addOption(new FieldOption("--webhooks-max <count>", tenantFields.webhooksMax))
     .addOption(
       new FieldOption("--worker-pool <name>", tenantFields.workerPool, {
@@ -155,10 +176,9 @@ function addTenantCommands(tenants: Command, invocation: Invocation): void {
       }),
     );
   clientCommand(put, invocation, async ({ client, terminal, args: [id = ""], options }) => {
-    const limit = options.text("rateLimit") === "none" ? null : options.number("rateLimit");
     const body = {
       name: options.text("name"),
-      rate_limit: typeof limit === "number" ? { requests_per_minute: limit } : limit,
+      rate_limit: rateLimitOf(options),
       webhooks_max: options.number("webhooksMax"),
       worker_pool: options.text("workerPool"),
     };

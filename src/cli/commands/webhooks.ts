@@ -1,6 +1,5 @@
 import type { Command } from "commander";
 import { webhookFilters } from "../../core/fields/filters.ts";
-import { rateLimitFields } from "../../core/fields/tenant.ts";
 import { webhookFields } from "../../core/fields/webhook.ts";
 import type { ApiClient, Json } from "../api-client.ts";
 import { addPageOptions, clientCommand, collect, parseJson, printList, printOne } from "../client-command.ts";
@@ -8,6 +7,7 @@ import type { ClientCall, OptionValues } from "../client-command.ts";
 import { UsageError } from "../failures.ts";
 import { FieldOption, tenantOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
+import { addRateLimitOptions, rateLimitOf } from "../rate-limit-options.ts";
 import { printFields, shortTime } from "../table.ts";
 import type { Column } from "../table.ts";
 
@@ -161,16 +161,12 @@ const eventsOption = () =>
   });
 
 function addWebhookOptions(command: Command): Command {
-  return command
+  command
     .addOption(new FieldOption("--description <text>", webhookFields.description))
     .addOption(new FieldOption("--profile <name>", webhookFields.profile, { says: "delivery profile" }))
     .addOption(new FieldOption("--ordering <guarantee>", webhookFields.ordering, { says: "" }))
-    .addOption(new FieldOption("--timeout-ms <ms>", webhookFields.timeoutMs, { says: "for one request" }))
-    .addOption(
-      new FieldOption("--rate-limit <per-minute>", rateLimitFields.requestsPerMinute, {
-        says: "requests per minute",
-      }),
-    )
+    .addOption(new FieldOption("--timeout-ms <ms>", webhookFields.timeoutMs, { says: "for one request" }));
+  return addRateLimitOptions(command, "requests per minute")
     .addOption(new FieldOption("--verification <method>", webhookFields.verification, { says: "" }))
     .addOption(
       new FieldOption("--active <boolean>", webhookFields.active, {
@@ -207,7 +203,6 @@ async function explainNew(
 }
 
 function webhookBody(options: OptionValues): Record<string, unknown> {
-  const perMinute = options.number("rateLimit");
   const more = options.text("set");
   return {
     events: options.list("events"),
@@ -216,9 +211,9 @@ function webhookBody(options: OptionValues): Record<string, unknown> {
     ordering_guarantee: options.text("ordering"),
     timeout_ms: options.number("timeoutMs"),
     verification: options.text("verification"),
-    rate_limit: perMinute === undefined ? undefined : { requests_per_minute: perMinute },
+    rate_limit: rateLimitOf(options),
     active: options.boolean("active"),
-    headers: headersOf(options.list("header")),
+    headers: headersOf(options.texts("header")),
     ...(more === undefined ? {} : (parseJson(more, { what: "--set" }) as object)),
   };
 }

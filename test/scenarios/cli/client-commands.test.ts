@@ -322,10 +322,11 @@ suite("client commands against a running server", () => {
       "--events",
       "a.b,c.*",
       "--header",
-      "X-Shop: berlin",
+      "X-Shop: berlin, hamburg",
     ]);
     const id = String(webhook["id"]);
     assert.deepEqual(webhook["events"], ["a.b", "c.*"]);
+    assert.deepEqual(webhook["headers"], { "X-Shop": "berlin, hamburg" });
     assert.match(String(webhook["secret"]), /^whsec_/);
     assert.equal((await object(["webhooks", "update", id, "--description", "shop"]))["description"], "shop");
     assert.equal((await object(["webhooks", "disable", id]))["active"], false);
@@ -363,12 +364,27 @@ suite("client commands against a running server", () => {
     assert.deepEqual(Object.keys(openApi.webhooks), ["order.paid"]);
     const asyncApi = await object(["event-types", "asyncapi", "--profile", "x-webhook"]);
     assert.deepEqual(Object.keys(asyncApi["operations"] as object), ["send-order.paid"]);
+    const examples = ["--example", '{"order_id":"a, b"}', "--example", '{"order_id":2}'];
+    const exemplary = await object(["event-types", "put", "order.paid", "--deprecated", ...examples]);
+    assert.deepEqual(exemplary["examples"], [{ order_id: "a, b" }, { order_id: 2 }]);
+    assert.equal(exemplary["deprecated"], true);
+    const plain = await object(["event-types", "put", "order.paid", "--no-deprecated", "--example", "none"]);
+    assert.deepEqual([plain["examples"], plain["deprecated"]], [[], false]);
+    assert.notEqual(plain["schema"], null, "what is left out stays");
     assert.equal((await run(["event-types", "delete", "order.paid"])).status, 0);
 
-    assert.equal(
-      (await object(["tenants", "put", "acme", "--name", "Acme", "--rate-limit", "600"]))["name"],
-      "Acme",
-    );
+    const limited = await object([
+      ...["tenants", "put", "acme", "--name", "Acme"],
+      ...["--rate-limit", "600", "--burst", "7"],
+    ]);
+    assert.equal(limited["name"], "Acme");
+    assert.deepEqual(limited["rate_limit"], { requests_per_minute: 600, burst: 7 });
+    const slower = await object(["tenants", "put", "acme", "--rate-limit", "60"]);
+    assert.deepEqual(slower["rate_limit"], { requests_per_minute: 60, burst: 7 });
+    const alone = await run(["tenants", "put", "acme", "--burst", "9"]);
+    assert.equal(alone.status, 2);
+    assert.match(alone.stderr, /--burst goes with --rate-limit/);
+    assert.equal((await object(["tenants", "put", "acme", "--rate-limit", "none"]))["rate_limit"], null);
     const key = await object(["keys", "create", "shop", "--role", "publish", "--tenant", "acme"]);
     const forbidden = await run(["events", "list"], { env: { POSTHORN_KEY: String(key["key"]) } });
     assert.equal(forbidden.status, 1);
