@@ -147,8 +147,10 @@ test("a plan that was made for nearly empty tables serves well when they are ful
     openPostgresStore({
       ...{ url: database.url, now: start, masterKeyIds: { current: "key", previous: [] } },
     });
-  const connections = () =>
-    database.query("SELECT pid FROM pg_stat_activity WHERE datname = current_database()");
+  const connections = async () => {
+    const rows = await database.query("SELECT pid FROM pg_stat_activity WHERE datname = current_database()");
+    return rows.map(({ pid }) => Number(pid));
+  };
   /** Rows that were read, one after the other or from an index, as the server counts them when sessions have ended. */
   const rowsRead = async (): Promise<number> => {
     const [row] = await database.query(
@@ -171,13 +173,15 @@ test("a plan that was made for nearly empty tables serves well when they are ful
     await database.query(`VACUUM (ANALYZE) posthorn.${table}`);
   await work(planned);
   t.after(() => planned.close());
+  const others = new Set(await connections());
   const filling = await open();
-  const before = (await connections()).length;
   await fill(filling, crowd);
+  const itsOwn = new Set(await connections()).difference(others);
   await filling.close();
-  await eventually("its connections are gone", {
+  // Each counts what it read when it ends.
+  await eventually("all its connections are gone", {
     ask: connections,
-    holds: ({ length }) => length < before,
+    holds: (pids) => itsOwn.isDisjointFrom(new Set(pids)),
   });
   const readBefore = await rowsRead();
   await work(planned);
