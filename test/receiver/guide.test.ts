@@ -158,6 +158,9 @@ suite("the guide to the receiver kit", () => {
     const headers = { ...wrong.headers, "webhook-signature": `v1,${Buffer.alloc(32).toString("base64")}` };
     assert.equal((await fetch(`http://127.0.0.1:${port}/`, { ...wrong, headers })).status, 401);
     await program.untilSaid(/refused: bad_signature .+/);
+    await using made = new Program(installed, "receiver.js", { WEBHOOK_SECRET: "made up by hand" });
+    await made.untilSaid(/whsec_.*base64/);
+    assert.doesNotMatch(made.output, /made up/);
   });
 
   test("its tables of providers and of causes are complete", () => {
@@ -187,10 +190,10 @@ class Program implements AsyncDisposable {
   readonly #closed: Promise<unknown>;
   output = "";
 
-  constructor({ project }: InstalledPackage, name: string) {
+  constructor({ project }: InstalledPackage, name: string, env: Readonly<Partial<typeof environment>> = {}) {
     this.#child = spawn(process.execPath, [join(project, name)], {
       cwd: project,
-      env: { ...process.env, ...environment },
+      env: { ...process.env, ...environment, ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.#closed = once(this.#child, "close");

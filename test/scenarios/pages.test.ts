@@ -51,6 +51,10 @@ suite("blocks of the pages", () => {
   let server: Posthorn;
   let receiver: Receiver;
   let ids: Readonly<Record<string, string>>;
+  /** Of a key that may do nothing else. */
+  let publishKey: string;
+  /** What the blocks of a page have exported so far. */
+  const exported = new Map<string, Record<string, string>>();
   const place = mkdtempSync(join(tmpdir(), "posthorn-pages-"));
 
   before(async () => {
@@ -70,6 +74,8 @@ suite("blocks of the pages", () => {
       env,
     });
     assert.equal(made.status, 0, made.stderr);
+    const key = await posthornHere(["keys", "create", "shop", "--role", "publish", "--json"], { env });
+    publishKey = /"key":"([^"]+)"/.exec(key.stdout)?.[1] ?? "";
     ids = { ...ids, SOURCE_ID: /"id":"([^"]+)"/.exec(made.stdout)?.[1] ?? "" };
   });
   after(async () => {
@@ -102,12 +108,16 @@ suite("blocks of the pages", () => {
   for (const block of here.filter(({ language }) => language === "sh"))
     test(`${block.page}:${block.line} does what it says`, () => type(block));
 
-  async function type({ code }: PageBlock): Promise<void> {
-    const env = {
-      ...{ POSTHORN_URL: server.url ?? "", POSTHORN_KEY: adminKey, POSTHORN_API_KEY: adminKey },
-      ...{ KEY: adminKey, ADMIN_KEY: adminKey, PUBLISH_KEY: adminKey },
-    };
+  async function type({ page, code }: PageBlock): Promise<void> {
+    const own = exported.get(page) ?? {};
+    exported.set(page, own);
     for (const command of commandsOf(withTrueNames(code))) {
+      const [, name] = /^export (\w+)=phk_\.\.\.$/.exec(command) ?? [];
+      if (name !== undefined) own[name] = publishKey;
+      const env = {
+        ...{ POSTHORN_URL: server.url ?? "", POSTHORN_KEY: adminKey, POSTHORN_API_KEY: adminKey },
+        ...{ KEY: adminKey, ADMIN_KEY: adminKey, ...own },
+      };
       const [, args = null] =
         /^(?:npm run (?:--silent )?posthorn --|(?:npx )?posthorn) ([^]*)$/.exec(command) ?? [];
       if (args === null) {

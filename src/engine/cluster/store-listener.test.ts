@@ -66,7 +66,10 @@ class Scene {
         } as Partial<DeliveryStore> as DeliveryStore,
       },
       telemetry: {
-        log: { debug: silent, info: silent, warn: silent, error: silent },
+        log: {
+          ...{ debug: silent, info: silent, error: silent },
+          warn: (fields) => void this.done.push(`warned ${JSON.stringify(fields)}`),
+        },
         metrics: {} as Metrics,
       },
       directory: {
@@ -103,6 +106,12 @@ suite("store listener", () => {
   test("after a gap in the store's own changes everything is read and looked into again", async () => {
     const { after, changes } = bound(new Scene());
     assert.deepEqual(await after(() => changes.notify({ kind: "unknown" })), ["reload", ...lookedEverywhere]);
+  });
+
+  test("where nothing was heard for too long, the log says so", async () => {
+    const { after, changes } = bound(new Scene());
+    const done = await after(() => changes.notify({ kind: "unknown", silentMs: 5_999.6 }));
+    assert.deepEqual(done, ['warned {"silentMs":6000}', "reload", ...lookedEverywhere]);
   });
 
   test("after a gap in the other news only configuration is read again: nothing about work came that way", async () => {

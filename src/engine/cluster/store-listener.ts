@@ -61,7 +61,7 @@ export class StoreListener {
 
   start(): void {
     const { store, news } = this.#options;
-    this.#listen(store.changes, () => this.#missed());
+    this.#listen(store.changes, (silentMs) => this.#missed(silentMs));
     this.#listen(news, () => void this.#options.sync.reloadAll());
     if (this.#options.delivers) this.#loop.start();
   }
@@ -72,18 +72,23 @@ export class StoreListener {
   }
 
   /** `missed` is called when something of the source may have been missed. */
-  #listen(source: StoreChanges | undefined, missed: () => void): void {
+  #listen(source: StoreChanges | undefined, missed: (silentMs: number | undefined) => void): void {
     if (source !== undefined)
       this.#unsubscribe.push(source.subscribe((change) => this.#heard(change, missed)));
   }
 
-  #heard(change: StoreChange, missed: () => void): void {
+  #heard(change: StoreChange, missed: (silentMs: number | undefined) => void): void {
     if (change.kind === "lanes") this.#lanes(change.lanes);
     else if (change.kind === "config") this.#config(change.change);
-    else missed();
+    else missed(change.silentMs);
   }
 
-  #missed(): void {
+  #missed(silentMs: number | undefined): void {
+    if (silentMs !== undefined)
+      this.#options.telemetry.log.warn(
+        { silentMs: Math.round(silentMs) },
+        "nothing was heard of what other processes announce, as after a failover; listening anew and looking everywhere",
+      );
     void this.#options.sync.reloadAll();
     void this.lookEverywhere();
   }

@@ -10,8 +10,11 @@ export interface StoreChanges {
   subscribe(listener: (change: StoreChange) => void): () => void;
 }
 
-/** Lanes to look into, configuration to read again, or `unknown`: something may have been missed, look everywhere. */
+/**
+ * Lanes to look into, configuration to read again, or `unknown`: something may have been missed, look everywhere. `silentMs`
+ * where nothing was heard for so long although there was something to hear.
+ */
 export type StoreChange =
   | { readonly kind: "lanes"; readonly lanes: readonly LaneKey[] }
   | { readonly kind: "config"; readonly change: ConfigChange }
-  | { readonly kind: "unknown" };
+  | { readonly kind: "unknown"; readonly silentMs?: number };

@@ -35,21 +35,22 @@ function refusePrivateKey(text: string): void {
 }
 
 function sharedBytes(text: string): Uint8Array {
-  const bytes = decoded(text.startsWith("whsec_") ? text.slice("whsec_".length) : text);
+  const form = "a shared secret is whsec_ and the base64 of 24 to 64 bytes";
+  const bytes = decoded(text.startsWith("whsec_") ? text.slice("whsec_".length) : text, form);
   if (bytes.length >= sharedBytesMin && bytes.length <= sharedBytesMax) return bytes;
-  throw misconfigured(
-    `a shared secret is whsec_ and the base64 of 24 to 64 bytes, this one has ${bytes.length}`,
-  );
+  throw misconfigured(`${form}, this one has ${bytes.length}`);
 }
 
 function publicKeyBytes(text: string): Uint8Array {
-  const bytes = decoded(text.slice("whpk_".length));
+  const form = "a public key is whpk_ and the base64 of 32 bytes";
+  const bytes = decoded(text.slice("whpk_".length), form);
   if (bytes.length === ed25519KeyBytes) return bytes;
-  throw misconfigured(`a public key has 32 bytes, this one has ${bytes.length}`);
+  throw misconfigured(`${form}, this one has ${bytes.length}`);
 }
 
-function decoded(encoded: string): Uint8Array {
+function decoded(encoded: string, form: string): Uint8Array {
   const bytes = decodeBase64(encoded);
-  if (bytes === null || bytes.length === 0) throw misconfigured("this key is not padded standard base64");
+  if (bytes === null || bytes.length === 0)
+    throw misconfigured(`${form}; this one is not padded standard base64`);
   return bytes;
 }

@@ -37,6 +37,8 @@ export class Notifications implements StoreChanges {
   readonly #proofChannel: string;
   #timer: NodeJS.Timeout | null = null;
   #heardMs = 0;
+  /** How long the connection before had heard nothing when it was given up. */
+  #silentMs: number | undefined;
   #isProving = false;
 
   constructor(options: NotificationsOptions) {
@@ -69,12 +71,17 @@ export class Notifications implements StoreChanges {
     });
     await client.query(`LISTEN ${workChannel}; LISTEN ${configChannel}; LISTEN ${this.#proofChannel}`);
     this.#heardMs = performance.now();
-    this.#notify({ kind: "unknown" });
+    this.#notify({ kind: "unknown", ...(this.#silentMs !== undefined && { silentMs: this.#silentMs }) });
+    this.#silentMs = undefined;
   }
 
   async #prove(): Promise<void> {
     const { control, announcing } = this.#options;
-    if (control.isOpen && performance.now() - this.#heardMs > silentMsMax) control.abandon();
+    const silentMs = performance.now() - this.#heardMs;
+    if (control.isOpen && silentMs > silentMsMax) {
+      this.#silentMs = silentMs;
+      control.abandon();
+    }
     if (this.#isProving) return;
     this.#isProving = true;
     // Where nothing can be announced, nothing can be missed, and the next proof tells.
