@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { PlacesLimits } from "../core/gateway/places.ts";
+import type { PlacesLimits } from "../core/sender-places.ts";
 import type { GatewayMode, Source } from "../core/gateway/source.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
 import type { Clock } from "../ports/clock.ts";

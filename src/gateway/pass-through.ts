@@ -1,5 +1,5 @@
 import { hash, randomUUID } from "node:crypto";
-import { Places, type PlacesLimits } from "../core/gateway/places.ts";
+import { Places, type PlacesLimits } from "../core/sender-places.ts";
 import { upstreamStatus } from "../core/gateway/upstream-status.ts";
 import type { Connection, Source } from "../core/gateway/source.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
@@ -69,10 +69,12 @@ export class PassThrough {
     }
     if (open.length === 0)
       return { ...nothing, answer: { status: 202, headers: {}, body: "" }, outcome: "ignored" };
-    const place = this.#places.take(source.id, this.#options.clock.now());
-    if (place.kind === "full") {
+    const { clock } = this.#options;
+    const now = clock.now();
+    const free = this.#places.take(source.id, now);
+    if (free === null) {
       const answer = hopProblem(503, "Too many messages wait for their destinations.", {
-        retryAfterSeconds: place.waitMs / 1_000,
+        retryAfterSeconds: this.#places.returnsInMs(source.id, now) / 1_000,
       });
       return { ...nothing, answer, outcome: "failed" };
     }
@@ -83,7 +85,7 @@ export class PassThrough {
       if (!(error instanceof ReceiverError)) throw error;
       return { ...nothing, ...this.#refused(authentic, error) };
     } finally {
-      place.free();
+      free(clock.now());
     }
   }
 

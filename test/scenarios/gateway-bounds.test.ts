@@ -1,6 +1,7 @@
 /** What bounds a gateway and its sources: places, rates, sizes, quotas, addresses, and a port of its own. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { RequestLog } from "../../src/gateway/request-log.ts";
 import { assertProblem, textOf } from "./api/client.ts";
 import { GatewayScene } from "./gateway/gateway-scene.ts";
@@ -90,6 +91,41 @@ suite("bounds of the gateway", () => {
     for (let count = 0; made.status === 201 && count < 10; count += 1) made = await make();
     assertProblem(made, { status: 422, code: "limit_reached" });
     assert.match(made.text, /its limit is 8/);
+  });
+});
+
+suite("places of a webhook", () => {
+  const scene = new GatewayScene({ webhookConcurrency: 2 });
+  before(() => scene.start());
+  after(() => scene.stop());
+
+  test("G7 G18 a retry within the budget of its sender does not come back behind others", async () => {
+    const { send } = await scene.source({ source: { retries_within_budget: true, budget_ms: 20_000 } });
+    const [first, other] = [Promise.withResolvers<object>(), Promise.withResolvers<object>()];
+    let isRetry = false;
+    scene.receiver.script(({ body }) => {
+      if (!body.toString().includes("first")) return other.promise;
+      const answer = isRetry ? { status: 201 } : first.promise;
+      isRetry = true;
+      return answer;
+    });
+    // Holds a place all the time, so that there are always some who came before.
+    const held = send('{"held":1}');
+    const answered = send('{"first":1}');
+    await scene.receiver.waitForRequests(2);
+    // Each of them is asked to come back a tenth of a second later, so the last one beyond the budget.
+    const refused = await Promise.all(Array.from({ length: 220 }, (_, n) => send(`{"refused":${n}}`)));
+    assert.ok(refused.every(({ status }) => status === 503));
+    assert.ok(Number(refused.at(-1)?.headers["retry-after"]) > 20);
+    first.resolve({ status: 503 });
+    while (scene.receiver.requests.length < 3)
+      await Promise.race([send('{"other":1}'), scene.receiver.waitForRequests(3)]);
+    // The place is taken for longer than the pause before the retry. Where a machine is slower than that, the retry found
+    // a place, which proves less and fails nothing.
+    await delay(500);
+    other.resolve({});
+    assert.equal((await answered).status, 201);
+    assert.equal((await held).status, 200);
   });
 });
 

@@ -5,7 +5,7 @@ import { boundedPause, endpointPause } from "../../core/endpoint-health.ts";
 import { parseRetryAfter } from "../../core/http/retry-after.ts";
 import type { Verdict } from "../../core/outcome.ts";
 import { tryTake } from "../../core/rate-limit.ts";
-import { Places } from "../../core/gateway/places.ts";
+import { Places } from "../../core/sender-places.ts";
 import { withRelayedPath, type Relayed } from "../../core/gateway/relayed.ts";
 import { attemptTimeoutMs } from "../../core/delivery-policy.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -79,6 +79,8 @@ const attemptsMax = 10;
 const attemptMsMin = 250;
 /** A gate is looked at again no sooner. */
 const gateMsMin = 50;
+/** Until a retry that found no place looks again. */
+const fullWaitMs = 1_000;
 
 /** What came of a request, and the token that it showed. */
 interface Sent {
@@ -164,12 +166,17 @@ export class Forwarder {
       const waitMs = gate.until === null ? null : gate.until - now;
       return { kind: "closed", why: gate.waitingFor, waitMs };
     }
-    const place = this.#places.take(endpoint.webhook.id, now);
-    if (place.kind === "full") return { kind: "closed", why: "concurrency", waitMs: place.waitMs };
+    const { id } = endpoint.webhook;
+    const free = this.#places.take(id, now);
+    if (free === null) {
+      // The sender of a retry waits already, so it is not asked to come back behind others.
+      const waitMs = forwarding.attempts.length === 0 ? this.#places.returnsInMs(id, now) : fullWaitMs;
+      return { kind: "closed", why: "concurrency", waitMs };
+    }
     try {
       return await this.#attemptAt(forwarding, now);
     } finally {
-      place.free();
+      free(this.#options.clock.now());
     }
   }
 
