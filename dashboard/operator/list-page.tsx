@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { ApiError, callApi, type Query } from "../shared/api.ts";
 import { useApi } from "../shared/queries.ts";
 import type { Page } from "../shared/resources.ts";
+import type { ShellText } from "../shared/shell-text.ts";
 import type { Peeking } from "./peeking.tsx";
 import { SearchedTo } from "./searched-to.tsx";
 import { DataTable, type Column, type Selection } from "../shared/ui/data-table.tsx";
@@ -14,7 +15,7 @@ interface ListProps<Row> {
   readonly path: string;
   readonly query?: Query;
   /** Null where no command does it. */
-  readonly cli: string | null;
+  readonly cli: ShellText | null;
   readonly columns: readonly Column<Row>[];
   readonly keyOf: (row: Row) => string;
   /** What stands there when there are none. */

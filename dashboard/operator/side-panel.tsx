@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useApi } from "../shared/queries.ts";
 import { pagePath } from "../shared/root.ts";
+import { shell } from "../shared/shell-text.ts";
 import { AsApi } from "../shared/ui/as-api.tsx";
 import { ErrorNote } from "../shared/ui/error-note.tsx";
 import { Icon } from "../shared/ui/icon.tsx";
@@ -28,7 +29,7 @@ export function SidePanel<T extends { readonly id: string }>(props: SidePanelPro
         <h2>{data === null ? what : nameOf(data)}</h2>
         <div class="panel-tools">
           <a href={pagePath(`${collection}/${id}`)}>Open its page</a>
-          <AsApi what={what} twin={{ path, cli: `${collection} get ${id}` }} />
+          <AsApi what={what} twin={{ path, cli: shell`${collection} get ${id}` }} />
           <button
             type="button"
             class="quiet icon-button"

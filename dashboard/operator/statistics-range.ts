@@ -2,6 +2,7 @@
 import { useAddress } from "../shared/address.ts";
 import { localZone } from "../shared/charts/scale.ts";
 import { minute } from "../shared/clock.ts";
+import { shellOptions, type ShellText } from "../shared/shell-text.ts";
 import { rangeQuery } from "../shared/time/time-range.ts";
 
 /** Where the address has no range. */
@@ -11,7 +12,7 @@ export interface StatisticsRange {
   /** As parameters of `GET /v1/stats/…`. */
   readonly query: Readonly<Record<string, string>>;
   /** The same for the command line. */
-  readonly flags: string;
+  readonly flags: ShellText;
   readonly narrow: (from: number, to: number) => void;
 }
 
@@ -32,9 +33,9 @@ export function zoneQuery(): Readonly<Record<string, string>> {
 }
 
 /** For `posthorn stats`. */
-function flagsOfRange({ from, to }: Readonly<Record<string, string>>): string {
-  return [
-    ...(from === undefined ? [] : [` --since ${from}`]),
-    ...(to === undefined ? [] : [` --until ${to}`]),
-  ].join("");
+function flagsOfRange({ from, to }: Readonly<Record<string, string>>): ShellText {
+  return shellOptions([
+    ...(from === undefined ? [] : [["since", from] as const]),
+    ...(to === undefined ? [] : [["until", to] as const]),
+  ]);
 }

@@ -8,6 +8,7 @@ import {
 import type { Statistics } from "../shared/charts/statistics.ts";
 import type { Query } from "../shared/api.ts";
 import type { Loaded } from "../shared/queries.ts";
+import { shell, shellOptions, type ShellText } from "../shared/shell-text.ts";
 import { Panel } from "../shared/ui/panel.tsx";
 import type { StatisticsRange } from "./statistics-range.ts";
 
@@ -17,17 +18,19 @@ interface TrafficPanelProps {
   /** Whose, besides the range. */
   readonly query?: Query;
   /** The same for the command line. */
-  readonly flags?: string;
+  readonly flags?: ShellText;
 }
 
+const noOptions = shellOptions([]);
+
 /** Events over time. */
-export function PublishedPanel({ loaded, range, query = {}, flags = "" }: TrafficPanelProps) {
+export function PublishedPanel({ loaded, range, query = {}, flags = noOptions }: TrafficPanelProps) {
   const path = "v1/stats/events";
   return (
     <Panel
       title="Published"
       loaded={loaded}
-      twin={{ path, query: { ...range.query, ...query }, cli: `stats events${flags}${range.flags}` }}
+      twin={{ path, query: { ...range.query, ...query }, cli: shell`stats events${flags}${range.flags}` }}
     >
       {loaded.data !== null && (
         <Chart
@@ -43,13 +46,13 @@ export function PublishedPanel({ loaded, range, query = {}, flags = "" }: Traffi
 }
 
 /** Requests over time, by what their answers meant. */
-export function OutcomesPanel({ loaded, range, query = {}, flags = "" }: TrafficPanelProps) {
+export function OutcomesPanel({ loaded, range, query = {}, flags = noOptions }: TrafficPanelProps) {
   const path = "v1/stats/deliveries";
   return (
     <Panel
       title="Requests by outcome"
       loaded={loaded}
-      twin={{ path, query: { ...range.query, ...query }, cli: `stats deliveries${flags}${range.flags}` }}
+      twin={{ path, query: { ...range.query, ...query }, cli: shell`stats deliveries${flags}${range.flags}` }}
     >
       {loaded.data !== null && (
         <Chart

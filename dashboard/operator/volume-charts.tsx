@@ -1,5 +1,6 @@
 import type { Statistics } from "../shared/charts/statistics.ts";
 import { useApi } from "../shared/queries.ts";
+import type { ShellText } from "../shared/shell-text.ts";
 import { useStatisticsRange, zoneQuery } from "./statistics-range.ts";
 import { OutcomesPanel, PublishedPanel } from "./traffic-panels.tsx";
 
@@ -7,7 +8,7 @@ interface VolumeProps {
   /** Whose. */
   readonly query: Readonly<Record<string, string>>;
   /** The same for the command line. */
-  readonly flags: string;
+  readonly flags: ShellText;
 }
 
 /** What was published and what came of it. */

@@ -2,6 +2,7 @@ import { useAddress } from "../../shared/address.ts";
 import { useApi } from "../../shared/queries.ts";
 import type { Alert, AlertRule } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
 import type { Tone } from "../../shared/ui/tone.ts";
 import { type Column, DataTable } from "../../shared/ui/data-table.tsx";
@@ -73,7 +74,7 @@ export function AlertsPage() {
         title="Alerts"
         path="v1/alerts"
         query={{ state: chosen, rule: params.get("rule") }}
-        cli="alerts list"
+        cli={shell`alerts list`}
         columns={columns}
         keyOf={({ id }) => id}
         none={<p class="soft">None. The rules below are looked at every 15 seconds.</p>}
@@ -87,7 +88,7 @@ export function AlertsPage() {
 function Rules() {
   const loaded = useApi<{ readonly data: readonly AlertRule[] }>({ path: "v1/alert-rules" });
   return (
-    <Panel title="Rules" loaded={loaded} twin={{ path: "v1/alert-rules", cli: "alert-rules list" }}>
+    <Panel title="Rules" loaded={loaded} twin={{ path: "v1/alert-rules", cli: shell`alert-rules list` }}>
       <DataTable
         caption="Rules, those that Posthorn brings first"
         columns={ruleColumns}

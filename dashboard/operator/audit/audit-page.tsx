@@ -2,6 +2,7 @@ import { useAddress } from "../../shared/address.ts";
 import { minute } from "../../shared/clock.ts";
 import type { AuditEntry } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
+import { shell, shellOptions } from "../../shared/shell-text.ts";
 import { RangePicker } from "../../shared/time/range-picker.tsx";
 import { rangeQuery } from "../../shared/time/time-range.ts";
 import type { Column } from "../../shared/ui/data-table.tsx";
@@ -66,9 +67,11 @@ export function AuditPage() {
   const { params } = useAddress();
   const chosen = Object.fromEntries(filterNames.map((name) => [name, params.get(name)]));
   const query = { ...chosen, ...rangeQuery(params, minute.value) };
-  const flags = Object.entries(query)
-    .filter(([, value]) => value !== null)
-    .map(([name, value]) => ` --${name === "tenant_id" ? "tenant" : name} ${value}`);
+  const flags = shellOptions(
+    Object.entries(query).flatMap(([name, value]) =>
+      value === null ? [] : [[name === "tenant_id" ? "tenant" : name, value] as const],
+    ),
+  );
   return (
     <>
       <PageHead title="Audit log">
@@ -83,7 +86,7 @@ export function AuditPage() {
         title="Audit log"
         path="v1/audit-log"
         query={query}
-        cli={`audit${flags.join("")}`}
+        cli={shell`audit${flags}`}
         columns={columns}
         keyOf={({ id }) => id}
         hasNoLinks

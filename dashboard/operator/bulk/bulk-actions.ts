@@ -1,4 +1,5 @@
 /** What can be done to many deliveries, as calls of the API. */
+import { shell, shellOptions, ShellText, shellWord } from "../../shared/shell-text.ts";
 import { flagsOf } from "../delivery/command-flags.ts";
 
 export interface BulkAction {
@@ -73,14 +74,17 @@ export function commandOf(
   action: BulkAction,
   target: BulkTarget,
   { perSecond, priority }: BulkChoice,
-): string {
+): ShellText {
   const chosen = bodyOf(action, target);
   const what =
     "ids" in target
-      ? ` ${target.ids.join(" ")}`
+      ? new ShellText(target.ids.map((id) => ` ${shellWord(id)}`).join(""))
       : flagsOf("filter" in chosen ? (chosen.filter as object as Record<string, unknown>) : {});
-  const urgency = priority === null ? "" : ` --priority ${priority}`;
-  return `${action.command}${what} --rate ${perSecond}${urgency} --yes --watch`;
+  const how = shellOptions([
+    ["rate", String(perSecond)],
+    ...(priority === null ? [] : [["priority", priority] as const]),
+  ]);
+  return shell`${new ShellText(action.command)}${what}${how} --yes --watch`;
 }
 
 /** What a list is narrowed to, as the query of its route. */

@@ -1,5 +1,5 @@
 /** Filters of a list as options of the command line. */
-import { shellWord } from "../../shared/shell-word.ts";
+import { shellOptions, type ShellText } from "../../shared/shell-text.ts";
 
 const names: Readonly<Record<string, string>> = {
   event_type: "type",
@@ -11,13 +11,12 @@ const names: Readonly<Record<string, string>> = {
 };
 
 /** The options of `posthorn deliveries list`, and of what is done to many, for the same. */
-export function flagsOf(query: Readonly<Record<string, unknown>>): string {
-  return Object.entries(query)
-    .flatMap(([name, value]) =>
+export function flagsOf(query: Readonly<Record<string, unknown>>): ShellText {
+  return shellOptions(
+    Object.entries(query).flatMap(([name, value]) =>
       (Array.isArray(value) ? (value as readonly unknown[]) : [value]).map(
-        (one) =>
-          ` --${(names[name] ?? name).replaceAll("_", "-")}${String(one) === "true" ? "" : ` ${shellWord(String(one))}`}`,
+        (one) => [(names[name] ?? name).replaceAll("_", "-"), String(one)] as const,
       ),
-    )
-    .join("");
+    ),
+  );
 }

@@ -2,6 +2,7 @@ import { useAddress } from "../../shared/address.ts";
 import { callApi } from "../../shared/api.ts";
 import type { DeliveryDetail } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { AsApi } from "../../shared/ui/as-api.tsx";
 import { ActionButton, mayManage } from "../action-button.tsx";
 
@@ -17,7 +18,7 @@ export function DeliveryActions({ delivery }: { readonly delivery: DeliveryDetai
       {priority !== "high" && (
         <RetryButton label="Retry with high priority" path={path} body={{ priority: "high" }} />
       )}
-      <AsApi what="Retry" twin={{ method: "POST", path, body: {}, cli: `deliveries retry ${id}` }} />
+      <AsApi what="Retry" twin={{ method: "POST", path, body: {}, cli: shell`deliveries retry ${id}` }} />
     </div>
   );
 }

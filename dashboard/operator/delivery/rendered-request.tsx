@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { bytesOf, hexText, utf8Text } from "../../shared/bytes.ts";
 import { useApi } from "../../shared/queries.ts";
 import type { RenderedRequest } from "../../shared/resources.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { AsApi } from "../../shared/ui/as-api.tsx";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
 import { TextView } from "../../shared/ui/text-view.tsx";
@@ -19,7 +20,10 @@ export function RequestOfAttempt(props: { readonly deliveryId: string; readonly 
         <button type="button" aria-expanded={isOpen.value} onClick={() => (isOpen.value = !isOpen.value)}>
           {isOpen.value ? "Hide the request" : "Show the request"}
         </button>
-        <AsApi what="Request" twin={{ path, cli: `deliveries request ${deliveryId} ${number}` }} />
+        <AsApi
+          what="Request"
+          twin={{ path, cli: shell`deliveries request ${deliveryId} ${String(number)}` }}
+        />
       </p>
       {isOpen.value && error !== null && <ErrorNote error={error} />}
       {isOpen.value && data !== null && data.attempt_number === number && <Rendered request={data} />}

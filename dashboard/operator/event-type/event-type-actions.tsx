@@ -1,4 +1,5 @@
 import { callApi } from "../../shared/api.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { AsApi } from "../../shared/ui/as-api.tsx";
 import { ActionButton, mayManage } from "../action-button.tsx";
 import type { EventTypePlace } from "./event-type-place.ts";
@@ -14,8 +15,7 @@ export function EventTypeActions(props: { readonly place: EventTypePlace; readon
     path,
     query,
     body: { deprecated: !isDeprecated },
-    // Its option can only mark.
-    cli: isDeprecated ? null : `event-types put ${name}${flags} --deprecated`,
+    cli: shell`event-types put ${name}${flags} ${isDeprecated ? "--no-deprecated" : "--deprecated"}`,
   } as const;
   return (
     <div class="actions">

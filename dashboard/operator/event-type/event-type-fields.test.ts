@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { eventTypeFields as apiFields } from "../../../src/core/fields/event-type.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { changeCommand } from "../form/change-command.ts";
 import { bodyOf, bodyTextOf, type Typed } from "../form/form-fields.ts";
 import { eventTypeFields, eventTypeOptions, typedEventType } from "./event-type-fields.ts";
@@ -41,11 +42,16 @@ suite("the form of an event type", () => {
 
   test("the command says the same, where it has the options", () => {
     const commandOf = (changes: Typed) =>
-      changeCommand("event-types put a.b", { body: changed(changes).body, options: eventTypeOptions });
+      changeCommand(shell`event-types put a.b`, { body: changed(changes).body, options: eventTypeOptions })
+        ?.text;
     assert.equal(
       commandOf({ description: "It's sent", schema: "" }),
       `event-types put a.b --description 'It'\\''s sent' --schema null`,
     );
-    assert.equal(commandOf({ description: "Sent", examples: "[]" }), null);
+    assert.equal(commandOf({ examples: "[]" }), "event-types put a.b --example none");
+    assert.equal(
+      commandOf({ examples: '[{"id":1},{"id":"it\'s"}]' }),
+      `event-types put a.b --example '{"id":1}' --example '{"id":"it'\\''s"}'`,
+    );
   });
 });

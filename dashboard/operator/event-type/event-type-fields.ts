@@ -35,6 +35,12 @@ export function typedEventType(eventType: Row, text: string): Typed {
 
 /** Of `posthorn event-types put`. */
 export const eventTypeOptions: CommandOptions = {
-  description: ["--description", String],
-  schema: ["--schema", JSON.stringify],
+  description: (text) => [["description", String(text)]],
+  schema: (schema) => [["schema", JSON.stringify(schema)]],
+  examples: (examples) => (Array.isArray(examples) ? exampleOptions(examples) : null),
 };
+
+function exampleOptions(examples: readonly unknown[]): readonly (readonly [string, string])[] {
+  if (examples.length === 0) return [["example", "none"]];
+  return examples.map((example) => ["example", JSON.stringify(example)]);
+}

@@ -1,7 +1,7 @@
 import { useRoute } from "preact-iso";
 import { useAddress } from "../../shared/address.ts";
 import { pagePath } from "../../shared/root.ts";
-import { shellWord } from "../../shared/shell-word.ts";
+import { shellOptions, type ShellText } from "../../shared/shell-text.ts";
 
 /** Which event type the address is about; the same name may be one of several tenants. */
 export interface EventTypePlace {
@@ -10,7 +10,7 @@ export interface EventTypePlace {
   readonly path: string;
   readonly query: { readonly tenant_id: readonly string[] };
   /** As options of the command line. */
-  readonly flags: string;
+  readonly flags: ShellText;
   /** Addresses of the dashboard. */
   readonly page: string;
   readonly editPage: string;
@@ -28,7 +28,7 @@ export function useEventTypePlace(): EventTypePlace {
     name,
     path: `v1/event-types/${encoded}`,
     query: { tenant_id: tenantIds },
-    flags: tenantId === undefined ? "" : ` --tenant ${shellWord(tenantId)}`,
+    flags: shellOptions(tenantId === undefined ? [] : [["tenant", tenantId]]),
     page: `${pagePath(`event-types/${encoded}`)}${search}`,
     editPage: `${pagePath(`event-types/${encoded}/edit`)}${search}`,
   };

@@ -4,6 +4,7 @@ import type { Statistics } from "../../shared/charts/statistics.ts";
 import type { Query } from "../../shared/api.ts";
 import { useApi } from "../../shared/queries.ts";
 import type { Page, Webhook } from "../../shared/resources.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { DataTable, type Column } from "../../shared/ui/data-table.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { useStatisticsRange, zoneQuery } from "../statistics-range.ts";
@@ -27,7 +28,7 @@ export function EventTypeVolume({ name, query: whose }: TypeProps) {
     <Panel
       title="Published"
       loaded={loaded}
-      twin={{ path: "v1/stats/events", query, cli: `stats events --group-by event_type${range.flags}` }}
+      twin={{ path: "v1/stats/events", query, cli: shell`stats events --group-by event_type${range.flags}` }}
     >
       {data !== null && own === undefined && (
         <p class="soft">
@@ -64,7 +65,7 @@ export function Subscribers({ name, query: whose }: TypeProps) {
     <Panel
       title="Who gets it"
       loaded={loaded}
-      twin={{ path: "v1/webhooks", query, cli: `webhooks list --event-type ${name}` }}
+      twin={{ path: "v1/webhooks", query, cli: shell`webhooks list --event-type ${name}` }}
     >
       {rows.length === 0 ? (
         <p class="soft">No webhook asks for it.</p>

@@ -1,5 +1,6 @@
 import { memberText } from "../../shared/json/json-tokens.ts";
 import { useApi } from "../../shared/queries.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { TextView } from "../../shared/ui/text-view.tsx";
 
@@ -24,7 +25,7 @@ export interface EventDetail {
 export function EventContent({ id }: { readonly id: string }) {
   const loaded = useApi<EventDetail>({ path: `v1/events/${id}` }, { everyMs: false });
   return (
-    <Panel title="Payload" loaded={loaded} twin={{ path: `v1/events/${id}`, cli: `events get ${id}` }}>
+    <Panel title="Payload" loaded={loaded} twin={{ path: `v1/events/${id}`, cli: shell`events get ${id}` }}>
       {loaded.data !== null && <Content event={loaded.data} text={loaded.text} />}
     </Panel>
   );

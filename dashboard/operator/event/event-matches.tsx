@@ -1,5 +1,6 @@
 import type { EventMatch } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
 import type { Column } from "../../shared/ui/data-table.tsx";
 import { StatusBadge } from "../delivery/status-badge.tsx";
@@ -40,7 +41,7 @@ export function EventMatches({ id }: { readonly id: string }) {
       title="Every webhook, and why not"
       path={`v1/events/${id}/matches`}
       query={{ limit: 20 }}
-      cli={`events matches ${id}`}
+      cli={shell`events matches ${id}`}
       columns={columns}
       keyOf={({ webhook_id }) => webhook_id}
       none={<p class="soft">The tenant has no webhook.</p>}

@@ -1,19 +1,16 @@
-import { shellWord } from "../../shared/shell-word.ts";
+import { shell, shellOptions, type ShellText } from "../../shared/shell-text.ts";
 
-/** By member of the API: the option that sets it, and what stands behind it; null for what the option cannot say. */
+/** By member of the API: the options that set it, with their values; null for what no option can say. */
 export type CommandOptions = Readonly<
-  Record<string, readonly [option: string, textOf: (value: unknown) => string | null]>
+  Record<string, (value: unknown) => readonly (readonly [option: string, value: string])[] | null>
 >;
 
 /** The command that changes the same; null where one of the members has no option for it. */
 export function changeCommand(
-  command: string,
+  command: ShellText,
   { body, options }: { readonly body: Readonly<Record<string, unknown>>; readonly options: CommandOptions },
-): string | null {
-  const words = Object.entries(body).map(([name, value]) => {
-    const [option, textOf] = options[name] ?? ["", () => null];
-    const text = textOf(value);
-    return text === null ? null : `${option} ${shellWord(text)}`;
-  });
-  return words.includes(null) ? null : [command, ...words].join(" ");
+): ShellText | null {
+  const said = Object.entries(body).map(([name, value]) => options[name]?.(value) ?? null);
+  const all = said.filter((one) => one !== null);
+  return all.length < said.length ? null : shell`${command}${shellOptions(all.flat())}`;
 }

@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
 import { callApi } from "../../shared/api.ts";
 import type { Source, SourceAddress } from "../../shared/resources.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { announce } from "../../shared/ui/announcer.tsx";
 import { CopyButton } from "../../shared/ui/copy-button.tsx";
 import { Modal } from "../../shared/ui/modal.tsx";
@@ -16,7 +17,7 @@ export function AddressPanel({ source }: { readonly source: Source }) {
     shown.value = (await callApi<SourceAddress>({ path: `v1/sources/${id}/address` })).value;
   };
   return (
-    <Panel title="Address" twin={{ path: `v1/sources/${id}/address`, cli: `sources address ${id}` }}>
+    <Panel title="Address" twin={{ path: `v1/sources/${id}/address`, cli: shell`sources address ${id}` }}>
       {shown.value === null ? (
         <p class="soft">
           Whoever knows it can send.{" "}

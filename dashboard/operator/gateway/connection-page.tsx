@@ -3,6 +3,7 @@ import { callApi } from "../../shared/api.ts";
 import { useApi } from "../../shared/queries.ts";
 import type { SourceConnection } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { Facts } from "../../shared/ui/data-table.tsx";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
 import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
@@ -40,7 +41,7 @@ export function ConnectionPage() {
         title={data.name === "" ? "Connection" : data.name}
         beside={<ConnectionBadge connection={data} />}
       />
-      <Panel title="What it does" loaded={loaded} twin={{ path, cli: `connections get ${id}` }}>
+      <Panel title="What it does" loaded={loaded} twin={{ path, cli: shell`connections get ${id}` }}>
         <Facts
           rows={[
             ["From", <SourceLink key="from" id={data.source_id} />],

@@ -1,6 +1,7 @@
 import { useAddress } from "../../shared/address.ts";
 import type { SourceConnection } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { mayManage } from "../action-button.tsx";
 import { LinkedFilters } from "../filters/linked-filters.tsx";
@@ -31,7 +32,7 @@ export function ConnectionsPage() {
         title="Connections"
         path="v1/connections"
         query={query}
-        cli="connections list"
+        cli={shell`connections list`}
         columns={connectionColumns}
         keyOf={({ id }) => id}
         none={

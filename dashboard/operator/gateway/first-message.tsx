@@ -1,6 +1,7 @@
 import { useApi } from "../../shared/queries.ts";
 import type { GatewayRequest, Page, Source } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { ChangeVerificationButton } from "./change-verification.tsx";
@@ -26,7 +27,7 @@ export function FirstMessage(props: {
       title="2. The first message"
       loaded={loaded}
       tools={rows.length > 0 && <a href={`${pagePath("requests")}?source_id=${source.id}`}>All requests</a>}
-      twin={{ path: "v1/requests", query, cli: `requests list --source ${source.id} --limit 5` }}
+      twin={{ path: "v1/requests", query, cli: shell`requests list --source ${source.id} --limit 5` }}
     >
       <div role="status" class="first-message">
         {newest === undefined ? (

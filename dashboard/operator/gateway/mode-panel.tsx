@@ -3,6 +3,7 @@ import { callApi } from "../../shared/api.ts";
 import { useApi } from "../../shared/queries.ts";
 import type { ServiceDescription, Source } from "../../shared/resources.ts";
 import { session } from "../../shared/session.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { duration } from "../../shared/time/time-format.ts";
 import { Facts } from "../../shared/ui/data-table.tsx";
 import { Modal } from "../../shared/ui/modal.tsx";
@@ -19,7 +20,10 @@ export function ModePanel({ source }: { readonly source: Source }) {
   const { id, mode, effective_mode, acknowledged_by: by, acknowledged_at: at } = source;
   const isStored = effective_mode === "store_and_forward";
   return (
-    <Panel title="When senders are answered" twin={{ path: `v1/sources/${id}`, cli: `sources get ${id}` }}>
+    <Panel
+      title="When senders are answered"
+      twin={{ path: `v1/sources/${id}`, cli: shell`sources get ${id}` }}
+    >
       <p class="verdict-text">
         {isStored
           ? "Once the message is stored. Retries, dead letters and order are as with events of your own."

@@ -2,6 +2,7 @@ import { bytesOf, hexText } from "../../shared/bytes.ts";
 import { useApi } from "../../shared/queries.ts";
 import type { DeliveryPage, GatewayRequestDetail } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { duration } from "../../shared/time/time-format.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
 import type { Tone } from "../../shared/ui/tone.ts";
@@ -39,7 +40,7 @@ export function RequestVerdict({ request }: { readonly request: GatewayRequestDe
 
 export function RequestContent({ request }: { readonly request: GatewayRequestDetail }) {
   const { id, event_id, headers } = request;
-  const twin = { path: `v1/requests/${id}`, cli: `requests get ${id}` };
+  const twin = { path: `v1/requests/${id}`, cli: shell`requests get ${id}` };
   return (
     <>
       <Panel title="Where it went" twin={twin}>
@@ -130,7 +131,7 @@ function Deliveries({ eventId }: { readonly eventId: string }) {
     <Panel
       title="Deliveries that it made"
       loaded={loaded}
-      twin={{ path: "v1/deliveries", query, cli: `deliveries list --event ${eventId}` }}
+      twin={{ path: "v1/deliveries", query, cli: shell`deliveries list --event ${eventId}` }}
     >
       {rows.length === 0 ? (
         <p class="soft">None: it was passed through, or every connection that wanted it is paused.</p>

@@ -4,6 +4,7 @@ import { minute } from "../../shared/clock.ts";
 import { useApi } from "../../shared/queries.ts";
 import type { GatewayRequest, Page } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
+import { shell, shellOptions } from "../../shared/shell-text.ts";
 import { RangePicker } from "../../shared/time/range-picker.tsx";
 import { rangeQuery } from "../../shared/time/time-range.ts";
 import { DataTable } from "../../shared/ui/data-table.tsx";
@@ -49,7 +50,7 @@ export function RequestsPage() {
     isFollowing: isFollowing.value,
   });
   const chosen = Object.entries(filters).flatMap(([name, value]) =>
-    flags[name] === undefined || typeof value !== "string" ? [] : [` --${flags[name]} ${value}`],
+    flags[name] === undefined || typeof value !== "string" ? [] : [[flags[name], value] as const],
   );
   return (
     <>
@@ -63,7 +64,7 @@ export function RequestsPage() {
           title="Requests"
           loaded={loaded}
           tools={<NewRows waiting={waiting} merge={merge} pageSize={pageSize} />}
-          twin={{ path: "v1/requests", query, cli: `requests list${chosen.join("")}` }}
+          twin={{ path: "v1/requests", query, cli: shell`requests list${shellOptions(chosen)}` }}
         >
           <PeekingRows>
             {rows.length === 0 ? (

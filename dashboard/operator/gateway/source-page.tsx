@@ -2,6 +2,7 @@ import { useRoute } from "preact-iso";
 import { useApi } from "../../shared/queries.ts";
 import type { GatewayRequest, Page, Source, SourceType } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { Facts } from "../../shared/ui/data-table.tsx";
 import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
@@ -72,7 +73,7 @@ function Connections({ id }: { readonly id: string }) {
           </a>
         )
       }
-      twin={{ path: "v1/connections", query: { source_id: id }, cli: "connections list" }}
+      twin={{ path: "v1/connections", query: { source_id: id }, cli: shell`connections list` }}
     >
       {loaded.data?.data.length === 0 ? (
         <p class="soft">
@@ -95,7 +96,7 @@ function Requests({ id }: { readonly id: string }) {
       title="Last requests"
       loaded={loaded}
       tools={<a href={`${pagePath("requests")}?source_id=${id}`}>All of them</a>}
-      twin={{ path: "v1/requests", query, cli: `requests list --source ${id} --limit 10` }}
+      twin={{ path: "v1/requests", query, cli: shell`requests list --source ${id} --limit 10` }}
     >
       {rows.length === 0 ? (
         <p class="soft">Nothing came yet. Also what is refused is shown here, with the reason.</p>
@@ -113,7 +114,7 @@ function Verification({ source }: { readonly source: Source }) {
   const known = useSourceType(type ?? "");
   const provider = known?.provider ?? null;
   return (
-    <Panel title="Verification" twin={{ path: `v1/sources/${id}`, cli: `sources get ${id}` }}>
+    <Panel title="Verification" twin={{ path: `v1/sources/${id}`, cli: shell`sources get ${id}` }}>
       <Facts
         rows={[
           ["Verified as", known?.title ?? type ?? "–"],

@@ -1,6 +1,7 @@
 import { useApi } from "../../shared/queries.ts";
 import type { Page, Source, SourceConnection } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { Command } from "../../shared/ui/as-api.tsx";
 import { Badge } from "../../shared/ui/badge.tsx";
 import type { Column } from "../../shared/ui/data-table.tsx";
@@ -74,7 +75,7 @@ export function SourcesPage() {
         title="Sources"
         path="v1/sources"
         query={query}
-        cli="sources list"
+        cli={shell`sources list`}
         columns={columnsOf({ titles, connections: connections.data?.data ?? null })}
         keyOf={({ id }) => id}
         none={<NoSources />}

@@ -1,6 +1,6 @@
 import type { Source } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
-import { shellWord } from "../../shared/shell-word.ts";
+import { shellWord } from "../../shared/shell-text.ts";
 import { Command } from "../../shared/ui/as-api.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { ConnectionTable, useConnectionsOf } from "./connection-table.tsx";

@@ -10,6 +10,7 @@ import {
   keptInput,
 } from "../../shared/notifications/channel.ts";
 import { useApi } from "../../shared/queries.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
 import { Modal } from "../../shared/ui/modal.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
@@ -30,7 +31,7 @@ export function TenantChannels({ tenantId }: { readonly tenantId: string }) {
     <Panel
       title="Notifications"
       loaded={loaded}
-      twin={{ path, cli: `notifications channels --tenant ${tenantId}` }}
+      twin={{ path, cli: shell`notifications channels --tenant ${tenantId}` }}
     >
       {channels.length === 0 ? (
         <p class="soft">Nobody of this tenant is told when its webhooks fail.</p>

@@ -2,6 +2,7 @@ import { useRoute } from "preact-iso";
 import { useApi } from "../../shared/queries.ts";
 import type { Operation } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { CopyButton } from "../../shared/ui/copy-button.tsx";
 import { Facts } from "../../shared/ui/data-table.tsx";
 import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
@@ -28,7 +29,7 @@ export function OperationPage() {
   const loaded = useApi<Operation>({ path });
   const { data, error } = loaded;
   if (data === null) return <NotLoaded error={error} />;
-  const twin = { path, cli: `operations show ${id}` };
+  const twin = { path, cli: shell`operations show ${id}` };
   return (
     <div data-page-id={id}>
       <p class="trail">

@@ -1,5 +1,6 @@
 import type { Operation } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
+import { shell } from "../../shared/shell-text.ts";
 import type { Column } from "../../shared/ui/data-table.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { When } from "../../shared/ui/when.tsx";
@@ -34,7 +35,7 @@ export function OperationsPage() {
       <ResourceList<Operation>
         title="Operations"
         path="v1/operations"
-        cli="operations list"
+        cli={shell`operations list`}
         columns={columns}
         keyOf={({ id }) => id}
         none={

@@ -2,6 +2,7 @@ import { Sparkline } from "../../shared/charts/sparkline.tsx";
 import { useApi } from "../../shared/queries.ts";
 import type { ListedWebhook, Page } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { DataTable, type Column } from "../../shared/ui/data-table.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { useCourses } from "../webhook/courses.ts";
@@ -37,7 +38,7 @@ export function TopWebhooks() {
       title="Webhooks by failures, 24 hours"
       loaded={loaded}
       tools={<a href={`${pagePath("webhooks")}?sort=backlog`}>By backlog</a>}
-      twin={{ path: "v1/webhooks", query, cli: "webhooks list --sort failure_rate" }}
+      twin={{ path: "v1/webhooks", query, cli: shell`webhooks list --sort failure_rate` }}
     >
       {rows.length === 0 ? (
         <p class="soft">No request failed within the last day.</p>

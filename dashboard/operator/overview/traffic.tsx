@@ -12,6 +12,7 @@ import {
   type Statistics,
 } from "../../shared/charts/statistics.ts";
 import { useApi, type Loaded } from "../../shared/queries.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { duration } from "../../shared/time/time-format.ts";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { mayAdminister } from "../action-button.tsx";
@@ -71,7 +72,7 @@ function Charts(props: {
           <Panel
             title="Backlog"
             loaded={gauges}
-            twin={{ path: "v1/stats/gauges", query: range.query, cli: `stats gauges${range.flags}` }}
+            twin={{ path: "v1/stats/gauges", query: range.query, cli: shell`stats gauges${range.flags}` }}
           >
             <Chart
               kind="lines"

@@ -1,6 +1,7 @@
 import { useAddress } from "../../shared/address.ts";
 import { minute } from "../../shared/clock.ts";
 import type { Delivery } from "../../shared/resources.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { RangePicker } from "../../shared/time/range-picker.tsx";
 import { rangeQuery } from "../../shared/time/time-range.ts";
 import type { Column } from "../../shared/ui/data-table.tsx";
@@ -9,6 +10,7 @@ import { When } from "../../shared/ui/when.tsx";
 import { mayManage } from "../action-button.tsx";
 import { discardAction, retryDeadLettersAction, targetOf } from "../bulk/bulk-actions.ts";
 import { BulkButton } from "../bulk/bulk-button.tsx";
+import { flagsOf } from "../delivery/command-flags.ts";
 import { BulkBar } from "../delivery/bulk-bar.tsx";
 import { useDeliverySelection } from "../delivery/delivery-selection.ts";
 import { answerColumn, eventTypeColumn } from "../delivery/delivery-columns.tsx";
@@ -53,7 +55,7 @@ export function DeadLettersPage() {
         title="Dead letters"
         path="v1/dlq"
         query={filters}
-        cli={`dlq list${webhookIds.map((id) => ` --webhook ${id}`).join("")}${flags(range)}`}
+        cli={shell`dlq list${flagsOf(filters)}`}
         columns={columns}
         keyOf={({ id }) => id}
         none={<p class="soft">Nothing was given up.</p>}
@@ -80,10 +82,4 @@ export function DeadLettersPage() {
       <BulkBar selection={selection} filters={filters} actions={actions} />
     </>
   );
-}
-
-function flags(range: Readonly<Record<string, string>>): string {
-  return Object.entries(range)
-    .map(([name, value]) => ` --${name} ${value}`)
-    .join("");
 }

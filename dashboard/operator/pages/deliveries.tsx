@@ -4,6 +4,7 @@ import { useAddress } from "../../shared/address.ts";
 import { ApiError, callApi } from "../../shared/api.ts";
 import { useApi } from "../../shared/queries.ts";
 import type { Delivery, DeliveryPage } from "../../shared/resources.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { RangePicker } from "../../shared/time/range-picker.tsx";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
@@ -55,7 +56,7 @@ export function DeliveriesPage() {
               {useMemo(viewMenu, [])}
             </>
           }
-          twin={{ path: "v1/deliveries", query, cli: `deliveries list${flagsOf(filters)}` }}
+          twin={{ path: "v1/deliveries", query, cli: shell`deliveries list${flagsOf(filters)}` }}
         >
           {rows.length === 0 ? (
             <p class="soft">No delivery matches.</p>

@@ -2,6 +2,7 @@ import { useRoute } from "preact-iso";
 import { useApi } from "../../shared/queries.ts";
 import type { DeliveryDetail, Webhook } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { CopyButton } from "../../shared/ui/copy-button.tsx";
 import { Facts } from "../../shared/ui/data-table.tsx";
 import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
@@ -31,12 +32,15 @@ export function DeliveryPage() {
       <Panel
         title="Attempts"
         loaded={loaded}
-        twin={{ path: `v1/deliveries/${id}`, cli: `deliveries get ${id}` }}
+        twin={{ path: `v1/deliveries/${id}`, cli: shell`deliveries get ${id}` }}
       >
         <Attempts delivery={data} />
       </Panel>
       <EventContent id={data.event_id} />
-      <Panel title="About this delivery" twin={{ path: `v1/deliveries/${id}`, cli: `deliveries get ${id}` }}>
+      <Panel
+        title="About this delivery"
+        twin={{ path: `v1/deliveries/${id}`, cli: shell`deliveries get ${id}` }}
+      >
         <Facts
           rows={[
             ["Delivery", <Id key="id" id={id} />],

@@ -1,6 +1,7 @@
 import { useAddress } from "../../shared/address.ts";
 import { useApi } from "../../shared/queries.ts";
 import type { Row } from "../../shared/resources.ts";
+import { shell } from "../../shared/shell-text.ts";
 import type { ApiTwin } from "../../shared/ui/as-api.tsx";
 import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
 import { saveChanges } from "../form/save-changes.ts";
@@ -20,7 +21,7 @@ export function EditEventTypePage() {
     path,
     query,
     bodyText: bodyTextOf(eventTypeFields, { body, typed }),
-    cli: changeCommand(`event-types put ${name}${flags}`, { body, options: eventTypeOptions }),
+    cli: changeCommand(shell`event-types put ${name}${flags}`, { body, options: eventTypeOptions }),
   });
   const send = async (body: FormBody["body"], typed: Typed) => {
     await saveChanges(body, callOf(body, typed));

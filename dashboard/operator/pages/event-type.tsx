@@ -2,6 +2,7 @@ import { memberText } from "../../shared/json/json-tokens.ts";
 import { useApi } from "../../shared/queries.ts";
 import { fieldText, type Row } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { RangePicker } from "../../shared/time/range-picker.tsx";
 import { Facts } from "../../shared/ui/data-table.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
@@ -24,10 +25,10 @@ function exampleOf(text: string): string {
 
 export function EventTypePage() {
   const place = useEventTypePlace();
-  const { name, path, query } = place;
+  const { name, path, query, flags } = place;
   const loaded = useApi<Row>({ path, query }, { everyMs: false });
   const { data, text } = loaded;
-  const twin = { path, query, cli: `event-types get ${name}` };
+  const twin = { path, query, cli: shell`event-types get ${name}${flags}` };
   return (
     <>
       <p class="trail">

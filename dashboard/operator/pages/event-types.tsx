@@ -1,5 +1,6 @@
 import { fieldText, type Row } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
+import { shell } from "../../shared/shell-text.ts";
 import type { Column } from "../../shared/ui/data-table.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { ResourceList } from "../list-page.tsx";
@@ -30,7 +31,7 @@ export function EventTypesPage() {
       <ResourceList<Row>
         title="Event types"
         path="v1/event-types"
-        cli="event-types list"
+        cli={shell`event-types list`}
         columns={columns}
         keyOf={(row) => `${fieldText(row, "tenant_id")} ${fieldText(row, "name")}`}
         none={

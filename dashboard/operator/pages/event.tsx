@@ -4,6 +4,7 @@ import { callApi } from "../../shared/api.ts";
 import { useApi } from "../../shared/queries.ts";
 import type { DeliveryPage } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { CopyButton } from "../../shared/ui/copy-button.tsx";
 import { Facts } from "../../shared/ui/data-table.tsx";
 import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
@@ -32,7 +33,7 @@ export function EventPage() {
       <EventDeliveries id={id} copy={<PublishCopy event={event.data} text={event.text} />} />
       <EventMatches id={id} />
       <EventContent id={id} />
-      <Panel title="About this event" twin={{ path: `v1/events/${id}`, cli: `events get ${id}` }}>
+      <Panel title="About this event" twin={{ path: `v1/events/${id}`, cli: shell`events get ${id}` }}>
         <Facts
           rows={[
             [
@@ -74,7 +75,7 @@ function EventDeliveries({ id, copy }: { readonly id: string; readonly copy: Com
           )}
         </>
       }
-      twin={{ path: `v1/events/${id}/deliveries`, query, cli: `events deliveries ${id}` }}
+      twin={{ path: `v1/events/${id}/deliveries`, query, cli: shell`events deliveries ${id}` }}
     >
       {rows.length === 0 ? (
         <p class="soft">No webhook asked for it when it was published.</p>

@@ -3,6 +3,7 @@ import { useAddress } from "../../shared/address.ts";
 import { minute } from "../../shared/clock.ts";
 import type { EventSummary } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { RangePicker } from "../../shared/time/range-picker.tsx";
 import { rangeQuery } from "../../shared/time/time-range.ts";
 import type { Column } from "../../shared/ui/data-table.tsx";
@@ -76,7 +77,7 @@ export function EventsPage() {
         title="Events"
         path="v1/events"
         query={query}
-        cli={`events list${flagsOf(query)}`}
+        cli={shell`events list${flagsOf(query)}`}
         columns={columns}
         keyOf={({ id }) => id}
         none={<p class="soft">No event is like this.</p>}

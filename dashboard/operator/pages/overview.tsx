@@ -10,6 +10,7 @@ import type {
   Webhook,
 } from "../../shared/resources.ts";
 import { pagePath, root } from "../../shared/root.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { RangePicker } from "../../shared/time/range-picker.tsx";
 import { shortSpan } from "../../shared/time/time-format.ts";
 import { Command } from "../../shared/ui/as-api.tsx";
@@ -61,7 +62,7 @@ export function OverviewPage() {
               twin={{
                 path: "v1/deliveries",
                 query: troubledQuery,
-                cli: "deliveries list --status failed,circuit_blocked --order next_attempt",
+                cli: shell`deliveries list --status failed,circuit_blocked --order next_attempt`,
               }}
             >
               <AttentionList troubles={troubles} />
@@ -141,7 +142,7 @@ function RecentDeliveries({ recent }: { readonly recent: ReturnType<typeof useAp
             <a href={pagePath("deliveries")}>All deliveries</a>
           </>
         }
-        twin={{ path: "v1/deliveries", query: recentQuery, cli: "deliveries list --limit 12" }}
+        twin={{ path: "v1/deliveries", query: recentQuery, cli: shell`deliveries list --limit 12` }}
       >
         {rows.length === 0 ? (
           <p class="soft">

@@ -1,6 +1,7 @@
 import { now } from "../../shared/clock.ts";
 import { useApi } from "../../shared/queries.ts";
 import type { System } from "../../shared/resources.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { byteSize } from "../../shared/size-format.ts";
 import { shortSpan } from "../../shared/time/time-format.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
@@ -9,7 +10,7 @@ import { Panel } from "../../shared/ui/panel.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { SettingsTable } from "../system/settings-table.tsx";
 
-const twin = { path: "v1/system", cli: "system" };
+const twin = { path: "v1/system", cli: shell`system` };
 
 export function SystemPage() {
   const loaded = useApi<System>({ path: "v1/system" });

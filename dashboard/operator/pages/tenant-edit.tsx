@@ -23,7 +23,7 @@ export function EditTenantPage() {
     method: "PUT",
     path,
     body,
-    cli: tenantCommand(id, { body, before }),
+    cli: tenantCommand(id, body),
   });
   const send = async (body: FormBody["body"]) => {
     await saveChanges(body, callOf(body));

@@ -2,6 +2,7 @@ import { useRoute } from "preact-iso";
 import { useApi } from "../../shared/queries.ts";
 import { fieldText, type Page, type Row, type Webhook } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
+import { shell, shellOptions } from "../../shared/shell-text.ts";
 import { RangePicker } from "../../shared/time/range-picker.tsx";
 import { DataTable, Facts, type Column } from "../../shared/ui/data-table.tsx";
 import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
@@ -42,7 +43,7 @@ export function TenantPage() {
             <a href={`${pagePath("portal")}?tenant=${encodeURIComponent(id)}`}>Portal</a>
           </>
         }
-        twin={{ path, cli: `tenants get ${id}` }}
+        twin={{ path, cli: shell`tenants get ${id}` }}
       >
         <Facts
           rows={[
@@ -61,7 +62,7 @@ export function TenantPage() {
           </div>
         )}
       </Panel>
-      <VolumeCharts query={{ tenant_id: id }} flags={` --tenant ${id}`} />
+      <VolumeCharts query={{ tenant_id: id }} flags={shellOptions([["tenant", id]])} />
       <Webhooks tenantId={id} />
       <TenantChannels tenantId={id} />
       <Keys tenantId={id} />
@@ -86,7 +87,7 @@ function Webhooks({ tenantId }: { readonly tenantId: string }) {
     <Panel
       title="Webhooks"
       loaded={loaded}
-      twin={{ path: "v1/webhooks", query, cli: `webhooks list --tenant ${tenantId}` }}
+      twin={{ path: "v1/webhooks", query, cli: shell`webhooks list --tenant ${tenantId}` }}
     >
       {rows.length === 0 ? (
         <p class="soft">It has none.</p>

@@ -1,5 +1,6 @@
 import { fieldText, type Row } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
+import { shell } from "../../shared/shell-text.ts";
 import type { Column } from "../../shared/ui/data-table.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { OpenPortal } from "../portal/open-portal.tsx";
@@ -43,7 +44,7 @@ export function TenantsPage() {
       <ResourceList<Row>
         title="Tenants"
         path="v1/tenants"
-        cli="tenants list"
+        cli={shell`tenants list`}
         columns={columns}
         keyOf={(row) => fieldText(row, "id")}
         none={<p class="soft">There are none.</p>}

@@ -2,6 +2,7 @@ import { useRoute } from "preact-iso";
 import { useApi } from "../../shared/queries.ts";
 import type { DeliveryPage, Webhook, WebhookHealth } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { duration } from "../../shared/time/time-format.ts";
 import { RangePicker } from "../../shared/time/range-picker.tsx";
 import { CopyButton } from "../../shared/ui/copy-button.tsx";
@@ -55,7 +56,7 @@ export function WebhookPage() {
           <Panel
             title="Gates"
             loaded={health}
-            twin={{ path: `v1/webhooks/${id}/health`, cli: `webhooks health ${id}` }}
+            twin={{ path: `v1/webhooks/${id}/health`, cli: shell`webhooks health ${id}` }}
           >
             {health.data !== null && <Gates webhook={data} health={health.data} />}
             <WebhookActions webhook={data} health={health.data} />
@@ -82,7 +83,7 @@ function Deliveries({ id }: { readonly id: string }) {
       title="Deliveries"
       loaded={loaded}
       tools={<a href={`${pagePath("deliveries")}?webhook_id=${id}`}>All of them</a>}
-      twin={{ path: `v1/webhooks/${id}/deliveries`, query, cli: `webhooks deliveries ${id}` }}
+      twin={{ path: `v1/webhooks/${id}/deliveries`, query, cli: shell`webhooks deliveries ${id}` }}
     >
       {rows.length === 0 ? (
         <p class="soft">Nothing was delivered to it yet.</p>
@@ -96,7 +97,7 @@ function Deliveries({ id }: { readonly id: string }) {
 function Settings({ webhook }: { readonly webhook: Webhook }) {
   const { id, retry_config: retry } = webhook;
   return (
-    <Panel title="Settings" twin={{ path: `v1/webhooks/${id}`, cli: `webhooks get ${id}` }}>
+    <Panel title="Settings" twin={{ path: `v1/webhooks/${id}`, cli: shell`webhooks get ${id}` }}>
       <Facts
         rows={[
           [

@@ -3,6 +3,7 @@ import { useAddress } from "../../shared/address.ts";
 import { useApi } from "../../shared/queries.ts";
 import type { ListedWebhook, Page } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
+import { shell, shellOptions } from "../../shared/shell-text.ts";
 import { Command } from "../../shared/ui/as-api.tsx";
 import type { Column } from "../../shared/ui/data-table.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
@@ -94,7 +95,7 @@ export function WebhooksPage() {
         title="Webhooks"
         path="v1/webhooks"
         query={query}
-        cli={`webhooks list${sort === null ? "" : ` --sort ${sort}`}`}
+        cli={shell`webhooks list${shellOptions(sort === null ? [] : [["sort", sort]])}`}
         columns={columnsOf(courses, sortingBy)}
         keyOf={({ id }) => id}
         none={

@@ -2,6 +2,7 @@ import { callApi } from "../../shared/api.ts";
 import { now } from "../../shared/clock.ts";
 import { useApi } from "../../shared/queries.ts";
 import { fieldText, type Page, type Row } from "../../shared/resources.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
 import type { Tone } from "../../shared/ui/tone.ts";
 import { DataTable, type Column } from "../../shared/ui/data-table.tsx";
@@ -53,7 +54,7 @@ export function PortalSessions({ tenantId }: { readonly tenantId: string | null 
     <Panel
       title="Sessions"
       loaded={loaded}
-      twin={{ path: "v1/portal-sessions", query, cli: "portal-sessions list" }}
+      twin={{ path: "v1/portal-sessions", query, cli: shell`portal-sessions list` }}
     >
       {rows.length === 0 ? (
         <p class="soft">Nobody has opened the portal within the last day.</p>

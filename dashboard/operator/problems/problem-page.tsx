@@ -2,6 +2,7 @@ import { useRoute } from "preact-iso";
 import { useApi } from "../../shared/queries.ts";
 import type { Delivery, DeliveryPage, DeliveryProblem } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { Facts } from "../../shared/ui/data-table.tsx";
 import { NotLoaded } from "../../shared/ui/not-loaded.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
@@ -114,7 +115,7 @@ function Newest({ problem }: { readonly problem: DeliveryProblem }) {
       title="Deliveries that failed so"
       loaded={loaded}
       tools={<a href={`${pagePath("deliveries")}?${all.toString()}`}>All of them</a>}
-      twin={{ path: "v1/deliveries", query, cli: `deliveries list --webhook ${problem.webhook_id}` }}
+      twin={{ path: "v1/deliveries", query, cli: shell`deliveries list --webhook ${problem.webhook_id}` }}
     >
       {rows.length === 0 ? (
         <p class="soft">None of those that are kept ended so or waits after it.</p>

@@ -1,6 +1,7 @@
 /** The fields of the form for a tenant. */
+import { shell, type ShellText } from "../../shared/shell-text.ts";
 import { changeCommand } from "../form/change-command.ts";
-import type { FormBody, FormField, Typed } from "../form/form-fields.ts";
+import type { FormBody, FormField } from "../form/form-fields.ts";
 
 export const tenantFields: readonly FormField[] = [
   { name: "name", label: "Name", kind: "line" },
@@ -29,24 +30,23 @@ export const tenantFields: readonly FormField[] = [
 ];
 
 /** `posthorn tenants put` that changes the same; null where its options cannot say it. */
-export function tenantCommand(
-  id: string,
-  { body, before }: { readonly body: FormBody["body"]; readonly before: Typed },
-): string | null {
-  return changeCommand(`tenants put ${id}`, {
+export function tenantCommand(id: string, body: FormBody["body"]): ShellText | null {
+  return changeCommand(shell`tenants put ${id}`, {
     body,
     options: {
-      name: ["--name", String],
-      rate_limit: ["--rate-limit", (limit) => rateText(limit, before["rate_limit.burst"] ?? "")],
-      webhooks_max: ["--webhooks-max", (count) => (typeof count === "number" ? String(count) : null)],
-      worker_pool: ["--worker-pool", String],
+      name: (name) => [["name", String(name)]],
+      rate_limit: rateOptions,
+      webhooks_max: (count) => (typeof count === "number" ? [["webhooks-max", String(count)]] : null),
+      worker_pool: (pool) => [["worker-pool", String(pool)]],
     },
   });
 }
 
-/** The option leaves the burst as it was. */
-function rateText(value: unknown, burstBefore: string): string | null {
-  if (value === null) return "none";
-  const limit = value as { readonly requests_per_minute: number; readonly burst?: number };
-  return String(limit.burst ?? "") === burstBefore ? String(limit.requests_per_minute) : null;
+function rateOptions(value: unknown): readonly (readonly [string, string])[] {
+  if (value === null) return [["rate-limit", "none"]];
+  const { requests_per_minute: rate, burst } = value as {
+    readonly requests_per_minute: number;
+    readonly burst?: number;
+  };
+  return [["rate-limit", String(rate)], ...(burst === undefined ? [] : [["burst", String(burst)] as const])];
 }

@@ -1,6 +1,7 @@
 import { useApi } from "../../shared/queries.ts";
 import type { WebhookBacklog } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { shortSpan } from "../../shared/time/time-format.ts";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { When } from "../../shared/ui/when.tsx";
@@ -23,7 +24,7 @@ export function Backlog({ id }: { readonly id: string }) {
           </a>
         )
       }
-      twin={{ path: `v1/webhooks/${id}/backlog`, cli: `webhooks backlog ${id}` }}
+      twin={{ path: `v1/webhooks/${id}/backlog`, cli: shell`webhooks backlog ${id}` }}
     >
       {data !== null && <Sentence backlog={data} />}
     </Panel>

@@ -2,6 +2,7 @@ import { useId } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
 import { useApi } from "../../shared/queries.ts";
 import type { Page, RevisionEntry } from "../../shared/resources.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { type Column, DataTable } from "../../shared/ui/data-table.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { When } from "../../shared/ui/when.tsx";
@@ -20,7 +21,7 @@ export function Revisions({ id }: { readonly id: string }) {
   return (
     <>
       {rows.length > 0 && <Comparison rows={rows} />}
-      <Panel title="Revisions" loaded={loaded} twin={{ path, query, cli: `webhooks revisions ${id}` }}>
+      <Panel title="Revisions" loaded={loaded} twin={{ path, query, cli: shell`webhooks revisions ${id}` }}>
         <DataTable
           caption="Revisions, newest first"
           columns={columnsOf(id)}

@@ -1,4 +1,5 @@
 import type { Webhook } from "../../shared/resources.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { Facts } from "../../shared/ui/data-table.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { When } from "../../shared/ui/when.tsx";
@@ -10,7 +11,7 @@ export function Security({ webhook }: { readonly webhook: Webhook }) {
   const { id, verification, client_certificate: certificate, credential_headers: headers } = webhook;
   const names = Object.keys(headers);
   return (
-    <Panel title="Security" twin={{ path: `v1/webhooks/${id}`, cli: `webhooks get ${id}` }}>
+    <Panel title="Security" twin={{ path: `v1/webhooks/${id}`, cli: shell`webhooks get ${id}` }}>
       <Facts
         rows={[
           ["Signatures", webhook.signing.schemes.join(", ") || "none"],

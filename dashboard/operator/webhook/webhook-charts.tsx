@@ -4,6 +4,7 @@ import { ShareBars, type Share } from "../../shared/charts/share-bars.tsx";
 import { measure, type Statistics } from "../../shared/charts/statistics.ts";
 import { useApi } from "../../shared/queries.ts";
 import { pagePath } from "../../shared/root.ts";
+import { shell, shellOptions, type ShellText } from "../../shared/shell-text.ts";
 import { duration } from "../../shared/time/time-format.ts";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { categoryText } from "../delivery/wording.ts";
@@ -22,10 +23,14 @@ export function WebhookCharts({ id }: { readonly id: string }) {
     query: { ...query, ...zoneQuery(), measures },
   });
   const { data } = loaded;
-  const twin = { path: "v1/stats/deliveries", query, cli: `stats deliveries --webhook ${id}${flags}` };
+  const twin = { path: "v1/stats/deliveries", query, cli: shell`stats deliveries --webhook ${id}${flags}` };
   return (
     <>
-      <OutcomesPanel {...{ loaded, range }} query={{ webhook_id: id }} flags={` --webhook ${id}`} />
+      <OutcomesPanel
+        {...{ loaded, range }}
+        query={{ webhook_id: id }}
+        flags={shellOptions([["webhook", id]])}
+      />
       <div class="columns-2">
         <Answers query={query} id={id} flags={flags} />
         <Panel title="Time to answer" loaded={loaded} twin={twin}>
@@ -49,7 +54,7 @@ export function WebhookCharts({ id }: { readonly id: string }) {
 interface AnswersProps {
   readonly id: string;
   readonly query: Readonly<Record<string, string>>;
-  readonly flags: string;
+  readonly flags: ShellText;
 }
 
 /** How often each status code came, and what else kept requests from an answer. */
@@ -75,7 +80,7 @@ function Answers({ id, query, flags }: AnswersProps) {
     <Panel
       title="Answers"
       loaded={codes}
-      twin={{ path, query: byCode, cli: `stats deliveries --webhook ${id} --group-by code${flags}` }}
+      twin={{ path, query: byCode, cli: shell`stats deliveries --webhook ${id} --group-by code${flags}` }}
     >
       {shares.length === 0 ? (
         <p class="soft">No request was made in this time.</p>

@@ -1,5 +1,6 @@
 import type { TimelineEntry } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
+import { shell } from "../../shared/shell-text.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
 import type { Tone } from "../../shared/ui/tone.ts";
 import type { Column } from "../../shared/ui/data-table.tsx";
@@ -48,7 +49,7 @@ export function WebhookTimeline({ id }: { readonly id: string }) {
     <ResourceList<TimelineEntry>
       title="Timeline"
       path={`v1/webhooks/${id}/timeline`}
-      cli={`webhooks timeline ${id}`}
+      cli={shell`webhooks timeline ${id}`}
       columns={columnsOf(id)}
       keyOf={({ at, kind, revision }) => `${at} ${kind} ${revision ?? ""}`}
       hasNoLinks

@@ -1,13 +1,13 @@
 import { useSignal } from "@preact/signals";
 import { urlOf } from "../api.ts";
 import type { ApiCall } from "../api.ts";
-import { shellWord } from "../shell-word.ts";
+import { type ShellText, shellWord } from "../shell-text.ts";
 import { CopyButton } from "./copy-button.tsx";
 import { Modal } from "./modal.tsx";
 
 export interface ApiTwin extends Pick<ApiCall, "method" | "path" | "query" | "body" | "bodyText"> {
   /** The command that does the same, without `posthorn`; null where there is none. */
-  readonly cli: string | null;
+  readonly cli: ShellText | null;
 }
 
 /** Shows how to get without the dashboard what stands here. The key is left out. */
@@ -31,7 +31,7 @@ export function AsApi({ twin, what }: { readonly twin: ApiTwin; readonly what: s
           {twin.cli !== null && (
             <>
               <h3>Command line</h3>
-              <Command text={`posthorn ${twin.cli}`} />
+              <Command text={`posthorn ${twin.cli.text}`} />
             </>
           )}
           <h3>TypeScript</h3>
