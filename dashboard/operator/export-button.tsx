@@ -7,6 +7,7 @@ import { ActionButton } from "./action-button.tsx";
 
 /** So many rows one file holds; narrower ranges get the others. */
 const rowsMax = 5_000;
+const pageMax = 250;
 /** A search for what is rare brings many empty pages. */
 const callsMax = 100;
 
@@ -48,7 +49,7 @@ async function rowsOf<Row>(
   for (let call = 0; call < callsMax && rows.length < rowsMax; call += 1) {
     const { value }: { readonly value: Page<Row> } = await callApi<Page<Row>>({
       path,
-      query: { ...query, limit: 250, cursor },
+      query: { ...query, limit: Math.min(pageMax, rowsMax - rows.length), cursor },
     });
     rows.push(...value.data);
     cursor = value.next_cursor;

@@ -53,8 +53,6 @@ suite("blocks of the pages", () => {
   let ids: Readonly<Record<string, string>>;
   /** Of a key that may do nothing else. */
   let publishKey: string;
-  /** What the blocks of a page have exported so far. */
-  const exported = new Map<string, Record<string, string>>();
   const place = mkdtempSync(join(tmpdir(), "posthorn-pages-"));
 
   before(async () => {
@@ -75,6 +73,7 @@ suite("blocks of the pages", () => {
     });
     assert.equal(made.status, 0, made.stderr);
     const key = await posthornHere(["keys", "create", "shop", "--role", "publish", "--json"], { env });
+    assert.equal(key.status, 0, key.stderr);
     publishKey = /"key":"([^"]+)"/.exec(key.stdout)?.[1] ?? "";
     ids = { ...ids, SOURCE_ID: /"id":"([^"]+)"/.exec(made.stdout)?.[1] ?? "" };
   });
@@ -108,16 +107,19 @@ suite("blocks of the pages", () => {
   for (const block of here.filter(({ language }) => language === "sh"))
     test(`${block.page}:${block.line} does what it says`, () => type(block));
 
-  async function type({ page, code }: PageBlock): Promise<void> {
-    const own = exported.get(page) ?? {};
-    exported.set(page, own);
-    for (const command of commandsOf(withTrueNames(code))) {
-      const [, name] = /^export (\w+)=phk_\.\.\.$/.exec(command) ?? [];
-      if (name !== undefined) own[name] = publishKey;
-      const env = {
-        ...{ POSTHORN_URL: server.url ?? "", POSTHORN_KEY: adminKey, POSTHORN_API_KEY: adminKey },
-        ...{ KEY: adminKey, ADMIN_KEY: adminKey, ...own },
-      };
+  /** What the page has exported until here, this block included. */
+  function exportedUntil({ page, line }: PageBlock): Readonly<Record<string, string>> {
+    const typed = all.filter((block) => block.page === page && block.line <= line).map(({ code }) => code);
+    const names = typed.join("\n").matchAll(/^export (\w+)=phk_\.\.\.$/gm);
+    return Object.fromEntries(Array.from(names, ([, name = ""]) => [name, publishKey]));
+  }
+
+  async function type(block: PageBlock): Promise<void> {
+    const env = {
+      ...{ POSTHORN_URL: server.url ?? "", POSTHORN_KEY: adminKey, POSTHORN_API_KEY: adminKey },
+      ...{ KEY: adminKey, ADMIN_KEY: adminKey, ...exportedUntil(block) },
+    };
+    for (const command of commandsOf(withTrueNames(block.code))) {
       const [, args = null] =
         /^(?:npm run (?:--silent )?posthorn --|(?:npx )?posthorn) ([^]*)$/.exec(command) ?? [];
       if (args === null) {

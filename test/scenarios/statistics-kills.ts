@@ -49,11 +49,13 @@ export async function loadAndKill(
   const cancelled = Promise.withResolvers<null>();
   load.push(cancelSome({ call, isOver: () => isOver, cancelled: () => cancelled.resolve(null) }));
   const before = receiver.requestCount;
-  await Promise.all([
+  const loaded = Promise.all([
     sleep(loadMs),
     receiver.waitUntil(() => receiver.requestCount >= before + requestsMin),
     cancelled.promise,
   ]);
+  // The load ends before only by an error, which is said then.
+  await Promise.race([loaded, Promise.all(load)]);
   isOver = true;
   await posthorn.kill();
   await Promise.all(load);
@@ -63,17 +65,16 @@ export async function loadAndKill(
 export async function cancelSome(load: {
   readonly call: (method: string, path: string, body?: unknown) => Promise<Json>;
   readonly isOver: () => boolean;
-  /** Called whenever it asked for something to be cancelled. */
+  /** Called when something has been cancelled: a batch goes on after its answer. */
   readonly cancelled?: () => void;
 }): Promise<void> {
   while (!load.isOver()) {
     try {
       const { data } = await load.call("GET", "/v1/deliveries?status=failed&limit=3");
       const ids = itemsOf(data).map(({ id }) => textOf(id));
-      if (ids.length > 0) {
-        await load.call("POST", "/v1/deliveries/cancel-batch", { ids });
-        load.cancelled?.();
-      }
+      if (ids.length > 0) await load.call("POST", "/v1/deliveries/cancel-batch", { ids });
+      const cancelled = await load.call("GET", "/v1/deliveries?status=cancelled&limit=1");
+      if (itemsOf(cancelled["data"]).length > 0) load.cancelled?.();
     } catch (error) {
       if (!load.isOver()) throw error;
     }

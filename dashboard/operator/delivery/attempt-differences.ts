@@ -25,8 +25,8 @@ export function differencesBetween(one: Attempt, other: Attempt): readonly Attem
 }
 
 /** Connection, configuration and headers are kept of each attempt that was not accepted, and of some of the others. */
-export function hasDetails({ http_version: version, response_headers: headers }: Attempt): boolean {
-  return version !== null || headers !== null;
+export function hasDetails({ response_headers: headers }: Attempt): boolean {
+  return headers !== null;
 }
 
 type Texts = ReadonlyMap<string, string | null>;

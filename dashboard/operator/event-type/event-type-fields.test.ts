@@ -34,8 +34,9 @@ suite("the form of an event type", () => {
     );
   });
 
-  test("an empty schema accepts anything", () => {
+  test("an empty schema accepts anything, and no text is no example", () => {
     assert.equal(changed({ schema: " " }).text, '{"schema":null}');
+    assert.equal(changed({ examples: "" }).text, '{"examples":[]}');
     const none = '{"description":"","schema":null,"examples":[]}';
     assert.equal(typedEventType(JSON.parse(none) as Record<string, unknown>, none)["schema"], "");
   });

@@ -11,14 +11,15 @@ export const eventTypeFields: readonly FormField[] = [
     label: "JSON Schema",
     kind: "json",
     hint: "JSON Schema 2020-12 of data, without remote references. Left empty, any object is accepted.",
-    isNullWhenEmpty: true,
+    whenEmpty: null,
     rows: 16,
   },
   {
     name: "examples",
     label: "Examples (JSON)",
     kind: "json",
-    hint: "A list of objects that match the schema, [] for none. The first one is what a test sends.",
+    hint: "A list of objects that match the schema. The first one is what a test sends.",
+    whenEmpty: [],
     rows: 10,
   },
 ];

@@ -24,8 +24,8 @@ export interface FormField {
   readonly isForCreation?: boolean;
   readonly isForAdmins?: boolean;
   readonly isSeldom?: boolean;
-  /** An empty one is sent as null. */
-  readonly isNullWhenEmpty?: boolean;
+  /** What an empty one is sent as, where that is no empty text. */
+  readonly whenEmpty?: null | readonly [];
 }
 
 /** What was typed, by name of the field. */
@@ -119,9 +119,9 @@ function rateLimitOf(typed: Typed): unknown {
   return { requests_per_minute: Number(perMinute), ...(burst !== "" && { burst: Number(burst) }) };
 }
 
-function valueOf({ kind, isNullWhenEmpty = false }: FormField, text: string): unknown {
+function valueOf({ kind, whenEmpty }: FormField, text: string): unknown {
   const given = text.trim();
-  if (given === "" && isNullWhenEmpty) return null;
+  if (given === "" && whenEmpty !== undefined) return whenEmpty;
   if (kind === "list") return given.split(/[\s,]+/).filter((one) => one !== "");
   if (kind === "flag") return given === "true";
   if (kind === "number") return given === "" ? null : numberOf(given);

@@ -6,7 +6,7 @@ export const filterField: FormField = {
   label: "Filter (JSON)",
   kind: "json",
   hint: "Everything goes through when left empty.",
-  isNullWhenEmpty: true,
+  whenEmpty: null,
 };
 
 export const connectionFields: readonly FormField[] = [
@@ -29,7 +29,7 @@ export const connectionFields: readonly FormField[] = [
     label: "Ignore what came before (JSON)",
     kind: "json",
     hint: 'For senders that give no id. Such as {"window_ms": 600000, "exclude_fields": ["/sent_at"]}.',
-    isNullWhenEmpty: true,
+    whenEmpty: null,
     isSeldom: true,
   },
   {
@@ -37,7 +37,7 @@ export const connectionFields: readonly FormField[] = [
     label: "Delays between requests, ms (JSON)",
     kind: "json",
     hint: "Store and forward alone, instead of the schedule of the webhook. Such as [5000, 60000].",
-    isNullWhenEmpty: true,
+    whenEmpty: null,
     isSeldom: true,
   },
   { name: "allow_chain", label: "May lead to an address of this deployment", kind: "flag", isSeldom: true },

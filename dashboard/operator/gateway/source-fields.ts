@@ -9,7 +9,7 @@ export const sourceFields: readonly FormField[] = [
     label: "Party",
     kind: "line",
     hint: "Also takes messages at /_webhooks/{party}/…; a-z, 0-9, _ and -, taken once in a deployment.",
-    isNullWhenEmpty: true,
+    whenEmpty: null,
   },
   {
     name: "forward_headers",
@@ -34,7 +34,7 @@ export const sourceFields: readonly FormField[] = [
     label: "Kind of event (JSON)",
     kind: "json",
     hint: 'What the provider is known for when left empty. Else one of {"pointer": "/type"}, {"header": "X-Kind"}, {"query": "kind"}, {"fixed": "order.paid"}, {"path": true}.',
-    isNullWhenEmpty: true,
+    whenEmpty: null,
     isSeldom: true,
   },
   {
@@ -42,7 +42,7 @@ export const sourceFields: readonly FormField[] = [
     label: "Members that tell one message from another",
     kind: "list",
     hint: "JSON pointers such as /data/id, for senders that give no id; commas between.",
-    isNullWhenEmpty: true,
+    whenEmpty: null,
     isSeldom: true,
   },
   {
@@ -50,7 +50,7 @@ export const sourceFields: readonly FormField[] = [
     label: "Answer of store and forward (JSON)",
     kind: "json",
     hint: '202 when left empty. Such as {"status": 200, "content_type": "text/plain", "body": "ok"}.',
-    isNullWhenEmpty: true,
+    whenEmpty: null,
     isSeldom: true,
   },
   {
@@ -66,7 +66,7 @@ export const sourceFields: readonly FormField[] = [
     label: "Body at most, bytes",
     kind: "number",
     hint: "The limit of the server when left empty. More is answered 413.",
-    isNullWhenEmpty: true,
+    whenEmpty: null,
     isSeldom: true,
   },
   {
@@ -94,7 +94,7 @@ export const sourceFields: readonly FormField[] = [
     label: "Handshake of CloudEvents (JSON)",
     kind: "json",
     hint: 'Answers senders that ask by OPTIONS. Such as {"allowed_origins": ["events.example.com"]}.',
-    isNullWhenEmpty: true,
+    whenEmpty: null,
     isSeldom: true,
   },
   { name: "dedup_window_ms", label: "Repeats are known for, ms", kind: "number", isSeldom: true },

@@ -18,7 +18,7 @@ function choiceOf(
   { label, values }: { readonly label: string; readonly values: readonly string[] },
 ) {
   const choices = [asAbove, ...values.map((value) => [value, value] as const)];
-  return { name, label, kind: "choice", choices, isNullWhenEmpty: true } as const;
+  return { name, label, kind: "choice", choices, whenEmpty: null } as const;
 }
 
 export const portalFields: readonly FormField[] = [
@@ -27,67 +27,67 @@ export const portalFields: readonly FormField[] = [
     label: "Accent",
     kind: "line",
     hint: "A colour such as #7a3cff. Its lightness is moved until it can be read; above is what becomes of it.",
-    isNullWhenEmpty: true,
+    whenEmpty: null,
   },
   {
     name: "theme.product_name",
     label: "Product name",
     kind: "line",
     hint: "Stands at the top; the tenant's name when left empty.",
-    isNullWhenEmpty: true,
+    whenEmpty: null,
   },
   choiceOf("theme.words", { label: "An endpoint is called", values: ["endpoint", "webhook", "destination"] }),
   choiceOf("theme.scheme", { label: "Scheme", values: ["auto", "light", "dark", "host"] }),
   choiceOf("theme.density", { label: "Density", values: ["comfortable", "compact"] }),
-  { name: "theme.radius", label: "Radius of corners, px", kind: "number", isNullWhenEmpty: true },
+  { name: "theme.radius", label: "Radius of corners, px", kind: "number", whenEmpty: null },
   {
     name: "theme.font",
     label: "Font",
     kind: "line",
     hint: "system, serif, mono, or a font that readers have; never fetched.",
-    isNullWhenEmpty: true,
+    whenEmpty: null,
   },
   {
     name: "origins",
     label: "Pages that may show it in a frame",
     kind: "list",
     hint: "Origins such as https://app.example.com, beside that of a session.",
-    isNullWhenEmpty: true,
+    whenEmpty: null,
   },
   {
     name: "capabilities",
     label: "What sessions may do that name nothing",
     kind: "list",
     hint: "Such as endpoints:read, deliveries:read, test:send.",
-    isNullWhenEmpty: true,
+    whenEmpty: null,
   },
   {
     name: "theme.hide",
     label: "Pages that are not shown",
     kind: "list",
     hint: "activity, event_types, notifications, help.",
-    isNullWhenEmpty: true,
+    whenEmpty: null,
     isSeldom: true,
   },
   {
     name: "theme.docs_url",
     label: "Link to your documentation",
     kind: "line",
-    isNullWhenEmpty: true,
+    whenEmpty: null,
     isSeldom: true,
   },
   {
     name: "theme.support_url",
     label: "Link to your support",
     kind: "line",
-    isNullWhenEmpty: true,
+    whenEmpty: null,
     isSeldom: true,
   },
   {
     name: "theme.return_url",
     label: "Where somebody goes whose session ended",
     kind: "line",
-    isNullWhenEmpty: true,
+    whenEmpty: null,
     isSeldom: true,
   },
 ];

@@ -87,7 +87,7 @@ export class StoreListener {
     if (silentMs !== undefined)
       this.#options.telemetry.log.warn(
         { silentMs: Math.round(silentMs) },
-        "nothing was heard of what other processes announce, as after a failover; listening anew and looking everywhere",
+        "nothing was heard of what other processes announce, as after a failover; listening again and looking everywhere",
       );
     void this.#options.sync.reloadAll();
     void this.lookEverywhere();
