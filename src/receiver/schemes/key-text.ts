@@ -35,22 +35,23 @@ function refusePrivateKey(text: string): void {
 }
 
 function sharedBytes(text: string): Uint8Array {
-  const form = "a shared secret is whsec_ and the base64 of 24 to 64 bytes";
-  const bytes = decoded(text.startsWith("whsec_") ? text.slice("whsec_".length) : text, form);
-  if (bytes.length >= sharedBytesMin && bytes.length <= sharedBytesMax) return bytes;
-  throw misconfigured(`${form}, this one has ${bytes.length}`);
+  const bytes = decoded(text.startsWith("whsec_") ? text.slice("whsec_".length) : text);
+  if (bytes !== null && bytes.length >= sharedBytesMin && bytes.length <= sharedBytesMax) return bytes;
+  throw misconfigured(
+    `a shared secret is whsec_ and the base64 of 24 to 64 bytes, this one ${whatIs(bytes)}`,
+  );
 }
 
 function publicKeyBytes(text: string): Uint8Array {
-  const form = "a public key is whpk_ and the base64 of 32 bytes";
-  const bytes = decoded(text.slice("whpk_".length), form);
-  if (bytes.length === ed25519KeyBytes) return bytes;
-  throw misconfigured(`${form}, this one has ${bytes.length}`);
+  const bytes = decoded(text.slice("whpk_".length));
+  if (bytes?.length === ed25519KeyBytes) return bytes;
+  throw misconfigured(`a public key is whpk_ and the base64 of 32 bytes, this one ${whatIs(bytes)}`);
 }
 
-function decoded(encoded: string, form: string): Uint8Array {
-  const bytes = decodeBase64(encoded);
-  if (bytes === null || bytes.length === 0)
-    throw misconfigured(`${form}; this one is not padded standard base64`);
-  return bytes;
+function decoded(encoded: string): Uint8Array | null {
+  return encoded === "" ? null : decodeBase64(encoded);
+}
+
+function whatIs(bytes: Uint8Array | null): string {
+  return bytes === null ? "is not padded standard base64" : `has ${bytes.length}`;
 }
