@@ -146,7 +146,8 @@ export const explaining: Scenarios = {
       const { since } = paused.body["pause"] as Json;
       assert.deepEqual(paused.body["pause"], { since, until: null, reason: "deploying" });
       assert.equal(paused.body["status"], "active");
-      const held = await scene.publish();
+      const held = await publishedWhilePaused(scene);
+      receiver.clear();
       const { id } = (await scene.waitsFor(held, "paused")) as unknown as { readonly id: string };
       const [gate, ...others] = itemsOf((await api.get(`/v1/deliveries/${id}`)).body["gates"]);
       assert.deepEqual([gate?.["gate"], others.length, gate?.["since"]], ["paused", 0, since]);
@@ -163,17 +164,33 @@ export const explaining: Scenarios = {
       await follow(scene, gate?.["remedy"] as Json);
       await scene.reaches(held, "success");
       assert.equal((await api.get(path)).body["pause"], null);
+      assert.equal((await api.post(`${path}/pause`, {})).status, 200);
+      const second = await publishedWhilePaused(scene);
       const until = new Date(Date.now() + 2_000).toISOString();
       assert.equal((await api.post(`${path}/pause`, { until })).status, 200);
-      const second = await scene.publish();
       await scene.reaches(second, "success");
-      const [, sent] = receiver.requests;
-      assert.ok(Date.now() >= Date.parse(until), `${sent?.path} came before ${until}`);
+      assert.ok(Date.now() >= Date.parse(until), `it came before ${until}`);
       assert.equal((await scene.list("/v1/webhooks?paused=true")).length, 0);
       for (const body of [{ until: "2020-01-01" }, { until: "2999-01-01" }, { reason: "" }, { for: "1h" }])
         assert.equal((await api.post(`${path}/pause`, body)).status, 400, JSON.stringify(body));
     },
 };
+
+/** A worker may hear of a pause a moment later than its caller, and still send what is published until then. */
+async function publishedWhilePaused(scene: TenantScene): Promise<string> {
+  for (;;) {
+    const event = await scene.publish();
+    const isHeld = await eventually("it is held or sent", {
+      ask: async () => {
+        const { body } = await scene.api.get(`/v1/events/${event}/deliveries`);
+        const [found = {}] = itemsOf(body["data"]) as readonly Readonly<Record<string, unknown>>[];
+        return found["status"] === "success" ? false : found["waiting_for"] === "paused" || null;
+      },
+      holds: (answer) => answer !== null,
+    });
+    if (isHeld === true) return event;
+  }
+}
 
 /** Does what a remedy says. */
 async function follow({ api }: TenantScene, { method, path, body }: Json): Promise<void> {
