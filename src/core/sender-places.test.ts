@@ -21,6 +21,15 @@ test("G18 places of a key and of all, and a place is freed once", () => {
   assert.equal(places.total, 2);
 });
 
+test("G18 a place that is freed again takes nothing from who came after", () => {
+  const places = new Places({ totalMax: 9, perKeyMax: 1 });
+  const before = taken(places.take("a", 0));
+  before(0);
+  taken(places.take("a", 0));
+  before(0);
+  assert.equal(places.take("a", 0), null);
+});
+
 test("G18 who finds no place is asked to come back later than the last one was, ten a second", () => {
   const places = new Places({ totalMax: 100, perKeyMax: 1 });
   const free = taken(places.take("a", 0));

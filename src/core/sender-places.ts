@@ -30,16 +30,21 @@ export class Places {
     const own = this.#byKey.get(key) ?? new Crowd(this.#perKeyMax);
     if (own.isFull || this.#all.isFull) return null;
     this.#byKey.set(key, own);
-    const freed = [own.take(now), this.#all.take(now)];
+    own.taken += 1;
+    this.#all.taken += 1;
+    let isFree = false;
     return (at) => {
-      for (const free of freed.splice(0)) free(at);
+      if (isFree) return;
+      isFree = true;
+      own.free(at - now);
+      this.#all.free(at - now);
       if (own.taken === 0) this.#byKey.delete(key);
     };
   }
 
   /**
-   * When to ask a sender to come back that found no place: each a little later than the one before. Senders that hear the
-   * same time return in the same moment, again and again, and everybody else waits behind them.
+   * When to ask a sender to come back that found no place; each call is for one more of them, a little later than the one
+   * before. Senders that hear the same time return in the same moment, again and again, and everybody else waits behind them.
    */
   returnsInMs(key: string, now: number): number {
     const own = this.#byKey.get(key);
@@ -71,13 +76,11 @@ class Crowd {
     return this.taken >= this.#max;
   }
 
-  take(now: number): FreePlace {
-    this.taken += 1;
-    return (at) => {
-      this.taken -= 1;
-      const heldMs = Math.max(0, at - now);
-      this.#heldMs = this.#heldMs === null ? heldMs : this.#heldMs + newestShare * (heldMs - this.#heldMs);
-    };
+  /** The wall clock may be set back while a place is held. */
+  free(clockedMs: number): void {
+    this.taken -= 1;
+    const heldMs = Math.max(0, clockedMs);
+    this.#heldMs = this.#heldMs === null ? heldMs : this.#heldMs + newestShare * (heldMs - this.#heldMs);
   }
 
   /** The wall clock may be set back: nobody is asked to wait longer than the longest wait. */

@@ -1,5 +1,5 @@
 /** What can be done to many deliveries, as calls of the API. */
-import { shell, shellOptions, ShellText, shellWord } from "../../shared/shell-text.ts";
+import { shell, shellOptions, type ShellText, shellWords } from "../../shared/shell-text.ts";
 import { flagsOf } from "../delivery/command-flags.ts";
 
 export interface BulkAction {
@@ -7,7 +7,7 @@ export interface BulkAction {
   readonly label: string;
   readonly path: string;
   /** The same on the command line. */
-  readonly command: string;
+  readonly command: ShellText;
   /** Whether what it makes may have another priority. */
   readonly hasPriority: boolean;
   /** Narrows a filter besides what the list was narrowed to. */
@@ -19,7 +19,7 @@ export interface BulkAction {
 export const retryAction: BulkAction = {
   label: "Retry",
   path: "v1/deliveries/retry-batch",
-  command: "deliveries retry",
+  command: shell`deliveries retry`,
   hasPriority: true,
   isFinal: false,
 };
@@ -30,7 +30,7 @@ export const retryDeadLettersAction: BulkAction = { ...retryAction, filter: { st
 export const cancelAction: BulkAction = {
   label: "Cancel",
   path: "v1/deliveries/cancel-batch",
-  command: "deliveries cancel",
+  command: shell`deliveries cancel`,
   hasPriority: false,
   isFinal: false,
 };
@@ -38,7 +38,7 @@ export const cancelAction: BulkAction = {
 export const discardAction: BulkAction = {
   label: "Discard",
   path: "v1/dlq/discard-batch",
-  command: "dlq discard",
+  command: shell`dlq discard`,
   hasPriority: false,
   isFinal: true,
 };
@@ -78,13 +78,13 @@ export function commandOf(
   const chosen = bodyOf(action, target);
   const what =
     "ids" in target
-      ? new ShellText(target.ids.map((id) => ` ${shellWord(id)}`).join(""))
+      ? shellWords(target.ids)
       : flagsOf("filter" in chosen ? (chosen.filter as object as Record<string, unknown>) : {});
   const how = shellOptions([
     ["rate", String(perSecond)],
     ...(priority === null ? [] : [["priority", priority] as const]),
   ]);
-  return shell`${new ShellText(action.command)}${what}${how} --yes --watch`;
+  return shell`${action.command}${what}${how} --yes --watch`;
 }
 
 /** What a list is narrowed to, as the query of its route. */

@@ -15,7 +15,8 @@ export function flagsOf(query: Readonly<Record<string, unknown>>): ShellText {
   return shellOptions(
     Object.entries(query).flatMap(([name, value]) =>
       (Array.isArray(value) ? (value as readonly unknown[]) : [value]).map(
-        (one) => [(names[name] ?? name).replaceAll("_", "-"), String(one)] as const,
+        (one) =>
+          [(names[name] ?? name).replaceAll("_", "-"), String(one) === "true" ? null : String(one)] as const,
       ),
     ),
   );

@@ -49,6 +49,7 @@ suite("the form of an event type", () => {
       commandOf({ description: "It's sent", schema: "" }),
       `event-types put a.b --description 'It'\\''s sent' --schema null`,
     );
+    assert.equal(commandOf({ description: "true" }), "event-types put a.b --description true");
     assert.equal(commandOf({ examples: "[]" }), "event-types put a.b --example none");
     assert.equal(
       commandOf({ examples: '[{"id":1},{"id":"it\'s"}]' }),
