@@ -1,7 +1,7 @@
 /** Every block of every page is typed somewhere, or the page says why not. What no other test types is typed here. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
@@ -95,6 +95,17 @@ suite("blocks of the pages", () => {
       assert.ok(existsSync(join(root, path)), path);
       const isThere = all.some(({ page, language }) => `${page} ${language}`.startsWith(blocks));
       assert.ok(isThere, `there is no block ${blocks}`);
+    }
+  });
+
+  test("a page that installs a package of ours says how its file is made until there is a release", () => {
+    const installing = all.filter(({ code }) =>
+      /^npm (install|i) (@posthorn\/|posthorn\b|\.\/posthorn-)/m.test(code),
+    );
+    assert.ok(installing.length > 4, `${installing.length} blocks`);
+    for (const { page, line } of installing) {
+      const text = readFileSync(join(root, page), "utf8");
+      assert.match(text, /[Uu]ntil the first release[^]{0,300}npm pack\b/, `${page}:${line}`);
     }
   });
 

@@ -101,6 +101,26 @@ test("recover counts, then delivers what was missed under the same Webhook-ID", 
   assert.equal(again.body["count"], 0, "what was recovered is not counted again");
 });
 
+test("a publish counts the deliveries that were made, those of webhooks that are not active too", async () => {
+  const scene = sceneOfTest();
+  const { api } = scene;
+  const publish = async (eventType: string) =>
+    (await api.post("/v1/events", { event_type: eventType, data: {} })).body;
+  await scene.addWebhook();
+  const disabled = await scene.addWebhook();
+  await api.post(`/v1/webhooks/${disabled}/disable`);
+  const counted = await publish("order.paid");
+  assert.equal(counted["deliveries"], 2);
+  const made = await eventually("one is delivered", {
+    ask: () => scene.list(`/v1/events/${textOf(counted["id"])}/deliveries`),
+    holds: (deliveries) => deliveries.some((delivery) => (delivery["status"] as unknown) === "success"),
+  });
+  const statuses = new Map(made.map((delivery) => [textOf(delivery["webhook_id"]), delivery["status"]]));
+  assert.equal(statuses.size, 2);
+  assert.equal(statuses.get(disabled), "skipped");
+  assert.equal((await publish("invoice.paid"))["deliveries"], 0);
+});
+
 test("WDS-226 a batch retry keeps its rate, shows progress, and stops when cancelled", async () => {
   const scene = sceneOfTest();
   const { api, receiver } = scene;

@@ -1,0 +1,123 @@
+/** What somebody sees whose clone has no packages yet, with an npm that waits and fails when it is told to. */
+import assert from "node:assert/strict";
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { afterEach, beforeEach, test } from "node:test";
+import { eventually } from "../scenarios/eventually.ts";
+import { root } from "./built-package.ts";
+
+const clonedFiles = [
+  ...["package.json", "package-lock.json", ".npmrc"],
+  ...["scripts/with-runtime.mjs", "scripts/running-packages.mjs"],
+];
+
+/** Two packages are there when it has been called; it ends when the file `npm-may-end` is there. */
+const npm = `#!/bin/sh
+mkdir -p node_modules/fastify node_modules/@posthorn/receiver
+echo "$@" >> "$CLONE/npm-calls"
+while [ ! -e "$CLONE/npm-may-end" ]; do sleep 0.05; done
+echo "npm error code ENOTFOUND" >&2
+exit 1
+`;
+
+let clone = "";
+let started: Start[] = [];
+
+beforeEach(() => {
+  clone = mkdtempSync(join(tmpdir(), "posthorn-installation-"));
+  mkdirSync(join(clone, "scripts"));
+  mkdirSync(join(clone, "programs"));
+  for (const path of clonedFiles) copyFileSync(join(root, path), join(clone, path));
+  writeFileSync(join(clone, "programs", "npm"), npm, { mode: 0o755 });
+  started = [];
+});
+afterEach(async () => {
+  npmMayEnd();
+  for (const { ended } of started) await ended;
+  rmSync(clone, { recursive: true, force: true });
+});
+
+test("it says what comes, every few seconds how far it is, and what to do when npm fails", async () => {
+  const start = startOf("scripts/test.ts");
+  await says(start, /installing dependencies: about \d+ MB into node_modules, once/);
+  await says(start, /^posthorn: +\d+ s, 2 packages so far\n[^]*^posthorn: +\d+ s, 2 packages so far\n/m);
+  npmMayEnd();
+  assert.equal(await start.ended, 69);
+  assert.match(start.said(), /ENOTFOUND[^]*installing the dependencies failed/);
+  assert.match(start.said(), /Run `npm install --no-save` to see the whole error, then repeat your command/);
+  assert.equal(npmCalls().length, 1);
+});
+
+test("a command of the program installs what running takes, and leaves nothing half done", async () => {
+  const there = readdirSync(clone);
+  const start = startOf("src/cli/main.ts");
+  await says(start, /installing what running takes: about \d+ MB .* \(the rest comes with npm test\)/);
+  npmMayEnd();
+  assert.equal(await start.ended, 69);
+  assert.deepEqual(readdirSync(clone).toSorted(), [...there, "npm-calls", "npm-may-end"].toSorted());
+});
+
+test("of two starts at once the second waits for the installation of the first, and says so", async () => {
+  const first = startOf("scripts/test.ts");
+  await eventually("npm is called", {
+    ask: () => Promise.resolve(npmCalls()),
+    holds: (calls) => calls.length > 0,
+  });
+  const second = startOf("scripts/test.ts");
+  await says(second, new RegExp(`waiting for another installation .*\\(process ${first.child.pid ?? ""}\\)`));
+  assert.equal(npmCalls().length, 1);
+  npmMayEnd();
+  // The first has failed, so the second tries it itself.
+  assert.deepEqual([await first.ended, await second.ended], [69, 69]);
+  assert.equal(npmCalls().length, 2);
+});
+
+interface Start {
+  readonly child: ChildProcessWithoutNullStreams;
+  /** Standard error until now. */
+  said(): string;
+  readonly ended: Promise<unknown>;
+}
+
+function startOf(script: string): Start {
+  const PATH = [join(clone, "programs"), process.env["PATH"] ?? ""].join(delimiter);
+  const child = spawn(process.execPath, ["scripts/with-runtime.mjs", script], {
+    cwd: clone,
+    env: { ...process.env, PATH, CLONE: clone },
+  });
+  let text = "";
+  child.stderr.setEncoding("utf8").on("data", (part: string) => {
+    text += part;
+  });
+  const start = { child, said: () => text, ended: once(child, "close").then(([status]): unknown => status) };
+  started.push(start);
+  return start;
+}
+
+async function says({ said }: Start, what: RegExp): Promise<void> {
+  await eventually(`it says ${what.source}`, {
+    ask: () => Promise.resolve(said()),
+    holds: (text) => what.test(text),
+  });
+}
+
+function npmMayEnd(): void {
+  writeFileSync(join(clone, "npm-may-end"), "");
+}
+
+function npmCalls(): readonly string[] {
+  const path = join(clone, "npm-calls");
+  return existsSync(path) ? readFileSync(path, "utf8").trim().split("\n") : [];
+}
