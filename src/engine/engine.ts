@@ -200,8 +200,8 @@ export class Engine implements EngineAccess {
     const parts = { ...this.#common(), states: this.#states, commits: this.#commits, nextId: this.nextId };
     const { transport, limits } = this.#options;
     const forwarder = new Forwarder({ ...parts, ...limits, transport });
-    const endpoint = (id: string) => this.#directory.get(id);
-    return new RelayedMessages({ publisher: this.publisher, forwarder, endpoint });
+    const refresh = (ids: readonly string[]) => this.#ownership.refresh(ids);
+    return new RelayedMessages({ publisher: this.publisher, forwarder, directory: this.#directory, refresh });
   }
 
   #makePublisher(): Publisher {
