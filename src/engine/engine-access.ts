@@ -46,7 +46,7 @@ export interface EngineAccess {
   /** Whether this process leads in what one process does at a time. */
   leads(leadership: { readonly name: string; readonly forMs: number }): Promise<boolean>;
   /** Stores or forwards what the gateway received. */
-  readonly gateway: Pick<RelayedMessages, "publish" | "forward">;
+  readonly gateway: Pick<RelayedMessages, "publish" | "forward" | "known">;
   /** Through the grouped commits; new deliveries start at once. */
   requeue(command: RequeueCommand): Promise<RequeueResult>;
   /** Cancels what waits, or discards dead letters; answers in their order. Lanes whose head ended go on at once. */

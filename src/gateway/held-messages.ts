@@ -15,7 +15,7 @@ export interface HeldMessagesOptions {
     "held" | "connectionsWithHeld" | "dropHeld" | "connections" | "request" | "updateRequest" | "answers"
   >;
   readonly history: Pick<HistoryStore, "getEvent">;
-  readonly access: Pick<EngineAccess, "nextId" | "placeOf" | "refresh" | "requeue" | "webhook">;
+  readonly access: Pick<EngineAccess, "gateway" | "nextId" | "placeOf" | "requeue" | "webhook">;
   readonly clock: Clock;
   readonly log: Logger;
 }

@@ -33,7 +33,7 @@ export interface RequestServiceOptions {
   readonly box: VerificationBox;
   readonly deliverer: Deliverer;
   readonly log: RequestLog;
-  readonly access: Pick<EngineAccess, "nextId" | "placeOf" | "refresh" | "requeue" | "webhook">;
+  readonly access: Pick<EngineAccess, "gateway" | "nextId" | "placeOf" | "requeue" | "webhook">;
   readonly clock: Pick<Clock, "now" | "monotonicMs">;
   readonly deploymentId: string;
   readonly consent: ConsentSender;

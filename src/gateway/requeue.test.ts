@@ -1,26 +1,30 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Connection } from "../core/gateway/source.ts";
-import type { LiveWebhook } from "../engine/endpoint/live-webhook.ts";
+import { bareEndpoint } from "../engine/endpoint/bare-endpoint.fixture.ts";
+import { RelayedMessages } from "../engine/forward/relayed-messages.ts";
 import type { StoredEvent } from "../ports/store/history.ts";
 import { requeueFor } from "./requeue.ts";
 
 const event = { id: "e", eventType: "relayed", priority: "normal" } as StoredEvent;
 const connection = (webhookId: string) => ({ id: `to ${webhookId}`, webhookId }) as Connection;
-const active = (id: string) => ({ webhook: { id, status: "active" } }) as LiveWebhook;
+const notAsked = () => Promise.reject(new Error("nobody asks for that"));
 
 test("a webhook that another process made a moment ago gets what is sent again, too", async () => {
-  const known = new Map([["old", active("old")]]);
+  const known = new Map([["old", bareEndpoint({ id: "old" })]]);
   const read: string[] = [];
   const access = {
     nextId: () => "d",
     placeOf: () => ({ lane: { webhookId: "w", subject: null }, format: "json" }) as never,
     webhook: (id: string) => known.get(id),
     requeue: async () => ({ kind: "accepted" }) as never,
-    refresh: async (ids: readonly string[]) => {
-      read.push(...ids);
-      known.set("new", active("new"));
-    },
+    gateway: new RelayedMessages({
+      ...{ directory: known, publisher: { publishRelayed: notAsked }, forwarder: { forward: notAsked } },
+      refresh: async (ids) => {
+        read.push(...ids);
+        if (ids.includes("new")) known.set("new", bareEndpoint({ id: "new" }));
+      },
+    }),
   };
   const connections = [connection("old"), connection("new"), connection("deleted")];
   const sent = await requeueFor(event, { connections, access, now: 0 });

@@ -10,17 +10,13 @@ export async function requeueFor(
   event: StoredEvent,
   to: {
     readonly connections: readonly Connection[];
-    readonly access: Pick<EngineAccess, "nextId" | "placeOf" | "refresh" | "requeue" | "webhook">;
+    readonly access: Pick<EngineAccess, "gateway" | "nextId" | "placeOf" | "requeue" | "webhook">;
     readonly now: number;
   },
 ): Promise<readonly ForwardNote[]> {
   const { connections, access, now } = to;
   const { eventType, priority } = event;
-  const unknown = connections
-    .map(({ webhookId }) => webhookId)
-    .filter((id) => access.webhook(id) === undefined);
-  // Another process may have made it a moment ago.
-  if (unknown.length > 0) await access.refresh(unknown);
+  await access.gateway.known(connections.map(({ webhookId }) => webhookId));
   const targets = connections.flatMap((connection) => {
     const webhook = access.webhook(connection.webhookId)?.webhook;
     return webhook?.status === "active" ? [{ connection, webhook }] : [];

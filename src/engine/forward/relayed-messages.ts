@@ -29,7 +29,7 @@ export class RelayedMessages {
    */
   async publish(event: RelayedEvent): Promise<PublishReceipt> {
     const { publisher, directory } = this.#options;
-    await this.#known(event.targets.map(({ webhookId }) => webhookId));
+    await this.known(event.targets.map(({ webhookId }) => webhookId));
     return publisher.publishRelayed(event, () =>
       event.targets.flatMap(({ webhookId }) => {
         const found = directory.get(webhookId);
@@ -40,7 +40,7 @@ export class RelayedMessages {
 
   /** One attempt at once, for a sender that waits. Rejects while the webhook is not known and cannot be read. */
   async forward<Judgement extends Judged>(request: ForwardRequest<Judgement>): Promise<Forwarded<Judgement>> {
-    await this.#known([request.webhookId]);
+    await this.known([request.webhookId]);
     const endpoint = this.#options.directory.get(request.webhookId);
     if (endpoint === undefined || endpoint.webhook.tenantId !== request.tenantId)
       return { kind: "closed", why: "webhook_deleted", waitMs: null };
@@ -49,9 +49,9 @@ export class RelayedMessages {
 
   /**
    * A process may hear of a connection before it hears of the webhook that another process made for it. What is not known
-   * is read, so that afterwards it is known, or it was deleted.
+   * is read, so that afterwards it is known, or it was deleted. Rejects while it cannot be read.
    */
-  async #known(webhookIds: readonly string[]): Promise<void> {
+  async known(webhookIds: readonly string[]): Promise<void> {
     const unknown = webhookIds.filter((id) => this.#options.directory.get(id) === undefined);
     if (unknown.length === 0) return;
     try {
