@@ -169,6 +169,9 @@ test("a plan that was made for nearly empty tables serves well when they are ful
   );
   for (const { relname } of tables)
     await database.query(`ALTER TABLE posthorn.${String(relname)} SET (autovacuum_enabled = off)`);
+  // Autovacuum summarizes these even so, and what it reads for that would count as read by the statements.
+  for (const index of ["events_created", "deliveries_created"])
+    await database.query(`ALTER INDEX posthorn.${index} SET (autosummarize = off)`);
   for (const table of ["queue", "deliveries", "events"])
     await database.query(`VACUUM (ANALYZE) posthorn.${table}`);
   await work(planned);
