@@ -198,7 +198,7 @@ suite("bulk actions", () => {
     world.statuses.clear();
     const sentBefore = world.requests.length;
     const filter = { statuses: ["exhausted"] } as const;
-    const started = await world.services.deliveries.retryBatch(admin, { filter, requestsPerSecond: 20 });
+    const started = await world.services.deliveries.retryBatch(admin, { filter, requestsPerSecond: 4 });
     const id = started.operation?.id ?? "";
     await world.until(() => world.requests.length - sentBefore >= 3);
     const paused = await world.services.deadLetters.change(admin, { id, status: "paused" });

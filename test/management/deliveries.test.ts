@@ -321,7 +321,10 @@ test("a cancelled operation stops, stays cancelled, and cannot be cancelled by o
   const webhook = await deadLetters(world, 10);
   world.statuses.clear();
   const { deadLetters: letters } = world.services;
-  const { operation } = await letters.retryBatch({ tenantId: "default" }, { ...batch, requestsPerSecond: 5 });
+  const { operation } = await letters.retryBatch(
+    { tenantId: "default" },
+    { ...batch, requestsPerSecond: 0.1 },
+  );
   const id = operation?.id ?? "";
   await withStatus(world, { webhookId: webhook.id, status: "success", count: 1 });
   await assert.rejects(letters.cancel({ tenantId: "acme" }, id), code("not_found"));

@@ -150,12 +150,12 @@ describe("verification", () => {
       allowed_rate_per_minute: 300,
     });
     const count = 10;
+    const startedMs = performance.now();
     for (let sent = 0; sent < count; sent += 1) await publish(path);
     await receiver.waitUntil(() => requestsTo(path, "POST").length === count);
-    const arrivals = requestsTo(path, "POST").map(({ arrivedAtMs }) => arrivedAtMs);
-    const spanMs = (arrivals.at(-1) ?? 0) - (arrivals[0] ?? 0);
-    // 300 a minute is one in 200 ms; the network may shift the first and the last a little.
-    assert.ok(spanMs >= (count - 1) * 200 - 60, `${count} requests within ${spanMs} ms`);
+    const tookMs = performance.now() - startedMs;
+    // 300 a minute is one in 200 ms. Not from the first request, which may be late where a machine is busy.
+    assert.ok(tookMs >= (count - 1) * 200 - 10, `${count} requests within ${tookMs} ms`);
   });
 
   test("CEW-4.1-1 a changed URL is asked anew before anything is sent to it", async () => {
