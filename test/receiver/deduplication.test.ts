@@ -27,8 +27,16 @@ test("a status for duplicates does not turn an error into success", async () => 
 
 test("IDK-20 IDK-23 IDK-25 while the first is running it is 409 with Retry-After, and later its answer", async () => {
   const { promise, resolve } = Promise.withResolvers<{ body: string }>();
-  const { send, seen } = endpointWith({ handler: () => promise });
+  const running = Promise.withResolvers<null>();
+  const { send, seen } = endpointWith({
+    handler: () => {
+      running.resolve(null);
+      return promise;
+    },
+  });
   const first = send();
+  // Their keys are hashed on threads, of which either may be the first.
+  await running.promise;
   const second = await send();
   assert.equal(second.status, 409);
   assert.equal(second.headers["retry-after"], "30");
