@@ -204,14 +204,10 @@ suite("the dashboard", () => {
     const other = await world.logIn();
     const same = await visit(address.slice(`${server.url}/ui/`.length), other);
     assert.equal(await same.getByLabel("given up").isChecked(), true);
-    await same.waitForFunction("document.querySelectorAll('tbody tr').length === 1");
+    assert.equal(await same.locator("tbody tr").count(), 1);
     await page.goBack();
     await page.waitForURL(({ search }) => !search.includes("event_type"));
-    const eventType = page.getByRole("textbox", { name: "Event type" });
-    await eventually("the filter is gone", {
-      ask: () => eventType.inputValue(),
-      holds: (typed) => typed === "",
-    });
+    assert.equal(await page.getByRole("textbox", { name: "Event type" }).inputValue(), "");
     await other.close();
     await page.close();
   });
@@ -238,10 +234,9 @@ suite("the dashboard", () => {
     await page.evaluate(lookAgain);
     await page.clock.runFor(20 * refreshMs);
     assert.equal(requests, 0);
-    const asked = page.waitForRequest(() => true);
     await page.keyboard.press(".");
     await page.clock.runFor(refreshMs);
-    await asked;
+    assert.notEqual(requests, 0);
     await page.close();
   });
 
@@ -330,10 +325,9 @@ suite("the dashboard", () => {
     page.on("request", (request) => asked.push(request.url()));
     await page.clock.runFor(180_000);
     assert.deepEqual(asked, []);
-    const again = page.waitForRequest(() => true);
     await page.keyboard.press(".");
     await page.clock.runFor(refreshMs);
-    await again;
+    assert.notEqual(asked.length, 0);
     await page.close();
   });
 
