@@ -6,9 +6,6 @@ import allowed from "./allowed.json" with { type: "json" };
 /** Functions over the cap, `path#name`, with the length they may not exceed. */
 export const allowedFunctionLines: Readonly<Record<string, number>> = allowed.functionLines;
 
-/** Functions with two neighbouring parameters of one primitive type, `path#name`, with the reason. */
-export const allowedAdjacentParameters: Readonly<Record<string, string>> = allowed.adjacentParameters;
-
 /** Exports that nothing imports, `path#name`, with the reason. */
 export const allowedDeadExports: Readonly<Record<string, string>> = allowed.deadExports;
 

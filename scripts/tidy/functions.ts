@@ -1,9 +1,9 @@
-// Rules about functions: length, and parameters that are easy to swap.
+// Rules about functions: length.
 
 import ts from "@typescript/typescript6";
 import type { CheckResult } from "../check.ts";
 import { locate, type SourceFile, sourceFiles, walk } from "../source-files.ts";
-import { allowedAdjacentParameters, allowedFunctionLines, withoutAllowed } from "./allowed.ts";
+import { allowedFunctionLines, withoutAllowed } from "./allowed.ts";
 import { distribution } from "./distribution.ts";
 
 const functionLinesMax = 70;
@@ -32,41 +32,6 @@ export function functionLengths(): CheckResult {
     problems: [...withoutAllowed(problems, allowedFunctionLines), ...grown],
     note: `${inSource.length} functions in src: ${distribution(inSource, { medianGoal: 10, p90Goal: 30 })}`,
   };
-}
-
-/** Two neighbouring parameters of one primitive type are swapped sooner or later; an options object cannot be. */
-export function adjacentParameters(): CheckResult {
-  const problems = new Map<string, string>();
-  for (const { key, name, file, node } of productionFunctions()) {
-    const kinds = node.parameters.map(primitiveKind);
-    const index = kinds.findIndex((kind, position) => kind !== undefined && kind === kinds[position + 1]);
-    if (index < 0 || isComparator(node)) continue;
-    const [left, right] = [
-      node.parameters[index]?.name.getText(),
-      node.parameters[index + 1]?.name.getText(),
-    ];
-    problems.set(
-      key,
-      `${locate(file, node)}: ${name}: ${left} and ${right} have the same type; use an options object`,
-    );
-  }
-  return { problems: withoutAllowed(problems, allowedAdjacentParameters) };
-}
-
-function primitiveKind({ type }: ts.ParameterDeclaration): ts.SyntaxKind | undefined {
-  const primitives = [
-    ts.SyntaxKind.StringKeyword,
-    ts.SyntaxKind.NumberKeyword,
-    ts.SyntaxKind.BooleanKeyword,
-    ts.SyntaxKind.BigIntKeyword,
-  ];
-  return primitives.find((kind) => kind === type?.kind);
-}
-
-/** Swapping both sides of a comparison or a combination is visible, and often without effect. */
-function isComparator({ parameters }: ts.FunctionLikeDeclaration): boolean {
-  const names = parameters.map(({ name }) => name.getText()).join(",");
-  return parameters.length === 2 && ["a,b", "left,right"].includes(names);
 }
 
 /** Named functions and methods, and anonymous ones that do not lie inside another function. */

@@ -3,18 +3,15 @@
 import type { Check } from "../check.ts";
 import { deadExports } from "./dead-exports.ts";
 import { eventPath } from "./event-path.ts";
-import { adjacentParameters, functionLengths } from "./functions.ts";
+import { functionLengths } from "./functions.ts";
 import { fileLengths, fileNames, leftovers, markdownLinks } from "./layout.ts";
 import { defaultExports, documentedContracts, hiddenInputs, ownImports, testMarks } from "./syntax.ts";
-import { vocabulary } from "./vocabulary.ts";
 
 export const tidyRules: readonly Check[] = [
   { name: "file-length", title: "file length", run: fileLengths },
   { name: "function-length", title: "function length", run: functionLengths },
-  { name: "parameters", title: "no neighbouring parameters of one primitive type", run: adjacentParameters },
   { name: "hidden-inputs", title: "no hidden clock, timer or chance", run: hiddenInputs },
   { name: "names", title: "file names", run: fileNames },
-  { name: "vocabulary", title: "no retired words in src", run: vocabulary },
   { name: "leftovers", title: "no leftovers", run: leftovers },
   { name: "imports", title: "imports of own files end in .ts", run: ownImports },
   { name: "default-exports", title: "no default exports", run: defaultExports },
