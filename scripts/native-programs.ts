@@ -1,5 +1,5 @@
-// Tools whose program is compiled: npm brings it as an optional package, one for each platform. The lock file was made
-// with a registry that has those for Linux alone, so elsewhere the program may be missing although npm reported success.
+// Tools whose program is compiled: npm installs it as an optional package, one for each platform. npm reports success
+// even when such a package cannot be installed.
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";

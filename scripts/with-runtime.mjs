@@ -153,10 +153,7 @@ async function install() {
     () => `  ${seconds()} s, ${countPackages(join(place, "node_modules"))} packages so far`,
   );
   // --include=dev: with NODE_ENV=production npm would leave out the Node that everything runs on.
-  // Not `npm ci`: it refuses a lock file that does not name the packages of every platform, and a registry mirror that
-  // carries only its own platform's packages makes such a file. --no-save leaves the lock file alone, and the
-  // comparison afterwards is as strict as npm ci.
-  const { code, signal } = await run("npm", ["install", "--no-save", "--include=dev", "--loglevel=error"], {
+  const { code, signal } = await run("npm", ["ci", "--include=dev", "--loglevel=error"], {
     stdio: ["ignore", 2, 2],
     shell: isWindows,
     cwd: place,
@@ -170,7 +167,7 @@ async function install() {
     fail(
       "installing the dependencies failed.\n" +
         "  npm must be on the PATH and reach its registry (npm config get registry).\n" +
-        "  Run `npm install --no-save` to see the whole error, then repeat your command.",
+        "  Run `npm ci` to see the whole error, then repeat your command.",
     );
   }
   if (!existsSync(runtime)) {

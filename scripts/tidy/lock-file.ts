@@ -31,6 +31,7 @@ export function checkLockFile(): CheckResult {
   return {
     problems: [
       ...installed.flatMap(([path, entry]) => problemsOfEntry(path, entry)),
+      ...problemsOfPlatforms(packages),
       ...dependencyKinds.flatMap((kind) => problemsOfRanges(kind, { manifest, locked: packages[""] ?? {} })),
     ],
     note: `${installed.length} packages`,
@@ -48,12 +49,24 @@ function problemsOfEntry(path: string, entry: LockedPackage): string[] {
   if (entry.integrity === undefined) problems.push(`${path}: has no integrity hash`);
   const isForOnePlatform = entry.os !== undefined || entry.cpu !== undefined;
   if (isForOnePlatform && entry.dev !== true) {
-    // The lock file does not name the packages of other platforms: what runs in production has to run without them.
     problems.push(
       `${path}: a runtime dependency for one platform alone; npm start would not work on another one`,
     );
   }
   return problems;
+}
+
+/** npm ci refuses a lock file that names the optional packages of one platform only. */
+function problemsOfPlatforms(packages: Readonly<Record<string, LockedPackage>>): string[] {
+  return Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
+    Object.keys(optionalDependencies)
+      .filter((name) => !Object.keys(packages).some((other) => other.endsWith(`node_modules/${name}`)))
+      .map(
+        (name) =>
+          `${path || "package.json"}: the lock file has no entry for its optional dependency ${name}; delete ` +
+          "package-lock.json and node_modules and run npm install --package-lock-only",
+      ),
+  );
 }
 
 function problemsOfRanges(

@@ -56,7 +56,7 @@ test("it says what comes, every few seconds how far it is, and what to do when n
   npmMayEnd();
   assert.equal(await start.ended, 69);
   assert.match(start.said(), /ENOTFOUND[^]*installing the dependencies failed/);
-  assert.match(start.said(), /Run `npm install --no-save` to see the whole error, then repeat your command/);
+  assert.match(start.said(), /Run `npm ci` to see the whole error, then repeat your command/);
   assert.equal(npmCalls().length, 1);
 });
 

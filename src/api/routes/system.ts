@@ -8,7 +8,15 @@ import { indexSchema, readinessSchema } from "../schemas/registry.ts";
 import { systemSchema } from "../schemas/system.ts";
 
 export function systemRoutes(options: ApiOptions): readonly Route[] {
-  return [liveRoute(), readyRoute(options), metricsRoute(options)];
+  return [
+    liveRoute("/livez", { operationId: "isAlive", summary: "Is the process alive?" }),
+    liveRoute("/healthz", {
+      operationId: "isHealthy",
+      summary: "The same as `/livez`, under the name many tools probe by default",
+    }),
+    readyRoute(options),
+    metricsRoute(options),
+  ];
 }
 
 /** For operators; processes without the API do not answer it. */
@@ -59,13 +67,13 @@ function systemJson(report: SystemReport): Record<string, unknown> {
   };
 }
 
-function liveRoute(): Route {
+function liveRoute(path: string, named: Pick<Route, "operationId" | "summary">): Route {
   return defineRoute({
     method: "GET",
-    path: "/livez",
-    operationId: "isAlive",
+    path,
+    operationId: named.operationId,
     tag: "System",
-    summary: "Is the process alive?",
+    summary: named.summary,
     access: "public",
     answers: { 200: { description: "It answers.", schema: readinessSchema } },
     errors: [],

@@ -183,7 +183,7 @@ export function accessSuite(client: () => Client): void {
   });
 
   test("system routes need no key", async () => {
-    for (const path of ["/livez", "/readyz", "/metrics", "/openapi.json", "/docs"]) {
+    for (const path of ["/livez", "/healthz", "/readyz", "/metrics", "/openapi.json", "/docs"]) {
       assert.equal((await client().withKey(null).get(path)).status, 200, path);
     }
   });

@@ -230,6 +230,7 @@ async function* tourOfTheRest(
   yield { operationId: "getSourceType", reply: await client.get("/v1/source-types/github") };
   yield { operationId: "getIndex", reply: await client.get("/v1") };
   yield { operationId: "isAlive", reply: await client.get("/livez") };
+  yield { operationId: "isHealthy", reply: await client.get("/healthz") };
   yield { operationId: "isReady", reply: await client.get("/readyz") };
   yield { operationId: "getMetrics", reply: await client.get("/metrics") };
   yield { operationId: "getOpenApi", reply: await client.get("/openapi.json") };

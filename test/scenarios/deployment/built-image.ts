@@ -1,4 +1,4 @@
-/** What deploy/Dockerfile builds, made by the same steps without Docker. */
+/** What Dockerfile builds, made by the same steps without Docker. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -51,7 +51,7 @@ export class BuiltImage implements Disposable {
   #install(): Installed {
     try {
       const impatient = ["--prefer-offline", "--fetch-retries=0", "--fetch-timeout=20000"];
-      npm(["install", "--omit=dev", "--ignore-scripts", "--no-save", ...impatient], this.app);
+      npm(["ci", "--omit=dev", "--ignore-scripts", ...impatient], this.app);
       return "installed";
     } catch (error) {
       const message = String((error as { readonly stderr?: Buffer }).stderr);

@@ -5,9 +5,9 @@ export interface Instruction {
   readonly value: string;
 }
 
-/** Instructions of deploy/Dockerfile in order, with continued lines joined. */
+/** Instructions of Dockerfile in order, with continued lines joined. */
 export function dockerfileInstructions(): readonly Instruction[] {
-  return readText("deploy/Dockerfile")
+  return readText("Dockerfile")
     .replaceAll(/^#.*\n/gm, "")
     .replaceAll(/\\\n\s*/g, "")
     .split("\n")

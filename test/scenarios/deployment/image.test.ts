@@ -28,7 +28,7 @@ const manifest = JSON.parse(readText("package.json")) as {
   readonly devDependencies: { readonly node: string };
 };
 
-suite("deploy/Dockerfile", () => {
+suite("Dockerfile", () => {
   test("every stage has the Node of this project, which the package accepts", () => {
     const images = dockerfileInstructions().filter(({ name }) => name === "FROM");
     assert.equal(images.length, 3);
@@ -49,7 +49,7 @@ suite("deploy/Dockerfile", () => {
     assert.equal(imageInstruction("CMD"), '["serve"]');
     assert.equal(healthCommand()[0], "node");
     assert.match(healthCommand().join(" "), /\/livez/);
-    assert.doesNotMatch(readText("deploy/Dockerfile").replaceAll(/^#.*$/gm, ""), /curl|wget|latest|apt-get/);
+    assert.doesNotMatch(readText("Dockerfile").replaceAll(/^#.*$/gm, ""), /curl|wget|latest|apt-get/);
   });
 
   test("its environment is made of settings, without secrets, and agrees with the exposed port", () => {
@@ -71,7 +71,7 @@ suite("deploy/Dockerfile", () => {
   });
 });
 
-suite("what deploy/Dockerfile builds", () => {
+suite("what Dockerfile builds", () => {
   let image: BuiltImage;
   before(() => {
     image = new BuiltImage();
@@ -79,7 +79,7 @@ suite("what deploy/Dockerfile builds", () => {
   after(() => image[Symbol.dispose]());
 
   test("holds the program, its page and licence, and no development dependency", () => {
-    const wanted = ["LICENSE", "README.md", "dist", "node_modules", "package.json"];
+    const wanted = ["LICENSE", "README.md", "bin", "dist", "node_modules", "package.json"];
     assert.deepEqual(readdirSync(image.app).toSorted(), wanted);
     assert.ok((statSync(join(image.app, "dist/cli/main.js")).mode & 0o111) !== 0, "the program can be run");
     for (const name of ["node", "typescript", "oxlint", "svix"])

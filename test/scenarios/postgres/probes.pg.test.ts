@@ -19,11 +19,11 @@ async function freePort(): Promise<number> {
 
 suite("probes of processes without the role api", () => {
   for (const roles of ["worker", "scheduler"]) {
-    test(`a ${roles} answers /livez, /readyz and /metrics, and nothing else`, async (t) => {
+    test(`a ${roles} answers /livez, /healthz, /readyz and /metrics, and nothing else`, async (t) => {
       const { probed } = await Probed.open(t);
       const { command, url } = await probed.start(roles);
       assert.match(command.stderr, /"url":null/);
-      for (const path of ["/livez", "/readyz"])
+      for (const path of ["/livez", "/healthz", "/readyz"])
         assert.deepEqual(await ask(url + path), { status: 200, body: { status: "ok", reasons: [] } }, path);
       const metrics = await fetch(`${url}/metrics`);
       assert.match(metrics.headers.get("content-type") ?? "", /^text\/plain/);

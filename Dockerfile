@@ -1,4 +1,4 @@
-# Build from the root of the repository:  docker build --file deploy/Dockerfile --tag posthorn:0.1.0 .
+# docker build --tag posthorn:0.1.0 .
 # One image serves every mode and every role; docs/deployment.md tells how it is run.
 
 # ---- the package, made as for a release --------------------------------------------------------------------------
@@ -15,7 +15,7 @@ COPY --from=package /package/ /package/
 RUN tar --extract --gzip --strip-components=1 --file /package/posthorn-*.tgz
 # The lock file is not part of a package. With it the versions are those that were tested.
 COPY package-lock.json .npmrc ./
-RUN npm install --omit=dev --ignore-scripts --no-save && rm package-lock.json .npmrc
+RUN npm ci --omit=dev --ignore-scripts && rm package-lock.json .npmrc
 
 # ---- the image ----------------------------------------------------------------------------------------------------
 FROM node:26.10.0-trixie-slim

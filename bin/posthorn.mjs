@@ -1,0 +1,12 @@
+#!/usr/bin/env node
+// The command `posthorn`. A package has the compiled program; a checkout runs from source, with the project's own Node.
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+const source = fileURLToPath(new URL("../src/cli/main.ts", import.meta.url));
+if (existsSync(source)) {
+  process.argv.splice(2, 0, "src/cli/main.ts");
+  await import("../scripts/with-runtime.mjs");
+} else {
+  await import("../dist/cli/main.js");
+}
