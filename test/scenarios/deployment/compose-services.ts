@@ -48,7 +48,7 @@ export async function assertServicesWork(t: TestContext, trial: ComposeTrial): P
     cleanup.defer(() => started.kill());
     return started;
   };
-  const running = await Promise.all(["api", "worker", "worker", "scheduler"].map(start));
+  const running = await Promise.all(["api", "worker", "worker", "scheduler", "gateway"].map(start));
   for (const container of running) {
     await container.assertAnswersProbes();
     assert.match(await container.metrics(), trial.shows);

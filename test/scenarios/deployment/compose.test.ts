@@ -55,18 +55,32 @@ suite("compose files", () => {
     test(`${path}: every role is there, each server answers probes, and what they use has no way out`, () => {
       const file = readOnlyYaml(path);
       const services = file.at("services");
-      assert.deepEqual(services.names, [...wanted, "migrate", "api", "worker", "scheduler"]);
+      assert.deepEqual(services.names, [...wanted, "migrate", "api", "worker", "scheduler", "gateway"]);
       const roles = composeContainers(path).map(({ env }) => env["POSTHORN_ROLES"]);
-      assert.deepEqual(roles, [...wanted.map(() => undefined), undefined, "api", "worker", "scheduler"]);
+      assert.deepEqual(roles, [
+        ...wanted.map(() => undefined),
+        undefined,
+        "api",
+        "worker",
+        "scheduler",
+        "gateway",
+      ]);
       assert.equal(file.at("networks", inside, "internal").value, true);
       for (const name of wanted) {
         assert.deepEqual(services.at(name, "networks").texts, [inside]);
         assert.ok(services.at(name, "healthcheck", "test").isThere, name);
       }
       for (const [name, service] of services.entries)
-        assert.equal(service.at("ports").isThere, name === "api", `${name} publishes ports`);
+        assert.equal(
+          service.at("ports").isThere,
+          ["api", "gateway"].includes(name),
+          `${name} publishes ports`,
+        );
+      // The scheduler sends mail and calls pagers.
+      for (const name of ["api", "worker", "scheduler", "gateway"])
+        assert.deepEqual(services.at(name, "networks").texts, [inside, "outside"], name);
       assert.equal(services.at("migrate", "restart").text, "no");
-      for (const name of ["api", "worker", "scheduler"]) {
+      for (const name of ["api", "worker", "scheduler", "gateway"]) {
         assert.ok(!services.at(name, "healthcheck").isThere, `${name} has the health check of the image`);
         assert.deepEqual(services.at(name, "depends_on").value, {
           migrate: { condition: "service_completed_successfully" },

@@ -107,7 +107,7 @@ for (const folder of [embedded, shared, distributed]) {
       }
     });
 
-    test("whatever selects pods finds some, and the service leads to the API alone", () => {
+    test("whatever selects pods finds some, and each service leads to the role that serves it", () => {
       const components = workloads(folder).map((workload) => componentOf(workload.at("metadata", "labels")));
       for (const workload of workloads(folder)) {
         const label = componentOf(workload.at("spec", "template", "metadata", "labels"));
@@ -119,9 +119,29 @@ for (const folder of [embedded, shared, distributed]) {
       for (const policy of policies)
         for (const component of selectedComponents(policy))
           assert.ok(components.includes(component), `${policy.at("metadata", "name").text}: ${component}`);
-      const [service] = kindsOf(folder, "Service");
-      assert.ok(service !== undefined);
-      assert.equal(componentOf(service.at("spec", "selector")), folder === embedded ? "embedded" : "api");
+      const services = kindsOf(folder, "Service").map((service) => [
+        nameOf(service),
+        componentOf(service.at("spec", "selector")),
+      ]);
+      const expected =
+        folder === embedded
+          ? [["posthorn", "embedded"]]
+          : [
+              ["posthorn", "api"],
+              ["posthorn-gateway", "gateway"],
+            ];
+      assert.deepEqual(services, expected);
+    });
+
+    test("every role that sends to the internet may do so, and only what serves requests takes them", () => {
+      const policies = kindsOf(folder, "NetworkPolicy");
+      const reached = (name: string): readonly string[] =>
+        policies.filter((policy) => nameOf(policy).endsWith(name)).flatMap(selectedComponents);
+      // Workers deliver, API processes verify webhooks, the scheduler sends mail and calls pagers, the gateway passes on.
+      const senders = folder === embedded ? ["embedded"] : ["api", "worker", "scheduler", "gateway"];
+      assert.deepEqual(reached("-internet"), senders);
+      const servers = folder === embedded ? ["embedded"] : ["api", "gateway"];
+      assert.deepEqual(reached("-clients"), servers);
     });
 
     test("the network lets out to exactly the addresses that the egress guard calls public", () => {
@@ -165,6 +185,7 @@ for (const folder of [shared, distributed]) {
         "posthorn-api": "api",
         "posthorn-worker": "worker",
         "posthorn-scheduler": "scheduler",
+        "posthorn-gateway": "gateway",
         ...(folder === distributed && { "posthorn-worker-bulk": "worker" }),
       });
     });
