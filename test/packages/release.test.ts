@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { parse } from "yaml";
@@ -18,19 +18,95 @@ test("a tag is released when all versions and the changelog are of it", () => {
   assert.match(releaseProblems({ tag: "main", read })[0] ?? "", /is not a tag/);
 });
 
-test("the workflow publishes every package, with a statement of where it was built, after everything passed", () => {
-  const workflow = parse(read(".github/workflows/publish.yml")) as {
-    readonly permissions: Readonly<Record<string, string>>;
-    readonly jobs: { readonly publish: { readonly steps: readonly { readonly run?: string }[] } };
-  };
-  assert.deepEqual(workflow.permissions, { "contents": "read", "id-token": "write" });
-  const steps = workflow.jobs.publish.steps.flatMap(({ run }) => (run === undefined ? [] : [run]));
-  const published = steps.filter((step) => step.startsWith("npm publish"));
-  assert.equal(published.length, releasedPackages.length);
-  for (const step of published) {
-    const [, folder = ""] = /^npm publish (\S+) --provenance --access public$/.exec(step) ?? [];
-    assert.ok(existsSync(join(root, folder, "package.json")), step);
+interface Step {
+  readonly uses?: string;
+  readonly run?: string;
+}
+interface Job {
+  readonly needs?: readonly string[];
+  readonly environment?: string;
+  readonly permissions?: Readonly<Record<string, string>>;
+  readonly "timeout-minutes"?: number;
+  readonly steps: readonly Step[];
+}
+interface Workflow {
+  readonly permissions: Readonly<Record<string, string>>;
+  readonly jobs: Readonly<Record<string, Job>>;
+}
+const workflows = readdirSync(join(root, ".github/workflows")).map((name) => {
+  const text = read(`.github/workflows/${name}`);
+  return { name, text, workflow: parse(text) as Workflow };
+});
+const named = (wanted: string): Workflow =>
+  workflows.find(({ name }) => name === wanted)?.workflow ?? assert.fail(`no workflow ${wanted}`);
+const runsOf = (job: Job | undefined): readonly string[] =>
+  job?.steps.flatMap(({ run }) => (run === undefined ? [] : [run])) ?? [];
+
+test("actions are pinned by commit, with the version in a comment, and every job has an end", () => {
+  for (const { name, text, workflow } of workflows) {
+    const used = text.split("\n").filter((line) => /\buses:/.test(line));
+    assert.ok(used.length > 0, name);
+    for (const line of used)
+      assert.match(line, /uses: actions\/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/, `${name}: ${line}`);
+    for (const [job, { "timeout-minutes": minutes }] of Object.entries(workflow.jobs))
+      assert.ok(minutes !== undefined && minutes <= 90, `${name}: ${job}`);
   }
-  assert.ok(steps.indexOf(".ci/run") < steps.indexOf(published[0] ?? ""));
-  assert.ok(steps.some((step) => step.includes("release-check")));
+});
+
+test("only the job that publishes may sign, and it runs nothing that was installed", () => {
+  const { permissions, jobs } = named("publish.yml");
+  assert.deepEqual(permissions, {});
+  for (const { name, workflow } of workflows)
+    for (const [job, { permissions: own }] of Object.entries(workflow.jobs)) {
+      const rights = own ?? workflow.permissions;
+      const publishes = name === "publish.yml" && job === "publish";
+      assert.deepEqual(rights, publishes ? { "id-token": "write" } : { contents: "read" }, `${name}: ${job}`);
+    }
+  const { publish } = jobs;
+  assert.deepEqual(publish?.needs, ["test", "pack"]);
+  assert.equal(publish?.environment, "release");
+  assert.ok(
+    !publish?.steps.some(({ uses }) => uses?.includes("checkout")),
+    "no code of the repository is there",
+  );
+  for (const run of runsOf(publish)) {
+    assert.doesNotMatch(run, /npm (ci|install|run|exec|test)|npx/);
+    assert.match(run, /npm publish "\.\/\$archive" --provenance --access public --ignore-scripts/);
+  }
+});
+
+test("what is published was packed from every package, and everything passed before", () => {
+  const { test: tests, pack, publish } = named("publish.yml").jobs;
+  assert.ok(runsOf(tests).includes(".ci/run"));
+  assert.ok(runsOf(tests).some((run) => run.includes("release-check")));
+  const packed = runsOf(pack).find((run) => run.includes("npm pack")) ?? "";
+  for (const folder of releasedPackages) {
+    const { name } = JSON.parse(read(`${folder}/package.json`)) as { name: string };
+    assert.ok(packed.includes(folder === "." ? " . " : ` ./${folder}`), `${folder} is packed`);
+    const archive = name.replace("@", "").replace("/", "-");
+    const pattern = folder === "." ? `archives/${archive}-[0-9]*.tgz` : `archives/${archive}-*.tgz`;
+    assert.ok(
+      runsOf(publish).some((run) => run.includes(pattern)),
+      `${pattern} is published`,
+    );
+  }
+});
+
+test("every push and pull request runs what a developer runs", () => {
+  const { jobs } = named("ci.yml");
+  assert.deepEqual(
+    Object.values(jobs)
+      .flatMap(runsOf)
+      .filter((run) => run.startsWith(".ci/")),
+    [".ci/run"],
+  );
+});
+
+test("a vulnerability is reported in private, and templates ask for what is needed", () => {
+  assert.match(read("SECURITY.md"), /do not open a public issue/i);
+  for (const name of ["bug.yml", "feature.yml"]) {
+    const { body } = parse(read(`.github/ISSUE_TEMPLATE/${name}`)) as { readonly body: readonly unknown[] };
+    assert.ok(body.length > 1, name);
+  }
+  assert.match(read(".github/pull_request_template.md"), /npm test/);
 });
