@@ -46,7 +46,10 @@ export function authenticate(
   { apiKeys, sessions }: { readonly apiKeys: ApiKeyService; readonly sessions: Sessions | null },
 ): Caller {
   const { headers } = request;
-  const token = headers.authorization === undefined && sessions !== null ? readSessionCookie(headers) : null;
+  const token =
+    headers.authorization === undefined && sessions !== null
+      ? readSessionCookie(headers, sessions.cookieId)
+      : null;
   const found = token === null ? null : (sessions?.find(token) ?? null);
   if (found !== null) {
     if (!isOwnCall(request)) throw foreignCall();

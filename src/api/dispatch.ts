@@ -42,6 +42,7 @@ interface Form {
 
 export interface HandlerDependencies extends IdempotencyDependencies {
   readonly auditing: Auditing;
+  readonly basePath?: string;
 }
 
 export function createHandler(route: Route, dependencies: HandlerDependencies): RouteHandler {
@@ -76,7 +77,7 @@ export function isRaw(request: FastifyRequest, { parameter }: Pick<RawForm, "par
 /** The answer never rejects: whatever is thrown below becomes a problem here. */
 function createFormHandler(form: Form, dependencies: HandlerDependencies): RouteHandler {
   const isOnce = takesIdempotencyKey(form.route);
-  const { log } = dependencies;
+  const { log, basePath = "" } = dependencies;
 
   return (request, reply) => {
     let running: Promise<Rendered>;
@@ -87,12 +88,12 @@ function createFormHandler(form: Form, dependencies: HandlerDependencies): Route
       const asked = { form, call, request, dependencies };
       running = key === null ? run(asked) : once(key, asked);
     } catch (error) {
-      send(reply, renderError(error, { log, requestId: request.id }));
+      send(reply, renderError(error, { log, requestId: request.id, basePath }));
       return;
     }
     running.then(
       (rendered) => send(reply, rendered),
-      (error: unknown) => send(reply, renderError(error, { log, requestId: request.id })),
+      (error: unknown) => send(reply, renderError(error, { log, requestId: request.id, basePath })),
     );
   };
 }
@@ -107,6 +108,7 @@ interface Asked {
 function once(key: string, asked: Asked): Promise<Rendered> {
   const { form, call, request, dependencies } = asked;
   const { route, bodyHeader } = form;
+  const { log, basePath = "" } = dependencies;
   const body = Buffer.isBuffer(request.body) ? request.body : emptyBody;
   const mediaType = bodyHeader === null ? null : (request.headers[bodyHeader] ?? null);
   const idempotent = {
@@ -116,9 +118,7 @@ function once(key: string, asked: Asked): Promise<Rendered> {
     answerIsSecret: route.answerIsSecret === true,
   };
   const produce = (): Promise<Rendered> =>
-    run(asked).catch((error: unknown) =>
-      renderError(error, { log: dependencies.log, requestId: request.id }),
-    );
+    run(asked).catch((error: unknown) => renderError(error, { log, requestId: request.id, basePath }));
   return runOnce(idempotent, produce, dependencies);
 }
 
@@ -140,14 +140,15 @@ function renderAnswer(answer: Answer): Rendered {
 
 export function renderError(
   error: unknown,
-  { log, requestId }: { readonly log: Logger; readonly requestId: string },
+  about: { readonly log: Logger; readonly requestId: string; readonly basePath: string },
 ): Rendered {
+  const { log, requestId, basePath } = about;
   const known = knownError(error);
-  if (known !== null) return renderProblem(known);
+  if (known !== null) return renderProblem(known, basePath);
   const fields =
     error instanceof Error ? { error: error.message, stack: error.stack } : { error: String(error) };
   log.error({ requestId, ...fields }, "a request failed unexpectedly");
-  return renderProblem(unexpectedError(requestId));
+  return renderProblem(unexpectedError(requestId), basePath);
 }
 
 /** Past Fastify's own sending, which would add a charset that JSON does not have and costs a microsecond. */

@@ -11,7 +11,10 @@ import { problemSchema } from "./schemas/problem.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-export function createOpenApi(routes: readonly Route[], { dev }: { readonly dev: boolean }): JsonObject {
+export function createOpenApi(
+  routes: readonly Route[],
+  { dev, basePath = "" }: { readonly dev: boolean; readonly basePath?: string },
+): JsonObject {
   const components = new Map<string, unknown>();
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {
@@ -28,7 +31,7 @@ export function createOpenApi(routes: readonly Route[], { dev }: { readonly dev:
       description: dev ? "This server runs in development mode." : "Webhook delivery.",
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
-    servers: [{ url: "/" }],
+    servers: [{ url: basePath === "" ? "/" : basePath }],
     security: [{ apiKey: [] }],
     tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     paths,

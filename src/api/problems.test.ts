@@ -15,7 +15,7 @@ import { knownError, MethodNotAllowedError, problemOf, renderProblem } from "./p
 test("every code makes a problem that its page explains", () => {
   const page = createErrorsPage();
   for (const code of Object.keys(errorTable) as ErrorCode[]) {
-    const problem = problemOf(new PosthornError(code, "why"));
+    const problem = problemOf(new PosthornError(code, "why"), "");
     assert.equal(problem.status, errorTable[code].status);
     assert.equal(problem.title, errorTable[code].title);
     assert.equal(problem.detail, "why");
@@ -27,22 +27,22 @@ test("every code makes a problem that its page explains", () => {
 
 test("fields are bounded, and absent when there are none", () => {
   const fields = Array.from({ length: 80 }, (_, index) => ({ field: `f${index}`, message: "is bad" }));
-  assert.equal(problemOf(new InvalidRequestError("bad", fields)).errors?.length, 50);
-  assert.ok(!("errors" in problemOf(new InvalidRequestError("bad", []))));
+  assert.equal(problemOf(new InvalidRequestError("bad", fields), "").errors?.length, 50);
+  assert.ok(!("errors" in problemOf(new InvalidRequestError("bad", []), "")));
 });
 
 test("headers that belong to an error", () => {
-  assert.equal(renderProblem(new UnavailableError("later")).headers["retry-after"], "1");
-  assert.equal(renderProblem(new MethodNotAllowedError(["GET", "PUT"])).headers["allow"], "GET, PUT");
+  assert.equal(renderProblem(new UnavailableError("later"), "").headers["retry-after"], "1");
+  assert.equal(renderProblem(new MethodNotAllowedError(["GET", "PUT"]), "").headers["allow"], "GET, PUT");
   assert.match(
-    renderProblem(new PosthornError("idempotency_key_reused", "x")).headers["link"] ?? "",
+    renderProblem(new PosthornError("idempotency_key_reused", "x"), "").headers["link"] ?? "",
     /describedby/,
   );
 });
 
 test("a reused event key names the first event", () => {
   const error = new DuplicateEventError("0198c3f2", { code: "event_key_reused", detail: "x" });
-  assert.equal(problemOf(error).event_id, "0198c3f2");
+  assert.equal(problemOf(error, "").event_id, "0198c3f2");
 });
 
 test("only what is known is told", () => {

@@ -35,10 +35,11 @@ export interface Problem {
   readonly event_id?: string;
 }
 
-export function problemOf(error: PosthornError): Problem {
+/** `basePath` is that of the server, so that the link in `type` leads back to it; empty for none. */
+export function problemOf(error: PosthornError, basePath: string): Problem {
   const { status, title } = errorTable[error.code];
   return {
-    type: problemType(error.code),
+    type: basePath + problemType(error.code),
     title,
     status,
     detail: error.message,
@@ -48,11 +49,11 @@ export function problemOf(error: PosthornError): Problem {
   };
 }
 
-export function renderProblem(error: PosthornError): Rendered {
+export function renderProblem(error: PosthornError, basePath: string): Rendered {
   return {
     status: error.status,
-    headers: { "content-type": problemContentType, ...extraHeaders(error) },
-    text: JSON.stringify(problemOf(error)),
+    headers: { "content-type": problemContentType, ...extraHeaders(error, basePath) },
+    text: JSON.stringify(problemOf(error, basePath)),
   };
 }
 
@@ -66,13 +67,13 @@ function problemType(code: ErrorCode): string {
   return idempotencyCodes.has(code) ? "/docs/idempotency" : `/docs/errors#${code}`;
 }
 
-function extraHeaders(error: PosthornError): Record<string, string> {
+function extraHeaders(error: PosthornError, basePath: string): Record<string, string> {
   const headers: Record<string, string> = {};
   if (error.retryAfterSeconds !== null) headers["retry-after"] = String(error.retryAfterSeconds);
   if (error instanceof UnauthenticatedError) headers["www-authenticate"] = error.challenge;
   if (error instanceof MethodNotAllowedError) headers["allow"] = error.allow.join(", ");
   if (idempotencyCodes.has(error.code)) {
-    headers["link"] = '</docs/idempotency>; rel="describedby"; type="text/html"';
+    headers["link"] = `<${basePath}/docs/idempotency>; rel="describedby"; type="text/html"`;
     headers["content-language"] = "en";
   }
   return headers;

@@ -22,20 +22,22 @@ export function refuseHosts(request: FastifyRequest, _: FastifyReply, done: (err
 
 const hostLength = "host".length;
 
-/** `Expect` with anything but `100-continue`. */
-export function refuseExpectation(request: IncomingMessage, response: ServerResponse): void {
-  request.resume();
+/** Refuses `Expect` with anything but `100-continue`. */
+export function refuseExpectation(basePath: string) {
   const body = JSON.stringify({
-    type: "/docs/errors#invalid_request",
+    type: `${basePath}/docs/errors#invalid_request`,
     title: "Expectation Failed",
     status: 417,
     detail: "Of all expectations only 100-continue is met.",
     code: "invalid_request",
   });
-  response.writeHead(417, {
-    "content-type": "application/problem+json",
-    "content-length": Buffer.byteLength(body),
-    connection: "close",
-  });
-  response.end(body);
+  return (request: IncomingMessage, response: ServerResponse): void => {
+    request.resume();
+    response.writeHead(417, {
+      "content-type": "application/problem+json",
+      "content-length": Buffer.byteLength(body),
+      connection: "close",
+    });
+    response.end(body);
+  };
 }

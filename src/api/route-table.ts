@@ -85,12 +85,8 @@ export function createRoutes(options: ApiOptions, streams: OpenStreams): readonl
   const docs = once(() => htmlAnswer(createDocsPage(openApi()), { canTry: true }));
   const errors = once(() => htmlAnswer(createErrorsPage()));
   const idempotency = once(() => htmlAnswer(createIdempotencyPage()));
-  const documentation = documentationRoutes({
-    openApi: () => ({ status: 200, text: openApiText() }),
-    docs,
-    errors,
-    idempotency,
-  });
+  const pages = { openApi: () => ({ status: 200, text: openApiText() }), docs, errors, idempotency };
+  const documentation = documentationRoutes(pages, options.basePath ?? "");
   routes.push(...documentation);
   return routes;
 }

@@ -175,7 +175,7 @@ function createServer(options: ApiOptions, routes: readonly Route[], bodies: Bod
       requireHostHeader: false,
     },
     frameworkErrors: (error, request, reply) =>
-      send(reply, renderError(error, { log, requestId: request.id })),
+      send(reply, renderError(error, { log, requestId: request.id, basePath })),
     clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, options),
   });
   app.server.maxConnections = options.limits.connectionsMax;
@@ -190,17 +190,17 @@ function createServer(options: ApiOptions, routes: readonly Route[], bodies: Bod
     readOtherBody(request, { payload, bodies }, done);
   });
   app.setErrorHandler((error, request, reply) =>
-    send(reply, renderError(error, { log, requestId: request.id })),
+    send(reply, renderError(error, { log, requestId: request.id, basePath })),
   );
   const origins = new Set(options.portal?.origins);
   app.setNotFoundHandler((request, reply) => {
     const preflight = answerPreflight(request, origins);
-    send(reply, preflight ?? renderProblem(unknownPath(request, routes)));
+    send(reply, preflight ?? renderProblem(unknownPath(request, routes), basePath));
   });
   if (origins.size > 0) app.addHook("onRequest", permitOrigin(origins));
   app.addHook("onRequest", refuseHosts);
   app.addHook("onRequest", refuseEncodedBodies);
-  app.server.on("checkExpectation", refuseExpectation);
+  app.server.on("checkExpectation", refuseExpectation(basePath));
   if (options.logRequests === true) logRequests(app, options);
   return app;
 }
@@ -295,7 +295,7 @@ function pathPattern(path: string): RegExp {
 function answerBrokenRequest(
   error: Error & { readonly code?: string },
   socket: Socket,
-  { clock, timeouts = timeoutsDefault }: ApiOptions,
+  { clock, timeouts = timeoutsDefault, basePath = "" }: ApiOptions,
 ): void {
   if (!socket.writable || error.code === "ECONNRESET") {
     socket.destroy();
@@ -303,7 +303,7 @@ function answerBrokenRequest(
   }
   const [status, title] = brokenRequests[error.code ?? ""] ?? [400, "Bad Request"];
   const body = JSON.stringify({
-    type: "/docs/errors#invalid_request",
+    type: `${basePath}/docs/errors#invalid_request`,
     title,
     status,
     detail: brokenDetails[status] ?? "This is not a well-formed HTTP request.",

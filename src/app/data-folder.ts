@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, statSync } from "node:fs";
+import { accessSync, chmodSync, constants, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { codeOf, messageOf } from "../core/thrown.ts";
 
@@ -35,14 +35,38 @@ export function prepareDataFolder(dataDir: string): {
     const made = mkdirSync(folder.path, { recursive: true, mode: 0o700 });
     // The umask may have taken bits away, but can never have added any; this is for parents made on the way.
     if (made !== undefined) chmodSync(folder.path, 0o700);
+    requireAccess(folder.path);
     const mode = statSync(folder.path).mode & 0o777;
     if ((mode & 0o077) === 0) return { folder, warnings: [] };
     const warning = `${folder.path} can be entered by other users (mode ${mode.toString(8)}); run: chmod 700 ${folder.path}`;
     return { folder, warnings: [warning] };
   } catch (error) {
+    if (error instanceof DataFolderError) throw error;
     throw new DataFolderError(`the data folder ${folder.path} cannot be used: ${reasonOf(error)}`, {
       cause: error,
     });
+  }
+}
+
+/** The folder and what Posthorn keeps in it: files of another owner are left when a container once ran as root. */
+function requireAccess(folder: string): void {
+  require(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+  for (const name of readdirSync(folder))
+    if (name.startsWith("posthorn.db")) require(join(folder, name), constants.R_OK | constants.W_OK);
+    else if (name.endsWith(".key")) require(join(folder, name), constants.R_OK);
+
+  function require(path: string, mode: number): void {
+    try {
+      accessSync(path, mode);
+    } catch {
+      const { uid, gid, mode: bits } = statSync(path);
+      const own = `${process.getuid?.() ?? "?"}:${process.getgid?.() ?? "?"}`;
+      throw new DataFolderError(
+        `the data folder ${folder} cannot be used: ${path} belongs to ${uid}:${gid} with mode ` +
+          `${(bits & 0o777).toString(8)}, and this process runs as ${own}, which may not read and write it. ` +
+          `Run: chown -R ${own} ${folder}, or set POSTHORN_DATA_DIR to another folder`,
+      );
+    }
   }
 }
 

@@ -50,7 +50,8 @@ export const security = {
   egressProxy: option({
     env: "POSTHORN_EGRESS_PROXY",
     group: "Security",
-    description: "HTTP CONNECT proxy through which every delivery goes. The proxy resolves names.",
+    description:
+      "HTTP CONNECT proxy through which every delivery goes, such as `http://user:password@proxy.example:3128`, or `https://…` for a proxy that is itself reached over TLS. The proxy resolves names.",
     kind: proxyUrl,
     fallback: null,
     secret: true,

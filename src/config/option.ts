@@ -40,6 +40,8 @@ export interface ValueKind<Value> {
   /** For documentation: `integer, 1 to 65535`. */
   readonly title: string;
   readonly unit: string | null;
+  /** Problems never repeat what was given, so they are shown for secrets, too. */
+  readonly problemsHideValue?: true;
   read(raw: unknown): Reading<Value>;
   /** The text that would give this value. */
   show(value: Value): string;

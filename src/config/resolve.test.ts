@@ -28,6 +28,21 @@ suite("settings", () => {
     assert.deepEqual(resolved({}).settings, defaultSettings());
   });
 
+  test("credentials that are not percent-encoded are refused by name, and not shown", () => {
+    for (const [name, url] of [
+      ["POSTHORN_EGRESS_PROXY", "http://user:100%secret@proxy.example:3128"],
+      ["POSTHORN_EGRESS_PROXY", "http://user:1/secret@proxy.example:3128"],
+      ["POSTHORN_SMTP_URL", "smtps://user:100%secret@mail.example.com"],
+      ["POSTHORN_SMTP_URL", "smtp://user:1#secret@mail.example.com"],
+    ] as const) {
+      const found = problems({ env: { [name]: url } }).join();
+      assert.match(found, new RegExp(`${name}.*percent-encoded`), url);
+      assert.doesNotMatch(found, /secret/, url);
+    }
+    const https = "https://user:100%25secret@proxy.example:3128";
+    assert.equal(resolved({ env: { POSTHORN_EGRESS_PROXY: https } }).settings.egressProxy, https);
+  });
+
   test("TS16-119 payloads can be replayed for 30 days unless said otherwise", () => {
     assert.equal(resolved({}).settings.retentionPayloadDays, 30);
   });

@@ -94,7 +94,7 @@ function choose(option: Option, given: Given | undefined): Chosen {
   if (reading.kind === "value") return { ...reading, source };
   // What was given for a secret is never repeated, not even when it is wrong.
   const problem =
-    option.secret === true
+    option.secret === true && option.kind.problemsHideValue !== true
       ? `must be ${option.kind.title === "text" ? "one line of text" : `a valid ${option.kind.title}`}`
       : reading.problem;
   return { kind: "problem", problem: `${shown(source)} ${problem}`, source };

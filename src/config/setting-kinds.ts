@@ -101,16 +101,36 @@ export const originName: ValueKind<string | null> = {
       : { kind: "problem", problem: "must be a DNS name such as events.example.com" },
 };
 
+/** Credentials in a URL are percent-encoded. The problem names none of them. */
+function credentialsProblem(url: URL): { readonly kind: "problem"; readonly problem: string } | null {
+  // A password that holds / ? or # unencoded ends there.
+  const isCut = /@/.test(url.pathname + url.search + url.hash);
+  if (!isCut && isDecodable(url.username) && isDecodable(url.password)) return null;
+  const problem =
+    "has special characters in user or password that are not percent-encoded: write %25 for %, %40 for @, %2F for /, " +
+    "%3F for ? and %23 for #";
+  return { kind: "problem", problem };
+}
+
+function isDecodable(part: string): boolean {
+  try {
+    decodeURIComponent(part);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** A proxy for outgoing requests; may hold credentials, so it is never shown. */
 export const proxyUrl: ValueKind<string | null> = {
   ...optionalText,
   title: "URL",
+  problemsHideValue: true,
   read: (raw) => {
     const url = URL.parse(String(raw));
-    const fits = url !== null && url.protocol === "http:" && url.hostname !== "";
-    return fits
-      ? { kind: "value", value: String(raw) }
-      : { kind: "problem", problem: "must be a URL such as http://user:password@proxy.example:3128" };
+    if (url === null || !/^https?:$/.test(url.protocol) || url.hostname === "")
+      return { kind: "problem", problem: "must be a URL such as http://user:password@proxy.example:3128" };
+    return credentialsProblem(url) ?? { kind: "value", value: String(raw) };
   },
 };
 
@@ -118,12 +138,12 @@ export const proxyUrl: ValueKind<string | null> = {
 export const smtpUrl: ValueKind<string | null> = {
   ...optionalText,
   title: "URL",
+  problemsHideValue: true,
   read: (raw) => {
     const url = URL.parse(String(raw));
-    const fits = url !== null && /^smtps?:$/.test(url.protocol) && url.hostname !== "";
-    return fits
-      ? { kind: "value", value: String(raw) }
-      : { kind: "problem", problem: "must be a URL such as smtps://user:password@mail.example.com" };
+    if (url === null || !/^smtps?:$/.test(url.protocol) || url.hostname === "")
+      return { kind: "problem", problem: "must be a URL such as smtps://user:password@mail.example.com" };
+    return credentialsProblem(url) ?? { kind: "value", value: String(raw) };
   },
 };
 

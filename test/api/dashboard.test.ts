@@ -102,7 +102,10 @@ suite("the dashboard over the wire", () => {
     assert.equal(opened.status, 200);
     assert.deepEqual([opened.body["role"], opened.body["tenant_id"]], ["read", "acme"]);
     const attributes = opened.headers.get("set-cookie") ?? "";
-    assert.match(attributes, /^posthorn=[\w-]+; Path=\/; HttpOnly; SameSite=Strict; Max-Age=4\d{4}$/);
+    assert.match(
+      attributes,
+      /^posthorn-[0-9a-f]{8}=[\w-]+; Path=\/; HttpOnly; SameSite=Strict; Max-Age=4\d{4}$/,
+    );
     assert.ok(!attributes.includes(readKey));
     const cookie = cookieOf(opened);
     const listed = await client().get("/v1/webhooks", { headers: { cookie } });
@@ -118,12 +121,75 @@ suite("the dashboard over the wire", () => {
     assertProblem(await client().get("/ui/session"), { status: 401, code: "unauthenticated" });
   });
 
+  test("two deployments on one host keep their own sessions", async () => {
+    const other = await openStandIn((options) => {
+      const secretBox = { ...options.secretBox, digest: (text: string) => `other ${text}` };
+      const { services, clock, random } = options;
+      const sessions = new Sessions({ secretBox, apiKeys: services.apiKeys, clock, random });
+      return { dashboard: { sessions, version: "1.2.3", files: async () => files } };
+    });
+    try {
+      const there = createClient({ baseUrl: other.baseUrl, key: null });
+      const cookies = [
+        cookieOf(await login({ key: standIn.adminKey })),
+        cookieOf(await there.post("/ui/session", { key: other.adminKey })),
+      ];
+      // Browsers send both, because cookies ignore ports; of two with one name only the later one would be left.
+      const names = new Set(cookies.map((cookie) => cookie.split("=", 1)[0]));
+      assert.equal(names.size, 2);
+      const headers = { cookie: cookies.join("; ") };
+      assert.equal((await client().get("/v1/webhooks", { headers })).status, 200);
+      assert.equal((await there.get("/v1/webhooks", { headers })).status, 200);
+    } finally {
+      await other.close();
+    }
+  });
+
+  test("below a base path every link that is given out leads back to it", async () => {
+    const below = (path: string) => `/hooks${path}`;
+    const document = JSON.parse((await client().get(below("/openapi.json"))).text) as {
+      readonly servers: unknown;
+    };
+    assert.deepEqual(document.servers, [{ url: "/hooks" }]);
+    assert.deepEqual((await client().get(below("/v1"))).body, {
+      service: "posthorn",
+      documentation: "/hooks/docs",
+      openapi: "/hooks/openapi.json",
+    });
+    for (const page of ["/docs", "/docs/errors", "/docs/idempotency"]) {
+      const { text } = await client().get(below(page));
+      for (const [, link = ""] of text.matchAll(/(?:href|src|action)="([^"#]+)"/g)) {
+        const { pathname, host } = new URL(link, `http://posthorn.test${below(page)}`);
+        if (host === "posthorn.test") assert.ok(pathname.startsWith("/hooks/"), `${page}: ${link}`);
+      }
+    }
+    const admin = createClient({ baseUrl: standIn.baseUrl, key: standIn.adminKey });
+    const batch = await admin.post(below("/v1/events/batch"), { events: [{ event_type: "" }] });
+    const results = batch.body["results"] as unknown as readonly {
+      readonly error: { readonly type: string };
+    }[];
+    const livez = `${standIn.baseUrl}/livez`;
+    const expectation = await plainRequest(livez, { method: "GET", headers: { expect: "miracles" } });
+    const typeOf = (text: string) => (JSON.parse(text) as { readonly type: string }).type;
+    const types = [
+      (await client().get(below("/nothing"))).body["type"],
+      (await client().get(below("/v1/webhooks"))).body["type"],
+      results[0]?.error.type,
+      typeOf((await client().get(below("/v1/nothing"))).text),
+      typeOf(expectation.text),
+    ];
+    for (const type of types) assert.match(JSON.stringify(type), /^"\/hooks\/docs\/errors#/);
+    const malformed = await admin.post(below("/v1/events"), {}, { headers: { "idempotency-key": '"' } });
+    assert.equal(malformed.body["type"], "/hooks/docs/idempotency");
+    assert.match(malformed.headers.get("link") ?? "", /^<\/hooks\/docs\/idempotency>/);
+  });
+
   test("behind TLS the cookie belongs to the host alone; over plain http from elsewhere there is none", async () => {
     const viaProxy = { host: "hooks.example.com", origin: "https://hooks.example.com" };
     const body = JSON.stringify({ key: standIn.adminKey });
     const url = `${standIn.baseUrl}/ui/session`;
     const opened = await plainRequest(url, { method: "POST", body, headers: viaProxy });
-    assert.match(String(opened.headers["set-cookie"]), /^__Host-posthorn=[\w-]+; .*; Secure$/);
+    assert.match(String(opened.headers["set-cookie"]), /^__Host-posthorn-[0-9a-f]{8}=[\w-]+; .*; Secure$/);
     const plain = { host: "10.0.0.3:8080", origin: "http://10.0.0.3:8080" };
     const refused = await plainRequest(url, { method: "POST", body, headers: plain });
     assert.deepEqual([refused.status, refused.headers["set-cookie"]], [400, undefined]);
@@ -168,7 +234,7 @@ suite("the dashboard over the wire", () => {
     assertProblem(await call("DELETE", "/ui/session", { cookie }), { status: 403, code: "forbidden" });
     const left = await call("DELETE", "/ui/session", { cookie, ...own });
     assert.equal(left.status, 204);
-    assert.match(left.headers.get("set-cookie") ?? "", /^posthorn=; .*Max-Age=0/);
+    assert.match(left.headers.get("set-cookie") ?? "", /^posthorn-[0-9a-f]{8}=; .*Max-Age=0/);
     assertProblem(await call("GET", "/v1/webhooks", { cookie }), { status: 401, code: "unauthenticated" });
 
     const made = await client(standIn.adminKey).post("/v1/api-keys", {

@@ -26,7 +26,7 @@ const pageHeaders = {
 
 const assetHeaders = { ...commonHeaders, ...assetCaching };
 
-export function serveDashboard(app: FastifyInstance, { dashboard, log }: ApiOptions): void {
+export function serveDashboard(app: FastifyInstance, { dashboard, log, basePath = "" }: ApiOptions): void {
   if (dashboard === undefined || dashboard === null) return;
   app.get("/ui/*", (request, reply) => {
     const path = (request.params as { readonly "*": string })["*"];
@@ -34,7 +34,7 @@ export function serveDashboard(app: FastifyInstance, { dashboard, log }: ApiOpti
       .files()
       .then((files) => sendFile(reply, { request, file: fileAt(files, { path, assetHeaders, pageHeaders }) }))
       .catch((error: unknown) => {
-        if (error instanceof NotFoundError) return send(reply, renderProblem(error));
+        if (error instanceof NotFoundError) return send(reply, renderProblem(error, basePath));
         log.error({ error: messageOf(error) }, "the dashboard cannot be shown");
         return send(
           reply,

@@ -2,27 +2,36 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { isLoopbackHost } from "../../core/http/loopback-host.ts";
 
-/** Browsers take a cookie with this beginning over https only, for the whole host, and from no neighbouring one. */
-const secureName = "__Host-posthorn";
-/** Browsers take no cookie marked as secure over http, which is fine on this machine alone. */
-const loopbackName = "posthorn";
+/**
+ * Cookies ignore ports and, with this prefix, paths, so two deployments on one host would overwrite each other's cookie. The
+ * name therefore ends with the id of the deployment. Browsers accept the prefix `__Host-` over https only, and only from this
+ * host itself. Over http, which is fine on this machine, they refuse cookies that are marked as secure.
+ */
+const secureName = (id: string): string => `__Host-posthorn-${id}`;
+const loopbackName = (id: string): string => `posthorn-${id}`;
 const headerLengthMax = 16_384;
 
-/** The token in the cookie of a request, or null. */
-export function readSessionCookie(headers: IncomingHttpHeaders): string | null {
+/** The token in the cookie of a request, or null. `id` is that of the deployment (`Sessions.cookieId`). */
+export function readSessionCookie(headers: IncomingHttpHeaders, id: string): string | null {
   const { cookie } = headers;
   if (cookie === undefined || cookie.length > headerLengthMax) return null;
   const cookies = new Map(cookie.split(";").map((pair) => splitOnce(pair.trim())));
-  return cookies.get(secureName) ?? (isOnLoopback(headers) ? cookies.get(loopbackName) : undefined) ?? null;
+  return (
+    cookies.get(secureName(id)) ?? (isOnLoopback(headers) ? cookies.get(loopbackName(id)) : undefined) ?? null
+  );
+}
+
+export interface SessionCookie {
+  /** Of the deployment. */
+  readonly id: string;
+  readonly token: string;
+  readonly seconds: number;
 }
 
 /** `Set-Cookie` for a token; an empty one removes the cookie. */
-export function sessionCookie(
-  headers: IncomingHttpHeaders,
-  { token, seconds }: { readonly token: string; readonly seconds: number },
-): string {
+export function sessionCookie(headers: IncomingHttpHeaders, { id, token, seconds }: SessionCookie): string {
   const isPlain = isOnLoopback(headers) && !isSecure(headers);
-  const [name, secure] = isPlain ? [loopbackName, ""] : [secureName, "; Secure"];
+  const [name, secure] = isPlain ? [loopbackName(id), ""] : [secureName(id), "; Secure"];
   return `${name}=${token}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${seconds}${secure}`;
 }
 

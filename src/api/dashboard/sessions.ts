@@ -5,10 +5,12 @@
  * What lives in the memory of one process is small and may be lost: one-time codes, which only the process takes that made
  * them, and the sessions that were ended before their time.
  */
+import { hash } from "node:crypto";
 import type { ApiKeyService, Principal } from "../../services/services.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import { type SecretBox, SecretUnreadableError } from "../../ports/secret-box.ts";
+import type { SessionCookie } from "./session-cookie.ts";
 
 const secondMs = 1_000;
 const minuteMs = 60 * secondMs;
@@ -23,7 +25,7 @@ const tokenLengthMax = 1_024;
 const context = "dashboard session";
 
 export interface SessionsOptions {
-  readonly secretBox: Pick<SecretBox, "seal" | "open">;
+  readonly secretBox: Pick<SecretBox, "seal" | "open" | "digest">;
   readonly apiKeys: Pick<ApiKeyService, "holderOf" | "hashOf">;
   readonly clock: Pick<Clock, "now">;
   readonly random: Pick<Random, "bytes">;
@@ -52,8 +54,12 @@ export class Sessions {
   /** Ids of sessions that were ended, until they would have ended anyway. */
   readonly #ended = new Map<string, number>();
 
+  /** Ends the name of the cookie: the same in all processes of a deployment, and in no other one. */
+  readonly cookieId: string;
+
   constructor(options: SessionsOptions) {
     this.#options = options;
+    this.cookieId = hash("sha256", options.secretBox.digest("dashboard cookie")).slice(0, 8);
   }
 
   /** A session for who knows the key, or null. */
@@ -103,13 +109,11 @@ export class Sessions {
   }
 
   /** What a browser keeps, and for how long. */
-  cookieOf({ id, keyHash, endsAt, idleUntil }: Session): {
-    readonly token: string;
-    readonly seconds: number;
-  } {
+  cookieOf({ id, keyHash, endsAt, idleUntil }: Session): SessionCookie {
     const plaintext = JSON.stringify([id, keyHash, endsAt, idleUntil]);
     const token = Buffer.from(this.#options.secretBox.seal({ plaintext, context })).toString("base64url");
-    return { token, seconds: Math.max(0, Math.floor((endsAt - this.#options.clock.now()) / secondMs)) };
+    const seconds = Math.max(0, Math.floor((endsAt - this.#options.clock.now()) / secondMs));
+    return { id: this.cookieId, token, seconds };
   }
 
   #open(keyHash: string): OpenSession | null {

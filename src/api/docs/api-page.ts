@@ -72,7 +72,7 @@ export function createDocsPage(openApi: JsonObject): string {
     `${info.title} API`,
     html`<h1>${info.title} API</h1><p>${info.summary} ${info.description}</p>
 <p>Send <code>Authorization: Bearer KEY</code> with everything under <code>/v1</code>. See also
-<a href="/docs/errors">errors</a>, <a href="/docs/idempotency">Idempotency-Key</a> and <a href="/openapi.json">openapi.json</a>.</p>
+<a href="docs/errors">errors</a>, <a href="docs/idempotency">Idempotency-Key</a> and <a href="openapi.json">openapi.json</a>.</p>
 <p><label class="try-field"><span>API key for “Try it” (kept in this field alone; empty: the session of the dashboard)</span>
 <input id="try-key" type="password" autocomplete="off" spellcheck="false"></label></p>
 <nav><ul>${document.tags.map(({ name }) => html`<li><a href="#${anchor(name)}">${name}</a></li>`)}<li><a href="#schemas">Schemas</a></li></ul></nav>

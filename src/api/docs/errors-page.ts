@@ -50,6 +50,6 @@ export function createErrorsPage(): string {
 Tell them apart by <code>code</code>, which never changes. <code>errors</code> lists every bad field, at most 50, and never
 repeats a value.</p>
 <div class="scroll"><table><thead><tr><th>Code</th><th>Status</th><th>Meaning</th><th>What to do</th></tr></thead>
-<tbody>${rows}</tbody></table></div><p><a href="/docs">All of the API</a></p>`,
+<tbody>${rows}</tbody></table></div><p><a href="../docs">All of the API</a></p>`,
   );
 }

@@ -34,6 +34,6 @@ no key. Answers that show a secret are kept encrypted.</p>
 <p>The field <code>idempotency_key</code> of an event is part of the event, is kept per tenant for 24 hours, and works
 across routes, batches and API keys. For publishing it is the better choice; the header then is not needed. One case needs it: when the server dies after it
 committed a request and before it stored the answer, a repeat that has only the header is done a second time.</p>
-<p><a href="/docs">All of the API</a></p>`,
+<p><a href="../docs">All of the API</a></p>`,
   );
 }

@@ -38,12 +38,13 @@ type Work = (options: PortalOptions, request: FastifyRequest, reply: FastifyRepl
 
 function answering(options: PortalOptions, work: Work) {
   return (request: FastifyRequest, reply: FastifyReply): void => {
+    const { log, basePath = "" } = options;
     work(options, request, reply).catch((error: unknown) =>
       send(
         reply,
         error instanceof NotFoundError
-          ? renderProblem(error)
-          : renderError(error, { log: options.log, requestId: request.id }),
+          ? renderProblem(error, basePath)
+          : renderError(error, { log, requestId: request.id, basePath }),
       ),
     );
   };

@@ -7,6 +7,8 @@ export function serverAddress(
   headers: IncomingHttpHeaders,
 ): string {
   if (typeof portal?.publicUrl === "string") return portal.publicUrl;
-  const isSecure = headers["x-forwarded-proto"] === "https";
+  // Each proxy on the way adds its own; the first one is what the browser used.
+  const forwarded = String(headers["x-forwarded-proto"] ?? "").split(",", 1)[0];
+  const isSecure = forwarded?.trim().toLowerCase() === "https";
   return `${isSecure ? "https" : "http"}://${headers.host ?? "localhost"}${basePath}`;
 }

@@ -41,7 +41,7 @@ function loginRoute(options: SessionRoutesOptions): Route {
     tag: "Dashboard",
     summary: "Log in to the dashboard",
     description:
-      "Answers with a cookie, `__Host-posthorn`, or `posthorn` on http on this machine: `HttpOnly`, `SameSite=Strict`, for 12 " +
+      "Answers with a cookie, `__Host-posthorn-{deployment}`, or `posthorn-{deployment}` on http on this machine: `HttpOnly`, `SameSite=Strict`, for 12 " +
       "hours, and for one hour without anybody's doing. With it the API takes the session for its API key; calls that " +
       "change something need the header `X-Posthorn-UI` too, and come from a page of this server. An address gets five " +
       "wrong logins a minute.",
@@ -96,7 +96,7 @@ function sessionRoute(options: SessionRoutesOptions): Route {
     answers: { 200: { description: "The session of the cookie.", schema: sessionSchema } },
     errors: ["unauthenticated"],
     handle: async ({ headers }) => {
-      const found = options.sessions.find(readSessionCookie(headers) ?? "");
+      const found = options.sessions.find(readSessionCookie(headers, options.sessions.cookieId) ?? "");
       if (found === null) throw noSession();
       return sessionAnswer(found, { options, headers });
     },
@@ -116,11 +116,14 @@ function logoutRoute({ sessions }: SessionRoutesOptions): Route {
     audit: { none: "it ends what the caller has" },
     handle: async ({ headers }) => {
       if (!isOwnCall({ method: "DELETE", headers })) throw foreignCall();
-      const found = sessions.find(readSessionCookie(headers) ?? "");
+      const found = sessions.find(readSessionCookie(headers, sessions.cookieId) ?? "");
       if (found !== null) sessions.end(found.session);
       return {
         status: 204,
-        headers: { ...noStore, "set-cookie": sessionCookie(headers, { token: "", seconds: 0 }) },
+        headers: {
+          ...noStore,
+          "set-cookie": sessionCookie(headers, { id: sessions.cookieId, token: "", seconds: 0 }),
+        },
       };
     },
   });

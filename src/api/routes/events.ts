@@ -111,7 +111,7 @@ function rawForm({ services, limits }: ApiOptions): RawForm {
   });
 }
 
-function batchRoute({ services }: ApiOptions): Route {
+function batchRoute({ services, basePath = "" }: ApiOptions): Route {
   const check = compileValidator(eventInputSchema, "body");
   return defineRoute({
     method: "POST",
@@ -142,7 +142,7 @@ function batchRoute({ services }: ApiOptions): Route {
           inputs.push(toPublishInput(body.events[index] as EventInput, place, trace));
       }
       const entries = inputs.length === 0 ? [] : await services.events.publishMany(scope, inputs);
-      return { status: 202, text: `{"results":[${mergeResults(refusals, entries).join(",")}]}` };
+      return { status: 202, text: `{"results":[${mergeResults(refusals, entries, basePath).join(",")}]}` };
     },
   });
 }
@@ -150,18 +150,19 @@ function batchRoute({ services }: ApiOptions): Route {
 function mergeResults(
   refusals: readonly (PosthornError | null)[],
   entries: readonly PublishEntry[],
+  basePath: string,
 ): string[] {
   let next = 0;
   return refusals.map((refusal) => {
-    if (refusal !== null) return refusalText(refusal);
+    if (refusal !== null) return refusalText(refusal, basePath);
     const entry = entries[next++];
     if (entry === undefined) throw new Error("publishMany answered fewer entries than events");
-    return entry.kind === "published" ? receiptText(entry.receipt) : refusalText(entry.error);
+    return entry.kind === "published" ? receiptText(entry.receipt) : refusalText(entry.error, basePath);
   });
 }
 
-function refusalText(error: PosthornError): string {
-  return JSON.stringify({ error: problemOf(error) });
+function refusalText(error: PosthornError, basePath: string): string {
+  return JSON.stringify({ error: problemOf(error, basePath) });
 }
 
 const eventParams = closed({ id: idParam("the event") });

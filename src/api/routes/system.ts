@@ -129,9 +129,6 @@ function metricsRoute({ metricsText }: ApiOptions): Route {
   });
 }
 
-/** By it clients know, before they send a key, that they talk to a Posthorn. */
-const index = { service: "posthorn", documentation: "/docs", openapi: "/openapi.json" };
-
 /** Pages that never change while the process runs. */
 export interface StaticPages {
   readonly openApi: () => Answer;
@@ -140,7 +137,13 @@ export interface StaticPages {
   readonly idempotency: () => Answer;
 }
 
-export function documentationRoutes(pages: StaticPages): readonly Route[] {
+export function documentationRoutes(pages: StaticPages, basePath: string): readonly Route[] {
+  // Clients recognise a Posthorn by it before they send a key.
+  const index = {
+    service: "posthorn",
+    documentation: `${basePath}/docs`,
+    openapi: `${basePath}/openapi.json`,
+  };
   const page = (
     path: string,
     more: { readonly operationId: string; readonly summary: string; readonly answer: () => Answer },

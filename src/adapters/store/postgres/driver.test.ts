@@ -22,6 +22,12 @@ suite("the address of a database", () => {
     ["a question mark in the password", "postgres://user:1?secret@host/posthorn"],
     ["a question mark and more in the password", "postgres://user:1?secret&x@host/posthorn"],
     ["a number sign in the password", "postgres://user:1#secret@host/posthorn"],
+    ["a percent sign in the password", "postgres://user:100%secret@host/posthorn"],
+    ["two hosts with ports", "postgres://user:secret@one:5432,two:5432/posthorn"],
+    ["two hosts without ports", "postgres://user:secret@one,two/posthorn"],
+    ["two hosts as a parameter", "postgres:///posthorn?host=one,two&password=secret"],
+    ["a host and another one as a parameter", "postgres://user:secret@one/posthorn?host=two"],
+    ["a choice between hosts", "postgres://user:secret@one/posthorn?target_session_attrs=read-write"],
   ] as const) {
     test(`${name} is refused, with the setting and without the password`, () => {
       assert.throws(

@@ -18,6 +18,14 @@ export interface Address {
 /** Checks the form of the URL. Never shows it: it holds the password. */
 export function parseAddress(url: string): Address {
   const parsed = URL.canParse(url) ? new URL(url) : null;
+  const hosts = `${/^postgres(?:ql)?:\/\/(?:[^/?#]*@)?([^/?#]*)/.exec(url)?.[1] ?? ""},${parsed?.searchParams.get("host") ?? ""}`;
+  if (hosts.split(",").filter((host) => host !== "").length > 1 || /[?&]target_session_attrs=/.test(url)) {
+    throw new DatabaseSetupError(
+      "invalid_url",
+      "the address of the database names several hosts, which Posthorn does not choose between: name one address that " +
+        "leads to the primary, such as a virtual IP, a DNS name that follows the primary, or a proxy such as HAProxy",
+    );
+  }
   if (parsed === null || !/^postgres(ql)?:$/.test(parsed.protocol)) {
     throw new DatabaseSetupError(
       "invalid_url",
@@ -27,6 +35,12 @@ export function parseAddress(url: string): Address {
   }
   // User and password end with the first / ? or #, and what follows would be shown as port and database.
   const names = [...parsed.searchParams.keys()].join();
+  if ([parsed.username, parsed.password, parsed.pathname].some((part) => !isDecodable(part))) {
+    throw new DatabaseSetupError(
+      "invalid_url",
+      "user, password or database in the address of the database have a % that is not written as %25",
+    );
+  }
   if (parsed.hash !== "" || /@/.test(parsed.pathname + names)) {
     throw new DatabaseSetupError(
       "invalid_url",
@@ -37,6 +51,15 @@ export function parseAddress(url: string): Address {
   const host = parsed.searchParams.get("host") ?? (parsed.hostname === "" ? "localhost" : parsed.hostname);
   const port = parsed.searchParams.get("port") ?? (parsed.port === "" ? "5432" : parsed.port);
   return { url, at: `${host}:${port}${parsed.pathname === "/" ? "" : parsed.pathname}` };
+}
+
+function isDecodable(part: string): boolean {
+  try {
+    decodeURIComponent(part);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 const parsers: ReadonlyMap<number, (text: string) => unknown> = new Map<number, (text: string) => unknown>([

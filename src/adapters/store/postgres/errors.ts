@@ -13,6 +13,7 @@ export type DatabaseProblem =
   | "no_permission"
   | "read_only"
   | "encoding"
+  | "pooler"
   | "foreign";
 
 /** The database of `POSTHORN_DATABASE_URL` cannot be opened. Says why and what to do; holds no credentials. */
@@ -204,6 +205,12 @@ function tlsError(error: Error, at: string): DatabaseSetupError | null {
 /** The server answered, and does not want us. */
 function refusal(error: Error, at: string): DatabaseSetupError | null {
   const code = codeOf(error) ?? "";
+  if (/statement pooling mode/i.test(error.message)) {
+    return new DatabaseSetupError(
+      "pooler",
+      `the pooler at ${at} runs in statement mode, which allows no transactions: set pool_mode to transaction or session`,
+    );
+  }
   if (code === "28P01" || code === "28000" || error.message.startsWith("SASL")) {
     return new DatabaseSetupError(
       "login_refused",
