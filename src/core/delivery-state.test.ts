@@ -167,6 +167,7 @@ const events: fc.Arbitrary<DeliveryEvent> = fc.oneof(
       { kind: "payload_unavailable" },
       { kind: "foreign_webhook" },
       { kind: "payload_refused" },
+      { kind: "compose_failed" },
       { kind: "webhook_deleted" },
     ),
   },

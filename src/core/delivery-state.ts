@@ -55,6 +55,8 @@ interface DeliveryEvents {
   readonly foreign_webhook: { readonly kind: "foreign_webhook" };
   /** The profile of the webhook does not allow what was published. */
   readonly payload_refused: { readonly kind: "payload_refused" };
+  /** The request could not be built. The fault is in this program, so the receiver is not charged for it. */
+  readonly compose_failed: { readonly kind: "compose_failed" };
 }
 
 /** How an event without a request ends a delivery that waits, or with `discarded` a dead letter. */
@@ -72,6 +74,7 @@ export const endings = {
   payload_unavailable: { state: "exhausted", reason: "payload_unavailable" },
   foreign_webhook: { state: "exhausted", reason: "foreign_webhook" },
   payload_refused: { state: "exhausted", reason: "empty_data" },
+  compose_failed: { state: "exhausted", reason: "internal_compose_failed" },
 } as const satisfies Readonly<Record<Exclude<DeliveryEventKind, "attempted">, Ending>>;
 
 const ofHolder = [
@@ -80,6 +83,7 @@ const ofHolder = [
   "payload_unavailable",
   "foreign_webhook",
   "payload_refused",
+  "compose_failed",
 ] as const;
 
 /** What the holder of a delivery reports of it, also when somebody else has ended it. */

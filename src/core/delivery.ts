@@ -31,7 +31,8 @@ export type DeadLetterReason =
   | "retry_after_beyond_horizon"
   | "payload_unavailable"
   | "foreign_webhook"
-  | "empty_data";
+  | "empty_data"
+  | "internal_compose_failed";
 
 /** Why a delivery was cancelled. */
 export type CancelReason = "webhook_deleted" | "superseded" | "cancel_requested" | "discarded";

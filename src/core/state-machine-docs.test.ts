@@ -46,6 +46,7 @@ const scenarios: readonly Scenario[] = [
   { event: { kind: "payload_unavailable" }, when: [] },
   { event: { kind: "foreign_webhook" }, when: [] },
   { event: { kind: "payload_refused" }, when: [] },
+  { event: { kind: "compose_failed" }, when: [] },
 ];
 
 /** What the code does, in the words of the table. */

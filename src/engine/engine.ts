@@ -10,6 +10,7 @@ import type { StoredDelivery } from "../ports/store/history.ts";
 import type { StoredSecret } from "../ports/store/webhooks.ts";
 import { createOldestDue, type OldestDue } from "./dispatch/oldest-due.ts";
 import { OwnerAlerts } from "./attempt/owner-alerts.ts";
+import { OwnFaults } from "./attempt/own-faults.ts";
 import { createRelay, type OperationalRelay } from "./publish/operational-relay.ts";
 import { WaitingStates } from "./commit/waiting-states.ts";
 import { CommitGroup } from "./commit/commit-group.ts";
@@ -69,6 +70,7 @@ export class Engine implements EngineAccess {
   readonly #flights: Flights;
   readonly #shortages: Shortages;
   readonly #ownerAlerts: OwnerAlerts;
+  readonly #ownFaults: OwnFaults;
   readonly #spans: EventSpans | null;
   readonly relay: OperationalRelay;
   readonly gateway: RelayedMessages;
@@ -106,6 +108,7 @@ export class Engine implements EngineAccess {
     this.#flights = new Flights(clock);
     this.#shortages = new Shortages({ ...this.#common(), dispatcher: () => this.#dispatcher });
     this.#ownerAlerts = new OwnerAlerts({ ...this.#common(), operationalEvents: this.relay.events });
+    this.#ownFaults = new OwnFaults(this.#common());
     this.#lifecycle = this.#makeLifecycle();
     this.#dispatcher = this.#makeDispatcher(this.#makeSettler());
     this.publisher = this.#makePublisher();
@@ -171,7 +174,7 @@ export class Engine implements EngineAccess {
     return new Settler({
       ...this.#common(),
       ...{ commits: this.#commits, states: this.#states, lifecycle: this.#lifecycle },
-      ...{ nextId: this.nextId, ownerAlerts: this.#ownerAlerts },
+      ...{ nextId: this.nextId, ownerAlerts: this.#ownerAlerts, ownFaults: this.#ownFaults },
       dispatcher: () => this.#dispatcher,
       spans: this.#spans,
     });
@@ -199,7 +202,7 @@ export class Engine implements EngineAccess {
   #makeGateway(): RelayedMessages {
     const parts = { ...this.#common(), states: this.#states, commits: this.#commits, nextId: this.nextId };
     const { transport, limits } = this.#options;
-    const forwarder = new Forwarder({ ...parts, ...limits, transport });
+    const forwarder = new Forwarder({ ...parts, ...limits, transport, ownFaults: this.#ownFaults });
     const refresh = (ids: readonly string[]) => this.#ownership.refresh(ids);
     return new RelayedMessages({ publisher: this.publisher, forwarder, directory: this.#directory, refresh });
   }

@@ -13,6 +13,7 @@ import type { AttemptObservation } from "../core/outcome.ts";
  *   alike, and judges the address of the socket before a byte of the request is sent;
  * - always verifies the certificate;
  * - a request that this machine could not make, for want of a descriptor, a port or memory, says so by its `shortage`;
+ * - a request that HTTP cannot carry, such as one with a line break in a header, is `malformed`;
  * - connections differ by origin, client certificate and whether HTTP/2 was asked for, and are never mixed;
  * - when what sends it dies, a request that may have been on its way ends as a failure with `requestSent`.
  */
@@ -77,6 +78,8 @@ export interface TransportResult {
   readonly durationMs: number;
   /** Only where this machine could not make the request: it was not sent, and that tells nothing of the receiver. */
   readonly shortage?: Shortage;
+  /** Only where the request has a form that HTTP cannot carry. It was not sent, and the receiver is not to blame. */
+  readonly malformed?: true;
   /** Absent for complete answers of class 2xx that nobody asked it for: the usual request costs no object. */
   readonly trace?: WireTrace;
 }

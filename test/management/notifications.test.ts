@@ -372,6 +372,40 @@ suite("chat", () => {
     assert.equal(world.log.join().includes("R0UT1NGK3Y"), false);
   });
 
+  test("a message that cannot be composed holds up no other one and is tried again", async (t) => {
+    const world = await openWorld(t, { schedules: false });
+    const server = await startMailServer(t);
+    const mailer = createSmtpMailer({ url: server.url, from: "a@example.org", requiresTls: false });
+    let isBroken = true;
+    const footer = {
+      replaceAll(): string {
+        if (isBroken) throw new TypeError("cannot read properties of undefined");
+        return "footer";
+      },
+    } as unknown as string;
+    const told = world.notifications({ mailer, overrides: { de: { "footer.why": footer } } });
+    const channels: ChannelInput[] = [
+      { ...owner, address: "ada@example.com", language: "de" },
+      { ...owner, address: "bob@example.com", language: "en" },
+    ];
+    const [german, english] = await told.notifications.put(admin, { owner: "default", channels });
+    for (const saved of [german, english])
+      await told.notifications.test(admin, { owner: "default", id: saved?.channel.id ?? "" });
+    await told.sender.round();
+    const addressees = () => server.mails.flatMap(({ recipients }) => recipients);
+    assert.deepEqual(addressees(), ["bob@example.com"]);
+    const { rows } = await told.notifications.sent(admin, { ...everything, owner: "default" });
+    const waiting = rows.find(({ channelId }) => channelId === german?.channel.id);
+    assert.deepEqual(
+      [waiting?.state, waiting?.error],
+      ["waiting", "the message could not be composed; this is a fault in Posthorn"],
+    );
+    isBroken = false;
+    world.skipTime(2 * hourMs);
+    await told.sender.round();
+    assert.deepEqual(addressees(), ["bob@example.com", "ada@example.com"]);
+  });
+
   test("a channel of an own URL tells its secret once, and has it replaced", async (t) => {
     const scene = await openScene(t, []);
     const { told, world } = scene;

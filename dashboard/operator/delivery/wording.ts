@@ -120,6 +120,8 @@ const endings: Readonly<Record<string, string>> = {
   retry_after_beyond_horizon:
     "The receiver asked to wait for longer than an event is kept, so it was given up.",
   payload_unavailable: "Retention removed its payload before it could be sent.",
+  internal_compose_failed:
+    "Posthorn could not build the request. The fault is not at the receiver: look at the server's log, then retry.",
   empty_data: "Its event has no data, which the profile of this webhook does not take.",
   webhook_deleted: "Its webhook was deleted.",
   superseded: "A newer retry took its place.",

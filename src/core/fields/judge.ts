@@ -79,9 +79,12 @@ const exampleId = "0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c";
 const timeMax = 8.64e15;
 
 const patterns = new Map<string, RegExp>();
+const loneSurrogate = "must be valid Unicode text; it contains half of a surrogate pair";
 
 function textProblem(kind: TextKind, value: unknown): string | null {
   const { lengthMin, lengthMax, pattern, rule } = kind;
+  // As UTF-8, half of a surrogate pair becomes another character, and in a URL it cannot be written at all.
+  if (typeof value === "string" && !value.isWellFormed()) return loneSurrogate;
   const isText = typeof value === "string";
   const length = isText ? lengthOf(value, kind) : 0;
   let compiled = patterns.get(pattern);

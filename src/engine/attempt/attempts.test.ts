@@ -13,12 +13,14 @@ async function attempted(parts: {
   readonly compose: () => object;
   readonly send: () => Promise<TransportResult>;
   readonly delivery?: object;
+  readonly tokens?: object;
 }): Promise<{
   readonly settled: readonly TransportResult[];
   readonly stopped: readonly string[];
   readonly short: readonly string[];
   readonly errors: readonly object[];
   readonly alarms: readonly Alarm[];
+  readonly notComposed: readonly string[];
 }> {
   const clock = new ManualClock();
   const settled: TransportResult[] = [];
@@ -26,6 +28,7 @@ async function attempted(parts: {
   const short: string[] = [];
   const errors: object[] = [];
   const alarms: Alarm[] = [];
+  const notComposed: string[] = [];
   const log = {
     debug: nothing,
     info: nothing,
@@ -43,6 +46,7 @@ async function attempted(parts: {
     settler: {
       attempted: (_, result) => void settled.push(result),
       stopped: (_, addressee) => void stopped.push(addressee),
+      notComposed: (_, error) => void notComposed.push(String(error)),
     },
     shortages: { met: (_, shortage) => void short.push(shortage) },
   });
@@ -56,30 +60,39 @@ async function attempted(parts: {
   };
   const flight = {
     delivery: { id: "delivery-1", trace: null, relayed: null, progress: { attemptCount: 0 }, ...addressed },
-    endpoint: { tokens: null, config: { webhook, compose: parts.compose, policy } },
+    endpoint: { tokens: parts.tokens ?? null, config: { webhook, compose: parts.compose, policy } },
     accessToken: null,
   } as unknown as Flight;
   attempts.start(flight);
   await clock.turn();
-  return { settled, stopped, short, errors, alarms };
+  return { settled, stopped, short, errors, alarms, notComposed };
 }
 
-test("WDS-195 a bug in making an attempt is an error in the log, an alarm and a failure of the kind that is retried", async () => {
+test("WDS-195 a request that cannot be built is a fault of this program, not an answer of the receiver", async () => {
   const bug = new TypeError("cannot read properties of undefined");
   const composed = (): object => ({ headers: [], body: null });
   const never = () => assert.fail("it is not sent");
+  const malformed: TransportResult = {
+    observation: { kind: "failure", category: "protocol", requestSent: false },
+    ...{ responseSample: null, fields: {}, errorMessage: "invalid header x", durationMs: 0 },
+    malformed: true,
+  };
   const cases = [
-    { compose: () => assert.fail(bug), send: never },
-    { compose: composed, send: () => Promise.reject(bug) },
+    { parts: { compose: () => assert.fail(bug), send: never }, error: String(bug) },
+    { parts: { compose: composed, send: () => Promise.reject(bug) }, error: String(bug) },
+    {
+      parts: { compose: composed, send: never, tokens: { token: () => assert.fail(bug) } },
+      error: String(bug),
+    },
+    {
+      parts: { compose: composed, send: never, tokens: { token: () => Promise.reject(bug) } },
+      error: String(bug),
+    },
+    { parts: { compose: composed, send: async () => malformed }, error: "Error: invalid header x" },
   ];
-  for (const parts of cases) {
-    const { settled, errors, alarms } = await attempted(parts);
-    assert.deepEqual(errors, [{ err: String(bug), deliveryId: "delivery-1" }]);
-    assert.deepEqual(alarms, ["unexpected_error"]);
-    assert.deepEqual(
-      settled.map(({ observation }) => observation),
-      [{ kind: "failure", category: "network", requestSent: false }],
-    );
+  for (const { parts, error } of cases) {
+    const { settled, notComposed } = await attempted(parts);
+    assert.deepEqual({ settled, notComposed }, { settled: [], notComposed: [error] });
   }
 });
 
@@ -107,5 +120,6 @@ test("what this machine could not send is no attempt", async () => {
   };
   const composed = (): object => ({ headers: [], body: null });
   const outcome = await attempted({ compose: composed, send: async () => unsent });
-  assert.deepEqual(outcome, { settled: [], stopped: [], short: ["descriptors"], errors: [], alarms: [] });
+  const nothingElse = { settled: [], stopped: [], errors: [], alarms: [], notComposed: [] };
+  assert.deepEqual(outcome, { ...nothingElse, short: ["descriptors"] });
 });

@@ -1,4 +1,5 @@
 import { withRelayedPath } from "../../core/gateway/relayed.ts";
+import { errorOf } from "../../core/thrown.ts";
 import { isTraced } from "../../core/attempt-trace.ts";
 import { attemptTimeoutMs } from "../../core/delivery-policy.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -8,7 +9,6 @@ import { notSent } from "./attempt-record.ts";
 import type { Flight } from "./flight.ts";
 import type { Flights } from "./flights.ts";
 import { type Addressee, addresseeOf } from "../message/addressee.ts";
-import { traceFields } from "./trace-fields.ts";
 import type { Settler } from "./settle.ts";
 import type { Shortages } from "./shortages.ts";
 
@@ -17,12 +17,12 @@ export interface AttemptsOptions {
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly flights: Pick<Flights, "add" | "end" | "settled">;
-  readonly settler: Pick<Settler, "attempted" | "stopped">;
+  readonly settler: Pick<Settler, "attempted" | "stopped" | "notComposed">;
   readonly shortages: Pick<Shortages, "met">;
 }
 
-/** What became of a request, or why none was made. */
-type Ending = TransportResult | Exclude<Addressee, "right">;
+/** What became of a request, or why none was made: an error is a fault of this program. */
+type Ending = TransportResult | Exclude<Addressee, "right"> | Error;
 
 /**
  * One attempt, from a leased delivery to its settlement: get the access token where there is one, build the request, send
@@ -42,13 +42,7 @@ export class Attempts {
     this.#options.flights.add(flight);
     this.#send(flight)
       .then((ending) => this.#settle(flight, ending))
-      .catch((error: unknown) => {
-        const { delivery } = flight;
-        const fields = { err: String(error), deliveryId: delivery.id, ...traceFields(delivery) };
-        this.#options.telemetry.log.error(fields, "an attempt could not be made");
-        this.#options.telemetry.metrics.alarmed("unexpected_error");
-        this.#settle(flight, notSent("the request could not be built"));
-      });
+      .catch((error: unknown) => this.#settle(flight, errorOf(error)));
   }
 
   async #send(flight: Flight): Promise<Ending> {
@@ -68,6 +62,8 @@ export class Attempts {
     const { flights, settler, shortages } = this.#options;
     if (!flights.end(flight)) return;
     if (typeof ending === "string") settler.stopped(flight, ending);
+    else if (ending instanceof Error) settler.notComposed(flight, ending);
+    else if (ending.malformed === true) settler.notComposed(flight, new Error(ending.errorMessage ?? ""));
     else if (ending.shortage !== undefined) shortages.met(flight, ending.shortage);
     else settler.attempted(flight, ending);
     flights.settled();

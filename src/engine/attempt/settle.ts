@@ -20,6 +20,7 @@ import type { Telemetry } from "../../ports/telemetry.ts";
 import { retryAfterLengthMax } from "../../ports/transport.ts";
 import type { TransportResult } from "../../ports/transport.ts";
 import type { OwnerAlerts } from "./owner-alerts.ts";
+import type { OwnFaults } from "./own-faults.ts";
 import type { NotedAnswer } from "./attempt-notes.ts";
 import { attemptRecord, shownLocation, statusOf } from "./attempt-record.ts";
 import { masked } from "./masked.ts";
@@ -44,6 +45,7 @@ export interface SettleOptions {
   readonly states: EndpointStates;
   readonly lifecycle: WebhookLifecycle;
   readonly ownerAlerts: OwnerAlerts;
+  readonly ownFaults: Pick<OwnFaults, "met">;
   /** Notes on endpoints for other processes; null without them. */
   readonly notes: OwnerNotes | null;
   /** Null where nobody collects traces. */
@@ -151,6 +153,25 @@ export class Settler {
     this.#report(delivery, this.#reportOn(flight, { event, now, progress, attempt: null }));
   }
 
+  /**
+   * The request could not be built or handed to the network. The fault is in this program, so the delivery ends with a
+   * reason that says so: circuit, limits, attempts and the owner's notifications stay as they were.
+   */
+  notComposed(flight: Flight, error: Error): void {
+    const { delivery, endpoint } = flight;
+    this.#options.ownFaults.met(error, {
+      ...{ deliveryId: delivery.id, eventId: delivery.eventId, webhookId: delivery.webhookId },
+      ...traceFields(delivery),
+    });
+    if (flight.probe !== null) releaseProbe(endpoint.circuit, flight.probe);
+    endpoint.returnRate();
+    this.#options.dispatcher().answered(flight, endpoint.pace);
+    const now = this.#options.clock.now();
+    const event: HolderEvent = { kind: "compose_failed" };
+    const progress = this.#move(delivery.progress, { endpoint, delivery, event, now });
+    this.#report(delivery, this.#reportOn(flight, { event, now, progress, attempt: null }));
+  }
+
   #move(
     progress: DeliveryProgress<WaitingState | GivenUpState>,
     by: Pick<Report, "endpoint" | "event" | "now"> & { readonly delivery: ClaimedDelivery },
@@ -252,7 +273,7 @@ export class Settler {
 
   #report(delivery: ClaimedDelivery, report: Report): void {
     const { progress } = report;
-    if (progress.state === "exhausted")
+    if (progress.state === "exhausted" && report.event.kind !== "compose_failed")
       this.#options.ownerAlerts.exhausted(report.endpoint, { delivery, progress });
     this.#options.commits.settle({
       settlement: settlementOf(delivery, report),

@@ -30,6 +30,8 @@ export function readTokenAnswer(result: TransportResult): TokenAnswer {
   if (observation.kind === "failure") {
     const detail = `the token URL could not be reached: ${result.errorMessage ?? observation.category}`;
     const { shortage } = result;
+    // The fault is on this side: it must not be charged to the receiver or to its token URL.
+    if (result.malformed === true) throw new Error("the request for an access token could not be built");
     return shortage === undefined ? failed(detail) : { kind: "failed", detail, shortage };
   }
   const { status } = observation;

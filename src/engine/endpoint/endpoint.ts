@@ -4,7 +4,7 @@ import { circuitFromJson, circuitToJson } from "../../core/circuit-json.ts";
 import type { DeliveryPolicy } from "../../core/delivery-policy.ts";
 import { createHealth, healthFromJson, pauseReasons } from "../../core/endpoint-health.ts";
 import type { EndpointHealth, EndpointPause, PauseReason } from "../../core/endpoint-health.ts";
-import { createBucket, reconfigureBucket } from "../../core/rate-limit.ts";
+import { createBucket, giveBack, reconfigureBucket } from "../../core/rate-limit.ts";
 import type { RateBucket } from "../../core/rate-limit.ts";
 import type { LaneKey, Webhook } from "../../core/webhook.ts";
 import type { WebhookRuntimeState } from "../../ports/store/deliveries.ts";
@@ -112,6 +112,12 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
 
   get bucket(): Readonly<RateBucket> | null {
     return this.#bucket;
+  }
+
+  /** Takes back what the rate limits counted for a request that was never sent. */
+  returnRate(): void {
+    this.tenantQueue.returnRate();
+    if (this.#bucket !== null) giveBack(this.#bucket);
   }
 
   /** Goes on with what the last owner left of the rate limit. */

@@ -82,6 +82,11 @@ export class TenantAllowance {
     spend(bucket, now);
   }
 
+  /** A token for a request that was never sent. */
+  giveBack(): void {
+    if (this.#options.isUsable()) this.#tokens += 1;
+  }
+
   /** What to draw: for what is ready now, and little enough that other workers find something. */
   draw(): TokenDraw {
     const ahead = Math.floor((this.#limit.requestsPerMinute * aheadMs) / 60_000);

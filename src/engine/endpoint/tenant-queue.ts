@@ -1,4 +1,4 @@
-import { createBucket, peekWaitMs, reconfigureBucket, tryTake } from "../../core/rate-limit.ts";
+import { createBucket, giveBack, peekWaitMs, reconfigureBucket, tryTake } from "../../core/rate-limit.ts";
 import type { RateBucket } from "../../core/rate-limit.ts";
 import type { RateLimitConfig } from "../../core/profile.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -92,6 +92,13 @@ export class TenantQueue extends Sleeper {
     if (this.#bucket === null) return;
     if (this.#allowance === null) tryTake(this.#bucket, now);
     else this.#allowance.take(this.#bucket, now);
+  }
+
+  /** Takes back what `takeRate` counted for a request that was never sent. */
+  returnRate(): void {
+    if (this.#bucket === null) return;
+    giveBack(this.#bucket);
+    this.#allowance?.giveBack();
   }
 
   // ---- its turns ----------------------------------------------------------------------------------------------

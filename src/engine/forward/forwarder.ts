@@ -2,6 +2,7 @@ import { backoffMs } from "../../core/backoff.ts";
 import { allow, circuitSignal, recordResult, releaseProbe } from "../../core/circuit-breaker.ts";
 import { classify } from "../../core/classify.ts";
 import { boundedPause, endpointPause } from "../../core/endpoint-health.ts";
+import { errorOf } from "../../core/thrown.ts";
 import { parseRetryAfter } from "../../core/http/retry-after.ts";
 import type { Verdict } from "../../core/outcome.ts";
 import { tryTake } from "../../core/rate-limit.ts";
@@ -13,6 +14,8 @@ import { responseBodyBytesMaxAllowed, type Transport, type TransportResult } fro
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { withDeadline } from "../../ports/timing/deadline.ts";
 import { notSent, statusOf } from "../attempt/attempt-record.ts";
+import type { OwnFaults } from "../attempt/own-faults.ts";
+import type { AccessToken } from "../credentials/access-tokens.ts";
 import type { EndpointStates } from "../endpoint/endpoint-states.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import { closedByRate, closedGate } from "../endpoint/gates.ts";
@@ -68,6 +71,7 @@ export interface ForwarderOptions extends ForwardRecordOptions {
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly states: Pick<EndpointStates, "circuitMoved" | "changed">;
+  readonly ownFaults: Pick<OwnFaults, "met">;
   /** Requests in flight to one webhook. */
   readonly webhookConcurrency: number;
 }
@@ -82,11 +86,10 @@ const gateMsMin = 50;
 /** Until a retry that found no place looks again. */
 const fullWaitMs = 1_000;
 
-/** What came of a request, and the token that it showed. */
-interface Sent {
-  readonly result: TransportResult;
-  readonly accessToken: string | null;
-}
+/** What came of a request, and the token that it showed; or why this program or its machine could not send it. */
+type Sent = { readonly result: TransportResult; readonly accessToken: string | null } | OwnFault;
+
+type OwnFault = "internal_compose_failed" | "local_shortage";
 
 const tokenRejected = "access_token_rejected";
 
@@ -192,7 +195,13 @@ export class Forwarder {
     if (endpoint.bucket !== null) tryTake(endpoint.bucket, now);
     const delivery = this.#deliveryOf(forwarding, now);
     const timeoutMs = Math.max(1, deadlineMs - clock.monotonicMs());
-    const { result, accessToken } = await this.#send(endpoint, { delivery, timeoutMs, now });
+    const sent = await this.#send(endpoint, { delivery, timeoutMs, now });
+    if (typeof sent === "string") {
+      if (probe !== null) releaseProbe(endpoint.circuit, probe);
+      endpoint.returnRate();
+      return { kind: "closed", why: sent, waitMs: null };
+    }
+    const { result, accessToken } = sent;
     const verdict = verdictOn(forwarding, { result, accessToken });
     this.#learn(endpoint, { verdict, result, probe });
     this.#pause(endpoint, { verdict, result });
@@ -235,7 +244,10 @@ export class Forwarder {
       const asked =
         tokens === null ? null : withDeadline(Promise.resolve(tokens.token()), { clock, timeoutMs });
       const token = asked === null ? null : ((await asked) ?? tokenIsLate);
-      if (token?.kind === "failed") return { result: notSent(token.detail), accessToken: null };
+      if (token?.kind === "failed")
+        return token.shortage !== undefined
+          ? this.#short()
+          : { result: notSent(token.detail), accessToken: null };
       const { headers, body } = config.compose(sent.delivery, sent.now);
       if (token !== null) headers.push("Authorization", `Bearer ${token.accessToken}`);
       const result = await this.#options.transport.send({
@@ -249,14 +261,18 @@ export class Forwarder {
         clientCertificate: config.clientCertificate,
         responseBodyBytesMax: responseBodyBytesMaxAllowed,
       });
+      if (result.shortage !== undefined) return this.#short();
+      if (result.malformed === true) throw new Error(result.errorMessage ?? "malformed request");
       return { result, accessToken: token?.accessToken ?? null };
     } catch (error) {
-      this.#options.telemetry.log.error(
-        { err: String(error), webhookId: endpoint.webhook.id },
-        "a message could not be passed on",
-      );
-      return { result: notSent("the request could not be built"), accessToken: null };
+      this.#options.ownFaults.met(errorOf(error), { webhookId: endpoint.webhook.id });
+      return "internal_compose_failed";
     }
+  }
+
+  #short(): OwnFault {
+    this.#options.telemetry.metrics.alarmed("local_shortage");
+    return "local_shortage";
   }
 
   #deliveryOf({ endpoint, request, eventId, attempts }: Forwarding, now: number): ComposedDelivery {
@@ -314,7 +330,10 @@ export class Forwarder {
 }
 
 /** A token that was refused is replaced, and the message sent again at once, a single time (EDS-9.2.3-3). */
-function verdictOn({ endpoint, eventId }: Forwarding, { result, accessToken }: Sent): Verdict {
+function verdictOn(
+  { endpoint, eventId }: Forwarding,
+  { result, accessToken }: Exclude<Sent, OwnFault>,
+): Verdict {
   const seen = classify(result.observation, endpoint.policy);
   if (statusOf(result) !== 401 || accessToken === null) return seen;
   const isFirst = endpoint.tokens?.rejected({ accessToken, deliveryId: eventId }) === true;
@@ -327,4 +346,4 @@ function retryAfterMsOf({ observation }: TransportResult, now: number): number |
   return asked.kind === "delay" ? asked.delayMs : null;
 }
 
-const tokenIsLate = { kind: "failed", detail: "no access token came in time" } as const;
+const tokenIsLate: AccessToken = { kind: "failed", detail: "no access token came in time" };

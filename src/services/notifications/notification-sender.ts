@@ -112,9 +112,16 @@ export class NotificationSender {
     const gathers = stored?.channel.frequency !== "immediate" && stored?.channel.kind !== "pagerduty";
     const batches = gathers ? [notifications] : notifications.map((one) => [one]);
     for (const batch of batches) {
-      const sent = await this.#send(stored, batch, road);
+      const sent = await this.#send(stored, batch, road).catch((error: unknown) => this.#notComposed(error));
       await this.#settle(stored, { batch, sent });
     }
+  }
+
+  /** A message that cannot be composed must not hold up the others. Any other error ends the round. */
+  #notComposed(error: unknown): Sent {
+    if (!(error instanceof ComposeError)) throw error;
+    this.#options.telemetry.metrics.alarmed("unexpected_error");
+    return { state: "again", error: "the message could not be composed; this is a fault in Posthorn" };
   }
 
   async #send(
@@ -142,7 +149,7 @@ export class NotificationSender {
     const { address, language } = channel;
     const unsubscribeUrl = links.urlFor(channel.id);
     const contents = batch.map(({ content }) => content);
-    const mail = renderMail({ contents, address, language, unsubscribeUrl }, wording);
+    const mail = composed(() => renderMail({ contents, address, language, unsubscribeUrl }, wording));
     return mailer.send({
       ...mail,
       ...{
@@ -158,9 +165,9 @@ export class NotificationSender {
     const { pager, secretBox } = this.#options;
     const { id, sealedKey } = channel;
     if (sealedKey === null) return { state: "failed", error: "the channel has no integration key" };
-    const key = secretBox.open({ ciphertext: Buffer.from(sealedKey, "base64"), context: id });
+    const key = composed(() => secretBox.open({ ciphertext: Buffer.from(sealedKey, "base64"), context: id }));
     for (const notification of batch) {
-      const result = await pager.page(pagerBody(notification, key));
+      const result = await pager.page(composed(() => pagerBody(notification, key)));
       if (result.kind !== "sent")
         return { state: result.kind === "unreachable" ? "again" : "failed", error: result.error };
     }
@@ -182,7 +189,7 @@ export class NotificationSender {
     if (kind === "email" || kind === "pagerduty") throw new Error(`${kind} has no webhook`);
     let eventId = "";
     for (const notification of batch) {
-      const data = chatBody(kind, notification);
+      const data = composed(() => chatBody(kind, notification));
       const event = {
         ...{ tenantId: operatorTenantId, eventType: carriedType, onlyWebhookId: live.webhook.id, data },
         idempotencyKey: `${carriedType}:${notification.id}`,
@@ -242,6 +249,17 @@ export class NotificationSender {
       state: "waiting",
       dueAt: stored === undefined ? dueAt : afterQuietHours(stored.channel, dueAt),
     };
+  }
+}
+
+/** Building a message failed: a fault in this program or in what it has stored. */
+class ComposeError extends Error {}
+
+function composed<Value>(compose: () => Value): Value {
+  try {
+    return compose();
+  } catch (error) {
+    throw new ComposeError("a message could not be composed", { cause: error });
   }
 }
 

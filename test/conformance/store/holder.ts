@@ -59,6 +59,7 @@ export class Holder {
       states: { changed: silent, circuitMoved: silent },
       lifecycle: { decided: silent, movedPermanently: silent },
       ownerAlerts: { report: silent, exhausted: silent },
+      ownFaults: { met: silent },
     } as unknown as SettleOptions);
   }
 
@@ -82,11 +83,12 @@ export class Holder {
   ): Promise<string> {
     const { event, at } = end;
     const flight = flightOf(delivery, { at, attemptsMax: 9 });
-    return this.#run(at, () =>
-      event.kind === "foreign_webhook"
-        ? this.#settler.stopped(flight, "foreign")
-        : this.#settler.withoutAttempt(delivery, flight.lane, event),
-    );
+    return this.#run(at, () => {
+      if (event.kind === "foreign_webhook") this.#settler.stopped(flight, "foreign");
+      else if (event.kind === "compose_failed")
+        this.#settler.notComposed(flight, new Error("it could not be built"));
+      else this.#settler.withoutAttempt(delivery, flight.lane, event);
+    });
   }
 
   async #run(at: number, act: () => void): Promise<string> {
@@ -114,6 +116,7 @@ function flightOf(
       tenantQueue: { gateLog: null },
       pause: () => false,
       succeeded: silent,
+      returnRate: silent,
     },
   };
   const lane = { endpoint, settlementBegan: silent, settlementEnded: silent, ordered: false, freedAt: 0 };

@@ -121,6 +121,7 @@ function waysOf({ state, event, when }: TableRow): readonly Step[] {
     case "payload_unavailable":
     case "payload_refused":
     case "foreign_webhook":
+    case "compose_failed":
       return [heldEnds({ kind: event })];
     case "webhook_deleted":
       return [deleteWebhook, free(deleteWebhook)];

@@ -245,6 +245,7 @@ export function http2Suite(name: string, create: CreateTransport): void {
       ]) {
         const result = await transport.send({ ...request, origin: receiver.origin, ...bad });
         assert.equal(result.observation.kind === "failure" && !result.observation.requestSent, true);
+        assert.equal(result.malformed, true);
         checkMessage(result, undefined);
       }
       assert.equal(receiver.requests.length, 0);

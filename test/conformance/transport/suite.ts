@@ -252,6 +252,7 @@ export function transportSuite(name: string, create: CreateTransport): void {
           const result = await transport.send(request);
           assert.equal(result.observation.kind, "failure");
           assert.ok(result.observation.kind === "failure" && !result.observation.requestSent);
+          assert.equal(result.malformed, true);
           checkMessage(result, undefined);
         }
         assert.equal(receiver.requestCount, 0);

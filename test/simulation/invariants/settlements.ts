@@ -106,7 +106,9 @@ export class SettlementChecks {
 
   #checkWithoutRequest(delivery: LedgerDelivery, { progress }: Settlement): void {
     const { fail } = this.#watched;
-    const allowed = ["expired", "payload_unavailable", "empty_data"].includes(progress.reason ?? "");
+    const allowed = ["expired", "payload_unavailable", "empty_data", "internal_compose_failed"].includes(
+      progress.reason ?? "",
+    );
     if (progress.state !== "exhausted" || !allowed) {
       fail("I-15", `${delivery.id} became ${progress.state} (${progress.reason}) without a request`);
     }

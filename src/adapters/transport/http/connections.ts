@@ -2,7 +2,7 @@ import type { Clock } from "../../../ports/clock.ts";
 import type { Connection } from "./connection.ts";
 import type { Dialer } from "./dialer.ts";
 import type { Exchange } from "./exchange.ts";
-import { faultOf } from "./failures.ts";
+import { faultOf, ownFaultOf } from "./failures.ts";
 import { Http1Connection } from "./http1-connection.ts";
 import { IdleTimes } from "./idle-times.ts";
 import { NegotiatedConnection } from "./negotiated-connection.ts";
@@ -71,7 +71,7 @@ export class Connections {
       sendOver(this.#openFor(exchange), exchange);
     } catch (error) {
       const fault = faultOf(error);
-      exchange.fail(fault.category, fault.message);
+      exchange.fail(fault.category, fault.message, ownFaultOf(fault));
     }
   }
 

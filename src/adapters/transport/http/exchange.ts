@@ -17,7 +17,7 @@ import type {
 } from "../../../ports/transport.ts";
 import type { PooledConnection } from "./connections.ts";
 import type { Expiring } from "./deadlines.ts";
-import { breaksHttp, faultOf, sentence, TransportFault } from "./failures.ts";
+import { breaksHttp, faultOf, ownFaultOf, sentence, TransportFault } from "./failures.ts";
 import { wireBytesMax } from "./response-gate.ts";
 import type { WireLimitListener } from "./response-gate.ts";
 import { firstOf, keptFields } from "./response-fields.ts";
@@ -126,7 +126,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     }
     const fault = this.#faultOf(error);
     const message = this.status === 0 ? fault.message : `after status ${this.status}: ${fault.message}`;
-    this.fail(fault.category, message, fault.shortage);
+    this.fail(fault.category, message, ownFaultOf(fault));
   }
 
   /** There is a socket for it, after it had to wait for one. */
@@ -147,12 +147,18 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     this.fail("timeout", `no complete response within ${this.request.timeoutMs} ms${seen}`);
   }
 
-  fail(category: TransportFailureCategory, message: string, shortage: Shortage | null = null): void {
+  /** `ownFault` says what on this side kept the request from being sent. */
+  fail(
+    category: TransportFailureCategory,
+    message: string,
+    ownFault: Shortage | "malformed" | null = null,
+  ): void {
     const requestSent = this.#requestSent;
-    const observation = { kind: "failure", category, requestSent } as const;
     this.#settle({
-      ...{ observation, reusable: false, message: sentence(message) },
-      shortage: requestSent ? null : shortage,
+      observation: { kind: "failure", category, requestSent },
+      reusable: false,
+      message: sentence(message),
+      ownFault: requestSent ? null : ownFault,
     });
   }
 
@@ -175,7 +181,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
       this.#retryAfter === null
         ? { kind: "response", status: this.status, complete }
         : { kind: "response", status: this.status, complete, retryAfter: this.#retryAfter };
-    this.#settle({ observation, reusable, message, shortage: null });
+    this.#settle({ observation, reusable, message, ownFault: null });
   }
 
   /** A TLS alert says why; undici reports only that the connection ended, which it does next. */
@@ -194,7 +200,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     observation: AttemptObservation;
     reusable: boolean;
     message: string | null;
-    shortage: Shortage | null;
+    ownFault: Shortage | "malformed" | null;
   }): void {
     if (this.settled) return;
     this.settled = true;
@@ -202,13 +208,14 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     const durationMs = Math.round(endedMs - this.#startedMs);
     const trace = this.#traceOf(end.observation, endedMs);
     this.#owner.ended(this, end.reusable);
+    const { ownFault } = end;
     this.#resolve({
       observation: end.observation,
       responseSample: this.#keptBody(),
       fields: this.#fields,
       errorMessage: end.message === null ? null : this.#shown(end.message),
       durationMs,
-      ...(end.shortage !== null && { shortage: end.shortage }),
+      ...(ownFault === "malformed" ? { malformed: true } : ownFault !== null && { shortage: ownFault }),
       ...(trace !== null && { trace }),
     });
   }

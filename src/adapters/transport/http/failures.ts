@@ -18,6 +18,18 @@ export class TransportFault extends Error {
   }
 }
 
+/** The request itself has a form that HTTP cannot carry. */
+export class MalformedRequestFault extends TransportFault {
+  constructor(problem: string) {
+    super("protocol", sentence(`request cannot be sent: ${problem}`));
+  }
+}
+
+/** What on this side kept a request from being sent; null where the receiver or the way to it is at fault. */
+export function ownFaultOf(fault: TransportFault): Shortage | "malformed" | null {
+  return fault instanceof MalformedRequestFault ? "malformed" : fault.shortage;
+}
+
 const messageLengthMax = 300;
 
 /** One printable sentence. Receivers choose parts of it (certificate names, TLS alerts), so it is bounded and cleaned. */
@@ -45,14 +57,23 @@ export function faultOf(error: unknown): TransportFault {
   const text = messageOf(error);
   if (code.startsWith("ERR_SSL_") || code === "EPROTO") return new TransportFault("ssl", tlsSentence(error));
   if (breaksHttp(error)) return new TransportFault("protocol", sentence(text));
-  if (code === "UND_ERR_INVALID_ARG" || code === "UND_ERR_NOT_SUPPORTED") {
-    return new TransportFault("protocol", sentence(`request cannot be sent: ${text}`));
-  }
+  if (malformedCodes.has(code)) return new MalformedRequestFault(text);
   if (code === "UND_ERR_SOCKET") {
     return new TransportFault("network", "connection closed before a complete response");
   }
   return new TransportFault("network", sentence(text));
 }
+
+/** What undici and Node throw about a request before anything of it is sent. */
+const malformedCodes: ReadonlySet<string> = new Set([
+  "UND_ERR_INVALID_ARG",
+  "UND_ERR_NOT_SUPPORTED",
+  "ERR_HTTP2_INVALID_CONNECTION_HEADERS",
+  "ERR_HTTP2_INVALID_HEADER_VALUE",
+  "ERR_HTTP2_HEADER_SINGLE_VALUE",
+  "ERR_INVALID_CHAR",
+  "ERR_INVALID_HTTP_TOKEN",
+]);
 
 /** True when the bytes received cannot be HTTP, as opposed to HTTP that was cut off. */
 export function breaksHttp(error: unknown): boolean {

@@ -6,7 +6,7 @@ import type { OutboundRequest } from "../../../ports/transport.ts";
 import type { Connection, ConnectionOwner } from "./connection.ts";
 import type { DialTimes } from "./dial-times.ts";
 import type { Exchange } from "./exchange.ts";
-import { TransportFault } from "./failures.ts";
+import { MalformedRequestFault, TransportFault } from "./failures.ts";
 import { Http2Wire } from "./http2-wire.ts";
 import type { RawFields } from "./response-fields.ts";
 import type { WireLimitListener } from "./response-gate.ts";
@@ -150,7 +150,7 @@ export class Http2Connection implements Connection {
  */
 function headersOf(request: OutboundRequest, authority: string): OutgoingHttpHeaders {
   const { method, path, headers, body } = request;
-  if (!/^\/[\x21-\xff]*$/.test(path)) throw unsendable("invalid request path");
+  if (!/^\/[\x21-\xff]*$/.test(path)) throw new MalformedRequestFault("invalid request path");
   const fields: Record<string, string | string[]> = Object.create(null) as Record<string, string | string[]>;
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const name = (headers[index] ?? "").toLowerCase();
@@ -176,13 +176,9 @@ function addField(
     if (name !== ":authority") validateHeaderName(name);
     validateHeaderValue(name, value);
   } catch {
-    throw unsendable(`invalid header ${name}`);
+    throw new MalformedRequestFault(`invalid header ${name}`);
   }
   const before = fields[name];
   if (before === undefined) fields[name] = value;
   else fields[name] = typeof before === "string" ? [before, value] : [...before, value];
-}
-
-function unsendable(problem: string): TransportFault {
-  return new TransportFault("protocol", `request cannot be sent: ${problem}`);
 }

@@ -5,7 +5,7 @@ import type { HttpVersion } from "../../../core/attempt-trace.ts";
 import type { DialTimes } from "./dial-times.ts";
 import type { Dial, Dialer, DialTarget } from "./dialer.ts";
 import type { Exchange } from "./exchange.ts";
-import { faultOf } from "./failures.ts";
+import { faultOf, ownFaultOf } from "./failures.ts";
 import { Http1Connection } from "./http1-connection.ts";
 import { Http2Connection } from "./http2-connection.ts";
 import type { WireLimitListener } from "./response-gate.ts";
@@ -89,7 +89,7 @@ export class NegotiatedConnection implements Connection {
       this.#chosen.send(exchange);
     } catch (error) {
       const fault = faultOf(error);
-      exchange.fail(fault.category, fault.message);
+      exchange.fail(fault.category, fault.message, ownFaultOf(fault));
     }
   }
 }

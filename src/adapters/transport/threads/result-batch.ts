@@ -28,6 +28,7 @@ const flagResponse = 1;
 const flagYes = 2;
 const flagFields = 4;
 const flagTrace = 8;
+const flagMalformed = 16;
 const absent = -1;
 
 const categories: readonly TransportFailureCategory[] = ["timeout", "network", "dns", "ssl", "protocol"];
@@ -47,11 +48,10 @@ export class ResultBatchWriter {
     const isResponse = observation.kind === "response";
     const yes = isResponse ? observation.complete : observation.requestSent;
     const hasFields = fields !== noResponseFields;
-    const flags =
-      (isResponse ? flagResponse : 0) |
-      (yes ? flagYes : 0) |
-      (hasFields ? flagFields : 0) |
-      (trace === undefined ? 0 : flagTrace);
+    let flags = isResponse ? flagResponse : 0;
+    if (yes) flags |= flagYes;
+    if (hasFields) flags |= flagFields;
+    flags |= rareFlags(result);
     const what = isResponse ? observation.status : categories.indexOf(observation.category);
     const retryAfter = isResponse ? observation.retryAfter : undefined;
     this.#numbers.push(id, flags, what, durationMs, responseSample?.byteLength ?? absent);
@@ -111,19 +111,36 @@ export function readResults({ text, numbers, samples, fields, traces }: ResultBa
       durationMs: number(3),
     };
     const trace = (flags & flagTrace) === 0 ? undefined : traces[tracesAt++];
-    const isPlain = shortage === undefined && trace === undefined;
-    results.push({ id: number(0), result: isPlain ? result : withRest(result, { shortage, trace }) });
+    const malformed = (flags & flagMalformed) !== 0;
+    const isPlain = shortage === undefined && trace === undefined && !malformed;
+    results.push({
+      id: number(0),
+      result: isPlain ? result : withRest(result, { shortage, malformed, trace }),
+    });
   }
   return results;
 }
 
+function rareFlags({ trace, malformed }: TransportResult): number {
+  return (trace === undefined ? 0 : flagTrace) | (malformed === true ? flagMalformed : 0);
+}
+
 function withRest(
   result: TransportResult,
-  { shortage, trace }: { readonly shortage: Shortage | undefined; readonly trace: WireTrace | undefined },
+  {
+    shortage,
+    malformed,
+    trace,
+  }: {
+    readonly shortage: Shortage | undefined;
+    readonly malformed: boolean;
+    readonly trace: WireTrace | undefined;
+  },
 ): TransportResult {
   return {
     ...result,
     ...(shortage !== undefined && { shortage }),
+    ...(malformed && { malformed }),
     ...(trace !== undefined && { trace }),
   };
 }
