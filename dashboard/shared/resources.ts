@@ -108,6 +108,9 @@ export interface SourceConnection {
   readonly required: boolean;
   readonly paused: boolean;
   readonly paused_at: string | null;
+  /** Counted up to 10,000. */
+  readonly held_count: number;
+  readonly releasing_since: string | null;
   readonly filter: object | null;
   readonly created_at: string;
   readonly updated_at: string;

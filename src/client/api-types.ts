@@ -591,6 +591,13 @@ export interface Connection {
   /** Since when it holds what comes. */
   paused_at: string | null;
   /**
+   * Messages that wait for this connection, counted up to 10,000. While it is paused they are held; after it
+   * was resumed they are sent, oldest first, and new messages wait behind them.
+   */
+  held_count: number;
+  /** When it was resumed, while messages that it held are still being sent; otherwise null. */
+  releasing_since: string | null;
+  /**
    * Lets through what matches: `body`, `headers`, `query` and `path` with `$eq`, `$neq`, `$in`, `$nin`,
    * `$gt`, `$gte`, `$lt`, `$lte`, `$startsWith`, `$endsWith`, `$exist`, `$and`, `$or`, `$not`.
    */

@@ -13,8 +13,9 @@ import type { Clock } from "../ports/clock.ts";
 import type { GatewayStore } from "../ports/store/gateway.ts";
 import type { GatewayDirectory } from "../services/gateway/gateway-directory.ts";
 import type { ConnectionQuery, ConnectionService } from "../services/gateway/gateway-services.ts";
+import type { HeldMessages } from "./held-messages.ts";
 import type { OwnAddresses } from "./own-addresses.ts";
-import { KeyedQueue } from "../services/keyed-queue.ts";
+import type { KeyedQueue } from "../services/keyed-queue.ts";
 import { ProblemList } from "../services/problem-list.ts";
 import { readFields } from "../services/read-fields.ts";
 import { isVisible, tenantFilter } from "../services/scope.ts";
@@ -26,8 +27,9 @@ export interface ConnectionServiceOptions {
   readonly access: Pick<EngineAccess, "nextId" | "webhook" | "refresh">;
   readonly clock: Pick<Clock, "now">;
   readonly ownAddresses: Pick<OwnAddresses, "includes">;
-  /** Sends on what a connection held, oldest first; afterwards it is open. */
-  readonly release: (connection: Connection) => Promise<void>;
+  readonly held: Pick<HeldMessages, "release" | "counts">;
+  /** Changes of one connection, by its id. Never of several: one tenant would wait for another. */
+  readonly changes: KeyedQueue;
 }
 
 /** Of one source: each message becomes as many deliveries. */
@@ -35,8 +37,6 @@ const connectionsPerSourceMax = 50;
 
 export class Connections implements ConnectionService {
   readonly #options: ConnectionServiceOptions;
-  readonly #changes = new KeyedQueue();
-
   constructor(options: ConnectionServiceOptions) {
     this.#options = options;
   }
@@ -62,8 +62,9 @@ export class Connections implements ConnectionService {
   }
 
   create(scope: Scope, given: ConnectionInput): Promise<Connection> {
-    const { store, directory, access, clock } = this.#options;
-    return this.#changes.run("connections", async () => {
+    const { store, directory, access, clock, changes } = this.#options;
+    // Those of one source: it must not be connected to a webhook twice, and their number is limited.
+    return changes.run(`create ${given.sourceId}`, async () => {
       const now = clock.now();
       const problems = new ProblemList();
       const input = readFields(connectionFields, given, { problems, use: "create" });
@@ -75,7 +76,7 @@ export class Connections implements ConnectionService {
       const connection: Connection = {
         ...{ id: access.nextId(), tenantId, sourceId, webhookId, name, required, filter },
         ...{ delayMs, deduplicate: deduplicateOf(deduplicate), retryDelaysMs, allowChain },
-        ...{ pausedAt: paused ? now : null, createdAt: now, updatedAt: now },
+        ...{ pausedAt: paused ? now : null, releasingSince: null, createdAt: now, updatedAt: now },
       };
       await this.#requireNoCircle(connection);
       await store.saveConnection(connection, scope.audit?.take(connection));
@@ -123,8 +124,8 @@ export class Connections implements ConnectionService {
     scope: Scope,
     { id, input: given }: { readonly id: string; readonly input: ConnectionChange },
   ): Promise<Connection> {
-    const { store, directory, clock, release } = this.#options;
-    return this.#changes.run("connections", async () => {
+    const { store, directory, clock, held, changes } = this.#options;
+    return changes.run(id, async () => {
       const before = this.get(scope, id);
       const problems = new ProblemList();
       const input = readFields(connectionChangeFields, given, { problems });
@@ -135,20 +136,30 @@ export class Connections implements ConnectionService {
       const deduplicate =
         input.deduplicate === undefined ? before.deduplicate : deduplicateOf(input.deduplicate);
       const pausedAt = paused ? (before.pausedAt ?? now) : null;
-      // What was held goes first, so that nothing that comes meanwhile overtakes it.
-      if (before.pausedAt !== null && !paused) await release(before);
-      const connection = { ...before, ...plain, deduplicate, pausedAt, updatedAt: changedAt(before, now) };
+      const isResumed = before.pausedAt !== null && !paused;
+      const releasing = isResumed ? now : before.releasingSince;
+      const connection: Connection = {
+        ...before,
+        ...plain,
+        deduplicate,
+        pausedAt,
+        releasingSince: paused ? null : releasing,
+        updatedAt: changedAt(before, now),
+      };
       await store.saveConnection(connection, scope.audit?.take(connection));
       directory.setConnection(connection);
-      // What came while it was being changed.
-      if (before.pausedAt !== null && !paused) await release(before);
+      if (isResumed) held.release(id);
       return connection;
     });
   }
 
+  heldCounts(connections: readonly Connection[]): Promise<ReadonlyMap<string, number>> {
+    return this.#options.held.counts(connections);
+  }
+
   async delete(scope: Scope, id: string): Promise<void> {
-    const { store, directory } = this.#options;
-    await this.#changes.run("connections", async () => {
+    const { store, directory, changes } = this.#options;
+    await changes.run(id, async () => {
       const connection = this.get(scope, id);
       await store.deleteConnection(id, scope.audit?.take(connection));
       directory.removeConnection(id);

@@ -9,6 +9,7 @@ import type { Store } from "../ports/store.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { GatewayDirectory } from "../services/gateway/gateway-directory.ts";
 import type { GatewayServices } from "../services/gateway/gateway-services.ts";
+import { KeyedQueue } from "../services/keyed-queue.ts";
 import type { TenantDirectory } from "../services/tenants/tenant-directory.ts";
 import { ConnectionDeduplication } from "./connection-deduplication.ts";
 import { Connections } from "./connection-service.ts";
@@ -61,28 +62,24 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { access, store, directory, tenants, secretBox, clock, random, telemetry } = options;
   const { ownAddresses, limits } = options;
   const description = describeService(options.deployment);
-  // All processes of a deployment have the same key, and no other deployment has it.
-  const deploymentId = createHash("sha256")
-    .update(secretBox.digest("gateway hop"))
-    .digest("hex")
-    .slice(0, 12);
+  const deploymentId = deploymentIdOf(secretBox);
   const box = new VerificationBox(secretBox);
   const log = new RequestLog({ store: store.gateway, clock, log: telemetry.log });
   const effectiveMode = ({ mode, acknowledgement }: Source): GatewayMode =>
     acknowledgement?.version === description.version ? mode : "pass_through";
   const passThrough = new PassThrough({ access, store: store.gateway, clock, telemetry, limits });
-  const deduplication = new ConnectionDeduplication({
-    ...{ answers: store.gateway.answers, clock, telemetry, nextId: () => access.nextId() },
-  });
+  const nextId = (): string => access.nextId();
+  const { answers } = store.gateway;
+  const deduplication = new ConnectionDeduplication({ answers, clock, telemetry, nextId });
+  const changes = new KeyedQueue();
+  const shared = { store: store.gateway, directory, access, clock };
+  const held = new HeldMessages({ ...shared, history: store.history, changes, log: telemetry.log });
   const deliverer = new Deliverer({
-    ...{ directory, access, deduplication, passThrough, telemetry, effectiveMode },
+    ...{ held, directory, access, deduplication, passThrough, telemetry, effectiveMode },
   });
   const requests = new Requests({
     ...{ store: store.gateway, history: store.history, directory, box, deliverer, log, access, clock },
     ...{ deploymentId, consent: options.consent },
-  });
-  const held = new HeldMessages({
-    ...{ store: store.gateway, history: store.history, access, clock, log: telemetry.log },
   });
   const inbound = new GatewayInbound({
     ...{ directory, box, access, deliverer, requests: log, clock, telemetry, deploymentId },
@@ -95,10 +92,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       takesCertificates: options.takesCertificates,
       sourcesPerTenantMax: limits.sourcesPerTenantMax,
     }),
-    connections: new Connections({
-      ...{ store: store.gateway, directory, access, clock, ownAddresses },
-      release: (connection) => held.release(connection),
-    }),
+    connections: new Connections({ ...shared, ownAddresses, held, changes }),
     requests,
     filters: new FilterEvaluations({
       ...{ store: store.gateway, history: store.history, directory, box, requests, log, clock },
@@ -121,6 +115,12 @@ export function createGateway(options: GatewayOptions): Gateway {
       await Promise.all([log.stop(), held.stop()]);
     },
   };
+}
+
+/** All processes of a deployment have the same key, and no other deployment has it. */
+function deploymentIdOf(secretBox: SecretBox): string {
+  const digest = secretBox.digest("gateway hop");
+  return createHash("sha256").update(digest).digest("hex").slice(0, 12);
 }
 
 const notNow = refusal("overloaded", "The server starts or stops.", { retryAfterSeconds: 5 });

@@ -8,6 +8,7 @@ import type { Telemetry } from "../ports/telemetry.ts";
 import type { GatewayDirectory } from "../services/gateway/gateway-directory.ts";
 import type { InboundAnswer } from "../services/gateway/gateway-services.ts";
 import type { ConnectionDeduplication } from "./connection-deduplication.ts";
+import type { HeldMessages } from "./held-messages.ts";
 import { type Authentic, placeOf, type Routed, routed } from "./incoming.ts";
 import type { PassThrough } from "./pass-through.ts";
 import { refusal } from "./problem.ts";
@@ -31,6 +32,7 @@ export interface DelivererOptions {
   readonly deduplication: ConnectionDeduplication;
   readonly passThrough: PassThrough;
   readonly telemetry: Pick<Telemetry, "log" | "metrics">;
+  readonly held: Pick<HeldMessages, "turn">;
   readonly effectiveMode: (source: Source) => GatewayMode;
 }
 
@@ -45,7 +47,23 @@ export class Deliverer {
   /** By the rules of the connections in their order: filter, delay, deduplicate, retries; then pauses. */
   async deliver(authentic: Authentic, request: RequestWriter): Promise<Delivered> {
     const { source } = authentic.incoming;
-    const connections = this.#options.directory.connectionsOf(source.id);
+    const { directory, held, effectiveMode } = this.#options;
+    // Only what is stored can be held: a sender that waits for the webhook is asked to come back.
+    if (effectiveMode(source) !== "store_and_forward")
+      return this.#deliverTo(directory.connectionsOf(source.id), authentic, request);
+    const { connections, ended } = await held.turn(source.id);
+    try {
+      return await this.#deliverTo(connections, authentic, request);
+    } finally {
+      ended();
+    }
+  }
+
+  async #deliverTo(
+    connections: readonly Connection[],
+    authentic: Authentic,
+    request: RequestWriter,
+  ): Promise<Delivered> {
     const sifted = await this.#options.deduplication.sift(authentic, routed(authentic, connections));
     const { ways, isRunning, ended } = sifted;
     if (isRunning) {
@@ -70,8 +88,12 @@ export class Deliverer {
     ways: Routed & { readonly request: RequestWriter; readonly isConnected: boolean },
   ): Promise<Delivered> {
     const { effectiveMode, passThrough } = this.#options;
-    const isStored = effectiveMode(authentic.incoming.source) === "store_and_forward";
-    return isStored ? this.store(authentic, ways) : passThrough.pass(authentic, ways);
+    if (effectiveMode(authentic.incoming.source) === "store_and_forward") return this.store(authentic, ways);
+    // The line behind a pause is one of stored messages.
+    const isPaused = ({ pausedAt }: Connection): boolean => pausedAt !== null;
+    const held = ways.held.filter(isPaused);
+    const open = [...ways.open, ...ways.held.filter((connection) => !isPaused(connection))];
+    return passThrough.pass(authentic, { ...ways, open, held });
   }
 
   /** Event, deliveries, key and log in one transaction; the sender is answered after it (EDS-9.7-6). */

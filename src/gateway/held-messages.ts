@@ -1,36 +1,66 @@
 import { randomUUID } from "node:crypto";
 import { PosthornError } from "../core/errors.ts";
-import type { Connection } from "../core/gateway/source.ts";
+import { type Connection, isHolding, storedConnection } from "../core/gateway/source.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { ForwardNote, GatewayStore, HeldMessage } from "../ports/store/gateway.ts";
+import type { GatewayStore, HeldMessage, SettledMessage } from "../ports/store/gateway.ts";
 import type { HistoryStore } from "../ports/store/history.ts";
 import type { Logger } from "../ports/telemetry.ts";
 import { Loop } from "../ports/timing/loop.ts";
-import { requeueFor } from "./requeue.ts";
+import { newRedelivery, requireAccepted } from "../services/deliveries/redelivery.ts";
+import type { GatewayDirectory } from "../services/gateway/gateway-directory.ts";
+import type { KeyedQueue } from "../services/keyed-queue.ts";
 
 export interface HeldMessagesOptions {
   readonly store: Pick<
     GatewayStore,
-    "held" | "connectionsWithHeld" | "dropHeld" | "connections" | "request" | "updateRequest" | "answers"
+    "held" | "heldCounts" | "connectionsWithHeld" | "settleHeld" | "connections" | "endRelease" | "answers"
   >;
   readonly history: Pick<HistoryStore, "getEvent">;
+  readonly directory: Pick<
+    GatewayDirectory,
+    "connection" | "connections" | "connectionsOf" | "setConnection"
+  >;
   readonly access: Pick<EngineAccess, "gateway" | "nextId" | "placeOf" | "requeue" | "webhook">;
+  /** Changes of one connection, by its id: the end of a release is one of them. */
+  readonly changes: KeyedQueue;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-const pageSize = 250;
-const lookEveryMs = 60_000;
-/** Other processes may hold a message for so long after a connection was resumed: they had not heard of it. */
-const afterResumeMs = 2_000;
-/** One process sends a message on; another one may, when the first was lost on the way. */
-const claimMs = 30_000;
+/** The connections that a message is routed by, and what to call once it is stored or refused. */
+export interface Turn {
+  readonly connections: readonly Connection[];
+  readonly ended: () => void;
+}
 
-/** What came while its connection was paused: stored with the message, so that a crash loses nothing of it. */
+/** Messages that one step of a release sends; their events are in memory at the same time. */
+const stepSize = 100;
+/** Connections that are released at the same time; the others take turns with them, step by step. */
+const stepsAtOnce = 4;
+const lookEveryMs = 60_000;
+/** Other processes may hold messages for this long after a connection was resumed: they had not read the change yet. */
+const afterResumeMs = 2_000;
+/** One process releases a connection at a time; another one may when the first one crashed. */
+const claimMs = 30_000;
+/** Progress is counted up to this number. */
+const heldCountMax = 10_000;
+
+/**
+ * Messages that came while their connection was paused. They are stored, so a crash loses none of them. A resumed connection
+ * is open at once and sends them in the background, oldest first. Until none is left, new messages join the end of the line
+ * (docs/decisions/held-messages.md).
+ */
 export class HeldMessages {
   readonly #options: HeldMessagesOptions;
   readonly #looking: Loop;
+  /** Connections that wait for their next step, in the order of their turns. */
+  readonly #waiting = new Set<string>();
+  readonly #steps = new Map<string, Promise<void>>();
+  /** Sources whose messages wait, for the moment in which a release ends. */
+  readonly #gates = new Map<string, Promise<null>>();
+  /** Messages of a source that are being stored; `idle` is called after the last one. */
+  readonly #turns = new Map<string, { count: number; idle: (() => void) | null }>();
 
   constructor(options: HeldMessagesOptions) {
     this.#options = options;
@@ -39,7 +69,7 @@ export class HeldMessages {
       clock,
       round: () => this.#look(),
       pauseMs: () => lookEveryMs,
-      failed: (error) => log.warn({ err: String(error) }, "held messages could not be sent on"),
+      failed: (error) => log.warn({ err: String(error) }, "looking for held messages failed"),
     });
   }
 
@@ -48,88 +78,200 @@ export class HeldMessages {
     this.#looking.soon(0);
   }
 
-  stop(): Promise<void> {
-    return this.#looking.stop();
+  async stop(): Promise<void> {
+    await this.#looking.stop();
+    await Promise.all(this.#steps.values());
   }
 
-  /** Sends on what the connection held, oldest first. Throws when its webhook takes nothing. */
-  async release(connection: Connection): Promise<void> {
-    for await (const message of this.#heldFor(connection.id)) await this.#send(message, connection);
+  /** Sends what the connection holds, in the background. It is stored as open already. */
+  release(connectionId: string): void {
+    this.#waiting.add(connectionId);
+    this.#work();
     this.#looking.soon(afterResumeMs);
   }
 
-  /** What a crash or another process left behind: held for a connection that is open, or that is no more. */
+  /** A message must not be stored between the last held message and the end of the release: it would overtake others. */
+  async turn(sourceId: string): Promise<Turn> {
+    for (let gate = this.#gates.get(sourceId); gate !== undefined; gate = this.#gates.get(sourceId))
+      await gate;
+    const connections = this.#options.directory.connectionsOf(sourceId);
+    if (!connections.some(isHolding)) return { connections, ended: () => undefined };
+    const turns = this.#turns.get(sourceId) ?? { count: 0, idle: null };
+    this.#turns.set(sourceId, turns);
+    turns.count += 1;
+    return {
+      connections,
+      ended: () => {
+        turns.count -= 1;
+        if (turns.count > 0) return;
+        this.#turns.delete(sourceId);
+        turns.idle?.();
+      },
+    };
+  }
+
+  /** How many messages each connection holds; open connections without a release hold none. */
+  counts(connections: readonly Connection[]): Promise<ReadonlyMap<string, number>> {
+    const connectionIds = connections.filter(isHolding).map(({ id }) => id);
+    if (connectionIds.length === 0) return Promise.resolve(new Map());
+    return this.#options.store.heldCounts({ connectionIds, countMax: heldCountMax });
+  }
+
+  /** Releases that a crash or another process left behind, and messages of connections that were deleted. */
   async #look(): Promise<void> {
-    const { store, log } = this.#options;
-    const waiting = await store.connectionsWithHeld();
-    if (waiting.length === 0) return;
-    const connections = new Map((await store.connections()).map((one) => [one.id, one]));
-    for (const id of waiting) {
-      const connection = connections.get(id);
-      if (connection?.pausedAt !== undefined && connection.pausedAt !== null) continue;
-      for await (const message of this.#heldFor(id)) {
-        if (this.#looking.isStopped) return;
-        if (connection === undefined) {
-          await this.#settle(message, { result: "failed", detail: "the connection was deleted" });
-          continue;
-        }
-        try {
-          await this.#send(message, connection);
-        } catch (error) {
-          if (!(error instanceof PosthornError)) throw error;
-          log.warn({ err: error.message, connectionId: id }, "held messages wait for their webhook");
-          break;
-        }
-      }
+    const { store, directory } = this.#options;
+    const ids = new Set(await store.connectionsWithHeld());
+    for (const { id, releasingSince } of directory.connections()) if (releasingSince !== null) ids.add(id);
+    if (ids.size === 0) return;
+    const stored = new Set((await store.connections()).map(({ id }) => id));
+    for (const id of ids) {
+      if (this.#looking.isStopped) return;
+      if (stored.has(id)) this.#waiting.add(id);
+      else await this.#forget(id);
+    }
+    this.#work();
+  }
+
+  async #forget(connectionId: string): Promise<void> {
+    const { store } = this.#options;
+    const failed = { result: "failed", detail: "the connection was deleted" } as const;
+    while (!this.#looking.isStopped) {
+      const messages = await store.held({ connectionId, after: null, limit: stepSize });
+      if (messages.length === 0) return;
+      await store.settleHeld(messages.map((message) => settledAs(message, failed)));
     }
   }
 
-  async *#heldFor(connectionId: string): AsyncGenerator<HeldMessage> {
-    for (let after: string | null = null; ; ) {
-      const page: readonly HeldMessage[] = await this.#options.store.held({
-        ...{ connectionId, after, limit: pageSize },
+  #work(): void {
+    for (const id of this.#waiting) {
+      if (this.#looking.isStopped || this.#steps.size >= stepsAtOnce) return;
+      if (this.#steps.has(id)) continue;
+      this.#waiting.delete(id);
+      this.#steps.set(id, this.#stepOf(id));
+    }
+  }
+
+  async #stepOf(id: string): Promise<void> {
+    let isDone = true;
+    try {
+      isDone = await this.#step(id);
+    } catch (error) {
+      const fields = {
+        err: error instanceof PosthornError ? error.message : String(error),
+        connectionId: id,
+      };
+      this.#options.log.warn(fields, "held messages wait: they could not be sent");
+    }
+    this.#steps.delete(id);
+    if (!isDone) this.#waiting.add(id);
+    this.#work();
+  }
+
+  /** True when there is nothing more to do for this connection now. */
+  async #step(id: string): Promise<boolean> {
+    const connection = this.#options.directory.connection(id);
+    if (connection === undefined || connection.pausedAt !== null) return true;
+    const sent = await this.#sendSome(connection);
+    if (sent === null) return true;
+    if (sent >= stepSize) return false;
+    return connection.releasingSince === null ? sent === 0 : this.#end(connection);
+  }
+
+  /**
+   * Messages of the source wait while the last held ones are sent and the connection is marked as released; otherwise a
+   * steady sender would never see the end of it, or overtake itself. False when others hold more meanwhile.
+   */
+  async #end(connection: Connection): Promise<boolean> {
+    const { store, directory, changes } = this.#options;
+    const { id, sourceId, releasingSince } = connection;
+    // Another connection of the same source ends its release: the next step tries again.
+    if (releasingSince === null || this.#gates.has(sourceId)) return false;
+    const gate = Promise.withResolvers<null>();
+    this.#gates.set(sourceId, gate.promise);
+    try {
+      await this.#idle(sourceId);
+      const sent = await this.#sendSome(connection);
+      if (sent === null) return true;
+      if (sent > 0 && ((await this.#sendSome(connection)) ?? 1) > 0) return false;
+      await changes.run(id, async () => {
+        const released = await store.endRelease(id, releasingSince);
+        if (released !== null) directory.setConnection(storedConnection(released));
       });
-      yield* page;
-      after = page.at(-1)?.requestId ?? null;
-      if (page.length < pageSize) return;
+      return true;
+    } finally {
+      this.#gates.delete(sourceId);
+      gate.resolve(null);
     }
   }
 
-  async #send(message: HeldMessage, connection: Connection): Promise<void> {
+  #idle(sourceId: string): Promise<void> {
+    const turns = this.#turns.get(sourceId);
+    if (turns === undefined) return Promise.resolve();
+    return new Promise((resolve) => {
+      turns.idle = resolve;
+    });
+  }
+
+  /** How many of the oldest were sent; null while another process releases this connection. */
+  async #sendSome(connection: Connection): Promise<number | null> {
     const { store, clock } = this.#options;
     const now = clock.now();
-    const claim = { key: `held ${message.connectionId} ${message.requestId}`, token: randomUUID() };
-    const claimed = await store.answers.claim({ ...claim, fingerprint: "", now, expiresAt: now + claimMs });
-    if (claimed.kind !== "claimed") return;
+    const claim = { key: `held ${connection.id}`, token: randomUUID() };
+    const claimed = await store.answers.claim({
+      key: claim.key,
+      token: claim.token,
+      fingerprint: "",
+      now,
+      expiresAt: now + claimMs,
+    });
+    if (claimed.kind !== "claimed") {
+      this.#looking.soon(afterResumeMs);
+      return null;
+    }
     try {
-      await this.#sendClaimed(message, connection);
+      const messages = await store.held({ connectionId: connection.id, after: null, limit: stepSize });
+      if (messages.length > 0) await this.#send(messages, connection);
+      return messages.length;
     } finally {
       await store.answers.release(claim);
     }
   }
 
-  async #sendClaimed(message: HeldMessage, connection: Connection): Promise<void> {
-    const { history, access, clock } = this.#options;
-    const event = await history.getEvent({ tenantId: connection.tenantId, id: message.eventId });
-    if (event === null || event.body === null) {
-      await this.#settle(message, { result: "failed", detail: "the payload was removed by retention" });
-      return;
-    }
-    const [sent] = await requeueFor(event, { connections: [connection], access, now: clock.now() });
-    if (sent !== undefined) await this.#settle(message, sent);
+  async #send(messages: readonly HeldMessage[], { tenantId, webhookId }: Connection): Promise<void> {
+    const { store, history, access, clock } = this.#options;
+    await access.gateway.known([webhookId]);
+    const webhook = access.webhook(webhookId)?.webhook;
+    if (webhook?.status !== "active") throw new PosthornError("conflict", "the webhook is not active");
+    const events = await Promise.all(
+      messages.map(({ eventId }) => history.getEvent({ tenantId, id: eventId })),
+    );
+    const now = clock.now();
+    // Handed over in order and at once: one commit takes them in this order.
+    const results = await Promise.allSettled(
+      events.map(async (event): Promise<Pick<SettledMessage, "result" | "detail">> => {
+        if (event === null || event.body === null)
+          return { result: "failed", detail: "the payload was removed by retention" };
+        const { id: eventId, eventType, priority } = event;
+        const delivery = newRedelivery(access, { webhook, eventType, priority, origin: "replay", now });
+        const result = await access.requeue({ eventId, deliveries: [delivery], supersedes: null });
+        if (result.kind === "event_not_found" || result.kind === "payload_gone")
+          return { result: "failed", detail: "the payload was removed by retention" };
+        requireAccepted(result);
+        return { result: "stored", detail: "sent after a pause" };
+      }),
+    );
+    const settled = results.flatMap((result, at) => {
+      const message = messages[at];
+      return result.status === "rejected" || message === undefined ? [] : [settledAs(message, result.value)];
+    });
+    await store.settleHeld(settled);
+    for (const result of results) if (result.status === "rejected") throw result.reason;
   }
+}
 
-  /** In the log too, where it is still there. */
-  async #settle(
-    message: HeldMessage,
-    { result, detail }: Pick<ForwardNote, "result" | "detail">,
-  ): Promise<void> {
-    const { store } = this.#options;
-    const request = await store.request(message.requestId);
-    if (request === null) return store.dropHeld(message);
-    const isMine = (one: ForwardNote): boolean =>
-      one.connectionId === message.connectionId && one.result === "held";
-    const forwards = request.forwards.map((one) => (isMine(one) ? { ...one, result, detail } : one));
-    await store.updateRequest({ ...request, forwards });
-  }
+function settledAs(
+  { connectionId, requestId }: HeldMessage,
+  { result, detail }: Pick<SettledMessage, "result" | "detail">,
+): SettledMessage {
+  return { connectionId, requestId, result, detail };
 }

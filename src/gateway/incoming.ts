@@ -6,7 +6,7 @@ import { withoutParameters } from "../core/http/masked-fields.ts";
 import { tryParseJson } from "../core/json/try-parse.ts";
 import { mappedEventType } from "../core/gateway/mapped-event-type.ts";
 import type { Relayed } from "../core/gateway/relayed.ts";
-import type { Connection, Source } from "../core/gateway/source.ts";
+import { type Connection, isHolding, type Source } from "../core/gateway/source.ts";
 import type { ForwardNote } from "../ports/store/gateway.ts";
 import type { Received, SourceVerifier } from "../receiver/configured/source-verifier.ts";
 import type { ReceivedMessage } from "../receiver/message/message.ts";
@@ -144,7 +144,7 @@ export function routed({ incoming }: Authentic, connections: readonly Connection
     const rule =
       filtered === null || connection.filter === null ? null : filterOf(connection.filter)(filtered);
     if (rule !== null) ignored.push({ ...placeOf(connection), result: "ignored", detail: `filter: ${rule}` });
-    else if (connection.pausedAt !== null) held.push(connection);
+    else if (isHolding(connection)) held.push(connection);
     else open.push(connection);
   }
   return { open, held, ignored };

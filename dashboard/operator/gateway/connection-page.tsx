@@ -18,7 +18,7 @@ import { useBusy } from "../use-busy.ts";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
 import { connectionFields } from "./connection-fields.ts";
 import { ConnectionForm } from "./connection-form.tsx";
-import { ConnectionBadge } from "./connection-table.tsx";
+import { ConnectionBadge, heldCountText } from "./connection-table.tsx";
 import { FilterTrial } from "./filter-trial.tsx";
 import { DeleteButton } from "./source-actions.tsx";
 import { SourceLink } from "./source-link.tsx";
@@ -47,6 +47,7 @@ export function ConnectionPage() {
             ["From", <SourceLink key="from" id={data.source_id} />],
             ["To", <WebhookLink key="to" id={data.webhook_id} url={null} />],
             ["Paused", data.paused ? <When key="paused" at={data.paused_at} /> : "no"],
+            ["Held messages", heldCountText(data.held_count)],
             ["Success of pass-through depends on it", data.required ? "yes" : "no"],
             ["Made", <When key="made" at={data.created_at} isExact />],
           ]}
@@ -55,6 +56,12 @@ export function ConnectionPage() {
           <p class="soft">
             What is stored and forwarded is held, and goes on in order when it is resumed. In pass-through
             senders are asked to come back.
+          </p>
+        )}
+        {data.releasing_since !== null && (
+          <p class="soft">
+            The connection is open. It sends the messages that it held, oldest first. New messages wait behind
+            them.
           </p>
         )}
         {mayManage() && <Actions connection={data} />}

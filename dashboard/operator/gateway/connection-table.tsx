@@ -51,8 +51,23 @@ export function ConnectionTable(props: {
   return <DataTable caption="Connections" columns={columns} rows={rows} keyOf={({ id }) => id} />;
 }
 
-export function ConnectionBadge({ connection }: { readonly connection: Pick<SourceConnection, "paused"> }) {
-  return connection.paused ? <Badge tone="held" text="paused" /> : <Badge tone="good" text="open" />;
+export function ConnectionBadge(props: {
+  readonly connection: Pick<SourceConnection, "paused" | "held_count" | "releasing_since">;
+}) {
+  const { paused, releasing_since: releasingSince } = props.connection;
+  if (paused) return <Badge tone="held" text={`paused${heldText(props.connection)}`} />;
+  if (releasingSince !== null) return <Badge tone="held" text={`resuming${heldText(props.connection)}`} />;
+  return <Badge tone="good" text="open" />;
+}
+
+function heldText({ held_count: count }: Pick<SourceConnection, "held_count">): string {
+  if (count === 0) return "";
+  return `, ${heldCountText(count)} held`;
+}
+
+/** The API counts up to 10,000. */
+export function heldCountText(count: number): string {
+  return count >= 10_000 ? "10,000 or more" : count.toLocaleString("en");
 }
 
 function filterText(filter: object | null) {

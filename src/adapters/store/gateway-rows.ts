@@ -1,3 +1,4 @@
+import type { Connection } from "../../core/gateway/source.ts";
 import type {
   AnswerOutcome,
   HeldMessage,
@@ -6,6 +7,7 @@ import type {
   RequestFilter,
   RequestPlace,
   RequestSearch,
+  SettledMessage,
 } from "../../ports/store/gateway.ts";
 import { clocksDifferMs, type SearchPage } from "../../ports/store/search.ts";
 import { uuidV7Floor, uuidV7TimeMs } from "../../core/uuid.ts";
@@ -105,6 +107,26 @@ export function heldOf({ id, eventId, forwards }: ReceivedRequest): readonly Hel
   return forwards
     .filter(({ result }) => result === "held")
     .map(({ connectionId }) => ({ connectionId, requestId: id, eventId }));
+}
+
+/** The request with what became of its held messages; each request once. */
+export function settledRequest(
+  request: ReceivedRequest,
+  messages: readonly SettledMessage[],
+): ReceivedRequest {
+  const forwards = request.forwards.map((note) => {
+    const settled = messages.find(({ connectionId }) => connectionId === note.connectionId);
+    if (settled === undefined || note.result !== "held") return note;
+    return { ...note, result: settled.result, detail: settled.detail };
+  });
+  return { ...request, forwards };
+}
+
+/** The document of a connection whose release ended; null when it was paused, resumed again or changed meanwhile. */
+export function releasedConnection(document: string, releasingSince: number): Connection | null {
+  const connection = JSON.parse(document) as Connection;
+  if (connection.pausedAt !== null || connection.releasingSince !== releasingSince) return null;
+  return { ...connection, releasingSince: null };
 }
 
 export type HeldRow = readonly [connectionId: string, requestId: string, eventId: string];

@@ -32,16 +32,24 @@ export function connectionRoutes(options: ApiOptions, pager: Pager): readonly Ro
 
 const params = closed({ id: idParam("the connection") });
 
-function connectionJson(connection: Connection): object {
-  return shownJson(connectionShown, { ...connection, paused: connection.pausedAt !== null });
+function connectionJson(connection: Connection, heldCounts: ReadonlyMap<string, number>): object {
+  return shownJson(connectionShown, {
+    ...connection,
+    paused: connection.pausedAt !== null,
+    heldCount: heldCounts.get(connection.id) ?? 0,
+  });
 }
 
-function before({ gateway }: ApiOptions) {
+async function shown({ gateway }: ApiOptions, connection: Connection): Promise<object> {
+  return connectionJson(connection, await gateway.connections.heldCounts([connection]));
+}
+
+function before(options: ApiOptions) {
   return async ({ scope, params: { id } }: Call<{ readonly id: string }>) =>
-    connectionJson(gateway.connections.get(scope, id));
+    shown(options, options.gateway.connections.get(scope, id));
 }
 
-function createRoute({ gateway }: ApiOptions): Route {
+function createRoute(options: ApiOptions): Route {
   return defineRoute({
     method: "POST",
     path: "/v1/connections",
@@ -54,8 +62,8 @@ function createRoute({ gateway }: ApiOptions): Route {
     errors: ["conflict", "limit_reached"],
     audit: { action: "connection.create", target: "connection" },
     handle: async ({ scope, body }) => {
-      const made = await gateway.connections.create(scope, inputOf(connectionFields, body));
-      return { status: 201, body: connectionJson(made) };
+      const created = await options.gateway.connections.create(scope, inputOf(connectionFields, body));
+      return { status: 201, body: await shown(options, created) };
     },
   });
 }
@@ -75,8 +83,10 @@ function listRoute({ gateway }: ApiOptions, pager: Pager): Route {
       const filters = filtersOf(connectionFilters, query);
       const listing = { tenantId: scope.tenantId, route: "connections", filters };
       const rows = gateway.connections.list(scope, filters);
-      const body = pager.slice(rows, { query, listing, idOf: ({ id }) => id, toJson: connectionJson });
-      return { status: 200, body };
+      const page = pager.slice(rows, { query, listing, idOf: ({ id }) => id, toJson: (row) => row });
+      const counts = await gateway.connections.heldCounts(page.data);
+      const data = page.data.map((connection) => connectionJson(connection, counts));
+      return { status: 200, body: { ...page, data } };
     },
   });
 }
@@ -103,7 +113,8 @@ function changeRoute(options: ApiOptions): Route {
     operationId: "updateConnection",
     tag: "Gateway",
     summary: "Change, pause or resume a connection",
-    description: "What it held while it was paused goes on its way, in order, when it is resumed.",
+    description:
+      "A resumed connection is open at once. It sends the messages that it held in the background, oldest first; new messages wait behind them. `held_count` shows how many are left.",
     access: "manage",
     params,
     body: connectionChangeSchema,
@@ -112,10 +123,8 @@ function changeRoute(options: ApiOptions): Route {
     audit: { action: "connection.update", target: "connection", before: before(options) },
     handle: async ({ scope, params: { id }, body }) => {
       const input = inputOf(connectionChangeFields, body);
-      return {
-        status: 200,
-        body: connectionJson(await options.gateway.connections.update(scope, { id, input })),
-      };
+      const changed = await options.gateway.connections.update(scope, { id, input });
+      return { status: 200, body: await shown(options, changed) };
     },
   });
 }

@@ -150,7 +150,7 @@ function addConnections(connections: Command, invocation: Invocation): void {
   ] as const) {
     const command = connections
       .command(name)
-      .description(paused ? "hold what comes" : "let go what was held, in order")
+      .description(paused ? "hold what comes" : "open it and send what was held, in order")
       .argument("<connection-id>");
     clientCommand(command, invocation, async ({ client, terminal, args: [id = ""] }) => {
       const path = `/v1/connections/${encodeURIComponent(id)}`;

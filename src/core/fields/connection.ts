@@ -106,6 +106,14 @@ export const connectionShown = {
   required: connectionFields.required,
   paused: flag(),
   pausedAt: nullable(time({ doc: "Since when it holds what comes." })),
+  heldCount: integer({
+    doc: "Messages that wait for this connection, counted up to 10,000. While it is paused they are held; after it was resumed they are sent, oldest first, and new messages wait behind them.",
+    min: 0,
+    max: 10_000,
+  }),
+  releasingSince: nullable(
+    time({ doc: "When it was resumed, while messages that it held are still being sent; otherwise null." }),
+  ),
   filter: connectionFields.filter,
   ...connectionRules,
   deduplicate: nullable(object(deduplicateFields, { ...deduplicateNotes, title: "ConnectionDeduplicate" })),

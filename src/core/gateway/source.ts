@@ -128,6 +128,8 @@ export interface Connection {
   readonly required: boolean;
   /** Since when it holds back what comes; null while it does not. */
   readonly pausedAt: number | null;
+  /** Since when it sends the messages that it held; later ones wait behind them. Null when none are left. */
+  readonly releasingSince: number | null;
   /** core/filter; null lets everything through. */
   readonly filter: Readonly<Record<string, unknown>> | null;
   /** Stored and forwarded messages are sent no sooner. */
@@ -146,11 +148,17 @@ const laterRules = {
   deduplicate: null,
   retryDelaysMs: null,
   allowChain: false,
+  releasingSince: null,
 } satisfies Partial<Connection>;
 
 /** A connection as it was stored, whichever version stored it. */
 export function storedConnection(document: Connection): Connection {
   return { ...laterRules, ...document };
+}
+
+/** New messages wait: behind a pause, or behind messages that are still being sent after one. */
+export function isHolding({ pausedAt, releasingSince }: Connection): boolean {
+  return pausedAt !== null || releasingSince !== null;
 }
 
 export const sourceDefaults = {

@@ -14,6 +14,11 @@ export interface GatewayStore {
   connections(): Promise<readonly Connection[]>;
   saveConnection(connection: Connection, audit?: AuditEntry): Promise<void>;
   deleteConnection(id: string, audit?: AuditEntry): Promise<void>;
+  /**
+   * Sets `releasingSince` to null where it still has this value and the connection is not paused. Returns the connection as
+   * it is then stored, or null when nothing was changed: another process may have paused it again.
+   */
+  endRelease(id: string, releasingSince: number): Promise<Connection | null>;
 
   /** One that is there already stays as it is. */
   addRequests(requests: readonly ReceivedRequest[]): Promise<void>;
@@ -27,8 +32,10 @@ export interface GatewayStore {
   held(query: HeldQuery): Promise<readonly HeldMessage[]>;
   /** Connections for which something waits, whether or not they are still there. */
   connectionsWithHeld(): Promise<readonly string[]>;
-  /** It does not wait any more. */
-  dropHeld(message: Omit<HeldMessage, "eventId">): Promise<void>;
+  /** How many messages each of these connections holds, counted up to `countMax`. */
+  heldCounts(query: HeldCountQuery): Promise<ReadonlyMap<string, number>>;
+  /** These messages do not wait any more. The log, as far as it still has them, shows what became of each. */
+  settleHeld(messages: readonly SettledMessage[]): Promise<void>;
   /** Of each source its newest requests, counted by what became of them; sources without any have no rows. */
   recentOutcomes(query: RecentQuery): Promise<readonly RecentOutcome[]>;
   /** A name of null takes the bookmark away; a body is added where there is none. False when there is no such request. */
@@ -88,6 +95,18 @@ export interface HeldMessage {
   readonly connectionId: string;
   readonly requestId: string;
   readonly eventId: string;
+}
+
+/** A message that was held, and what became of it. */
+export interface SettledMessage extends Omit<HeldMessage, "eventId"> {
+  readonly result: ForwardNote["result"];
+  readonly detail: string | null;
+}
+
+/** Whose held messages are counted, and how far. */
+export interface HeldCountQuery {
+  readonly connectionIds: readonly string[];
+  readonly countMax: number;
 }
 
 /** A page of what waits for one connection. */

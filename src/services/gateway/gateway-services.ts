@@ -63,6 +63,8 @@ export interface SourceWithPath {
 export interface ConnectionService {
   list(scope: Scope, query: ConnectionQuery): readonly Connection[];
   get(scope: Scope, id: string): Connection;
+  /** Messages that wait for these connections, by id of the connection, counted up to 10,000; none where there are none. */
+  heldCounts(connections: readonly Connection[]): Promise<ReadonlyMap<string, number>>;
   create(scope: Scope, input: ConnectionInput): Promise<Connection>;
   update(
     scope: Scope,

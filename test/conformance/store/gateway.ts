@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import type { AttemptRecord } from "../../../src/core/delivery.ts";
+import { problemKind } from "../../../src/core/delivery-problems/problem-kind.ts";
 import type { Connection, Source } from "../../../src/core/gateway/source.ts";
 import { uuidV7Floor } from "../../../src/core/uuid.ts";
 import {
@@ -26,7 +28,7 @@ const sourceOf = (id: string): Source => ({
 const connectionOf = (id: string, sourceId: string): Connection => ({
   ...{ id, tenantId: "acme", sourceId, webhookId: "w", name: "", required: true, pausedAt: null },
   ...{ delayMs: 5, deduplicate: null, retryDelaysMs: [1, 2], allowChain: true },
-  ...{ filter: { body: { a: 1 } }, createdAt: start, updatedAt: start },
+  ...{ filter: { body: { a: 1 } }, releasingSince: null, createdAt: start, updatedAt: start },
 });
 
 /** Of the time at which it came. */
@@ -250,7 +252,8 @@ export const gateway: StoreTheme = (check) => {
     assert.deepEqual([await held("c1"), await held("c2")], [[1, 2, 3], []]);
     // However old the request is.
     await reopened.gateway.forgetRequests({ before: start + 99, bodiesBefore: start + 99, limit: 100 });
-    await reopened.gateway.dropHeld({ connectionId: "c1", requestId: idOf(1) });
+    const sent = { result: "stored", detail: "replayed" } as const;
+    await reopened.gateway.settleHeld([{ connectionId: "c1", requestId: idOf(1), ...sent }]);
     assert.deepEqual(await held("c1"), [2, 3]);
   });
 
@@ -330,6 +333,60 @@ export const gateway: StoreTheme = (check) => {
       assert.deepEqual(await reopened.gateway.answers.claim(claimOf("ab", "5")), {
         ...{ kind: "completed", result: "one" },
       });
+    },
+  );
+
+  check(
+    "a failed attempt that was passed on is never pending, and counts as a problem",
+    async (store, open) => {
+      const progress = progressed({
+        state: "cancelled",
+        attemptCount: 1,
+        firstAttemptAt: start,
+        reason: "passed_through_server_error",
+      });
+      const failed = { outcome: "transient", category: "server_error", statusCode: 503 } as const;
+      const attempt: AttemptRecord = { ...newAttempt(), ...failed };
+      const kind = problemKind(attempt);
+      assert.ok(kind !== null);
+      const command = {
+        ...publishCommand({ deliveries: [{ claim: true }] }),
+        attempted: [{ progress, attempt, settledAt: start + 1 }],
+      };
+      const [delivery] = command.deliveries;
+      assert.ok(delivery !== undefined);
+      const { id, lane } = delivery;
+      const { tenantId } = command.event;
+      const { webhookId } = lane;
+      const fact = {
+        webhookId,
+        tenantId,
+        kind,
+        attemptNumber: 1,
+        at: start + 1,
+        deliveryId: id,
+        outcome: "transient",
+        isDeadLetter: false,
+      } as const;
+      await commit(store, {
+        publishes: [publishCommand(), command],
+        problems: {
+          failures: [],
+          passedOn: [{ publish: 1, delivery: 0, fact }],
+          recovering: [],
+          resolved: [],
+          at: start + 1,
+        },
+      });
+      const stored = await store.history.getDelivery({ tenantId: null, id });
+      assert.deepEqual([stored?.progress.state, stored?.progress.reason], [progress.state, progress.reason]);
+      const filter = { tenantId, webhookIds: [webhookId], states: null };
+      const found = await store.problems?.search({ filter, now: start + 2, after: null, limit: 10 });
+      if (found !== undefined && found.rows.length > 0) assert.equal(found.rows[0]?.kind.statusCode, 503);
+      // A process that takes the webhook over finds nothing to send of it.
+      const reopened = await open.reopen();
+      const { waiting } = await reopened.deliveries.depth();
+      assert.equal(waiting.normal, 1, "only the event that nobody sent waits");
     },
   );
 

@@ -1,9 +1,10 @@
-import { heldOf } from "../../../src/adapters/store/gateway-rows.ts";
+import { heldOf, releasedConnection, settledRequest } from "../../../src/adapters/store/gateway-rows.ts";
 import type { Connection, Source } from "../../../src/core/gateway/source.ts";
 import type {
   AnswerCompletion,
   AnswerStore,
   GatewayStore,
+  HeldCountQuery,
   HeldMessage,
   HeldQuery,
   ReceivedRequest,
@@ -14,6 +15,7 @@ import type {
   RequestPlace,
   RequestSearch,
   RequestStep,
+  SettledMessage,
 } from "../../../src/ports/store/gateway.ts";
 import type { SearchPage } from "../../../src/ports/store/search.ts";
 import type { StepResult } from "../../../src/ports/store/upkeep.ts";
@@ -59,6 +61,14 @@ export class ModelGateway implements GatewayStore {
     this.#connections.delete(id);
   }
 
+  async endRelease(id: string, releasingSince: number): Promise<Connection | null> {
+    const connection = this.#connections.get(id);
+    if (connection === undefined) return null;
+    const released = releasedConnection(JSON.stringify(connection), releasingSince);
+    if (released !== null) this.#connections.set(id, released);
+    return released;
+  }
+
   async addRequests(requests: readonly ReceivedRequest[]): Promise<void> {
     for (const request of requests) if (!this.#requests.has(request.id)) this.putRequest(request);
   }
@@ -85,8 +95,19 @@ export class ModelGateway implements GatewayStore {
     return [...new Set(this.#held.map(({ connectionId }) => connectionId))];
   }
 
-  async dropHeld({ connectionId, requestId }: Omit<HeldMessage, "eventId">): Promise<void> {
-    this.#held = this.#held.filter((one) => one.connectionId !== connectionId || one.requestId !== requestId);
+  async heldCounts({ connectionIds, countMax }: HeldCountQuery): Promise<ReadonlyMap<string, number>> {
+    const count = (id: string) => this.#held.filter(({ connectionId }) => connectionId === id).length;
+    return new Map(connectionIds.map((id) => [id, Math.min(count(id), countMax)]));
+  }
+
+  async settleHeld(messages: readonly SettledMessage[]): Promise<void> {
+    for (const message of messages) {
+      const isIt = (one: Omit<HeldMessage, "eventId">) =>
+        one.connectionId === message.connectionId && one.requestId === message.requestId;
+      this.#held = this.#held.filter((one) => !isIt(one));
+      const request = this.#requests.get(message.requestId);
+      if (request !== undefined) this.#requests.set(request.id, settledRequest(request, [message]));
+    }
   }
 
   async updateRequest(request: ReceivedRequest): Promise<void> {

@@ -135,12 +135,18 @@ export function announcedGateway(store: GatewayStore, announcer: ConfigAnnouncer
     connections: () => store.connections(),
     saveConnection: (connection, audit) => changed(store.saveConnection(connection, audit)),
     deleteConnection: (id, audit) => changed(store.deleteConnection(id, audit)),
+    endRelease: async (id, releasingSince) => {
+      const released = await store.endRelease(id, releasingSince);
+      if (released !== null) await announcer.announce({ kind: "gateway" });
+      return released;
+    },
     addRequests: (requests) => store.addRequests(requests),
     updateRequest: (request) => store.updateRequest(request),
     request: (id) => store.request(id),
     held: (query) => store.held(query),
     connectionsWithHeld: () => store.connectionsWithHeld(),
-    dropHeld: (message) => store.dropHeld(message),
+    heldCounts: (query) => store.heldCounts(query),
+    settleHeld: (messages) => store.settleHeld(messages),
     recentOutcomes: (query) => store.recentOutcomes(query),
     searchRequests: (search) => store.searchRequests(search),
     bookmark: (mark, audit) => store.bookmark(mark, audit),

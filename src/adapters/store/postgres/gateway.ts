@@ -2,6 +2,7 @@ import type { Connection, Source } from "../../../core/gateway/source.ts";
 import type { AuditEntry } from "../../../ports/store/audit.ts";
 import type {
   GatewayStore,
+  HeldCountQuery,
   HeldMessage,
   HeldQuery,
   ReceivedRequest,
@@ -11,6 +12,7 @@ import type {
   RequestSearch,
   RequestStep,
   RequestPlace,
+  SettledMessage,
 } from "../../../ports/store/gateway.ts";
 import type { SearchPage } from "../../../ports/store/search.ts";
 import type { StepResult } from "../../../ports/store/upkeep.ts";
@@ -19,9 +21,11 @@ import {
   heldOf,
   type HeldRow,
   type RecentRow,
+  releasedConnection,
   requestColumns,
   requestDocument,
   type RequestRow,
+  settledRequest,
   toHeld,
   toRecent,
   toRequest,
@@ -29,7 +33,7 @@ import {
 import { type DocumentRow, toDocument } from "../registry-rows.ts";
 import { writeAudit, writeAudited } from "./audit.ts";
 import { storable } from "../storable-text.ts";
-import { plainWords } from "./columns.ts";
+import { plainWords, texts } from "./columns.ts";
 import type { Database } from "./database.ts";
 import { GatewayAnswers } from "./gateway-answers.ts";
 import { writeRequests } from "./gateway-requests.ts";
@@ -91,6 +95,22 @@ export class PostgresGateway implements GatewayStore {
     await writeAudited(this.#database, audit, { sql, values: [id] });
   }
 
+  async endRelease(id: string, releasingSince: number): Promise<Connection | null> {
+    return this.#database.transaction(async (transaction) => {
+      const [row] = await transaction.rows<[document: string]>(
+        "SELECT document FROM posthorn.gateway_connections WHERE id = $1 FOR UPDATE",
+        [id],
+      );
+      const released = row === undefined ? null : releasedConnection(row[0], releasingSince);
+      if (released === null) return null;
+      await transaction.rows("UPDATE posthorn.gateway_connections SET document = $1 WHERE id = $2", [
+        storable(JSON.stringify(released)),
+        id,
+      ]);
+      return released;
+    });
+  }
+
   async addRequests(requests: readonly ReceivedRequest[]): Promise<void> {
     await this.#database.transaction((transaction) =>
       writeRequests(transaction, { requests, replaces: false }),
@@ -128,9 +148,40 @@ export class PostgresGateway implements GatewayStore {
     return rows.map(([id]) => id);
   }
 
-  async dropHeld({ connectionId, requestId }: Omit<HeldMessage, "eventId">): Promise<void> {
-    const sql = "DELETE FROM posthorn.gateway_held WHERE connection = $1 AND request = $2";
-    await this.#database.rows(sql, [connectionId, requestId]);
+  async heldCounts({ connectionIds, countMax }: HeldCountQuery): Promise<ReadonlyMap<string, number>> {
+    const rows = await this.#aside.rows<[id: string, count: number | bigint]>(
+      `SELECT asked.id, (SELECT count(*) FROM
+         (SELECT FROM posthorn.gateway_held WHERE connection = asked.id LIMIT $2) AS counted)
+       FROM unnest($1::text[]) AS asked (id)`,
+      [texts(connectionIds), countMax],
+    );
+    return new Map(rows.map(([id, count]) => [id, Number(count)]));
+  }
+
+  async settleHeld(messages: readonly SettledMessage[]): Promise<void> {
+    const connectionIds = texts(messages.map(({ connectionId }) => connectionId));
+    const requestIds = texts(messages.map(({ requestId }) => requestId));
+    await this.#database.transaction(async (transaction) => {
+      // Locked in the order of ids: another connection may settle the same requests at the same time.
+      const rows = await transaction.rows<[id: string, document: string]>(
+        `SELECT id, document FROM posthorn.gateway_requests WHERE id = ANY ($1::text[]) ORDER BY id FOR UPDATE`,
+        [requestIds],
+      );
+      const documents = rows.map(([id, document]) => {
+        const own = messages.filter(({ requestId }) => requestId === id);
+        return storable(requestDocument(settledRequest(toRequest([document, null, null]), own)));
+      });
+      await transaction.rows(
+        `UPDATE posthorn.gateway_requests r SET document = given.document
+         FROM unnest($1::text[], $2::text[]) AS given (id, document) WHERE r.id = given.id`,
+        [texts(rows.map(([id]) => id)), texts(documents)],
+      );
+      await transaction.rows(
+        `DELETE FROM posthorn.gateway_held h USING unnest($1::text[], $2::text[]) AS given (connection, request)
+         WHERE h.connection = given.connection AND h.request = given.request`,
+        [connectionIds, requestIds],
+      );
+    });
   }
 
   async request(id: string): Promise<ReceivedRequest | null> {

@@ -1,6 +1,12 @@
 import type { StatementSync } from "node:sqlite";
-import type { HeldMessage, HeldQuery, ReceivedRequest } from "../../../ports/store/gateway.ts";
-import { heldOf, type HeldRow, requestDocument, toHeld } from "../gateway-rows.ts";
+import type {
+  HeldCountQuery,
+  HeldMessage,
+  HeldQuery,
+  ReceivedRequest,
+  SettledMessage,
+} from "../../../ports/store/gateway.ts";
+import { heldOf, type HeldRow, requestDocument, settledRequest, toHeld, toRequest } from "../gateway-rows.ts";
 import type { Connection } from "./connection.ts";
 import type { RequestsBySource } from "./gateway-requests-by-source.ts";
 import { StatementCache } from "./statement-cache.ts";
@@ -16,6 +22,9 @@ const statements = {
   held: `SELECT connection, request, event FROM gateway_held WHERE connection = ?1 AND request > ?2
     ORDER BY request LIMIT ?3`,
   connections: "SELECT DISTINCT connection FROM gateway_held",
+  count: "SELECT count(*) FROM (SELECT 1 FROM gateway_held WHERE connection = ? LIMIT ?)",
+  document: "SELECT document FROM gateway_requests WHERE id = ?",
+  note: "UPDATE gateway_requests SET document = ? WHERE id = ?",
 } as const;
 
 /** The rows of the gateway's log and of what is held. Writes only inside a write. */
@@ -49,8 +58,24 @@ export class GatewayRequestRows {
     this.#hold(request);
   }
 
-  drop({ connectionId, requestId }: Omit<HeldMessage, "eventId">): void {
-    this.#sql("drop").run(connectionId, requestId);
+  settle(messages: readonly SettledMessage[]): void {
+    for (const message of messages) {
+      const { connectionId, requestId } = message;
+      this.#sql("drop").run(connectionId, requestId);
+      const row = this.#sql("document").get(requestId) as unknown as [string] | undefined;
+      if (row === undefined) continue;
+      const request = settledRequest(toRequest([row[0], null, null]), [message]);
+      this.#sql("note").run(requestDocument(request), requestId);
+    }
+  }
+
+  heldCounts({ connectionIds, countMax }: HeldCountQuery): ReadonlyMap<string, number> {
+    return new Map(
+      connectionIds.map((id) => {
+        const [count] = this.#sql("count").get(id, countMax) as unknown as [number | bigint];
+        return [id, Number(count)];
+      }),
+    );
   }
 
   held({ connectionId, after, limit }: HeldQuery): readonly HeldMessage[] {

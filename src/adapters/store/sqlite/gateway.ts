@@ -3,6 +3,7 @@ import type { Connection as SourceConnection, Source } from "../../../core/gatew
 import type { AuditEntry } from "../../../ports/store/audit.ts";
 import type {
   GatewayStore,
+  HeldCountQuery,
   HeldMessage,
   HeldQuery,
   ReceivedRequest,
@@ -12,11 +13,19 @@ import type {
   RequestSearch,
   RequestStep,
   RequestPlace,
+  SettledMessage,
 } from "../../../ports/store/gateway.ts";
 import type { SearchPage } from "../../../ports/store/search.ts";
 import type { StepResult } from "../../../ports/store/upkeep.ts";
 import { uuidV7Floor } from "../../../core/uuid.ts";
-import { type RecentRow, requestColumns, type RequestRow, toRecent, toRequest } from "../gateway-rows.ts";
+import {
+  type RecentRow,
+  releasedConnection,
+  requestColumns,
+  type RequestRow,
+  toRecent,
+  toRequest,
+} from "../gateway-rows.ts";
 import { type DocumentRow, toDocument } from "../registry-rows.ts";
 import type { AuditRows } from "./audit.ts";
 import type { Connection } from "./connection.ts";
@@ -31,6 +40,7 @@ const statements = {
   saveSource: "INSERT OR REPLACE INTO gateway_sources VALUES (?, ?)",
   deleteSource: "DELETE FROM gateway_sources WHERE id = ?",
   connections: "SELECT document FROM gateway_connections ORDER BY id",
+  connection: "SELECT document FROM gateway_connections WHERE id = ?",
   saveConnection: "INSERT OR REPLACE INTO gateway_connections VALUES (?, ?, ?)",
   deleteConnection: "DELETE FROM gateway_connections WHERE id = ?",
   deleteConnectionsOf: "DELETE FROM gateway_connections WHERE source = ?",
@@ -110,6 +120,15 @@ export class SqliteGateway implements GatewayStore {
     });
   }
 
+  async endRelease(id: string, releasingSince: number): Promise<SourceConnection | null> {
+    return this.#connection.write(() => {
+      const row = this.#sql("connection").get(id) as unknown as [string] | undefined;
+      const released = row === undefined ? null : releasedConnection(row[0], releasingSince);
+      if (released !== null) this.#sql("saveConnection").run(id, released.sourceId, JSON.stringify(released));
+      return released;
+    });
+  }
+
   async addRequests(requests: readonly ReceivedRequest[]): Promise<void> {
     this.#connection.write(() => {
       for (const request of requests) this.#requests.add(request);
@@ -128,8 +147,12 @@ export class SqliteGateway implements GatewayStore {
     return this.#connection.read(() => this.#requests.connectionsWithHeld());
   }
 
-  async dropHeld(message: Omit<HeldMessage, "eventId">): Promise<void> {
-    this.#connection.write(() => this.#requests.drop(message));
+  async heldCounts(query: HeldCountQuery): Promise<ReadonlyMap<string, number>> {
+    return this.#connection.read(() => this.#requests.heldCounts(query));
+  }
+
+  async settleHeld(messages: readonly SettledMessage[]): Promise<void> {
+    this.#connection.write(() => this.#requests.settle(messages));
   }
 
   async request(id: string): Promise<ReceivedRequest | null> {
