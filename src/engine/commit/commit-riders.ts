@@ -34,7 +34,7 @@ export class CommitRiders {
 
   compose({ batch, settlements }: Group, rows: { readonly carriesRows: boolean }): Riding {
     const statistics = this.#statistics?.compose({ publishes: batch.publishes, settlements }, rows);
-    const problems = this.#problems?.compose(settlements);
+    const problems = this.#problems?.compose(settlements, batch.publishes);
     return { ...(statistics !== undefined && { statistics }), ...(problems !== undefined && { problems }) };
   }
 

@@ -1,7 +1,12 @@
 import { type ProblemMove, resolvesWith } from "../../core/delivery-problems/delivery-problem.ts";
 import { problemKind } from "../../core/delivery-problems/problem-kind.ts";
-import type { CommitResult, PublishCommand } from "../../ports/store/deliveries.ts";
-import type { DeliveryProblemStore, ProblemBatch, ProblemFact } from "../../ports/store/delivery-problems.ts";
+import type { CommitResult, PublishCommand, Settlement } from "../../ports/store/deliveries.ts";
+import type {
+  DeliveryProblemStore,
+  PassedOnFailure,
+  ProblemBatch,
+  ProblemFact,
+} from "../../ports/store/delivery-problems.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
@@ -53,12 +58,17 @@ export class ProblemWatch {
   }
 
   /** What the next commit says; undefined when it has nothing to say. */
-  compose(settlements: readonly PendingSettlement[]): ProblemBatch | undefined {
+  compose(
+    settlements: readonly PendingSettlement[],
+    publishes: readonly PublishCommand[] = [],
+  ): ProblemBatch | undefined {
     const failures = settlements.map(failureOf);
+    const passedOn = publishes.some(isAttempted) ? publishes.flatMap(passedOnFailures) : [];
     const hasMarks = this.#recovering.size + this.#resolved.size > 0;
-    if (!hasMarks && failures.every((fact) => fact === null)) return undefined;
-    const batch = {
+    if (!hasMarks && passedOn.length === 0 && failures.every((fact) => fact === null)) return undefined;
+    const batch: ProblemBatch = {
       failures,
+      ...(passedOn.length > 0 && { passedOn }),
       recovering: [...this.#recovering],
       resolved: [...this.#resolved],
       at: this.#options.clock.now(),
@@ -77,16 +87,19 @@ export class ProblemWatch {
       if (outcome !== "accepted") this.#failed(webhookId);
       else if (this.#troubled.size > 0) this.#accepted(webhookId);
     }
-    if (this.#troubled.size > 0) this.#passedOn(batch.publishes, result);
+    this.#passedOn(batch.publishes, result);
     this.tell(problemMoves ?? []);
   }
 
-  /** What was accepted before its event was stored. */
+  /** Attempts that were made before their events were stored. */
   #passedOn(commands: readonly PublishCommand[], { publishes }: CommitResult): void {
-    for (const [index, { attempted = [], deliveries }] of commands.entries())
-      if (publishes[index]?.kind === "accepted")
-        for (const [place, { attempt }] of attempted.entries())
-          if (attempt?.outcome === "accepted") this.#accepted(deliveries[place]?.lane.webhookId ?? "");
+    for (const [index, { attempted, deliveries }] of commands.entries())
+      if (attempted !== undefined && publishes[index]?.kind === "accepted")
+        for (const [place, { attempt }] of attempted.entries()) {
+          const webhookId = deliveries[place]?.lane.webhookId ?? "";
+          if (attempt?.outcome === "accepted") this.#accepted(webhookId);
+          else if (attempt !== null) this.#failed(webhookId);
+        }
   }
 
   /** The batch was not written, or nobody knows: what it said of recoveries is said again. */
@@ -145,7 +158,13 @@ export function createProblemWatch(
   return watch;
 }
 
-function failureOf({ settlement, delivery }: PendingSettlement): ProblemFact | null {
+function failureOf({
+  settlement,
+  delivery,
+}: {
+  readonly settlement: Settlement;
+  readonly delivery: Pick<PendingSettlement["delivery"], "webhookId" | "tenantId">;
+}): ProblemFact | null {
   const { attempt, progress, lease, settledAt } = settlement;
   if (attempt === null || attempt.outcome === "accepted") return null;
   const kind = problemKind(attempt);
@@ -156,6 +175,29 @@ function failureOf({ settlement, delivery }: PendingSettlement): ProblemFact | n
     ...{ at: settledAt, deliveryId: lease.deliveryId, outcome: attempt.outcome },
     isDeadLetter: progress.state === "exhausted",
   };
+}
+
+function isAttempted({ attempted }: PublishCommand): boolean {
+  return attempted !== undefined;
+}
+
+function passedOnFailures(
+  { event, deliveries, attempted = [] }: PublishCommand,
+  publish: number,
+): readonly PassedOnFailure[] {
+  return attempted.flatMap((one, place) => {
+    const delivery = deliveries[place];
+    if (delivery === undefined) return [];
+    // The store knows the lease once the delivery is written.
+    const lease = { ref: 0, leaseToken: 0, deliveryId: delivery.id };
+    const failure = failureOf({
+      settlement: { ...one, lease },
+      delivery: { webhookId: delivery.lane.webhookId, tenantId: event.tenantId },
+    });
+    if (failure === null) return [];
+    const { lease: _, ...fact } = failure;
+    return [{ publish, delivery: place, fact }];
+  });
 }
 
 /** Webhooks in trouble that are read at once. */

@@ -1,7 +1,7 @@
 import type { AttemptRecord } from "../../core/delivery.ts";
 import type { Verdict } from "../../core/outcome.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { AttemptedDelivery, Lease, NewDelivery, PublishCommand } from "../../ports/store/deliveries.ts";
+import type { AttemptedDelivery, NewDelivery, PublishCommand } from "../../ports/store/deliveries.ts";
 import type { AnswerCompletion } from "../../ports/store/gateway.ts";
 import { responseSampleBytesMax, type TransportResult } from "../../ports/transport.ts";
 import { statusOf } from "../attempt/attempt-record.ts";
@@ -13,7 +13,7 @@ import type { CommitGroup } from "../commit/commit-group.ts";
 
 export interface ForwardRecordOptions {
   readonly clock: Pick<Clock, "now">;
-  readonly commits: Pick<CommitGroup, "publish" | "settle">;
+  readonly commits: Pick<CommitGroup, "publish">;
   readonly nextId: () => string;
   readonly leaseMs: number;
 }
@@ -31,9 +31,11 @@ export interface ForwardedAttempt {
 }
 
 /**
- * Writes down what was passed on, when all is over: the event, and a delivery with its attempt for each request. What was
- * accepted at once is one transaction, with the answer that repeats get. An ordered lane has one delivery at a time: there
- * the event alone is written.
+ * Writes down what was passed on, when all is over: the event, and a delivery with its attempt for each request, with the
+ * answer that repeats get. One transaction stores and settles them. A row that is pending between two transactions would be
+ * leased by a process that need not own the webhook, and an owner that acquires it at that moment would send the message
+ * again, although its sender was told that it failed. An ordered lane has one delivery at a time: there the event alone is
+ * written.
  */
 export class ForwardRecord {
   readonly #options: ForwardRecordOptions;
@@ -51,24 +53,16 @@ export class ForwardRecord {
     if (first === undefined) return Promise.resolve();
     const lane = endpoint.laneFor(first.delivery.eventType);
     const deliveries = lane.ordered ? [] : attempts.map((attempt) => this.#newDelivery(attempt, lane));
-    const settled = attempts.map((attempt) => this.#settled(endpoint, attempt));
-    // What failed is settled like every other failure, so that problems hear of it.
-    const isPlain = deliveries.length === 1 && first.verdict.outcome === "accepted";
     const command: PublishCommand = {
       ...commandOf(first.delivery, { deliveries, startedAt: first.startedAt }),
-      ...(isPlain && { attempted: settled }),
+      ...(!lane.ordered && { attempted: attempts.map((attempt) => this.#settled(endpoint, attempt)) }),
       ...(answer !== null && { answer }),
     };
     return new Promise((resolve, reject) => {
       this.#options.commits.publish({
         size: { rows: 1 + deliveries.length, bytes: command.event.body.length },
         compose: () => command,
-        done: (result) => {
-          if (result instanceof Error) return reject(result);
-          if (!isPlain && result.kind === "accepted")
-            this.#settle(attempts, { settled, leases: result.leases });
-          resolve();
-        },
+        done: (result) => (result instanceof Error ? reject(result) : resolve()),
       });
     });
   }
@@ -93,23 +87,6 @@ export class ForwardRecord {
       attempt: recordOf(endpoint, { ...attempt, id: this.#options.nextId() }),
       settledAt: this.#options.clock.now(),
     };
-  }
-
-  #settle(
-    attempts: readonly ForwardedAttempt[],
-    {
-      settled,
-      leases,
-    }: { readonly settled: readonly AttemptedDelivery[]; readonly leases: readonly Lease[] },
-  ): void {
-    for (const [index, lease] of leases.entries()) {
-      const [one, attempt] = [settled[index], attempts[index]];
-      if (lease.leaseToken === 0 || one === undefined || attempt === undefined) continue;
-      this.#options.commits.settle({
-        ...{ settlement: { lease, ...one }, delivery: attempt.delivery },
-        ...{ isAwaited: false, done: () => undefined },
-      });
-    }
   }
 }
 

@@ -39,6 +39,8 @@ export interface DeliveryProblemStore {
 export interface ProblemBatch {
   /** Of each settlement; null where nothing failed. */
   readonly failures: readonly (ProblemFact | null)[];
+  /** Of attempts that were made before their events were stored; their deliveries are settled with the event. */
+  readonly passedOn?: readonly PassedOnFailure[];
   /** Webhooks of which an attempt was accepted after a failure; looked at before the failures. */
   readonly recovering: readonly string[];
   /** Webhooks of which many in a row were. */
@@ -54,6 +56,15 @@ export interface ProblemFact extends Omit<ProblemFailure, "isRepeated"> {
   readonly kind: ProblemKind;
   readonly lease: Lease;
   readonly attemptNumber: number;
+}
+
+/** The failure of one of the deliveries that a publish of the same commit brings along. */
+export interface PassedOnFailure {
+  /** Index of the publish in the commit. */
+  readonly publish: number;
+  /** Index of the delivery in the publish. */
+  readonly delivery: number;
+  readonly fact: Omit<ProblemFact, "lease">;
 }
 
 /** The failures of a batch that came true. */

@@ -15,7 +15,7 @@ import type {
 } from "../../../ports/store/deliveries.ts";
 import { factsOf, type StatisticsBatch } from "../../../ports/store/statistics.ts";
 import type { LaneKey } from "../../../core/webhook.ts";
-import { attemptedOf } from "../attempted.ts";
+import { attemptedOf, withPassedOn } from "../attempted.ts";
 import { tierSpan } from "../queue-position.ts";
 import { Claimer } from "./claim.ts";
 import { numbers } from "./columns.ts";
@@ -253,10 +253,10 @@ export class PostgresDeliveries implements DeliveryStore {
             isPlain,
             deliveries,
           });
-    const { publishes, requeues, settled, freeLanes, writtenBefore } = stored;
+    const { publishes, requeues, settled, freeLanes } = stored;
     await writeWebhookStates(transaction, batch.webhookStates);
     await writeOperationalEvents(transaction, batch.operationalEvents);
-    const problemMoves = await this.#writeProblems(transaction, batch, { settled, writtenBefore });
+    const problemMoves = await this.#writeProblems(transaction, batch, stored);
     if (counting !== null) await writeEnded(transaction, requeuing.ended, { at: counting.statistics.at });
     const proof = publishing.firstEvent ?? deliveries.first;
     if (proof !== null) transaction.provenBy(storedSql[proof.table], [proof.seq, proof.id]);
@@ -328,11 +328,11 @@ export class PostgresDeliveries implements DeliveryStore {
   async #writeProblems(
     transaction: Transaction,
     { problems }: CommitBatch,
-    { settled, writtenBefore }: Pick<SettleResult, "settled" | "writtenBefore">,
+    { settled, writtenBefore, publishes }: Pick<Stored, "settled" | "writtenBefore" | "publishes">,
   ): Promise<readonly ProblemMove[]> {
     if (problems === undefined) return [];
     const failures = problems.failures.map((fact, at) => (writtenBefore.has(at) ? null : fact));
-    return writeProblems(transaction, { batch: { ...problems, failures }, settled });
+    return writeProblems(transaction, withPassedOn({ ...problems, failures }, settled, publishes));
   }
 
   #settleBatch(settlements: readonly Settlement[], counting: Counting | null): SettleBatch {

@@ -11,11 +11,14 @@ import type {
   Lease,
   PublishCommand,
   PublishResult,
+  SettlementResult,
   StoreDepth,
 } from "../../../ports/store/deliveries.ts";
+import type { ProblemMove } from "../../../core/delivery-problems/delivery-problem.ts";
+import type { ProblemBatch } from "../../../ports/store/delivery-problems.ts";
 import type { LaneKey } from "../../../core/webhook.ts";
 import { Claimer } from "./claim.ts";
-import { attemptedOf } from "../attempted.ts";
+import { attemptedOf, withPassedOn } from "../attempted.ts";
 import { waitingMax } from "../codes.ts";
 import { HandEndings } from "./hand-endings.ts";
 import type { GatewayAnswers } from "./gateway-answers.ts";
@@ -97,13 +100,23 @@ export class SqliteDeliveries implements DeliveryStore {
         this.#history.writeMoves(state.webhookId, state.moves ?? []);
       }
       this.#notifications.writeEvents(batch.operationalEvents);
-      const problemMoves = batch.problems === undefined ? [] : this.#problems.write(batch.problems, settled);
+      const problemMoves = this.#writeProblems(batch.problems, settled, publishes);
       const result = { publishes, requeues, settled, ...(problemMoves.length > 0 && { problemMoves }) };
       if (batch.statistics !== undefined) this.#statistics.write(batch.statistics, result);
       // SQLite writes nothing for a transaction that changed nothing, and so would not notice that it cannot.
       if (isEmpty(batch)) this.#state.counters.touch();
       return result;
     });
+  }
+
+  #writeProblems(
+    problems: ProblemBatch | undefined,
+    settled: readonly SettlementResult[],
+    publishes: readonly PublishResult[],
+  ): readonly ProblemMove[] {
+    if (problems === undefined) return [];
+    const all = withPassedOn(problems, settled, publishes);
+    return this.#problems.write(all.batch, all.settled);
   }
 
   #publish(command: PublishCommand): PublishResult {
