@@ -161,7 +161,8 @@ export const alertsOfDeliveries: readonly Alert[] = [
   {
     name: "DeliveriesLate",
     runbook: "deliveries-late",
-    expr: "max(posthorn_oldest_due_seconds) > 60",
+    // At least two samples in a row: one may catch a moment between two requests.
+    expr: "max(min_over_time(posthorn_oldest_due_seconds[90s])) > 60",
     lasts: "1m",
     severity: "critical",
     requirement: "WDS-241",
@@ -171,11 +172,11 @@ export const alertsOfDeliveries: readonly Alert[] = [
     story: {
       series: [
         { series: 'posthorn_oldest_due_seconds{instance="a"}', values: "0x5 30+30x10 0x20" },
-        { series: 'posthorn_oldest_due_seconds{instance="b"}', values: "0x40" },
+        { series: 'posthorn_oldest_due_seconds{instance="b"}', values: "0x24 300 0x15" },
       ],
       at: "12m",
       labels: {},
-      summary: "A delivery that nothing holds back has been due for 3m 30s",
+      summary: "A delivery that nothing holds back has been due for 3m 0s",
       after: "25m",
     },
   },

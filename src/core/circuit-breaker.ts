@@ -290,7 +290,7 @@ export function snapshotCircuit(
   advanceWindow(state.window, now);
   const { failures, successes } = state.window;
   const total = failures + successes;
-  const phase = effectivePhase(state, config, now);
+  const phase = circuitPhase(state, config, now);
   return {
     state: phase,
     failureCountInWindow: failures,
@@ -307,7 +307,12 @@ export function snapshotCircuit(
   };
 }
 
-function effectivePhase(state: CircuitBreakerState, config: CircuitBreakerConfig, now: number): CircuitState {
+/** The phase as the next request will find it. An open circuit whose sleep window is over is half open. */
+export function circuitPhase(
+  state: Readonly<CircuitBreakerState>,
+  config: CircuitBreakerConfig,
+  now: number,
+): CircuitState {
   if (state.forcedOpenUntil > now) return "open";
   if (!config.enabled) return "closed";
   return state.phase === "open" && now >= state.halfOpenAt ? "half_open" : state.phase;

@@ -32,6 +32,8 @@ export interface GateFacts {
   readonly webhook: Webhook | undefined;
   /** The circuit was opened by hand. */
   readonly isForcedOpen: boolean;
+  /** Probes decide whether the circuit closes. */
+  readonly isHalfOpen: boolean;
 }
 
 /** Why a gate is closed and what opens it. Pure. */
@@ -58,14 +60,18 @@ const causes: Readonly<Record<Exclude<WaitingFor, "inactive" | "paused" | "circu
   in_flight: "Its request is in flight.",
 };
 
-function causeOf({ gate, isForcedOpen }: GateFacts, { status, statusReason, pause }: Webhook): string {
+function causeOf(
+  { gate, isForcedOpen, isHalfOpen }: GateFacts,
+  { status, statusReason, pause }: Webhook,
+): string {
   if (gate === "inactive")
     return `The webhook is ${status}${statusReason === null ? "" : ` (${statusReason})`}.`;
   if (gate === "paused")
     return `The webhook was paused by hand${typeof pause?.reason === "string" ? `: ${pause.reason}` : "."}`;
   if (gate !== "circuit_open") return causes[gate];
-  return isForcedOpen
-    ? "The circuit was opened by hand."
+  if (isForcedOpen) return "The circuit was opened by hand.";
+  return isHalfOpen
+    ? "The circuit is half open after too many failed attempts: a few probes decide, and everything else waits for them."
     : "The circuit is open because too many attempts of the webhook failed.";
 }
 

@@ -49,6 +49,38 @@ test("WDS-32 WDS-65 WDS-146 WDS-150 WDS-235 ten failures open the circuit; what 
   assert.equal(await lastSuccess(), delivered["completed_at"]);
 });
 
+test("WDS-150 WDS-235 what waits behind the probe of a half-open circuit is held by the circuit", async () => {
+  const scene = sceneOfTest();
+  const { api, receiver } = scene;
+  // The probe stays in flight as long as the test looks.
+  receiver.script(({ path }) => (path === "/hangs" ? "hang" : {}));
+  const id = await scene.addWebhook({
+    url: receiver.url("/hangs"),
+    timeout_ms: 60_000,
+    circuit_breaker_config: { half_open_max_calls: 1 },
+  });
+  await scene.change(`${id}/circuit-breaker`, { action: "force_open" });
+  const events = await scene.publishNumbered(4);
+  await scene.change(`${id}/circuit-breaker`, { action: "force_open", duration_seconds: 1 });
+  await receiver.waitForRequests(1);
+  const waiting = async () => {
+    const deliveries = await Promise.all(events.map((event) => scene.deliveryOf(event)));
+    return deliveries.filter((delivery) => (delivery["waiting_for"] as unknown) !== "in_flight");
+  };
+  const held = await waiting();
+  assert.equal(held.length, 3);
+  for (const delivery of held) {
+    assert.equal(delivery["waiting_for"], "circuit_open");
+    assert.equal(delivery["status"], "circuit_blocked");
+    assert.equal(delivery["waiting_until"], null);
+    assert.equal(delivery["next_attempt_at"], null);
+  }
+  const [first] = held;
+  const { body } = await api.get(`/v1/deliveries/${textOf(first?.["id"])}`);
+  assert.match(textOf(itemsOf(body["gates"])[0]?.["cause"]), /half open/);
+  assert.match((await api.get("/metrics")).text, /^posthorn_oldest_due_seconds 0$/m);
+});
+
 test("WDS-150 WDS-182 what a circuit held says so in its history, from when it was due until it went out", async () => {
   const scene = sceneOfTest();
   const id = await scene.addWebhook();

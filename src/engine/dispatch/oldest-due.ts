@@ -4,7 +4,7 @@ import type { DeliveryStore } from "../../ports/store/deliveries.ts";
 import type { OwnershipStore } from "../../ports/store/ownership.ts";
 import type { Directory } from "../endpoint/directory.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
-import { closedByRate, closedGate } from "../endpoint/gates.ts";
+import { closedByRate, holdingGate } from "../endpoint/gates.ts";
 import type { Lane } from "../endpoint/lane.ts";
 import type { EngineOptions } from "../engine-options.ts";
 import type { Dispatcher } from "./dispatcher.ts";
@@ -64,7 +64,7 @@ export class OldestDue {
       const page = await ownership.unownedLanes({ after, limit: lanesMax });
       for (const { lane } of page.lanes) {
         const endpoint = directory.get(lane.webhookId);
-        if (endpoint !== undefined && closedGate(endpoint, now) === null) found.push(lane);
+        if (endpoint !== undefined && holdingGate(endpoint, now) === null) found.push(lane);
       }
       if (page.next === null) break;
       after = page.next;
@@ -74,7 +74,7 @@ export class OldestDue {
 
   #isOpen(endpoint: Endpoint, now: number): boolean {
     if (!endpoint.owned || endpoint.lanes.size === 0) return false;
-    if (closedGate(endpoint, now) !== null || closedByRate(endpoint, now) !== null) return false;
+    if (holdingGate(endpoint, now) !== null || closedByRate(endpoint, now) !== null) return false;
     return !this.#options.dispatcher.isFull(endpoint);
   }
 }

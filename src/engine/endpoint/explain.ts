@@ -2,7 +2,7 @@ import type { DeliveryStatus, DeliveryWait, WaitingFor } from "../../core/delive
 import { type DeliveryGate, explainGate } from "../../core/gate-explanation.ts";
 import type { StoredDelivery } from "../../ports/store/history.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { closedByRate, closedGate, closedGates } from "./gates.ts";
+import { closedByRate, closedGates, holdingGate } from "./gates.ts";
 import { laneId } from "./lane.ts";
 import type { EndpointReport } from "./endpoint-report.ts";
 
@@ -63,8 +63,10 @@ function waitOf(input: ExplainInput): Wait {
   // A report is up to some seconds old: what it saw on its way may have failed since, and be due later.
   const isReported = dueAt <= now && report?.deliveries.includes(delivery.id) === true;
   if (input.inFlight || isReported) return { waitingFor: "in_flight", until: null };
-  const gate = closedGate(endpoint, now);
-  if (gate !== null && (gate.until === null || gate.until > dueAt)) return gate;
+  const gate = holdingGate(endpoint, now);
+  const isProbing = gate?.waitingFor === "circuit_open" && gate.until === null;
+  if (gate !== null && !(isProbing && dueAt > now) && (gate.until === null || gate.until > dueAt))
+    return gate;
   if (dueAt > now) return { waitingFor: delivery.retryAfterHolds ? "retry_after" : "schedule", until: dueAt };
   const order = report === null ? orderWait(input, endpoint) : reportedOrderWait(input, report);
   return order ?? rateWait(endpoint, now) ?? { waitingFor: "capacity", until: null };
@@ -90,7 +92,7 @@ function gateOf({ waitingFor: gate, until }: Wait, { delivery, endpoint, now }: 
   const isForcedOpen = endpoint !== undefined && endpoint.circuit.forcedOpenUntil > now;
   return {
     ...{ gate, until, since: sinceOf(gate, { delivery, endpoint, now }) },
-    ...explainGate({ gate, deliveryId: delivery.id, webhook, isForcedOpen }),
+    ...explainGate({ gate, deliveryId: delivery.id, webhook, isForcedOpen, isHalfOpen: until === null }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { circuitPhase } from "../../core/circuit-breaker.ts";
 import type { GateName } from "../../core/delivery.ts";
 import type { PauseReason } from "../../core/endpoint-health.ts";
 import { peekWaitMs } from "../../core/rate-limit.ts";
@@ -21,6 +22,14 @@ export function closedGate(endpoint: Endpoint, now: number): ClosedGate | null {
   );
 }
 
+/**
+ * The gate that holds the backlog of an endpoint. Unlike `closedGate`, it includes a circuit that is half open or due to
+ * probe: a probe may leave, and everything behind it waits until the circuit closes.
+ */
+export function holdingGate(endpoint: Endpoint, now: number): ClosedGate | null {
+  return closedGate(endpoint, now) ?? probingGate(endpoint, now);
+}
+
 /** All of them that are closed, for people. */
 export function closedGates(endpoint: Endpoint, now: number): readonly ClosedGate[] {
   const gates = [
@@ -28,7 +37,7 @@ export function closedGates(endpoint: Endpoint, now: number): readonly ClosedGat
     keyGate(endpoint),
     handGate(endpoint, now),
     pauseGate(endpoint, now),
-    circuitGate(endpoint, now),
+    circuitGate(endpoint, now) ?? probingGate(endpoint, now),
   ];
   return gates.filter((gate) => gate !== null);
 }
@@ -57,6 +66,12 @@ function circuitGate(endpoint: Endpoint, now: number): ClosedGate | null {
     }
   }
   return null;
+}
+
+/** It opens with the results of the probes, at a time that is not known. */
+function probingGate({ circuit, policy }: Endpoint, now: number): ClosedGate | null {
+  const phase = circuitPhase(circuit, policy.circuitBreaker, now);
+  return phase === "closed" ? null : { waitingFor: "circuit_open", until: null };
 }
 
 /** The rate limits of webhook and tenant, without taking a token (C-34). */

@@ -60,6 +60,28 @@ export class AlertReadings {
     return this.#newest((spans) => summaryOf(name, spans)?.max ?? null);
   }
 
+  /**
+   * What held throughout the last two samples, or more, of a process that wrote in the newest minute: the smallest of each
+   * process, and the largest of these. A single sample may catch a moment between two requests. Null where no process took
+   * two.
+   */
+  async lasting(name: GaugeName): Promise<number | null> {
+    const rows = (await this.#gaugeRows()).filter(({ span }) => span.readings[name] !== undefined);
+    const newest = Math.max(...rows.map(({ start }) => start));
+    const ofWriters = [...Map.groupBy(rows, ({ writer }) => writer).values()];
+    const least = ofWriters.flatMap((ofWriter) => {
+      if (ofWriter[0]?.start !== newest) return [];
+      let [count, min] = [0, Number.POSITIVE_INFINITY];
+      for (const { span } of ofWriter) {
+        if (count >= samplesMin) break;
+        count += span.readings[name]?.count ?? 0;
+        min = Math.min(min, span.readings[name]?.min ?? min);
+      }
+      return count < samplesMin ? [] : [min];
+    });
+    return least.length === 0 ? null : Math.max(...least);
+  }
+
   async #newest(measure: (spans: readonly GaugeSpan[]) => number | null): Promise<number | null> {
     for (const spans of await this.#gauges()) {
       const value = measure(spans);
@@ -69,15 +91,22 @@ export class AlertReadings {
   }
 
   /** What was read in the last minutes, the newest first. */
-  #gauges(): Promise<readonly (readonly GaugeSpan[])[]> {
+  async #gauges(): Promise<readonly (readonly GaugeSpan[])[]> {
+    const byMinute = Map.groupBy(await this.#gaugeRows(), ({ start }) => start);
+    return [...byMinute.values()].map((ofMinute) => ofMinute.map(({ span }) => span));
+  }
+
+  /** One row of a process and minute, the newest first. */
+  #gaugeRows(): Promise<
+    readonly { readonly start: number; readonly writer: number; readonly span: GaugeSpan }[]
+  > {
     return this.#once("gauges", async () => {
       const rows = await this.#store.statistics?.readGauges({
         ...{ step: "minute", from: bucketAt(this.now, "minute") - gaugesMs, to: this.now + 1, limit: 1_000 },
       });
-      const byMinute = Map.groupBy(rows ?? [], ({ start }) => start);
-      return [...byMinute]
-        .toSorted(([one], [other]) => other - one)
-        .map(([, ofMinute]) => ofMinute.map(({ document }) => JSON.parse(document) as GaugeSpan));
+      return (rows ?? [])
+        .toSorted((one, other) => other.start - one.start)
+        .map(({ start, writer, document }) => ({ start, writer, span: JSON.parse(document) as GaugeSpan }));
     });
   }
 
@@ -98,6 +127,8 @@ export class AlertReadings {
   }
 }
 
+/** In a row, before a reading is believed. */
+const samplesMin = 2;
 /** Readings are written when a minute is over. */
 const gaugesMs = 3 * stepMs.minute;
 

@@ -79,7 +79,7 @@ const bySource: Readonly<Record<AlertSource, Observe>> = {
   },
   // Age tells more than how many wait: those may wait for closed gates.
   late: async ({ rule, readings }) => {
-    const value = secondsOf(await readings.largest("oldest_due_ms"));
+    const value = secondsOf(await readings.lasting("oldest_due_ms"));
     return installation(rule, {
       value,
       summary: `the oldest delivery that nothing holds back has been due for ${value} s`,
