@@ -57,6 +57,7 @@ const appliedFilterSchema = closed(
     tenant_id: Type.Optional(Type.String()),
     webhook_id: ids,
     event_id: Type.Optional(id("the event")),
+    source_id: Type.Optional(id("the source of the gateway")),
     event_type: texts,
     status: words(deliveryStatuses),
     failure_category: words(failureCategories),

@@ -1,5 +1,6 @@
 /** What the API suites know of a server: an address and a key. */
 import assert from "node:assert/strict";
+import { publishedSchemas } from "./published-schemas.ts";
 
 export interface OpenedApi {
   readonly baseUrl: string;
@@ -47,6 +48,7 @@ export interface ClientOptions {
   readonly key: string | null;
 }
 
+/** Every answer is checked against the schema that the server publishes for its route. */
 export function createClient({ baseUrl, key }: ClientOptions): Client {
   const call: Client["call"] = async (method, path, options = {}) => {
     const used = options.key === undefined ? key : options.key;
@@ -64,12 +66,15 @@ export function createClient({ baseUrl, key }: ClientOptions): Client {
     const response = await fetch(baseUrl + path, init);
     const text = options.isStream === true ? await firstPiece(response) : await response.text();
     const isJson = text !== "" && response.headers.get("content-type")?.includes("json") === true;
-    return {
+    const reply: Reply = {
       status: response.status,
       headers: response.headers,
       text,
       body: JSON.parse(isJson ? text : "null") as Json,
     };
+    if (options.isStream !== true && method !== "HEAD" && path !== "/openapi.json")
+      (await publishedSchemas(baseUrl))?.checkCall(method, path, reply);
+    return reply;
   };
   return clientOf({ baseUrl, call, withKey: (other) => createClient({ baseUrl, key: other }) });
 }

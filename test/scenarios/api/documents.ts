@@ -2,37 +2,15 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
-import { Ajv2020 } from "ajv/dist/2020.js";
 import { errorTable } from "../../../src/core/errors.ts";
 import { assertProblem } from "./client.ts";
 import { tour } from "./tour.ts";
-import type { Client, Reply } from "./client.ts";
-
-type Document = {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: {
-    readonly schemas: Readonly<Record<string, object>>;
-    readonly headers: Readonly<Record<string, object>>;
-  };
-};
-type Operation = {
-  readonly operationId: string;
-  readonly security?: readonly unknown[];
-  readonly responses: Readonly<
-    Record<
-      string,
-      {
-        readonly description: string;
-        readonly content?: Readonly<Record<string, object>>;
-        readonly headers?: Readonly<Record<string, { readonly $ref: string }>>;
-      }
-    >
-  >;
-};
+import type { Client } from "./client.ts";
+import { type ApiDocument, operationsOf, PublishedSchemas } from "./published-schemas.ts";
 
 export function documentsSuite(client: () => Client): void {
-  const read = async (): Promise<Document> =>
-    (await client().get("/openapi.json")).body as unknown as Document;
+  const read = async (): Promise<ApiDocument> =>
+    (await client().get("/openapi.json")).body as unknown as ApiDocument;
 
   test("every reference resolves, and operation ids are unique", async () => {
     const document = await read();
@@ -135,7 +113,7 @@ export function documentsSuite(client: () => Client): void {
 
   test("TS16-102 real answers match the schemas of their routes", async () => {
     const document = await read();
-    const checker = createChecker(document);
+    const checker = new PublishedSchemas(document);
     const answered = new Set<string>();
     for await (const { operationId, reply } of tour(client())) {
       answered.add(operationId);
@@ -150,7 +128,7 @@ export function documentsSuite(client: () => Client): void {
   });
 
   test("errors match the schema of problems", async () => {
-    const checker = createChecker(await read());
+    const checker = new PublishedSchemas(await read());
     checker.check("publishEvent", await client().post("/v1/events", { nonsense: 1 }));
     checker.check("publishEvent", await client().withKey(null).post("/v1/events", {}));
     checker.check("getWebhook", await client().get("/v1/webhooks/0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c"));
@@ -199,59 +177,6 @@ export function documentsSuite(client: () => Client): void {
       assert.equal(reply.text, "");
     }
   });
-}
-
-function operationsOf(
-  document: Document,
-): { readonly method: string; readonly path: string; readonly operation: Operation }[] {
-  return Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
-  );
-}
-
-function createChecker(document: Document): { check(operationId: string, reply: Reply): void } {
-  const ajv = new Ajv2020({
-    strict: false,
-    allErrors: true,
-    formats: {
-      uuid: /^[0-9a-f-]{36}$/,
-      "date-time": /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/,
-      instant: true,
-    },
-  });
-  ajv.addSchema(document, "api");
-  return {
-    check: (operationId, reply) => {
-      const found = operationsOf(document).find(({ operation }) => operation.operationId === operationId);
-      const response = found?.operation.responses[reply.status];
-      assert.ok(
-        found !== undefined && response !== undefined,
-        `${operationId} does not document ${reply.status}: ${reply.text}`,
-      );
-      if (response.content === undefined) {
-        assert.equal(reply.text, "");
-        return;
-      }
-      const type = (reply.headers.get("content-type") ?? "").split(";", 1)[0] ?? "";
-      assert.ok(type in response.content, `${operationId} answered ${type}`);
-      if (!type.includes("json")) return;
-      const pointer = [
-        "paths",
-        found.path,
-        found.method.toLowerCase(),
-        "responses",
-        String(reply.status),
-        "content",
-        type,
-        "schema",
-      ];
-      const validate = ajv.getSchema(
-        `api#/${pointer.map((part) => encodeURIComponent(part.replaceAll("~", "~0").replaceAll("/", "~1"))).join("/")}`,
-      );
-      assert.ok(validate !== undefined, operationId);
-      assert.ok(validate(reply.body), `${operationId}: ${JSON.stringify(validate.errors)} in ${reply.text}`);
-    },
-  };
 }
 
 /** What asks a receiver itself: portal.browser.test.ts has one. */

@@ -3,13 +3,75 @@ import { test } from "node:test";
 import { assertProblem, itemsOf, textOf } from "./client.ts";
 import type { Client, Json } from "./client.ts";
 
+const anId = "0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c";
+
+/** Every filter of bulk work, by hand. */
+const bulkFilters: Readonly<Record<string, unknown>> = {
+  webhook_id: [anId],
+  event_id: anId,
+  source_id: anId,
+  tenant_id: "default",
+  event_type: ["order.*"],
+  status: ["pending", "failed", "exhausted", "cancelled"],
+  failure_category: ["timeout"],
+  http_status: ["422", "5xx", "none"],
+  waiting_for: ["schedule"],
+  origin: ["publish"],
+  attempt_min: 2,
+  error: "refused",
+  idempotency_key: "order-4711",
+  from: "2026-01-31T00:00:00.000Z",
+  to: "2026-02-28T00:00:00.000Z",
+};
+
 export function listingsSuite(client: () => Client): void {
+  for (const action of ["retry-batch", "cancel-batch"]) {
+    test(`${action} and the list of operations show each filter as it was asked for`, async () => {
+      for (const [name, value] of Object.entries(bulkFilters)) {
+        // The client checks each answer against the published schema.
+        const filter = { [name]: value };
+        const preview = await client().post(`/v1/deliveries/${action}`, { filter, dry_run: true });
+        assert.equal(preview.status, 202, preview.text);
+        const started = await client().post(`/v1/deliveries/${action}`, { filter });
+        assert.equal(started.status, 202, started.text);
+        for (const { body } of [preview, started]) assert.deepEqual(body["filter"]?.[name], value);
+        const listed = await client().get("/v1/operations?limit=1");
+        assert.deepEqual(itemsOf(listed.body["data"])[0]?.["filter"]?.[name], value);
+      }
+    });
+  }
+
   const publishSome = async (): Promise<string> => {
     const type = `list${Date.now()}_${Math.floor(performance.now() * 1_000)}`;
     const events = Array.from({ length: 7 }, (_, n) => ({ event_type: type, data: { n: n + 1 } }));
     assert.equal((await client().post("/v1/events/batch", { events })).status, 202);
     return type;
   };
+
+  test("webhooks by backlog are in the order of the counts that they show, also beyond a thousand", async () => {
+    const ids: string[] = [];
+    for (const [name, count] of [
+      ["deep", 1_300],
+      ["less", 1_100],
+    ] as const) {
+      const type = `backlog.${name}${Date.now()}`;
+      const made = await client().post("/v1/webhooks", { url: "https://paused.example/", events: [type] });
+      const id = textOf(made.body["id"]);
+      ids.push(id);
+      assert.equal((await client().post(`/v1/webhooks/${id}/pause`, {})).status, 200);
+      for (let left = count; left > 0; left -= 1_000) {
+        const events = Array.from({ length: Math.min(left, 1_000) }, () => ({ event_type: type, data: {} }));
+        assert.equal((await client().post("/v1/events/batch", { events })).status, 202);
+      }
+    }
+    const { body } = await client().get("/v1/webhooks?sort=backlog&include=backlog&limit=2");
+    const shown = itemsOf(body["data"]).map((row) => [row["id"], row["backlog"]?.["total"]]);
+    assert.deepEqual(shown, [
+      [ids[0], 1_300],
+      [ids[1], 1_100],
+    ]);
+    for (const id of ids) await client().call("DELETE", `/v1/webhooks/${id}`);
+  });
 
   test("cursors walk a listing once through, newest first, also while it grows", async () => {
     const type = await publishSome();
