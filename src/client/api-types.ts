@@ -240,6 +240,8 @@ export interface AppliedFilter {
   webhook_id?: string[];
   /** Id of the event. */
   event_id?: string;
+  /** Id of the source of the gateway. */
+  source_id?: string;
   event_type?: string[];
   status?: ("pending" | "failed" | "success" | "exhausted" | "skipped" | "cancelled" | "circuit_blocked")[];
   failure_category?: (
@@ -5083,10 +5085,11 @@ export interface ApiCalls {
       q?: string;
       /**
        * `created`: newest first. `last_failure`: what failed last at the top, what never failed at the end.
-       * `failure_rate`: of the last 24 hours. `backlog`: most waiting deliveries first, each webhook counted to
-       * 1,000.
+       * `failures`: most failed attempts of the last 24 hours first. `failure_rate`: of the last 24 hours; among
+       * equal rates most failed attempts first. `backlog`: most waiting deliveries first, each webhook counted to
+       * 10,000; among those with more, most attempts of the last 24 hours first.
        */
-      sort?: "created" | "last_failure" | "failure_rate" | "backlog";
+      sort?: "created" | "last_failure" | "failures" | "failure_rate" | "backlog";
       /** Tenant. Keys of a tenant need not give it. */
       tenant_id?: string;
       /**

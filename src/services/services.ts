@@ -218,6 +218,8 @@ export interface WebhookService {
     readonly searchedTo: number | null;
     /** When their order was found, Unix milliseconds; null where that is now. */
     readonly rankedAt: number | null;
+    /** What `waitingOf` would answer, as it was counted for the order; null where the order is not by backlog. */
+    readonly waiting: ReadonlyMap<string, WaitingCount | null> | null;
   }>;
   /** How much waits of each, null where there was no time to look; those without work are left out. */
   waitingOf(webhookIds: readonly string[]): Promise<ReadonlyMap<string, WaitingCount | null>>;

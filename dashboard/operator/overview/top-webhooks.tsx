@@ -11,13 +11,14 @@ import { WebhookLink } from "../webhook/webhook-link.tsx";
 
 const shownMax = 6;
 /** Bounded on the server: numbers of all webhooks by time would be too many. */
-const query = { sort: "failure_rate", limit: shownMax, include: ["stats", "backlog"] };
+const query = { sort: "failures", limit: shownMax, include: ["stats", "backlog"] };
 
 function columnsOf(courses: ReturnType<typeof useCourses>): readonly Column<ListedWebhook>[] {
   return [
     { title: "Webhook", cell: (row) => <WebhookLink id={row.id} url={row.url} /> },
     { title: "Requests", cell: (row) => <Sparkline values={courses.get(row.id) ?? []} /> },
-    { title: "Failed", cell: ({ stats }) => failedText(stats?.failure_rate ?? null), isFigure: true },
+    { title: "Failed", cell: ({ stats }) => failureCount(stats).toLocaleString(), isFigure: true },
+    { title: "Of all", cell: ({ stats }) => failedText(stats?.failure_rate ?? null), isFigure: true },
     { title: "Waiting", cell: (row) => <WaitingText backlog={row.backlog ?? null} />, isFigure: true },
     {
       title: "p95",
@@ -28,17 +29,21 @@ function columnsOf(courses: ReturnType<typeof useCourses>): readonly Column<List
   ];
 }
 
+function failureCount(stats: ListedWebhook["stats"]): number {
+  return (stats?.attempts ?? 0) - (stats?.accepted ?? 0);
+}
+
 /** Those that failed most within the last day. */
 export function TopWebhooks() {
   const loaded = useApi<Page<ListedWebhook>>({ path: "v1/webhooks", query }, { news: "stats" });
-  const rows = (loaded.data?.data ?? []).filter(({ stats }) => (stats?.failure_rate ?? 0) > 0);
+  const rows = (loaded.data?.data ?? []).filter(({ stats }) => failureCount(stats) > 0);
   const courses = useCourses(rows.map(({ id }) => id));
   return (
     <Panel
       title="Webhooks by failures, 24 hours"
       loaded={loaded}
       tools={<a href={`${pagePath("webhooks")}?sort=backlog`}>By backlog</a>}
-      twin={{ path: "v1/webhooks", query, cli: shell`webhooks list --sort failure_rate` }}
+      twin={{ path: "v1/webhooks", query, cli: shell`webhooks list --sort failures` }}
     >
       {rows.length === 0 ? (
         <p class="soft">No request failed within the last day.</p>

@@ -1,6 +1,7 @@
 import { webhookFilters } from "../../core/fields/filters.ts";
 import { webhookFields } from "../../core/fields/webhook.ts";
 import { InvalidRequestError } from "../../core/errors.ts";
+import type { WaitingCount } from "../../ports/store/history.ts";
 import type { Scope, WebhookView } from "../../services/services.ts";
 import type { ApiOptions } from "../context.ts";
 import { filtersOf, inputOf } from "../mapping/fields.ts";
@@ -74,14 +75,14 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
     handle: async ({ scope, query }) => {
       const filters = filtersOf(webhookFilters, query);
       const listing = { tenantId: scope.tenantId, route: "webhooks", filters };
-      const { views, next, isComplete, searchedTo, rankedAt } = await services.webhooks.list(scope, {
+      const { views, next, isComplete, searchedTo, rankedAt, waiting } = await services.webhooks.list(scope, {
         ...filters,
         limit: query.limit ?? pageLimitDefault,
         offset: query.offset ?? 0,
         after: pager.after(query, listing),
       });
       const asked = (query.include ?? []).flatMap((names) => names.split(","));
-      const beside = await besideRows(views, { services, asked });
+      const beside = await besideRows(views, { services, asked, counted: waiting });
       const data = views.map((view) => Object.assign(webhookJson(view), beside(view)));
       return {
         status: 200,
@@ -100,11 +101,19 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
 /** One question for all rows of a page. */
 async function besideRows(
   views: readonly WebhookView[],
-  { services, asked }: Pick<ApiOptions, "services"> & { readonly asked: readonly string[] },
+  {
+    services,
+    asked,
+    counted: known,
+  }: Pick<ApiOptions, "services"> & {
+    readonly asked: readonly string[];
+    /** What the order is made of, which rows have to show. */
+    readonly counted: ReadonlyMap<string, WaitingCount | null> | null;
+  },
 ): Promise<(view: WebhookView) => { readonly stats?: unknown; readonly backlog?: unknown }> {
   const ids = views.map(({ webhook }) => webhook.id);
   const stats = asked.includes("stats") ? await services.statistics.ofWebhooks(ids) : null;
-  const waiting = asked.includes("backlog") ? await services.webhooks.waitingOf(ids) : null;
+  const waiting = asked.includes("backlog") ? (known ?? (await services.webhooks.waitingOf(ids))) : null;
   return ({ webhook: { id } }) => {
     const counted = stats?.get(id);
     return {

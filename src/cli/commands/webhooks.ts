@@ -12,11 +12,13 @@ import { printFields, shortTime } from "../table.ts";
 import type { Column } from "../table.ts";
 
 /** Orders whose numbers a list shows. */
+const failedNumber = {
+  include: "stats",
+  column: { title: "FAILED", value: (row: Json) => failedText(row["stats"] as Json | null) },
+};
 const shownNumbers: Readonly<Record<string, { readonly include: string; readonly column: Column<Json> }>> = {
-  failure_rate: {
-    include: "stats",
-    column: { title: "FAILED", value: (row) => failedText(row["stats"] as Json | null) },
-  },
+  failures: failedNumber,
+  failure_rate: failedNumber,
   backlog: {
     include: "backlog",
     column: { title: "WAITING", value: (row) => waitingText(row["backlog"] as Json | null) },
@@ -24,8 +26,9 @@ const shownNumbers: Readonly<Record<string, { readonly include: string; readonly
 };
 
 function failedText(stats: Json | null): string {
-  const rate = stats === null ? null : (stats["failure_rate"] as number | null);
-  return rate === null ? "" : `${Math.ceil(rate * 1_000) / 10} %`;
+  if (stats === null || stats["failure_rate"] === null) return "";
+  const { attempts, accepted, failure_rate: rate } = stats as Readonly<Record<string, number>>;
+  return `${(attempts ?? 0) - (accepted ?? 0)} (${Math.ceil((rate ?? 0) * 1_000) / 10} %)`;
 }
 
 function waitingText(backlog: Json | null): string {

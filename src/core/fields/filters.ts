@@ -9,7 +9,7 @@ import { eventTypeField, tenantIdField } from "./names.ts";
 const repeated = { countMin: 0, countMax: 100, doc: "May be repeated." };
 
 /** All but `created` begin with the webhooks that need somebody; those without failures or a backlog come at the end. */
-const webhookOrders = ["created", "last_failure", "failure_rate", "backlog"] as const;
+const webhookOrders = ["created", "last_failure", "failures", "failure_rate", "backlog"] as const;
 export type WebhookOrder = (typeof webhookOrders)[number];
 
 export const webhookFilters = {
@@ -34,8 +34,10 @@ export const webhookFilters = {
   sort: choice(webhookOrders, {
     default: "created",
     doc:
-      "`created`: newest first. `last_failure`: what failed last at the top, what never failed at the end. `failure_rate`: " +
-      "of the last 24 hours. `backlog`: most waiting deliveries first, each webhook counted to 1,000.",
+      "`created`: newest first. `last_failure`: what failed last at the top, what never failed at the end. `failures`: most " +
+      "failed attempts of the last 24 hours first. `failure_rate`: of the last 24 hours; among equal rates most failed " +
+      "attempts first. `backlog`: most waiting deliveries first, each webhook counted to 10,000; among those with more, most " +
+      "attempts of the last 24 hours first.",
   }),
   tenantId: tenantIdField,
 } satisfies Fields;

@@ -26,7 +26,7 @@ import type {
 import type { Scope } from "../services.ts";
 import { isVisible, seenWebhooks, tenantFilter } from "../scope.ts";
 import { judgeFilters } from "../searched-pages.ts";
-import { deliveryMeasuresDefault, failureRateOf, measured, type Measures } from "./measures.ts";
+import { attemptsOf, deliveryMeasuresDefault, failureRateOf, measured, type Measures } from "./measures.ts";
 import { LastDayCounts, lastDayFrom } from "./last-day-counts.ts";
 import { type GaugePoint, gaugePoints, gaugeStep } from "./gauge-series.ts";
 import { type Series, seriesOf, splitSeries } from "./series.ts";
@@ -85,6 +85,14 @@ export interface WebhookStatistics {
   readonly from: number;
   readonly to: number;
   readonly totals: Measures;
+}
+
+/** How attempts of a webhook ended within the last day. */
+export interface WebhookFailures {
+  /** Of all attempts, from 0 to 1, as rows show it. */
+  readonly rate: number;
+  readonly failed: number;
+  readonly attempts: number;
 }
 
 interface AcceptedQuery {
@@ -161,11 +169,16 @@ export class Statistics {
     );
   }
 
-  /** Of each of these webhooks, over the last day, from 0 to 1; none for those that nothing was sent to. */
-  async failureRates(webhookIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  /** Of each of these webhooks, over the last day; none for those that nothing was sent to. */
+  async failuresOf(webhookIds: readonly string[]): Promise<ReadonlyMap<string, WebhookFailures>> {
     const counts = await this.#lastDayOf(webhookIds, this.#options.clock.now());
     return new Map(
-      Array.from(counts, ([id, totals]) => [id, failureRateOf(totals)] as const).filter(isRated),
+      Array.from(counts).flatMap(([id, totals]) => {
+        const rate = failureRateOf(totals);
+        const attempts = attemptsOf(totals);
+        const failed = attempts - totals.get(keys.accepted);
+        return rate === null ? [] : [[id, { rate, failed, attempts }] as const];
+      }),
     );
   }
 
@@ -272,12 +285,6 @@ interface AskedView {
   readonly whose: readonly StatisticsOf[];
   readonly groupBy: DeliveryGroup | EventGroup | null;
   readonly measures: readonly (DeliveryMeasure | EventMeasure)[];
-}
-
-function isRated(
-  rated: readonly [id: string, rate: number | null],
-): rated is readonly [id: string, rate: number] {
-  return rated[1] !== null;
 }
 
 /** The names have been judged. */

@@ -22,7 +22,7 @@ class Scene {
     await new Promise<void>((resolve) => {
       this.finish = resolve;
     });
-    return { placeOf: () => String(number), isComplete: true, searchedTo: null };
+    return { placeOf: () => String(number), isComplete: true, searchedTo: null, waiting: null };
   };
 
   /** Which order is given, and how old it is. */

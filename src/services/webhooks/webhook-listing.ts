@@ -18,6 +18,8 @@ export interface ListedWebhooks {
   readonly searchedTo: number | null;
   /** When their order was found, Unix milliseconds; null where that is now. */
   readonly rankedAt: number | null;
+  /** As `Ranking` has it. */
+  readonly waiting: Ranking["waiting"];
 }
 
 interface ListingSources extends RankingSources {
@@ -105,11 +107,11 @@ function lastFirst(
 function pageOf(found: readonly LiveWebhook[], { query, ranking }: Placed): ListedWebhooks {
   const { offset, limit } = query;
   const last = found[offset + limit - 1];
-  const { placeOf, isComplete, searchedTo } = ranking;
+  const { placeOf, isComplete, searchedTo, waiting } = ranking;
   return {
     found: found.slice(offset, offset + limit),
     next: found.length <= offset + limit || last === undefined ? null : placeOf(last),
-    ...{ isComplete, searchedTo, rankedAt: null },
+    ...{ isComplete, searchedTo, waiting, rankedAt: null },
   };
 }
 

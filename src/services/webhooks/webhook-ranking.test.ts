@@ -26,9 +26,9 @@ function sourcesOf(tookMs: number) {
     asked,
     clock: { now: () => now, monotonicMs: () => at },
     statistics: {
-      failureRates: async (ids: readonly string[]) => {
+      failuresOf: async (ids: readonly string[]) => {
         note(ids);
-        return new Map(ids.map((id) => [id, Number(id.at(-1)) / 10]));
+        return new Map(ids.map((id) => [id, { rate: Number(id.at(-1)) / 10, failed: 1, attempts: 10 }]));
       },
     },
     history: {
@@ -98,4 +98,81 @@ test("rows that there was no time to count have no number", async () => {
   const ids = webhooks(100).map(({ webhook }) => webhook.id);
   const counts = await waitingOfRows(ids, { history, clock } as unknown as Sources);
   assert.deepEqual([counts.get("w00063")?.total, counts.get("w00064")], [3, null]);
+});
+
+/** Three webhooks with what is known of each, and the order of their ids. */
+async function orderOf(
+  sort: "failures" | "failure_rate" | "backlog",
+  known: Readonly<
+    Record<string, { readonly rate?: number; readonly attempts?: number; readonly waiting?: number }>
+  >,
+) {
+  const ids = Object.keys(known);
+  const lives = ids.map(
+    (id) => ({ webhook: { id }, health: { lastFailedAt: now, failingSince: now } }) as unknown as LiveWebhook,
+  );
+  const sources = {
+    clock: { now: () => now, monotonicMs: () => 0 },
+    statistics: {
+      failuresOf: async (asked: readonly string[]) =>
+        new Map(
+          asked.map((id) => {
+            const { rate = 0, attempts = 0 } = known[id] ?? {};
+            return [id, { rate, failed: rate * attempts, attempts }];
+          }),
+        ),
+    },
+    history: {
+      waitingOf: async (query: { readonly webhookIds: readonly string[]; readonly countMax: number }) =>
+        new Map(
+          query.webhookIds.map((id) => {
+            const waiting = known[id]?.waiting ?? 0;
+            const total = Math.min(waiting, query.countMax);
+            return [id, { total, isMore: waiting > query.countMax, oldestCreatedAt: now }];
+          }),
+        ),
+    },
+    deliveries: {
+      lanesWithWork: async () => ({ lanes: ids.map((webhookId) => ({ webhookId })), next: null }),
+    },
+  };
+  const ranking = await rankingOf(sort, lives, sources as unknown as Sources);
+  const order = lives
+    .toSorted((a, b) => (ranking.placeOf(a) > ranking.placeOf(b) ? -1 : 1))
+    .map(({ webhook }) => webhook.id);
+  return { order, waiting: ranking.waiting };
+}
+
+test("deep backlogs are in the order of the counts that rows show", async () => {
+  const { order, waiting } = await orderOf("backlog", {
+    a: { waiting: 8_000 },
+    b: { waiting: 1_100 },
+    c: { waiting: 2_500 },
+    d: { waiting: 12 },
+  });
+  assert.deepEqual(order, ["a", "c", "b", "d"]);
+  assert.deepEqual(
+    order.map((id) => waiting?.get(id)?.total),
+    [8_000, 2_500, 1_100, 12],
+  );
+});
+
+test("among backlogs beyond the bound the webhook with the most attempts is first", async () => {
+  const { order } = await orderOf("backlog", {
+    a: { waiting: 30_000, attempts: 900 },
+    b: { waiting: 20_000, attempts: 5_000 },
+    c: { waiting: 9_999, attempts: 70_000 },
+  });
+  assert.deepEqual(order, ["b", "a", "c"]);
+});
+
+test("among equal failure rates the webhook with the most failures is first", async () => {
+  const known = {
+    a: { rate: 1, attempts: 10_000 },
+    b: { rate: 1, attempts: 3 },
+    c: { rate: 0.5, attempts: 90_000 },
+    d: { rate: 0, attempts: 500_000 },
+  };
+  assert.deepEqual((await orderOf("failure_rate", known)).order, ["a", "b", "c", "d"]);
+  assert.deepEqual((await orderOf("failures", known)).order, ["c", "a", "b", "d"]);
 });

@@ -6,6 +6,7 @@ import type { HistoryStore, WaitingCount } from "../../ports/store/history.ts";
 import { SearchBudget } from "../../ports/timing/search-budget.ts";
 import { searchBounds } from "../searched-pages.ts";
 import type { StatisticsService } from "../services.ts";
+import type { WebhookFailures } from "../statistics/statistics-service.ts";
 
 /** Where webhooks stand in a list. */
 export interface Ranking {
@@ -15,10 +16,12 @@ export interface Ranking {
   readonly isComplete: boolean;
   /** Unix milliseconds: those whose last failure is older were not looked at. Null where that tells nothing. */
   readonly searchedTo: number | null;
+  /** The counts behind the order, which rows show as they are; null for a webhook without one. Null for other orders. */
+  readonly waiting: ReadonlyMap<string, WaitingCount | null> | null;
 }
 
 export interface RankingSources {
-  readonly statistics: Pick<StatisticsService, "failureRates">;
+  readonly statistics: Pick<StatisticsService, "failuresOf">;
   readonly history: Pick<HistoryStore, "waitingOf">;
   readonly deliveries: Pick<DeliveryStore, "lanesWithWork">;
   readonly clock: Clock;
@@ -31,6 +34,7 @@ export const byAge: Ranking = {
   placeOf: ({ webhook }) => webhook.id,
   isComplete: true,
   searchedTo: null,
+  waiting: null,
 };
 
 /** Asks for what the order is about, of as many webhooks as one page may cost. */
@@ -41,43 +45,57 @@ export async function rankingOf(
 ): Promise<Ranking> {
   if (sort === "last_failure") return byLastFailure;
   const budget = new SearchBudget(sources.clock, searchBounds);
-  return sort === "failure_rate"
-    ? byFailureRate(candidates, { ...sources, budget })
-    : byBacklog(candidates, { ...sources, budget });
+  if (sort === "backlog") return byBacklog(candidates, { ...sources, budget });
+  return byFailures(candidates, sort, { ...sources, budget });
 }
 
 /** It stays where it is until the webhook fails again. */
 const byLastFailure: Ranking = {
-  placeOf: ({ health, webhook }) => placeText(health.lastFailedAt ?? 0, webhook.id),
+  placeOf: ({ health, webhook }) => placeText([health.lastFailedAt ?? 0], webhook.id),
   isComplete: true,
   searchedTo: null,
+  waiting: null,
 };
 
 type Asking = RankingSources & { readonly budget: SearchBudget };
 
 /** What did not fail in the last day has no rate above 0, so nothing is asked of it. */
-async function byFailureRate(candidates: readonly LiveWebhook[], asking: Asking): Promise<Ranking> {
+async function byFailures(
+  candidates: readonly LiveWebhook[],
+  sort: "failures" | "failure_rate",
+  asking: Asking,
+): Promise<Ranking> {
   const { statistics, clock, budget } = asking;
   const since = clock.now() - ratedMs;
-  const failed = candidates
+  const failing = candidates
     .filter(({ health }) => (health.lastFailedAt ?? 0) >= since)
     .toSorted((left, right) => (right.health.lastFailedAt ?? 0) - (left.health.lastFailedAt ?? 0));
-  const rates = new Map<string, number>();
+  const failures = new Map<string, WebhookFailures>();
   let at = 0;
-  while (at < failed.length && !(at > 0 && budget.isSpent)) {
-    const part = failed.slice(at, at + ratedAtOnce).map(({ webhook }) => webhook.id);
+  while (at < failing.length && !(at > 0 && budget.isSpent)) {
+    const part = failing.slice(at, at + ratedAtOnce).map(({ webhook }) => webhook.id);
     at += part.length;
-    for (const [id, rate] of await statistics.failureRates(part)) rates.set(id, rate);
+    for (const [id, found] of await statistics.failuresOf(part)) failures.set(id, found);
   }
-  const isComplete = at >= failed.length;
+  const isComplete = at >= failing.length;
   return {
-    placeOf: ({ webhook }) => placeText(Math.round((rates.get(webhook.id) ?? 0) * rateScale), webhook.id),
+    placeOf: ({ webhook }) => {
+      const { rate, failed } = failures.get(webhook.id) ?? { rate: 0, failed: 0 };
+      const scaled = Math.round(rate * rateScale);
+      // Among equal rates the webhook with the most failures is the worst.
+      const ranks = sort === "failures" ? [failed, scaled] : [scaled, failed];
+      return placeText(ranks, webhook.id);
+    },
     isComplete,
-    searchedTo: isComplete ? null : (failed[at - 1]?.health.lastFailedAt ?? null),
+    searchedTo: isComplete ? null : (failing[at - 1]?.health.lastFailedAt ?? null),
+    waiting: null,
   };
 }
 
-/** Those that fail are looked at first: their deliveries wait. */
+/**
+ * Those that fail are counted first: their deliveries wait. Many deep backlogs are counted roughly before any is counted
+ * as far as it is shown, so that the deepest are found within the time. The order is that of the counts which rows show.
+ */
 async function byBacklog(candidates: readonly LiveWebhook[], asking: Asking): Promise<Ranking> {
   const working = await webhooksWithWork(asking);
   const failing = ({ health }: LiveWebhook): number => (health.failingSince === null ? 1 : 0);
@@ -85,12 +103,34 @@ async function byBacklog(candidates: readonly LiveWebhook[], asking: Asking): Pr
     .filter(({ webhook }) => working.ids.has(webhook.id))
     .toSorted((left, right) => failing(left) - failing(right))
     .map(({ webhook }) => webhook.id);
-  const found = await waitingWithin(wanted, { ...asking, countMax: rankedCountMax });
+  const rough = await waitingWithin(wanted, { ...asking, countMax: roughCountMax, atOnce: countedAtOnce });
+  const deep = [...rough.counts].flatMap(([id, { isMore }]) => (isMore ? [id] : []));
+  const whole = await waitingWithin(deep, { ...asking, countMax: shownCountMax, atOnce: deepAtOnce });
+  const counts = new Map([...rough.counts, ...whole.counts]);
+  const volumes = await volumesOf(counts, asking);
+  const isComplete = working.isComplete && rough.isComplete && whole.isComplete;
+  const missed = candidates.flatMap(({ webhook: { id } }) =>
+    rough.asked.has(id) || (working.isComplete && !working.ids.has(id)) ? [] : [[id, null] as const],
+  );
   return {
-    placeOf: ({ webhook }) => placeText(found.counts.get(webhook.id)?.total ?? 0, webhook.id),
-    isComplete: working.isComplete && found.isComplete,
+    placeOf: ({ webhook: { id } }) => placeText([counts.get(id)?.total ?? 0, volumes.get(id) ?? 0], id),
+    isComplete,
     searchedTo: null,
+    waiting: new Map<string, WaitingCount | null>([...counts, ...missed]),
   };
+}
+
+/** Attempts of the last day of those whose counts end at the bound, because their order is not known otherwise. */
+async function volumesOf(
+  counts: ReadonlyMap<string, WaitingCount>,
+  { statistics, budget }: Asking,
+): Promise<ReadonlyMap<string, number>> {
+  const capped = [...counts].flatMap(([id, { isMore }]) => (isMore ? [id] : []));
+  const volumes = new Map<string, number>();
+  for (let at = 0; at < capped.length && !budget.isSpent; at += ratedAtOnce)
+    for (const [id, { attempts }] of await statistics.failuresOf(capped.slice(at, at + ratedAtOnce)))
+      volumes.set(id, attempts);
+  return volumes;
 }
 
 /** Seeks from lane to lane, so that a deep one costs no more than another. */
@@ -111,45 +151,49 @@ async function webhooksWithWork({ deliveries, budget }: Asking): Promise<{
 /** A part at a time, so that many deep backlogs cannot take long at once. */
 async function waitingWithin(
   webhookIds: readonly string[],
-  asking: Pick<Asking, "history" | "budget"> & { readonly countMax: number },
+  asking: Pick<Asking, "history" | "budget"> & { readonly countMax: number; readonly atOnce: number },
 ): Promise<{
   readonly counts: ReadonlyMap<string, WaitingCount>;
   readonly asked: ReadonlySet<string>;
   readonly isComplete: boolean;
 }> {
-  const { history, budget, countMax } = asking;
+  const { history, budget, countMax, atOnce } = asking;
   const counts = new Map<string, WaitingCount>();
   let at = 0;
   while (at < webhookIds.length && !(at > 0 && budget.isSpent)) {
-    const part = webhookIds.slice(at, at + countedAtOnce);
+    const part = webhookIds.slice(at, at + atOnce);
     at += part.length;
     for (const [id, count] of await history.waitingOf({ webhookIds: part, countMax })) counts.set(id, count);
   }
   return { counts, asked: new Set(webhookIds.slice(0, at)), isComplete: at >= webhookIds.length };
 }
 
-/** For rows of a page, counted further than for their order. */
+/** For rows of a page whose order is another one. */
 export async function waitingOfRows(
   webhookIds: readonly string[],
   { history, clock }: Pick<RankingSources, "history" | "clock">,
 ): Promise<ReadonlyMap<string, WaitingCount | null>> {
   const budget = new SearchBudget(clock, searchBounds);
-  const { counts, asked } = await waitingWithin(webhookIds, { history, budget, countMax: shownCountMax });
+  const bounds = { countMax: shownCountMax, atOnce: countedAtOnce };
+  const { counts, asked } = await waitingWithin(webhookIds, { ...bounds, history, budget });
   const missed = webhookIds.filter((id) => !asked.has(id)).map((id) => [id, null] as const);
   return new Map<string, WaitingCount | null>([...counts, ...missed]);
 }
 
-/** Numbers of one length sort as texts. */
-function placeText(rank: number, id: string): string {
-  return `${String(rank).padStart(16, "0")} ${id}`;
+/** Numbers of one length sort as texts; the first one decides. */
+function placeText(ranks: readonly number[], id: string): string {
+  return [...ranks.map((rank) => String(rank).padStart(16, "0")), id].join(" ");
 }
 
 /** What statistics tell of a row of the list. */
 const ratedMs = 86_400_000;
+/** The rates are rounded to as many digits (statistics/measures.ts). */
 const rateScale = 1_000_000;
 /** Those asked for the first time in an hour cost some 90 seeks each, the others three. */
 const ratedAtOnce = 256;
 const lanesAtOnce = 1_000;
 const countedAtOnce = 32;
-const rankedCountMax = 1_000;
+/** Each costs ten times as much. */
+const deepAtOnce = 4;
+const roughCountMax = 1_000;
 const shownCountMax = 10_000;

@@ -59,7 +59,7 @@ export interface WebhookServiceOptions {
   readonly incidents: WebhookIncidents;
   readonly recovery: WebhookRecovery;
   readonly tenants: TenantDirectory;
-  readonly statistics: Pick<StatisticsService, "failureRates" | "acceptedSince">;
+  readonly statistics: Pick<StatisticsService, "failuresOf" | "acceptedSince">;
   readonly urlRules: UrlRules;
   /** For tenants that set no limit of their own. */
   readonly webhooksPerTenantMax: number;

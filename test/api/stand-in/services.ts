@@ -61,7 +61,7 @@ export function createStandInServices(options: StandInOptions): Services {
       events: async () => noStatistics(options.now()),
       gauges: async () => ({ stepSeconds: 60, from: options.now(), to: options.now(), points: [] }),
       ofWebhooks: async () => new Map(),
-      failureRates: async () => new Map(),
+      failuresOf: async () => new Map(),
       acceptedSince: async () => null,
     },
     problems: createProblems(options.now),
@@ -171,7 +171,7 @@ function createWebhooks({ shelf, ...world }: World, { now }: StandInOptions): Se
       return {
         views: page.map(shelf.view),
         next: start + query.limit < all.length ? (page.at(-1)?.webhook.id ?? null) : null,
-        ...{ isComplete: true, searchedTo: null, rankedAt: null },
+        ...{ isComplete: true, searchedTo: null, rankedAt: null, waiting: null },
       };
     },
     waitingOf: async () => new Map(),
