@@ -44,7 +44,9 @@ export function ResourceList<Row>(props: ListProps<Row>) {
   const cursor = loaded.data?.next_cursor ?? null;
   return (
     <Panel title={title} loaded={loaded} tools={tools} twin={{ path, query, cli }}>
-      {rows.length === 0 ? (
+      {rows.length === 0 && loaded.isOld ? (
+        <p class="soft">Loading…</p>
+      ) : rows.length === 0 ? (
         none
       ) : (
         <DataTable
@@ -53,10 +55,10 @@ export function ResourceList<Row>(props: ListProps<Row>) {
           rows={rows}
           keyOf={keyOf}
           hasNoLinks={hasNoLinks}
-          {...selecting(selectionOf, rows)}
+          {...selecting(selectionOf, loaded.isOld ? [] : rows)}
         />
       )}
-      {loaded.data !== null && cursor !== null && (
+      {loaded.data !== null && !loaded.isOld && cursor !== null && (
         <FurtherRows
           key={JSON.stringify(query)}
           {...{ title, path, query, columns, keyOf, hasNoLinks, first: loaded.data }}

@@ -1,41 +1,88 @@
-/** Lists that people read do not move: new rows wait until they are asked for. */
+/** Lists that people read do not move: new rows wait until the reader asks for them. */
 import { useMemo, useRef, useState } from "preact/hooks";
+import type { Loaded } from "../shared/queries.ts";
+import type { Page } from "../shared/resources.ts";
 
 export interface SettledRows<Row> {
   readonly rows: readonly Row[];
-  /** How many newer rows there are. */
+  /** The rows that still match; only these can be selected. None while the answer to a new question is awaited. */
+  readonly matching: readonly Row[];
+  /** Ids of rows in view that no longer match. */
+  readonly gone: ReadonlySet<string>;
+  /** How many rows of the same question are not shown yet. */
   readonly waiting: number;
   readonly merge: () => void;
+  /** Where older rows continue. Null until the first answer. */
+  readonly page: Page<Row> | null;
+  /** Changes when older rows have to be read again. */
+  readonly pageKey: string;
+}
+
+interface Shown<Row> {
+  readonly key: string | null;
+  readonly rows: readonly Row[];
+  readonly page: Page<Row> | null;
+  readonly round: number;
 }
 
 /**
- * `fresh` is the first page as it is now. Rows in view stay where they are and change in place; others wait until `merge`.
- * Another list, told by `key`, begins anew; a short one takes what comes, because nobody has a place in it to lose.
+ * `loaded` is the first page as it is now, and `key` is the question that it answers. Rows in view stay in place and change
+ * in place; other rows of the same question wait for `merge`. The answer to another question replaces all rows. A short
+ * list takes new rows at once, because nobody can lose their place in it.
  */
 export function useSettledRows<Row extends { readonly id: string }>(
-  fresh: readonly Row[] | null,
+  loaded: Pick<Loaded<Page<Row>>, "data" | "isOld">,
   { key, isFollowing }: { readonly key: string; readonly isFollowing: boolean },
 ): SettledRows<Row> {
-  const shown = useRef<{ key: string; rows: readonly Row[] }>({ key: "", rows: [] });
+  const { data, isOld } = loaded;
+  const shown = useRef<Shown<Row>>({ key: null, rows: [], page: null, round: 0 });
   const [, render] = useState(0);
   return useMemo(() => {
-    const rows = fresh ?? [];
-    const isNew = shown.current.key !== key || shown.current.rows.length < shortList;
-    if (isFollowing || isNew) shown.current = { key: fresh === null ? "" : key, rows };
-    const freshById = new Map(rows.map((row) => [row.id, row]));
-    const known = new Set(shown.current.rows.map(({ id }) => id));
-    const settled = shown.current.rows.map((row) => freshById.get(row.id) ?? row);
-    shown.current = { ...shown.current, rows: settled };
-    const firstKnown = rows.findIndex(({ id }) => known.has(id));
-    return {
-      rows: settled,
-      waiting: firstKnown < 0 ? rows.length : firstKnown,
-      merge: () => {
-        shown.current = { key: "", rows: [] };
-        render((count) => count + 1);
-      },
+    const merge = () => {
+      shown.current = { ...shown.current, key: null };
+      render((count) => count + 1);
     };
-  }, [fresh, key, isFollowing, shown.current.key]);
+    if (isOld) return { ...awaited, rows: shown.current.rows, page: shown.current.page, merge, pageKey: key };
+    shown.current = settle(shown.current, { data, key, isFollowing });
+    const { rows, page, round } = shown.current;
+    const { gone, waiting } = compare(rows, data);
+    const matching = rows.filter(({ id }) => !gone.has(id));
+    return { rows, matching, gone, waiting, merge, page, pageKey: `${round} ${key}` };
+  }, [data, isOld, key, isFollowing, shown.current.key]);
+}
+
+const awaited = { matching: [], gone: new Set<string>(), waiting: 0 } as const;
+
+function settle<Row extends { readonly id: string }>(
+  shown: Shown<Row>,
+  now: { readonly data: Page<Row> | null; readonly key: string; readonly isFollowing: boolean },
+): Shown<Row> {
+  const { data, key, isFollowing } = now;
+  if (data === null) return { key: null, rows: [], page: null, round: shown.round };
+  if (shown.key !== key) return { key, rows: data.data, page: data, round: shown.round + 1 };
+  if (isFollowing || shown.rows.length < shortList || data.data.length === 0)
+    return { ...shown, rows: data.data, page: data };
+  const fresh = new Map(data.data.map((row) => [row.id, row]));
+  return { ...shown, rows: shown.rows.map((row) => fresh.get(row.id) ?? row) };
+}
+
+/** Rows behind the last one that both have may only have moved to or from the next page. */
+function compare<Row extends { readonly id: string }>(
+  rows: readonly Row[],
+  page: Page<Row> | null,
+): Pick<SettledRows<Row>, "gone" | "waiting"> {
+  const fresh = page?.data ?? [];
+  const freshIds = new Set(fresh.map(({ id }) => id));
+  const known = new Set(rows.map(({ id }) => id));
+  const isWhole = page !== null && page.next_cursor === null;
+  const lastFound = isWhole ? rows.length : rows.findLastIndex(({ id }) => freshIds.has(id));
+  const lastKnown = fresh.findLastIndex(({ id }) => known.has(id));
+  const gone = rows.slice(0, Math.max(0, lastFound)).filter(({ id }) => !freshIds.has(id));
+  const before = lastKnown < 0 ? fresh : fresh.slice(0, lastKnown);
+  return {
+    gone: new Set(gone.map(({ id }) => id)),
+    waiting: before.filter(({ id }) => !known.has(id)).length,
+  };
 }
 
 const shortList = 8;

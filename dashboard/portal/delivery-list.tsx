@@ -27,7 +27,7 @@ export function DeliveryList(props: { readonly webhookId: string | null; readonl
   const wanted = statuses[filter.value].filter((status) => status !== "retrying");
   const include = webhookId === null ? ["last_attempt", "webhook"] : ["last_attempt"];
   const query = { limit: 25, include, status: wanted, cursor: cursor.value };
-  const { data, error, isLoading } = useApi<DeliveryPage>({ path, query });
+  const { data, error, isLoading, isOld } = useApi<DeliveryPage>({ path, query });
   return (
     <>
       <div class="chips" role="group" aria-label={t("filter.label")}>
@@ -47,10 +47,10 @@ export function DeliveryList(props: { readonly webhookId: string | null; readonl
         ))}
       </div>
       {error !== null && <ErrorText error={error} />}
-      {isLoading && <p class="soft">{t("loading")}</p>}
-      {data?.data.length === 0 && <p class="soft">{t("activity.none")}</p>}
+      {(isLoading || (isOld && data?.data.length === 0)) && <p class="soft">{t("loading")}</p>}
+      {!isOld && data?.data.length === 0 && <p class="soft">{t("activity.none")}</p>}
       {(data?.data.length ?? 0) > 0 && (
-        <table class="messages">
+        <table class="messages" aria-busy={isOld}>
           <caption class="off-screen">{caption}</caption>
           <thead>
             <tr>

@@ -6,6 +6,8 @@ import type { Selection } from "../../shared/ui/data-table.tsx";
 export interface DeliverySelection {
   readonly chosen: readonly Delivery[];
   readonly clear: () => void;
+  /** Rows that no longer match the filter are not selected any more. */
+  readonly drop: (ids: ReadonlySet<string>) => void;
   /** For a table of these rows. */
   readonly of: (rows: readonly Delivery[]) => Selection;
 }
@@ -19,6 +21,10 @@ export function useDeliverySelection(key: string): DeliverySelection {
   return {
     chosen: [...chosen.values()],
     clear: () => change(new Map(), null),
+    drop: (ids) => {
+      const rest = [...chosen].filter(([id]) => !ids.has(id));
+      if (rest.length < chosen.size) change(new Map(rest), anchor);
+    },
     of: (rows) => ({
       has: (id) => chosen.has(id),
       nameOf: (id) => `${rows.find((row) => row.id === id)?.event_type ?? ""} ${id.slice(-6)}`,

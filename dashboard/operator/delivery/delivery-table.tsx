@@ -1,10 +1,9 @@
 import { useMemo } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
 import type { Delivery } from "../../shared/resources.ts";
-import { DataTable, type Column } from "../../shared/ui/data-table.tsx";
+import { DataTable, type Column, type Selection } from "../../shared/ui/data-table.tsx";
 import { PeekingRows, usePeeking } from "../peeking.tsx";
 import { columnsOf, usualColumns } from "./delivery-columns.tsx";
-import type { DeliverySelection } from "./delivery-selection.ts";
 
 /** A list of deliveries within another page. */
 export function DeliveryTable(props: {
@@ -24,7 +23,7 @@ export function DeliveryTable(props: {
 export function WorkingDeliveryTable(props: {
   readonly caption: string;
   readonly rows: readonly Delivery[];
-  readonly selection: DeliverySelection;
+  readonly selection: Selection;
 }) {
   const { caption, rows, selection } = props;
   const { params } = useAddress();
@@ -36,7 +35,7 @@ export function WorkingDeliveryTable(props: {
         columns={columns}
         rows={rows}
         keyOf={({ id }) => id}
-        selection={selection.of(rows)}
+        selection={selection}
         {...usePeeking()}
       />
     </PeekingRows>

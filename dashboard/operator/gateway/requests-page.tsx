@@ -45,10 +45,8 @@ export function RequestsPage() {
   const loaded = useApi<Page<GatewayRequest>>({ path: "v1/requests", query });
   const peeking = usePeeking();
   const { peekedKey } = peeking;
-  const { rows, waiting, merge } = useSettledRows(loaded.data?.data ?? null, {
-    key,
-    isFollowing: isFollowing.value,
-  });
+  const settled = useSettledRows(loaded, { key, isFollowing: isFollowing.value });
+  const { rows, waiting, merge, page, pageKey } = settled;
   const chosen = Object.entries(filters).flatMap(([name, value]) =>
     flags[name] === undefined || typeof value !== "string" ? [] : [[flags[name], value] as const],
   );
@@ -67,20 +65,22 @@ export function RequestsPage() {
           twin={{ path: "v1/requests", query, cli: shell`requests list${shellOptions(chosen)}` }}
         >
           <PeekingRows>
-            {rows.length === 0 ? (
+            {rows.length === 0 && loaded.isOld ? (
+              <p class="soft">Loading…</p>
+            ) : rows.length === 0 ? (
               <NoRequests isNarrowed={passedOn.some((name) => params.has(name))} />
             ) : (
               <DataTable caption="Requests" columns={requestColumns} rows={rows} keyOf={keyOf} {...peeking} />
             )}
-            {loaded.data !== null && (
+            {page !== null && !loaded.isOld && (
               <FurtherRows
-                key={key}
+                key={pageKey}
                 title="Requests"
                 path="v1/requests"
                 query={query}
                 columns={requestColumns}
                 keyOf={keyOf}
-                first={loaded.data}
+                first={page}
                 peeking={peeking}
               />
             )}

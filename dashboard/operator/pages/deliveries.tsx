@@ -1,9 +1,9 @@
 import { useSignal } from "@preact/signals";
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
 import { ApiError, callApi } from "../../shared/api.ts";
 import { useApi } from "../../shared/queries.ts";
-import type { Delivery, DeliveryPage } from "../../shared/resources.ts";
+import type { Delivery, DeliveryPage, Page } from "../../shared/resources.ts";
 import { shell } from "../../shared/shell-text.ts";
 import { RangePicker } from "../../shared/time/range-picker.tsx";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
@@ -33,10 +33,9 @@ export function DeliveriesPage() {
   const { params } = useAddress();
   const panel = params.get("panel");
   const selection = useDeliverySelection(JSON.stringify(filters));
-  const { rows, waiting, merge } = useSettledRows(loaded.data?.data ?? null, {
-    key,
-    isFollowing: isFollowing.value,
-  });
+  const settled = useSettledRows(loaded, { key, isFollowing: isFollowing.value });
+  const { rows, matching, gone, waiting, merge, page, pageKey } = settled;
+  useEffect(() => selection.drop(gone), [gone]);
   return (
     <>
       {useMemo(pageHead, [])}
@@ -59,12 +58,12 @@ export function DeliveriesPage() {
           twin={{ path: "v1/deliveries", query, cli: shell`deliveries list${flagsOf(filters)}` }}
         >
           {rows.length === 0 ? (
-            <p class="soft">No delivery matches.</p>
+            <p class="soft">{loaded.isOld ? "Loading…" : "No delivery matches."}</p>
           ) : (
-            <WorkingDeliveryTable caption="Deliveries" rows={rows} selection={selection} />
+            <WorkingDeliveryTable caption="Deliveries" rows={rows} selection={selection.of(matching)} />
           )}
-          {loaded.data !== null && (
-            <OlderRows key={key} query={query} first={loaded.data} selection={selection} />
+          {page !== null && !loaded.isOld && (
+            <OlderRows key={pageKey} query={query} first={page} selection={selection} />
           )}
         </Panel>
         {panel !== null && <DeliveryPanel id={panel} />}
@@ -88,12 +87,12 @@ const viewMenu = () => <ViewMenu />;
 /** Pages behind the first one. They are read when they are asked for, and stay as they were. */
 function OlderRows(props: {
   readonly query: object;
-  readonly first: DeliveryPage;
+  readonly first: Page<Delivery>;
   readonly selection: DeliverySelection;
 }) {
   const { query, first, selection } = props;
   const older = useSignal<readonly Delivery[]>([]);
-  const last = useSignal<DeliveryPage | null>(null);
+  const last = useSignal<Page<Delivery> | null>(null);
   const error = useSignal<ApiError | null>(null);
   const end = last.value ?? first;
   const more = async () => {
@@ -111,7 +110,11 @@ function OlderRows(props: {
   return (
     <>
       {older.value.length > 0 && (
-        <WorkingDeliveryTable caption="Older deliveries" rows={older.value} selection={selection} />
+        <WorkingDeliveryTable
+          caption="Older deliveries"
+          rows={older.value}
+          selection={selection.of(older.value)}
+        />
       )}
       {error.value !== null && <ErrorNote error={error.value} />}
       <SearchedTo end={end} more={more} />

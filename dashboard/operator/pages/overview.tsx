@@ -118,7 +118,7 @@ function countOf(count: number, ...[one, many]: readonly [string, string]): stri
 
 function RecentDeliveries({ recent }: { readonly recent: ReturnType<typeof useApi<DeliveryPage>> }) {
   const isPointedAt = useSignal(false);
-  const { rows, waiting, merge } = useSettledRows(recent.data?.data ?? null, {
+  const { rows, waiting, merge } = useSettledRows(recent, {
     key: "recent",
     isFollowing: !isPointedAt.value,
   });

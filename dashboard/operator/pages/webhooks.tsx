@@ -75,6 +75,7 @@ export function WebhooksPage() {
     ...{ sort, q: params.get("q") },
     ...Object.fromEntries(filterNames.map((name) => [name, params.getAll(name)])),
   };
+  const isNarrowed = ["q", ...filterNames].some((name) => params.has(name));
   // What the list below shows, so that it is asked for once.
   const shown = useApi<Page<ListedWebhook>>({ path: "v1/webhooks", query: { limit: pageSize, ...query } });
   const courses = useCourses((shown.data?.data ?? []).map(({ id }) => id));
@@ -99,10 +100,14 @@ export function WebhooksPage() {
         columns={columnsOf(courses, sortingBy)}
         keyOf={({ id }) => id}
         none={
-          <>
-            <p>No webhook is registered yet. This makes one:</p>
-            <Command text="posthorn webhooks create https://example.com/hooks --events 'order.*'" />
-          </>
+          isNarrowed ? (
+            <p class="soft">No webhook matches.</p>
+          ) : (
+            <>
+              <p>No webhook is registered yet. This makes one:</p>
+              <Command text="posthorn webhooks create https://example.com/hooks --events 'order.*'" />
+            </>
+          )
         }
       />
     </>

@@ -10,7 +10,7 @@ interface PanelProps {
   readonly tools?: ComponentChildren;
   readonly twin?: ApiTwin;
   /** What it shows: while nothing came yet it says so, and when a refresh failed it shows what came before. */
-  readonly loaded?: Pick<Loaded<unknown>, "data" | "error" | "loadedAt" | "isLoading">;
+  readonly loaded?: Pick<Loaded<unknown>, "data" | "error" | "loadedAt" | "isLoading" | "isOld">;
   readonly children: ComponentChildren;
 }
 
@@ -19,7 +19,7 @@ export function Panel({ title, tools, twin, loaded, children }: PanelProps) {
   const error = loaded?.error ?? null;
   const hasData = loaded === undefined || loaded.data !== null;
   return (
-    <section class="panel" aria-labelledby={id}>
+    <section class="panel" aria-labelledby={id} aria-busy={loaded?.isOld === true ? true : undefined}>
       <header class="panel-head">
         <h2 id={id}>{title}</h2>
         <div class="panel-tools">
