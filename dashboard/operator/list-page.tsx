@@ -44,11 +44,9 @@ export function ResourceList<Row>(props: ListProps<Row>) {
   const cursor = loaded.data?.next_cursor ?? null;
   return (
     <Panel title={title} loaded={loaded} tools={tools} twin={{ path, query, cli }}>
-      {rows.length === 0 && loaded.isOld ? (
-        <p class="soft">Loading…</p>
-      ) : rows.length === 0 ? (
-        none
-      ) : (
+      {rows.length === 0 && loaded.isOld && <p class="soft">Loading…</p>}
+      {rows.length === 0 && !loaded.isOld && none}
+      {rows.length > 0 && (
         <DataTable
           caption={title}
           columns={columns}

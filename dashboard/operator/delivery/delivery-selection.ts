@@ -15,7 +15,8 @@ export interface DeliverySelection {
 /** Another list, told by `key`, begins with none. */
 export function useDeliverySelection(key: string): DeliverySelection {
   const state = useSignal<State>({ key, chosen: new Map(), anchor: null });
-  const { chosen, anchor } = state.value.key === key ? state.value : { chosen: new Map(), anchor: null };
+  const { chosen, anchor }: Pick<State, "chosen" | "anchor"> =
+    state.value.key === key ? state.value : { chosen: new Map(), anchor: null };
   const change = (next: ReadonlyMap<string, Delivery>, at: string | null) =>
     (state.value = { key, chosen: next, anchor: at });
   return {

@@ -65,11 +65,11 @@ export function RequestsPage() {
           twin={{ path: "v1/requests", query, cli: shell`requests list${shellOptions(chosen)}` }}
         >
           <PeekingRows>
-            {rows.length === 0 && loaded.isOld ? (
-              <p class="soft">Loading…</p>
-            ) : rows.length === 0 ? (
+            {rows.length === 0 && loaded.isOld && <p class="soft">Loading…</p>}
+            {rows.length === 0 && !loaded.isOld && (
               <NoRequests isNarrowed={passedOn.some((name) => params.has(name))} />
-            ) : (
+            )}
+            {rows.length > 0 && (
               <DataTable caption="Requests" columns={requestColumns} rows={rows} keyOf={keyOf} {...peeking} />
             )}
             {page !== null && !loaded.isOld && (

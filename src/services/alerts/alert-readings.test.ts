@@ -41,7 +41,8 @@ test("one sample is not enough: what lasts is the least of at least two", async 
 
 test("samples of the minute before count where a process took one a minute", async () => {
   const rows = [70_000, 130_000].map((sample, index) => ({
-    ...{ start: minute - index * 60_000, writer: 1 },
+    start: minute - index * 60_000,
+    writer: 1,
     document: JSON.stringify(spanOfSamples(sample)),
   }));
   assert.equal(await readingsOfRows(rows).lasting("oldest_due_ms"), 70_000);

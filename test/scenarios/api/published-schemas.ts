@@ -61,10 +61,7 @@ export class PublishedSchemas {
     this.#ajv.addSchema(document, "api");
     // A path without parameters before one with them: `/v1/webhooks/export` is not an id.
     this.#byPath = operationsOf(document)
-      .map((found) => ({
-        ...found,
-        matches: new RegExp(`^${found.path.replaceAll(/[.+]/g, "\\$&").replaceAll(/\{\w+\}/g, "[^/]+")}$`),
-      }))
+      .map(({ method, path, operation }) => ({ method, path, operation, matches: patternOf(path) }))
       .toSorted((one, other) => parametersOf(one.path) - parametersOf(other.path));
   }
 
@@ -107,6 +104,10 @@ export class PublishedSchemas {
     const parts = pointer.map((part) => encodeURIComponent(part.replaceAll("~", "~0").replaceAll("/", "~1")));
     return this.#ajv.getSchema(`api#/${parts.join("/")}`);
   }
+}
+
+function patternOf(path: string): RegExp {
+  return new RegExp(`^${path.replaceAll(/[.+]/g, "\\$&").replaceAll(/\{\w+\}/g, "[^/]+")}$`);
 }
 
 function parametersOf(path: string): number {
