@@ -20,6 +20,8 @@ export interface ApiOptions {
   readonly inboundUrl?: () => string | null;
   /** Where proxies that end TLS name the certificate of a sender; null where none does. */
   readonly clientCertificates?: ClientCertificateSource | null;
+  /** Whose `X-Forwarded-For` names the address of a sender, as CIDR blocks. */
+  readonly trustedProxies?: readonly string[];
   /** Serves what others send beside the API. */
   readonly takesInbound?: boolean;
   readonly idempotency: IdempotencyStore;

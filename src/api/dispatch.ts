@@ -29,7 +29,7 @@ export type RouteHandler = (request: FastifyRequest, reply: FastifyReply) => voi
 
 const noTenant: Scope = { tenantId: "" };
 const emptyBody = Buffer.alloc(0);
-const jsonHeaders = { "content-type": "application/json" };
+const jsonHeaders = { "content-type": "application/json", "x-content-type-options": "nosniff" };
 
 /** One way to call a route. A route with a raw form has two. */
 interface Form {

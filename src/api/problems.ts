@@ -52,7 +52,11 @@ export function problemOf(error: PosthornError, basePath: string): Problem {
 export function renderProblem(error: PosthornError, basePath: string): Rendered {
   return {
     status: error.status,
-    headers: { "content-type": problemContentType, ...extraHeaders(error, basePath) },
+    headers: {
+      "content-type": problemContentType,
+      "x-content-type-options": "nosniff",
+      ...extraHeaders(error, basePath),
+    },
     text: JSON.stringify(problemOf(error, basePath)),
   };
 }

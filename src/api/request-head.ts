@@ -35,6 +35,7 @@ export function refuseExpectation(basePath: string) {
     request.resume();
     response.writeHead(417, {
       "content-type": "application/problem+json",
+      "x-content-type-options": "nosniff",
       "content-length": Buffer.byteLength(body),
       connection: "close",
     });

@@ -1,6 +1,6 @@
 /** The HTTP server: Fastify with the routes of route-table.ts, or with the probes alone. */
 import { maxHeaderSize } from "node:http";
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { fastify } from "fastify";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -18,7 +18,8 @@ import {
   send,
 } from "./dispatch.ts";
 import { serveDashboard } from "./dashboard/serve-dashboard.ts";
-import { serveInbound } from "./inbound/serve-inbound.ts";
+import { isolation } from "./inbound/foreign-answer.ts";
+import { RefusedInbound, routedInbound, serveInbound, takeEveryMethod } from "./inbound/serve-inbound.ts";
 import { answerPreflight, permitOrigin } from "./portal/cross-origin.ts";
 import { servePortal } from "./portal/serve-portal.ts";
 import { IdempotencyClaims } from "./idempotency-claims.ts";
@@ -152,7 +153,8 @@ function refuseSchemas(): never {
 }
 
 function createServer(options: ApiOptions, routes: readonly Route[], bodies: BodyMemory): FastifyInstance {
-  const { log, timeouts = timeoutsDefault, basePath = "" } = options;
+  const { log, timeouts = timeoutsDefault, basePath = "", takesInbound = false } = options;
+  const refused = takesInbound ? new RefusedInbound(options) : null;
   const app = fastify({
     logger: false,
     bodyLimit: bodyBytesMaxDefault,
@@ -164,8 +166,9 @@ function createServer(options: ApiOptions, routes: readonly Route[], bodies: Bod
     return503OnClosing: false,
     routerOptions: { maxParamLength: pathParameterLengthMax },
     schemaController: { compilersFactory: noCompilers },
-    ...(basePath !== "" && {
-      rewriteUrl: (request: IncomingMessage) => withoutBase(request.url ?? "/", { basePath }),
+    ...((basePath !== "" || takesInbound) && {
+      rewriteUrl: ({ url = "/" }: IncomingMessage) =>
+        (takesInbound ? routedInbound(url, basePath) : null) ?? withoutBase(url, { basePath }),
     }),
     http: {
       headersTimeout: timeouts.headersTimeoutMs,
@@ -176,8 +179,13 @@ function createServer(options: ApiOptions, routes: readonly Route[], bodies: Bod
     },
     frameworkErrors: (error, request, reply) =>
       send(reply, renderError(error, { log, requestId: request.id, basePath })),
-    clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, options),
+    clientErrorHandler: (error, socket) => {
+      const { remoteAddress } = socket;
+      const status = answerBrokenRequest(error, socket, options);
+      if (status !== null) refused?.unparsed(error, remoteAddress, status);
+    },
   });
+  if (takesInbound) takeEveryMethod(app);
   app.server.maxConnections = options.limits.connectionsMax;
   endSlowReaders(app.server, { ...options, ...timeouts });
   app.decorateRequest("principal", null);
@@ -200,14 +208,17 @@ function createServer(options: ApiOptions, routes: readonly Route[], bodies: Bod
   if (origins.size > 0) app.addHook("onRequest", permitOrigin(origins));
   app.addHook("onRequest", refuseHosts);
   app.addHook("onRequest", refuseEncodedBodies);
-  app.server.on("checkExpectation", refuseExpectation(basePath));
+  const refuseOtherExpectation = refuseExpectation(basePath);
+  app.server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
+    if (refused?.expectation(request, response) !== true) refuseOtherExpectation(request, response);
+  });
   if (options.logRequests === true) logRequests(app, options);
   return app;
 }
 
 /** A proxy may keep the prefix that it serves us under; what comes without it is served too, as probes do. */
 function withoutBase(url: string, { basePath }: { readonly basePath: string }): string {
-  if (!url.startsWith(basePath)) return url;
+  if (basePath === "" || !url.startsWith(basePath)) return url;
   const rest = url.slice(basePath.length);
   return rest === "" || /^[/?]/.test(rest) ? `/${rest.replace(/^\//, "")}` : url;
 }
@@ -291,15 +302,18 @@ function pathPattern(path: string): RegExp {
   return new RegExp(`^${path.replaceAll(".", "\\.").replaceAll(/\{\w+\}/g, "[^/]+")}$`);
 }
 
-/** What is not even HTTP, or came too slowly. There is no request to answer, only a socket. */
+/**
+ * Malformed or timed-out requests never reach Fastify: answers on the raw socket, and returns the status; null when the
+ * connection is gone.
+ */
 function answerBrokenRequest(
   error: Error & { readonly code?: string },
   socket: Socket,
   { clock, timeouts = timeoutsDefault, basePath = "" }: ApiOptions,
-): void {
+): number | null {
   if (!socket.writable || error.code === "ECONNRESET") {
     socket.destroy();
-    return;
+    return null;
   }
   const [status, title] = brokenRequests[error.code ?? ""] ?? [400, "Bad Request"];
   const body = JSON.stringify({
@@ -313,10 +327,15 @@ function answerBrokenRequest(
   const timer = clock.schedule(timeouts.goodbyeMs, () => socket.destroy());
   socket.once("close", () => timer.cancel());
   socket.end(
-    `HTTP/1.1 ${status} ${title}\r\nContent-Type: application/problem+json\r\n` +
+    `HTTP/1.1 ${status} ${title}\r\nContent-Type: application/problem+json\r\n${isolationLines}` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
+  return status;
 }
+
+const isolationLines = Object.entries(isolation)
+  .map(([name, value]) => `${name}: ${value}\r\n`)
+  .join("");
 
 const brokenDetails: Readonly<Record<number, string>> = {
   408: "The request did not arrive in time.",

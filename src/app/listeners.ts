@@ -139,6 +139,7 @@ function optionsOf(parts: ListenerParts): ApiOptions {
       settings.clientCertificateHeader === null
         ? null
         : { header: settings.clientCertificateHeader, trustedProxies: settings.trustedProxies },
+    trustedProxies: settings.trustedProxies,
     takesInbound: settings.roles.includes("gateway") && settings.inboundPort === null,
     idempotency: store.idempotency,
     secretBox: keys.secretBox,

@@ -39,7 +39,7 @@ export const gateway = {
     env: "POSTHORN_TRUSTED_PROXIES",
     group: "Gateway",
     description:
-      "Addresses of the proxies that `POSTHORN_CLIENT_CERTIFICATE_HEADER` is believed of, as CIDR blocks such as `10.0.3.0/24`. Nobody is trusted without being named, this machine included.",
+      "Addresses of the proxies in front of the role `gateway`, as CIDR blocks such as `10.0.3.0/24`. Their `X-Forwarded-For` names the address of a sender, by which failed verifications are limited, and their `POSTHORN_CLIENT_CERTIFICATE_HEADER` its certificate. No proxy is trusted without being named, this machine included.",
     kind: cidr,
     fallback: [],
     fallbackText: "none",

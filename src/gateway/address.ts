@@ -10,26 +10,30 @@ export interface InboundAddress {
   readonly rest: string;
   /** For logs, without the secret. */
   readonly shown: string;
+  /** The source is known by it, but the rest could lead a receiver out of its path: answered 404, and logged. */
+  readonly isUnsafe: boolean;
 }
 
 const secretPrefix = "/in/";
 const partyPrefix = "/_webhooks/";
 const lengthMax = 8_192;
 
-/** Null for an address that can be nobody's. */
+/** Null for an address that names no source. */
 export function readAddress(url: string): InboundAddress | null {
-  if (url.length > lengthMax || !/^[\x21-\x7e]+$/.test(url)) return null;
   const at = url.indexOf("?");
   const path = at < 0 ? url : url.slice(0, at);
   const query = at < 0 ? "" : url.slice(at);
   if (path.startsWith(secretPrefix)) return readSecret({ behind: path.slice(secretPrefix.length), query });
+  if (!path.startsWith(partyPrefix)) return null;
   const parsed = parseWebhookPath(path);
-  if (parsed.kind === "invalid") return null;
-  const { party, eventType } = parsed.path;
   const behind = path.slice(partyPrefix.length);
   const slash = behind.indexOf("/");
   const rest = `${slash < 0 ? "" : behind.slice(slash)}${query}`;
-  return isPlain(rest) ? { token: null, party, eventType, rest, shown: url } : null;
+  const party = parsed.kind === "path" ? parsed.path.party : decoded(behind.split("/", 1)[0] ?? "");
+  if (party === null || party === "") return null;
+  const isUnsafe = parsed.kind === "invalid" || !isPlain(rest);
+  const eventType = parsed.kind === "path" ? parsed.path.eventType : null;
+  return { token: null, party, eventType, rest, shown: url, isUnsafe };
 }
 
 function readSecret({
@@ -42,8 +46,15 @@ function readSecret({
   const slash = behind.indexOf("/");
   const token = slash < 0 ? behind : behind.slice(0, slash);
   const rest = `${slash < 0 ? "" : behind.slice(slash)}${query}`;
-  if (!/^[A-Za-z0-9_-]{16,128}$/.test(token) || !isPlain(rest)) return null;
-  return { token, party: null, eventType: null, rest, shown: `${secretPrefix}…${rest}` };
+  if (!/^[A-Za-z0-9_-]{16,128}$/.test(token)) return null;
+  return {
+    token,
+    party: null,
+    eventType: null,
+    rest,
+    shown: `${secretPrefix}…${rest}`,
+    isUnsafe: !isPlain(rest),
+  };
 }
 
 /** Path and query behind what names the source, of an address as logs show it. */
@@ -55,13 +66,41 @@ export function restOfShown(shown: string): string {
 /** Appended to the path of a webhook it leads below it, and nowhere else. */
 function isPlain(rest: string): boolean {
   if (rest === "") return true;
+  if (rest.length > lengthMax || !/^[\x21-\x7e]+$/.test(rest)) return false;
   const [path = ""] = rest.split("?");
-  return path.split("/").every((segment) => {
-    try {
-      const decoded = decodeURIComponent(segment);
-      return decoded !== "." && decoded !== ".." && !/[/\\\p{Cc}]/u.test(decoded);
-    } catch {
-      return false;
-    }
-  });
+  return path.split("/").every(isPlainSegment);
+}
+
+/** Some servers decode more often than once: what looks like a path in any round is refused. */
+const decodingsMax = 4;
+
+function isPlainSegment(segment: string): boolean {
+  let text = decoded(segment);
+  if (text === null) return false;
+  for (let round = 1; round <= decodingsMax; round += 1) {
+    if (leadsElsewhere(text)) return false;
+    const again = decoded(text);
+    // A percent sign that encodes nothing is text.
+    if (again === null || again === text) return true;
+    text = again;
+  }
+  return false;
+}
+
+/**
+ * Dots that mean a folder, a separator or a control character, as the more liberal servers read them: they cut parameters
+ * (`..;x=1`), trim blanks, and fold other forms of the same characters.
+ */
+function leadsElsewhere(segment: string): boolean {
+  const folded = segment.normalize("NFKC");
+  if (/[/\\\p{Cc}]/u.test(folded)) return true;
+  return /^\s*\.{1,2}\s*$/.test(folded.split(";", 1)[0] ?? "");
+}
+
+function decoded(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
 }

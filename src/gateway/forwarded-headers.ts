@@ -9,6 +9,18 @@ export function isForwardable(name: string): boolean {
   return !never.test(name);
 }
 
+/** Reads fields that may be forwarded: those that `Connection` names belong to the hop (RFC 9110, 7.6.1). */
+export function endToEndReader({
+  get,
+}: {
+  readonly get: (name: string) => string | null;
+}): (name: string) => string | null {
+  const connection = get("connection");
+  if (connection === null) return get;
+  const perHop = new Set(connection.split(",").map((name) => name.trim().toLowerCase()));
+  return (name) => (perHop.has(name.toLowerCase()) ? null : get(name));
+}
+
 const endToEnd = ["Signature", "Signature-Input", "Content-Digest"];
 
 interface Handing {

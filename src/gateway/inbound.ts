@@ -8,7 +8,12 @@ import type { Telemetry } from "../ports/telemetry.ts";
 import type { Received, SourceVerifier } from "../receiver/configured/source-verifier.ts";
 import { ReceiverError } from "../receiver/receiver-error.ts";
 import type { GatewayDirectory } from "../services/gateway/gateway-directory.ts";
-import type { Inbound, InboundAnswer, InboundRequest } from "../services/gateway/gateway-services.ts";
+import type {
+  Inbound,
+  InboundAnswer,
+  InboundFault,
+  InboundRequest,
+} from "../services/gateway/gateway-services.ts";
 import { type InboundAddress, readAddress } from "./address.ts";
 import type { Delivered, Deliverer } from "./deliverer.ts";
 import { answerConsent } from "./handshake.ts";
@@ -56,7 +61,7 @@ export class GatewayInbound implements Inbound {
     const address = readAddress(request.url);
     const source = address === null ? undefined : this.#sourceOf(address);
     if (address === null || source === undefined)
-      return refusal("not_found", "Nothing takes messages at this address.");
+      return request.fault === undefined ? unknownAddress : faulted(request.fault);
     const { clock, access, telemetry } = this.#options;
     const startedMs = clock.monotonicMs();
     const elapsedMs = (): number => clock.monotonicMs() - startedMs;
@@ -94,6 +99,8 @@ export class GatewayInbound implements Inbound {
   ): Promise<Ended> {
     const { source, request, message } = incoming;
     const verifier = this.#options.box.verifier(source);
+    const { fault } = request;
+    if (fault !== undefined) return rejected(faulted(fault), fault);
     const refused = this.#refusalOf(incoming, { verifier, isTooLarge });
     if (refused !== null) return refused;
     if (request.method === "OPTIONS") return asksConsent(incoming);
@@ -129,9 +136,13 @@ export class GatewayInbound implements Inbound {
 
   /** What can be said without looking at the message itself. */
   #refusalOf(
-    { source, request }: Incoming,
+    { source, request, address }: Incoming,
     { verifier, isTooLarge }: { readonly verifier: SourceVerifier; readonly isTooLarge: boolean },
   ): Ended | null {
+    if (address.isUnsafe) {
+      const detail = "The path behind the address of the source could lead a receiver elsewhere.";
+      return rejected(unknownAddress, { cause: "unsafe_path", detail });
+    }
     if (!source.active) {
       const isGone = source.whenInactive === "gone";
       const answer = isGone
@@ -228,6 +239,12 @@ export class GatewayInbound implements Inbound {
       return null;
     }
   }
+}
+
+const unknownAddress = refusal("not_found", "Nothing takes messages at this address.");
+
+function faulted({ status, detail, retryAfterSeconds }: InboundFault): InboundAnswer {
+  return hopProblem(status, detail, retryAfterSeconds === null ? {} : { retryAfterSeconds });
 }
 
 function rejected(

@@ -15,7 +15,7 @@ import { type ListedHeaders, receivedHeaders } from "../receiver/message/receive
 import { valueReader } from "../receiver/presets/value-source.ts";
 import type { InboundRequest } from "../services/gateway/gateway-services.ts";
 import type { InboundAddress } from "./address.ts";
-import { forwardedHeaders, handedOn } from "./forwarded-headers.ts";
+import { endToEndReader, forwardedHeaders, handedOn } from "./forwarded-headers.ts";
 import { type KeyField, rememberedKey } from "./received-key.ts";
 
 export type Verified = Extract<Received, { readonly kind: "verified" }>;
@@ -66,7 +66,7 @@ export function authenticOf(
   const { body } = request;
   const originalType = originalTypeOf(incoming, received);
   const { messageId } = received.verification;
-  const get = (name: string) => message.headers.get(name);
+  const get = endToEndReader(message.headers);
   const names = handedOnBy(source, verifier);
   const { name: sourceName } = source;
   const rest = withoutParameters(address.rest, verifier.secretParameters);
@@ -78,9 +78,9 @@ export function authenticOf(
     eventType: mappedEventType(originalType),
     originalType,
     scheme: received.verification.scheme,
-    contentType: get("content-type") ?? "application/octet-stream",
+    contentType: contentTypeOf(get("content-type")),
     relayed: {
-      key: field.kind === "ok" ? field.raw : null,
+      key: field.kind === "ok" && get("idempotency-key") !== null ? field.raw : null,
       webhookId: isOwnId ? messageId : null,
       path: source.forwardPath && rest !== "" ? rest : null,
       headers: forwardedHeaders({ get, names, sourceName, receivedAt, hops }),
@@ -91,6 +91,13 @@ export function authenticOf(
     }),
     bodyDigest,
   };
+}
+
+/** As it came, whether or not it is a media type; what no field can carry is replaced. */
+function contentTypeOf(received: string | null): string {
+  return received !== null && /^[\x21-\x7e](?:[\x20-\x7e\t]{0,254}[\x21-\x7e])?$/.test(received)
+    ? received
+    : "application/octet-stream";
 }
 
 const handedOnNames = new WeakMap<Source, readonly string[]>();

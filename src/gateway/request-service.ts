@@ -185,7 +185,7 @@ export class Requests implements RequestService {
       readonly clientCertificate?: ClientCertificateSeen | null;
     };
     const address = readAddress(url);
-    if (address === null) throw new NotFoundError("the address");
+    if (address === null || address.isUnsafe) throw new NotFoundError("the address");
     const whole = { method: request.method, url, rawHeaders, body, clientCertificate };
     const { receivedAt } = request;
     return { id: access.nextId(), source, address, request: whole, message: messageOf(whole), receivedAt };

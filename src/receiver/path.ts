@@ -192,8 +192,9 @@ function decode(segment: string): string | null {
 function problemOfSegment(segment: string): WebhookPathProblem | null {
   if (segment === "") return "empty_segment";
   if (segment.length > segmentLengthMax) return "too_long";
+  // Some servers cut path parameters (`..;x=1`) before they resolve dots.
   const isUnsafe =
-    segment === "." || segment === ".." || /[/\\%\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(segment);
+    /^\s*\.{1,2}\s*(?:;|$)/.test(segment) || /[/\\%\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(segment);
   return isUnsafe ? "unsafe_segment" : null;
 }
 

@@ -71,6 +71,26 @@ for (const framework of frameworks) {
       assert.equal((await fetch(url, { method: "HEAD" })).status, 405);
     });
 
+    test("whether a Content-Type will do is for the receiver to judge, also where it is no media type", async (t) => {
+      const seen: (string | null)[] = [];
+      const endpoint = endpointWith({
+        contentTypes: "any",
+        handler: ({ message }) => void seen.push(message.headers.get("content-type")),
+      });
+      const server = await framework.start(endpoint.receiver);
+      t.after(() => server.close());
+      const types = ["json", ";", "a/b/c", "application/json"];
+      for (const [at, type] of types.entries()) {
+        const init = {
+          method: "POST",
+          body: bytes,
+          headers: { ...headers, "content-type": type, "idempotency-key": `"key-${at}"` },
+        };
+        assert.equal((await fetch(`${server.url}/app/hooks`, init)).status, 204, type);
+      }
+      assert.deepEqual(seen, types);
+    });
+
     test("a message without a body and without a type is answered", async (t) => {
       const { url } = await start(t, framework);
       assert.equal((await fetch(url, { method: "POST" })).status, 415);

@@ -1,7 +1,7 @@
 /** The client certificate of a sender, as the proxy that ended its TLS connection names it. */
 import { createHash, X509Certificate } from "node:crypto";
-import { BlockList, isIPv4, isIPv6 } from "node:net";
 import type { ClientCertificateSeen } from "../../core/http/client-certificate.ts";
+import { blocksOf, isTrusted } from "./client-address.ts";
 
 /** Who is believed, and in which field. */
 export interface ClientCertificateSource {
@@ -30,22 +30,6 @@ export function clientCertificateReader(source: ClientCertificateSource): Client
     if (value === undefined || values.length > 1 || value.length > valueLengthMax) return null;
     return readCertificate(value.trim());
   };
-}
-
-function blocksOf(blocks: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const block of blocks) {
-    const [address = "", prefix] = block.split("/");
-    const family = isIPv6(address) ? "ipv6" : "ipv4";
-    list.addSubnet(address, Number(prefix ?? (family === "ipv6" ? 128 : 32)), family);
-  }
-  return list;
-}
-
-function isTrusted(trusted: BlockList, peer: string | undefined): boolean {
-  const address = (peer ?? "").replace(/^::ffff:(?=\d+\.)/i, "");
-  if (isIPv4(address)) return trusted.check(address, "ipv4");
-  return isIPv6(address) && trusted.check(address, "ipv6");
 }
 
 /**

@@ -1,50 +1,211 @@
-/** What others send: every method and media type below `/in/` and `/_webhooks/`, as bytes, without a key of the API. */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+/** Requests of senders below `/in/` and `/_webhooks/`: every method and media type, as bytes, without an API key. */
+import { METHODS, type IncomingMessage, type ServerResponse } from "node:http";
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { PosthornError } from "../../core/errors.ts";
+import type {
+  Inbound,
+  InboundAnswer,
+  InboundFault,
+  InboundHead,
+} from "../../services/gateway/gateway-services.ts";
 import type { BodyMemory } from "../body-memory.ts";
 import type { ApiOptions } from "../context.ts";
+import { bodyTooLarge, dropBody, readBody, type RequestBody } from "../request-body.ts";
+import { foreignHeaders } from "./foreign-answer.ts";
+import { clientAddressReader } from "./client-address.ts";
 import { clientCertificateReader } from "./client-certificate.ts";
-import { bodyTooLarge, readBody } from "../request-body.ts";
 
-const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"] as const;
+/** All inbound addresses are routed here, so that no router refuses one before the request log sees it. */
+const inboundRoute = "/in/";
+
+/** Fastify's `rewriteUrl`; the handler reads `originalUrl`. */
+export function routedInbound(url: string, basePath: string): string | null {
+  return inboundPath(url, basePath) === null ? null : inboundRoute;
+}
+
+/** Path and query below the base path, of an address that belongs to the gateway; null for all others. */
+function inboundPath(url: string, basePath: string): string | null {
+  const target = url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?#]*/i, "");
+  const isBelow = basePath !== "" && target.startsWith(`${basePath}/`);
+  const path = isBelow ? target.slice(basePath.length) : target;
+  return path.startsWith("/in/") || path.startsWith("/_webhooks/") ? path : null;
+}
+
+/** Adds the methods that Fastify does not route by default: they are answered 405 and logged like any other. */
+export function takeEveryMethod(app: FastifyInstance): void {
+  for (const method of METHODS)
+    if (method !== "CONNECT" && !app.supportedMethods.includes(method)) app.addHttpMethod(method);
+}
 
 export function serveInbound(app: FastifyInstance, options: ApiOptions, memory: BodyMemory): void {
   const { gateway, limits } = options;
+  const { inbound } = gateway;
   const bytesMax = limits.payloadBytesMax;
-  const { clientCertificates = null } = options;
-  const certificateOf =
-    clientCertificates === null ? () => null : clientCertificateReader(clientCertificates);
+  const readHead = headReader(options);
+  const headOf = ({ method, originalUrl: url, raw, socket }: FastifyRequest): InboundHead =>
+    readHead({ method, url, rawHeaders: raw.rawHeaders, peer: socket.remoteAddress });
   void app.register((child, _, done) => {
-    child.removeAllContentTypeParsers();
-    child.addContentTypeParser("*", (request, payload, parsed) => {
-      readBody(payload, { bytesMax, memory, caller: request.ip }, parsed);
+    child.setErrorHandler((error: FastifyError, request, reply) => {
+      dropBody(request.raw);
+      const answer = inbound.handle({ ...headOf(request), body: new Uint8Array(), fault: faultOf(error) });
+      answerWith(answer, request, reply);
     });
-    const handler = (request: FastifyRequest, reply: FastifyReply): void => {
-      const { body, raw, method, originalUrl: url } = request;
-      const bytes = body === bodyTooLarge ? null : ((body as Buffer | undefined) ?? new Uint8Array());
-      void gateway.inbound
-        .handle({
-          ...{ method, url: withoutBase(url, options), rawHeaders: raw.rawHeaders, body: bytes },
-          clientCertificate: certificateOf(request.socket.remoteAddress, raw.rawHeaders),
-        })
-        .then((answer) => {
-          reply.hijack();
-          const text = typeof answer.body === "string" ? Buffer.from(answer.body) : answer.body;
-          reply.raw.writeHead(answer.status, { ...answer.headers, "content-length": text.byteLength });
-          reply.raw.end(method === "HEAD" ? undefined : text);
-        });
-    };
-    for (const url of ["/in/*", "/_webhooks/*"])
-      child.route({
-        method: [...methods],
-        url,
-        bodyLimit: bytesMax + 1,
-        config: { takesEncodings: true },
-        handler,
-      });
+    // The body is read here and not by a parser: Fastify refuses media types that it cannot parse.
+    child.addHook("onRequest", (request, reply) => {
+      const head = headOf(request);
+      answerWith(withBody(inbound, request.raw, head, { bytesMax, memory }), request, reply);
+    });
+    child.route({
+      method: child.supportedMethods,
+      url: inboundRoute,
+      exposeHeadRoute: false,
+      config: { takesEncodings: true },
+      handler: () => {
+        throw new Error("inbound requests are answered by the hook");
+      },
+    });
     done();
   });
 }
 
-function withoutBase(url: string, { basePath = "" }: ApiOptions): string {
-  return basePath !== "" && url.startsWith(`${basePath}/`) ? url.slice(basePath.length) : url;
+/** A request as its connection gave it. */
+interface RawHead extends Pick<InboundHead, "method" | "url" | "rawHeaders"> {
+  readonly peer: string | undefined;
+}
+
+function headReader(options: ApiOptions): (raw: RawHead) => InboundHead {
+  const { basePath = "", clientCertificates = null, trustedProxies = [] } = options;
+  const addressOf = clientAddressReader(trustedProxies);
+  const certificateOf =
+    clientCertificates === null ? () => null : clientCertificateReader(clientCertificates);
+  return ({ method, url, rawHeaders, peer }) => ({
+    method,
+    url: inboundPath(url, basePath) ?? url,
+    rawHeaders,
+    clientAddress: addressOf(peer, rawHeaders),
+    clientCertificate: certificateOf(peer, rawHeaders),
+  });
+}
+
+/** Requests that Node refuses before Fastify sees them. */
+export class RefusedInbound {
+  readonly #options: ApiOptions;
+  readonly #headOf: (raw: RawHead) => InboundHead;
+
+  constructor(options: ApiOptions) {
+    this.#options = options;
+    this.#headOf = headReader(options);
+  }
+
+  /** `Expect` with anything but `100-continue`. False for an address that is not the gateway's. */
+  expectation(request: IncomingMessage, response: ServerResponse): boolean {
+    const { method = "GET", url = "/", rawHeaders, socket } = request;
+    if (inboundPath(url, this.#options.basePath ?? "") === null) return false;
+    dropBody(request);
+    response.setHeader("connection", "close");
+    this.#refuse({ method, url, rawHeaders, peer: socket.remoteAddress }, expectationFault).then(
+      (answer) => writeInbound(response, method, answer),
+      () => response.destroy(),
+    );
+    return true;
+  }
+
+  /** Logs what could not be parsed, where its first line still names a source. The socket is answered elsewhere. */
+  unparsed(fault: Error & { readonly rawPacket?: unknown }, peer: string | undefined, status: number): void {
+    const packet = fault.rawPacket;
+    if (!(packet instanceof Uint8Array)) return;
+    const start = Buffer.from(packet.buffer, packet.byteOffset, Math.min(packet.byteLength, firstLineMax));
+    const [, method = "", url = ""] =
+      /^([A-Z]{1,20}) ([\x21-\x7e]+) HTTP\/1\.[01]\r?\n/.exec(start.toString("latin1")) ?? [];
+    if (inboundPath(url, this.#options.basePath ?? "") === null) return;
+    const isTooLarge = status === 431;
+    const refusal = {
+      status,
+      cause: isTooLarge ? "headers_too_large" : "malformed_request",
+      detail: isTooLarge ? "The header fields are too large." : "The request is not well-formed HTTP.",
+      retryAfterSeconds: null,
+    };
+    void this.#refuse({ method, url, rawHeaders: [], peer }, refusal).catch(() => undefined);
+  }
+
+  #refuse(raw: RawHead, fault: InboundFault): Promise<InboundAnswer> {
+    const { inbound } = this.#options.gateway;
+    return inbound.handle({ ...this.#headOf(raw), body: new Uint8Array(), fault });
+  }
+}
+
+const firstLineMax = 9_000;
+const expectationFault: InboundFault = {
+  status: 417,
+  cause: "unmet_expectation",
+  detail: "Of all expectations only 100-continue is met.",
+  retryAfterSeconds: null,
+};
+
+const bodyless: ReadonlySet<string> = new Set(["GET", "HEAD", "TRACE"]);
+
+function withBody(
+  inbound: Inbound,
+  raw: IncomingMessage,
+  head: InboundHead,
+  bounds: { readonly bytesMax: number; readonly memory: BodyMemory },
+): Promise<InboundAnswer> {
+  if (bodyless.has(head.method)) {
+    dropBody(raw);
+    return inbound.handle({ ...head, body: new Uint8Array() });
+  }
+  const { bytesMax, memory } = bounds;
+  return new Promise<InboundAnswer>((resolve) => {
+    readBody(raw, { bytesMax, memory, caller: head.clientAddress ?? "" }, (error, body?: RequestBody) => {
+      const whole = {
+        ...head,
+        body: body === bodyTooLarge ? null : (body ?? new Uint8Array()),
+        ...(error !== null && { fault: faultOf(error) }),
+      };
+      resolve(inbound.handle(whole));
+    });
+  });
+}
+
+/** What a hook or the reader of the body refused, in the terms of the gateway. */
+function faultOf(error: Error & { readonly statusCode?: number }): InboundFault {
+  if (error instanceof PosthornError)
+    return {
+      status: error.status,
+      cause: error.code === "unavailable" ? "overloaded" : "malformed_request",
+      detail: error.message,
+      retryAfterSeconds: error.retryAfterSeconds,
+    };
+  const { statusCode = 500 } = error;
+  const isTheirs = statusCode >= 400 && statusCode < 500;
+  return {
+    status: isTheirs ? statusCode : 500,
+    cause: isTheirs ? "malformed_request" : "internal_error",
+    detail: isTheirs ? error.message : "The request was not processed. Please send it again later.",
+    retryAfterSeconds: null,
+  };
+}
+
+function answerWith(answer: Promise<InboundAnswer>, request: FastifyRequest, reply: FastifyReply): void {
+  reply.hijack();
+  const { raw } = reply;
+  answer.then(
+    (given) => {
+      // A kept connection would hold a server that stops until its grace ends.
+      if (!reply.server.server.listening) raw.setHeader("connection", "close");
+      writeInbound(raw, request.method, given);
+    },
+    () => raw.destroy(),
+  );
+}
+
+/** The one place where bytes of receivers and tenants leave this origin as an answer to a sender. */
+function writeInbound(raw: ServerResponse, method: string, answer: InboundAnswer): void {
+  const { status, headers, body } = answer;
+  const bytes = typeof body === "string" ? Buffer.from(body) : body;
+  const hasContent = status >= 200 && status !== 204 && status !== 304;
+  const safe = foreignHeaders(headers, { hasContent: hasContent && bytes.byteLength > 0 });
+  // RFC 9110, 8.6: no Content-Length on 1xx, 204 and 304.
+  raw.writeHead(status, hasContent ? { ...safe, "content-length": bytes.byteLength } : safe);
+  raw.end(method === "HEAD" || !hasContent ? undefined : bytes);
 }

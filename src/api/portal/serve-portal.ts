@@ -9,6 +9,7 @@ import { isUuid } from "../../core/uuid.ts";
 import { logoSchemes, type PortalSession } from "../../ports/store/portal.ts";
 import type { ApiOptions, Portal } from "../context.ts";
 import { renderError, send } from "../dispatch.ts";
+import { isolation } from "../inbound/foreign-answer.ts";
 import { renderProblem } from "../problems.ts";
 import {
   assetCaching,
@@ -136,8 +137,8 @@ async function sendLogo(
       contentType: logo.mediaType,
       body: logo.bytes,
       encodings: {},
-      // Opened by itself it is a picture and nothing more.
-      headers: { ...plainHeaders, ...assetCaching, "content-security-policy": "default-src 'none'; sandbox" },
+      // A customer's or tenant's file: opened alone it is a picture and nothing more.
+      headers: { ...isolation, ...assetCaching },
     },
   });
 }

@@ -236,6 +236,7 @@ function pageAnswer(
       "content-type": "text/html; charset=utf-8",
       "content-security-policy":
         "default-src 'none'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+      "x-content-type-options": "nosniff",
       "referrer-policy": "no-referrer",
       "cache-control": "no-store",
     },

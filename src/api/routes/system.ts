@@ -123,7 +123,10 @@ function metricsRoute({ metricsText }: ApiOptions): Route {
     errors: [],
     handle: async () => ({
       status: 200,
-      headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8" },
+      headers: {
+        "content-type": "text/plain; version=0.0.4; charset=utf-8",
+        "x-content-type-options": "nosniff",
+      },
       text: await metricsText(),
     }),
   });

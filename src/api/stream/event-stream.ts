@@ -18,6 +18,7 @@ const retryMs = 1_000;
 /** Nothing of it is to be kept, by proxies neither, which would hold back what is sent. */
 export const eventStreamHeaders = {
   "content-type": "text/event-stream",
+  "x-content-type-options": "nosniff",
   "cache-control": "no-store",
   "x-accel-buffering": "no",
 };

@@ -210,11 +210,17 @@ function forwardTarget(text: string | undefined): URL | null {
 }
 
 /** Headers that describe the old connection and would be wrong on the new one. */
-const hopHeaders = new Set(["host", "connection", "content-length", "transfer-encoding", "keep-alive"]);
+const hopHeaders = [
+  ...["host", "connection", "content-length", "transfer-encoding", "keep-alive", "te", "trailer", "upgrade"],
+  ...["proxy-connection", "proxy-authorization"],
+];
 
 async function forward(target: URL, { method, headers, body }: ReceivedDelivery): Promise<ReceiverAnswer> {
+  // What `Connection` names belongs to the old connection too (RFC 9110, 7.6.1).
+  const named = (headers["connection"] ?? "").split(",");
+  const perHop = new Set([...hopHeaders, ...named.map((name) => name.trim().toLowerCase())]);
   const passedOn = Object.entries(headers).filter(
-    ([name, value]) => value !== undefined && !hopHeaders.has(name),
+    ([name, value]) => value !== undefined && !perHop.has(name),
   );
   try {
     const response = await fetch(target, {

@@ -16,6 +16,13 @@ interface FastifyReply {
 
 type BodyStream = AsyncIterable<unknown>;
 
+type PreParsingHook = (
+  request: { readonly raw: NodeRequest },
+  reply: unknown,
+  payload: BodyStream,
+  done: (error: Error | null, payload?: BodyStream) => void,
+) => void;
+
 /** The parts of a Fastify instance that the plugin needs. */
 interface FastifyInstance {
   removeAllContentTypeParsers(): unknown;
@@ -27,6 +34,8 @@ interface FastifyInstance {
       done: (error: Error | null, body?: unknown) => void,
     ) => void,
   ): unknown;
+  /** `never`, because none of its many overloads is called `addHook(name: string, …)`. */
+  addHook(name: never, hook: never): unknown;
   all(
     path: string,
     handler: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>,
@@ -49,7 +58,23 @@ export async function fastifyReceiver(
   instance.removeAllContentTypeParsers();
   // Parses nothing: the stream itself becomes the body, and is read below with the receiver's bound.
   instance.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
+  // Fastify answers 415 to a Content-Type that it cannot parse. Whether the type is right is for the receiver to judge, so
+  // Fastify sees one that it can parse, and the receiver the one that came.
+  const received = new WeakMap<NodeRequest, string | string[]>();
+  const keepType: PreParsingHook = ({ raw }, _reply, payload, done) => {
+    const fields = raw.headers as Record<string, string | string[] | undefined>;
+    const given = fields["content-type"];
+    if (given !== undefined) {
+      received.set(raw, given);
+      fields["content-type"] = "application/octet-stream";
+    }
+    done(null, payload);
+  };
+  instance.addHook("preParsing" as never, keepType as never);
   instance.all(path, async ({ raw, body, originalUrl: url }, reply) => {
+    const contentType = received.get(raw);
+    if (contentType !== undefined)
+      (raw.headers as Record<string, string | string[]>)["content-type"] = contentType;
     if (raw.readableDidRead === true) {
       throw alreadyParsed({
         by: "Fastify",

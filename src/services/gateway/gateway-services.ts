@@ -151,16 +151,33 @@ export interface Inbound {
   handle(request: InboundRequest): Promise<InboundAnswer>;
 }
 
-export interface InboundRequest {
+/** What of a request is known before its body is read. */
+export interface InboundHead {
   readonly method: string;
   /** Path and query as received. */
   readonly url: string;
   /** Flat name-value list as received. */
   readonly rawHeaders: readonly string[];
-  /** Null for a body beyond the limit of the server. */
-  readonly body: Uint8Array | null;
   /** As a trusted proxy names it. */
   readonly clientCertificate?: ClientCertificateSeen | null;
+  /** Of the sender, by the connection or by trusted proxies; empty where it is not known. */
+  readonly clientAddress?: string;
+}
+
+export interface InboundRequest extends InboundHead {
+  /** Null for a body beyond the limit of the server. */
+  readonly body: Uint8Array | null;
+  /** What the server refused before the gateway saw the request: it is logged for the source, and answered like this. */
+  readonly fault?: InboundFault;
+}
+
+export interface InboundFault {
+  /** 4xx or 5xx. */
+  readonly status: number;
+  /** `rejection_cause` of the log. */
+  readonly cause: string;
+  readonly detail: string;
+  readonly retryAfterSeconds: number | null;
 }
 
 export interface InboundAnswer {

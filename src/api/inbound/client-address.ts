@@ -1,0 +1,53 @@
+/** The address of a sender: that of the connection, or what trusted proxies say in `X-Forwarded-For`. */
+import { BlockList, isIPv4, isIPv6 } from "node:net";
+
+export type ClientAddressReader = (peer: string | undefined, rawHeaders: readonly string[]) => string;
+
+const forwardedFor = "x-forwarded-for";
+/** Addresses that are read from the end of the field; a longer chain of trusted proxies is not believed. */
+const hopsMax = 16;
+
+/**
+ * Reads the field from its end, as each proxy appends the address that it saw: the first address that is not a trusted proxy is
+ * the sender. Everything before that was written by the sender.
+ */
+export function clientAddressReader(trustedProxies: readonly string[]): ClientAddressReader {
+  const trusted = blocksOf(trustedProxies);
+  return (peer, rawHeaders) => {
+    let address = plainAddress(peer ?? "");
+    if (!isTrusted(trusted, address)) return address;
+    const values = rawHeaders.filter(
+      (_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === forwardedFor,
+    );
+    const hops = values.join(",").split(",").slice(-hopsMax);
+    for (const hop of hops.toReversed()) {
+      const next = plainAddress(hop.trim());
+      if (!isIPv4(next) && !isIPv6(next)) return address;
+      address = next;
+      if (!isTrusted(trusted, address)) return address;
+    }
+    return address;
+  };
+}
+
+export function blocksOf(blocks: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const block of blocks) {
+    const [address = "", prefix] = block.split("/");
+    const family = isIPv6(address) ? "ipv6" : "ipv4";
+    list.addSubnet(address, Number(prefix ?? (family === "ipv6" ? 128 : 32)), family);
+  }
+  return list;
+}
+
+export function isTrusted(trusted: BlockList, peer: string | undefined): boolean {
+  const address = plainAddress(peer ?? "");
+  if (isIPv4(address)) return trusted.check(address, "ipv4");
+  return isIPv6(address) && trusted.check(address, "ipv6");
+}
+
+/** Without a port, brackets, zone and the prefix of IPv4 in IPv6. */
+function plainAddress(text: string): string {
+  const inner = /^\[([^\]]*)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text;
+  return inner.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");
+}
