@@ -2,6 +2,7 @@
 //
 //   npm run mutations                  all of them, and writes docs/mutations.md
 //   npm run mutations -- WDS- IDK-20   those whose ids contain one of these; writes nothing
+//   npm run mutations -- --draw        40 rows at random that a test proves and no mutation breaks, with the seed
 //
 // Exit status 1 when a test stayed green, or failed without being provoked.
 
@@ -9,7 +10,9 @@ import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
+import { findEverything } from "./conformance/findings.ts";
 import { allMutations as all } from "./mutations/all.ts";
+import { chosenByTrial, draw } from "./mutations/drawn.ts";
 import type { Mutation } from "./mutations/mutation.ts";
 import { type MutationResult, mutationsPage, writeMutationsPage } from "./mutations/page.ts";
 import { ScratchTree } from "./mutations/tree.ts";
@@ -23,6 +26,7 @@ const concurrency = 2;
 await main(process.argv.slice(2));
 
 async function main(wanted: readonly string[]): Promise<void> {
+  if (wanted[0] === "--draw") return drawRows();
   const chosen = all.filter(({ ids }) => wanted.length === 0 || wanted.some((part) => ids.includes(part)));
   const results = new Map<Mutation, MutationResult>();
   const waiting = [...chosen];
@@ -44,6 +48,16 @@ async function main(wanted: readonly string[]): Promise<void> {
   process.stdout.write(`\n${chosen.length} mutations, ${red} noticed by the test that is named\n`);
   if (red < chosen.length) process.exitCode = 1;
   else if (wanted.length === 0) writeFileSync(join(projectRoot, mutationsPage), writeMutationsPage(all));
+}
+
+function drawRows(): void {
+  const broken = new Set([...all.flatMap(({ ids }) => ids.split(" ")), ...chosenByTrial.split(" ")]);
+  const rows = [...findEverything().byDocument.values()]
+    .flat()
+    .filter(({ state, row }) => state === "proved" && !broken.has(row.id))
+    .map(({ row }) => row.id);
+  const { seed, drawn } = draw(rows);
+  process.stdout.write(`${rows.length} rows, seed ${seed}\n${drawn.join("\n")}\n`);
 }
 
 function detailOf(result: MutationResult): string {

@@ -170,4 +170,42 @@ export const cewMutations: readonly Mutation[] = [
     test: "src/core/profiles/cloudevents.test.ts",
     name: "a redirect is a failure",
   },
+  {
+    ids: "CEW-2.1-3",
+    change: "no delivery says what its body is",
+    file: "src/engine/message/header-writers.ts",
+    find: "content_type: ({ content }: MessageDraft) => content.contentType,",
+    replace:
+      'content_type: ({ content }: MessageDraft) => content.contentType.replace(/^.*$/, "text/plain"),',
+    test: "test/scenarios/messages-of-each-profile.test.ts",
+    name: "cloudevents: POST, a content type that is true",
+  },
+  {
+    ids: "CEW-4-1",
+    change: "the handshake is skipped",
+    file: "src/services/webhooks/verification/cloudevents-handshake.ts",
+    find: 'requestTo(target, { method: "OPTIONS", headers, body: noBody })',
+    replace: 'requestTo(target, { method: "POST", headers, body: noBody })',
+    test: "test/scenarios/verification.test.ts",
+    name: "the handshake asks the exact URL",
+  },
+  {
+    ids: "CEW-4.2-4",
+    change: "without the handshake OPTIONS is 400",
+    file: "src/receiver/admission.ts",
+    find: 'if (message.method !== "POST") {',
+    replace:
+      'if (message.method === "OPTIONS") throw new ReceiverError("invalid_message", "No.");\n  if (message.method !== "POST") {',
+    test: "test/receiver/handshake.test.ts",
+    name: "without the handshake OPTIONS is 405",
+  },
+  {
+    ids: "CEW-2.2-2",
+    change: "a handler may redirect",
+    file: "src/receiver/handler-answer.ts",
+    find: "if (status !== undefined && !handlerStatuses.includes(status)) {",
+    replace: "if (status !== undefined && status < 200) {",
+    test: "test/receiver/answers.test.ts",
+    name: "a handler that redirects is an error",
+  },
 ];

@@ -150,4 +150,13 @@ export const idkMutations: readonly Mutation[] = [
     test: "test/management/publish-deduplication.test.ts",
     name: "every event has a key of its own on the wire",
   },
+  {
+    ids: "IDK-25",
+    change: "the client repeats a call that has to be corrected",
+    file: "src/client/retry.ts",
+    find: "const passingStatuses = new Set([408, 429,",
+    replace: "const passingStatuses = new Set([408, 422, 429,",
+    test: "src/client/caller.test.ts",
+    name: "422 idempotency_key_reused is not",
+  },
 ];

@@ -38,6 +38,9 @@ const webhook: Webhook = {
 
 test("EDS-9.2-1 without overrides the policy is the profile", () => {
   const policy = resolvePolicy(webhook, standard);
+  assert.deepEqual(policy.classification, standard.classification);
+  assert.deepEqual(policy.pauses, standard.pauses);
+  assert.deepEqual(policy.disable, standard.disable);
   assert.equal(policy.schedule, standard.schedule);
   assert.equal(policy.attemptsMax, 10);
   assert.equal(policy.ageMsMax, standard.ageMsMax);

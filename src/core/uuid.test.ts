@@ -28,6 +28,19 @@ describe("version 7 ids", () => {
     assert.equal(uuidV7TimeMs(id), 1_645_557_742_000);
   });
 
+  test("EDS-9.4-4 IDK-5 hold 62 random bits, each of which takes both values", () => {
+    const source = sourceAt([1_645_557_742_000]);
+    const seen = { ones: 0n, zeros: 0n };
+    const all = (1n << 62n) - 1n;
+    for (let count = 0; count < 512; count += 1) {
+      const random = BigInt(`0x${source.next().slice(19).replace("-", "")}`) & all;
+      seen.ones |= random;
+      seen.zeros |= ~random & all;
+    }
+    // A bit that is random has one value 512 times in a row with a probability of 2^-511.
+    assert.deepEqual(seen, { ones: all, zeros: all });
+  });
+
   test("EDS-7.2-8 strictly increase whatever the clock does", () => {
     const clock = fc.array(fc.oneof(fc.nat({ max: 20 }), fc.nat({ max: 2 ** 40 })), {
       minLength: 2,

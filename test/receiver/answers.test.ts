@@ -44,6 +44,15 @@ test("CEW-2.2-2 no option makes a redirect", () => {
   }
 });
 
+test("CEW-2.2-2 a handler that redirects is an error, and nothing is redirected", async () => {
+  for (const status of [300, 301, 302, 303, 304, 307, 308]) {
+    const handler = () => ({ status }) as unknown as { readonly status: 200 };
+    const answer = await endpointWith({ handler }).send();
+    assert.equal(answer.status, 500, String(status));
+    assert.equal(answer.headers["location"], undefined);
+  }
+});
+
 test("EDS-9.2.5-1 CEW-2.2-1 errors are problem details", async () => {
   const answer = await endpointWith({ documentationUrl: "https://docs.example/hooks" }).send({
     method: "PUT",

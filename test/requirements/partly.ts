@@ -7,6 +7,16 @@ export interface PartOfRow {
 
 export const partly: readonly PartOfRow[] = [
   {
+    ids: ["WDS-71"],
+    missing:
+      "an attempt is `success`, `failed` or `exhausted`; `pending` and `circuit_blocked` are statuses of a delivery, because an attempt is recorded when its request has ended.",
+  },
+  {
+    ids: ["WDS-224"],
+    missing:
+      "history leaves the database after 90 days; there is no archive to which it is moved first (C-44), so whoever needs it longer exports it or raises `POSTHORN_RETENTION_HISTORY_DAYS`.",
+  },
+  {
     ids: ["WDS-127"],
     missing:
       "every such failure is retried; of the document's four kinds the reason tells two apart, `retryable_network_dns_failure` and `retryable_network_connection_failed`.",

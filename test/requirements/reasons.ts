@@ -116,7 +116,8 @@ export const reasons: readonly Reason[] = [
   {
     ids: ["TS16-72"],
     kind: "informative",
-    sentence: "the sum of TS16-22, TS16-25, TS16-57, TS16-70 and TS16-83.",
+    sentence:
+      "the sum of TS16-22, TS16-25, TS16-57 and TS16-83, but for static source addresses (TS16-70): Posthorn sends from the addresses that its network has, and an operator who wants fixed ones routes deliveries through a proxy (`POSTHORN_EGRESS_PROXY`).",
   },
   {
     ids: ["TS16-87"],

@@ -356,6 +356,16 @@ describe("x-webhook", () => {
       sequence_number: 1,
     });
   });
+
+  test("WDS-88 events of a tenant are numbered one after the other, and each tenant has its own numbers", async () => {
+    const { webhook } = await twoAttempts({ profile: "x-webhook" });
+    for (const number of [2, 3]) {
+      await world.publish(webhook.tenantId, { eventType, data });
+      const sent = (await receiver.waitForRequests(number + 1)).at(-1);
+      assert.ok(sent !== undefined);
+      assert.equal(json(sent)["sequence_number"], number);
+    }
+  });
 });
 
 describe("while a webhook migrates", () => {

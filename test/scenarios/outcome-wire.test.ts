@@ -144,7 +144,7 @@ suite("statuses on the wire", { concurrency: 8 }, () => {
 });
 
 suite("what happens next", { concurrency: 8 }, () => {
-  test("EDS-9.2.2-4 EDS-9.2.2-7 Retry-After of a 429 and a 503 is honoured", async () => {
+  test("EDS-9.2.2-4 EDS-9.2.2-7 TS16-110 Retry-After of a 429 and a 503 is honoured", async () => {
     for (const profile of profiles) {
       for (const status of [429, 503]) {
         const { attempt, delivery } = await answered(profile, `${status}/Retry-After/7200`);

@@ -150,6 +150,22 @@ for (const [name, crypto] of cryptos) {
       }
     });
 
+    test("TS16-61 JSON verifies as it was written: spaces, order, repeated members, 1.0 and escapes", async () => {
+      for (const text of [
+        '{ "b" : 1.0,\n "a": 2 }',
+        '{"a":1,"a":2}',
+        '{"a":"\\u00e9"}',
+        "[1e3]\n",
+        "\ufeff{}",
+      ]) {
+        const body = Buffer.from(text);
+        const headers = standardHeaders([secret, pair.secret], body);
+        for (const keys of [secret, pair.publicKey]) {
+          assert.equal(await causeOf(received(headers, { body }), { keys }), "verified", text);
+        }
+      }
+    });
+
     test("bytes cannot be moved between id, time and body", async () => {
       const moved = received(valid, { body: Buffer.concat([Buffer.from(`${signedAt}.`), orderBody]) });
       assert.notEqual(await causeOf(moved), "verified");

@@ -146,7 +146,16 @@ export function listingsSuite(client: () => Client): void {
       );
     assert.deepEqual(await ids("active=true"), [on["id"]]);
     assert.deepEqual(await ids("active=false"), [off["id"]]);
-    assert.deepEqual((await ids("tenant_id=default")).length, 2);
+    const tenant = `tenant-${type}`;
+    await client().call("PUT", `/v1/tenants/${tenant}`, { body: {} });
+    const other = await client().post("/v1/webhooks", {
+      ...{ url: "https://example.com/", events: [type] },
+      tenant_id: tenant,
+    });
+    assert.equal(other.status, 201, other.text);
+    assert.deepEqual(await ids(`tenant_id=${tenant}`), [other.body["id"]]);
+    assert.deepEqual(await ids("tenant_id=default"), [off["id"], on["id"]]);
+    await client().call("DELETE", `/v1/webhooks/${textOf(other.body["id"])}`);
     const page = (await client().get(`/v1/webhooks?event_type=${type}&limit=1`)).body;
     const next = await client().get(
       `/v1/webhooks?event_type=${type}&limit=1&cursor=${textOf(page["next_cursor"])}`,

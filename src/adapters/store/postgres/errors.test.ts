@@ -124,3 +124,14 @@ test("a server before 15, another encoding and a standby are refused", () => {
   assert.throws(() => judgeServer({ ...good, encoding: "SQL_ASCII" }), /SQL_ASCII/);
   assert.throws(() => judgeServer({ ...good, readOnly: true }), /standby/);
 });
+
+test("a pooler in statement mode is named, and what the server said stands in other refusals", () => {
+  const text = "transaction blocks not allowed in statement pooling mode";
+  const pooler = setupError(failure("08P01", text), "db:6432/posthorn");
+  assert.ok(pooler instanceof DatabaseSetupError);
+  assert.equal(pooler.problem, "pooler");
+  assert.match(pooler.message, /pool_mode to transaction or session/);
+  const other = setupError(failure("08P01", "bouncer config error"), "db:6432/posthorn");
+  assert.ok(other instanceof DatabaseSetupError);
+  assert.match(other.message, /08P01, bouncer config error/);
+});

@@ -256,7 +256,7 @@ function connectError(error: Error, at: string): DatabaseSetupError | null {
   if (isConnectionLoss(error) || code?.startsWith("57P") === true) {
     return new DatabaseSetupError(
       "unreachable",
-      `PostgreSQL at ${at} does not answer (${code ?? "no answer in time"}): check host and port, that the server runs, ` +
+      `PostgreSQL at ${at} does not answer (${code === null ? "no answer in time" : `${code}, ${error.message}`}): check host and port, that the server runs, ` +
         "and its limits",
     );
   }
