@@ -28,6 +28,7 @@ const source = (path: string): string => join(projectRoot, "src", path);
 const entryPoints = {
   main: source("cli/main.ts"),
   "sender-entry": source("app/sender-entry.ts"),
+  "examiner-entry": source("app/examiner-entry.ts"),
   "compile-worker": source("adapters/schema/ajv/compile-worker.ts"),
   "checkpoint-worker": source("adapters/store/sqlite/checkpoint-worker.ts"),
 };

@@ -12,6 +12,7 @@ import { Worker } from "node:worker_threads";
 import { Pool } from "undici";
 import type { Dispatcher } from "undici";
 import { systemClock as clock } from "../../src/adapters/system/clock.ts";
+import { createHostNames, createLookupSlots } from "../../src/adapters/system/host-names.ts";
 import { createHttpTransport } from "../../src/adapters/transport/http/http-transport.ts";
 import { createThreadsTransport } from "../../src/adapters/transport/threads/threads-transport.ts";
 import { createAddressPolicy } from "../../src/core/egress/address-policy.ts";
@@ -60,6 +61,7 @@ async function compare(seconds: number, only: string | undefined): Promise<void>
   const transport = createHttpTransport({
     addressPolicy: createAddressPolicy({ allow: [], allowLoopback: true }),
     clock,
+    dns: createHostNames(),
     socketsMax: 200,
     idleSocketMs: 4000,
   });
@@ -71,6 +73,7 @@ async function compare(seconds: number, only: string | undefined): Promise<void>
       egressAllow: [],
       allowLoopback: true,
       egressProxy: null,
+      lookupSlots: createLookupSlots(),
       socketsMax: 200,
       idleSocketsMax: 200,
     },

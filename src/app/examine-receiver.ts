@@ -1,15 +1,27 @@
-import { lookup } from "node:dns";
-import { isIP, type LookupFunction } from "node:net";
+import { Worker } from "node:worker_threads";
 import type { ExamineReceiver } from "../api/context.ts";
-import { checkReceiver } from "../check/receiver/check-receiver.ts";
-import { NothingToExamine } from "../check/finding.ts";
+import type { Finding } from "../check/finding.ts";
 import type { Settings } from "../config/options.ts";
-import { type AddressPolicy, createAddressPolicy } from "../core/egress/address-policy.ts";
 import { PosthornError } from "../core/errors.ts";
-import { findProfile } from "../core/profiles/index.ts";
 import { requestOriginOf } from "./request-origin.ts";
 
-const answerMs = 5_000;
+/** What the thread is given at its start. */
+export interface ExaminerSettings {
+  readonly egressAllow: readonly string[];
+  readonly allowLoopback: boolean;
+  readonly requestOrigin: string;
+}
+
+export interface Examination {
+  readonly id: number;
+  readonly target: Parameters<ExamineReceiver>[0];
+  readonly allowValid: boolean;
+}
+
+/** `detail` is a sentence for the caller, or for the log where the fault is ours. */
+export type ExaminationResult =
+  | { readonly id: number; readonly findings: readonly Finding[] }
+  | { readonly id: number; readonly problem: "conflict" | "internal"; readonly detail: string };
 
 /**
  * `posthorn check` from the server, for receivers that webhooks may be sent to and no others: each address that a name resolves
@@ -17,55 +29,88 @@ const answerMs = 5_000;
  */
 export function receiverExaminer(settings: Settings): ExamineReceiver | null {
   if (settings.egressProxy !== null) return null;
-  const policy = createAddressPolicy({ allow: settings.egressAllow, allowLoopback: settings.dev });
-  const guarded = guardedLookup(policy);
-  return async ({ webhookId, url, profile: name, secret }, { allowValid }) => {
-    const profile = findProfile(name);
-    if (profile === undefined) throw new PosthornError("internal_error", `the profile ${name} is not known`);
-    // No name is looked up for an address.
-    const host = new URL(url).hostname.replaceAll(/^\[|\]$/g, "");
-    if (isIP(host) !== 0 && !policy.judge(host).allowed)
-      throw new PosthornError("conflict", "nothing may be sent to the URL of this webhook any more");
-    try {
-      const findings = await checkReceiver({
-        receiver: {
-          ...{ url: new URL(url), profile, secret, scheme: null, bearerToken: null },
-          ...{
-            eventType: "posthorn.check",
-            keyId: webhookId,
-            origin: requestOriginOf(settings),
-            promptMs: answerMs,
-          },
-        },
-        allowValid,
-        timeoutMs: answerMs,
-        lookup: guarded,
-        trying: () => undefined,
-        found: () => undefined,
-      });
-      return findings.flatMap(({ id, title, level, state, detail, hint }) =>
-        state === "not_applicable"
-          ? []
-          : [{ id, title, level, state, detail, hint: state === "failed" ? hint : null }],
-      );
-    } catch (error) {
-      if (error instanceof NothingToExamine)
-        throw new PosthornError("conflict", "nobody answers at the URL of this webhook");
-      throw error;
-    }
+  const examiner = new Examiner({
+    egressAllow: settings.egressAllow,
+    allowLoopback: settings.dev,
+    requestOrigin: requestOriginOf(settings),
+  });
+  return async (target, { allowValid }) => {
+    const result = await examiner.examine(target, allowValid);
+    if ("findings" in result) return result.findings.flatMap(shown);
+    const isOurs = result.problem === "internal";
+    throw new PosthornError(
+      isOurs ? "internal_error" : "conflict",
+      isOurs ? `the check failed: ${result.detail}` : result.detail,
+    );
   };
 }
 
-/** Only what webhooks may be sent to. The connection goes to the address that was judged, not to the name again. */
-function guardedLookup(policy: AddressPolicy): LookupFunction {
-  return (hostname, options, callback) => {
-    lookup(hostname, { ...options, all: true }, (error, addresses) => {
-      if (error !== null) return callback(error, []);
-      const allowed = addresses.filter(({ address }) => policy.judge(address).allowed);
-      const [first] = allowed;
-      if (first === undefined) return callback(new Error("the name leads to no public address"), []);
-      if (options.all === true) return callback(null, allowed);
-      return callback(null, first.address, first.family);
+function shown({ id, title, level, state, detail, hint }: Finding): readonly object[] {
+  if (state === "not_applicable") return [];
+  return [{ id, title, level, state, detail, hint: state === "failed" ? hint : null }];
+}
+
+const idleMsMax = 30_000;
+const heapMbMax = 192;
+
+/**
+ * One thread for all checks of the process, started when one is wanted and ended when none has run for a while. A check sends
+ * megabytes and reads whatever comes back, so that neither the event loop nor the threads that deliver should do it.
+ */
+class Examiner {
+  readonly #settings: ExaminerSettings;
+  readonly #waiting = new Map<number, PromiseWithResolvers<ExaminationResult>>();
+  #worker: Worker | null = null;
+  #idle: NodeJS.Timeout | null = null;
+  #lastId = 0;
+
+  constructor(settings: ExaminerSettings) {
+    this.#settings = settings;
+  }
+
+  examine(target: Examination["target"], allowValid: boolean): Promise<ExaminationResult> {
+    const id = ++this.#lastId;
+    const waiting = Promise.withResolvers<ExaminationResult>();
+    this.#waiting.set(id, waiting);
+    if (this.#idle !== null) clearTimeout(this.#idle);
+    this.#worker ??= this.#start();
+    this.#worker.ref();
+    this.#worker.postMessage({ id, target, allowValid } satisfies Examination);
+    return waiting.promise;
+  }
+
+  #start(): Worker {
+    // Source and compiled file stand side by side with this one, whatever their ending.
+    const ending = import.meta.url.endsWith(".ts") ? ".ts" : ".js";
+    const worker = new Worker(new URL(`./examiner-entry${ending}`, import.meta.url), {
+      workerData: this.#settings,
+      name: "examiner",
+      resourceLimits: { maxOldGenerationSizeMb: heapMbMax },
     });
-  };
+    worker.on("message", (result: ExaminationResult) => {
+      this.#waiting.get(result.id)?.resolve(result);
+      this.#waiting.delete(result.id);
+      if (this.#waiting.size === 0) this.#rest(worker);
+    });
+    worker.on("error", () => this.#lost(worker));
+    worker.on("exit", () => this.#lost(worker));
+    return worker;
+  }
+
+  #rest(worker: Worker): void {
+    worker.unref();
+    this.#idle = setTimeout(() => {
+      if (this.#worker === worker) this.#worker = null;
+      void worker.terminate();
+    }, idleMsMax);
+    this.#idle.unref();
+  }
+
+  #lost(worker: Worker): void {
+    if (this.#worker !== worker) return;
+    this.#worker = null;
+    for (const [id, { resolve }] of this.#waiting)
+      resolve({ id, problem: "internal", detail: "its thread ended" });
+    this.#waiting.clear();
+  }
 }

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { infrastructureLookup } from "../adapters/system/host-names.ts";
 import { tryParseJson } from "../core/json/try-parse.ts";
 import { type MessageOverrides, readOverrides } from "../core/notifications/messages.ts";
 import { messageOf } from "../core/thrown.ts";
@@ -43,6 +44,7 @@ async function mailerOf({
   return createSmtpMailer({
     ...{ url: smtpUrl, from: mailFrom, bouncesTo: mailBounces },
     requiresTls: !smtpPlain && !isLoopback(new URL(smtpUrl).hostname),
+    lookup: infrastructureLookup,
   });
 }
 

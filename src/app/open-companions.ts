@@ -2,6 +2,7 @@ import type { RabbitMqQueueOptions } from "../adapters/queue/rabbitmq/open.ts";
 import type { RabbitMqQueue } from "../adapters/queue/rabbitmq/queue.ts";
 import type { RedisSharedStateOptions } from "../adapters/shared-state/redis/open.ts";
 import type { RedisSharedState } from "../adapters/shared-state/redis/shared-state.ts";
+import { infrastructureLookup } from "../adapters/system/host-names.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import type { Settings } from "../config/options.ts";
 import { routeWork } from "../engine/cluster/work-routing.ts";
@@ -24,7 +25,7 @@ export async function openCompanions(
   parts: { readonly random: Random; readonly telemetry: Telemetry },
 ): Promise<Companions> {
   const { queueUrl, queuePrefix, redisUrl, redisPrefix } = settings;
-  const common = { ...parts, clock: systemClock, connectTimeoutMs };
+  const common = { ...parts, clock: systemClock, connectTimeoutMs, lookup: infrastructureLookup };
   const opening = [
     queueUrl === null ? nothing : openQueue({ ...common, url: queueUrl, prefix: queuePrefix }),
     redisUrl === null ? nothing : openState({ ...common, url: redisUrl, prefix: redisPrefix }),

@@ -1,5 +1,6 @@
 import type { PostgresStoreOptions } from "../adapters/store/postgres/open.ts";
 import { systemClock } from "../adapters/system/clock.ts";
+import { infrastructureLookup } from "../adapters/system/host-names.ts";
 import { createDigestKeyFile, type DigestKeyHolder } from "../adapters/keys/digest-key.ts";
 import { masterKeyId } from "../adapters/keys/secret-box.ts";
 import type { Settings } from "../config/options.ts";
@@ -45,6 +46,7 @@ export async function openStore(
     ...{ url: databaseUrl, now, masterKeyIds, connectTimeoutMs },
     ...{ connectionsMax: settings.databaseConnections, ...direct },
     preparedStatements: settings.databasePreparedStatements,
+    lookup: infrastructureLookup,
     ...(companions === undefined ? {} : storeHooks(companions)),
   });
   companions?.sharedState?.serve(store.scope);

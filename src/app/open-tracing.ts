@@ -1,3 +1,4 @@
+import { infrastructureLookup } from "../adapters/system/host-names.ts";
 import type { OtlpTracer } from "../adapters/telemetry/otlp/otlp-tracer.ts";
 import { samplingOf } from "../core/tracing/sampling.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -26,7 +27,7 @@ export async function openTracing(
     return null;
   }
   const { OtlpTracer: Tracer } = await import("../adapters/telemetry/otlp/otlp-tracer.ts");
-  return new Tracer({ ...parts, sampling, serviceVersion: version });
+  return new Tracer({ ...parts, sampling, serviceVersion: version, lookup: infrastructureLookup });
 }
 
 function isAskedFor(env: Environment): boolean {

@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
+import { createLookupSlots } from "../adapters/system/host-names.ts";
 import type { SenderData } from "../adapters/transport/threads/sender-messages.ts";
 import { createThreadsTransport } from "../adapters/transport/threads/threads-transport.ts";
 import type { Settings } from "../config/options.ts";
@@ -19,7 +20,7 @@ export function openTransport(
   const parts = threads + (plainHere ? 1 : 0);
   const idleSocketsMax = Math.ceil(idleConnections(settings, openFilesMax()) / parts);
   const sender = {
-    ...{ egressAllow, allowLoopback: dev, egressProxy },
+    ...{ egressAllow, allowLoopback: dev, egressProxy, lookupSlots: createLookupSlots() },
     ...{ socketsMax: concurrency + idleSocketsMax, idleSocketsMax },
   };
   if (threads === 0) return openInThread(sender, clock);

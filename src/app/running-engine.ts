@@ -1,5 +1,5 @@
 import { createSchemaCompiler } from "../adapters/schema/ajv/schema-compiler.ts";
-import { hostAddresses } from "../adapters/system/host-addresses.ts";
+import { createHostNames, hostAddresses } from "../adapters/system/host-names.ts";
 import { createNameLookup } from "../adapters/system/name-lookup.ts";
 import type { StatisticsStep } from "../core/statistics/buckets.ts";
 import { daysToMs } from "../config/options.ts";
@@ -10,6 +10,7 @@ import { OwnAddresses } from "../gateway/own-addresses.ts";
 import { createGateway, type Gateway, type GatewayOptions } from "../gateway/create-gateway.ts";
 import { hashApiKey } from "../services/keys/api-key-service.ts";
 import { createServices } from "../services/create-services.ts";
+import { OutsideCalls } from "../services/outside-calls.ts";
 import type { ServicesLifecycle } from "../services/create-services.ts";
 import { SchemaRegistry } from "../services/event-types/schema-registry.ts";
 import { loadTenantDirectory } from "../services/tenants/tenant-directory.ts";
@@ -59,6 +60,13 @@ export interface EngineParts {
 const commitRowsMax = 2_048;
 /** Beyond what any tenant needs, and below what would make the engine's memory a surprise. */
 const webhooksPerTenantMax = 100_000;
+
+/** Consent goes to an address that the sender of a message left, which may be anybody's. */
+const consentLimits = {
+  all: { atOnce: 16, perMinute: 120 },
+  tenant: { atOnce: 4, perMinute: 60 },
+  host: { atOnce: 2, perMinute: 60 },
+};
 
 const userAgent = `Posthorn/${version}`;
 
@@ -128,7 +136,7 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
       ...{ userAgent, requestOrigin, publicUrl: settings.publicUrl },
     },
   });
-  const consent = { transport, urlRules };
+  const consent = { transport, urlRules, calls: new OutsideCalls(clock, consentLimits) };
   const gateway = gatewayOf(parts, { engine, tenants, directory: gatewayDirectory, consent });
   return { engine, services, lifecycle, transport, gateway };
 }
@@ -140,7 +148,9 @@ function gatewayOf(
   const { engine: access, directory, tenants, consent } = over;
   const { publicUrl, inboundUrl, basePath } = settings;
   const urls = [publicUrl, inboundUrl].filter((url) => url !== null);
-  const ownAddresses = new OwnAddresses({ urls, basePath, addressesOf: hostAddresses });
+  const names = createHostNames();
+  const addressesOf = (hostname: string) => hostAddresses(names, hostname);
+  const ownAddresses = new OwnAddresses({ urls, basePath, addressesOf });
   return createGateway({
     ...{
       access,

@@ -1,3 +1,4 @@
+import { createHostNames, infrastructureLookup } from "../adapters/system/host-names.ts";
 import { createHttpTransport } from "../adapters/transport/http/http-transport.ts";
 import type { ConnectionLimits } from "../adapters/transport/http/connections.ts";
 import { createAddressPolicy } from "../core/egress/address-policy.ts";
@@ -9,6 +10,8 @@ export interface SenderSettings extends Omit<ConnectionLimits, "idleSocketMs" | 
   readonly egressAllow: readonly string[];
   readonly allowLoopback: boolean;
   readonly egressProxy: string | null;
+  /** Shared by all threads that send. */
+  readonly lookupSlots: BigInt64Array;
 }
 
 /**
@@ -19,7 +22,7 @@ const idleSocketMs = 55_000;
 
 /** Sends on the thread that calls. */
 export function openInThread(
-  { egressAllow, allowLoopback, egressProxy, ...limits }: SenderSettings,
+  { egressAllow, allowLoopback, egressProxy, lookupSlots, ...limits }: SenderSettings,
   clock: Clock,
   onOpenSockets?: (count: number) => void,
 ): Transport {
@@ -28,6 +31,8 @@ export function openInThread(
     addressPolicy: createAddressPolicy({ allow: egressAllow, allowLoopback }),
     clock,
     idleSocketMs,
+    dns: createHostNames({ lookupSlots }),
+    proxyLookup: infrastructureLookup,
     proxyUrl: egressProxy ?? undefined,
     ...(onOpenSockets !== undefined && { onOpenSockets }),
   });

@@ -6,6 +6,7 @@ import type { Transport } from "../ports/transport.ts";
 import { answerHandshake, type HandshakeRequest } from "../receiver/handshake.ts";
 import type { ReceivedMessage } from "../receiver/message/message.ts";
 import type { InboundAnswer } from "../services/gateway/gateway-services.ts";
+import type { OutsideCalls } from "../services/outside-calls.ts";
 
 /** What is answered, and what of it is written down. */
 export interface Consent {
@@ -45,28 +46,36 @@ function rateMaxOf({ handshake, rateLimit }: Source): number | "*" {
 export interface ConsentSender {
   readonly transport: Pick<Transport, "send">;
   readonly urlRules: UrlRules;
+  readonly calls: OutsideCalls;
 }
 
 const callbackTimeoutMs = 10_000;
 
 /**
  * Tells a sender that it may deliver by now, by POST to the address that it left (CEW-4.1.3). The address is anybody's, so
- * that the rules for webhooks hold for it. Throws PosthornError `conflict` where the sender does not take it.
+ * that the rules for webhooks hold for it. Throws PosthornError `conflict` where the sender does not take it, and
+ * `rate_limited`.
  */
 export async function giveConsent(
-  { transport, urlRules }: ConsentSender,
+  { transport, urlRules, calls }: ConsentSender,
+  tenantId: string,
   { message, consent }: { readonly message: ReceivedMessage; readonly consent: Consent },
 ): Promise<void> {
   const judged = judgeUrl(message.headers.get("webhook-request-callback")?.trim() ?? "", urlRules);
   if (judged.kind === "refused")
     throw new PosthornError("conflict", "the address that the sender left must not be called");
   const { origin, pathname, search } = new URL(judged.url);
-  const { observation } = await transport.send({
+  const request = {
     method: "POST",
-    ...{ origin, path: pathname + search, body: new Uint8Array(), timeoutMs: callbackTimeoutMs },
+    origin,
+    path: pathname + search,
+    body: new Uint8Array(),
+    timeoutMs: callbackTimeoutMs,
     headers: ["WebHook-Allowed-Rate", consent.answer.headers["webhook-allowed-rate"] ?? "*"],
-    ...{ http2: false, clientCertificate: null },
-  });
+    http2: false,
+    clientCertificate: null,
+  } as const;
+  const { observation } = await calls.run(tenantId, judged.url, () => transport.send(request));
   const isTaken = observation.kind === "response" && observation.status >= 200 && observation.status < 300;
   if (!isTaken) throw new PosthornError("conflict", "the sender could not be told that it may deliver");
 }

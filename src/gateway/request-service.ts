@@ -165,7 +165,7 @@ export class Requests implements RequestService {
     const { message } = this.#incomingOf(request, source);
     const consent = await answerConsent(message, source);
     if (!consent.isGiven) throw new PosthornError("conflict", consent.detail);
-    await giveConsent(this.#options.consent, { message, consent });
+    await giveConsent(this.#options.consent, source.tenantId, { message, consent });
     scope.audit?.written();
     return this.#noted({ ...request, detail: "The sender was told that it may deliver." });
   }

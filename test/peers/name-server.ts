@@ -1,19 +1,23 @@
 /**
- * A name server on UDP that knows TXT records and nothing else (RFC 1035), for tests that ask a real one.
+ * A name server on UDP that knows TXT, A and AAAA records (RFC 1035, RFC 3596), for tests that ask a real one.
  *
  * ```ts
  * const server = await startNameServer();
  * server.records.set("_posthorn-challenge.localhost", ["posthorn-verification=…"]);
+ * server.addresses.set("hooks.example.test", ["192.0.2.1", "2001:db8::1"]);
  * createNameLookup({ servers: [server.address] });
  * ```
  */
 import { createSocket } from "node:dgram";
+import { isIPv6, SocketAddress } from "node:net";
 
 export interface NameServer {
-  /** `127.0.0.1:port`. */
+  /** `127.0.0.1:port` or `[::1]:port`. */
   readonly address: string;
   /** Texts by name in lower case; each is sent in pieces of at most 255 bytes. */
   readonly records: Map<string, readonly string[]>;
+  /** Addresses of both families by name in lower case. */
+  readonly addresses: Map<string, readonly string[]>;
   /** Names that were asked for. */
   readonly questions: string[];
   /** `silent` answers nothing, `failing` answers SERVFAIL. */
@@ -23,11 +27,13 @@ export interface NameServer {
 
 const headerBytes = 12;
 const rcodes = { none: 0, serverFailure: 2, noSuchName: 3 } as const;
+const types = { a: 1, txt: 16, aaaa: 28 } as const;
 
-export async function startNameServer(): Promise<NameServer> {
-  const socket = createSocket("udp4");
+export async function startNameServer(host: "127.0.0.1" | "::1" = "127.0.0.1"): Promise<NameServer> {
+  const socket = createSocket(isIPv6(host) ? "udp6" : "udp4");
   const server: Omit<NameServer, "address"> = {
     records: new Map(),
+    addresses: new Map(),
     questions: [],
     mood: "honest",
     close: () => new Promise((resolve) => socket.close(() => resolve())),
@@ -37,8 +43,9 @@ export async function startNameServer(): Promise<NameServer> {
     server.questions.push(name);
     if (server.mood !== "silent") socket.send(answer(server, { query, name, end }), port, address);
   });
-  await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
-  return Object.assign(server, { address: `127.0.0.1:${socket.address().port}` });
+  await new Promise<void>((resolve) => socket.bind(0, host, resolve));
+  const { port } = socket.address();
+  return Object.assign(server, { address: isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}` });
 }
 
 function readName(query: Buffer): { readonly name: string; readonly end: number } {
@@ -53,13 +60,20 @@ function readName(query: Buffer): { readonly name: string; readonly end: number 
 }
 
 function answer(
-  server: Pick<NameServer, "records" | "mood">,
+  server: Pick<NameServer, "records" | "addresses" | "mood">,
   { query, name, end }: { readonly query: Buffer; readonly name: string; readonly end: number },
 ): Buffer {
+  const type = query.readUInt16BE(end - 4);
+  const addresses = server.addresses.get(name);
   const texts = server.records.get(name);
-  const honest = texts === undefined ? rcodes.noSuchName : rcodes.none;
+  const isKnown = texts !== undefined || addresses !== undefined;
+  const honest = isKnown ? rcodes.none : rcodes.noSuchName;
   const rcode = server.mood === "failing" ? rcodes.serverFailure : honest;
-  const answers = rcode === rcodes.none ? (texts ?? []).map(textRecord) : [];
+  const found = [
+    ...(type === types.txt ? (texts ?? []).map(textData) : []),
+    ...(addresses ?? []).filter((one) => type === (isIPv6(one) ? types.aaaa : types.a)).map(addressData),
+  ];
+  const answers = rcode === rcodes.none ? found.map((data) => record(type, data)) : [];
   const header = Buffer.alloc(headerBytes);
   query.copy(header, 0, 0, 2);
   header.writeUInt16BE(0x8180 | rcode, 2);
@@ -68,16 +82,29 @@ function answer(
   return Buffer.concat([header, query.subarray(headerBytes, end), ...answers]);
 }
 
-/** The name is a pointer to the question; type TXT, class IN, a minute to live. */
-function textRecord(text: string): Buffer {
+function textData(text: string): Buffer {
   const bytes = Buffer.from(text);
   const pieces: Buffer[] = [];
   for (let at = 0; at === 0 || at < bytes.length; at += 255) {
     const piece = bytes.subarray(at, at + 255);
     pieces.push(Buffer.from([piece.length]), piece);
   }
-  const data = Buffer.concat(pieces);
-  const head = Buffer.from([0xc0, 0x0c, 0, 16, 0, 1, 0, 0, 0, 60, 0, 0]);
+  return Buffer.concat(pieces);
+}
+
+function addressData(address: string): Buffer {
+  if (!isIPv6(address)) return Buffer.from(address.split(".").map(Number));
+  const [before = "", after = ""] = new SocketAddress({ address, family: "ipv6" }).address.split("::");
+  const groups = (text: string): number[] =>
+    text === "" ? [] : text.split(":").map((group) => Number.parseInt(group, 16));
+  const [head, tail] = [groups(before), groups(after)];
+  const all = [...head, ...Array<number>(8 - head.length - tail.length).fill(0), ...tail];
+  return Buffer.from(all.flatMap((group) => [group >> 8, group & 0xff]));
+}
+
+/** The name is a pointer to the question; class IN, a minute to live. */
+function record(type: number, data: Buffer): Buffer {
+  const head = Buffer.from([0xc0, 0x0c, 0, type, 0, 1, 0, 0, 0, 60, 0, 0]);
   head.writeUInt16BE(data.length, 10);
   return Buffer.concat([head, data]);
 }

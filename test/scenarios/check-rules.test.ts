@@ -44,6 +44,7 @@ suite("the rules of posthorn check", () => {
         receiver,
         messages: new SampleMessages(receiver),
         seen: [],
+        endlessBytesMax: 1,
         post: never,
         send: never,
       };

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openSqliteStore } from "../../src/adapters/store/sqlite/open.ts";
 import { systemClock } from "../../src/adapters/system/clock.ts";
+import { createHostNames } from "../../src/adapters/system/host-names.ts";
 import { createSystemRandom } from "../../src/adapters/system/random.ts";
 import { createHttpTransport } from "../../src/adapters/transport/http/http-transport.ts";
 import { createAddressPolicy } from "../../src/core/egress/address-policy.ts";
@@ -184,6 +185,7 @@ function inThread({ ca }: WorldOptions): Transport {
   return createHttpTransport({
     addressPolicy: createAddressPolicy({ allow: [], allowLoopback: true }),
     clock: systemClock,
+    dns: createHostNames(),
     socketsMax: 500,
     idleSocketMs: 4_000,
     ...(ca === undefined ? {} : { tls: { ca } }),

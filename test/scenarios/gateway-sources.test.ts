@@ -11,6 +11,7 @@ import { assertProblem, itemsOf, textOf } from "./api/client.ts";
 import { openStream, type StreamedEvent } from "./api/event-stream.ts";
 import { GatewayScene } from "./gateway/gateway-scene.ts";
 import { type Json, post } from "./gateway/scene.ts";
+import { OutsideCalls } from "../../src/services/outside-calls.ts";
 
 suite("settings of sources", () => {
   const scene = new GatewayScene();
@@ -282,6 +283,9 @@ test("CEW-4.2.2-2 the sender is told by POST with the rate that it gets, and onl
   };
   const policy = { allow: () => true, judge: () => ({ kind: "ok" }) } as never;
   const urlRules = { policy, allowHttp: false, allowInternalNames: false };
+  const bounds = { atOnce: 1, perMinute: 2 };
+  const limits = { all: bounds, tenant: bounds, host: bounds };
+  const calls = new OutsideCalls({ monotonicMs: () => 1 }, limits);
   const asking = (callback: string) => {
     const headers = new Map([
       ["webhook-request-origin", "events.example.com"],
@@ -295,14 +299,21 @@ test("CEW-4.2.2-2 the sender is told by POST with the rate that it gets, and onl
   const source = { ...newSource, handshake, id: "s", tenantId: "t", tokens: [], createdAt: 0 };
   const message = asking("https://events.example.com/consent?id=7");
   const consent = await answerConsent(message, source);
-  await giveConsent({ transport, urlRules }, { message, consent });
+  await giveConsent({ transport, urlRules, calls }, "t", { message, consent });
   assert.deepEqual(
     [sent[0]?.method, sent[0]?.origin, sent[0]?.path, sent[0]?.headers],
     ["POST", "https://events.example.com", "/consent?id=7", ["WebHook-Allowed-Rate", "20"]],
   );
   for (const callback of ["http://events.example.com/", "https://user@events.example.com/", ""])
-    await assert.rejects(giveConsent({ transport, urlRules }, { message: asking(callback), consent }));
+    await assert.rejects(
+      giveConsent({ transport, urlRules, calls }, "t", { message: asking(callback), consent }),
+    );
   assert.equal(sent.length, 1);
+  // A tenant cannot have such requests sent without end.
+  await giveConsent({ transport, urlRules, calls }, "t", { message, consent });
+  const third = giveConsent({ transport, urlRules, calls }, "t", { message, consent });
+  await assert.rejects(third, { code: "rate_limited", retryAfterSeconds: 60 });
+  assert.equal(sent.length, 2);
 });
 
 test("what went wrong inside is told to the log of the server, not to tenants", async () => {

@@ -1,6 +1,7 @@
 /** A transport of sender threads that may talk to this machine, and a way to kill them. */
 import type { Worker } from "node:worker_threads";
 import { systemClock as clock } from "../../src/adapters/system/clock.ts";
+import { createLookupSlots } from "../../src/adapters/system/host-names.ts";
 import { createThreadsTransport } from "../../src/adapters/transport/threads/threads-transport.ts";
 import type { LostSender } from "../../src/adapters/transport/threads/sender-thread.ts";
 import { startSender } from "../../src/app/open-transport.ts";
@@ -11,6 +12,7 @@ const settings: SenderSettings = {
   egressAllow: [],
   allowLoopback: true,
   egressProxy: null,
+  lookupSlots: createLookupSlots(),
   socketsMax: 500,
   idleSocketsMax: 500,
 };

@@ -1,6 +1,7 @@
 /** Is this URL acceptable, and is what answers there a correct receiver? */
 import { PosthornError } from "../../core/errors.ts";
 import { receiverCheckFields, urlCheckFields } from "../../core/fields/actions.ts";
+import { OutsideCalls } from "../../services/outside-calls.ts";
 import type { ApiOptions } from "../context.ts";
 import { inputOf } from "../mapping/fields.ts";
 import { defineRoute } from "../route.ts";
@@ -40,8 +41,16 @@ function urlRoute({ services }: ApiOptions): Route {
   });
 }
 
-function receiverRoute({ services, examineReceiver = null }: ApiOptions): Route {
+/** A check sends up to 21 MiB to a URL that its owner chose. */
+const checkLimits = {
+  all: { atOnce: 4, perMinute: 20 },
+  tenant: { atOnce: 2, perMinute: 10 },
+  host: { atOnce: 1, perMinute: 10 },
+};
+
+function receiverRoute({ services, clock, examineReceiver = null }: ApiOptions): Route {
   const running = new Set<string>();
+  const calls = new OutsideCalls(clock, checkLimits);
   return defineRoute({
     method: "POST",
     path: "/v1/webhooks/{id}/check",
@@ -50,7 +59,8 @@ function receiverRoute({ services, examineReceiver = null }: ApiOptions): Route 
     summary: "Check whether the receiver of a webhook is correct",
     description:
       "The rules of `posthorn check`: sends messages that it must refuse, and with `allow_valid` some that it must accept and " +
-      "may process. One check of a webhook at a time; it may take a minute.",
+      "may process. It may take a minute. One check of a webhook and of a host runs at a time, two of a tenant, and four in all; " +
+      "beyond that, and beyond ten a minute, the answer is 429 with Retry-After.",
     access: "manage",
     capability: "test:send",
     isTest: true,
@@ -58,7 +68,7 @@ function receiverRoute({ services, examineReceiver = null }: ApiOptions): Route 
     body: receiverCheckInputSchema,
     bodyOptional: true,
     answers: { 200: { description: "What was seen, rule by rule.", schema: receiverCheckSchema } },
-    errors: ["not_found", "conflict"],
+    errors: ["not_found", "conflict", "rate_limited"],
     audit: { action: "webhook.check", target: "webhook", before: webhookBefore(services) },
     handle: async ({ scope, params: { id }, body }) => {
       const { webhook, policy } = await services.webhooks.get(scope, id);
@@ -73,7 +83,9 @@ function receiverRoute({ services, examineReceiver = null }: ApiOptions): Route 
         const { secret } = await services.webhooks.secret({ tenantId: webhook.tenantId }, id);
         const { allowValid = false } = inputOf(receiverCheckFields, body);
         const target = { webhookId: id, url: webhook.url, profile: policy.profile, secret };
-        return { status: 200, body: { findings: await examineReceiver(target, { allowValid }) } };
+        const examine = () => examineReceiver(target, { allowValid });
+        const findings = await calls.run(webhook.tenantId, webhook.url, examine);
+        return { status: 200, body: { findings } };
       } finally {
         running.delete(id);
       }

@@ -18,6 +18,8 @@ export interface CheckReceiverOptions {
   readonly allowValid: boolean;
   /** For each answer. */
   readonly timeoutMs: number;
+  /** Of the body that does not end. */
+  readonly endlessBytesMax?: number;
   /** Instead of the system's. */
   readonly lookup?: LookupFunction;
   /** Called before each rule is tried. */
@@ -115,7 +117,8 @@ class Examination {
       return answer;
     };
     const post: Bench["post"] = ({ headers, body }) => send({ method: "POST", headers, body });
-    return { receiver, messages: this.#messages, seen: this.#seen, send, post };
+    const { endlessBytesMax = endlessBytesMaxDefault } = this.#options;
+    return { receiver, messages: this.#messages, seen: this.#seen, endlessBytesMax, send, post };
   }
 
   /** A receiver that hangs on one rule hangs on many: the second wait is the last long one. */
@@ -143,6 +146,8 @@ class Examination {
   }
 }
 
+/** Far beyond any webhook, and beyond what the buffers of two operating systems swallow. */
+const endlessBytesMaxDefault = 32 * 1024 * 1024;
 const hungMax = 2;
 const patienceMsMin = 1_000;
 

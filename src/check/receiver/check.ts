@@ -27,6 +27,8 @@ export interface Bench {
   readonly messages: SampleMessages;
   /** Every answer so far, for rules about all of them. */
   readonly seen: readonly SeenAnswer[];
+  /** Of the body that does not end. */
+  readonly endlessBytesMax: number;
   post(message: Pick<SampleMessage, "headers" | "body">): Promise<ProbeAnswer>;
   send(request: {
     readonly method: string;

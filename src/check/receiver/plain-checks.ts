@@ -7,8 +7,6 @@ import type { Bench, ReceiverCheck } from "./check.ts";
 const json = ["Content-Type", "application/json"] as const;
 const mebibyte = 1024 * 1024;
 const oversizedBytes = 5 * mebibyte;
-/** Far beyond any webhook, and beyond what the buffers of two operating systems swallow. */
-const endlessBytes = 32 * mebibyte;
 
 /** What needs no secret, because nothing of it may be accepted by anybody. */
 export const plainChecks: readonly ReceiverCheck[] = [
@@ -91,11 +89,15 @@ export const plainChecks: readonly ReceiverCheck[] = [
     ...{ requirements: "C-25 EDS-9.2.3-9", sends: "nothing_valid" },
     fix: "Count the bytes while they come, and answer 413 or hang up: Content-Length may be missing.",
     run: async (bench) => {
-      const answer = await bench.send({ method: "POST", headers: json, body: { bytesMax: endlessBytes } });
+      const answer = await bench.send({
+        method: "POST",
+        headers: json,
+        body: { bytesMax: bench.endlessBytesMax },
+      });
       const isRead = answer.kind === "answer" && answer.isBodyTaken;
       if (!isRead) return bounded(answer);
       return failed(
-        `read all of ${endlessBytes / mebibyte} MiB that nobody had signed, then ${describe(answer)}`,
+        `read all of ${bench.endlessBytesMax / mebibyte} MiB that nobody had signed, then ${describe(answer)}`,
       );
     },
   },

@@ -4,6 +4,7 @@ import type { TestContext } from "node:test";
 import { startReceiver } from "../../../test/peers/receiver.ts";
 import type { Answer, Receiver } from "../../../test/peers/receiver.ts";
 import { systemClock } from "../../adapters/system/clock.ts";
+import { createHostNames } from "../../adapters/system/host-names.ts";
 import { createHttpTransport } from "../../adapters/transport/http/http-transport.ts";
 import { createAddressPolicy } from "../../core/egress/address-policy.ts";
 import type { AccessToken } from "./access-tokens.ts";
@@ -28,6 +29,7 @@ async function setUp(t: TestContext, { credentials = {}, allowLoopback = true }:
   const transport = createHttpTransport({
     addressPolicy: createAddressPolicy({ allow: [], allowLoopback }),
     clock: systemClock,
+    dns: createHostNames(),
     socketsMax: 5,
     idleSocketMs: 1000,
   });

@@ -1,6 +1,7 @@
 import { systemClock as clock } from "../../../src/adapters/system/clock.ts";
+import { createHostNames } from "../../../src/adapters/system/host-names.ts";
 import { createHttpTransport } from "../../../src/adapters/transport/http/http-transport.ts";
-import type { NameSource } from "../../../src/adapters/transport/http/system-names.ts";
+import type { NameSource } from "../../../src/ports/name-lookup.ts";
 import type { Transport } from "../../../src/ports/transport.ts";
 import { answerSuite } from "./answers.ts";
 import { clientCertificateSuite } from "./client-certificates.ts";
@@ -20,7 +21,7 @@ function create(setup: TransportSetup): Transport {
     clock,
     socketsMax: 20,
     idleSocketMs: 4000,
-    ...(setup.names === undefined ? {} : { dns: namesOf(setup.names) }),
+    dns: setup.names === undefined ? createHostNames() : namesOf(setup.names),
     ...(setup.ca === undefined ? {} : { tls: { ca: setup.ca } }),
   });
 }

@@ -4,11 +4,12 @@
 import { parentPort } from "node:worker_threads";
 import type { MessagePort } from "node:worker_threads";
 import { systemClock as clock } from "../../../src/adapters/system/clock.ts";
+import { createHostNames } from "../../../src/adapters/system/host-names.ts";
 import { createHttpTransport } from "../../../src/adapters/transport/http/http-transport.ts";
-import type { NameSource } from "../../../src/adapters/transport/http/system-names.ts";
 import type { SenderData } from "../../../src/adapters/transport/threads/sender-messages.ts";
 import { serveOn } from "../../../src/adapters/transport/threads/serve-sender.ts";
 import type { AddressJudgement } from "../../../src/core/egress/address-policy.ts";
+import type { NameSource } from "../../../src/ports/name-lookup.ts";
 import type { Transport } from "../../../src/ports/transport.ts";
 import { openLine } from "./questions.ts";
 import type { QuestionLine } from "./questions.ts";
@@ -43,7 +44,7 @@ function open({ line, ca, hasNames }: HostedSettings, onOpenSockets: (count: num
     socketsMax: 20,
     idleSocketMs: 4000,
     onOpenSockets,
-    ...(hasNames && { dns }),
+    dns: hasNames ? dns : createHostNames(),
     ...(ca !== undefined && { tls: { ca } }),
   });
 }

@@ -1,3 +1,4 @@
+import { connect, type LookupFunction, type Socket } from "node:net";
 import { createTransport } from "nodemailer";
 import { codeOf, messageOf } from "../../../core/thrown.ts";
 import type { Mail, Mailer, MailResult } from "../../../ports/mailer.ts";
@@ -10,19 +11,27 @@ export interface SmtpOptions {
   readonly bouncesTo?: string | null;
   /** False permits a connection without TLS where the server offers none. */
   readonly requiresTls: boolean;
+  /** Finds the server's addresses instead of the system's resolver. */
+  readonly lookup?: LookupFunction;
 }
 
 const connectionTimeoutMs = 10_000;
 const silenceTimeoutMs = 20_000;
 
 /** Mail over SMTP. A connection for each mail: there are few of them. */
-export function createSmtpMailer({ url, from, bouncesTo = null, requiresTls }: SmtpOptions): Mailer {
+export function createSmtpMailer({ url, from, bouncesTo = null, requiresTls, lookup }: SmtpOptions): Mailer {
   const { protocol, hostname, port, username, password } = new URL(url);
   const isSecure = protocol === "smtps:";
   const usualPort = isSecure ? 465 : 587;
-  const transport = createTransport({
-    ...{ host: hostname.replaceAll(/^\[|\]$/g, ""), secure: isSecure },
+  const place = {
+    host: hostname.replaceAll(/^\[|\]$/g, ""),
     port: port === "" ? usualPort : Number(port),
+  };
+  const transport = createTransport({
+    ...place,
+    secure: isSecure,
+    // The client has a resolver of its own, which knows no hosts file and ends at getaddrinfo.
+    ...(lookup !== undefined && { getSocket: connected({ ...place, lookup }) }),
     requireTLS: requiresTls && !isSecure,
     ...(username !== "" && {
       auth: { user: decodeURIComponent(username), pass: decodeURIComponent(password) },
@@ -45,6 +54,30 @@ export function createSmtpMailer({ url, from, bouncesTo = null, requiresTls }: S
     },
     close: () => transport.close(),
   };
+}
+
+type SocketCallback = (error: Error | null, socket: { readonly connection: Socket } | false) => void;
+
+function connected(place: { readonly host: string; readonly port: number; readonly lookup: LookupFunction }) {
+  return (_options: unknown, callback: SocketCallback): void => {
+    const socket = connect(place);
+    const fail = (error: Error & { code?: string }): void => {
+      // As the client names it.
+      callback(Object.assign(error, { code: isDnsCode(error.code) ? "EDNS" : "ESOCKET" }), false);
+    };
+    const late = (): void =>
+      void socket.destroy(Object.assign(new Error("Connection timeout"), { code: "ETIMEDOUT" }));
+    socket.setTimeout(connectionTimeoutMs, late);
+    socket.once("error", fail);
+    socket.once("connect", () => {
+      socket.off("error", fail).off("timeout", late).setTimeout(0);
+      callback(null, { connection: socket });
+    });
+  };
+}
+
+function isDnsCode(code = ""): boolean {
+  return code === "ENOTFOUND" || code.startsWith("EAI_");
 }
 
 function messageOfMail(

@@ -1,3 +1,4 @@
+import type { LookupFunction } from "node:net";
 import type { Priority } from "../../../core/delivery.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Random } from "../../../ports/random.ts";
@@ -18,6 +19,8 @@ export interface RabbitMqQueueOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Pick<Telemetry, "log">;
+  /** Finds the broker's addresses instead of the system's resolver. */
+  readonly lookup?: LookupFunction;
   /** For each attempt to connect. */
   readonly connectTimeoutMs?: number;
   /** Messages under way at most. More than that in one call are refused, always. */
@@ -50,7 +53,10 @@ export async function openRabbitMqQueue(options: RabbitMqQueueOptions): Promise<
   const topology = new Topology({ prefix, clock, log: telemetry.log });
   let isFirst = true;
   const connect = async (signal: AbortSignal): Promise<Session> => {
-    const session = await openSession({ driver, address, connectTimeoutMs, clock }, signal);
+    const session = await openSession(
+      { driver, address, connectTimeoutMs, clock, lookup: options.lookup },
+      signal,
+    );
     if (isFirst) await proveRights(session, { ...options, topology, at: address.at });
     isFirst = false;
     return session;

@@ -1,3 +1,4 @@
+import type { LookupFunction } from "node:net";
 import { readFile } from "node:fs/promises";
 import type { ChannelModel } from "amqplib";
 import type { Clock } from "../../../ports/clock.ts";
@@ -11,6 +12,7 @@ export interface SessionOptions {
   readonly address: Address;
   readonly connectTimeoutMs: number;
   readonly clock: Clock;
+  readonly lookup?: LookupFunction | undefined;
 }
 
 /**
@@ -96,10 +98,10 @@ interface Connections {
 }
 
 async function connectBoth(options: SessionOptions, sockets: Sockets): Promise<Connections> {
-  const { driver, address, connectTimeoutMs, clock } = options;
+  const { driver, address, connectTimeoutMs, clock, lookup } = options;
   const tls = await readTlsFiles(address.tlsFiles);
   const connect = async (what: string): Promise<ChannelModel> => {
-    const socket = { ...tls, signal: sockets.signal, noDelay: true };
+    const socket = { ...tls, signal: sockets.signal, noDelay: true, ...(lookup !== undefined && { lookup }) };
     const clientProperties = { connection_name: `posthorn ${what}` };
     const connection = await driver.connect(address.connect, { ...socket, clientProperties });
     sockets.watch(connection);

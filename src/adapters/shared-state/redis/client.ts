@@ -1,3 +1,4 @@
+import type { LookupFunction } from "node:net";
 import type * as redis from "redis";
 import type { Address } from "./address.ts";
 import { scripts } from "./scripts.ts";
@@ -23,7 +24,15 @@ export async function loadDriver(): Promise<Driver> {
  */
 export function newClient(
   driver: Driver,
-  { address, connectTimeoutMs }: { readonly address: Address; readonly connectTimeoutMs: number },
+  {
+    address,
+    connectTimeoutMs,
+    lookup,
+  }: {
+    readonly address: Address;
+    readonly connectTimeoutMs: number;
+    readonly lookup?: LookupFunction | undefined;
+  },
 ): RedisClient {
   const { draw, giveBack, note } = scripts;
   const client = driver.createClient<None, None, Scripts, 2, None>({
@@ -34,7 +43,12 @@ export function newClient(
     maintNotifications: "disabled",
     clientInfoTag: "posthorn",
     commandOptions: { timeout: 0 },
-    socket: { connectTimeout: connectTimeoutMs, reconnectStrategy: false, keepAliveInitialDelay: 10_000 },
+    socket: {
+      connectTimeout: connectTimeoutMs,
+      reconnectStrategy: false,
+      keepAliveInitialDelay: 10_000,
+      ...(lookup !== undefined && { lookup }),
+    },
     scripts: {
       draw: driver.defineScript(draw),
       giveBack: driver.defineScript(giveBack),

@@ -1,3 +1,4 @@
+import type { LookupFunction } from "node:net";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Random } from "../../../ports/random.ts";
 import type { Telemetry } from "../../../ports/telemetry.ts";
@@ -14,6 +15,8 @@ export interface RedisSharedStateOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Pick<Telemetry, "log">;
+  /** Finds the server's addresses instead of the system's resolver. */
+  readonly lookup?: LookupFunction;
   /** For opening. */
   readonly connectTimeoutMs?: number;
   /** For a call, or 100 entries of a large batch. */
@@ -44,7 +47,7 @@ export async function openRedisSharedState(options: RedisSharedStateOptions): Pr
     const state = new RedisSharedState({
       ...options,
       address,
-      newClient: (timeouts) => newClient(driver, { ...timeouts, address }),
+      newClient: (timeouts) => newClient(driver, { ...timeouts, address, lookup: options.lookup }),
       callTimeoutMs: options.callTimeoutMs ?? callTimeoutMsDefault,
     });
     try {

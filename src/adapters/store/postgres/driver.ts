@@ -1,12 +1,31 @@
+import { type LookupFunction, Socket } from "node:net";
 import type pg from "pg";
 import { DatabaseSetupError } from "./errors.ts";
 
 type Driver = typeof pg;
 
 /** pg is loaded when a PostgreSQL store is opened, not before: installations without one never need it. */
-export async function loadDriver(): Promise<Driver> {
+export async function loadDriver(lookup?: LookupFunction): Promise<Driver> {
   const { default: driver } = await import("pg");
-  return driver;
+  return lookup === undefined ? driver : { ...driver, Client: clientWith(driver, lookup) };
+}
+
+function clientWith(driver: Driver, lookup: LookupFunction): Driver["Client"] {
+  return class extends driver.Client {
+    constructor(config?: string | pg.ClientConfig) {
+      const given = typeof config === "string" ? { connectionString: config } : config;
+      super({ ...given, stream: () => socketWith(lookup) });
+    }
+  };
+}
+
+/** pg connects the socket itself, and gives it a port and a host, or a path. */
+function socketWith(lookup: LookupFunction): Socket {
+  const socket = new Socket();
+  const connect = socket.connect.bind(socket);
+  const connectByName = (place: number | string, host?: string): Socket =>
+    host === undefined ? connect(String(place)) : connect({ port: Number(place), host, lookup });
+  return Object.assign(socket, { connect: connectByName });
 }
 
 export interface Address {

@@ -1,3 +1,4 @@
+import type { LookupFunction } from "node:net";
 import type pg from "pg";
 import type { ConfigChange } from "../../../ports/store/config-changes.ts";
 import { type Store, type StoreFacts, StoreUnavailableError, storeTroubles } from "../../../ports/store.ts";
@@ -66,6 +67,8 @@ export interface PostgresStoreOptions {
   readonly evenIfMoved?: boolean;
   /** Is told of every change of the configuration by this process, after it was stored. Must not throw. */
   readonly configChanged?: (change: ConfigChange) => void;
+  /** Finds the server's addresses instead of the system's resolver. */
+  readonly lookup?: LookupFunction;
 }
 
 const connectTimeoutMsDefault = 5_000;
@@ -120,10 +123,13 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
 
 /** Brings the schema up to date, unless the server or the database is not one to use. */
 export async function preparePostgres(
-  options: Pick<PostgresStoreOptions, "url" | "directUrl" | "now" | "masterKeyIds" | "connectTimeoutMs">,
+  options: Pick<
+    PostgresStoreOptions,
+    "url" | "directUrl" | "now" | "masterKeyIds" | "connectTimeoutMs" | "lookup"
+  >,
 ): Promise<{ readonly driver: typeof pg; readonly address: Address }> {
   const address = parseAddress(options.url);
-  const driver = await loadDriver();
+  const driver = await loadDriver(options.lookup);
   const { now } = options;
   const direct = { ...options, url: options.directUrl ?? options.url };
   const pending = await withSetup(driver, direct, (database) => inspect(database, options));

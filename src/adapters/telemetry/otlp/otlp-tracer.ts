@@ -1,3 +1,4 @@
+import type { LookupFunction } from "node:net";
 import { SpanKind, SpanStatusCode, TraceFlags } from "@opentelemetry/api";
 import type { HrTime, SpanContext } from "@opentelemetry/api";
 import { ExportResultCode, TraceState } from "@opentelemetry/core";
@@ -27,6 +28,8 @@ export interface OtlpTracerOptions {
   readonly serviceVersion: string;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Finds the collector's addresses instead of the system's resolver. */
+  readonly lookup?: LookupFunction;
 }
 
 /** Spans that wait for the exporter. */
@@ -55,6 +58,7 @@ export class OtlpTracer implements Tracer {
 
   constructor(options: OtlpTracerOptions) {
     this.#options = options;
+    const { lookup } = options;
     this.sampling = options.sampling;
     this.#scope = { name: "posthorn", version: options.serviceVersion };
     this.#resource = resourceFromAttributes({
@@ -62,7 +66,9 @@ export class OtlpTracer implements Tracer {
       "service.version": options.serviceVersion,
     }).merge(detectResources({ detectors: [resourceAttributesEnvDetector, serviceNameEnvDetector] }));
     this.#processor = new BatchSpanProcessor({
-      exporter: this.#counted(new OTLPTraceExporter()),
+      exporter: this.#counted(
+        new OTLPTraceExporter(lookup === undefined ? {} : { httpAgentOptions: { lookup } }),
+      ),
       ...{ maxQueueSize: queueMax, maxExportBatchSize: batchMax, scheduledDelayMillis: delayMs },
     });
   }

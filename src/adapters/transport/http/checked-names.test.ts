@@ -2,9 +2,9 @@ import { strict as assert } from "node:assert";
 import { describe, it } from "node:test";
 import { createAddressPolicy } from "../../../core/egress/address-policy.ts";
 import type { Clock } from "../../../ports/clock.ts";
+import type { NamedAddress } from "../../../ports/name-lookup.ts";
 import { CheckedNames } from "./checked-names.ts";
 import { TransportFault } from "./failures.ts";
-import type { NamedAddress } from "./system-names.ts";
 
 const policy = createAddressPolicy({ allow: [], allowLoopback: false });
 

@@ -1,8 +1,8 @@
 import type { AddressPolicy } from "../../../core/egress/address-policy.ts";
 import { codeOf } from "../../../core/thrown.ts";
 import type { Clock } from "../../../ports/clock.ts";
+import type { NamedAddress, NameSource } from "../../../ports/name-lookup.ts";
 import { descriptorShortage, shortageOf, TransportFault } from "./failures.ts";
-import type { NamedAddress, NameSource } from "./system-names.ts";
 
 /** WDS-214; a shorter time to live is honoured down to the minimum. */
 const cachedMsMax = 5 * 60_000;

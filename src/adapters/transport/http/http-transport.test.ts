@@ -180,8 +180,10 @@ describe("http transport: sockets", () => {
         const timer = setTimeout(call, ms);
         return { cancel: () => clearTimeout(timer) };
       } };
+      const { createHostNames } = await import(${JSON.stringify(new URL("../../system/host-names.ts", import.meta.url).href)});
       const addressPolicy = { judge: () => ({ allowed: true }) };
-      const transport = createHttpTransport({ addressPolicy, clock, socketsMax: 9, idleSocketMs: 60_000 });
+      const transport = createHttpTransport({ addressPolicy, clock, dns: createHostNames(), socketsMax: 9,
+        idleSocketMs: 60_000 });
       const request = { method: "POST", origin: "${receiver.origin}", path: "/", headers: [], body: Buffer.from("x"),
         timeoutMs: 600_000, http2: false, clientCertificate: null };
       await transport.send(request);

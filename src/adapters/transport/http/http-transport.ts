@@ -1,5 +1,7 @@
+import type { LookupFunction } from "node:net";
 import type { AddressPolicy } from "../../../core/egress/address-policy.ts";
 import type { Clock } from "../../../ports/clock.ts";
+import type { NameSource } from "../../../ports/name-lookup.ts";
 import type { OutboundRequest, Transport, TransportResult } from "../../../ports/transport.ts";
 import { CheckedNames } from "./checked-names.ts";
 import { Connections } from "./connections.ts";
@@ -10,8 +12,6 @@ import { Dialer } from "./dialer.ts";
 import { Exchange } from "./exchange.ts";
 import type { ExchangeOwner } from "./exchange.ts";
 import { parseProxyUrl } from "./proxy-tunnel.ts";
-import { createSystemNames } from "./system-names.ts";
-import type { NameSource } from "./system-names.ts";
 
 /** With the limits of its connections, over all origins. */
 export interface HttpTransportOptions extends ConnectionLimits {
@@ -19,8 +19,10 @@ export interface HttpTransportOptions extends ConnectionLimits {
   readonly clock: Clock;
   /** `http://user:password@proxy:3128`: every request goes through this CONNECT proxy, which resolves names. */
   readonly proxyUrl?: string | undefined;
-  /** Replaces the system's name resolution. */
-  readonly dns?: NameSource;
+  /** Resolves the names of receivers; closed with the transport. */
+  readonly dns: NameSource;
+  /** Resolves the name of the proxy. */
+  readonly proxyLookup?: LookupFunction | undefined;
   /** Certificates to trust instead of the system's, in PEM. Verification itself cannot be turned off. */
   readonly tls?: { readonly ca: string };
 }
@@ -46,10 +48,10 @@ class HttpTransport implements Transport, ExchangeOwner {
   constructor(options: HttpTransportOptions) {
     const { addressPolicy: policy, clock, proxyUrl } = options;
     this.#clock = clock;
-    this.#source = options.dns ?? createSystemNames();
+    this.#source = options.dns;
     this.#names = new CheckedNames({ source: this.#source, policy, clock });
     this.#deadlines = new Deadlines(clock);
-    const proxy = proxyUrl === undefined ? null : parseProxyUrl(proxyUrl);
+    const proxy = proxyUrl === undefined ? null : parseProxyUrl(proxyUrl, options.proxyLookup);
     const dialer = new Dialer({ policy, names: this.#names, clock, ca: options.tls?.ca, proxy });
     this.#connections = new Connections({ dialer, clock, limits: options });
   }

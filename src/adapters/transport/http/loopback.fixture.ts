@@ -5,6 +5,7 @@ import type { Receiver, ReceiverOptions } from "../../../../test/peers/receiver.
 import { createAddressPolicy } from "../../../core/egress/address-policy.ts";
 import type { Transport, TransportResult } from "../../../ports/transport.ts";
 import { systemClock as clock } from "../../system/clock.ts";
+import { createHostNames } from "../../system/host-names.ts";
 import { createHttpTransport } from "./http-transport.ts";
 import type { HttpTransportOptions } from "./http-transport.ts";
 
@@ -14,6 +15,7 @@ export function start(t: TestContext, options: Partial<HttpTransportOptions> = {
   const transport = createHttpTransport({
     addressPolicy,
     clock,
+    dns: createHostNames(),
     socketsMax: 20,
     idleSocketMs: 4000,
     ...options,

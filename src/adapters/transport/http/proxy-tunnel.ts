@@ -1,5 +1,5 @@
 import { connect as connectTcp, isIPv6 } from "node:net";
-import type { Socket } from "node:net";
+import type { LookupFunction, Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { DialDone, DialTarget } from "./dialer.ts";
 import { sentence, shortageOf, TransportFault } from "./failures.ts";
@@ -9,6 +9,8 @@ export interface Proxy {
   readonly secure: boolean;
   readonly hostname: string;
   readonly portNumber: number;
+  /** Instead of the system's. */
+  readonly lookup: LookupFunction | undefined;
   /** Value of `Proxy-Authorization`; never shown. */
   readonly authorization: string | null;
 }
@@ -21,7 +23,7 @@ const answerBytesMax = 16 * 1024;
 const headEnd = "\r\n\r\n";
 
 /** Throws a `TypeError` for what is not an `http:` or `https:` URL. */
-export function parseProxyUrl(text: string): Proxy {
+export function parseProxyUrl(text: string, lookup?: LookupFunction): Proxy {
   const url = new URL(text);
   if (url.protocol !== "http:" && url.protocol !== "https:") {
     throw new TypeError(`a proxy URL starts with http: or https:, not ${url.protocol}`);
@@ -32,6 +34,7 @@ export function parseProxyUrl(text: string): Proxy {
     secure,
     hostname: url.hostname.replace(/^\[(.*)\]$/, "$1"),
     portNumber: portOf(url),
+    lookup,
     authorization: url.username === "" ? null : `Basic ${Buffer.from(credentials).toString("base64")}`,
   };
 }
@@ -80,7 +83,8 @@ export function openTunnel(proxy: Proxy, target: DialTarget, done: DialDone): Tu
 }
 
 function connectTo(proxy: Proxy): Socket {
-  const address = { host: proxy.hostname, port: proxy.portNumber };
+  const { hostname: host, portNumber: port, lookup } = proxy;
+  const address = { host, port, ...(lookup !== undefined && { lookup }) };
   const socket = proxy.secure ? connectTls({ ...address, servername: proxy.hostname }) : connectTcp(address);
   return socket.setNoDelay(true).setKeepAlive(true);
 }

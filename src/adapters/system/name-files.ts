@@ -1,0 +1,198 @@
+/** The files that say how this machine finds names: `/etc/hosts`, `/etc/resolv.conf` and `/etc/nsswitch.conf`. */
+import { closeSync, fstatSync, openSync, readSync, statSync } from "node:fs";
+import type { Stats } from "node:fs";
+import { isIP } from "node:net";
+import { hostname as ownHostname } from "node:os";
+import { join } from "node:path";
+
+export interface NameFiles {
+  readonly hosts: string;
+  readonly resolv: string;
+  readonly nsswitch: string;
+}
+
+export const systemNameFiles: NameFiles = {
+  hosts:
+    process.platform === "win32"
+      ? join(process.env["SystemRoot"] ?? "C:\\Windows", "System32", "drivers", "etc", "hosts")
+      : "/etc/hosts",
+  resolv: "/etc/resolv.conf",
+  nsswitch: "/etc/nsswitch.conf",
+};
+
+/** Lists of blocked hosts reach several megabytes. */
+const fileBytesMax = 16 * 1024 * 1024;
+
+/**
+ * A file that is read again when it has changed. It is read synchronously: asynchronous reads use libuv's threads, and names
+ * must be found while those are busy. A file that is missing or unreadable counts as empty.
+ */
+export class WatchedFile<Content> {
+  readonly #path: string;
+  readonly #parse: (text: string) => Content;
+  #signature: string | null = null;
+  #content: Content | null = null;
+
+  constructor(path: string, parse: (text: string) => Content) {
+    this.#path = path;
+    this.#parse = parse;
+  }
+
+  read(): Content {
+    const signature = signatureOf(statSync(this.#path, { throwIfNoEntry: false }));
+    if (this.#content !== null && signature === this.#signature) return this.#content;
+    const text = textOf(this.#path);
+    this.#signature = signature;
+    this.#content = this.#parse(text);
+    return this.#content;
+  }
+}
+
+function signatureOf(stats: Stats | undefined): string {
+  return stats === undefined ? "" : `${stats.ino} ${stats.size} ${stats.mtimeMs} ${stats.ctimeMs}`;
+}
+
+function textOf(path: string): string {
+  let file: number;
+  try {
+    file = openSync(path, "r");
+  } catch {
+    return "";
+  }
+  try {
+    const bytes = Buffer.alloc(Math.min(fstatSync(file).size, fileBytesMax));
+    return bytes.toString("utf8", 0, readSync(file, bytes, 0, bytes.length, 0));
+  } catch {
+    return "";
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Addresses by name in lower case, IPv4 first because that is where most servers listen. */
+export function parseHosts(text: string): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>();
+  for (const line of text.split("\n")) {
+    const [address = "", ...names] = wordsOf(line);
+    if (isIP(address) === 0) continue;
+    for (const name of names.map((one) => one.toLowerCase())) {
+      const addresses = found.get(name);
+      if (addresses === undefined) found.set(name, [address]);
+      else if (!addresses.includes(address)) addresses.push(address);
+    }
+  }
+  for (const addresses of found.values()) addresses.sort((one, other) => isIP(one) - isIP(other));
+  return found;
+}
+
+export interface ResolverSettings {
+  /** `address` or `address:port`, as Node takes them; empty where the file names none. */
+  readonly servers: readonly string[];
+  /** Domains that short names are completed with. */
+  readonly search: readonly string[];
+  /** A name with fewer dots is completed before it is asked for as it is. */
+  readonly ndots: number;
+  readonly timeoutMs: number;
+  readonly attempts: number;
+}
+
+const serversMax = 3;
+const searchMax = 32;
+/** The C library waits 5 s. A delivery does not have that long, and an answer takes some milliseconds. */
+const timeoutSDefault = 2;
+
+/** `resolv.conf(5)`, with the bounds of the C library. `RES_OPTIONS` and `LOCALDOMAIN` come before the file. */
+export function parseResolv(
+  text: string,
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): ResolverSettings {
+  const lines = text.split("\n").map(wordsOf);
+  const servers = lines.flatMap(([keyword, server = ""]) => {
+    const address = serverOf(server);
+    return keyword === "nameserver" && address !== null ? [address] : [];
+  });
+  // The last of `domain` and `search` counts.
+  const listed = lines.findLast(([keyword]) => keyword === "search" || keyword === "domain")?.slice(1);
+  const local = env["LOCALDOMAIN"] === undefined ? listed : wordsOf(env["LOCALDOMAIN"]);
+  const options = [
+    ...lines.filter(([keyword]) => keyword === "options").flatMap((line) => line.slice(1)),
+    ...wordsOf(env["RES_OPTIONS"] ?? ""),
+  ];
+  return {
+    servers: servers.slice(0, serversMax),
+    search: (local ?? ownDomain())
+      .map(withoutEndDot)
+      .filter((name) => name !== "")
+      .slice(0, searchMax),
+    ndots: Math.min(15, numberIn(options, "ndots") ?? 1),
+    timeoutMs: Math.min(30, Math.max(1, numberIn(options, "timeout") ?? timeoutSDefault)) * 1_000,
+    attempts: Math.min(5, Math.max(1, numberIn(options, "attempts") ?? 2)),
+  };
+}
+
+/** Also with a port, as c-ares reads it: `127.0.0.1:5353`, `[::1]:5353`. */
+function serverOf(text: string): string | null {
+  if (isIP(text) !== 0) return text;
+  const [, v6, v4, port = ""] = /^(?:\[([^\]]+)\]|([\d.]+)):(\d{1,5})$/.exec(text) ?? [];
+  const isValid = isIP(v6 ?? v4 ?? "") !== 0 && Number(port) > 0 && Number(port) < 65_536;
+  return isValid ? text : null;
+}
+
+function numberIn(options: readonly string[], name: string): number | null {
+  const text = options.findLast((option) => option.startsWith(`${name}:`))?.slice(name.length + 1) ?? "";
+  return /^\d{1,9}$/.test(text) ? Number(text) : null;
+}
+
+/** Where the file names no domain, that of this machine's name. */
+function ownDomain(): string[] {
+  const name = ownHostname();
+  const dot = name.indexOf(".");
+  return dot < 0 ? [] : [name.slice(dot + 1)];
+}
+
+export function withoutEndDot(name: string): string {
+  return name.endsWith(".") ? name.slice(0, -1) : name;
+}
+
+/** How asking a service ended, as `nsswitch.conf(5)` names it. */
+export type ServiceStatus = "notfound" | "unavail" | "tryagain";
+
+/** One service of the line `hosts:`, and the results after which no further service is asked. */
+export interface NameService {
+  readonly name: string;
+  readonly endsOn: ReadonlySet<ServiceStatus>;
+}
+
+const statuses: readonly ServiceStatus[] = ["notfound", "unavail", "tryagain"];
+const usualServices = "files dns";
+
+export function parseNsswitch(text: string): readonly NameService[] {
+  const line = text
+    .split("\n")
+    .map((one) => one.replace(/#.*/, "").trim())
+    .findLast((one) => /^hosts\s*:/.test(one));
+  const listed = line?.slice(line.indexOf(":") + 1).trim() ?? "";
+  const services: { name: string; endsOn: Set<ServiceStatus> }[] = [];
+  for (const word of (listed === "" ? usualServices : listed).match(/\[[^\]]*\]|[^\s[]+/g) ?? []) {
+    if (!word.startsWith("[")) services.push({ name: word, endsOn: new Set() });
+    else applyActions(word, services.at(-1)?.endsOn ?? new Set());
+  }
+  return services;
+}
+
+/** `[NOTFOUND=return]`, `[!UNAVAIL=return]`: what follows `!` is every other result. */
+function applyActions(text: string, endsOn: Set<ServiceStatus>): void {
+  for (const [, not, status, action] of text.toLowerCase().matchAll(/(!?)(\w+)\s*=\s*(\w+)/g)) {
+    for (const each of statuses.filter((one) => (one === status) === (not === ""))) {
+      if (action === "return") endsOn.add(each);
+      else endsOn.delete(each);
+    }
+  }
+}
+
+function wordsOf(line: string): string[] {
+  return line
+    .replace(/[#;].*/, "")
+    .split(/\s+/)
+    .filter((word) => word !== "");
+}

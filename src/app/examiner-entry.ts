@@ -1,0 +1,78 @@
+// What the thread that checks receivers runs.
+
+import { parentPort, workerData } from "node:worker_threads";
+import { isIP, type LookupFunction } from "node:net";
+import { createHostNames } from "../adapters/system/host-names.ts";
+import { checkReceiver } from "../check/receiver/check-receiver.ts";
+import { NothingToExamine } from "../check/finding.ts";
+import { type AddressPolicy, createAddressPolicy } from "../core/egress/address-policy.ts";
+import { errorOf } from "../core/thrown.ts";
+import { findProfile } from "../core/profiles/index.ts";
+import type { Examination, ExaminationResult, ExaminerSettings } from "./examine-receiver.ts";
+
+const answerMs = 5_000;
+/** A URL may lead to a third party, so a check sends little more than the buffers of two operating systems swallow. */
+const endlessBytesMax = 16 * 1024 * 1024;
+
+const { egressAllow, allowLoopback, requestOrigin } = workerData as ExaminerSettings;
+const policy = createAddressPolicy({ allow: egressAllow, allowLoopback });
+const lookup = guardedLookup(policy);
+
+parentPort?.on("message", (examination: Examination) => {
+  void examine(examination).then((result) => parentPort?.postMessage(result));
+});
+
+async function examine({ id, target, allowValid }: Examination): Promise<ExaminationResult> {
+  const url = new URL(target.url);
+  const profile = findProfile(target.profile);
+  if (profile === undefined) return { id, problem: "internal", detail: `unknown profile ${target.profile}` };
+  // No name is looked up for an address.
+  const host = url.hostname.replaceAll(/^\[|\]$/g, "");
+  if (isIP(host) !== 0 && !policy.judge(host).allowed)
+    return { id, problem: "conflict", detail: "nothing may be sent to the URL of this webhook any more" };
+  try {
+    const findings = await checkReceiver({
+      receiver: {
+        url,
+        profile,
+        secret: target.secret,
+        scheme: null,
+        bearerToken: null,
+        eventType: "posthorn.check",
+        keyId: target.webhookId,
+        origin: requestOrigin,
+        promptMs: answerMs,
+      },
+      allowValid,
+      timeoutMs: answerMs,
+      endlessBytesMax,
+      lookup,
+      trying: () => undefined,
+      found: () => undefined,
+    });
+    return { id, findings };
+  } catch (error) {
+    if (error instanceof NothingToExamine)
+      return { id, problem: "conflict", detail: "nothing answers at the URL of this webhook" };
+    // Never its message, which may hold what was being sent.
+    return { id, problem: "internal", detail: error instanceof Error ? error.name : "unknown" };
+  }
+}
+
+/** Only what webhooks may be sent to. The connection goes to the address that was judged, not to the name again. */
+function guardedLookup({ judge }: Pick<AddressPolicy, "judge">): LookupFunction {
+  const names = createHostNames();
+  return (hostname, options, callback) => {
+    names.resolve(hostname).then(
+      (found) => {
+        const allowed = found.filter(({ address }) => judge(address).allowed);
+        const all = allowed.map(({ address }) => ({ address, family: isIP(address) }));
+        const [first] = all;
+        if (first === undefined) callback(new Error("the name leads to no public address"), "");
+        else if (options.all === true) callback(null, all);
+        else callback(null, first.address, first.family);
+      },
+      (error: unknown) => callback(errorOf(error), ""),
+    );
+  };
+}

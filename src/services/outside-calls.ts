@@ -1,0 +1,91 @@
+import { PosthornError } from "../core/errors.ts";
+import type { Clock } from "../ports/clock.ts";
+
+/** How many calls may run at once, and how many may begin within a minute. */
+export interface CallBounds {
+  readonly atOnce: number;
+  readonly perMinute: number;
+}
+
+export interface OutsideCallLimits {
+  /** Of this process. */
+  readonly all: CallBounds;
+  readonly tenant: CallBounds;
+  /** Of all tenants together, because several may share a receiver. */
+  readonly host: CallBounds;
+}
+
+interface OutsideCall {
+  readonly tenantId: string;
+  readonly host: string;
+  readonly startedMs: number;
+  isRunning: boolean;
+}
+
+const minuteMs = 60_000;
+/** Where another call has to end first. */
+const busyRetrySeconds = 5;
+
+/**
+ * Limits requests to receivers that an API call causes directly, without a delivery: the engine's limits do not hold for
+ * them. A call that finds no room is refused, because a queue of them would hold the connections of their callers.
+ */
+export class OutsideCalls {
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  readonly #limits: OutsideCallLimits;
+  /** Calls that run or began within the last minute; bounded by the limits for the process. */
+  #calls: OutsideCall[] = [];
+
+  constructor(clock: Pick<Clock, "monotonicMs">, limits: OutsideCallLimits) {
+    this.#clock = clock;
+    this.#limits = limits;
+  }
+
+  /** Throws `rate_limited` when there is no room. */
+  async run<Result>(tenantId: string, url: string, work: () => Promise<Result>): Promise<Result> {
+    const call = this.#begin(tenantId, new URL(url).hostname);
+    try {
+      return await work();
+    } finally {
+      call.isRunning = false;
+    }
+  }
+
+  #begin(tenantId: string, host: string): OutsideCall {
+    const now = this.#clock.monotonicMs();
+    this.#calls = this.#calls.filter((call) => call.isRunning || now - call.startedMs < minuteMs);
+    const { all, tenant, host: hostBounds } = this.#limits;
+    refuseBeyond(all, this.#calls, now, "in this process");
+    refuseBeyond(
+      tenant,
+      this.#calls.filter((call) => call.tenantId === tenantId),
+      now,
+      "of this tenant",
+    );
+    refuseBeyond(
+      hostBounds,
+      this.#calls.filter((call) => call.host === host),
+      now,
+      `to ${host}`,
+    );
+    const call = { tenantId, host, startedMs: now, isRunning: true };
+    this.#calls.push(call);
+    return call;
+  }
+}
+
+function refuseBeyond(bounds: CallBounds, calls: readonly OutsideCall[], now: number, whose: string): void {
+  const running = calls.filter(({ isRunning }) => isRunning).length;
+  if (running >= bounds.atOnce) {
+    const detail = `${running} of at most ${bounds.atOnce} direct requests ${whose} are running; try again when one has ended`;
+    throw new PosthornError("rate_limited", detail, { retryAfterSeconds: busyRetrySeconds });
+  }
+  const recent = calls.filter(({ startedMs }) => now - startedMs < minuteMs);
+  if (recent.length < bounds.perMinute) return;
+  const oldestMs = Math.min(...recent.map(({ startedMs }) => startedMs));
+  throw new PosthornError(
+    "rate_limited",
+    `at most ${bounds.perMinute} direct requests ${whose} may begin within a minute`,
+    { retryAfterSeconds: Math.max(1, Math.ceil((oldestMs + minuteMs - now) / 1_000)) },
+  );
+}

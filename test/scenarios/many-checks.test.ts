@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { startPosthorn } from "../../src/app/posthorn.ts";
+import { resolveValues } from "../../src/config/resolve.ts";
+import { textOf } from "./api/client.ts";
+import { patientClient } from "./patient-client.ts";
+
+/** A receiver that counts its connections, on which answers can be held back. */
+async function startReceiver(t: TestContext, answer: RequestListener) {
+  const open = new Set<Socket>();
+  const counts = { opened: 0, openMax: 0 };
+  const server = createServer(answer);
+  server.on("connection", (socket) => {
+    open.add(socket);
+    counts.opened += 1;
+    counts.openMax = Math.max(counts.openMax, open.size);
+    socket.on("error", () => undefined);
+    socket.once("close", () => open.delete(socket));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { counts, port: (server.address() as AddressInfo).port };
+}
+
+async function startServer(t: TestContext) {
+  const dataDir = await mkdtemp(join(tmpdir(), "posthorn-checks-"));
+  const resolution = resolveValues({ dataDir, port: 0, logLevel: "error", dev: true });
+  assert.equal(resolution.kind, "resolved");
+  const running = await startPosthorn(resolution.settings);
+  t.after(async () => {
+    await running.stop();
+    await rm(dataDir, { recursive: true });
+  });
+  assert.ok(running.url !== null);
+  return { url: running.url, admin: patientClient({ baseUrl: running.url, key: running.adminKey }) };
+}
+
+test("150 checks at once open few connections, none of them on the event loop, and the others are told when to return", async (t) => {
+  const held: (() => void)[] = [];
+  let isHolding = true;
+  const receiver = await startReceiver(t, (request, response) => {
+    request.on("error", () => undefined).resume();
+    const refuse = () => void response.writeHead(401, { connection: "close" }).end();
+    if (isHolding) held.push(refuse);
+    else refuse();
+  });
+  const { url, admin } = await startServer(t);
+  const webhooks: { readonly key: typeof admin; readonly id: string }[] = [];
+  for (let tenant = 0; tenant < 15; tenant++) {
+    const key = admin.withKey(await admin.keyFor("manage", `tenant-${tenant}`));
+    for (let n = 0; n < 10; n++) {
+      const made = await key.post("/v1/webhooks", {
+        url: `http://127.0.0.1:${receiver.port}/${n}`,
+        events: ["a.b"],
+      });
+      assert.equal(made.status, 201, made.text);
+      webhooks.push({ key, id: textOf(made.body["id"]) });
+    }
+  }
+  const fromHere: number[] = [];
+  const seen = (message: unknown): void => {
+    const { socket } = message as { readonly socket: Socket };
+    socket.once("connect", () => fromHere.push(socket.remotePort ?? 0));
+  };
+  subscribe("net.client.socket", seen);
+  t.after(() => unsubscribe("net.client.socket", seen));
+  const order: string[] = [];
+  const checks = webhooks.map(async ({ key, id }) => {
+    const reply = await key.call("POST", `/v1/webhooks/${id}/check`);
+    order.push(String(reply.status));
+    return reply;
+  });
+  // All but the one that runs are refused while the receiver has not answered at all.
+  while (order.length < 149 || held.length < 1) await new Promise(setImmediate);
+  assert.ok(order.every((status) => status === "429"));
+  assert.equal((await fetch(`${url}/livez`)).status, 200);
+  assert.equal(order.length, 149);
+  assert.equal(receiver.counts.openMax, 1);
+  isHolding = false;
+  for (const refuse of held) refuse();
+  const refused = (await Promise.all(checks)).filter(({ status }) => status === 429);
+  assert.equal(refused.length, 149);
+  for (const { headers, text } of refused) {
+    assert.ok(Number(headers.get("retry-after")) >= 1);
+    assert.match(text, /try again when one has ended|within a minute/);
+  }
+  const [webhook] = webhooks;
+  assert.ok(webhook !== undefined);
+  const checked = await webhook.key.call("POST", `/v1/webhooks/${webhook.id}/check`);
+  assert.equal(checked.status, 200, checked.text);
+  assert.ok((checked.body["findings"] as unknown as unknown[]).length > 20, checked.text);
+  // A rule that tries two requests at once is the most that happens.
+  assert.ok(receiver.counts.openMax <= 2, String(receiver.counts.openMax));
+  assert.ok(receiver.counts.opened < 150, String(receiver.counts.opened));
+  assert.ok(!fromHere.includes(receiver.port), "a check ran on the event loop");
+});
+
+test("a check sends a bounded number of bytes to a receiver that reads everything", async (t) => {
+  let bytes = 0;
+  const receiver = await startReceiver(t, (request, response) => {
+    request.on("data", (chunk: Buffer) => (bytes += chunk.length));
+    request.on("error", () => undefined);
+    request.on("end", () => void response.writeHead(401, { connection: "close" }).end());
+  });
+  const { admin } = await startServer(t);
+  const made = await admin.post("/v1/webhooks", {
+    url: `http://127.0.0.1:${receiver.port}/`,
+    events: ["a.b"],
+  });
+  const path = `/v1/webhooks/${textOf(made.body["id"])}/check`;
+  const checked = await admin.call("POST", path);
+  assert.equal(checked.status, 200, checked.text);
+  assert.match(checked.text, /read all of 16 MiB/);
+  assert.ok(bytes < 24 * 1024 * 1024, String(bytes));
+});
+
+test("a check of a receiver whose name has no address says so", async (t) => {
+  const { admin } = await startServer(t);
+  const unresolved = await admin.post("/v1/webhooks", {
+    url: "https://posthorn-check.invalid/",
+    events: ["a.b"],
+  });
+  const nameless = await admin.call("POST", `/v1/webhooks/${textOf(unresolved.body["id"])}/check`);
+  assert.equal(nameless.status, 409, nameless.text);
+  assert.match(nameless.text, /nothing answers at the URL/);
+});
