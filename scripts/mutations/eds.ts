@@ -44,6 +44,16 @@ export const edsMutations: readonly Mutation[] = [
     name: "a terminal outcome is dead-lettered",
   },
   {
+    ids: "EDS-6.2-4",
+    change: "a terminal answer with Retry-After is retried",
+    file: "src/core/delivery-state.ts",
+    find: 'if (verdict.outcome === "terminal") return deadLetter(progress, permanentReason(verdict));',
+    replace:
+      'if (verdict.outcome === "terminal" && event.retryAfterMs === null) return deadLetter(progress, permanentReason(verdict));',
+    test: onTheWire,
+    name: "EDS-6.2-4 Retry-After does not make",
+  },
+  {
     ids: "EDS-11.7-3 TS16-124",
     change: "the address of a connected socket is not judged",
     file: "src/adapters/transport/http/dialer.ts",

@@ -12,6 +12,7 @@ export interface Observed {
   readonly attempt: AttemptRecord;
   readonly delivery: StoredDelivery;
   readonly webhookStatus: WebhookStatus;
+  readonly pausedUntil: number | null;
 }
 
 export interface OutcomeBench {
@@ -70,7 +71,12 @@ export async function openOutcomeBench(): Promise<OutcomeBench> {
     const [attempt] = await world.store.history.listAttempts(settled.id);
     if (attempt === undefined) throw new Error(`no attempt is stored of ${settled.id}`);
     const view = [...world.engine.webhooks()].find((one) => one.webhook.id === webhook.id);
-    return { attempt, delivery: settled, webhookStatus: view?.webhook.status ?? "disabled" };
+    return {
+      attempt,
+      delivery: settled,
+      webhookStatus: view?.webhook.status ?? "disabled",
+      pausedUntil: view?.pausedUntil ?? null,
+    };
   };
 
   return { world, addWebhook, delivery, observe, close: () => world.close() };

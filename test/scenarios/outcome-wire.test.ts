@@ -155,6 +155,36 @@ suite("what happens next", { concurrency: 8 }, () => {
     }
   });
 
+  test("EDS-6.2-4 Retry-After does not make a terminal answer transient, nor does it pause the webhook", async () => {
+    const retryAfters = ["1", "7200", encodeURIComponent(new Date(Date.now() + hourMs).toUTCString())];
+    for (const name of ["standard", "cloudevents", "event-delivery", "x-webhook"]) {
+      for (const retryAfter of retryAfters) {
+        for (const status of [400, 415]) {
+          const what = `${name} ${status} Retry-After: ${retryAfter}`;
+          const { attempt, delivery, pausedUntil } = await answered(
+            named(name),
+            `${status}/Retry-After/${retryAfter}`,
+          );
+          assert.equal(attempt.outcome, "terminal", what);
+          assert.equal(delivery.progress.state, "exhausted", what);
+          assert.match(delivery.progress.reason ?? "", /^permanent_/, what);
+          assert.equal(delivery.progress.attemptCount, 1, what);
+          assert.equal(pausedUntil, null, what);
+        }
+      }
+    }
+  });
+
+  test("EDS-9.5-2 a Retry-After in seconds or milliseconds since 1970 is a time and not a delay", async () => {
+    for (const unit of [1_000, 1]) {
+      const at = Math.floor((Date.now() + 2 * hourMs) / unit);
+      const { attempt, delivery } = await answered(named("standard"), `503/Retry-After/${at}`);
+      assert.equal(delivery.progress.state, "failed");
+      const waitMs = delivery.progress.dueAt - attempt.executedAt;
+      assert.ok(Math.abs(waitMs - 2 * hourMs) < 60_000, `due after ${waitMs} ms`);
+    }
+  });
+
   test("EDS-9.2.3-8 C-7 410 suspends the webhook where its profile says so, and the next event is not sent", async () => {
     for (const profile of profiles) {
       const webhook = await bench.addWebhook(profile, { url: receiver.url("/410/Cache-Control/no-store") });

@@ -9,8 +9,15 @@ export type RetryAfter =
   | { readonly kind: "none" }
   | { readonly kind: "unparsable" };
 
-/** The last instant a `Date` can hold, in Unix ms. No wait ends later, so every sum with it stays a printable time. */
-const unixMsMax = 8_640_000_000_000_000;
+const yearMs = 365.25 * 86_400_000;
+/** Far beyond the maximum age of any delivery, so that a shorter wait changes nothing. */
+const delayMsMax = 10 * yearMs;
+/** A number that is a time within so many years of now is meant as that time, not as a delay. */
+const nearMs = 5 * yearMs;
+/** Seconds, milliseconds, microseconds and nanoseconds since 1970. */
+const unitsMs = [1_000, 1, 1e-3, 1e-6] as const;
+/** As a delay more than thirty years. Smaller numbers are delays whatever the clock says. */
+const unixSecondsMin = 1e9;
 
 const none: RetryAfter = { kind: "none" };
 const unparsable: RetryAfter = { kind: "unparsable" };
@@ -18,16 +25,26 @@ const unparsable: RetryAfter = { kind: "unparsable" };
 /**
  * Reads a raw field value. `now` in Unix ms. Never throws.
  *
- * Absent, `0` and dates that have passed give `none` (EDS-9.5-4). A wait is never shortened (C-4), except to end at the
- * last representable instant, which lies beyond the maximum age of any delivery.
+ * Absent, `0` and dates that have passed give `none` (EDS-9.5-4). A wait is never shortened (C-4) below ten years, which is
+ * beyond the maximum age of any delivery. Some receivers send the seconds or milliseconds since 1970 at which to return;
+ * read as a delay that would be decades.
  */
 export function parseRetryAfter(text: string | undefined, now: number): RetryAfter {
   if (text === undefined) return none;
   const value = text.replaceAll(/^[ \t]+|[ \t]+$/g, "");
-  const unixMs = /^[0-9]+$/.test(value) ? now + Number(value) * 1_000 : parseHttpDate(value, now);
+  const unixMs = /^[0-9]+$/.test(value) ? endOf(Number(value), now) : parseHttpDate(value, now);
   if (unixMs === null) return unparsable;
-  const delayMs = Math.min(unixMs, unixMsMax) - now;
+  const delayMs = Math.min(unixMs - now, delayMsMax);
   return delayMs > 0 ? { kind: "delay", delayMs } : none;
+}
+
+/** When a wait ends that is given as a number, in Unix ms. */
+function endOf(number: number, now: number): number {
+  if (number < unixSecondsMin) return now + number * 1_000;
+  const date = unitsMs
+    .map((unitMs) => Math.round(number * unitMs))
+    .find((at) => Math.abs(at - now) <= nearMs);
+  return date ?? now + number * 1_000;
 }
 
 const monthNames = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];

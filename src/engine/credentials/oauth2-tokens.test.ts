@@ -120,7 +120,7 @@ describe("oauth2 tokens", () => {
   it("uses short-lived tokens for three quarters of their life, and unspecified ones for minutes", async (t) => {
     const { tokens, server, wait } = await setUp(t);
     server.script((_, index) =>
-      granted({ access_token: `t${index}`, ...(index === 0 ? { expires_in: "8" } : {}) }),
+      granted({ access_token: `t${index}`, expires_in: ["8", undefined, 1_780_272_120][index] }),
     );
     await tokens.token();
     wait(5999);
@@ -131,6 +131,9 @@ describe("oauth2 tokens", () => {
     assert.deepEqual(tokens.token(), token("t1"));
     wait(1);
     assert.deepEqual(await tokens.token(), token("t2"));
+    // A time instead of a lifetime counts as unspecified.
+    wait(240_000);
+    assert.deepEqual(await tokens.token(), token("t3"));
   });
 
   it("asks once for all who wait", async (t) => {

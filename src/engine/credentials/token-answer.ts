@@ -11,6 +11,8 @@ export type TokenAnswer =
 const defaultLifetimeMs = 5 * 60_000;
 /** Longer promises are not tested by waiting for them. */
 const lifetimeMsMax = 24 * 60 * 60_000;
+/** As a lifetime more than thirty years, so that it is a time. */
+const unixSecondsMin = 1e9;
 /** What fits into a request header of most receivers. */
 const tokenLengthMax = 8 * 1024;
 
@@ -60,10 +62,10 @@ function grantOf(members: Readonly<Record<string, unknown>>): TokenAnswer {
   return { kind: "granted", accessToken, lifetimeMs: lifetimeMsOf(expiresIn) };
 }
 
-/** Some servers send the number as a string. */
+/** Some servers send the number as a string, and some the seconds since 1970 at which the token ends. */
 function lifetimeMsOf(expiresIn: unknown): number {
   const seconds = typeof expiresIn === "string" ? Number(expiresIn) : expiresIn;
-  if (typeof seconds !== "number" || !(seconds > 0)) return defaultLifetimeMs;
+  if (typeof seconds !== "number" || !(seconds > 0) || seconds >= unixSecondsMin) return defaultLifetimeMs;
   return Math.min(seconds * 1000, lifetimeMsMax);
 }
 
