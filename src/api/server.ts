@@ -26,6 +26,7 @@ import { IdempotencyClaims } from "./idempotency-claims.ts";
 import { MethodNotAllowedError, renderProblem } from "./problems.ts";
 import { BodyMemory } from "./body-memory.ts";
 import { refuseExpectation, refuseHosts } from "./request-head.ts";
+import { HeldConnections } from "./held-connections.ts";
 import { dropBody, readBody } from "./request-body.ts";
 import type { BodyBounds, RequestBody } from "./request-body.ts";
 import type { RawForm, Route } from "./route.ts";
@@ -186,7 +187,7 @@ function createServer(options: ApiOptions, routes: readonly Route[], bodies: Bod
     },
   });
   if (takesInbound) takeEveryMethod(app);
-  app.server.maxConnections = options.limits.connectionsMax;
+  refuseBeyondLimit(app, options);
   endSlowReaders(app.server, { ...options, ...timeouts });
   app.decorateRequest("principal", null);
   app.decorateRequest("dashboardSession", null);
@@ -214,6 +215,17 @@ function createServer(options: ApiOptions, routes: readonly Route[], bodies: Bod
   });
   if (options.logRequests === true) logRequests(app, options);
   return app;
+}
+
+/** A process whose connections are all busy answers probes alone. */
+function refuseBeyondLimit(app: FastifyInstance, { limits, clock }: ApiOptions): void {
+  const connections = new HeldConnections(app.server, limits.connectionsMax, clock);
+  app.addHook("onRequest", (request, reply, done) => {
+    if (!connections.refuses(request.raw.socket, request.url)) return done();
+    reply.raw.setHeader("connection", "close");
+    const detail = "all connections of this process are in use; nothing was changed, call again";
+    return done(new PosthornError("unavailable", detail, { retryAfterSeconds: 1 }));
+  });
 }
 
 /** A proxy may keep the prefix that it serves us under; what comes without it is served too, as probes do. */

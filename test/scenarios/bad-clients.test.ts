@@ -65,6 +65,24 @@ test("two hundred callers who never finish their headers do not slow down the ot
   for (const socket of sockets) socket.destroy();
 });
 
+test("unfinished heads on all connections keep no publisher out, and no probe", async () => {
+  const own = await PosthornProcess.start({ env: { POSTHORN_MAX_CONNECTIONS: "20" } });
+  const client = createClient({ baseUrl: own.url, key: own.adminKey });
+  const { hostname, port } = new URL(own.url);
+  const strangers: Socket[] = [];
+  for (let count = 0; count < 60; count += 1) {
+    const socket = connect(Number(port), hostname).on("error", () => undefined);
+    strangers.push(socket);
+    await once(socket, "connect");
+    socket.write("GET /livez HTTP/1.1\r\nHost: a\r\nX-Slow:");
+    const published = await client.post("/v1/events", { event_type: "order.paid", data: { n: count } });
+    assert.equal(published.status, 202, published.text);
+    assert.equal((await client.get("/livez")).status, 200);
+  }
+  for (const socket of strangers) socket.destroy();
+  await own.remove();
+});
+
 test("a number beyond a double is refused where it stands, not stored as null", async () => {
   for (const [path, raw, field] of [
     ["/v1/event-types/a.b", '{"examples":[{"sum":[1,1e999]}]}', "examples[0].sum[1]"],

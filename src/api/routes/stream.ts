@@ -38,7 +38,7 @@ export function streamRoute(options: ApiOptions, streams: OpenStreams): Route {
     description:
       "Server-sent events. The server looks once a second; a topic tells of at most 50 rows then, `left_out` says that " +
       "there were more new ones. With `Last-Event-ID` a client goes on within a minute. A comment comes every 15 seconds " +
-      "on a quiet stream. 20 streams for each caller, 4 for a portal session.",
+      "on a quiet stream. 20 streams for each caller, 4 for a portal session; a tenant may hold at most half of those that a process has.",
     ...needed,
     isStream: true,
     query: streamQuerySchema,
@@ -55,6 +55,7 @@ export function streamRoute(options: ApiOptions, streams: OpenStreams): Route {
       }
       const stream = streams.begin({
         callerId: principal?.keyId ?? "",
+        tenantId: principal?.tenantId ?? null,
         isCustomer: principal?.portal !== undefined,
         isAllowed: () => isStillAllowed(headers, options),
       });

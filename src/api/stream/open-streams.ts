@@ -21,6 +21,8 @@ export interface OpenStreamsOptions {
 /** Whose a stream is, and whether it may go on. */
 interface Listener {
   readonly callerId: string;
+  /** Null is the operator. */
+  readonly tenantId: string | null;
   /** A session of the portal. */
   readonly isCustomer: boolean;
   /** Asked again and again: a key may be revoked, a session may end. */
@@ -70,22 +72,27 @@ export class OpenStreams {
     void this.#looks.stop();
   }
 
-  #requireRoom({ callerId, isCustomer }: Listener): void {
+  #requireRoom({ callerId, tenantId, isCustomer }: Listener): void {
     if (this.#isClosed) {
       throw new PosthornError("unavailable", "this process stops; ask again", { retryAfterSeconds: 1 });
     }
     const open = [...this.#open];
+    const pool = isCustomer ? open.filter((one) => one.isCustomer) : open;
+    const poolMax = isCustomer ? streamsOfSessionsMax : streamsMax;
+    const ofTenant = pool.filter((one) => one.tenantId === tenantId).length;
     const full = [
       {
         max: isCustomer ? streamsOfSessionMax : streamsOfCallerMax,
         count: open.filter((one) => one.callerId === callerId).length,
         whose: "with this key or session",
       },
+      // Fewer than are still free, so that one tenant ends at half of them and there is always room for another.
       {
-        max: isCustomer ? streamsOfSessionsMax : streamsMax,
-        count: isCustomer ? open.filter((one) => one.isCustomer).length : open.length,
-        whose: isCustomer ? "of the portal here" : "here",
+        max: Math.max(1, Math.ceil((poolMax - pool.length + ofTenant) / 2)),
+        count: ofTenant,
+        whose: tenantId === null ? "of the operator here" : "of this tenant here",
       },
+      { max: poolMax, count: pool.length, whose: isCustomer ? "of the portal here" : "here" },
     ].find(({ max, count }) => count >= max);
     if (full === undefined) return;
     throw new PosthornError(
