@@ -48,7 +48,7 @@ test("connections that never finish a head make room, the oldest first", async (
   assert.equal(await ask("/a", served), ok);
   const strangers: Socket[] = [];
   for (let n = 0; n < 30; n += 1) strangers.push(await open("GET / HTTP/1.1\r\nHost: a\r\nX-Slow:"));
-  await Promise.all(strangers.slice(0, 21).map((one) => one.closed || once(one.resume(), "close")));
+  await Promise.all(strangers.slice(0, 21).map(async (one) => one.closed || once(one.resume(), "close")));
   assert.ok(strangers.slice(21).every(({ closed }) => !closed));
   // Who has made a request before is served on, and newcomers are.
   assert.equal(await ask("/b", served), ok);

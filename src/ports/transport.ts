@@ -66,7 +66,10 @@ export interface ClientCertificate {
 /** What one request saw; small enough to keep. */
 export interface TransportResult {
   readonly observation: AttemptObservation;
-  /** The first bytes of the response body, at most `responseSampleBytesMax` unless the request asked for more. */
+  /**
+   * The first bytes of the response body, at most `responseSampleBytesMax` unless the request asked for more. Content codings
+   * are undone where they are known, and a sample for people (no `responseBodyBytesMax`) is UTF-8 where a charset is named.
+   */
   readonly responseSample: Uint8Array | null;
   /** `noResponseFields` when none of them came. */
   readonly fields: ResponseFields;

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { systemClock } from "../../src/adapters/system/clock.ts";
+import { createHostNames } from "../../src/adapters/system/host-names.ts";
 import { createHttpTransport } from "../../src/adapters/transport/http/http-transport.ts";
 import { InvalidRequestError } from "../../src/core/errors.ts";
 import { createAddressPolicy } from "../../src/core/egress/address-policy.ts";
@@ -33,6 +34,7 @@ function breakable(): Transport {
   const transport = createHttpTransport({
     addressPolicy,
     clock: systemClock,
+    dns: createHostNames(),
     socketsMax: 50,
     idleSocketMs: 1_000,
   });

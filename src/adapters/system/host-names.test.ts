@@ -57,7 +57,9 @@ async function addressesOf(names: NameSource, hostname: string): Promise<readonl
 function look(lookup: LookupFunction, hostname: string): Promise<string> {
   return new Promise((resolve, reject) =>
     lookup(hostname, { all: false }, (error, address) =>
-      error === null && typeof address === "string" ? resolve(address) : reject(error),
+      error === null && typeof address === "string"
+        ? resolve(address)
+        : reject(error ?? new Error("no single address")),
     ),
   );
 }

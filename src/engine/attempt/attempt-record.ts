@@ -1,5 +1,6 @@
 import type { AttemptRecord, DeliveryProgress } from "../../core/delivery.ts";
 import type { Verdict } from "../../core/outcome.ts";
+import { bodyText } from "../../core/http/body-text.ts";
 import { noResponseFields, responseFieldLengthMax, responseSampleBytesMax } from "../../ports/transport.ts";
 import type { TransportResult } from "../../ports/transport.ts";
 import type { Flight } from "./flight.ts";
@@ -65,10 +66,8 @@ export function shownLocation(flight: Flight, { fields }: TransportResult): stri
   return masked(flight, { text: location, wasCut }).slice(0, locationLengthMax);
 }
 
-const decoder = new TextDecoder("utf-8", { fatal: false });
-
 function sampleText(flight: Flight, { responseSample }: TransportResult): string | null {
   if (responseSample === null || responseSample.length === 0) return null;
   const wasCut = responseSample.length >= responseSampleBytesMax;
-  return masked(flight, { text: decoder.decode(responseSample), wasCut });
+  return masked(flight, { text: bodyText(responseSample), wasCut });
 }

@@ -3,6 +3,7 @@ import type { Verdict } from "../../core/outcome.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { AttemptedDelivery, NewDelivery, PublishCommand } from "../../ports/store/deliveries.ts";
 import type { AnswerCompletion } from "../../ports/store/gateway.ts";
+import { bodyText } from "../../core/http/body-text.ts";
 import { responseSampleBytesMax, type TransportResult } from "../../ports/transport.ts";
 import { statusOf } from "../attempt/attempt-record.ts";
 import { maskSecrets } from "../credentials/secret-mask.ts";
@@ -117,7 +118,8 @@ function recordOf(
 ): AttemptRecord {
   const { id, verdict, result, startedAt } = made;
   const sample = result.responseSample?.subarray(0, responseSampleBytesMax) ?? null;
-  const text = sample === null || sample.length === 0 ? null : new TextDecoder().decode(sample);
+  const text =
+    sample === null || sample.length === 0 ? null : bodyText(sample, result.fields["content-type"]);
   const secrets = config.shownSecrets;
   return {
     ...{ id, number: 1, outcome: verdict.outcome, receiverStateUnknown: verdict.receiverStateUnknown },

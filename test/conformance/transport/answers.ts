@@ -2,6 +2,7 @@
 import { strict as assert } from "node:assert";
 import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
+import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { noResponseFields } from "../../../src/ports/transport.ts";
 import type { OutboundRequest, Transport } from "../../../src/ports/transport.ts";
 import { answering, startHostileReceiver } from "../../peers/hostile-receiver.ts";
@@ -40,6 +41,73 @@ export function answerSuite(name: string, create: CreateTransport): void {
       const { fields } = await transport.send({ ...testRequest, origin: receiver.origin });
       assert.equal(fields["www-authenticate"]?.split(",")[0], "Bearer");
       assert.equal(fields.sunset?.length, 2048);
+    });
+
+    it("undoes content codings that nobody asked for, and keeps a sample in UTF-8", async (t) => {
+      const { transport, receiver } = await start(t, create);
+      const text = "größe ".repeat(500);
+      const first = Buffer.from(text)
+        .subarray(0, 1024)
+        .toString()
+        .replace(/\ufffd$/, "");
+      const latin1 = { "Content-Type": "text/plain; charset=iso-8859-1" };
+      const answers: readonly (readonly [name: string, headers: Record<string, string>, body: Buffer])[] = [
+        ["gzip", { "Content-Encoding": "gzip" }, gzipSync(text)],
+        ["x-gzip", { "Content-Encoding": "X-GZIP" }, gzipSync(text)],
+        ["br", { "Content-Encoding": "br" }, brotliCompressSync(text)],
+        ["deflate", { "Content-Encoding": "deflate" }, deflateSync(text)],
+        ["deflate without a wrapper", { "Content-Encoding": "deflate" }, deflateRawSync(text)],
+        ["two", { "Content-Encoding": "gzip, br" }, brotliCompressSync(gzipSync(text))],
+        ["identity", { "Content-Encoding": "identity" }, Buffer.from(text)],
+        ["Latin-1", latin1, Buffer.from(text, "latin1")],
+        ["Latin-1 in gzip", { ...latin1, "Content-Encoding": "gzip" }, gzipSync(Buffer.from(text, "latin1"))],
+      ];
+      for (const [what, headers, body] of answers) {
+        receiver.script(() => ({ headers, body }));
+        const { responseSample } = await transport.send({ ...testRequest, origin: receiver.origin });
+        const sample = Buffer.from(responseSample ?? []);
+        assert.ok(sample.length <= 1024, what);
+        assert.equal(sample.toString().replace(/\ufffd$/, ""), first, what);
+      }
+    });
+
+    it("shows the beginning of what expands without end, and what it cannot decode as it came", async (t) => {
+      const { transport, receiver } = await start(t, create);
+      const bomb = Buffer.alloc(64 * 1024 * 1024, "a");
+      for (const [coding, body] of [
+        ["gzip", gzipSync(bomb)],
+        ["br", brotliCompressSync(bomb, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } })],
+      ] as const) {
+        receiver.script(() => ({ headers: { "Content-Encoding": coding }, body }));
+        const { responseSample, observation } = await transport.send({
+          ...testRequest,
+          origin: receiver.origin,
+        });
+        assert.equal(observation.kind, "response");
+        assert.ok((responseSample?.length ?? 0) <= 1024, coding);
+        assert.equal(
+          Buffer.from(responseSample ?? [])
+            .toString()
+            .slice(0, 100),
+          "a".repeat(100),
+          coding,
+        );
+      }
+      for (const coding of ["gzip", "unknown", "gzip, gzip, gzip"]) {
+        receiver.script(() => ({ headers: { "Content-Encoding": coding }, body: "plain" }));
+        const { responseSample } = await transport.send({ ...testRequest, origin: receiver.origin });
+        assert.equal(Buffer.from(responseSample ?? []).toString(), "plain", coding);
+      }
+    });
+
+    it("gives a program the whole body without its content coding, and the charset as it came", async (t) => {
+      const { transport, receiver } = await start(t, create);
+      const body = Buffer.from('{"access_token":"größe"}', "latin1");
+      const headers = { "Content-Encoding": "gzip", "Content-Type": "application/json; charset=iso-8859-1" };
+      receiver.script(() => ({ headers, body: gzipSync(body) }));
+      const request = { ...testRequest, origin: receiver.origin, responseBodyBytesMax: 64 * 1024 };
+      const { responseSample } = await transport.send(request);
+      assert.deepEqual(Buffer.from(responseSample ?? []), body);
     });
 
     it("keeps as much of the body as the request asks for, up to 64 KiB, in whatever pieces it comes", async (t) => {

@@ -17,6 +17,7 @@ import type {
 } from "../../../ports/transport.ts";
 import type { PooledConnection } from "./connections.ts";
 import type { Expiring } from "./deadlines.ts";
+import { readableSample, withoutCodings } from "./content-coding.ts";
 import { breaksHttp, faultOf, ownFaultOf, sentence, TransportFault } from "./failures.ts";
 import { wireBytesMax } from "./response-gate.ts";
 import type { WireLimitListener } from "./response-gate.ts";
@@ -263,10 +264,23 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
 
   #keptBody(): Uint8Array | null {
     const sample = this.#sample;
-    return sample === null || sample.length === this.#sampleBytes
-      ? sample
-      : sample.subarray(0, this.#sampleBytes);
+    if (sample === null) return null;
+    const body = sample.length === this.#sampleBytes ? sample : sample.subarray(0, this.#sampleBytes);
+    const head = this.#head;
+    if (head === null || !isCoded(head)) return body;
+    const { responseBodyBytesMax } = this.request;
+    if (responseBodyBytesMax === undefined) return readableSample(body, head, responseSampleBytesMax);
+    // A program reads it, which takes a whole body or none.
+    const isWhole = body.length < Math.min(responseBodyBytesMax, responseBodyBytesMaxAllowed);
+    return isWhole ? (withoutCodings(body, head)?.subarray(0, responseBodyBytesMaxAllowed) ?? body) : body;
   }
+}
+
+/** In UTF-8 and without a content coding for nearly all. */
+function isCoded(head: RawFields): boolean {
+  if (head["content-encoding"] !== undefined) return true;
+  const type = head["content-type"];
+  return typeof type === "string" && /charset\s*=\s*"?(?!utf-8)/i.test(type);
 }
 
 /** Of class 2xx; 207 is accepted by few. */

@@ -1,0 +1,43 @@
+/**
+ * The text of a body, or of its beginning, for people: by its byte order mark, by the charset of its Content-Type, or by what
+ * its bytes look like. Never throws. A character that is cut off at the end is left out.
+ */
+export function bodyText(bytes: Uint8Array, contentType?: string): string {
+  const label = markedCharset(bytes) ?? charsetOf(contentType) ?? unmarkedUtf16(bytes);
+  if (label !== null && label !== "utf-8") return decoded(bytes, label);
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: true });
+  } catch {
+    // What is not UTF-8 and names no charset is mostly Latin-1, which HTTP once had as its default.
+    return decoded(bytes, label ?? "windows-1252");
+  }
+}
+
+/** Null where it names none, or one that is not known. */
+export function charsetOf(contentType: string | undefined): string | null {
+  const name =
+    contentType === undefined ? undefined : /;\s*charset\s*=\s*"?([\w.:-]{1,40})/i.exec(contentType)?.[1];
+  if (name === undefined) return null;
+  try {
+    const { encoding } = new TextDecoder(name);
+    return encoding;
+  } catch {
+    return null;
+  }
+}
+
+function markedCharset([first, second, third]: Uint8Array): string | null {
+  if (first === 0xef && second === 0xbb && third === 0xbf) return "utf-8";
+  if (first === 0xff && second === 0xfe) return "utf-16le";
+  return first === 0xfe && second === 0xff ? "utf-16be" : null;
+}
+
+/** Texts that begin with two ASCII characters, as JSON, XML and HTML do. */
+function unmarkedUtf16([first = 0, second = 0, third = 0, fourth = 0]: Uint8Array): string | null {
+  if (first !== 0 && second === 0 && third !== 0 && fourth === 0) return "utf-16le";
+  return first === 0 && second !== 0 && third === 0 && fourth !== 0 ? "utf-16be" : null;
+}
+
+function decoded(bytes: Uint8Array, label: string): string {
+  return new TextDecoder(label).decode(bytes, { stream: true });
+}
