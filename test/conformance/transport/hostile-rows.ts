@@ -149,6 +149,21 @@ const malformed: readonly HostileRow[] = [
     expected: failure("protocol"),
   },
   {
+    title: "sends the same length twice",
+    behave: answering(`${ok}Content-Length: 2\r\nX-A: 1\r\ncontent-length:2\r\n\r\nab`),
+    expected: complete,
+  },
+  {
+    title: "sends a list of equal lengths, and another one",
+    behave: answering(`${ok}content-length: 2, 2\r\nContent-Length: 2,2,2\r\n\r\nab`),
+    expected: complete,
+  },
+  {
+    title: "sends a list of different lengths",
+    behave: answering(`${ok}Content-Length: 2, 3\r\n\r\nab`),
+    expected: failure("protocol"),
+  },
+  {
     title: "sends two different lengths",
     behave: answering(`${ok}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`),
     expected: failure("protocol"),

@@ -23,6 +23,11 @@ export interface Connection {
   readonly usable: boolean;
   /** What the socket said first when it failed; null while it works, and when the peer ends it in good order. */
   readonly socketError: Error | null;
+  /**
+   * Nothing of an answer has come to the request that is under way. Always false where the receiver says itself what it did
+   * not look at.
+   */
+  readonly isSilent: boolean;
   /** Null before it is known. */
   readonly httpVersion: HttpVersion | null;
   /** Of the newest socket; null before the first was asked for. */

@@ -62,8 +62,11 @@ export class Connections {
   /** Sends now if there is a socket or room for one, otherwise when there is. What cannot be sent fails. */
   run(exchange: Exchange): void {
     try {
-      const idle = this.#takeIdle(exchange.poolKey);
-      if (idle !== null) return sendOver(idle, exchange);
+      const idle = exchange.needsNewConnection ? null : this.#takeIdle(exchange.poolKey);
+      if (idle !== null) {
+        exchange.isReused = true;
+        return sendOver(idle, exchange);
+      }
       if (this.#open.size >= this.#limits.socketsMax && !this.#evictOldestIdle()) {
         this.#waiting.push(exchange);
         return;
@@ -73,6 +76,17 @@ export class Connections {
       const fault = faultOf(error);
       exchange.fail(fault.category, fault.message, ownFaultOf(fault));
     }
+  }
+
+  /** Sends over a new connection what went out over one that the receiver closed in the same moment. */
+  repeat(exchange: Exchange): boolean {
+    const { pooled } = exchange;
+    if (pooled === null) return false;
+    this.#idleTimes.closedByReceiver(pooled.origin, this.#clock.monotonicMs() - pooled.idleSinceMs);
+    exchange.repeat();
+    this.drop(pooled);
+    this.run(exchange);
+    return true;
   }
 
   /** Takes back the connection of an exchange that ended. */

@@ -35,6 +35,8 @@ const interimResponsesMax = 32;
 
 export interface ExchangeOwner {
   monotonicMs(): number;
+  /** Whether the request goes out once more, over a connection that is new. */
+  repeats(exchange: Exchange): boolean;
   /** Called once, before the result is handed out. `reusable` says that the connection is at a message boundary. */
   ended(exchange: Exchange, reusable: boolean): void;
 }
@@ -49,6 +51,9 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
   /** Only requests with the same key share connections: the origin, and whatever of TLS differs from the usual. */
   readonly poolKey: string;
   pooled: PooledConnection | null = null;
+  /** The connection had served another request before. */
+  isReused = false;
+  needsNewConnection = false;
   settled = false;
   /** 0 until the header block of the final answer is complete. */
   status = 0;
@@ -119,6 +124,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    if (this.#isLostRace(error) && this.#owner.repeats(this)) return;
     const cutShort = !breaksHttp(error) || codeOf(error) === "UND_ERR_RES_CONTENT_LENGTH_MISMATCH";
     if (this.status !== 0 && cutShort) {
       const message = sentence(`response ended after ${this.#bodyBytes} bytes of its body: ${error.message}`);
@@ -141,6 +147,23 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     if (this.#startedOver) return false;
     this.#startedOver = true;
     return true;
+  }
+
+  /**
+   * The receiver closed an idle connection while the request was on its way to it, which every server does sooner or later.
+   * Most have not seen it. One that has gets it twice with the same key, as after any answer that is lost.
+   */
+  #isLostRace(error: Error): boolean {
+    if (!this.isReused || this.#startedOver || this.settled || this.pooled?.connection.isSilent !== true)
+      return false;
+    return lostCodes.has(codeOf(error) ?? "");
+  }
+
+  /** After a connection was lost, in the place of `startOver`: the receiver may have got the request. */
+  repeat(): void {
+    this.#startedOver = true;
+    this.isReused = false;
+    this.needsNewConnection = true;
   }
 
   expire(): void {
@@ -275,6 +298,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     return isWhole ? (withoutCodings(body, head)?.subarray(0, responseBodyBytesMaxAllowed) ?? body) : body;
   }
 }
+
+const lostCodes: ReadonlySet<string> = new Set(["UND_ERR_SOCKET", "ECONNRESET", "EPIPE", "ECONNABORTED"]);
 
 /** In UTF-8 and without a content coding for nearly all. */
 function isCoded(head: RawFields): boolean {

@@ -89,6 +89,81 @@ describe("http transport: sockets", () => {
     assert.equal(receiver.connectionCount, 5);
   });
 
+  it("sends once more over a new connection when the receiver closes the one it was to be reused", async (t) => {
+    const transport = start(t);
+    const ok = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    const requests: number[] = [];
+    let connections = 0;
+    const peer = await startHostileReceiver({
+      behave: async (connection) => {
+        const number = (connections += 1);
+        await connection.request();
+        requests.push(number);
+        connection.socket.write(ok);
+        // The goodbye crosses the next request, which nobody answers.
+        await connection.request();
+        requests.push(number);
+        if (number === 1) connection.socket.end();
+        else connection.socket.resetAndDestroy();
+      },
+    });
+    t.after(() => peer.close());
+    for (let count = 0; count < 3; count++) {
+      const result = await send(transport, peer.origin);
+      assert.equal(statusOf(result), 200, String(count));
+    }
+    // The second and the third request were lost on the connection before, and came again on a new one.
+    assert.deepEqual(requests, [1, 1, 2, 2, 3]);
+  });
+
+  it("does not repeat a request on a new connection, after a part of the answer, or a second time", async (t) => {
+    const transport = start(t);
+    const ok = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    const counts = { first: 0, partial: 0, again: 0 };
+    const peers = {
+      first: await startHostileReceiver({
+        behave: async (connection) => {
+          await connection.request();
+          counts.first += 1;
+          connection.socket.end();
+        },
+      }),
+      partial: await startHostileReceiver({
+        behave: async (connection) => {
+          await connection.request();
+          connection.socket.write(ok);
+          await connection.request();
+          counts.partial += 1;
+          connection.socket.end("HTTP/1.1 2");
+        },
+      }),
+      again: await startHostileReceiver({
+        behave: async (connection) => {
+          await connection.request();
+          counts.again += 1;
+          if (counts.again > 1) return void connection.socket.end();
+          connection.socket.write(ok);
+          await connection.request();
+          counts.again += 1;
+          return void connection.socket.end();
+        },
+      }),
+    };
+    for (const peer of Object.values(peers)) t.after(() => peer.close());
+    const lost = { kind: "failure", category: "network", requestSent: true };
+    assert.deepEqual((await send(transport, peers.first.origin)).observation, lost);
+    assert.equal(counts.first, 1);
+    for (const [peer, expected] of [
+      [peers.partial, 1],
+      [peers.again, 3],
+    ] as const) {
+      assert.equal(statusOf(await send(transport, peer.origin)), 200);
+      const { observation } = await send(transport, peer.origin);
+      assert.deepEqual(observation, lost);
+      assert.equal(peer === peers.partial ? counts.partial : counts.again, expected);
+    }
+  });
+
   it("does not mistake leftovers of one answer for the next answer", async (t) => {
     const transport = start(t);
     const ok = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";

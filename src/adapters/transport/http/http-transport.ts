@@ -78,6 +78,10 @@ class HttpTransport implements Transport, ExchangeOwner {
     return this.#clock.monotonicMs();
   }
 
+  repeats(exchange: Exchange): boolean {
+    return this.#closing === null && this.#connections.repeat(exchange);
+  }
+
   ended(exchange: Exchange, reusable: boolean): void {
     this.#deadlines.remove(exchange);
     const { pooled } = exchange;

@@ -73,6 +73,10 @@ export class Http1Connection implements Connection {
     return this.#socket !== null && !this.#socket.destroyed;
   }
 
+  get isSilent(): boolean {
+    return this.#gate.isSilent;
+  }
+
   get times(): DialTimes | null {
     return this.#times;
   }

@@ -29,6 +29,8 @@ export interface Http2ConnectionParts {
  */
 export class Http2Connection implements Connection {
   readonly httpVersion = "2";
+  /** GOAWAY says which streams it did not look at. */
+  readonly isSilent = false;
   readonly times: DialTimes | null;
   readonly #authority: string;
   readonly #socket: Socket;

@@ -44,6 +44,10 @@ export class NegotiatedConnection implements Connection {
     return this.#chosen?.httpVersion ?? null;
   }
 
+  get isSilent(): boolean {
+    return this.#chosen?.isSilent ?? false;
+  }
+
   get times(): DialTimes | null {
     return this.#chosen?.times ?? this.#times;
   }

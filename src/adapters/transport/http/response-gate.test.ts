@@ -43,6 +43,25 @@ describe("response gate", () => {
     assert.equal(through(Array.from(all)), interimSkipped + final);
   });
 
+  it("makes one length of equal ones in the head, however it is split between lines", () => {
+    const head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\ncontent-length:5\r\nX-Length: 5\r\n";
+    const body = "\r\nContent-Length: 5\r\n";
+    const joined = `${head.replace("content-length", "X-Equal-Length")}${body}`;
+    assert.equal(through([head + body]), joined);
+    assert.equal(through([interim + head + body]), interimSkipped + joined);
+    const lines = `${head}${body}`.split(/(?<=\n)/);
+    assert.equal(through(lines), joined);
+    const list = "HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\n\r\n";
+    assert.equal(through([list]), list.replace(" 5, 5", "    5"));
+  });
+
+  it("leaves lengths that differ, or are none, to the parser", () => {
+    for (const lengths of ["5\r\nContent-Length: 6", "5, 6", "x\r\nContent-Length: x", "+5, +5", "5,"]) {
+      const bytes = `HTTP/1.1 200 OK\r\nContent-Length: ${lengths}\r\n\r\n`;
+      assert.equal(through([bytes]), bytes);
+    }
+  });
+
   it("leaves other interim answers and garbage alone", () => {
     for (const bytes of [
       "HTTP/1.1 103 Early Hints\r\n\r\n",

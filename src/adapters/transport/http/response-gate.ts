@@ -23,12 +23,19 @@ export interface WireLimitListener {
 
 type Place = "status-line" | "interim-head" | "final";
 
+/** Of a field name that may be `Content-Length`, in the usual spellings. */
+const lengthMark = "ength:";
+const headEnd = "\r\n\r\n";
+/** As long as `Content-Length`. */
+const otherName = "X-Equal-Length";
+
 /**
- * Stands between a socket and undici's parser, for two things undici does not do.
+ * Stands between a socket and undici's parser, for three things undici does not do.
  *
  * It counts the bytes of each answer and stops at a limit. And it lets `100 Continue` through: RFC 9110 (15.2) wants
  * a client to accept it unasked, undici drops the connection. Turning the status into 102, which undici skips like any
- * other interim response, is one byte changed in place.
+ * other interim response, is one byte changed in place. And it makes one `Content-Length` of several equal ones (RFC 9110 8.6),
+ * which undici takes for a broken answer, so that an event that was accepted would be sent again.
  */
 export class ResponseGate {
   /** What the socket said first when it failed; null while it works, and when the peer ends it in good order. */
@@ -40,6 +47,12 @@ export class ResponseGate {
   #firstDigit = 0;
   #secondDigit = 0;
   #lineFeeds = 0;
+  /** The head of the final answer is not complete. */
+  #isHeadOpen = false;
+  /** The first one of the head. */
+  #contentLength: string | null = null;
+  /** Its last bytes so far. */
+  #headTail = "";
 
   install(socket: Socket): void {
     this.socketError = null;
@@ -53,12 +66,20 @@ export class ResponseGate {
     };
   }
 
+  /** Nothing has come of the answer. */
+  get isSilent(): boolean {
+    return this.#wireBytes === 0;
+  }
+
   /** Call before a request goes out. */
   expectAnswer(listener: WireLimitListener): void {
     this.#listener = listener;
     this.#wireBytes = 0;
     this.#place = "status-line";
     this.#position = 0;
+    this.#isHeadOpen = true;
+    this.#contentLength = null;
+    this.#headTail = "";
   }
 
   #pass(chunk: Uint8Array): Uint8Array | null {
@@ -68,24 +89,59 @@ export class ResponseGate {
       this.#listener = null;
       return null;
     }
-    if (this.#place === "final") return chunk;
+    if (this.#place === "final") {
+      if (this.#isHeadOpen) this.#joinLengths(chunk, 0);
+      return chunk;
+    }
     const plainAnswer =
       this.#place === "status-line" &&
       this.#position === 0 &&
       chunk.length > lastDigitAt &&
       chunk[0] === letterH &&
       chunk[firstDigitAt] !== digitOne;
+    let headAt = 0;
     if (plainAnswer) this.#place = "final";
-    else this.#walk(chunk);
+    else headAt = this.#walk(chunk);
+    if (this.#place === "final") this.#joinLengths(chunk, headAt);
     return chunk;
   }
 
-  #walk(chunk: Uint8Array): void {
-    for (let index = 0; index < chunk.length && this.#place !== "final"; index++) {
+  /** Renames each further `Content-Length` with the value of the first one; a line that is split is left alone. */
+  #joinLengths(bytes: Uint8Array, from: number): void {
+    const chunk = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+    const seam = this.#headTail + chunk.toString("latin1", from, from + 3);
+    const end = chunk.indexOf(headEnd, from);
+    this.#isHeadOpen = end < 0 && !seam.includes(headEnd);
+    // The head ended with the first bytes.
+    if (seam.includes(headEnd)) return;
+    this.#headTail = (this.#headTail + chunk.toString("latin1", Math.max(from, chunk.length - 3))).slice(-3);
+    const head = chunk.subarray(from, end < 0 ? chunk.length : end + 2);
+    for (let at = head.indexOf(lengthMark); at >= 0; at = head.indexOf(lengthMark, at + 1))
+      this.#joinLength(head, at);
+  }
+
+  #joinLength(head: Buffer, markAt: number): void {
+    const nameAt = markAt + lengthMark.length - 1 - otherName.length;
+    const lineEnd = head.indexOf("\r\n", markAt);
+    if (nameAt < 0 || lineEnd < 0 || (nameAt > 0 && head[nameAt - 1] !== lineFeed)) return;
+    const [name, value = ""] = head.toString("latin1", nameAt, lineEnd).split(":", 2);
+    const [length = "", ...others] = value.split(",").map((one) => one.trim());
+    const isEqual = others.every((one) => one === length) && /^[0-9]+$/.test(length);
+    if (name?.toLowerCase() !== "content-length" || !isEqual) return;
+    if (this.#contentLength === length) head.write(otherName, nameAt, "latin1");
+    this.#contentLength ??= length;
+    if (others.length > 0) head.write(length.padStart(value.length), markAt + lengthMark.length, "latin1");
+  }
+
+  /** Returns where it stopped. */
+  #walk(chunk: Uint8Array): number {
+    let index = 0;
+    for (; index < chunk.length && this.#place !== "final"; index++) {
       const byte = chunk[index] ?? 0;
       if (this.#place === "interim-head") this.#walkHead(byte);
       else if (this.#walkStatusLine(byte)) chunk[index] = digitTwo;
     }
+    return index;
   }
 
   /** True at the last digit of `100`. */
