@@ -5,6 +5,7 @@
  * The state is one small object that these functions change in place, because `recordResult` runs for every attempt.
  * Nothing here reads a clock; every `now` is Unix ms.
  */
+import { clockDifferenceMs } from "./due-times.ts";
 import { attemptTimeoutMsMax } from "./delivery-policy.ts";
 import type { DeliveryPolicy } from "./delivery-policy.ts";
 import type { Verdict } from "./outcome.ts";
@@ -139,6 +140,19 @@ export function releaseProbe(state: CircuitBreakerState, lease: number): void {
 }
 
 /** The result of one request for the circuit; `ignored` ones are passed to `releaseProbe`, not recorded (C-37). */
+/** The clock was set back. A wait that began while it was ahead counts from now; waits of people stay. True if changed. */
+export function bringCircuitNear(state: CircuitBreakerState, now: number): boolean {
+  if (state.transitionAt <= now + clockDifferenceMs) return false;
+  state.halfOpenAt = now + Math.max(0, state.halfOpenAt - state.transitionAt);
+  state.transitionAt = now;
+  // Their leases would outlast the requests by as much as the clock was ahead.
+  state.probes = state.probes.map(({ lease, expiresAt }) => ({
+    lease,
+    expiresAt: Math.min(expiresAt, now + probeLeaseMs),
+  }));
+  return true;
+}
+
 /** What the owner of the webhook, another process, says of its probes. */
 export function adoptProbes(
   state: CircuitBreakerState,

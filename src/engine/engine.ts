@@ -87,7 +87,7 @@ export class Engine implements EngineAccess {
     this.nextId = () => ids.next();
     const { tracer } = options.telemetry;
     this.#spans = tracer === undefined ? null : new EventSpans({ tracer, clock });
-    this.#wakeups = new Wakeups(clock);
+    this.#wakeups = new Wakeups(clock, () => this.#upkeep.clockSetBack());
     this.#shared = createSharedParts(options, {
       woke: (tenantQueue) => this.#dispatcher.considerTenantQueue(tenantQueue),
     });

@@ -12,6 +12,8 @@ const log = { debug() {}, info() {}, warn() {}, error() {} };
 
 const idleStore: UpkeepStore = {
   expire: async () => nothing,
+  hasFutureDeliveries: async () => false,
+  bringNear: async () => ({ changed: 0, next: null }),
   cancelWebhook: async () => nothing,
   forgetPayloads: async () => nothing,
   forgetHistory: async () => nothing,
@@ -32,10 +34,10 @@ function newUpkeep(clock: ManualClock, more: Partial<UpkeepOptions>): Upkeep {
     telemetry: { log, metrics: {} as Telemetry["metrics"] },
     directory: { all: () => [] } as unknown as Directory,
     webhooks: { deletedWithWork: async () => [] },
-    dispatcher: { headsChanged() {} },
+    dispatcher: { headsChanged() {}, dueTimesChanged() {}, considerEndpoint() {} },
     told() {},
     lifecycle: { suspensionElapsed() {} },
-    states: { write() {} },
+    states: { write() {}, changed() {} },
     ownership: { isLeader: async () => true },
     retention: { payloadMs: 1, historyMs: 1 },
     ...{ statistics: null, notifications: null, problems: null },

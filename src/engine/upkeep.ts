@@ -36,11 +36,11 @@ export interface UpkeepOptions {
   readonly directory: Directory;
   readonly retention: RetentionOptions;
   readonly ageMsDefault: number;
-  readonly dispatcher: Pick<Dispatcher, "headsChanged">;
+  readonly dispatcher: Pick<Dispatcher, "headsChanged" | "dueTimesChanged" | "considerEndpoint">;
   /** Operational events were stored. */
   readonly told: () => void;
   readonly lifecycle: Pick<WebhookLifecycle, "suspensionElapsed">;
-  readonly states: Pick<EndpointStates, "write">;
+  readonly states: Pick<EndpointStates, "write" | "changed">;
   /** Of several processes one does the work of the store at a time; asked before each step. */
   readonly ownership: Pick<Ownership, "isLeader">;
   /** False in a process that only writes what it knows of its own endpoints. */
@@ -57,6 +57,7 @@ export class Upkeep {
   readonly #loop: Loop;
   /** When the last whole round ended, or when this process began to do it; null while another one does. */
   #endedMs: number | null = null;
+  #bringingNear: Promise<void> | null = null;
 
   constructor(options: UpkeepOptions) {
     this.#options = options;
@@ -73,8 +74,49 @@ export class Upkeep {
     this.#loop.soon(firstRoundMs);
   }
 
-  stop(): Promise<void> {
-    return this.#loop.stop();
+  async stop(): Promise<void> {
+    await Promise.all([this.#loop.stop(), this.#bringingNear]);
+  }
+
+  /**
+   * What was stored while this clock was ahead may be due too late. Leased deliveries are left alone, so lanes get a moment
+   * to give back those that are no longer due.
+   */
+  clockSetBack(): void {
+    const { clock, telemetry } = this.#options;
+    clock.schedule(giveBackMs, () => {
+      if (this.#loop.isStopped) return;
+      this.#bringNear().catch((error: unknown) =>
+        telemetry.log.error({ err: String(error) }, "due times could not be brought near"),
+      );
+    });
+  }
+
+  #bringNear(): Promise<void> {
+    this.#bringingNear ??= this.#walkDueTimes().finally(() => (this.#bringingNear = null));
+    return this.#bringingNear;
+  }
+
+  /** Any process may do it, so nothing depends on whose clock was ahead, or on who leads. */
+  async #walkDueTimes(): Promise<void> {
+    const { store, clock, directory, dispatcher, states, telemetry } = this.#options;
+    for (const endpoint of directory.all()) {
+      if (!endpoint.clockSetBack(clock.now())) continue;
+      states.changed(endpoint);
+      dispatcher.considerEndpoint(endpoint);
+    }
+    let rows = 0;
+    for (let after: string | null = null; !this.#loop.isStopped; ) {
+      const startedMs = clock.monotonicMs();
+      const step = await store.bringNear({ now: clock.now(), after, limit: stepRowsMax });
+      rows += step.changed;
+      after = step.next;
+      if (after === null) break;
+      await this.#pause(clock.monotonicMs() - startedMs);
+    }
+    if (rows === 0) return;
+    telemetry.log.warn({ rows }, "a clock was ahead: due times of waiting deliveries were brought near");
+    for (const endpoint of directory.all()) dispatcher.dueTimesChanged(endpoint);
   }
 
   /** One round of everything. Public so that tests and `posthorn` commands can run it at once. */
@@ -87,7 +129,9 @@ export class Upkeep {
       this.#endedMs = null;
       return;
     }
+    const isFirst = this.#endedMs === null;
     this.#endedMs ??= clock.monotonicMs();
+    if (isFirst || (await store.hasFutureDeliveries(clock.now()))) await this.#bringNear();
     this.#checkSuspensions();
     const ageMsByWebhook = horizons(directory);
     const { ageMsDefault, countsEnds: isCounted } = this.#options;
@@ -271,6 +315,8 @@ const restShare = 4;
 const silentWriterMs = 60_000;
 /** After the end of an hour or a day, before it is added up: its last minutes are written, or recovered. */
 const settlingMs = 5 * 60_000;
+/** Lanes give back in much less. */
+const giveBackMs = 2_000;
 const firstRoundMs = 5_000;
 const roundMs = 60_000;
 /** Longer than a pause of upkeep, so that it stays with one process while that one lives. */

@@ -163,6 +163,8 @@ export class CrashStore {
       },
       upkeep: {
         expire: (step) => swept("upkeep.expire", () => inner().upkeep.expire(step)),
+        hasFutureDeliveries: (now) => via("read", () => inner().upkeep.hasFutureDeliveries(now)),
+        bringNear: (step) => via("read", () => inner().upkeep.bringNear(step)),
         cancelWebhook: (step) => swept("upkeep.cancel", () => inner().upkeep.cancelWebhook(step)),
         forgetPayloads: (step) => via("upkeep.forget-payloads", () => inner().upkeep.forgetPayloads(step)),
         forgetHistory: (step) => via("upkeep.forget-history", () => inner().upkeep.forgetHistory(step)),

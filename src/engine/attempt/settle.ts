@@ -250,7 +250,7 @@ export class Settler {
     const asked = endpointPause(attempt, pauses);
     if (asked === null) return;
     const pause = boundedPause(asked, { now: attempt.now, ageMsMax });
-    if (!endpoint.pause(pause) || pause.until - attempt.now < pauseAlertMs) return;
+    if (!endpoint.pause(pause, attempt.now) || pause.until - attempt.now < pauseAlertMs) return;
     this.#options.ownerAlerts.report(endpoint, {
       ...{ deliveryId: flight.delivery.id, statusCode: attempt.statusCode, location: null },
       ...{ attention: "notify", reason: "long_pause", pausedUntil: pause.until },

@@ -140,7 +140,7 @@ suite("lanes that stand still", () => {
     const far = scene.dispatch.clock.now() + 3_600_000;
     const { endpoint: open } = scene.add("open circuit");
     Object.assign(open.circuit, { phase: "open", halfOpenAt: far, forcedOpenUntil: far });
-    scene.add("paused").endpoint.pause({ until: far, reason: "failure" });
+    scene.add("paused").endpoint.pause({ until: far, reason: "failure" }, 0);
     scene.add("waits for a gate").endpoint.sleepUntil(far);
     await scene.dispatch.change(scene.add("disabled").endpoint, { status: "disabled" });
     scene.add("is being settled").lane.settlementBegan();

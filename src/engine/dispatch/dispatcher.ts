@@ -1,4 +1,5 @@
 import { attemptTimeoutMsMax } from "../../core/delivery-policy.ts";
+import type { DeliveryProgress } from "../../core/delivery.ts";
 import { type DeliveryEvent, isTooOld } from "../../core/delivery-state.ts";
 import type { Lease } from "../../ports/store/deliveries.ts";
 import { Capacity } from "./capacity.ts";
@@ -212,6 +213,15 @@ export class Dispatcher implements FlightListener {
     }
   }
 
+  /** Due times were brought near in the store: lanes that sleep until the earlier ones look again. */
+  dueTimesChanged(endpoint: Endpoint): void {
+    for (const lane of endpoint.lanes.values()) {
+      lane.stayAwake();
+      lane.markAllMore();
+      this.consider(lane);
+    }
+  }
+
   /** Gives the buffered deliveries of a lane back to the store. */
   giveBack(lane: Lane): void {
     this.#buffers.giveBack(lane);
@@ -304,7 +314,7 @@ export class Dispatcher implements FlightListener {
       this.consider(lane);
       return true;
     }
-    if (lane.ordered && head.progress.dueAt > now) {
+    if (lane.ordered && isLater(head.progress, now)) {
       this.giveBack(lane);
       lane.nothingMore();
       // A wake-up that the clock jumped over has not come yet; the lane would look again and again until it does.
@@ -387,6 +397,11 @@ export class Dispatcher implements FlightListener {
     for (const lane of endpoint.lanes.values()) this.giveBack(lane);
     endpoint.unlistLanes();
   }
+}
+
+/** A new delivery without a delay is due at once, also where the clock that wrote it was ahead. */
+function isLater({ attemptCount, createdAt, dueAt }: DeliveryProgress, now: number): boolean {
+  return dueAt > now && (attemptCount > 0 || dueAt > createdAt);
 }
 
 /** A delivery is sent only while its lease outlasts the longest request. */

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { recordResult } from "../../core/circuit-breaker.ts";
 import { DispatchScene } from "../dispatch/dispatch-scene.fixture.ts";
+import { bareEndpoint } from "./bare-endpoint.fixture.ts";
 import { paces } from "./pace.ts";
 
 test("how an endpoint answered last is known after a restart and to its next owner", () => {
@@ -20,4 +22,26 @@ test("of an endpoint that an earlier version wrote down nothing is known", () =>
   const after = scene.endpoint("after");
   after.restore({ ...rest, health: JSON.stringify(known) });
   assert.equal(after.pace, "unknown");
+});
+
+test("what began while the clock was ahead waits from when it is right again, once", () => {
+  const now = 1_800_000_000_000;
+  const ahead = now + 86_400_000;
+  const endpoint = bareEndpoint({ now: ahead });
+  endpoint.pause({ until: ahead + 60_000, reason: "failure" }, ahead);
+  const { circuitBreaker } = endpoint.policy;
+  for (let n = 0; n < circuitBreaker.minimumThroughput; n++)
+    recordResult(endpoint.circuit, circuitBreaker, { now: ahead, accepted: false, lease: null });
+  assert.equal(endpoint.clockSetBack(now), true);
+  assert.equal(endpoint.pausedUntil, now + 60_000);
+  assert.equal(endpoint.circuit.halfOpenAt, now + circuitBreaker.sleepWindowMs);
+  assert.equal(endpoint.clockSetBack(now + 5_000), false);
+});
+
+test("a pause and a circuit of a right clock stay as they are when it is set back", () => {
+  const now = 1_800_000_000_000;
+  const endpoint = bareEndpoint({ now });
+  endpoint.pause({ until: now + 86_400_000, reason: "retry_after" }, now);
+  assert.equal(endpoint.clockSetBack(now), false);
+  assert.equal(endpoint.pausedUntil, now + 86_400_000);
 });

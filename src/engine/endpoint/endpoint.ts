@@ -1,4 +1,5 @@
-import { createCircuit } from "../../core/circuit-breaker.ts";
+import { bringCircuitNear, createCircuit } from "../../core/circuit-breaker.ts";
+import { clockDifferenceMs } from "../../core/due-times.ts";
 import type { CircuitBreakerState } from "../../core/circuit-breaker.ts";
 import { circuitFromJson, circuitToJson } from "../../core/circuit-json.ts";
 import type { DeliveryPolicy } from "../../core/delivery-policy.ts";
@@ -52,6 +53,8 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
   #circuit: CircuitBreakerState;
   #health: EndpointHealth = createHealth();
   #pausedUntil: number | null = null;
+  /** When the pause in force began; null where another run of the server noted it. */
+  #pausedAt: number | null = null;
   #pauseReason: PauseReason | null = null;
   #lastSuccessAt: number | null = null;
   #lastSuccessWrittenAt = 0;
@@ -156,8 +159,9 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
   }
 
   /** Nothing is sent before. A pause that lasts longer stays. */
-  pause({ until, reason }: EndpointPause): boolean {
+  pause({ until, reason }: EndpointPause, now: number): boolean {
     if (this.#pausedUntil !== null && this.#pausedUntil >= until) return false;
+    this.#pausedAt = now;
     this.#pausedUntil = until;
     this.#pauseReason = reason;
     return true;
@@ -167,6 +171,16 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
   resume(): void {
     this.#pausedUntil = null;
     this.#pauseReason = null;
+  }
+
+  /** The clock was set back: waits that began while it was ahead count from now. True if there were any. */
+  clockSetBack(now: number): boolean {
+    const isCircuitChanged = bringCircuitNear(this.#circuit, now);
+    if (this.#pausedUntil === null || this.#pausedAt === null || this.#pausedAt <= now + clockDifferenceMs)
+      return isCircuitChanged;
+    this.#pausedUntil = now + Math.max(0, this.#pausedUntil - this.#pausedAt);
+    this.#pausedAt = now;
+    return true;
   }
 
   get lastSuccessAt(): number | null {

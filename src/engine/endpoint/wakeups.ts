@@ -53,9 +53,11 @@ export class Wakeups {
   /** Wall clock minus monotonic clock: falls when the wall clock is set back. */
   #wallOffsetMs: number;
   #stopped = false;
+  readonly #clockSetBack: () => void;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, clockSetBack: () => void = () => undefined) {
     this.#clock = clock;
+    this.#clockSetBack = clockSetBack;
     this.#wallOffsetMs = clock.now() - clock.monotonicMs();
   }
 
@@ -86,7 +88,10 @@ export class Wakeups {
     this.#timer = null;
     this.#timerAt = Number.POSITIVE_INFINITY;
     const now = this.#clock.now();
-    if (this.#wasSetBack(now)) for (const entry of this.#heap.splice(0)) wake(entry, now);
+    if (this.#wasSetBack(now)) {
+      for (const entry of this.#heap.splice(0)) wake(entry, now);
+      this.#clockSetBack();
+    }
     for (let next = this.#heap[0]; next !== undefined && next.at <= now; next = this.#heap[0]) {
       this.#pop();
       wake(next, now);

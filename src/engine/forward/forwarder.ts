@@ -324,7 +324,7 @@ export class Forwarder {
     const { pauses, ageMsMax } = endpoint.policy;
     const asked = endpointPause(seen, pauses);
     if (asked === null) return;
-    endpoint.pause(boundedPause(asked, { now, ageMsMax }));
+    endpoint.pause(boundedPause(asked, { now, ageMsMax }), now);
     this.#options.states.changed(endpoint);
   }
 }

@@ -8,6 +8,13 @@ import type { CountedEnding } from "./deliveries.ts";
 export interface UpkeepStore {
   /** Dead-letters free waiting deliveries that are older than their webhook's horizon (C-37). */
   expire(step: ExpireStep): Promise<StepResult>;
+  /** Whether deliveries were created later than `now`, as by a clock that was ahead. Cheap; may err towards true. */
+  hasFutureDeliveries(now: number): Promise<boolean>;
+  /**
+   * Brings due times near that were written while a clock was ahead (core/due-times.ts). Visits `limit` waiting
+   * deliveries behind the mark `after` and leaves alone what is leased.
+   */
+  bringNear(step: BringNearStep): Promise<BringNearResult>;
   /** Cancels waiting deliveries of a deleted webhook, also those that somebody holds. */
   cancelWebhook(step: CancelStep): Promise<StepResult>;
   /** Removes bodies of events created before a time, unless a delivery of theirs still waits. */
@@ -21,6 +28,19 @@ export interface UpkeepStore {
   forgetAudit(step: { readonly createdBefore: number; readonly limit: number }): Promise<StepResult>;
   /** Removes expired idempotency answers and API keys. */
   forgetKeys(step: { readonly now: number; readonly limit: number }): Promise<StepResult>;
+}
+
+/** A part of the walk through all that waits; null begins it. */
+export interface BringNearStep {
+  readonly now: number;
+  readonly after: string | null;
+  readonly limit: number;
+}
+
+/** `next` is the mark for the next step, null at the end. */
+export interface BringNearResult {
+  readonly changed: number;
+  readonly next: string | null;
 }
 
 /** Which history is too old; `now` tells which deduplication keys have expired. */

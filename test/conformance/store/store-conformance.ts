@@ -31,6 +31,7 @@ import { searches } from "./searches.ts";
 import { sourceSearches } from "./source-searches.ts";
 import { runThemes, type StoreSubject } from "./suite.ts";
 import { expiry } from "./expiry.ts";
+import { futureTimes } from "./future-times.ts";
 import { webhookHistories } from "./webhook-history.ts";
 import { webhooks } from "./webhooks.ts";
 
@@ -62,6 +63,7 @@ export function storeConformance(subject: StoreSubject): void {
     ["portal", portal],
     ["gateway", gateway],
     ["expiry and cancellation", expiry],
+    ["times of a clock that was ahead", futureTimes],
     ["retention", retention],
     ["statistics", statistics],
     ["statistics of ends", statisticsOfEnds],

@@ -1,5 +1,6 @@
 import { endings, isTooOld } from "../../../src/core/delivery-state.ts";
 import type {
+  BringNearResult,
   CancelStep,
   ExpireStep,
   HistoryStep,
@@ -31,6 +32,15 @@ export class ModelUpkeep implements UpkeepStore {
       (row) => isTooOld(row.progress, { ageMsMax: horizon(row), now }) && !isHeld(row, now),
     );
     return inSteps(old, step.limit, (row) => this.#rows.end(row, { ending: endings.expired, at: now }));
+  }
+
+  /** The clock of the simulation is never ahead. */
+  async hasFutureDeliveries(): Promise<boolean> {
+    return false;
+  }
+
+  async bringNear(): Promise<BringNearResult> {
+    return { changed: 0, next: null };
   }
 
   async cancelWebhook({ webhookId, now, limit }: CancelStep): Promise<StepResult> {

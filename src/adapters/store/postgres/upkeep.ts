@@ -1,10 +1,13 @@
 import type {
+  BringNearResult,
+  BringNearStep,
   CancelStep,
   ExpireStep,
   HistoryStep,
   StepResult,
   UpkeepStore,
 } from "../../../ports/store/upkeep.ts";
+import { bringNear, hasFutureDeliveries } from "./bring-near.ts";
 import { Expiry } from "./expiry.ts";
 import type { Partitions } from "./partitions.ts";
 import { Retention, type RetentionStep } from "./retention.ts";
@@ -12,11 +15,13 @@ import type { StoreState } from "./state.ts";
 
 /** House-keeping, one transaction per step. */
 export class PostgresUpkeep implements UpkeepStore {
+  readonly #state: StoreState;
   readonly #partitions: Partitions;
   readonly #expiry: Expiry;
   readonly #retention: Retention;
 
   constructor(state: StoreState, partitions: Partitions) {
+    this.#state = state;
     this.#partitions = partitions;
     this.#expiry = new Expiry(state);
     this.#retention = new Retention(state, partitions);
@@ -24,6 +29,14 @@ export class PostgresUpkeep implements UpkeepStore {
 
   async expire(step: ExpireStep): Promise<StepResult> {
     return this.#expiry.expire(step);
+  }
+
+  async hasFutureDeliveries(now: number): Promise<boolean> {
+    return hasFutureDeliveries(this.#state, now);
+  }
+
+  async bringNear(step: BringNearStep): Promise<BringNearResult> {
+    return bringNear(this.#state, step);
   }
 
   async cancelWebhook(step: CancelStep): Promise<StepResult> {

@@ -32,6 +32,8 @@ export class Chunks {
   readonly #newer: StatementSync;
   readonly #lastBefore: StatementSync;
   readonly #forget: StatementSync;
+  readonly #lower: StatementSync;
+  readonly #later: StatementSync;
   readonly #open: [OpenChunk, OpenChunk];
 
   constructor(connection: Connection) {
@@ -50,6 +52,10 @@ export class Chunks {
     this.#lastBefore = connection.prepare(
       "SELECT chunk FROM chunks WHERE kind = ? AND created_min < ? ORDER BY chunk DESC LIMIT 1",
     );
+    this.#lower = connection.prepare(
+      "UPDATE chunks SET created_min = min(created_min, ?) WHERE kind = ? AND chunk = ?",
+    );
+    this.#later = connection.prepare("SELECT 1 FROM chunks WHERE kind = ? AND created_max > ? LIMIT 1");
     this.#forget = connection.prepare("DELETE FROM chunks WHERE kind = ? AND chunk < ?");
     this.#open = [this.#read(chunkKinds.events), this.#read(chunkKinds.deliveries)];
     connection.join({
@@ -81,6 +87,18 @@ export class Chunks {
       open.createdMax = row.createdAt;
       open.changed = true;
     }
+  }
+
+  /** The creation time of a row that was written before became earlier. */
+  lower(kind: ChunkKind, row: { readonly seq: number; readonly createdAt: number }): void {
+    const chunk = chunkOf(row.seq);
+    if (chunk === this.#open[kind].chunk) this.note(kind, row);
+    else this.#lower.run(row.createdAt, kind, chunk);
+  }
+
+  /** Whether a row may have been created later. */
+  anyCreatedAfter(kind: ChunkKind, time: number): boolean {
+    return this.#later.get(kind, time) !== undefined;
   }
 
   /** The newest chunk at or below `chunk` that can hold rows created in the range; null when there is none. */

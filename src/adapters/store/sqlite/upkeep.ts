@@ -1,4 +1,7 @@
+import { clockDifferenceMs } from "../../../core/due-times.ts";
 import type {
+  BringNearResult,
+  BringNearStep,
   CancelStep,
   ExpireStep,
   HistoryStep,
@@ -6,6 +9,8 @@ import type {
   UpkeepStore,
 } from "../../../ports/store/upkeep.ts";
 import type { SqliteDeliveries } from "./deliveries.ts";
+import { BringNear } from "./bring-near.ts";
+import { chunkKinds } from "./chunks.ts";
 import { Expiry } from "./expiry.ts";
 import type { NotificationRows } from "./notification-queue.ts";
 import { Retention, type RetentionStep } from "./retention.ts";
@@ -17,6 +22,7 @@ import { Sweeps } from "./sweeps.ts";
 export class SqliteUpkeep implements UpkeepStore {
   readonly #state: StoreState;
   readonly #deliveries: SqliteDeliveries;
+  readonly #bringNear: BringNear;
   readonly #expiry: Expiry;
   readonly #retention: Retention;
 
@@ -32,6 +38,7 @@ export class SqliteUpkeep implements UpkeepStore {
     this.#state = state;
     this.#deliveries = parts.deliveries;
     const { notifications, statistics } = parts;
+    this.#bringNear = new BringNear(state);
     this.#expiry = new Expiry(state, { sweeps, notifications, statistics });
     this.#retention = new Retention(state, sweeps);
   }
@@ -39,6 +46,15 @@ export class SqliteUpkeep implements UpkeepStore {
   async expire(step: ExpireStep): Promise<StepResult> {
     this.#deliveries.endExpiredLeases(step.now);
     return this.#state.connection.write(() => this.#expiry.expire(step));
+  }
+
+  async hasFutureDeliveries(now: number): Promise<boolean> {
+    const { connection, chunks } = this.#state;
+    return connection.read(() => chunks.anyCreatedAfter(chunkKinds.deliveries, now + clockDifferenceMs));
+  }
+
+  async bringNear(step: BringNearStep): Promise<BringNearResult> {
+    return this.#state.connection.write(() => this.#bringNear.step(step));
   }
 
   async cancelWebhook(step: CancelStep): Promise<StepResult> {

@@ -1,0 +1,78 @@
+import type { StatementSync } from "node:sqlite";
+import { dueBroughtNear } from "../../../core/due-times.ts";
+import type { BringNearResult, BringNearStep } from "../../../ports/store/upkeep.ts";
+import { chunkKinds } from "./chunks.ts";
+import { decode, stateCodes, waitingMax } from "../codes.ts";
+import { queuePositionIn } from "../queue-position.ts";
+import type { StoreState } from "./state.ts";
+
+type SeenRow = [
+  lane: number,
+  queuePosition: number,
+  seq: number,
+  state: number | null,
+  priority: number,
+  attemptCount: number,
+  createdAt: number,
+  dueAt: number,
+];
+type LastRow = [executedAt: number, nextRetryAt: number | null];
+
+/** Brings due times near that were written while the clock was ahead. Only inside a write. */
+export class BringNear {
+  readonly #state: StoreState;
+  readonly #seen: StatementSync;
+  readonly #last: StatementSync;
+  readonly #save: StatementSync;
+
+  constructor(state: StoreState) {
+    const { connection } = state;
+    this.#state = state;
+    this.#seen = connection.prepare(
+      `SELECT e.lane, e.rank, e.delivery, d.state, d.priority, d.attempt_count, d.created_at, d.due_at
+       FROM (SELECT lane, rank, delivery FROM lane_entries WHERE (lane, rank, delivery) > (?, ?, ?)
+         ORDER BY lane, rank, delivery LIMIT ? + 0) AS e LEFT JOIN deliveries d ON d.seq = e.delivery
+       ORDER BY e.lane, e.rank, e.delivery`,
+    );
+    // `attempts.key` is delivery << 16 | number; multiplied, because positions may outgrow 32 bits.
+    this.#last = connection.prepare(
+      `SELECT executed_at, next_retry_at FROM attempts WHERE key >= ?1 * 65536 AND key < (?1 + 1) * 65536
+       ORDER BY key DESC LIMIT 1`,
+    );
+    this.#save = connection.prepare(
+      "UPDATE deliveries SET due_at = ?, created_at = min(created_at, ?), rank = ? WHERE seq = ?",
+    );
+  }
+
+  step({ now, after, limit }: BringNearStep): BringNearResult {
+    const [lane, queuePosition, seq] = after === null ? [0, 0, 0] : after.split(" ").map(Number);
+    const rows = this.#seen.all(lane ?? 0, queuePosition ?? 0, seq ?? 0, limit) as unknown as SeenRow[];
+    let changed = 0;
+    for (const row of rows) if (this.#visit(row, now)) changed += 1;
+    const last = rows.at(-1);
+    const next = last === undefined || rows.length < limit ? null : `${last[0]} ${last[1]} ${last[2]}`;
+    return { changed, next };
+  }
+
+  #visit(row: SeenRow, now: number): boolean {
+    const { leases, queue, lanes, chunks } = this.#state;
+    const [laneRef, before, seq, code, priority, attemptCount, createdAt, dueAt] = row;
+    if (code === null || code > waitingMax || leases.isHeld({ seq, now })) return false;
+    const state = decode(stateCodes, code);
+    const waitsForRetry = state === "failed" && dueAt > now;
+    const last = waitsForRetry ? (this.#last.get(seq) as unknown as LastRow | undefined) : undefined;
+    const lastAttempt = last === undefined ? null : { executedAt: last[0], nextRetryAt: last[1] };
+    const due = dueBroughtNear({ state, attemptCount, createdAt, dueAt }, lastAttempt, now);
+    if (due === null) return false;
+    const lane = lanes.get(laneRef);
+    // The place in an ordered lane has nothing to do with time.
+    const queuePosition = lane.ordered ? before : queuePositionIn(lane, { seq, priority, dueAt: due });
+    this.#save.run(due, now, queuePosition, seq);
+    if (queuePosition !== before) {
+      queue.remove({ lane: laneRef, queuePosition: before, seq });
+      queue.insert({ lane: laneRef, queuePosition, seq });
+    }
+    chunks.lower(chunkKinds.deliveries, { seq, createdAt: Math.min(createdAt, now) });
+    return true;
+  }
+}
