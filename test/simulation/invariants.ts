@@ -107,6 +107,7 @@ export class Invariants {
   clockJumped(byMs: number): void {
     this.#rates.reset();
     if (byMs > 0) this.#watched.flights.clockJumpedAhead();
+    else this.#pauses.clockSetBack(this.#watched.time.now());
   }
 
   processStarted(run: EngineRun): void {

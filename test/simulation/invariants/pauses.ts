@@ -7,21 +7,22 @@ import type { Watched } from "./watched.ts";
  */
 export class Pauses {
   readonly #watched: Watched;
-  readonly #known = new Map<string, number>();
-  readonly #committed = new Map<string, number>();
+  readonly #known = new Map<string, Pause>();
+  readonly #committed = new Map<string, Pause>();
 
   constructor(watched: Watched) {
     this.#watched = watched;
   }
 
   answered(flight: Flight): void {
-    const until = pauseOf(flight, this.#watched.time.now());
-    if (until !== null) raise(this.#known, { webhookId: flight.webhookId, until });
+    const notedAt = this.#watched.time.now();
+    const until = pauseOf(flight, notedAt);
+    if (until !== null) raise(this.#known, flight.webhookId, { until, notedAt });
   }
 
   settled(flight: Flight): void {
     const until = pauseOf(flight, flight.answeredAt);
-    if (until !== null) raise(this.#committed, { webhookId: flight.webhookId, until });
+    if (until !== null) raise(this.#committed, flight.webhookId, { until, notedAt: flight.answeredAt });
   }
 
   /** Somebody re-enabled the webhook, or gave it another URL: what its receiver asked before is forgiven. */
@@ -32,19 +33,28 @@ export class Pauses {
 
   died(): void {
     this.#known.clear();
-    for (const [webhookId, until] of this.#committed) this.#known.set(webhookId, until);
+    for (const [webhookId, pause] of this.#committed) this.#known.set(webhookId, pause);
+  }
+
+  /** A pause that was noted while the clock was ahead lasts for what was left of it. */
+  clockSetBack(now: number): void {
+    for (const pauses of [this.#known, this.#committed])
+      for (const [webhookId, { until, notedAt }] of pauses)
+        if (notedAt > now) pauses.set(webhookId, { until: now + Math.max(0, until - notedAt), notedAt: now });
   }
 
   until(webhookId: string): number {
-    return this.#known.get(webhookId) ?? 0;
+    return this.#known.get(webhookId)?.until ?? 0;
   }
 }
 
-function raise(
-  pauses: Map<string, number>,
-  pause: { readonly webhookId: string; readonly until: number },
-): void {
-  pauses.set(pause.webhookId, Math.max(pauses.get(pause.webhookId) ?? 0, pause.until));
+interface Pause {
+  readonly until: number;
+  readonly notedAt: number;
+}
+
+function raise(pauses: Map<string, Pause>, webhookId: string, pause: Pause): void {
+  if ((pauses.get(webhookId)?.until ?? 0) < pause.until) pauses.set(webhookId, pause);
 }
 
 /** No pause is longer than five days, or than events of the webhook live. */
