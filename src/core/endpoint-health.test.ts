@@ -8,12 +8,16 @@ import {
   disablesAt,
   endpointPause,
   healthFromJson,
+  isFailing,
+  noteRecent,
+  recentFromJson,
+  webhookHealthState,
   healthReenabled,
   observeExhausted,
   observeHealth,
   suspensionElapsed,
 } from "./endpoint-health.ts";
-import type { EndpointHealth, HealthDecision } from "./endpoint-health.ts";
+import type { EndpointHealth, HealthDecision, RecentAttempts } from "./endpoint-health.ts";
 import type { AttemptObservation } from "./outcome.ts";
 import { standard } from "./profiles/standard.ts";
 
@@ -228,4 +232,45 @@ test("TS16-101 a connection that ends without an answer pauses where the rules s
   assert.equal(after({ ...unanswered, requestSent: false }), null);
   // An answer that broke off is an answer: its status line came.
   assert.equal(after({ kind: "response", status: 500, complete: false }), null);
+});
+
+/** Attempts from the oldest to the newest: `f` failed, `a` was accepted. */
+function afterAttempts(attempts: string): RecentAttempts {
+  const recent = { count: 0, failures: 0 };
+  for (const attempt of attempts) noteRecent(recent, attempt === "f");
+  return recent;
+}
+
+test("an endpoint fails when its last three attempts, or most of the last eight, failed", () => {
+  const expected: Readonly<Record<string, boolean>> = {
+    "": false,
+    "f": true,
+    "a": false,
+    "af": false,
+    "aaaaaaaaf": false,
+    "aaaaaaaaff": false,
+    "aaaaaaaafff": true,
+    "aaaafaff": false,
+    "fafafffa": true,
+    "ffffffff": true,
+    "ffffffffa": true,
+    "ffffffffaaa": true,
+    "ffffffffaaaa": false,
+  };
+  for (const [attempts, fails] of Object.entries(expected)) {
+    assert.equal(isFailing(afterAttempts(attempts)), fails, attempts);
+    const stored = recentFromJson(JSON.parse(JSON.stringify(afterAttempts(attempts))));
+    assert.equal(isFailing(stored), fails, `${attempts} after a restart`);
+  }
+});
+
+test("the strictest state of health wins", () => {
+  const facts = { status: "active", isPaused: true, isCircuitClosed: false } as const;
+  const recent = afterAttempts("fff");
+  assert.equal(webhookHealthState({ ...facts, status: "suspended", recent }), "suspended");
+  assert.equal(webhookHealthState({ ...facts, recent }), "paused");
+  assert.equal(webhookHealthState({ ...facts, isPaused: false, recent }), "circuit_open");
+  const running = { status: "active", isPaused: false, isCircuitClosed: true } as const;
+  assert.equal(webhookHealthState({ ...running, recent }), "failing");
+  assert.equal(webhookHealthState({ ...running, recent: afterAttempts("") }), "healthy");
 });

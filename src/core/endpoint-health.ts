@@ -22,6 +22,12 @@ export interface EndpointHealth {
   sunsetAt: number | null;
 }
 
+/** How the last eight attempts ended: how many are known, and a bit for each, 1 where it failed. The newest is the lowest. */
+export interface RecentAttempts {
+  count: number;
+  failures: number;
+}
+
 /** `suspend` can turn into `disable` by itself after a time; both end only when somebody re-enables the webhook. */
 export type HealthDecision =
   | { readonly kind: "suspend"; readonly reason: "gone" | "consecutive_terminal" }
@@ -108,6 +114,60 @@ function observeAccepted(health: EndpointHealth, now: number): void {
   health.persistentFailureSince = null;
   health.failingSince = null;
   health.lastAcceptedAt = now;
+}
+
+export function noteRecent(recent: RecentAttempts, isFailure: boolean): void {
+  recent.failures = ((recent.failures << 1) | (isFailure ? 1 : 0)) & recentMask;
+  if (recent.count < recentMax) recent.count += 1;
+}
+
+/** What was stored as JSON; nothing where it is something else. */
+export function recentFromJson(value: unknown): RecentAttempts {
+  const { count, failures } = (value ?? {}) as Partial<Record<keyof RecentAttempts, unknown>>;
+  if (!Number.isSafeInteger(count) || !Number.isSafeInteger(failures)) return { count: 0, failures: 0 };
+  return { count: Math.min(count as number, recentMax), failures: (failures as number) & recentMask };
+}
+
+const recentMax = 8;
+const recentMask = 2 ** recentMax - 1;
+const failedInARow = 3;
+const inARowMask = 2 ** failedInARow - 1;
+
+/**
+ * Whether recent attempts mostly failed: the last three (all, where there were fewer), or more than half of the last eight.
+ * A single failure among successes is not failing, and an endpoint without attempts is not either.
+ */
+export function isFailing({ count, failures }: Readonly<RecentAttempts>): boolean {
+  if (count >= failedInARow && (failures & inARowMask) === inARowMask) return true;
+  let failed = 0;
+  for (let bits = failures; bits !== 0; bits >>= 1) failed += bits & 1;
+  return failed * 2 > count;
+}
+
+/** How a webhook does, in one word. `unverified` has no permission of its receiver yet. */
+export const webhookHealthStates = [
+  "healthy",
+  "failing",
+  "circuit_open",
+  "paused",
+  "disabled",
+  "suspended",
+  "unverified",
+] as const;
+export type WebhookHealthState = (typeof webhookHealthStates)[number];
+
+/** The strictest state wins: what a person has to end, then what the engine does, then how attempts ended. */
+export function webhookHealthState(facts: {
+  readonly status: "active" | "disabled" | "suspended" | "unverified";
+  readonly isPaused: boolean;
+  readonly isCircuitClosed: boolean;
+  readonly recent: Readonly<RecentAttempts>;
+}): WebhookHealthState {
+  const { status, isPaused, isCircuitClosed, recent } = facts;
+  if (status !== "active") return status;
+  if (isPaused) return "paused";
+  if (!isCircuitClosed) return "circuit_open";
+  return isFailing(recent) ? "failing" : "healthy";
 }
 
 /**

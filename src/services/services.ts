@@ -4,6 +4,7 @@
  * Every method takes the scope of the caller. `tenantId: null` is an administrator; with a tenant set, rows of others
  * do not exist. Methods reject with the errors of core/errors.ts.
  */
+import type { WebhookHealthState } from "../core/endpoint-health.ts";
 import type { CircuitSnapshot } from "../core/circuit-breaker.ts";
 import type { AttemptRecord, DeliveryStatus, WaitingFor } from "../core/delivery.ts";
 import type { operationChangeFields } from "../core/fields/bulk.ts";
@@ -332,6 +333,8 @@ export interface DeliveryListQuery extends DeliveryFilters {
 /** A view in a list, with the webhook as it is now; null when that was deleted. */
 export interface ListedDelivery extends DeliveryView {
   readonly webhook: Webhook | null;
+  /** Null without one. */
+  readonly webhookHealth: WebhookHealthState | null;
 }
 
 export type DeliveryPage = SearchedPage<ListedDelivery>;

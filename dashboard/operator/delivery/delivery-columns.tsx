@@ -53,7 +53,9 @@ const shown: readonly DeliveryColumn[] = [
     name: "webhook",
     title: "Webhook",
     isUsual: true,
-    cell: (row) => <WebhookLink id={row.webhook_id} url={row.webhook?.url ?? null} />,
+    cell: (row) => (
+      <WebhookLink id={row.webhook_id} url={row.webhook?.url ?? null} health={row.webhook?.health} />
+    ),
     value: (row) => ({
       text: row.webhook?.url ?? row.webhook_id,
       only: { name: "webhook_id", values: [row.webhook_id] },

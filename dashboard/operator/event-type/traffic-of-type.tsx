@@ -52,7 +52,7 @@ export function EventTypeVolume({ name, query: whose }: TypeProps) {
 
 const columns: readonly Column<Webhook>[] = [
   { title: "URL", cell: (row) => <WebhookLink id={row.id} url={row.url} /> },
-  { title: "State", cell: (row) => <WebhookBadge webhook={row} /> },
+  { title: "Health", cell: (row) => <WebhookBadge webhook={row} /> },
   { title: "Asks for", cell: (row) => row.events.join(", ") },
 ];
 

@@ -15,7 +15,7 @@ const reasons: Readonly<Record<NonNullable<EventMatch["reason"]>, string>> = {
 };
 
 const columns: readonly Column<EventMatch>[] = [
-  { title: "Webhook", cell: (row) => <WebhookLink id={row.webhook_id} url={row.url} /> },
+  { title: "Webhook", cell: (row) => <WebhookLink id={row.webhook_id} url={null} /> },
   {
     title: "Sent",
     cell: ({ sent }) => <Badge tone={sent ? "good" : "off"} text={sent ? "sent to it" : "not sent"} />,

@@ -4,6 +4,7 @@ import { Badge } from "../../shared/ui/badge.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { answerText, waitingOf } from "../delivery/wording.ts";
 import { headlineOf } from "../problems/problem-badge.tsx";
+import { healthWords } from "../webhook/webhook-badge.tsx";
 import { statusReasonText, WebhookLink } from "../webhook/webhook-link.tsx";
 import type { Trouble } from "./troubles.ts";
 
@@ -74,13 +75,11 @@ function TroubleItem({ trouble }: { readonly trouble: Trouble }) {
   );
 }
 
-function badgeOf({ inactive, waiting, deadCount, problems }: Trouble): Parameters<typeof Badge>[0] {
-  if (inactive !== null) return { tone: "off", text: inactive.status };
-  if (waiting.some(({ status }) => status === "circuit_blocked"))
-    return { tone: "held", text: "circuit open" };
-  if (waiting.length > 0) return { tone: "wait", text: "failing" };
-  if (deadCount === 0 && problems.length > 0) return { tone: "wait", text: "failing" };
-  return { tone: "bad", text: deadCount === 1 ? "dead letter" : "dead letters" };
+/** The health of the webhook; one that is healthy again may still have deliveries to look at. */
+function badgeOf({ health, waiting, deadCount }: Trouble): Parameters<typeof Badge>[0] {
+  if (health !== null && health !== "healthy") return healthWords[health];
+  if (deadCount > 0) return { tone: "bad", text: deadCount === 1 ? "Dead letter" : "Dead letters" };
+  return waiting.length > 0 ? { tone: "wait", text: "Retrying" } : { tone: "wait", text: "Open problem" };
 }
 
 function NextSentence({ count, next }: { readonly count: number; readonly next: Delivery }) {

@@ -15,7 +15,7 @@ const query = { sort: "failures", limit: shownMax, include: ["stats", "backlog"]
 
 function columnsOf(courses: ReturnType<typeof useCourses>): readonly Column<ListedWebhook>[] {
   return [
-    { title: "Webhook", cell: (row) => <WebhookLink id={row.id} url={row.url} /> },
+    { title: "Webhook", cell: (row) => <WebhookLink id={row.id} url={row.url} health={row.health} /> },
     { title: "Requests", cell: (row) => <Sparkline values={courses.get(row.id) ?? []} /> },
     { title: "Failed", cell: ({ stats }) => failureCount(stats).toLocaleString(), isFigure: true },
     { title: "Of all", cell: ({ stats }) => failedText(stats?.failure_rate ?? null), isFigure: true },

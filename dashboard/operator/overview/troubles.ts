@@ -12,6 +12,8 @@ export interface Trouble {
   /** Failures that are alike, told as one. */
   readonly problems: readonly DeliveryProblem[];
   readonly inactive: Pick<Webhook, "status" | "status_reason"> | null;
+  /** Null where no answer at hand has it. */
+  readonly health: Webhook["health"] | null;
 }
 
 /** Suspended ones first, then those with most that waits or was given up. */
@@ -36,6 +38,7 @@ export function troublesOf(given: {
       deadCount: dead.get(webhookId)?.length ?? 0,
       problems: problems.get(webhookId) ?? [],
       inactive: inactive.get(webhookId) ?? null,
+      health: inactive.get(webhookId)?.health ?? waiting.get(webhookId)?.[0]?.webhook?.health ?? null,
     }))
     .toSorted((left, right) => weight(right) - weight(left));
 }

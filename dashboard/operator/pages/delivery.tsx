@@ -50,7 +50,7 @@ export function DeliveryPage() {
                 {data.event_id}
               </a>,
             ],
-            ["Webhook", <WebhookLink key="webhook" id={data.webhook_id} url={url} />],
+            ["Webhook", <WebhookLink key="webhook" id={data.webhook_id} url={null} />],
             ["Tenant", data.tenant_id],
             ["Priority", data.priority],
             ["Origin", data.origin],

@@ -74,7 +74,7 @@ const shownElsewhere = new Set(["id", "name", "created_at", "updated_at"]);
 
 const webhookColumns: readonly Column<Webhook>[] = [
   { title: "URL", cell: (row) => <WebhookLink id={row.id} url={row.url} /> },
-  { title: "State", cell: (row) => <WebhookBadge webhook={row} /> },
+  { title: "Health", cell: (row) => <WebhookBadge webhook={row} /> },
   { title: "Events", cell: (row) => row.events.join(", "), needs: "medium" },
   { title: "Last accepted", cell: (row) => <When at={row.last_success_at} />, isFigure: true },
 ];

@@ -15,9 +15,9 @@ import { pageSize, ResourceList } from "../list-page.tsx";
 import { useCourses } from "../webhook/courses.ts";
 import { durationText, failedText, WaitingText } from "../webhook/webhook-figures.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
-import { WebhookBadge } from "../webhook/webhook-badge.tsx";
+import { healthStates, healthWords, WebhookBadge } from "../webhook/webhook-badge.tsx";
 
-const filterNames = ["status", "circuit", "failing", "paused", "event_type", "tenant_id"];
+const filterNames = ["status", "health", "circuit", "failing", "paused", "event_type", "tenant_id"];
 
 type SortingBy = (order: string) => NonNullable<Column<ListedWebhook>["sorting"]>;
 
@@ -27,7 +27,7 @@ function columnsOf(
 ): readonly Column<ListedWebhook>[] {
   return [
     { title: "URL", cell: (row) => <WebhookLink id={row.id} url={row.url} /> },
-    { title: "State", cell: (row) => <WebhookBadge webhook={row} /> },
+    { title: "Health", cell: (row) => <WebhookBadge webhook={row} /> },
     { title: "Events", cell: (row) => row.events.join(", "), needs: "medium" },
     { title: "Tenant", cell: (row) => row.tenant_id, needs: "wide" },
     {
@@ -63,6 +63,31 @@ function columnsOf(
   ];
 }
 
+/** All but health, which has its own choice. */
+const linkedNames = filterNames.filter((name) => name !== "health");
+
+function HealthFilter() {
+  const { params, set } = useAddress();
+  const chosen = params.getAll("health");
+  return (
+    <fieldset class="chips">
+      <legend class="off-screen">Health</legend>
+      {healthStates.map((health) => (
+        <label key={health} class="chip">
+          <input
+            type="checkbox"
+            checked={chosen.includes(health)}
+            onChange={({ currentTarget: { checked } }) =>
+              set({ health: checked ? [...chosen, health] : chosen.filter((one) => one !== health) })
+            }
+          />
+          {healthWords[health].text}
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
 export function WebhooksPage() {
   const { params, set } = useAddress();
   const sort = params.get("sort");
@@ -89,8 +114,9 @@ export function WebhooksPage() {
         )}
       </PageHead>
       <div class="filters">
+        <HealthFilter />
         <TextFilter name="q" label="URL or description" placeholder="example.com" isOneText />
-        <LinkedFilters names={filterNames} />
+        <LinkedFilters names={linkedNames} />
       </div>
       <ResourceList<ListedWebhook>
         title="Webhooks"

@@ -2,13 +2,21 @@ import type { Webhook } from "../../shared/resources.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
 import type { Tone } from "../../shared/ui/tone.ts";
 
-const tones: Readonly<Record<Webhook["status"], Tone>> = {
-  active: "good",
-  suspended: "bad",
-  disabled: "off",
-  unverified: "new",
+export type Health = Webhook["health"];
+
+/** The words and colours of the health of a webhook. */
+export const healthWords: Readonly<Record<Health, { readonly tone: Tone; readonly text: string }>> = {
+  healthy: { tone: "good", text: "Healthy" },
+  failing: { tone: "wait", text: "Failing" },
+  circuit_open: { tone: "held", text: "Circuit open" },
+  paused: { tone: "held", text: "Paused" },
+  disabled: { tone: "off", text: "Disabled" },
+  suspended: { tone: "bad", text: "Suspended" },
+  unverified: { tone: "new", text: "Unverified" },
 };
 
-export function WebhookBadge({ webhook }: { readonly webhook: Pick<Webhook, "status"> }) {
-  return <Badge tone={tones[webhook.status]} text={webhook.status} />;
+export const healthStates = Object.keys(healthWords) as readonly Health[];
+
+export function WebhookBadge({ webhook }: { readonly webhook: Pick<Webhook, "health"> }) {
+  return <Badge {...healthWords[webhook.health]} />;
 }

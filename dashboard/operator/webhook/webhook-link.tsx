@@ -1,27 +1,47 @@
 import { useApi } from "../../shared/queries.ts";
 import type { Webhook } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
+import { type Health, WebhookBadge } from "./webhook-badge.tsx";
+
+/** Each webhook of a list is a call. */
+const healthEveryMs = 60_000;
 
 interface WebhookLinkProps {
   readonly id: string;
+  /** Shown beside the link unless it is healthy. Left out where a state stands in its own column. */
+  readonly health?: Health | undefined;
   /** Null where it is not known yet: it is looked up then. */
   readonly url: string | null;
 }
 
-export function WebhookLink({ id, url }: WebhookLinkProps) {
-  return url === null ? <SoughtLink id={id} /> : <Link id={id} text={shortUrl(url)} />;
+export function WebhookLink({ id, url, health }: WebhookLinkProps) {
+  return url === null ? <SoughtLink id={id} /> : <Link id={id} text={shortUrl(url)} health={health} />;
 }
 
 function SoughtLink({ id }: { readonly id: string }) {
-  const found = useApi<Webhook>({ path: `v1/webhooks/${id}` }, { everyMs: false });
-  return <Link id={id} text={shortUrl(found.data?.url ?? null)} />;
+  const found = useApi<Webhook>({ path: `v1/webhooks/${id}` }, { everyMs: healthEveryMs });
+  return <Link id={id} text={shortUrl(found.data?.url ?? null)} health={found.data?.health} />;
 }
 
-function Link({ id, text }: { readonly id: string; readonly text: string }) {
+interface LinkProps {
+  readonly id: string;
+  readonly text: string;
+  readonly health: Health | undefined;
+}
+
+function Link({ id, text, health = "healthy" }: LinkProps) {
   return (
-    <a href={pagePath(`webhooks/${id}`)} title={text}>
-      {text === "" ? `${id.slice(0, 13)}…` : text}
-    </a>
+    <>
+      <a href={pagePath(`webhooks/${id}`)} title={text}>
+        {text === "" ? `${id.slice(0, 13)}…` : text}
+      </a>
+      {health !== "healthy" && (
+        <>
+          {" "}
+          <WebhookBadge webhook={{ health }} />
+        </>
+      )}
+    </>
   );
 }
 

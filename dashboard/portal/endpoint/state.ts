@@ -8,19 +8,26 @@ interface State {
   readonly text: string;
 }
 
-export function isFailing(webhook: Webhook): boolean {
-  const { last_failure_at: failed, last_success_at: accepted } = webhook;
-  return failed !== null && (accepted === null || failed > accepted);
+export function isFailing({ health }: Pick<Webhook, "health">): boolean {
+  return health === "failing" || health === "circuit_open";
 }
 
+/** The health that the server computes, in words for customers, who need not know of circuits. */
+const states = {
+  healthy: { tone: "good", key: "state.ok" },
+  failing: { tone: "wait", key: "state.failing" },
+  circuit_open: { tone: "wait", key: "state.failing" },
+  paused: { tone: "held", key: "state.paused" },
+  disabled: { tone: "off", key: "state.off" },
+  suspended: { tone: "bad", key: "state.suspended" },
+  unverified: { tone: "wait", key: "state.unverified" },
+} as const satisfies Readonly<Record<Webhook["health"], { readonly tone: Tone; readonly key: string }>>;
+
 export function stateOf(webhook: Webhook): State {
-  if (webhook.status === "unverified") return { tone: "wait", text: t("state.unverified") };
-  if (webhook.status === "disabled" || webhook.status === "suspended")
-    return { tone: "off", text: t("state.off") };
-  if (webhook.pause !== null) return { tone: "held", text: t("state.paused") };
-  if (isFailing(webhook)) return { tone: "bad", text: t("state.failing") };
-  if (webhook.last_success_at === null) return { tone: "new", text: t("state.new") };
-  return { tone: "good", text: t("state.ok") };
+  const { health, last_success_at: acceptedAt } = webhook;
+  if (health === "healthy" && acceptedAt === null) return { tone: "new", text: t("state.new") };
+  const { tone, key } = states[health];
+  return { tone, text: t(key) };
 }
 
 export interface LastAnswer {

@@ -60,6 +60,7 @@ export function listedDeliveryJson(
         url: webhook.url,
         description: webhook.description,
         status: webhook.status,
+        health: row.webhookHealth,
       },
     }),
   };

@@ -25,6 +25,7 @@ export function healthJson(health: WebhookHealthView): Record<string, unknown> {
   const { stats } = health;
   return {
     webhook_id: health.webhookId,
+    health: health.health,
     status: health.status,
     status_reason: health.statusReason,
     circuit_breaker: circuitJson(health.webhookId, health.circuit),

@@ -19,6 +19,7 @@ export function webhookJson(
     active: webhook.status === "active",
     status: webhook.status,
     status_reason: webhook.statusReason,
+    health: view.health,
     pause: view.pause && {
       since: formatInstant(view.pause.since),
       until: formatInstantOrNull(view.pause.until),

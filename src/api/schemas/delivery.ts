@@ -1,3 +1,4 @@
+import { webhookHealthSchema } from "./webhook.ts";
 import { Type } from "./type.ts";
 import { httpVersions } from "../../core/attempt-trace.ts";
 import { deliveryRetryFields } from "../../core/fields/actions.ts";
@@ -177,6 +178,7 @@ const webhookSummarySchema = closed(
     url: Type.String(),
     description: Type.String(),
     status: oneOf(webhookStatuses),
+    health: webhookHealthSchema,
   },
   { title: "WebhookSummary" },
 );

@@ -4,6 +4,7 @@ import { circuitStates } from "../../core/circuit-breaker.ts";
 import { circuitActionFields, pauseFields, rotateFields, testFields } from "../../core/fields/actions.ts";
 import { closed, id, instant, nullable, oneOf } from "./building-blocks.ts";
 import { schemaOf } from "./field-schema.ts";
+import { webhookHealthSchema } from "./webhook.ts";
 import { webhookStatuses } from "../../core/webhook.ts";
 
 const circuitProperties = {
@@ -27,6 +28,7 @@ export const circuitSchema = closed(circuitProperties, { title: "Circuit" });
 export const healthSchema = closed(
   {
     webhook_id: id("the webhook"),
+    health: webhookHealthSchema,
     status: oneOf(webhookStatuses),
     status_reason: nullable(Type.String()),
     circuit_breaker: circuitSchema,

@@ -1,5 +1,6 @@
 import { webhookFilters } from "../../core/fields/filters.ts";
 import { Type } from "./type.ts";
+import { webhookHealthStates } from "../../core/endpoint-health.ts";
 import { payloadFormats } from "../../core/profile.ts";
 import { rateLimitFields } from "../../core/fields/tenant.ts";
 import { agreementFields, circuitBreakerShown, webhookFields } from "../../core/fields/webhook.ts";
@@ -45,6 +46,13 @@ const retryConfigSchema = closed(
   { title: "RetryConfig", description: "What is in force: the profile with the webhook's overrides." },
 );
 
+export const webhookHealthSchema = oneOf(webhookHealthStates, {
+  description:
+    "One state per webhook: `suspended`, `disabled` or `unverified` by its status, else `paused` by hand, else " +
+    "`circuit_open` while its circuit is not closed, else `failing` when its last three attempts (all, where there were " +
+    "fewer) or most of the last eight failed, else `healthy`.",
+});
+
 const webhookProperties = {
   id: id("the webhook"),
   tenant_id: tenantId,
@@ -55,6 +63,7 @@ const webhookProperties = {
   active: Type.Boolean(),
   status: oneOf(webhookStatuses),
   status_reason: nullable(Type.String({ description: "Why it is not active." })),
+  health: webhookHealthSchema,
   pause: nullable(
     closed(
       {

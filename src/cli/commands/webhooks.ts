@@ -37,7 +37,7 @@ function waitingText(backlog: Json | null): string {
 
 const columns: readonly Column<Json>[] = [
   { title: "ID", value: (row) => row["id"] },
-  { title: "STATUS", value: (row) => row["status"] },
+  { title: "HEALTH", value: (row) => String(row["health"]).replace("_", " ") },
   { title: "EVENTS", value: (row) => (row["events"] as readonly string[]).join(",") },
   { title: "LAST SUCCESS (UTC)", value: (row) => shortTime(row["last_success_at"]) },
   { title: "URL", value: (row) => row["url"] },
@@ -98,6 +98,7 @@ function addListCommand(webhooks: Command, invocation: Invocation): void {
     .addOption(new FieldOption("--status <status>", webhookFilters.statuses))
     .addOption(new FieldOption("--circuit <state>", webhookFilters.circuits))
     .addOption(new FieldOption("--paused <boolean>", webhookFilters.paused))
+    .addOption(new FieldOption("--health <state>", webhookFilters.health))
     .addOption(new FieldOption("--failing <boolean>", webhookFilters.failing))
     .addOption(new FieldOption("--search <text>", webhookFilters.text))
     .addOption(new FieldOption("--sort <order>", webhookFilters.sort))
@@ -114,6 +115,7 @@ function addListCommand(webhooks: Command, invocation: Invocation): void {
         status: call.options.list("status"),
         circuit: call.options.list("circuit"),
         paused: call.options.text("paused"),
+        health: call.options.list("health"),
         failing: call.options.text("failing"),
         q: call.options.text("search"),
         sort,

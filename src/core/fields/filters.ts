@@ -1,5 +1,6 @@
 /** What listings can be narrowed to. */
 import { circuitStates } from "../circuit-breaker.ts";
+import { webhookHealthStates } from "../endpoint-health.ts";
 import { failureCategories } from "../outcome.ts";
 import { webhookStatuses } from "../webhook.ts";
 import { choice, flag, id, line, list, timeOrDate } from "./field.ts";
@@ -20,6 +21,13 @@ export const webhookFilters = {
     ...repeated,
     api: "circuit",
     doc: "State of the circuit breaker as it is now. May be repeated.",
+  }),
+  health: list(choice(webhookHealthStates), {
+    ...repeated,
+    doc:
+      "One state per webhook: `suspended`, `disabled` or `unverified` by its status, else `paused` by hand, else `circuit_open` " +
+      "while its circuit is not closed, else `failing` when its last three attempts or most of the last eight failed, else " +
+      "`healthy`. May be repeated.",
   }),
   failing: flag({
     doc: "True for those of which an attempt failed since the last one that was accepted, false for the others.",

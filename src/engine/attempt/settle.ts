@@ -196,6 +196,8 @@ export class Settler {
       { verdict, statusCode, now, exhausted: exhaustedOf(attempt.progress) },
       endpoint.policy.disable,
     );
+    // Each failure is written. Successes are written later, and the end of failing must not wait for that.
+    if (endpoint.attempted(verdict.outcome !== "accepted")) this.#options.states.changed(endpoint);
     if (decision !== null) this.#options.lifecycle.decided(endpoint, decision);
     if (verdict.outcome !== "accepted") this.#alertOwner(flight, attempt);
   }

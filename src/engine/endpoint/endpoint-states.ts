@@ -110,6 +110,7 @@ export class EndpointStates {
   reenabled(endpoint: Endpoint): void {
     this.resumed(endpoint);
     healthReenabled(endpoint.health);
+    endpoint.forgetRecent();
     for (const lane of endpoint.lanes.values()) lane.markAllMore();
   }
 

@@ -3,8 +3,20 @@ import { clockDifferenceMs } from "../../core/due-times.ts";
 import type { CircuitBreakerState } from "../../core/circuit-breaker.ts";
 import { circuitFromJson, circuitToJson } from "../../core/circuit-json.ts";
 import type { DeliveryPolicy } from "../../core/delivery-policy.ts";
-import { createHealth, healthFromJson, pauseReasons } from "../../core/endpoint-health.ts";
-import type { EndpointHealth, EndpointPause, PauseReason } from "../../core/endpoint-health.ts";
+import {
+  createHealth,
+  healthFromJson,
+  isFailing,
+  noteRecent,
+  pauseReasons,
+  recentFromJson,
+} from "../../core/endpoint-health.ts";
+import type {
+  EndpointHealth,
+  EndpointPause,
+  PauseReason,
+  RecentAttempts,
+} from "../../core/endpoint-health.ts";
 import { createBucket, giveBack, reconfigureBucket } from "../../core/rate-limit.ts";
 import type { RateBucket } from "../../core/rate-limit.ts";
 import type { LaneKey, Webhook } from "../../core/webhook.ts";
@@ -52,6 +64,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
   // What is known of the receiver, and stored.
   #circuit: CircuitBreakerState;
   #health: EndpointHealth = createHealth();
+  #recent: RecentAttempts = { count: 0, failures: 0 };
   #pausedUntil: number | null = null;
   /** When the pause in force began; null where another run of the server noted it. */
   #pausedAt: number | null = null;
@@ -150,6 +163,23 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     return this.#health;
   }
 
+  /** How the last attempts ended. */
+  get recent(): Readonly<RecentAttempts> {
+    return this.#recent;
+  }
+
+  /** An attempt ended. True when the endpoint was failing and no longer is. */
+  attempted(isFailure: boolean): boolean {
+    const wasFailing = isFailing(this.#recent);
+    noteRecent(this.#recent, isFailure);
+    return wasFailing && !isFailing(this.#recent);
+  }
+
+  /** Old failures are forgiven. */
+  forgetRecent(): void {
+    this.#recent = { count: 0, failures: 0 };
+  }
+
   get pausedUntil(): number | null {
     return this.#pausedUntil;
   }
@@ -239,6 +269,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     const known = {
       ...this.#health,
       pace: this.#pace,
+      recent: this.#recent,
       ...(this.#gateLog !== null && { gates: this.#gateLog.toJSON() }),
     };
     return {
@@ -259,7 +290,8 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     this.#lastSuccessWrittenAt = state.lastSuccessAt ?? 0;
     if (state.circuit !== null) this.#circuit = circuitFromJson(JSON.parse(state.circuit)) ?? this.#circuit;
     if (state.health === null) return;
-    const stored = JSON.parse(state.health) as { readonly pace?: unknown; readonly gates?: unknown };
+    const stored = JSON.parse(state.health) as Partial<Record<"pace" | "gates" | "recent", unknown>>;
+    this.#recent = recentFromJson(stored.recent);
     this.#health = healthFromJson(stored) ?? this.#health;
     this.#pace = paceFromJson(stored.pace);
     this.#gateLog = gateLogFromJson(stored.gates);
@@ -290,6 +322,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     this.#ownerEpoch = ownerEpoch;
     this.#circuit = createCircuit(now);
     this.#health = createHealth();
+    this.forgetRecent();
     this.resume();
     this.#pace = "unknown";
     this.#gateLog = null;

@@ -1,8 +1,25 @@
-import type { CircuitBreakerState } from "../../core/circuit-breaker.ts";
+import { type CircuitBreakerState, circuitPhase } from "../../core/circuit-breaker.ts";
 import type { DeliveryPolicy } from "../../core/delivery-policy.ts";
-import type { EndpointHealth, PauseReason } from "../../core/endpoint-health.ts";
-import type { Webhook } from "../../core/webhook.ts";
+import {
+  type EndpointHealth,
+  type PauseReason,
+  type RecentAttempts,
+  type WebhookHealthState,
+  webhookHealthState,
+} from "../../core/endpoint-health.ts";
+import { pauseAt, type Webhook } from "../../core/webhook.ts";
 import type { StoredSecret } from "../../ports/store/webhooks.ts";
+
+/** The one health state of a webhook, from what this process knows of it. */
+export function healthOf(live: LiveWebhook, now: number): WebhookHealthState {
+  const { webhook, circuit, policy, recent } = live;
+  return webhookHealthState({
+    status: webhook.status,
+    isPaused: pauseAt(webhook, now) !== null,
+    isCircuitClosed: circuitPhase(circuit, policy.circuitBreaker, now) === "closed",
+    recent,
+  });
+}
 
 /** A webhook with what the engine knows of it at this moment. */
 export interface LiveWebhook {
@@ -11,6 +28,7 @@ export interface LiveWebhook {
   readonly secrets: readonly StoredSecret[];
   readonly circuit: Readonly<CircuitBreakerState>;
   readonly health: Readonly<EndpointHealth>;
+  readonly recent: Readonly<RecentAttempts>;
   readonly pausedUntil: number | null;
   readonly pauseReason: PauseReason | null;
   readonly lastSuccessAt: number | null;

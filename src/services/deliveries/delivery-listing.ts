@@ -12,6 +12,7 @@ import type {
 import { SearchBudget } from "../../ports/timing/search-budget.ts";
 import type { SearchSelection } from "../../ports/store/operations.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
+import { healthOf } from "../../engine/endpoint/live-webhook.ts";
 import type { DeliveryFilters, DeliveryPage, DeliveryView, ListedDelivery } from "../services.ts";
 import type { SearchPageRequest } from "../searched-place.ts";
 import { judgeFilters, searchBounds, searchedPage } from "../searched-pages.ts";
@@ -19,7 +20,7 @@ import { judgeFilters, searchBounds, searchedPage } from "../searched-pages.ts";
 export interface DeliveryListingOptions {
   readonly access: Pick<EngineAccess, "webhook" | "explain" | "refresh">;
   readonly history: Pick<HistoryStore, "searchDeliveries" | "getDeliveries">;
-  readonly clock: Pick<Clock, "monotonicMs">;
+  readonly clock: Pick<Clock, "now" | "monotonicMs">;
 }
 
 /** One page of deliveries, whatever they were asked for by. */
@@ -84,8 +85,13 @@ export class DeliveryListing {
   }
 
   listed(delivery: StoredDelivery): ListedDelivery {
-    const { access } = this.#options;
-    return { ...access.explain(delivery), webhook: access.webhook(delivery.webhookId)?.webhook ?? null };
+    const { access, clock } = this.#options;
+    const live = access.webhook(delivery.webhookId);
+    return {
+      ...access.explain(delivery),
+      webhook: live?.webhook ?? null,
+      webhookHealth: live === undefined ? null : healthOf(live, clock.now()),
+    };
   }
 }
 

@@ -2,7 +2,7 @@ import { snapshotCircuit } from "../../core/circuit-breaker.ts";
 import { disablesAt } from "../../core/endpoint-health.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HistoryStore } from "../../ports/store/history.ts";
-import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
+import { healthOf, type LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
 import type { WebhookHealthView } from "../services.ts";
 
 /** How far back the statistics of a webhook's health look. */
@@ -19,6 +19,7 @@ export async function webhookHealth(
   const isPaused = pausedUntil !== null && pausedUntil > now;
   return {
     webhookId: webhook.id,
+    health: healthOf(live, now),
     status: webhook.status,
     statusReason: webhook.statusReason,
     circuit: snapshotCircuit(live.circuit, policy.circuitBreaker, now),

@@ -3,7 +3,7 @@ import { isEventTypeName, matches } from "../../core/event-type.ts";
 import { type WebhookOrder, webhookFilters } from "../../core/fields/filters.ts";
 import { pauseAt, type Webhook } from "../../core/webhook.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
-import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
+import { healthOf, type LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
 import type { DatedRanking, KeptRankings } from "./kept-rankings.ts";
 import { judgeFilters } from "../searched-pages.ts";
 import type { WebhookFilters, WebhookListQuery } from "../services.ts";
@@ -132,8 +132,8 @@ function isWanted(webhook: Webhook, query: WebhookFilters, now: number): boolean
   );
 }
 
-function asksForState({ circuits, failing }: WebhookFilters): boolean {
-  return (circuits ?? []).length > 0 || (failing ?? null) !== null;
+function asksForState({ circuits, failing, health }: WebhookFilters): boolean {
+  return (circuits ?? []).length > 0 || (health ?? []).length > 0 || (failing ?? null) !== null;
 }
 
 /** How an endpoint is doing only its owner knows, so it is asked for, a part at a time, until the page is full. */
@@ -158,7 +158,9 @@ async function inState(candidates: readonly LiveWebhook[], more: Searching): Pro
 
 const refreshedAtOnce = 1_000;
 
-function isInState(live: LiveWebhook, { circuits, failing = null }: WebhookFilters, now: number): boolean {
+function isInState(live: LiveWebhook, query: WebhookFilters, now: number): boolean {
+  const { circuits, failing = null, health } = query;
+  if ((health ?? []).length > 0 && !isOneOf(health, healthOf(live, now))) return false;
   const isFailing = live.health.failingSince !== null;
   if (failing !== null && isFailing !== failing) return false;
   return isOneOf(circuits, snapshotCircuit(live.circuit, live.policy.circuitBreaker, now).state);

@@ -10,7 +10,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
 import type { StoredSecret, WebhookHistoryQuery } from "../../ports/store/webhooks.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
-import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
+import { healthOf, type LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
 import type {
   CircuitCommand,
   ConfirmVerificationCommand,
@@ -125,6 +125,11 @@ export class Webhooks implements WebhookService {
     const { history, deliveries } = store;
     const sources = { ...this.#options, history, deliveries, rankings: this.#rankings };
     const { found, ...page } = await listedWebhooks(narrowed, sources);
+    // Another process may own them, and what it knows is in the store.
+    await this.#options.access.refresh(
+      found.map(({ webhook }) => webhook.id),
+      "states",
+    );
     return { views: found.map((live) => this.#view(live)), ...page };
   }
 
@@ -363,6 +368,7 @@ export class Webhooks implements WebhookService {
     return {
       webhook: live.webhook,
       policy: live.policy,
+      health: healthOf(live, this.#options.clock.now()),
       pause: pauseAt(live.webhook, this.#options.clock.now()),
       lastSuccessAt: live.lastSuccessAt,
       lastFailedAt: live.health.lastFailedAt,

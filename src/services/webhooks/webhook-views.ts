@@ -1,7 +1,7 @@
 /** What callers see of a webhook. Nothing here holds a secret, but for the views that exist to show one. */
 import type { CircuitSnapshot } from "../../core/circuit-breaker.ts";
 import type { DeliveryPolicy } from "../../core/delivery-policy.ts";
-import type { PauseReason } from "../../core/endpoint-health.ts";
+import type { PauseReason, WebhookHealthState } from "../../core/endpoint-health.ts";
 import type { Webhook, WebhookPause, WebhookStatus } from "../../core/webhook.ts";
 import type { AttemptStats, Backlog } from "../../ports/store/history.ts";
 
@@ -9,6 +9,7 @@ import type { AttemptStats, Backlog } from "../../ports/store/history.ts";
 export interface WebhookView {
   readonly webhook: Webhook;
   readonly policy: DeliveryPolicy;
+  readonly health: WebhookHealthState;
   /** By hand, while it lasts. */
   readonly pause: WebhookPause | null;
   readonly lastSuccessAt: number | null;
@@ -51,6 +52,7 @@ export interface WebhookPublicKeyView {
 
 export interface WebhookHealthView {
   readonly webhookId: string;
+  readonly health: WebhookHealthState;
   readonly status: WebhookStatus;
   readonly statusReason: string | null;
   readonly circuit: CircuitSnapshot;

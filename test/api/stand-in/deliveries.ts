@@ -114,7 +114,7 @@ export function found(world: World, query: DeliveryListQuery): DeliveryPage {
   const searchedTo = next === null ? null : (last?.progress.createdAt ?? null);
   const shown = behind
     .slice(0, page.limit)
-    .map((delivery) => Object.assign(viewOf(delivery), { webhook: null }));
+    .map((delivery) => Object.assign(viewOf(delivery), { webhook: null, webhookHealth: null }));
   return { rows: shown, next, searchedTo, isComplete: true };
 }
 

@@ -223,6 +223,7 @@ function createWebhooks({ shelf, ...world }: World, { now }: StandInOptions): Se
       const { webhook, policy } = shelf.view(entry);
       return {
         webhookId: id,
+        health: "healthy",
         status: webhook.status,
         statusReason: webhook.statusReason,
         circuit: snapshotCircuit(entry.circuit, policy.circuitBreaker, now()),

@@ -146,6 +146,7 @@ function viewOf(entry: StandInWebhook, now: number): WebhookView {
   return {
     webhook: entry.webhook,
     policy: resolved,
+    health: "healthy",
     pause: pauseAt(entry.webhook, now),
     lastSuccessAt: null,
     lastFailedAt: null,

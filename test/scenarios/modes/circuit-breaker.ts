@@ -35,6 +35,54 @@ export const circuitBreaker: Scenarios = {
       assert.equal((await scene.health(webhook))["circuit_breaker"]?.["state"], "closed");
     },
 
+  "WDS-105 a webhook has one health state, wherever it is named, whichever process owns it": async (scene) => {
+    const { api, receiver } = scene;
+    const webhook = await scene.addWebhook({
+      circuit_breaker_config: { enabled: false },
+      retry_config: { schedule_ms: [3_600_000] },
+    });
+    const quiet = await scene.addWebhook({ events: ["quiet.made"] });
+    const becomes = async (expected: string, id = webhook): Promise<void> => {
+      await eventually(`${id} is ${expected}`, {
+        ask: async () => (await api.get(`/v1/webhooks/${id}`)).body["health"],
+        holds: (health) => (health as unknown) === expected,
+      });
+      assert.equal((await scene.health(id))["health"], expected);
+      const listed = await scene.list("/v1/webhooks");
+      assert.equal(listed.find((row) => (row["id"] as unknown) === id)?.["health"], expected);
+      const filtered = await scene.list(`/v1/webhooks?health=${expected}`);
+      assert.ok(
+        filtered.some((row) => (row["id"] as unknown) === id),
+        expected,
+      );
+      const others = await scene.list(`/v1/webhooks?health=${expected === "failing" ? "healthy" : "failing"}`);
+      assert.ok(!others.some((row) => (row["id"] as unknown) === id));
+    };
+    await becomes("healthy", quiet);
+    await becomes("healthy");
+    receiver.script(() => ({ status: 500 }));
+    const [failed] = await scene.publishNumbered(3);
+    await receiver.waitForRequests(3);
+    await becomes("failing");
+    await becomes("healthy", quiet);
+    const [row] = await scene.list(`/v1/deliveries?event_id=${failed}&include=webhook`);
+    assert.equal(row?.["webhook"]?.["health"], "failing");
+    receiver.script(() => ({}));
+    await scene.publishNumbered(4);
+    await receiver.waitForRequests(7);
+    await becomes("healthy");
+    await api.post(`/v1/webhooks/${webhook}/pause`, {});
+    await becomes("paused");
+    await api.post(`/v1/webhooks/${webhook}/disable`, {});
+    await becomes("disabled");
+    const brittleOne = await withOpenCircuit(scene);
+    await becomes("circuit_open", brittleOne);
+    receiver.script(() => ({ status: 410 }));
+    const gone = await scene.addWebhook({ events: ["gone.made"] });
+    await scene.publish({ event_type: "gone.made" });
+    await becomes("suspended", gone);
+  },
+
   "WDS-91 WDS-92 WDS-93 WDS-94 the health of a webhook counts what its circuit counts": async (scene) => {
     const webhook = await withOpenCircuit(scene);
     await countsReach(scene, { webhook, counts: [4, 0, 4, 100] });
