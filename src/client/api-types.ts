@@ -1757,8 +1757,21 @@ export interface GaugeStatistics {
   from: string;
   /** Where the last point would end. */
   to: string;
+  now: GaugesNow;
   /** Those of which something is known, oldest first. */
   points: GaugePoint[];
+}
+
+/** Counters of the store at this moment; the points are samples of them. */
+export interface GaugesNow {
+  /** When these were read. */
+  at: string;
+  /** Deliveries of all priorities that have not ended. */
+  waiting: number;
+  waiting_high: number;
+  waiting_normal: number;
+  waiting_low: number;
+  dead_letters: number;
 }
 
 export interface HeaderField {
@@ -2000,6 +2013,12 @@ export interface ListedWebhook {
   status: "active" | "suspended" | "disabled" | "unverified";
   /** Why it is not active. */
   status_reason: string | null;
+  /**
+   * One state per webhook: `suspended`, `disabled` or `unverified` by its status, else `paused` by hand, else
+   * `circuit_open` while its circuit is not closed, else `failing` when its last three attempts (all, where
+   * there were fewer) or most of the last eight failed, else `healthy`.
+   */
+  health: "healthy" | "failing" | "circuit_open" | "paused" | "disabled" | "suspended" | "unverified";
   pause: NullableWebhookPause;
   profile: string;
   signing: {
@@ -2660,6 +2679,12 @@ export type NullableWebhookSummary = {
   url: string;
   description: string;
   status: "active" | "suspended" | "disabled" | "unverified";
+  /**
+   * One state per webhook: `suspended`, `disabled` or `unverified` by its status, else `paused` by hand, else
+   * `circuit_open` while its circuit is not closed, else `failing` when its last three attempts (all, where
+   * there were fewer) or most of the last eight failed, else `healthy`.
+   */
+  health: "healthy" | "failing" | "circuit_open" | "paused" | "disabled" | "suspended" | "unverified";
 } | null;
 
 export type NullableWebhookWaiting = {
@@ -3842,6 +3867,12 @@ export interface Webhook {
   status: "active" | "suspended" | "disabled" | "unverified";
   /** Why it is not active. */
   status_reason: string | null;
+  /**
+   * One state per webhook: `suspended`, `disabled` or `unverified` by its status, else `paused` by hand, else
+   * `circuit_open` while its circuit is not closed, else `failing` when its last three attempts (all, where
+   * there were fewer) or most of the last eight failed, else `healthy`.
+   */
+  health: "healthy" | "failing" | "circuit_open" | "paused" | "disabled" | "suspended" | "unverified";
   pause: NullableWebhookPause;
   profile: string;
   signing: {
@@ -3987,6 +4018,12 @@ export interface WebhookFieldChange {
 export interface WebhookHealth {
   /** Id of the webhook. */
   webhook_id: string;
+  /**
+   * One state per webhook: `suspended`, `disabled` or `unverified` by its status, else `paused` by hand, else
+   * `circuit_open` while its circuit is not closed, else `failing` when its last three attempts (all, where
+   * there were fewer) or most of the last eight failed, else `healthy`.
+   */
+  health: "healthy" | "failing" | "circuit_open" | "paused" | "disabled" | "suspended" | "unverified";
   status: "active" | "suspended" | "disabled" | "unverified";
   status_reason: string | null;
   circuit_breaker: Circuit;
@@ -4004,6 +4041,17 @@ export interface WebhookHealth {
   disables_at: string | null;
 }
 
+/** With `include=health_counts`. */
+export interface WebhookHealthCounts {
+  healthy: number;
+  failing: number;
+  circuit_open: number;
+  paused: number;
+  disabled: number;
+  suspended: number;
+  unverified: number;
+}
+
 export interface WebhookList {
   data: ListedWebhook[];
   /** Send it as `cursor` for the next page; null at the end. */
@@ -4018,6 +4066,7 @@ export interface WebhookList {
    * stands at the end.
    */
   complete: boolean;
+  health_counts?: WebhookHealthCounts;
   /**
    * When the order was found. That of more than 500 webhooks is kept for up to a minute, and found anew while
    * it is shown. Null where it is as of now.
@@ -5077,6 +5126,20 @@ export interface ApiCalls {
       status?: ("active" | "suspended" | "disabled" | "unverified")[];
       /** State of the circuit breaker as it is now. May be repeated. */
       circuit?: ("closed" | "open" | "half_open")[];
+      /**
+       * One state per webhook: `suspended`, `disabled` or `unverified` by its status, else `paused` by hand, else
+       * `circuit_open` while its circuit is not closed, else `failing` when its last three attempts or most of
+       * the last eight failed, else `healthy`. May be repeated.
+       */
+      health?: (
+        | "healthy"
+        | "failing"
+        | "circuit_open"
+        | "paused"
+        | "disabled"
+        | "suspended"
+        | "unverified"
+      )[];
       /** True for those of which an attempt failed since the last one that was accepted, false for the others. */
       failing?: boolean;
       /** True for those that somebody paused, false for the others. */
@@ -5094,7 +5157,9 @@ export interface ApiCalls {
       tenant_id?: string;
       /**
        * What each row shows beside: `stats` of the last 24 hours, null where nothing was counted; `backlog`, what
-       * waits now, null where there was no time to look. May be repeated, or joined by commas.
+       * waits now, null where there was no time to look. `health_counts` adds to the page how many webhooks are
+       * in each state of health, whatever the page and the filters of states show. May be repeated, or joined by
+       * commas.
        */
       include?: string[];
     };

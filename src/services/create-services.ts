@@ -205,5 +205,11 @@ function createPortal({ access, store, tenants, clock, random }: ServicesOptions
 
 function createStatistics({ access, store, clock, statisticsKeptMs }: ServicesOptions): Statistics {
   const keptMs = statisticsKeptMs ?? statisticsKeptMsDefault;
-  return new Statistics({ store: store.statistics ?? null, access, clock, keptMs });
+  return new Statistics({
+    store: store.statistics ?? null,
+    deliveries: store.deliveries,
+    access,
+    clock,
+    keptMs,
+  });
 }

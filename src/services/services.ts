@@ -222,6 +222,8 @@ export interface WebhookService {
     /** What `waitingOf` would answer, as it was counted for the order; null where the order is not by backlog. */
     readonly waiting: ReadonlyMap<string, WaitingCount | null> | null;
   }>;
+  /** How many webhooks there are in each state of health, narrowed by all filters but those of their state. */
+  healthCounts(scope: Scope, query: WebhookFilters): Promise<Readonly<Record<WebhookHealthState, number>>>;
   /** How much waits of each, null where there was no time to look; those without work are left out. */
   waitingOf(webhookIds: readonly string[]): Promise<ReadonlyMap<string, WaitingCount | null>>;
   update(scope: Scope, command: { readonly id: string; readonly input: WebhookInput }): Promise<WebhookView>;

@@ -7,11 +7,21 @@ import { DataTable, type Column } from "../../shared/ui/data-table.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { useCourses } from "../webhook/courses.ts";
 import { durationText, failedText, WaitingText } from "../webhook/webhook-figures.tsx";
+import type { Health } from "../webhook/webhook-badge.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
 
 const shownMax = 6;
 /** Bounded on the server: numbers of all webhooks by time would be too many. */
-const query = { sort: "failures", limit: shownMax, include: ["stats", "backlog"] };
+const query = { sort: "failures", limit: shownMax, include: ["stats", "backlog", "health_counts"] };
+
+type WebhooksOfOverview = Page<ListedWebhook> & {
+  readonly health_counts?: Readonly<Record<Health, number>>;
+};
+
+/** One question for this list and for the line at the top of the page. */
+export function useTopWebhooks() {
+  return useApi<WebhooksOfOverview>({ path: "v1/webhooks", query }, { news: "stats" });
+}
 
 function columnsOf(courses: ReturnType<typeof useCourses>): readonly Column<ListedWebhook>[] {
   return [
@@ -35,7 +45,7 @@ function failureCount(stats: ListedWebhook["stats"]): number {
 
 /** Those that failed most within the last day. */
 export function TopWebhooks() {
-  const loaded = useApi<Page<ListedWebhook>>({ path: "v1/webhooks", query }, { news: "stats" });
+  const loaded = useTopWebhooks();
   const rows = (loaded.data?.data ?? []).filter(({ stats }) => failureCount(stats) > 0);
   const courses = useCourses(rows.map(({ id }) => id));
   return (

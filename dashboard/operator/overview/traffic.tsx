@@ -15,7 +15,6 @@ import { useApi, type Loaded } from "../../shared/queries.ts";
 import { shell } from "../../shared/shell-text.ts";
 import { duration } from "../../shared/time/time-format.ts";
 import { Panel } from "../../shared/ui/panel.tsx";
-import { mayAdminister } from "../action-button.tsx";
 import { useStatisticsRange, zoneQuery, type StatisticsRange } from "../statistics-range.ts";
 import { OutcomesPanel, PublishedPanel } from "../traffic-panels.tsx";
 import { TopWebhooks } from "./top-webhooks.tsx";
@@ -24,9 +23,14 @@ const deliveryMeasures =
   "attempts,accepted,transient,terminal,duration_ms_p50,duration_ms_p95,lag_ms_p95,success,exhausted";
 
 /** What was published and what came of it, over the range of the page; what needs somebody stands between. */
-export function Traffic({ children }: { readonly children: ComponentChildren }) {
+export function Traffic({
+  children,
+  gauges,
+}: {
+  readonly children: ComponentChildren;
+  readonly gauges: Loaded<Gauges>;
+}) {
   const range = useStatisticsRange();
-  const isAdmin = mayAdminister();
   const deliveries = useApi<Statistics>(
     {
       path: "v1/stats/deliveries",
@@ -38,14 +42,14 @@ export function Traffic({ children }: { readonly children: ComponentChildren }) 
     { path: "v1/stats/events", query: { ...range.query, ...zoneQuery() } },
     { news: "stats" },
   );
-  const gauges = useApi<Gauges>(isAdmin ? { path: "v1/stats/gauges", query: range.query } : null);
   return (
     <>
       <div class="tiles">
         {events.data !== null && <PublishedTile events={events.data} />}
+        {deliveries.data !== null && <DeliveredTile deliveries={deliveries.data} gauges={gauges.data} />}
+        {gauges.data !== null && <BacklogTile gauges={gauges.data} deliveries={deliveries.data} />}
         {deliveries.data !== null && <AcceptedTile deliveries={deliveries.data} />}
         {deliveries.data !== null && <DurationTile deliveries={deliveries.data} />}
-        {gauges.data !== null && <BacklogTile gauges={gauges.data} deliveries={deliveries.data} />}
       </div>
       <Charts {...{ deliveries, events, gauges, range }}>{children}</Charts>
     </>
@@ -116,6 +120,25 @@ function PublishedTile({ events }: { readonly events: Statistics }) {
   );
 }
 
+/** Deliveries, not requests: one that still waits is not accepted, however well the other requests went. */
+function DeliveredTile(props: { readonly deliveries: Statistics; readonly gauges: Gauges | null }) {
+  const { deliveries, gauges } = props;
+  const totals = deliveries.series[0]?.totals;
+  const [success, exhausted] = [measure(totals, "success") ?? 0, measure(totals, "exhausted") ?? 0];
+  const waiting = gauges?.now.waiting ?? 0;
+  return (
+    <Tile
+      title="Deliveries accepted"
+      figure={acceptedShare({ accepted: success, attempts: success + exhausted + waiting })}
+      course={courseOf(deliveries, "success")}
+      tone="good"
+    >
+      {success.toLocaleString()} accepted, {exhausted.toLocaleString()} given up
+      {gauges !== null && `, ${waiting.toLocaleString()} wait now`}
+    </Tile>
+  );
+}
+
 function AcceptedTile({ deliveries }: { readonly deliveries: Statistics }) {
   const totals = deliveries.series[0]?.totals;
   const [accepted, attempts] = [measure(totals, "accepted") ?? 0, measure(totals, "attempts") ?? 0];
@@ -148,12 +171,11 @@ function DurationTile({ deliveries }: { readonly deliveries: Statistics }) {
 
 function BacklogTile(props: { readonly gauges: Gauges; readonly deliveries: Statistics | null }) {
   const { gauges, deliveries } = props;
-  const last = gauges.points.at(-1);
   const lag = measure(deliveries?.series[0]?.totals, "lag_ms_p95");
   return (
     <Tile
       title="Waiting"
-      figure={last === undefined ? "–" : compactNumber(waitingIn(last) ?? 0)}
+      figure={compactNumber(gauges.now.waiting)}
       course={gauges.points.map(waitingIn)}
       tone="wait"
     >
@@ -198,10 +220,6 @@ function backlogChart(gauges: Gauges) {
   ]);
 }
 
-function backlogSentence({ points }: Gauges): string {
-  const last = points.at(-1);
-  const waiting = last === undefined ? null : waitingIn(last);
-  if (last === undefined || waiting === null) return "No process has told how much waits yet.";
-  const dead = gaugeMean(last, "dead_letters") ?? 0;
-  return `${waiting.toLocaleString()} wait, ${Math.round(dead).toLocaleString()} dead letters.`;
+function backlogSentence({ now }: Gauges): string {
+  return `${now.waiting.toLocaleString()} wait now, ${now.dead_letters.toLocaleString()} dead letters.`;
 }

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { now } from "../../shared/clock.ts";
+import type { Gauges } from "../../shared/charts/statistics.ts";
 import { useApi } from "../../shared/queries.ts";
 import type {
   Delivery,
@@ -12,16 +12,19 @@ import type {
 import { pagePath, root } from "../../shared/root.ts";
 import { shell } from "../../shared/shell-text.ts";
 import { RangePicker } from "../../shared/time/range-picker.tsx";
-import { shortSpan } from "../../shared/time/time-format.ts";
 import { Command } from "../../shared/ui/as-api.tsx";
 import { Badge } from "../../shared/ui/badge.tsx";
+import type { Tone } from "../../shared/ui/tone.ts";
+import { mayAdminister } from "../action-button.tsx";
+import { useTopWebhooks } from "../overview/top-webhooks.tsx";
+import { type Health, healthWords } from "../webhook/webhook-badge.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { DeliveryTable } from "../delivery/delivery-table.tsx";
 import { AttentionList } from "../overview/attention-list.tsx";
 import { Traffic } from "../overview/traffic.tsx";
-import { troublesOf, type Trouble } from "../overview/troubles.ts";
-import { usualRange } from "../statistics-range.ts";
+import { troublesOf } from "../overview/troubles.ts";
+import { usualRange, useStatisticsRange } from "../statistics-range.ts";
 import { useOpenProblems } from "../problems/open-problems.ts";
 import { useSettledRows } from "../use-settled-rows.ts";
 
@@ -40,6 +43,9 @@ export function OverviewPage() {
   const dead = useApi<Page<Delivery>>({ path: "v1/dlq", query: { limit: 250 } });
   const problems = useOpenProblems();
   const events = useApi<Page<EventSummary>>({ path: "v1/events", query: { limit: 1 } });
+  const range = useStatisticsRange();
+  // One reading for every number on the page that says how much waits.
+  const gauges = useApi<Gauges>(mayAdminister() ? { path: "v1/stats/gauges", query: range.query } : null);
   const isEmpty = recent.data?.data.length === 0 && events.data?.data.length === 0;
   const troubles = troublesOf({
     waiting: troubled.data?.data ?? [],
@@ -50,12 +56,12 @@ export function OverviewPage() {
   return (
     <>
       <PageHead title="Overview">{!isEmpty && <RangePicker fallback={usualRange} />}</PageHead>
-      <HealthLine waiting={troubled.data?.data ?? []} troubles={troubles} />
+      <HealthLine gauges={gauges.data} />
       {isEmpty ? (
         <FirstSteps />
       ) : (
         <>
-          <Traffic>
+          <Traffic gauges={gauges}>
             <Panel
               title="Needs attention"
               loaded={troubled}
@@ -75,45 +81,78 @@ export function OverviewPage() {
   );
 }
 
-/** One sentence that says whether somebody has to do something. */
-function HealthLine({
-  waiting,
-  troubles,
-}: {
-  readonly waiting: readonly Delivery[];
-  readonly troubles: readonly Trouble[];
-}) {
+/** One line that says whether a person has to act: the worst state of webhooks, then what waits. */
+function HealthLine({ gauges }: { readonly gauges: Gauges | null }) {
   const ready = useApi<Readiness>({ path: "readyz" });
+  const counts = useTopWebhooks().data?.health_counts ?? null;
   const isReady = ready.data !== null && ready.error === null;
-  const oldest = Math.min(...waiting.map(({ created_at }) => Date.parse(created_at)));
-  if (ready.data === null && ready.error === null) return <p class="health">&nbsp;</p>;
+  if ((ready.data === null && ready.error === null) || (isReady && counts === null))
+    return <p class="health">&nbsp;</p>;
+  const worst = isReady && counts !== null ? worstOf(counts) : notReady;
+  const others = counts === null ? "" : otherStates(counts);
   return (
     <p class="health">
-      <Badge tone={isReady ? "good" : "bad"} text={isReady ? "Delivering" : "Not ready"} />
+      {worst.states.length > 0 ? (
+        <a href={`${pagePath("webhooks")}?${worst.states.map((state) => `health=${state}`).join("&")}`}>
+          <Badge tone={worst.tone} text={worst.text} />
+        </a>
+      ) : (
+        <Badge tone={worst.tone} text={worst.text} />
+      )}
       {ready.error !== null && <span>{ready.error.message}</span>}
       {ready.data?.reasons.map((reason) => (
         <code key={reason}>{reason}</code>
       ))}
       {isReady && (
         <span>
-          {troubles.length === 0
-            ? "Nothing needs attention."
-            : countOf(troubles.length, "webhook needs", "webhooks need")}
-          {troubles.length > 0 && " attention."}{" "}
-          {waiting.length > 0 && (
-            <>
-              {countOf(waiting.length, "delivery waits", "deliveries wait")} after a failure, the oldest for{" "}
-              {shortSpan(now.value - oldest)}.
-            </>
-          )}
+          {others}
+          {gauges !== null &&
+            `${countOf(gauges.now.waiting, "delivery waits", "deliveries wait")}, ${countOf(gauges.now.dead_letters, "dead letter", "dead letters")}.`}
         </span>
       )}
     </p>
   );
 }
 
+type HealthCounts = Readonly<Record<Health, number>>;
+
+interface Worst {
+  readonly tone: Tone;
+  readonly text: string;
+  readonly states: readonly Health[];
+}
+
+const notReady: Worst = { tone: "bad", text: "Not ready", states: [] };
+
+/** A webhook with an open circuit fails too. */
+function worstOf({ failing, circuit_open, suspended }: HealthCounts): Worst {
+  const down = failing + circuit_open;
+  if (down > 0)
+    return {
+      tone: healthWords.failing.tone,
+      text: `${countOf(down, "webhook", "webhooks")} failing`,
+      states: ["failing", "circuit_open"],
+    };
+  if (suspended > 0)
+    return {
+      tone: healthWords.suspended.tone,
+      text: `${countOf(suspended, "webhook", "webhooks")} suspended`,
+      states: ["suspended"],
+    };
+  return { tone: "good", text: "Delivering", states: [] };
+}
+
+function otherStates(counts: HealthCounts): string {
+  const hasFailing = counts.failing + counts.circuit_open > 0;
+  const named = (["suspended", "paused", "disabled", "unverified"] as const).filter(
+    (state) => counts[state] > 0 && (hasFailing || state !== "suspended"),
+  );
+  const texts = named.map((state) => `${counts[state].toLocaleString()} ${state}`);
+  return texts.length === 0 ? "" : `${texts.join(", ")}. `;
+}
+
 function countOf(count: number, ...[one, many]: readonly [string, string]): string {
-  return `${count >= 250 ? "250 or more" : count} ${count === 1 ? one : many}`;
+  return `${count.toLocaleString()} ${count === 1 ? one : many}`;
 }
 
 function RecentDeliveries({ recent }: { readonly recent: ReturnType<typeof useApi<DeliveryPage>> }) {

@@ -27,6 +27,8 @@ export interface Gauges {
   readonly step_seconds: number;
   readonly from: string;
   readonly to: string;
+  /** Counters at this moment; the points are samples of them. */
+  readonly now: { readonly at: string; readonly waiting: number; readonly dead_letters: number };
   readonly points: readonly StatisticsPoint[];
 }
 

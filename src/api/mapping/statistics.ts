@@ -38,8 +38,14 @@ export function webhookWaitingJson(waiting: WaitingCount | null | undefined): ob
   return { total, more: isMore, oldest_created_at: formatInstant(oldestCreatedAt) };
 }
 
-export function gaugesJson({ stepSeconds, from, to, points }: GaugesView): Record<string, unknown> {
+export function gaugesJson({ stepSeconds, from, to, points, now }: GaugesView): Record<string, unknown> {
+  const { high, normal, low } = now.waiting;
   return {
+    now: {
+      at: formatInstant(now.at),
+      ...{ waiting: high + normal + low, waiting_high: high, waiting_normal: normal, waiting_low: low },
+      dead_letters: [...now.deadLetters.values()].reduce((sum, count) => sum + count, 0),
+    },
     step_seconds: stepSeconds,
     from: formatInstant(from),
     to: formatInstant(to),

@@ -83,6 +83,9 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
       });
       const asked = (query.include ?? []).flatMap((names) => names.split(","));
       const beside = await besideRows(views, { services, asked, counted: waiting });
+      const counts = asked.includes("health_counts")
+        ? await services.webhooks.healthCounts(scope, filters)
+        : null;
       const data = views.map((view) => Object.assign(webhookJson(view), beside(view)));
       return {
         status: 200,
@@ -92,6 +95,7 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
           searched_to: formatInstantOrNull(searchedTo),
           complete: isComplete,
           ranked_at: formatInstantOrNull(rankedAt),
+          ...(counts !== null && { health_counts: counts }),
         },
       };
     },

@@ -73,6 +73,20 @@ export const gaugeStatisticsSchema = closed(
     step_seconds: Type.Integer({ description: "How long one point is." }),
     from: instant("Where the first point would begin."),
     to: instant("Where the last point would end."),
+    now: closed(
+      {
+        at: instant("When these were read."),
+        waiting: Type.Integer({ description: "Deliveries of all priorities that have not ended." }),
+        waiting_high: Type.Integer(),
+        waiting_normal: Type.Integer(),
+        waiting_low: Type.Integer(),
+        dead_letters: Type.Integer(),
+      },
+      {
+        title: "GaugesNow",
+        description: "Counters of the store at this moment; the points are samples of them.",
+      },
+    ),
     points: Type.Array(
       closed(
         {

@@ -1,6 +1,6 @@
 import { webhookFilters } from "../../core/fields/filters.ts";
 import { Type } from "./type.ts";
-import { webhookHealthStates } from "../../core/endpoint-health.ts";
+import { type WebhookHealthState, webhookHealthStates } from "../../core/endpoint-health.ts";
 import { payloadFormats } from "../../core/profile.ts";
 import { rateLimitFields } from "../../core/fields/tenant.ts";
 import { agreementFields, circuitBreakerShown, webhookFields } from "../../core/fields/webhook.ts";
@@ -147,6 +147,14 @@ export const webhookListSchema = closed(
       description:
         "False when not everything could be put in order within the time of one page: what was not looked at stands at the end.",
     }),
+    health_counts: Type.Optional(
+      closed(
+        Object.fromEntries(
+          webhookHealthStates.map((state) => [state, Type.Integer({ minimum: 0 })]),
+        ) as Record<WebhookHealthState, ReturnType<typeof Type.Integer>>,
+        { title: "WebhookHealthCounts", description: "With `include=health_counts`." },
+      ),
+    ),
     ranked_at: nullable(
       instant(
         "When the order was found. That of more than 500 webhooks is kept for up to a minute, and found anew while it is shown. Null where it is as of now.",
@@ -156,7 +164,7 @@ export const webhookListSchema = closed(
   { title: "WebhookList" },
 );
 
-const includeNames = ["stats", "backlog"] as const;
+const includeNames = ["stats", "backlog", "health_counts"] as const;
 const included = `(${includeNames.join("|")})`;
 
 export const webhookQuerySchema = closed({
@@ -165,13 +173,14 @@ export const webhookQuerySchema = closed({
     Type.Array(
       Type.String({
         pattern: `^${included}(,${included})*$`,
-        "x-rule": "stats, backlog, or both with a comma between them",
+        "x-rule": "stats, backlog, health_counts, or several with commas between them",
       }),
       {
         maxItems: includeNames.length,
         description:
           "What each row shows beside: `stats` of the last 24 hours, null where nothing was counted; `backlog`, what " +
-          "waits now, null where there was no time to look. May be repeated, or joined by commas.",
+          "waits now, null where there was no time to look. `health_counts` adds to the page how many webhooks are in each " +
+          "state of health, whatever the page and the filters of states show. May be repeated, or joined by commas.",
       },
     ),
   ),

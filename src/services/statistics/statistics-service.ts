@@ -1,3 +1,4 @@
+import type { DeliveryStore, StoreDepth } from "../../ports/store/deliveries.ts";
 import {
   type DeliveryGroup,
   type DeliveryMeasure,
@@ -36,6 +37,7 @@ import { pointSeconds, type TimeAxis, spanMsDefault, timeAxis } from "./time-axi
 export interface StatisticsOptions {
   /** Null where no statistics are kept. */
   readonly store: StatisticsStore | null;
+  readonly deliveries: Pick<DeliveryStore, "depth">;
   readonly access: Pick<EngineAccess, "webhook">;
   readonly clock: Clock;
   readonly keptMs: Readonly<Record<StatisticsStep, number>>;
@@ -53,6 +55,8 @@ export interface GaugesView {
   readonly from: number;
   readonly to: number;
   readonly points: readonly GaugePoint[];
+  /** Counters of the store at this moment; the points are samples of them. */
+  readonly now: { readonly at: number } & StoreDepth;
 }
 
 /** Times are Unix milliseconds. */
@@ -153,6 +157,7 @@ export class Statistics {
     return {
       ...{ stepSeconds: pointSeconds(axis.step), from: range.from, to: range.to },
       points: gaugePoints(rows, { axis, now }),
+      now: { at: now, ...(await this.#options.deliveries.depth()) },
     };
   }
 

@@ -1,4 +1,5 @@
 import { snapshotCircuit } from "../../core/circuit-breaker.ts";
+import { type WebhookHealthState, webhookHealthStates } from "../../core/endpoint-health.ts";
 import { isEventTypeName, matches } from "../../core/event-type.ts";
 import { type WebhookOrder, webhookFilters } from "../../core/fields/filters.ts";
 import { pauseAt, type Webhook } from "../../core/webhook.ts";
@@ -64,6 +65,30 @@ export async function listedWebhooks(query: NarrowedQuery, sources: ListingSourc
   const known = await inState(candidates, { query, wanted: Infinity, access, clock });
   const ranking = await rankingOf(sort, known, sources);
   return pageOf(lastFirst(known, { query, ranking }), { query, ranking });
+}
+
+/** As `WebhookService.healthCounts`. */
+export async function countedHealth(
+  query: WebhookFilters & Pick<NarrowedQuery, "webhookIds">,
+  { access, clock }: Pick<ListingSources, "access" | "clock">,
+): Promise<Readonly<Record<WebhookHealthState, number>>> {
+  const ids = [...access.webhooks()].flatMap(({ webhook }) =>
+    (query.webhookIds?.includes(webhook.id) ?? true) && isWanted(webhook, query, clock.now())
+      ? [webhook.id]
+      : [],
+  );
+  const counts = new Map(webhookHealthStates.map((state) => [state, 0]));
+  for (let start = 0; start < ids.length; start += refreshedAtOnce) {
+    const part = ids.slice(start, start + refreshedAtOnce);
+    await access.refresh(part, "states");
+    for (const id of part) {
+      const live = access.webhook(id);
+      if (live === undefined) continue;
+      const state = healthOf(live, clock.now());
+      counts.set(state, (counts.get(state) ?? 0) + 1);
+    }
+  }
+  return Object.fromEntries(counts) as Record<WebhookHealthState, number>;
 }
 
 /** The order of all webhooks of a tenant, which those of a filter are in too. */

@@ -21,6 +21,7 @@ import type {
   Scope,
   StatisticsService,
   TestWebhookCommand,
+  WebhookFilters,
   WebhookInput,
   WebhookListQuery,
   WebhookService,
@@ -38,7 +39,7 @@ import { noCredentials, type WebhookCredentials } from "./webhook-credentials.ts
 import { webhookBacklog } from "./webhook-backlog.ts";
 import { webhookHealth } from "./webhook-health.ts";
 import { KeptRankings } from "./kept-rankings.ts";
-import { listedWebhooks } from "./webhook-listing.ts";
+import { countedHealth, listedWebhooks } from "./webhook-listing.ts";
 import { waitingOfRows } from "./webhook-ranking.ts";
 import type { WebhookIncidents } from "./webhook-incidents.ts";
 import { blankWebhook, mergeStatus, mergeWebhook } from "./webhook-input.ts";
@@ -131,6 +132,11 @@ export class Webhooks implements WebhookService {
       "states",
     );
     return { views: found.map((live) => this.#view(live)), ...page };
+  }
+
+  healthCounts(scope: Scope, query: WebhookFilters): ReturnType<WebhookService["healthCounts"]> {
+    const tenantId = tenantFilter({ scope, tenantId: query.tenantId ?? null });
+    return countedHealth({ ...query, tenantId, webhookIds: seenWebhooks(scope, null) }, this.#options);
   }
 
   waitingOf(webhookIds: readonly string[]): ReturnType<WebhookService["waitingOf"]> {

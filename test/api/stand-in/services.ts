@@ -59,7 +59,10 @@ export function createStandInServices(options: StandInOptions): Services {
     statistics: {
       deliveries: async () => noStatistics(options.now()),
       events: async () => noStatistics(options.now()),
-      gauges: async () => ({ stepSeconds: 60, from: options.now(), to: options.now(), points: [] }),
+      gauges: async () => ({
+        ...{ stepSeconds: 60, from: options.now(), to: options.now(), points: [] },
+        now: { at: options.now(), waiting: { high: 0, normal: 0, low: 0 }, deadLetters: new Map() },
+      }),
       ofWebhooks: async () => new Map(),
       failuresOf: async () => new Map(),
       acceptedSince: async () => null,
@@ -174,6 +177,9 @@ function createWebhooks({ shelf, ...world }: World, { now }: StandInOptions): Se
         ...{ isComplete: true, searchedTo: null, rankedAt: null, waiting: null },
       };
     },
+    healthCounts: async () => ({
+      ...{ healthy: 0, failing: 0, circuit_open: 0, paused: 0, disabled: 0, suspended: 0, unverified: 0 },
+    }),
     waitingOf: async () => new Map(),
     update: async (scope, { id, input }) => {
       const entry = shelf.find(scope, id);

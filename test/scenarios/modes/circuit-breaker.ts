@@ -35,7 +35,9 @@ export const circuitBreaker: Scenarios = {
       assert.equal((await scene.health(webhook))["circuit_breaker"]?.["state"], "closed");
     },
 
-  "WDS-105 a webhook has one health state, wherever it is named, whichever process owns it": async (scene) => {
+  "WDS-105 a webhook has one health state, wherever it is named, whichever process owns it": async (
+    scene,
+  ) => {
     const { api, receiver } = scene;
     const webhook = await scene.addWebhook({
       circuit_breaker_config: { enabled: false },
@@ -55,7 +57,9 @@ export const circuitBreaker: Scenarios = {
         filtered.some((row) => (row["id"] as unknown) === id),
         expected,
       );
-      const others = await scene.list(`/v1/webhooks?health=${expected === "failing" ? "healthy" : "failing"}`);
+      const others = await scene.list(
+        `/v1/webhooks?health=${expected === "failing" ? "healthy" : "failing"}`,
+      );
       assert.ok(!others.some((row) => (row["id"] as unknown) === id));
     };
     await becomes("healthy", quiet);
