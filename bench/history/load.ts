@@ -47,7 +47,7 @@ const writer = 2 ** 47 + 1;
 const dayMs = 86_400_000;
 
 const eventTypes = ["order.paid", "order.sent", "user.updated", "invoice.made", "stock.low"] as const;
-const nothing = { publishes: [], requeues: [], settlements: [], webhookStates: [] };
+const nothing = { publishes: [], requeues: [], retries: [], settlements: [], webhookStates: [] };
 const body = new TextEncoder().encode(
   JSON.stringify({ type: "order.paid", data: { text: "x".repeat(300) } }),
 );
@@ -232,6 +232,7 @@ export class HistoryLoader {
         ...{ state, attemptCount: 1, createdAt: at, firstAttemptAt: at },
         dueAt: state === "failed" ? this.#shape.endsAt + dayMs : at,
         reason: isAccepted ? null : "permanent_client_error_422",
+        retried: null,
       },
       attempt: {
         ...{ id: this.#newId(at), number: 1, ...seen, receiverStateUnknown: false, errorMessage: null },

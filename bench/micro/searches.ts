@@ -134,6 +134,7 @@ function outcome(index: number, { createdAt }: { readonly createdAt: number }): 
       firstAttemptAt: createdAt,
       dueAt: createdAt + index,
       reason: null,
+      retried: null,
     },
     attempt: {
       id: id(2 * index + 1),
@@ -156,7 +157,7 @@ async function load(store: Store, rows: number): Promise<void> {
     const publishes = Array.from({ length: perCommit }, (_, offset) =>
       command(from + offset, { total: rows }),
     );
-    const empty = { publishes: [], requeues: [], settlements: [], webhookStates: [] };
+    const empty = { publishes: [], requeues: [], retries: [], settlements: [], webhookStates: [] };
     const { publishes: results } = await store.deliveries.commit({ ...empty, publishes });
     const settlements = results.flatMap((result, offset): Settlement[] => {
       const [lease] = result.kind === "accepted" ? result.leases : [];

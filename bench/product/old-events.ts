@@ -16,7 +16,7 @@ export async function writeOldEvents(product: Product, input: OldEventsInput): P
   for (let written = 0; written < input.events; written += eventsPerCommit) {
     const count = Math.min(eventsPerCommit, input.events - written);
     const publishes = Array.from({ length: count }, () => oldEvent(product, input));
-    await deliveries.commit({ publishes, requeues: [], settlements: [], webhookStates: [] });
+    await deliveries.commit({ publishes, requeues: [], retries: [], settlements: [], webhookStates: [] });
   }
 }
 

@@ -25,11 +25,11 @@ export async function park(product: Product, input: ParkInput): Promise<void> {
   const { deliveries } = product.store;
   const now = Date.now();
   const webhookStates = input.circuitsOpen ? input.webhookIds.map((id) => openCircuit(id, now)) : [];
-  await deliveries.commit({ publishes: [], requeues: [], settlements: [], webhookStates });
+  await deliveries.commit({ publishes: [], requeues: [], retries: [], settlements: [], webhookStates });
   for (let written = 0; written < input.events; written += eventsPerCommit) {
     const count = Math.min(eventsPerCommit, input.events - written);
     const publishes = Array.from({ length: count }, () => publishOf(product, { ...input, now }));
-    await deliveries.commit({ publishes, requeues: [], settlements: [], webhookStates: [] });
+    await deliveries.commit({ publishes, requeues: [], retries: [], settlements: [], webhookStates: [] });
   }
 }
 

@@ -74,7 +74,7 @@ export class StoreWork {
     readonly publishes: readonly PublishCommand[];
     readonly settlements: readonly Settlement[];
   }): Promise<CommitResult> {
-    return this.#store.deliveries.commit({ ...batch, requeues: [], webhookStates: [] });
+    return this.#store.deliveries.commit({ ...batch, requeues: [], retries: [], webhookStates: [] });
   }
 
   #publication(options: { readonly claim: boolean; readonly webhooksPerEvent: number }): PublishCommand {
@@ -125,6 +125,7 @@ export class StoreWork {
         firstAttemptAt: now,
         dueAt: now,
         reason: null,
+        retried: null,
       },
       attempt: {
         id: this.#newId(),

@@ -20,7 +20,7 @@ export const edsMutations: readonly Mutation[] = [
     ids: "EDS-9.6-3 EDS-11.8-1",
     change: "the number of attempts has no end",
     file: "src/core/delivery-state.ts",
-    find: "progress.attemptCount >= policy.attemptsMax",
+    find: "attemptCount >= policy.attemptsMax",
     replace: "progress.attemptCount >= Infinity",
     test: deliveryState,
     name: "always failing: ten requests",

@@ -445,11 +445,19 @@ export interface BatchOperation {
   total: number;
   /** False where counting stopped at its bound. */
   total_is_exact: boolean;
-  /** `queued`, `failed` and `skipped` together. */
+  /** How many of `total` it has handled. */
   done: number;
-  /** Deliveries that it has sent anew, cancelled or discarded. */
+  /** Deliveries that it has cancelled, discarded, or queued to be sent again. */
   queued: number;
+  /** Of those that were queued to be sent again, the ones accepted since. Null for other operations. */
+  delivered: number | null;
+  /** Deliveries that ended again without being accepted, and those that it could not act on. */
   failed: number;
+  /**
+   * Of those that were queued to be sent again, the ones not sent yet, because of an open circuit for
+   * example, or due for another attempt. Null for other operations.
+   */
+  waiting: number | null;
   skipped: ExclusionCounts;
   /** When it will be done at this pace; null where nobody can tell. */
   eta_at: string | null;
@@ -472,6 +480,8 @@ export interface BatchOperationList {
 }
 
 export interface BatchOperationStarted {
+  /** Webhooks whose open circuit holds back what is sent again. `close_circuits` closes them first. */
+  open_circuits: OpenCircuit[];
   /** Id of the operation; null with `dry_run`. */
   batch_operation_id: string | null;
   count: number;
@@ -479,6 +489,8 @@ export interface BatchOperationStarted {
 }
 
 export interface BulkStarted {
+  /** Webhooks whose open circuit holds back what is sent again. `close_circuits` closes them first. */
+  open_circuits: OpenCircuit[];
   /** Id of the operation; null with `dry_run`. */
   batch_operation_id: string | null;
   count: number;
@@ -756,8 +768,9 @@ export interface Delivery {
   /** Tenant. Keys of a tenant need not give it. */
   tenant_id: string;
   /**
-   * `pending` before the first attempt, `failed` while a retry is due, `exhausted` when dead-lettered,
-   * `circuit_blocked` while an open circuit holds it, `skipped` when the webhook was not active.
+   * `pending` before the first attempt, or the first since a manual retry, `failed` while a retry is due,
+   * `exhausted` when dead-lettered, `circuit_blocked` while an open circuit holds it, `skipped` when the
+   * webhook was not active.
    */
   status: "pending" | "failed" | "success" | "exhausted" | "skipped" | "cancelled" | "circuit_blocked";
   priority: "high" | "normal" | "low";
@@ -823,8 +836,12 @@ export interface Delivery {
     | null;
   /** Why it is in this state. For `skipped`: `webhook_disabled`, `webhook_suspended` or `webhook_unverified`. */
   reason: string | null;
-  /** Id of the delivery that a manual retry put in its place. */
-  superseded_by: string | null;
+  /** When it was last retried by hand: its age and its schedule count from then. Null if it never was. */
+  retried_at: string | null;
+  /** Id of the delivery that this replay copies. */
+  replay_of: string | null;
+  /** Id of the newest replay of it. */
+  replayed_by: string | null;
 }
 
 /** As in `GET /v1/deliveries`; an empty one is everything. Without `to` it ends with the time of the call. */
@@ -1019,6 +1036,16 @@ export interface DeliveryProblemList {
   complete: boolean;
 }
 
+export interface DeliveryRetry {
+  /** When it was retried. */
+  at: string;
+  /** Attempts made before. */
+  attempt_count: number;
+  by: NullableRetryAuthor;
+  /** Id of the bulk operation that retried it. */
+  operation_id: string | null;
+}
+
 export interface DeliverySearch {
   data: ListedDelivery[];
   /** Send it as `cursor` for the next page; null at the end. */
@@ -1143,8 +1170,9 @@ export interface DeliveryWithAttempts {
   /** Tenant. Keys of a tenant need not give it. */
   tenant_id: string;
   /**
-   * `pending` before the first attempt, `failed` while a retry is due, `exhausted` when dead-lettered,
-   * `circuit_blocked` while an open circuit holds it, `skipped` when the webhook was not active.
+   * `pending` before the first attempt, or the first since a manual retry, `failed` while a retry is due,
+   * `exhausted` when dead-lettered, `circuit_blocked` while an open circuit holds it, `skipped` when the
+   * webhook was not active.
    */
   status: "pending" | "failed" | "success" | "exhausted" | "skipped" | "cancelled" | "circuit_blocked";
   priority: "high" | "normal" | "low";
@@ -1210,8 +1238,12 @@ export interface DeliveryWithAttempts {
     | null;
   /** Why it is in this state. For `skipped`: `webhook_disabled`, `webhook_suspended` or `webhook_unverified`. */
   reason: string | null;
-  /** Id of the delivery that a manual retry put in its place. */
-  superseded_by: string | null;
+  /** When it was last retried by hand: its age and its schedule count from then. Null if it never was. */
+  retried_at: string | null;
+  /** Id of the delivery that this replay copies. */
+  replay_of: string | null;
+  /** Id of the newest replay of it. */
+  replayed_by: string | null;
   lane: Lane;
   /** All that holds it now, with why and what ends that; what it waits for comes first. Empty unless it waits. */
   gates: DeliveryGate[];
@@ -1219,6 +1251,8 @@ export interface DeliveryWithAttempts {
   /** The gates that held it back after it was due, once each. The rest of the time it waited for its turn. */
   waits: DeliveryWait[];
   attempts: Attempt[];
+  /** Manual retries, oldest first; the newest 20. */
+  retries: DeliveryRetry[];
 }
 
 export interface DiscardInput {
@@ -1520,9 +1554,10 @@ export interface EventTypeList {
 
 /**
  * How many are left as they are, by reason. `in_flight`: their request is on its way; `payload_gone`:
- * retention removed what was to be sent; `order`: they wait in order, and a retry would put them behind
- * others; `accepted`: they were, and `status` does not ask for `success`; `already_retried`: another delivery
- * took over; `already_ended`: they wait for nothing; `not_a_dead_letter`; `webhook_deleted`; `not_found`.
+ * retention removed what was to be sent; `order`: they wait in an ordered lane for their turn; `accepted`:
+ * they were, and `status` does not ask for `success`; `already_retried`: this operation retried them before
+ * it was interrupted; `already_ended`: they wait for nothing; `not_a_dead_letter`; `webhook_deleted`;
+ * `not_found`.
  */
 export interface ExclusionCounts {
   in_flight?: number;
@@ -1819,8 +1854,9 @@ export interface ListedDelivery {
   /** Tenant. Keys of a tenant need not give it. */
   tenant_id: string;
   /**
-   * `pending` before the first attempt, `failed` while a retry is due, `exhausted` when dead-lettered,
-   * `circuit_blocked` while an open circuit holds it, `skipped` when the webhook was not active.
+   * `pending` before the first attempt, or the first since a manual retry, `failed` while a retry is due,
+   * `exhausted` when dead-lettered, `circuit_blocked` while an open circuit holds it, `skipped` when the
+   * webhook was not active.
    */
   status: "pending" | "failed" | "success" | "exhausted" | "skipped" | "cancelled" | "circuit_blocked";
   priority: "high" | "normal" | "low";
@@ -1886,8 +1922,12 @@ export interface ListedDelivery {
     | null;
   /** Why it is in this state. For `skipped`: `webhook_disabled`, `webhook_suspended` or `webhook_unverified`. */
   reason: string | null;
-  /** Id of the delivery that a manual retry put in its place. */
-  superseded_by: string | null;
+  /** When it was last retried by hand: its age and its schedule count from then. Null if it never was. */
+  retried_at: string | null;
+  /** Id of the delivery that this replay copies. */
+  replay_of: string | null;
+  /** Id of the newest replay of it. */
+  replayed_by: string | null;
   last_attempt?: NullableAttempt;
   webhook?: NullableWebhookSummary;
 }
@@ -2339,11 +2379,19 @@ export type NullableBatchOperation = {
   total: number;
   /** False where counting stopped at its bound. */
   total_is_exact: boolean;
-  /** `queued`, `failed` and `skipped` together. */
+  /** How many of `total` it has handled. */
   done: number;
-  /** Deliveries that it has sent anew, cancelled or discarded. */
+  /** Deliveries that it has cancelled, discarded, or queued to be sent again. */
   queued: number;
+  /** Of those that were queued to be sent again, the ones accepted since. Null for other operations. */
+  delivered: number | null;
+  /** Deliveries that ended again without being accepted, and those that it could not act on. */
   failed: number;
+  /**
+   * Of those that were queued to be sent again, the ones not sent yet, because of an open circuit for
+   * example, or due for another attempt. Null for other operations.
+   */
+  waiting: number | null;
   skipped: ExclusionCounts;
   /** When it will be done at this pace; null where nobody can tell. */
   eta_at: string | null;
@@ -2608,6 +2656,13 @@ export type NullableRetryAfter = {
   effect: "lower_bound" | "none" | "unparsable" | "beyond_horizon";
 } | null;
 
+/** Null for a bulk operation and for the library. */
+export type NullableRetryAuthor = {
+  kind: "api_key" | "dashboard_session" | "portal_session";
+  /** Name of the API key, or reference of the portal session. Portal sessions see their own only. */
+  name: string | null;
+} | null;
+
 /** Overrides of the profile's retry schedule. */
 export type NullableRetryConfigInput = {
   /** Requests in all, the first one included. */
@@ -2695,6 +2750,15 @@ export type NullableWebhookWaiting = {
   /** When the oldest was made. Null when nothing waits. */
   oldest_created_at: string | null;
 } | null;
+
+export interface OpenCircuit {
+  /** Id of the webhook. */
+  webhook_id: string;
+  /** When the next probe may be sent; null while probes are sent. */
+  until: string | null;
+  /** Deliveries of this selection that wait behind it. */
+  count: number;
+}
 
 export interface OperationChange {
   /** `running` ends a pause. */
@@ -3260,6 +3324,8 @@ export interface RecoverInput {
   /** Defaults to exhausted and skipped. */
   statuses?: ("exhausted" | "skipped" | "cancelled" | "success")[] | null;
   rate_limit?: OperationRate;
+  /** Close each open circuit once before sending to its webhook; otherwise deliveries wait behind it. */
+  close_circuits?: boolean;
   /** Only count. */
   dry_run?: boolean;
 }
@@ -3312,6 +3378,52 @@ export interface RequestReplayInput {
   connection_ids?: string[] | null;
 }
 
+export interface RetriedDelivery {
+  /** Id of the delivery that is sent again, or of the copy of one that had succeeded. */
+  delivery_id: string;
+  /** Id of the webhook. */
+  webhook_id: string;
+  /** Id of the delivery that had succeeded and is copied. */
+  replay_of: string | null;
+  /**
+   * `pending` before the first attempt, or the first since a manual retry, `failed` while a retry is due,
+   * `exhausted` when dead-lettered, `circuit_blocked` while an open circuit holds it, `skipped` when the
+   * webhook was not active.
+   */
+  status: "pending" | "failed" | "success" | "exhausted" | "skipped" | "cancelled" | "circuit_blocked";
+  /**
+   * `schedule`: the next retry of its schedule; `retry_after`: the receiver asked to wait with `Retry-After`;
+   * `rate_limit_pause`: the webhook pauses after a 429 that did not say how long; `timeout_pause`: the
+   * webhook pauses after a timeout; `throttle_pause`: the webhook pauses after a 502 or 504; `failure_pause`:
+   * the webhook pauses after a connection that ended without an answer; `rate_limit`: the webhook's rate
+   * limit; `tenant_rate_limit`: the tenant's rate limit; `circuit_open`: the circuit is open; `order`: an
+   * earlier delivery that comes first; `inactive`: the webhook is not active; `no_signing_key`: the webhook
+   * has no key for its signatures; replace its secret; `paused`: somebody paused the webhook; `concurrency`:
+   * requests in flight to the same webhook; `capacity`: requests in flight of the whole process, or to the
+   * same host; or no worker of its tenant's pool runs; `in_flight`: its own request
+   */
+  waiting_for:
+    | "schedule"
+    | "retry_after"
+    | "rate_limit_pause"
+    | "timeout_pause"
+    | "throttle_pause"
+    | "failure_pause"
+    | "rate_limit"
+    | "tenant_rate_limit"
+    | "circuit_open"
+    | "order"
+    | "inactive"
+    | "no_signing_key"
+    | "paused"
+    | "concurrency"
+    | "capacity"
+    | "in_flight"
+    | null;
+  /** Null when it does not wait, or nobody can tell. */
+  waiting_until: string | null;
+}
+
 export interface RetryBatchInput {
   filter?: {
     webhook_ids?: string[] | null;
@@ -3342,11 +3454,15 @@ export interface RetryBatchInput {
    * when it was asked for. RFC 3339 date-time, or a date for its start in UTC.
    */
   start_at?: string | null;
+  /** Close each open circuit once before sending to its webhook; otherwise deliveries wait behind it. */
+  close_circuits?: boolean;
   /** Only count. */
   dry_run?: boolean;
 }
 
 export interface RetryBatchStarted {
+  /** Webhooks whose open circuit holds back what is sent again. `close_circuits` closes them first. */
+  open_circuits: OpenCircuit[];
   /** Id of the operation; null with `dry_run`. */
   batch_operation_id: string | null;
   count: number;
@@ -3375,14 +3491,18 @@ export interface RetryDeliveriesInput {
   filter?: DeliveryBulkFilter;
   /** Only count, and say what would be left out. */
   dry_run?: boolean;
-  /** Of the new deliveries; as before when left out. */
+  /** Of the deliveries from now on; unchanged if omitted. */
   priority?: "high" | "normal" | "low" | null;
+  /** Close each open circuit once before sending to its webhook; otherwise deliveries wait behind it. */
+  close_circuits?: boolean;
   rate_limit?: OperationRate;
 }
 
 export interface RetryInput {
-  /** Of the new delivery; as before when left out. */
+  /** Of the delivery from now on; unchanged if omitted. */
   priority?: "high" | "normal" | "low" | null;
+  /** Close the circuit of the webhook first if it is open; otherwise the delivery waits for it. */
+  close_circuit?: boolean;
 }
 
 export interface RotateInput {
@@ -5334,10 +5454,10 @@ export interface ApiCalls {
     body: RetryDeliveriesInput;
     answer: BulkStarted;
   };
-  /** Try a delivery again now */
+  /** Retry a delivery */
   retryDelivery: {
     body: RetryInput;
-    answer: DeliveryHandle;
+    answer: RetriedDelivery;
   };
   /** Revoke an API key */
   revokeApiKey: {

@@ -1,4 +1,4 @@
-import type { BatchOperation, DeliveryHandle, RenderedRequest, RetryInput } from "./api-types.ts";
+import type { BatchOperation, RetriedDelivery, RenderedRequest, RetryInput } from "./api-types.ts";
 import type { Caller, CallOptions } from "./caller.ts";
 import { callsOf, pathTo } from "./calls.ts";
 
@@ -26,12 +26,12 @@ export function deliveriesOf(caller: Caller) {
     /** With every attempt, what it waits for and until when. */
     get: one<"getDelivery">("GET /v1/deliveries/{id}"),
 
-    /** Tries it again now, as a new delivery. */
+    /** Sends it again, due at once: the same delivery, or a copy of one that succeeded. */
     retry: (
       { webhook_id: webhookId, id }: { readonly webhook_id: string; readonly id: string },
       body: RetryInput = {},
       options?: CallOptions,
-    ): Promise<DeliveryHandle> => {
+    ): Promise<RetriedDelivery> => {
       const path = pathTo("/v1/webhooks/{id}/deliveries/{delivery_id}/retry", webhookId, id);
       return caller.call("POST", { ...options, path, body });
     },

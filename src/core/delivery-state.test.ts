@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { deliveryStates, waitingStates } from "./delivery.ts";
+import { agesFrom, deliveryStates, scheduledAttempts, waitingStates } from "./delivery.ts";
 import type { DeliveryProgress, WaitingState } from "./delivery.ts";
 import { endings, eventsIn, isTooOld, transition } from "./delivery-state.ts";
 import type { DeliveryEvent, DeliveryEventKind, TransitionInput } from "./delivery-state.ts";
@@ -19,6 +19,7 @@ const fresh: DeliveryProgress<WaitingState> = {
   firstAttemptAt: null,
   dueAt: createdAt,
   reason: null,
+  retried: null,
 };
 const accepted: Verdict = { outcome: "accepted", receiverStateUnknown: false, reason: "success" };
 const transient: Verdict = {
@@ -137,7 +138,7 @@ for (const [kind, ending] of Object.entries(endings) as [keyof typeof endings, o
   });
 }
 
-for (const ended of ["webhook_deleted", "superseded", "expired"] as const) {
+for (const ended of ["webhook_deleted", "cancel_requested", "expired"] as const) {
   test(`an answer after the delivery was ${ended}: an acceptance is the truth, anything else only history`, () => {
     const before = step(fresh, { kind: ended }, createdAt);
     const failed = step(before, attempted(transient, createdAt), createdAt);
@@ -148,6 +149,43 @@ for (const ended of ["webhook_deleted", "superseded", "expired"] as const) {
     assert.deepEqual(late, { ...refused, state: "success", attemptCount: 3, reason: null });
   });
 }
+
+for (const state of ["exhausted", "cancelled", "skipped", "failed"] as const) {
+  test(`WDS-111 a retry of what is ${state} keeps its attempts, is due at once and starts schedule and age again`, () => {
+    const old: DeliveryProgress = {
+      ...fresh,
+      state,
+      attemptCount: state === "skipped" ? 0 : 9,
+      firstAttemptAt: state === "skipped" ? null : createdAt,
+      dueAt: createdAt + 10 * policy.ageMsMax,
+      reason: "before",
+    };
+    const now = createdAt + 2 * policy.ageMsMax;
+    const retried = step(old, { kind: "retried" }, now);
+    const { attemptCount } = old;
+    assert.deepEqual(retried, {
+      ...old,
+      state: "pending",
+      dueAt: now,
+      reason: null,
+      retried: { at: now, attemptCount },
+    });
+    assert.equal(isTooOld(retried, { ageMsMax: policy.ageMsMax, now: now + policy.ageMsMax }), false);
+    const failed = step(retried, attempted(transient, now), now);
+    assert.deepEqual([failed.state, failed.attemptCount], ["failed", attemptCount + 1]);
+    assert.equal(failed.dueAt, now + 5_000, "the first delay of the schedule");
+    let last = failed;
+    while (last.state === "failed") last = step(last, attempted(transient, last.dueAt), last.dueAt);
+    assert.deepEqual([last.reason, last.attemptCount], ["max_attempts_exceeded", attemptCount + 10]);
+  });
+}
+
+test("a retry of what is due already changes nothing, so that repeated calls have no effect", () => {
+  const due = step(fresh, { kind: "retried" }, createdAt);
+  assert.deepEqual(due, fresh);
+  const retried = step({ ...fresh, state: "exhausted" }, { kind: "retried" }, createdAt + 5);
+  assert.deepEqual(step(retried, { kind: "retried" }, createdAt + 6), retried);
+});
 
 // ---- model: whatever happens, in whatever order ---------------------------------------------------------------
 
@@ -163,7 +201,7 @@ const events: fc.Arbitrary<DeliveryEvent> = fc.oneof(
     weight: 1,
     arbitrary: fc.constantFrom<DeliveryEvent>(
       { kind: "expired" },
-      { kind: "superseded" },
+      { kind: "retried" },
       { kind: "payload_unavailable" },
       { kind: "foreign_webhook" },
       { kind: "payload_refused" },
@@ -190,7 +228,7 @@ function checkStep(model: Model, event: DeliveryEvent, progress: DeliveryProgres
   assert.equal(progress.firstAttemptAt === null, model.attempts === 0);
   assert.notEqual(progress.state, "skipped");
   const final = progress.state !== "failed" && progress.state !== "pending";
-  if (model.final) assert.ok(final, "what ended never waits again");
+  if (model.final && event.kind !== "retried") assert.ok(final, "what ended waits again for a retry alone");
   model.final = final;
 }
 
@@ -207,7 +245,8 @@ test("property: over any sequence of events the model and the machine agree", ()
         checkStep(model, event, progress);
         if (progress.state !== "failed" || event.kind !== "attempted") continue;
         assert.ok(
-          progress.dueAt <= createdAt + policy.ageMsMax && progress.attemptCount < policy.attemptsMax,
+          progress.dueAt <= agesFrom(progress) + policy.ageMsMax &&
+            scheduledAttempts(progress) < policy.attemptsMax,
         );
         assert.ok(progress.dueAt >= now + (event.retryAfterMs ?? 0));
       }

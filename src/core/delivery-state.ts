@@ -11,7 +11,7 @@
  * A turn that sent no request (circuit open, rate limit, pause, order) is no event at all: it consumes no attempt, but
  * the age of the delivery counts on (WDS-150, C-37).
  */
-import { waitingStates } from "./delivery.ts";
+import { agesFrom, scheduledAttempts, waitingStates } from "./delivery.ts";
 import type {
   CancelReason,
   DeadLetterReason,
@@ -43,8 +43,8 @@ interface DeliveryEvents {
   /** Its age passed the maximum (`isTooOld`) while it waited. */
   readonly expired: { readonly kind: "expired" };
   readonly webhook_deleted: { readonly kind: "webhook_deleted" };
-  /** A manual retry made a new delivery of the same event, which takes over: one live schedule only. */
-  readonly superseded: { readonly kind: "superseded" };
+  /** A person asked for another request now. */
+  readonly retried: { readonly kind: "retried" };
   /** A person asked that it is not sent. */
   readonly cancel_requested: { readonly kind: "cancel_requested" };
   /** A person asked that the dead letter is given up for good. */
@@ -68,14 +68,16 @@ export type Ending =
 export const endings = {
   expired: { state: "exhausted", reason: "expired" },
   webhook_deleted: { state: "cancelled", reason: "webhook_deleted" },
-  superseded: { state: "cancelled", reason: "superseded" },
   cancel_requested: { state: "cancelled", reason: "cancel_requested" },
   discarded: { state: "cancelled", reason: "discarded" },
   payload_unavailable: { state: "exhausted", reason: "payload_unavailable" },
   foreign_webhook: { state: "exhausted", reason: "foreign_webhook" },
   payload_refused: { state: "exhausted", reason: "empty_data" },
   compose_failed: { state: "exhausted", reason: "internal_compose_failed" },
-} as const satisfies Readonly<Record<Exclude<DeliveryEventKind, "attempted">, Ending>>;
+} as const satisfies Readonly<Record<Exclude<DeliveryEventKind, "attempted" | "retried">, Ending>>;
+
+/** Where a manual retry puts a delivery, for the statements of the stores. */
+export const restart = { state: "pending", reason: null } as const;
 
 const ofHolder = [
   "attempted",
@@ -95,12 +97,12 @@ export type HolderEvent = DeliveryEvent<(typeof ofHolder)[number]>;
  * never looked at again when its webhook is deleted.
  */
 export const eventsIn = {
-  pending: [...ofHolder, "webhook_deleted", "superseded", "cancel_requested"],
-  failed: [...ofHolder, "webhook_deleted", "superseded", "cancel_requested"],
-  success: ["superseded"],
-  exhausted: [...ofHolder, "superseded", "discarded"],
-  skipped: ["superseded"],
-  cancelled: [...ofHolder, "superseded"],
+  pending: [...ofHolder, "webhook_deleted", "cancel_requested", "retried"],
+  failed: [...ofHolder, "webhook_deleted", "cancel_requested", "retried"],
+  success: [],
+  exhausted: [...ofHolder, "discarded", "retried"],
+  skipped: ["retried"],
+  cancelled: [...ofHolder, "retried"],
 } as const satisfies Readonly<Record<DeliveryState, readonly DeliveryEventKind[]>>;
 
 /** The states in which this event can happen. */
@@ -130,6 +132,7 @@ export function transition<State extends DeliveryState>(input: TransitionInput<S
   if (event.kind === "attempted")
     return isWaiting(progress) ? settleAttempt(input, event) : settleLateAttempt(progress, event);
   if (event.kind === "discarded") return { ...progress, ...endings.discarded };
+  if (event.kind === "retried") return retry(progress, input.now);
   return isWaiting(progress) ? { ...progress, ...endings[event.kind] } : progress;
 }
 
@@ -137,12 +140,22 @@ function isWaiting(progress: DeliveryProgress): progress is DeliveryProgress<Wai
   return waitingStates.some((state) => state === progress.state);
 }
 
+/**
+ * A retry keeps the delivery and its attempts. Age and schedule start again, because the first ones may be used up. One that
+ * is due already has nothing to gain.
+ */
+function retry(progress: DeliveryProgress, now: number): DeliveryProgress {
+  if (isWaiting(progress) && progress.dueAt <= now) return progress;
+  const { attemptCount } = progress;
+  return { ...progress, ...restart, dueAt: now, retried: { at: now, attemptCount } };
+}
+
 /** Older than a delivery may get: it is `expired` unless it has ended. */
 export function isTooOld(
-  { createdAt }: Pick<DeliveryProgress, "createdAt">,
+  progress: Pick<DeliveryProgress, "createdAt" | "retried">,
   limit: { readonly ageMsMax: number; readonly now: number },
 ): boolean {
-  return limit.now - createdAt > limit.ageMsMax;
+  return limit.now - agesFrom(progress) > limit.ageMsMax;
 }
 
 type AttemptedEvent = DeliveryEvents["attempted"];
@@ -166,14 +179,15 @@ function retryOrGiveUp(
   progress: DeliveryProgress,
 ): DeliveryProgress {
   const { policy, now, random } = input;
-  if (progress.attemptCount >= policy.attemptsMax) return deadLetter(progress, "max_attempts_exceeded");
-  const horizon = progress.createdAt + policy.ageMsMax;
+  const attemptCount = scheduledAttempts(progress);
+  if (attemptCount >= policy.attemptsMax) return deadLetter(progress, "max_attempts_exceeded");
+  const horizon = agesFrom(progress) + policy.ageMsMax;
   const { retryAfterMs } = event;
   if (retryAfterMs !== null && now + retryAfterMs > horizon)
     return deadLetter(progress, "retry_after_beyond_horizon");
   const delayMs = nextDelayMs({
     schedule: policy.schedule,
-    attemptCount: progress.attemptCount,
+    attemptCount,
     random,
     category: event.verdict.category,
     floorsMs: policy.retryDelayFloorsMs,
@@ -206,6 +220,7 @@ function afterAttempt(
     firstAttemptAt: progress.firstAttemptAt ?? event.executedAt,
     dueAt: progress.dueAt,
     reason: event.verdict.outcome === "accepted" ? null : event.verdict.reason,
+    retried: progress.retried,
   };
 }
 

@@ -35,12 +35,15 @@ export type DeadLetterReason =
   | "internal_compose_failed";
 
 /** Why a delivery was cancelled. */
-export type CancelReason = "webhook_deleted" | "superseded" | "cancel_requested" | "discarded";
+export type CancelReason = "webhook_deleted" | "cancel_requested" | "discarded";
 
 /** Why a delivery was never due: what its webhook was when the event was published. `recover` brings it back (C-46). */
 export type SkipReason = `webhook_${"disabled" | "suspended" | "unverified"}`;
 
-/** Why a delivery was made. A manual retry or replay is a new delivery of the same event (C-40). */
+/**
+ * Why a delivery was created. A manual retry keeps its delivery, so `retry` marks the copy of one that had succeeded. `recover`
+ * marks copies of earlier versions.
+ */
 export const deliveryOrigins = ["publish", "retry", "replay", "recover", "test"] as const;
 export type DeliveryOrigin = (typeof deliveryOrigins)[number];
 
@@ -54,14 +57,40 @@ export interface DeliveryProgress<State extends DeliveryState = DeliveryState> {
   /** When the next request is due; meaningful while `pending` or `failed`. */
   readonly dueAt: number;
   readonly reason: string | null;
+  /** The last manual retry, from which age and schedule count; null before the first. */
+  readonly retried: RetriedAt | null;
 }
 
-/** Whether it stands in the queue of dead letters: until a manual retry takes over, or a late acceptance settles it. */
-export function isDeadLetter(delivery: {
-  readonly state: DeliveryState;
-  readonly isSuperseded: boolean;
-}): boolean {
-  return delivery.state === "exhausted" && !delivery.isSuperseded;
+/** When a delivery was retried by hand, and how many requests had been made by then. */
+export interface RetriedAt {
+  readonly at: number;
+  readonly attemptCount: number;
+}
+
+/** Since when the age of a delivery counts: its creation, or its last manual retry. */
+export function agesFrom({ createdAt, retried }: Pick<DeliveryProgress, "createdAt" | "retried">): number {
+  return retried === null ? createdAt : retried.at;
+}
+
+/** Requests of the current schedule: all of them, or those since the last manual retry. */
+export function scheduledAttempts({
+  attemptCount,
+  retried,
+}: Pick<DeliveryProgress, "attemptCount" | "retried">): number {
+  return retried === null ? attemptCount : attemptCount - retried.attemptCount;
+}
+
+/** Who retried a delivery. `name` is that of the API key, or the reference of the portal session. */
+export interface RetryAuthor {
+  readonly kind: "api_key" | "dashboard_session" | "portal_session";
+  readonly name: string | null;
+}
+
+/** One manual retry in the history of a delivery. */
+export interface DeliveryRetry extends RetriedAt {
+  readonly by: RetryAuthor | null;
+  /** The bulk operation that retried it; null for a single retry. */
+  readonly operationId: string | null;
 }
 
 /** What can hold back a delivery that is due, besides places. */

@@ -1,7 +1,7 @@
 /** Holds the delivery table and its drawing in docs/state-machine.md against the code: every state with every event. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { deliveryStates, isDeadLetter } from "./delivery.ts";
+import { deliveryStates } from "./delivery.ts";
 import type { DeliveryProgress, DeliveryState, WaitingState } from "./delivery.ts";
 import { eventsIn, transition } from "./delivery-state.ts";
 import type { DeliveryEvent, TransitionInput } from "./delivery-state.ts";
@@ -40,7 +40,8 @@ const scenarios: readonly Scenario[] = [
   },
   { event: { kind: "expired" }, when: [] },
   { event: { kind: "webhook_deleted" }, when: [] },
-  { event: { kind: "superseded" }, when: [] },
+  { event: { kind: "retried" }, when: ["not due yet"], now: 15 },
+  { event: { kind: "retried" }, when: ["due already"] },
   { event: { kind: "cancel_requested" }, when: [] },
   { event: { kind: "discarded" }, when: [] },
   { event: { kind: "payload_unavailable" }, when: [] },
@@ -58,15 +59,15 @@ function observed(
   const before: DeliveryProgress = {
     ...{ state, attemptCount, createdAt: 0, firstAttemptAt: 10, dueAt: 20 },
     reason: "before",
+    retried: null,
   };
   const schedule = { kind: "list", delaysMs: [10, 10], jitter: { from: 1, to: 1 } } as const;
   const policy = { schedule, attemptsMax: 3, retryDelayFloorsMs: {}, ageMsMax };
   const input = { progress: before, event, policy, now, random: 0 } as TransitionInput<WaitingState>;
   const after = transition(input);
   const isAsBefore = after.state === state && after.reason === before.reason;
-  const isSuperseded = event.kind === "superseded";
-  const wasDead = isDeadLetter({ state, isSuperseded: false });
-  const isDead = isDeadLetter({ state: after.state, isSuperseded });
+  const wasDead = state === "exhausted";
+  const isDead = after.state === "exhausted";
   const moved = wasDead ? "closed" : "written";
   return {
     result: isAsBefore ? "as before" : after.state,

@@ -1,4 +1,11 @@
-import type { DeliveryStore, EndResult, RequeueCommand, RequeueResult } from "../ports/store/deliveries.ts";
+import type {
+  DeliveryStore,
+  EndResult,
+  RequeueCommand,
+  RequeueResult,
+  RetryCommand,
+  RetryResult,
+} from "../ports/store/deliveries.ts";
 import type { CommitGroup } from "./commit/commit-group.ts";
 import type { Dispatcher } from "./dispatch/dispatcher.ts";
 import type { Directory } from "./endpoint/directory.ts";
@@ -31,6 +38,22 @@ export class DeliveryChanges {
     return result;
   }
 
+  async retry(command: RetryCommand): Promise<RetryResult> {
+    const result = await new Promise<RetryResult>((resolve, reject) => {
+      this.#options.commits.retry({
+        retry: command,
+        done: (answer) => (answer instanceof Error ? reject(answer) : resolve(answer)),
+      });
+    });
+    const endpoint = this.#options.directory.get(command.lane.webhookId);
+    if (result.kind !== "accepted" || endpoint === undefined) return result;
+    // It may have been the head that a lane waited for, also of a lane from before the ordering was changed.
+    this.#options.dispatcher.headsChanged(endpoint);
+    const lane = endpoint.lane(command.lane);
+    this.#options.dispatcher.stored(lane, { tier: lane.tier(result.priority), dueAt: command.retry.at });
+    return result;
+  }
+
   async end({ deliveries, ...command }: EndDeliveries): Promise<readonly EndResult[]> {
     const { store, directory, dispatcher, isCounted } = this.#options;
     const ids = deliveries.map(({ id }) => id);
@@ -45,14 +68,11 @@ export class DeliveryChanges {
   }
 
   /** Deliveries of an old event were stored: their lanes have something to send. */
-  #requeued({ deliveries, supersedes }: RequeueCommand): void {
+  #requeued({ deliveries }: RequeueCommand): void {
     const { directory, dispatcher } = this.#options;
     for (const delivery of deliveries) {
       const endpoint = directory.get(delivery.lane.webhookId);
-      if (endpoint === undefined) continue;
-      // It may have been the head that a lane waited for, also of a lane from before the ordering was changed.
-      if (supersedes !== null) dispatcher.headsChanged(endpoint);
-      if (delivery.state !== "pending") continue;
+      if (endpoint === undefined || delivery.state !== "pending") continue;
       const lane = endpoint.lane(delivery.lane);
       dispatcher.stored(lane, { tier: lane.tier(delivery.priority), dueAt: delivery.dueAt });
     }

@@ -7,6 +7,8 @@ import type {
   NewDelivery,
   RequeueCommand,
   RequeueResult,
+  RetryCommand,
+  RetryResult,
 } from "../ports/store/deliveries.ts";
 import type { StoredDelivery } from "../ports/store/history.ts";
 import type { StoredSecret } from "../ports/store/webhooks.ts";
@@ -49,6 +51,8 @@ export interface EngineAccess {
   readonly gateway: Pick<RelayedMessages, "publish" | "forward" | "known">;
   /** Through the grouped commits; new deliveries start at once. */
   requeue(command: RequeueCommand): Promise<RequeueResult>;
+  /** Through the grouped commits; the delivery waits again and may start at once. */
+  retry(command: RetryCommand): Promise<RetryResult>;
   /** Cancels what waits, or discards dead letters; answers in their order. Lanes whose head ended go on at once. */
   end(command: EndDeliveries): Promise<readonly EndResult[]>;
 

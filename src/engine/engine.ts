@@ -5,7 +5,13 @@ import { standard } from "../core/profiles/standard.ts";
 import { statisticsKeptMsDefault } from "../core/statistics/buckets.ts";
 import { createUuidV7Source } from "../core/uuid.ts";
 import type { Webhook } from "../core/webhook.ts";
-import type { EndResult, RequeueCommand, RequeueResult } from "../ports/store/deliveries.ts";
+import type {
+  EndResult,
+  RequeueCommand,
+  RequeueResult,
+  RetryCommand,
+  RetryResult,
+} from "../ports/store/deliveries.ts";
 import type { StoredDelivery } from "../ports/store/history.ts";
 import type { StoredSecret } from "../ports/store/webhooks.ts";
 import { createOldestDue, type OldestDue } from "./dispatch/oldest-due.ts";
@@ -334,6 +340,10 @@ export class Engine implements EngineAccess {
 
   leads(leadership: Parameters<Ownership["isLeader"]>[0]): Promise<boolean> {
     return this.#ownership.isLeader(leadership);
+  }
+
+  retry(command: RetryCommand): Promise<RetryResult> {
+    return this.#deliveries.retry(command);
   }
 
   requeue(command: RequeueCommand): Promise<RequeueResult> {

@@ -7,7 +7,7 @@ import type { GatewayStore, HeldMessage, SettledMessage } from "../ports/store/g
 import type { HistoryStore } from "../ports/store/history.ts";
 import type { Logger } from "../ports/telemetry.ts";
 import { Loop } from "../ports/timing/loop.ts";
-import { newRedelivery, requireAccepted } from "../services/deliveries/redelivery.ts";
+import { newReplay, requireAccepted } from "../services/deliveries/redelivery.ts";
 import type { GatewayDirectory } from "../services/gateway/gateway-directory.ts";
 import type { KeyedQueue } from "../services/keyed-queue.ts";
 
@@ -252,8 +252,16 @@ export class HeldMessages {
         if (event === null || event.body === null)
           return { result: "failed", detail: "the payload was removed by retention" };
         const { id: eventId, eventType, priority } = event;
-        const delivery = newRedelivery(access, { webhook, eventType, priority, origin: "replay", now });
-        const result = await access.requeue({ eventId, deliveries: [delivery], supersedes: null });
+        const delivery = newReplay(access, {
+          webhook,
+          eventType,
+          priority,
+          origin: "replay",
+          replayOf: null,
+          operationId: null,
+          now,
+        });
+        const result = await access.requeue({ eventId, deliveries: [delivery] });
         if (result.kind === "event_not_found" || result.kind === "payload_gone")
           return { result: "failed", detail: "the payload was removed by retention" };
         requireAccepted(result);

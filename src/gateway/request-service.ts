@@ -23,12 +23,13 @@ import { nextHops, hopHeader } from "./hops.ts";
 import { authenticOf, type Incoming, messageOf, routed } from "./incoming.ts";
 import { readKeyField } from "./received-key.ts";
 import type { RequestLog } from "./request-log.ts";
+import { originalsOf } from "../services/deliveries/redelivery.ts";
 import { requeueFor } from "./requeue.ts";
 import type { VerificationBox } from "./verification-box.ts";
 
 export interface RequestServiceOptions {
   readonly store: GatewayStore;
-  readonly history: Pick<HistoryStore, "getEvent">;
+  readonly history: Pick<HistoryStore, "getEvent" | "listDeliveries">;
   readonly directory: GatewayDirectory;
   readonly box: VerificationBox;
   readonly deliverer: Deliverer;
@@ -120,7 +121,9 @@ export class Requests implements RequestService {
     const event = await this.#eventOf(request);
     if (event === null || event.body === null)
       throw new PosthornError("payload_gone", "the payload was removed by retention");
-    const sent = await requeueFor(event, { connections, access, now: clock.now() });
+    const webhooks = connections.map(({ webhookId }) => ({ id: webhookId }));
+    const originals = await originalsOf(this.#options.history, { event, webhooks });
+    const sent = await requeueFor(event, { connections, originals, access, now: clock.now() });
     scope.audit?.written();
     const others = request.forwards.filter(
       ({ connectionId }) => !sent.some((one) => one.connectionId === connectionId),

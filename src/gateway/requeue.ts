@@ -3,18 +3,20 @@ import type { Connection } from "../core/gateway/source.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
 import type { ForwardNote } from "../ports/store/gateway.ts";
 import type { StoredEvent } from "../ports/store/history.ts";
-import { newRedelivery, requireAccepted } from "../services/deliveries/redelivery.ts";
+import { newReplay, requireAccepted } from "../services/deliveries/redelivery.ts";
 
 /** New deliveries of an event that was received before, with the key and id of its sender. */
 export async function requeueFor(
   event: StoredEvent,
   to: {
     readonly connections: readonly Connection[];
+    /** Deliveries of the event by webhook, which the new ones copy. */
+    readonly originals: ReadonlyMap<string, string>;
     readonly access: Pick<EngineAccess, "gateway" | "nextId" | "placeOf" | "requeue" | "webhook">;
     readonly now: number;
   },
 ): Promise<readonly ForwardNote[]> {
-  const { connections, access, now } = to;
+  const { connections, originals, access, now } = to;
   const { eventType, priority } = event;
   await access.gateway.known(connections.map(({ webhookId }) => webhookId));
   const targets = connections.flatMap((connection) => {
@@ -24,9 +26,17 @@ export async function requeueFor(
   if (targets.length === 0)
     throw new PosthornError("conflict", "no connection leads to a webhook that is active");
   const deliveries = targets.map(({ webhook }) =>
-    newRedelivery(access, { webhook, eventType, priority, origin: "replay", now }),
+    newReplay(access, {
+      webhook,
+      eventType,
+      priority,
+      origin: "replay",
+      replayOf: originals.get(webhook.id) ?? null,
+      operationId: null,
+      now,
+    }),
   );
-  requireAccepted(await access.requeue({ eventId: event.id, deliveries, supersedes: null }));
+  requireAccepted(await access.requeue({ eventId: event.id, deliveries }));
   return targets.map(({ connection: { id, webhookId } }) => ({
     connectionId: id,
     webhookId,

@@ -96,8 +96,8 @@ export function createServices(options: ServicesOptions): ManagedServices {
   const shared = store.ownership === undefined ? null : { resumes: options.schedules };
   const listing = new DeliveryListing({ access, history, clock });
   const walk = new SelectionWalk({ access, history, listing, clock });
-  const operations = new BatchOperations({ access, store, walk, clock, log: telemetry.log, shared });
-  const bulk = new BulkActions({ walk, history, operations, clock });
+  const operations = new BatchOperations({ access, store, history, walk, clock, log: telemetry.log, shared });
+  const bulk = new BulkActions({ access, walk, history, operations, clock });
   const desk = createDesk(options);
   const { alerts, alertWatch } = createAlerts(options, desk);
   const problems = new DeliveryProblems({ store: store.problems ?? null, access, clock });
@@ -105,7 +105,7 @@ export function createServices(options: ServicesOptions): ManagedServices {
   const live = new LiveFeed({
     ...{ access, listing, operations, alerts, problems, requests, statistics, clock, telemetry },
   });
-  const recovery = new WebhookRecovery({ history, operations });
+  const recovery = new WebhookRecovery({ history, operations, clock });
   const tenantKeys = new TenantKeys({ access, store: store.webhooks, secretBox, clock, random });
   const secrets = new WebhookSecrets({ store: store.webhooks, tenantKeys, secretBox, clock, random });
   const credentials = new WebhookCredentials({ secretBox, clock });

@@ -50,6 +50,7 @@ import type { PortalSessions } from "./portal/portal-sessions.ts";
 import type { Search } from "./search-service.ts";
 import type { Statistics } from "./statistics/statistics-service.ts";
 import type { UrlChecks } from "./webhooks/url-checks.ts";
+import type { OpenCircuit } from "./webhooks/webhook-circuit.ts";
 import type {
   WebhookBacklogView,
   WebhookHealthView,
@@ -261,10 +262,15 @@ export interface WebhookService {
     command: TestWebhookCommand,
   ): Promise<{ readonly eventId: string; readonly deliveryId: string }>;
   /** Delivers again what was dead-lettered or skipped since a time. With `dryRun` only counts. */
-  recover(
-    scope: Scope,
-    command: RecoverCommand,
-  ): Promise<{ readonly operation: BatchOperation | null; readonly count: number }>;
+  recover(scope: Scope, command: RecoverCommand): Promise<RecoveryStarted>;
+}
+
+export interface RecoveryStarted {
+  /** Null with `dryRun`. */
+  readonly operation: BatchOperation | null;
+  readonly count: number;
+  /** The webhook, if its open circuit holds back what is sent again. */
+  readonly openCircuits: readonly OpenCircuit[];
 }
 
 export type PauseCommand = { readonly id: string } & InputOf<typeof pauseFields>;
@@ -295,12 +301,25 @@ export interface DeliveryService {
   listOfWebhook(scope: Scope, query: DeliveriesOfWebhookQuery): Promise<DeliveryPage>;
   /** The request of an attempt, made again. Rejects with `payload_gone` once retention removed what was published. */
   request(scope: Scope, attempt: AttemptName): Promise<RenderedRequest>;
-  /** A new delivery of the same event (C-40); a waiting one is superseded. */
-  retry(scope: Scope, command: RetryDeliveryCommand): Promise<DeliveryHandle>;
-  /** New deliveries of the same events, as with `retry`, of many. */
+  /**
+   * Sends it again, due at once: the same delivery, with its attempts so far. One that succeeded stays as it is, and a copy
+   * of it goes out.
+   */
+  retry(scope: Scope, command: RetryDeliveryCommand): Promise<RetriedDelivery>;
+  /** As `retry`, of many. */
   retryBatch(scope: Scope, command: BulkDeliveriesCommand): Promise<BulkStarted>;
   /** Ends what waits, so that it is not sent. */
   cancelBatch(scope: Scope, command: Omit<BulkDeliveriesCommand, "priority">): Promise<BulkStarted>;
+}
+
+/** What was sent again, and what holds it now. */
+export interface RetriedDelivery extends DeliveryHandle {
+  /** The delivery that succeeded before and that this one copies; null where the delivery itself goes out again. */
+  readonly replayOf: string | null;
+  readonly status: DeliveryView["status"];
+  readonly waitingFor: DeliveryView["waitingFor"];
+  /** Unix milliseconds. */
+  readonly waitingUntil: number | null;
 }
 
 export interface AttemptName {
@@ -362,6 +381,8 @@ export interface RetryBatchStarted {
   readonly count: number;
   /** Webhooks of these dead letters that are not active: what is retried there waits until they are. */
   readonly inactive: readonly InactiveWebhook[];
+  /** Webhooks whose open circuit holds back what is retried there. */
+  readonly openCircuits: readonly OpenCircuit[];
 }
 
 export interface InactiveWebhook {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 import { PosthornError } from "../../src/core/errors.ts";
 import type { BatchOperation } from "../../src/ports/store/operations.ts";
 import type { DeliveryStatus } from "../../src/services/services.ts";
@@ -104,11 +105,83 @@ suite("bulk actions", () => {
     const sent = await withStatus(world, { webhookId: dead.webhook.id, status: "success", count: 8 });
     assert.deepEqual(
       [...new Set(sent.map(({ priority, origin }) => `${priority} ${origin}`))],
-      ["high retry"],
+      ["high publish"],
     );
     assert.equal(world.requests.length - sentBefore, 8);
     const again = await deliveries.retryBatch(admin, { filter: { statuses: ["exhausted"] }, dryRun: true });
-    assert.deepEqual([again.count, again.excluded], [0, { already_retried: 8 }]);
+    assert.deepEqual([again.count, again.excluded], [0, {}]);
+  });
+
+  test("behind an open circuit the preview warns, the operation reports what waits, and may close it", async (t) => {
+    const world = await openWorld(t);
+    const { deliveries, deadLetters, webhooks } = world.services;
+    const dead = await standing(world, { status: 400, count: 6 });
+    const webhookId = dead.webhook.id;
+    world.statuses.clear();
+    await webhooks.circuit(admin, { id: webhookId, action: "force_open", durationSeconds: 600 });
+    const filter = { webhookIds: [webhookId], statuses: ["exhausted"] } as const;
+    const seen = await deliveries.retryBatch(admin, { filter, dryRun: true });
+    assert.deepEqual(
+      seen.openCircuits.map((circuit) => [circuit.webhookId, circuit.count]),
+      [[webhookId, 6]],
+    );
+    const ofDeadLetters = await deadLetters.retryBatch(admin, { webhookIds: [webhookId], dryRun: true });
+    assert.deepEqual(ofDeadLetters.openCircuits, seen.openCircuits);
+    const recovery = await webhooks.recover(admin, { id: webhookId, since: 0, dryRun: true });
+    assert.deepEqual(recovery.openCircuits, seen.openCircuits);
+
+    const sentBefore = world.requests.length;
+    const [first = "", ...others] = dead.deliveries.map((delivery) => delivery.id);
+    const waiting = [first, ...others.slice(0, 2)];
+    const started = await deliveries.retryBatch(admin, { ...fast, ids: waiting });
+    // What was counted is valid for a second.
+    const reports = (operation: BatchOperation | null, expected: object) =>
+      world.until(async () => {
+        const { outcome, status } = await deadLetters.operation(admin, operation?.id ?? "");
+        return status === "completed" && isDeepStrictEqual(outcome, expected);
+      });
+    await reports(started.operation, { delivered: 0, failed: 0, waiting: 3 });
+    assert.equal(world.requests.length, sentBefore);
+    const cancelled = await deliveries.cancelBatch(admin, { ...fast, ids: [first] });
+    await ended(world, cancelled.operation);
+    await reports(started.operation, { delivered: 0, failed: 1, waiting: 2 });
+
+    const closing = await deliveries.retryBatch(admin, {
+      ...fast,
+      ids: others.slice(2),
+      closeCircuits: true,
+    });
+    await reports(closing.operation, { delivered: 3, failed: 0, waiting: 0 });
+    await reports(started.operation, { delivered: 2, failed: 1, waiting: 0 });
+    assert.equal((await webhooks.health(admin, webhookId)).circuit.state, "closed");
+    assert.equal(world.requests.length - sentBefore, 5);
+    const page = { limit: 250, after: null, offset: 0 };
+    assert.equal(
+      (await deliveries.list(admin, { webhookIds: [webhookId], page })).rows.length,
+      6,
+      "no copies",
+    );
+    const stored = await world.store.operations.get({ tenantId: null, id: started.operation?.id ?? "" });
+    assert.deepEqual(stored?.outcome, { delivered: 2, failed: 1, waiting: 0 }, "kept when nothing waits");
+  });
+
+  test("an operation that goes on after a restart retries nothing twice, though it failed again", async (t) => {
+    const world = await openWorld(t);
+    const { webhook } = await standing(world, { status: 400, count: 8 });
+    const sentBefore = world.requests.length;
+    const command = { webhookIds: [webhook.id], requestsPerSecond: 8 };
+    const { operation } = await world.services.deadLetters.retryBatch(admin, command);
+    await world.until(() => world.requests.length - sentBefore >= 3);
+    await world.restart();
+    await world.services.webhooks.enable(admin, webhook.id).catch(() => undefined);
+    const done = await ended(world, operation);
+    await withStatus(world, { webhookId: webhook.id, status: "exhausted", count: 8 });
+    assert.equal(world.requests.length - sentBefore, 8);
+    const shown = await world.until(async () => {
+      const now = await world.services.deadLetters.operation(admin, done.id);
+      return now.outcome?.waiting === 0 && now;
+    });
+    assert.deepEqual(shown.outcome, { delivered: 0, failed: 8, waiting: 0 });
   });
 
   test("what is left out is named: accepted, in flight, in order, without payload, unknown", async (t) => {
@@ -206,7 +279,12 @@ suite("bulk actions", () => {
     assert.ok(paused.queued >= 3 && paused.queued < 12, String(paused.queued));
     await world.restart();
     const { deadLetters } = world.services;
-    assert.deepEqual(await deadLetters.operation(admin, id), paused, "a pause outlives the process");
+    const after = await deadLetters.operation(admin, id);
+    assert.deepEqual(
+      { ...after, outcome: null },
+      { ...paused, outcome: null },
+      "a pause outlives the process",
+    );
     const slow = await deadLetters.change(admin, { id, status: "running", requestsPerSecond: 0.1 });
     assert.deepEqual([slow.status, slow.requestsPerSecond], ["running", 0.1]);
     // At a tenth a second it would take a minute: the new rate holds at once.

@@ -60,7 +60,7 @@ async function deadLetters(world: World, count: number) {
   return webhook;
 }
 
-test("TS16-118 WDS-111 a retry by hand is a new delivery of the same event and takes the dead letter's place", async (t) => {
+test("TS16-118 WDS-111 a retry keeps the delivery: same id, next attempt, no dead letter; a success is copied", async (t) => {
   const world = await openWorld(t);
   const webhook = await deadLetters(world, 1);
   const { deliveries, deadLetters: letters } = world.services;
@@ -68,23 +68,48 @@ test("TS16-118 WDS-111 a retry by hand is a new delivery of the same event and t
   const deliveryId = dead?.delivery.id ?? "";
   assert.equal((await letters.list(admin, everyDeadLetter)).rows.length, 1);
   world.statuses.clear();
-  const made = await deliveries.retry(admin, { webhookId: webhook.id, deliveryId, priority: "high" });
+  const retried = await deliveries.retry(admin, { webhookId: webhook.id, deliveryId, priority: "high" });
+  assert.deepEqual([retried.deliveryId, retried.replayOf], [deliveryId, null]);
   const [view] = await withStatus(world, { webhookId: webhook.id, status: "success", count: 1 });
-  assert.equal(view?.delivery.id, made.deliveryId);
-  assert.equal(view?.delivery.eventId, dead?.delivery.eventId);
-  assert.deepEqual([view?.delivery.origin, view?.delivery.priority], ["retry", "high"]);
+  assert.equal(view?.delivery.id, deliveryId);
+  assert.deepEqual([view?.delivery.origin, view?.delivery.priority], ["publish", "high"]);
   assert.equal((await letters.list(admin, everyDeadLetter)).rows.length, 0);
-  const old = await deliveries.get(admin, deliveryId);
-  assert.equal(old.view.delivery.supersededBy, made.deliveryId);
-  assert.equal(old.attempts.length, 1);
-  await assert.rejects(
-    deliveries.retry(admin, { webhookId: webhook.id, deliveryId, priority: null }),
-    code("conflict"),
+  const { attempts } = await deliveries.get(admin, deliveryId);
+  assert.deepEqual(
+    attempts.map(({ number, outcome }) => [number, outcome]),
+    [
+      [1, "terminal"],
+      [2, "accepted"],
+    ],
   );
-  const again = { webhookId: webhook.id, deliveryId: made.deliveryId, priority: null };
-  await deliveries.retry(admin, again);
-  await deliveries.retry(admin, again);
-  await withStatus(world, { webhookId: webhook.id, status: "success", count: 3 });
+  const again = await deliveries.retry(admin, { webhookId: webhook.id, deliveryId, priority: null });
+  assert.notEqual(again.deliveryId, deliveryId);
+  assert.equal(again.replayOf, deliveryId);
+  await withStatus(world, { webhookId: webhook.id, status: "success", count: 2 });
+  const original = await deliveries.get(admin, deliveryId);
+  assert.equal(original.view.delivery.replayedBy, again.deliveryId);
+  assert.equal(original.attempts.length, 2);
+});
+
+test("a retry behind an open circuit says what it waits for, and is not repeated by another call", async (t) => {
+  const world = await openWorld(t);
+  const webhook = await deadLetters(world, 1);
+  const { deliveries, webhooks } = world.services;
+  const [dead] = await withStatus(world, { webhookId: webhook.id, status: "exhausted", count: 1 });
+  const deliveryId = dead?.delivery.id ?? "";
+  world.statuses.clear();
+  await webhooks.circuit(admin, { id: webhook.id, action: "force_open", durationSeconds: 600 });
+  const command = { webhookId: webhook.id, deliveryId, priority: null };
+  const sentBefore = world.requests.length;
+  const retried = await deliveries.retry(admin, command);
+  assert.deepEqual([retried.status, retried.waitingFor], ["circuit_blocked", "circuit_open"]);
+  await deliveries.retry(admin, command);
+  const { view } = await deliveries.get(admin, deliveryId);
+  assert.equal(view.delivery.retries.length, 1);
+  assert.equal(world.requests.length, sentBefore);
+  await webhooks.circuit(admin, { id: webhook.id, action: "reset" });
+  await withStatus(world, { webhookId: webhook.id, status: "success", count: 1 });
+  assert.equal(world.requests.length, sentBefore + 1);
 });
 
 test("a retry names a delivery of this webhook and tenant, or nothing happens", async (t) => {
@@ -225,6 +250,7 @@ test("WDS-226 WDS-112 a batch retry delivers what it selects, at its rate, and n
     operation: null,
     count: 12,
     inactive: [],
+    openCircuits: [],
   });
   assert.equal((await letters.retryBatch(admin, { ...batch, dryRun: true, eventTypes: ["other"] })).count, 0);
   assert.equal(

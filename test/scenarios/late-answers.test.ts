@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { DeliveryState } from "../../src/core/delivery.ts";
-import type { NewDelivery } from "../../src/ports/store/deliveries.ts";
 import type { StoredDelivery } from "../../src/ports/store/history.ts";
 import type { Answer } from "../peers/receiver.ts";
 import { engineScene } from "./engine-scene.ts";
@@ -68,22 +67,21 @@ test("refused after it was given up: the dead letter stays, with the answer in i
   assert.equal(scene.receiver.requestCount, 1);
 });
 
-test("accepted after a retry had taken over: it tells the truth of its own, and the retry is sent", async () => {
+test("accepted after a retry: the request of the retry decides, and the delivery counts one attempt", async () => {
   const { delivery, answer } = await underWay();
-  const now = Date.now() + dayMs;
-  const retry: NewDelivery = {
-    ...{ id: scene.world.engine.nextId(), lane: delivery.lane, priority: "normal", state: "pending" },
-    ...{ reason: null, dueAt: Date.now(), createdAt: now, origin: "retry", format: "standard" },
-    ...{ claim: false, leaseUntil: 0 },
-  };
-  const requeued = await scene.world.engine.requeue({
-    ...{ eventId: delivery.eventId, deliveries: [retry], supersedes: delivery.id },
+  await expire();
+  await reaches(delivery.id, "exhausted", 0);
+  const retried = await scene.world.engine.retry({
+    deliveryId: delivery.id,
+    lane: delivery.lane,
+    format: "standard",
+    priority: null,
+    retry: { at: Date.now(), by: null, operationId: null },
   });
-  assert.equal(requeued.kind, "accepted");
-  await reaches(delivery.id, "cancelled", 0);
-  answer({ status: 200 });
-  const first = await reaches(delivery.id, "success", 1);
-  assert.equal(first.supersededBy, retry.id);
-  await reaches(retry.id, "success", 1);
+  assert.equal(retried.kind, "accepted");
+  answer({ status: 503 });
+  const { retries } = await reaches(delivery.id, "success", 1);
+  assert.equal(retries.length, 1);
   assert.equal(scene.receiver.requestCount, 2);
+  assert.equal(await deadLetterCount(), 0);
 });

@@ -106,17 +106,11 @@ test("forty requests that cannot be built leave circuit, limits, attempts and th
   const [first] = rows;
   assert.ok(first !== undefined);
   const { webhook } = live;
-  const now = Date.now();
-  const result = await world.engine.requeue({
-    eventId: first.eventId,
-    supersedes: first.id,
-    deliveries: [
-      {
-        ...{ id: world.engine.nextId(), priority: "normal", state: "pending", reason: null, dueAt: now },
-        ...{ createdAt: now, origin: "retry", claim: false, leaseUntil: now },
-        ...world.engine.placeOf(webhook, "order.paid"),
-      },
-    ],
+  const result = await world.engine.retry({
+    deliveryId: first.id,
+    ...world.engine.placeOf(webhook, "order.paid"),
+    priority: null,
+    retry: { at: Date.now(), by: null, operationId: null },
   });
   assert.equal(result.kind, "accepted");
   await receiver.waitForRequests(1);

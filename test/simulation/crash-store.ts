@@ -16,6 +16,7 @@ import type { EngineRun } from "./engine-run.ts";
 export const commitBoundaries = [
   "commit.publish",
   "commit.requeue",
+  "commit.retry",
   "commit.settle",
   "commit.states",
   "claim",
@@ -263,6 +264,7 @@ function pointsOf(batch: CommitBatch): readonly StorePoint[] {
   const points: StorePoint[] = [];
   if (batch.publishes.length > 0) points.push("commit.publish");
   if (batch.requeues.length > 0) points.push("commit.requeue");
+  if (batch.retries.length > 0) points.push("commit.retry");
   if (batch.settlements.length > 0) points.push("commit.settle");
   if (batch.webhookStates.length > 0) points.push("commit.states");
   return points.length === 0 ? ["read"] : points;

@@ -11,6 +11,7 @@ import type {
   NewEvent,
   PublishCommand,
   RequeueCommand,
+  RetryCommand,
   Settlement,
 } from "../../src/ports/store/deliveries.ts";
 
@@ -18,13 +19,12 @@ export interface LedgerDelivery {
   readonly ref: number;
   readonly id: string;
   readonly event: NewEvent;
-  readonly lane: LaneKey;
-  readonly priority: Priority;
+  lane: LaneKey;
+  priority: Priority;
   readonly origin: DeliveryOrigin;
   progress: DeliveryProgress;
-  supersededBy: string | null;
   lease: { readonly leaseToken: number; readonly until: number } | null;
-  /** The lease under which upkeep, a deletion or a retry by hand ended it, until its holder has reported. */
+  /** The lease under which upkeep or a deletion ended it, until its holder has reported. */
   endedLease: LedgerDelivery["lease"];
   readonly attempts: AttemptRecord[];
   /** Requests that left for it. */
@@ -54,6 +54,9 @@ export class Ledger {
     for (const [index, command] of batch.requeues.entries()) {
       const answer = result.requeues[index];
       if (answer?.kind === "accepted") this.#requeued(command, answer.leases);
+    }
+    for (const [index, command] of batch.retries.entries()) {
+      if (result.retries[index]?.kind === "accepted") this.#retried(command);
     }
     for (const [index, settlement] of batch.settlements.entries()) {
       if (result.settled[index]?.kind === "written") this.#settled(settlement);
@@ -95,12 +98,12 @@ export class Ledger {
     return this.#byRef.get(ref);
   }
 
-  /** Deliveries of an event to a webhook, oldest first: one, and one more for each retry by hand or replay. */
+  /** Deliveries of an event to a webhook, oldest first: one, and one more for each replay. */
   pair(webhookId: string, eventId: string): readonly LedgerDelivery[] {
     return this.#pairs.get(`${webhookId} ${eventId}`) ?? [];
   }
 
-  /** Deliveries of a lane in the order they were committed. */
+  /** Deliveries of a lane in the order they were committed, or retried after their end. */
   lane(key: LaneKey): readonly LedgerDelivery[] {
     return this.#lanes.get(laneName(key)) ?? [];
   }
@@ -118,16 +121,34 @@ export class Ledger {
 
   #requeued(command: RequeueCommand, leases: readonly Lease[]): void {
     const event = this.events.get(command.eventId);
-    const first = command.deliveries[0];
-    if (event === undefined || first === undefined) return;
-    const old = command.supersedes === null ? undefined : this.deliveries.get(command.supersedes);
-    if (old !== undefined) {
-      old.supersededBy = first.id;
-      if (isWaiting(old)) this.#end(old, { ...old.progress, state: "cancelled", reason: "superseded" });
-    }
+    if (event === undefined) return;
     for (const [index, delivery] of command.deliveries.entries()) {
       this.#insert({ delivery, event, lease: leases[index] });
     }
+  }
+
+  #retried({ deliveryId, lane, priority, retry: { at } }: RetryCommand): void {
+    const delivery = this.deliveries.get(deliveryId);
+    if (delivery === undefined) return;
+    const { progress } = delivery;
+    const waited = isWaiting(delivery);
+    const next = priority ?? delivery.priority;
+    if (waited && progress.dueAt <= at && next === delivery.priority) return;
+    const [before, after] = [
+      listIn(this.#lanes, laneName(delivery.lane)),
+      listIn(this.#lanes, laneName(lane)),
+    ];
+    if (!waited || before !== after) {
+      before.splice(before.indexOf(delivery), 1);
+      after.push(delivery);
+    }
+    delivery.lane = lane;
+    delivery.priority = next;
+    delivery.lease = null;
+    delivery.endedLease = null;
+    const retried = { at, attemptCount: progress.attemptCount };
+    delivery.progress = { ...progress, state: "pending", reason: null, dueAt: at, retried };
+    this.waiting.add(delivery);
   }
 
   #insert(row: {
@@ -139,8 +160,15 @@ export class Ledger {
     const { id, lane, priority, origin, state, createdAt, dueAt } = delivery;
     const entry: LedgerDelivery = {
       ...{ id, event, lane, priority, origin, ref: lease?.ref ?? -1 },
-      progress: { state, attemptCount: 0, createdAt, firstAttemptAt: null, dueAt, reason: null },
-      supersededBy: null,
+      progress: {
+        state,
+        attemptCount: 0,
+        createdAt,
+        firstAttemptAt: null,
+        dueAt,
+        reason: null,
+        retried: null,
+      },
       lease:
         lease === undefined || lease.leaseToken === 0
           ? null

@@ -70,7 +70,11 @@ function drawFaults(random: SeededRandom): StoreFaults {
 
 function drawCrash(random: SeededRandom): PlannedCrash {
   const point = random.pick(commitBoundaries);
-  const isRare = point.startsWith("webhooks.") || point === "commit.requeue" || point === "upkeep.cancel";
+  const isRare =
+    point.startsWith("webhooks.") ||
+    point === "commit.requeue" ||
+    point === "commit.retry" ||
+    point === "upkeep.cancel";
   return {
     point,
     phase: random.pick(["before", "after"]),

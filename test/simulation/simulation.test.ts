@@ -10,8 +10,6 @@ const sqliteSeeds = 20;
 const lateAnswers = [
   "webhook_deleted, success",
   "webhook_deleted, cancelled",
-  "superseded, success",
-  "superseded, cancelled",
   "expired, success",
   "expired, exhausted",
 ];

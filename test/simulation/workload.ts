@@ -37,6 +37,7 @@ const actionWeights = {
   repeatKey: 8,
   retryDeadLetter: 6,
   retryWaiting: 4,
+  retryCancelled: 2,
   replay: 4,
   disable: 4,
   enable: 8,
@@ -70,6 +71,7 @@ export class Workload {
       flood: (target) => this.#publishSome(target, options.random.pick([60, 150, 400])),
       repeatKey: (target) => this.#publishSome(target, 2),
       retryDeadLetter: (target) => this.#retry(target, ({ progress }) => progress.state === "exhausted"),
+      retryCancelled: (target) => this.#retry(target, ({ progress }) => progress.state === "cancelled"),
       retryWaiting: (target) => this.#retry(target, isWaiting),
       replay: (target) => this.#replay(target),
       disable: (target) => this.webhooks.setStatus(target, "disabled"),
@@ -97,11 +99,11 @@ export class Workload {
   endUnderWay(target: Target): void {
     const { random, trace } = this.#options;
     if (target.engine.activity().inFlight === 0) return;
-    const how = random.pick(["remove", "supersede", "expire"] as const);
+    const how = random.pick(["remove", "retry", "expire"] as const);
     trace(`do ${how} under way`);
     const actions = {
       remove: () => this.webhooks.remove(target),
-      supersede: () => this.#supersedeUnderWay(target),
+      retry: () => this.#retryUnderWay(target),
       expire: () => this.#expireUnderWay(target),
     };
     this.#guard(actions[how](), `${how} under way`);
@@ -148,21 +150,17 @@ export class Workload {
 
   async #retry({ engine }: Target, suits: (delivery: LedgerDelivery) => boolean): Promise<void> {
     const { ledger, random, now } = this.#options;
-    const found = [...ledger.deliveries.values()].filter(
-      (delivery) => delivery.supersededBy === null && suits(delivery),
-    );
+    const found = [...ledger.deliveries.values()].filter(suits);
     const old = found.length === 0 ? undefined : random.pick(found);
     const live = old === undefined ? undefined : engine.webhook(old.lane.webhookId);
     if (old === undefined || live === undefined) return;
-    await engine.requeue({
-      eventId: old.event.id,
-      supersedes: old.id,
-      deliveries: [newDelivery(engine, { old, webhook: live.webhook, origin: "retry", now: now() })],
-    });
+    const place = engine.placeOf(live.webhook, old.event.eventType);
+    const retry = { at: now(), by: null, operationId: null };
+    await engine.retry({ deliveryId: old.id, ...place, priority: null, retry });
   }
 
   /** All leases run out at once, and somebody retries what is on its way. */
-  async #supersedeUnderWay(target: Target): Promise<void> {
+  async #retryUnderWay(target: Target): Promise<void> {
     this.#options.jump(longestLeaseMs);
     await this.#retry(target, (delivery) => isWaiting(delivery) && delivery.lease !== null);
   }
@@ -181,8 +179,8 @@ export class Workload {
     const old = random.pick(found);
     const { webhook } = random.pick(live);
     if (webhook.tenantId !== old.event.tenantId) return;
-    const delivery = newDelivery(engine, { old, webhook, origin: "replay", now: now() });
-    await engine.requeue({ eventId: old.event.id, supersedes: null, deliveries: [delivery] });
+    const delivery = newDelivery(engine, { old, webhook, now: now() });
+    await engine.requeue({ eventId: old.event.id, deliveries: [delivery] });
   }
 
   #limitTenant({ engine }: Target): void {
@@ -219,11 +217,10 @@ function newDelivery(
   input: {
     readonly old: LedgerDelivery;
     readonly webhook: Webhook;
-    readonly origin: "retry" | "replay";
     readonly now: number;
   },
 ) {
-  const { old, webhook, origin, now } = input;
+  const { old, webhook, now } = input;
   const { status } = webhook;
   const fate =
     status === "active"
@@ -231,8 +228,11 @@ function newDelivery(
       : ({ state: "skipped", reason: `webhook_${status}` } as const);
   return {
     ...fate,
-    ...{ id: engine.nextId(), priority: old.priority, origin, dueAt: now, createdAt: now },
+    ...{ id: engine.nextId(), priority: old.priority, dueAt: now, createdAt: now },
     ...engine.placeOf(webhook, old.event.eventType),
+    origin: "replay" as const,
+    replayOf: old.id,
+    operationId: null,
     claim: false,
     leaseUntil: 0,
   };

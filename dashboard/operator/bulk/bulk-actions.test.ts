@@ -33,11 +33,15 @@ test("a discard, more than 10,000, and what was not counted to its end are confi
 });
 
 test("the command line does the same to the same, quoted for a shell", () => {
-  const choice = { perSecond: 5, priority: "low" };
+  const choice = { perSecond: 5, priority: "low", closesCircuits: false };
   const filter = { webhook_id: ["01a2"], error: "it's late", attempt_min: 3 };
   const flags = "--webhook 01a2 --error 'it'\\''s late' --attempts-min 3";
   const command = `deliveries retry ${flags} --rate 5 --priority low --yes --watch`;
   assert.equal(commandOf(retryAction, { filter }, choice).text, command);
-  const ids = commandOf(discardAction, { ids: ["a", "b"] }, { perSecond: 100, priority: null });
+  const ids = commandOf(
+    discardAction,
+    { ids: ["a", "b"] },
+    { perSecond: 100, priority: null, closesCircuits: false },
+  );
   assert.equal(ids.text, "dlq discard a b --rate 100 --yes --watch");
 });

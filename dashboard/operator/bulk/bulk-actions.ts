@@ -58,14 +58,21 @@ export interface BulkChoice {
   readonly perSecond: number;
   /** Null keeps that of each delivery. */
   readonly priority: string | null;
+  /** Open circuits are closed first. */
+  readonly closesCircuits: boolean;
 }
 
 /** The call that begins it. */
-export function startOf(action: BulkAction, target: BulkTarget, { perSecond, priority }: BulkChoice): object {
+export function startOf(
+  action: BulkAction,
+  target: BulkTarget,
+  { perSecond, priority, closesCircuits }: BulkChoice,
+): object {
   return {
     ...bodyOf(action, target),
     rate_limit: { requests_per_second: perSecond },
     ...(priority !== null && { priority }),
+    ...(closesCircuits && { close_circuits: true }),
   };
 }
 
@@ -73,7 +80,7 @@ export function startOf(action: BulkAction, target: BulkTarget, { perSecond, pri
 export function commandOf(
   action: BulkAction,
   target: BulkTarget,
-  { perSecond, priority }: BulkChoice,
+  { perSecond, priority, closesCircuits }: BulkChoice,
 ): ShellText {
   const chosen = bodyOf(action, target);
   const what =
@@ -84,6 +91,7 @@ export function commandOf(
     ["rate", String(perSecond)],
     ...(priority === null ? [] : [["priority", priority] as const]),
   ]);
+  if (closesCircuits) return shell`${action.command}${what}${how} --close-circuits --yes --watch`;
   return shell`${action.command}${what}${how} --yes --watch`;
 }
 

@@ -1,4 +1,4 @@
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useId } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
 import { ApiError, callApi } from "../../shared/api.ts";
@@ -100,29 +100,23 @@ function Start(props: {
   const id = useId();
   const phrase = phraseFor(action, counted);
   const priority = useSignal<string | null>(null);
-  const choice = { perSecond: rate.value, priority: priority.value };
+  const closesCircuits = useSignal(false);
+  const choice = {
+    perSecond: rate.value,
+    priority: priority.value,
+    closesCircuits: closesCircuits.value,
+  };
   const body = startOf(action, target, choice);
   const isRate = rate.value > 0;
   if (counted.count === 0) return <p>Nothing is to be done.</p>;
   return (
     <div class="form">
-      <div class="field">
-        <label for={id}>A second at most</label>
-        <input
-          id={id}
-          class="rate"
-          type="number"
-          min="0.1"
-          step="any"
-          value={rate.value}
-          aria-describedby={`${id}-takes`}
-          onInput={({ currentTarget }) => (rate.value = currentTarget.valueAsNumber)}
-        />
-        <p id={`${id}-takes`} class="soft">
-          {isRate && `It takes ${estimateText(secondsOf(counted, rate.value))}.`}
-        </p>
-      </div>
+      <RateField counted={counted} rate={rate} />
       {action.hasPriority && <PriorityField choose={(chosen) => (priority.value = chosen)} />}
+      <OpenCircuits
+        circuits={counted.open_circuits}
+        choose={(isChosen) => (closesCircuits.value = isChosen)}
+      />
       {phrase !== null && (
         <div class="field">
           <label for={`${id}-phrase`}>Type “{phrase}” to confirm</label>
@@ -154,9 +148,56 @@ function Start(props: {
   );
 }
 
+/** What is sent again behind an open circuit only waits there. */
+export function OpenCircuits(props: {
+  readonly circuits: BulkStarted["open_circuits"];
+  readonly choose: (isChosen: boolean) => void;
+}) {
+  const { circuits, choose } = props;
+  const held = circuits.reduce((sum, { count }) => sum + count, 0);
+  if (held === 0) return null;
+  const where =
+    circuits.length === 1
+      ? "the open circuit of their webhook"
+      : `the open circuits of ${countText(circuits.length)} webhooks`;
+  return (
+    <div class="note" role="status">
+      <p>
+        {deliveriesText(held)} will wait behind {where}.
+      </p>
+      <label>
+        <input type="checkbox" onChange={({ currentTarget }) => choose(currentTarget.checked)} /> Close{" "}
+        {circuits.length === 1 ? "the circuit" : "the circuits"} first
+      </label>
+    </div>
+  );
+}
+
 /** Null where nobody knows how many there are. */
 function secondsOf({ count, count_is_exact }: BulkStarted, perSecond: number): number | null {
   return count_is_exact ? count / perSecond : null;
+}
+
+function RateField({ counted, rate }: { readonly counted: BulkStarted; readonly rate: Signal<number> }) {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>A second at most</label>
+      <input
+        id={id}
+        class="rate"
+        type="number"
+        min="0.1"
+        step="any"
+        value={rate.value}
+        aria-describedby={`${id}-takes`}
+        onInput={({ currentTarget }) => (rate.value = currentTarget.valueAsNumber)}
+      />
+      <p id={`${id}-takes`} class="soft">
+        {rate.value > 0 && `It takes ${estimateText(secondsOf(counted, rate.value))}.`}
+      </p>
+    </div>
+  );
 }
 
 const priorities = ["high", "normal", "low"];

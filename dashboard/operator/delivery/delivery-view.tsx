@@ -13,7 +13,7 @@ import { endingOf, waitingOf } from "./wording.ts";
 
 /** In what state it is and why, until when, and what can be done about it. */
 export function Verdict({ delivery }: { readonly delivery: DeliveryDetail }) {
-  const { status, waiting_for, waiting_until, superseded_by } = delivery;
+  const { status, waiting_for, waiting_until, replay_of, replayed_by } = delivery;
   const waiting = waiting_for === null ? null : waitingOf(waiting_for);
   return (
     <section class="verdict" aria-label="Why it is as it is">
@@ -28,10 +28,16 @@ export function Verdict({ delivery }: { readonly delivery: DeliveryDetail }) {
               ).
             </>
           )}
-          {superseded_by !== null && (
+          {replay_of !== null && (
             <>
               {" "}
-              <a href={pagePath(`deliveries/${superseded_by}`)}>The retry that took its place</a>
+              It is a replay of <a href={pagePath(`deliveries/${replay_of}`)}>another delivery</a>.
+            </>
+          )}
+          {replayed_by !== null && (
+            <>
+              {" "}
+              <a href={pagePath(`deliveries/${replayed_by}`)}>Newest replay</a>
             </>
           )}
         </p>

@@ -124,7 +124,6 @@ const endings: Readonly<Record<string, string>> = {
     "Posthorn could not build the request. The fault is not at the receiver: look at the server's log, then retry.",
   empty_data: "Its event has no data, which the profile of this webhook does not take.",
   webhook_deleted: "Its webhook was deleted.",
-  superseded: "A newer retry took its place.",
   cancel_requested: "Somebody cancelled it while it waited.",
   discarded: "It was given up, and somebody discarded it. A retry sends it all the same.",
   webhook_disabled: "Its webhook was disabled when the event was published. Recovering the webhook sends it.",

@@ -50,7 +50,7 @@ export function OperationPage() {
 }
 
 function Progress({ operation }: { readonly operation: Operation }) {
-  const { done, total, queued, failed, rate_per_second, requests_per_second, eta_at } = operation;
+  const { done, total, rate_per_second, requests_per_second, eta_at } = operation;
   const text = progressText(operation);
   return (
     <>
@@ -66,16 +66,23 @@ function Progress({ operation }: { readonly operation: Operation }) {
           </>
         )}
       </p>
-      <Facts
-        rows={[
-          ["Done", countText(queued)],
-          ["Failed", countText(failed)],
-          ["Not touched", countText(done - queued - failed)],
-          ["At most", `${requests_per_second} a second`],
-        ]}
-      />
+      <Facts rows={[...outcomeRows(operation), ["At most", `${requests_per_second} a second`]]} />
     </>
   );
+}
+
+/** What became of the deliveries; what still waits is not done. */
+function outcomeRows({ queued, delivered, failed, waiting, skipped }: Operation): [string, string][] {
+  const left = Object.values(skipped).reduce((sum, count) => sum + count, 0);
+  const untouched: [string, string] = ["Not touched", countText(left)];
+  if (delivered === null || waiting === null)
+    return [["Done", countText(queued)], ["Failed", countText(failed)], untouched];
+  return [
+    ["Delivered", countText(delivered)],
+    ["Failed", countText(failed)],
+    ["Waiting", countText(waiting)],
+    untouched,
+  ];
 }
 
 function LeftAlone({ operation }: { readonly operation: Operation }) {

@@ -21,9 +21,9 @@ export function isOver({ status }: Pick<Operation, "status">): boolean {
 const exclusionTexts: Readonly<Record<string, string>> = {
   in_flight: "a request is on its way",
   payload_gone: "retention removed the payload",
-  order: "they wait in order, and a retry would put them behind others",
+  order: "they wait in order, for their turn",
   accepted: "they were accepted",
-  already_retried: "a newer retry took their place",
+  already_retried: "this operation retried them before it was interrupted",
   already_ended: "they wait for nothing",
   not_a_dead_letter: "they are no dead letters",
   webhook_deleted: "the webhook was deleted",

@@ -3,9 +3,11 @@ import { useId } from "preact/hooks";
 import { callApi } from "../../shared/api.ts";
 import { now } from "../../shared/clock.ts";
 import { fullTime } from "../../shared/time/time-format.ts";
+import type { BulkStarted } from "../../shared/resources.ts";
 import { parseTime } from "../../shared/time/time-range.ts";
 import { Modal } from "../../shared/ui/modal.tsx";
 import { ActionButton } from "../action-button.tsx";
+import { OpenCircuits } from "../bulk/bulk-dialog.tsx";
 
 const states: readonly (readonly [string, string])[] = [
   ["exhausted", "given up"],
@@ -15,6 +17,7 @@ const states: readonly (readonly [string, string])[] = [
 
 interface Counted {
   readonly count: number;
+  readonly circuits: BulkStarted["open_circuits"];
   /** Fixed by the count, so that what was counted is what is delivered. */
   readonly command: { readonly since: string; readonly statuses: readonly string[] };
 }
@@ -27,13 +30,13 @@ export function RecoverButton({ path }: { readonly path: string }) {
     isAsking.value = false;
     counted.value = null;
   };
-  const ask = async (command: Counted["command"], { isDryRun }: { readonly isDryRun: boolean }) => {
-    const { value } = await callApi<{ readonly count: number }>({
+  const ask = async (body: object) => {
+    const { value } = await callApi<Pick<BulkStarted, "count" | "open_circuits">>({
       method: "POST",
       path: `${path}/recover`,
-      body: { ...command, dry_run: isDryRun },
+      body,
     });
-    return value.count;
+    return value;
   };
   return (
     <>
@@ -45,14 +48,15 @@ export function RecoverButton({ path }: { readonly path: string }) {
           {counted.value === null ? (
             <RecoverForm
               count={async (command) => {
-                counted.value = { command, count: await ask(command, { isDryRun: true }) };
+                const { count, open_circuits: circuits } = await ask({ ...command, dry_run: true });
+                counted.value = { command, count, circuits };
               }}
             />
           ) : (
             <Preview
               counted={counted.value}
-              run={async (command) => {
-                await ask(command, { isDryRun: false });
+              run={async (command, closesCircuits) => {
+                await ask({ ...command, close_circuits: closesCircuits });
                 close();
               }}
             />
@@ -114,9 +118,10 @@ function RecoverForm({ count }: { readonly count: (command: Counted["command"]) 
 
 function Preview(props: {
   readonly counted: Counted;
-  readonly run: (command: Counted["command"]) => Promise<void>;
+  readonly run: (command: Counted["command"], closesCircuits: boolean) => Promise<void>;
 }) {
-  const { count, command } = props.counted;
+  const { count, command, circuits } = props.counted;
+  const closesCircuits = useSignal(false);
   const seconds = Math.ceil(count / ratePerSecond);
   return (
     <>
@@ -128,9 +133,15 @@ function Preview(props: {
         {count > 0 && `At ${ratePerSecond} a second it takes about ${seconds} s.`} What waits is delivered
         anyway and is not touched.
       </p>
+      <OpenCircuits circuits={circuits} choose={(isChosen) => (closesCircuits.value = isChosen)} />
       {count > 0 && (
         <p class="actions">
-          <ActionButton label={`Recover ${count}`} isPrimary run={() => props.run(command)} done="It began" />
+          <ActionButton
+            label={`Recover ${count}`}
+            isPrimary
+            run={() => props.run(command, closesCircuits.value)}
+            done="Recovery started"
+          />
         </p>
       )}
     </>

@@ -91,12 +91,20 @@ function Progress({ id }: { readonly id: string }) {
   const { data } = useApi<Operation>({ path: `v1/operations/${id}` }, { everyMs: 1_000 });
   const isDone = data !== null && !["pending", "running", "paused"].includes(data.status);
   const said = data === null ? t("loading") : t("recover.progress", { done: data.queued, total: data.total });
+  const outcome =
+    data === null
+      ? ""
+      : t("recover.outcome", {
+          delivered: data.delivered ?? 0,
+          failed: data.failed,
+          waiting: data.waiting ?? 0,
+        });
   useEffect(() => {
-    if (isDone) announce(t("recover.done"));
+    if (isDone) announce(outcome);
   }, [isDone]);
   return (
     <>
-      <p role="status">{isDone ? t("recover.done") : said}</p>
+      <p role="status">{isDone ? outcome : said}</p>
       {data !== null && <progress value={data.queued} max={Math.max(1, data.total)} aria-label={said} />}
     </>
   );

@@ -50,13 +50,13 @@ function One({ delivery }: { readonly delivery: Delivery }) {
   const isOpen = useSignal(delivery.status !== "success");
   const { webhook } = delivery;
   const retry = async () => {
-    await callApi({
+    const { value } = await callApi<Pick<Delivery, "waiting_for" | "waiting_until">>({
       method: "POST",
       path: `v1/webhooks/${delivery.webhook_id}/deliveries/${delivery.id}/retry`,
       body: {},
     });
     await refreshAll();
-    return t("retry.sent");
+    return retriedText(value);
   };
   const title = webhook?.url ?? t("message.deleted");
   return (
@@ -75,7 +75,7 @@ function One({ delivery }: { readonly delivery: Delivery }) {
         <p class="soft">{t("wrong.next", { at: moment(delivery.next_attempt_at) })}</p>
       )}
       <div class="actions">
-        {may("deliveries:retry") && delivery.superseded_by === null && (
+        {may("deliveries:retry") && delivery.waiting_for !== "in_flight" && (
           <Action run={retry}>{t(delivery.status === "success" ? "retry.again" : "retry.now")}</Action>
         )}
         {delivery.attempt_count > 0 && (
@@ -88,6 +88,17 @@ function One({ delivery }: { readonly delivery: Delivery }) {
     </section>
   );
 }
+
+/** Only what goes out at once is called sent. */
+function retriedText({
+  waiting_for,
+  waiting_until,
+}: Pick<Delivery, "waiting_for" | "waiting_until">): string {
+  if (waiting_for === null || sentSoon.has(waiting_for)) return t("retry.sent");
+  return waiting_until === null ? t("retry.waits") : t("retry.waitsUntil", { at: moment(waiting_until) });
+}
+
+const sentSoon: ReadonlySet<string> = new Set(["in_flight", "concurrency", "capacity", "schedule"]);
 
 function Attempts({ id, at }: { readonly id: string; readonly at: string }) {
   const { data } = useApi<DeliveryDetail>({ path: `v1/deliveries/${id}` });

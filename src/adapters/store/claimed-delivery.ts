@@ -3,6 +3,7 @@ import { unpackRelayed } from "../../core/gateway/relayed.ts";
 import { unpackTraceContext } from "../../core/tracing/trace-context.ts";
 import type { ClaimedDelivery, Lease } from "../../ports/store/deliveries.ts";
 import { decode, decodeState, formatCodes, priorityCodes } from "./codes.ts";
+import { retriedFrom } from "./delivery-retries.ts";
 
 /** Columns of a claimed delivery by name, as both stores select them, in a row that may have others before and behind. */
 export const claimed = {
@@ -30,6 +31,8 @@ export const claimed = {
   body: 21,
   trace: 22,
   relayed: 23,
+  retriedAt: 24,
+  retriedAttempts: 25,
 } as const;
 
 /** SQLite has no booleans. */
@@ -58,6 +61,8 @@ export type ClaimedRow = [
   body: Uint8Array | null,
   trace: Uint8Array | null,
   relayed: Uint8Array | null,
+  retriedAt: number | null,
+  retriedAttempts: number | null,
 ];
 
 /**
@@ -74,7 +79,7 @@ export function claimedSql({
   return `d.id, ${names}, e.id, e.event_type, d.priority, d.state, d.attempt_count,
     d.created_at, d.first_attempt_at, d.due_at, d.reason, d.format, ${timestamp}, e.source, e.idempotency_key,
     e.sequence_number, e.content_type, e.raw, e.priority, e.body, e.trace,
-    e.relayed`;
+    e.relayed, d.retried_at, d.retried_attempts`;
 }
 
 /** `first` is the place of the first of the columns. */
@@ -98,6 +103,10 @@ export function toClaimedDelivery(
       firstAttemptAt: row[first + claimed.firstAttemptAt] as number | null,
       dueAt: row[first + claimed.dueAt] as number,
       reason: row[first + claimed.reason] as string | null,
+      retried: retriedFrom(
+        row[first + claimed.retriedAt] as number | null,
+        row[first + claimed.retriedAttempts] as number | null,
+      ),
     },
     contentType: strings.text(row[first + claimed.contentType] as number),
     body: row[first + claimed.body] as Uint8Array | null,

@@ -2,7 +2,7 @@ import { Counts } from "../../core/statistics/counts.ts";
 import { bucketsOf, type StoredBucket } from "./statistics-rows.ts";
 
 /**
- * Deliveries that a store ended by itself: expired, cancelled, superseded or discarded. No process holds them, so none
+ * Deliveries that a store ended by itself: expired, cancelled or discarded. No process holds them, so none
  * counts them in memory: the store adds them to rows of its own in the transaction that ends them, which a crash keeps or
  * undoes as a whole.
  */

@@ -1,9 +1,15 @@
-import type { AttemptRecord } from "../../core/delivery.ts";
+import type { AttemptRecord, DeliveryState } from "../../core/delivery.ts";
 import { unpackRelayed } from "../../core/gateway/relayed.ts";
 import { unpackTraceContext } from "../../core/tracing/trace-context.ts";
 import type { LaneKey } from "../../core/webhook.ts";
-import type { EventSummary, StoredDelivery, StoredEvent } from "../../ports/store/history.ts";
+import type {
+  EventSummary,
+  OperationDeliveries,
+  StoredDelivery,
+  StoredEvent,
+} from "../../ports/store/history.ts";
 import { attemptNotesFromText } from "./attempt-notes.ts";
+import { retriedFrom, retriesFromText } from "./delivery-retries.ts";
 import {
   categoryCodes,
   decode,
@@ -53,13 +59,17 @@ export type DeliveryRow = [
   reason: string | null,
   category: number | null,
   completedAt: number | null,
-  supersededBy: string | null,
   format: number,
+  retriedAt: number | null,
+  retriedAttempts: number | null,
+  retries: string | null,
+  replayOf: string | null,
+  replayedBy: string | null,
   /** All null where there is none. */
   ...lastAttempt: AttemptRow,
 ];
 /** How many columns of a delivery come before those of its last attempt. */
-const deliveryColumnCount = 19;
+const deliveryColumnCount = 23;
 
 /** An attempt as both stores select it. */
 export type AttemptRow = [
@@ -132,11 +142,14 @@ export function toStoredDelivery(row: DeliveryRow, names: StoredNames): StoredDe
       firstAttemptAt: row[12],
       dueAt: row[13],
       reason: row[14],
+      retried: retriedFrom(row[18], row[19]),
     },
     category: decodeOrNull(categoryCodes, row[15]),
     completedAt: row[16],
-    supersededBy: row[17],
-    format: decode(formatCodes, row[18]),
+    format: decode(formatCodes, row[17]),
+    retries: retriesFromText(row[20]),
+    replayOf: row[21],
+    replayedBy: row[22],
     retryAfterHolds: state === "failed" && lastAttempt?.notes?.retryAfter?.effect === "lower_bound",
     lastAttempt,
   };
@@ -159,4 +172,18 @@ export function toAttempt(row: AttemptRow): AttemptRecord {
     nextRetryAt: row[11],
     notes: attemptNotesFromText(row[12]),
   };
+}
+
+/** A page of the deliveries of an operation, counted by state; one more row than `limit` tells of another page. */
+export function countedByState(
+  rows: readonly (readonly [seq: number, state: number])[],
+  limit: number,
+): OperationDeliveries {
+  const states: Partial<Record<DeliveryState, number>> = {};
+  const page = rows.slice(0, limit);
+  for (const [, code] of page) {
+    const state = decode(stateCodes, code);
+    states[state] = (states[state] ?? 0) + 1;
+  }
+  return { states, next: rows.length > limit ? (page.at(-1)?.[0] ?? null) : null };
 }

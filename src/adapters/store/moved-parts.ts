@@ -48,9 +48,11 @@ export const movedParts: readonly MovedPart[] = [
     { seq: "integer" },
     {
       ...{ event: "integer", created_at: "integer", due_at: "integer", first_attempt_at: "integer" },
-      ...{ completed_at: "integer", id: "uuid", superseded_by: "uuid", tenant: "integer" },
+      ...{ completed_at: "integer", id: "uuid", replayed_by: "uuid", tenant: "integer" },
       ...{ webhook: "integer", lane: "integer", attempt_count: "integer", state: "integer" },
       ...{ priority: "integer", origin: "integer", format: "integer", category: "integer", reason: "text" },
+      ...{ replay_of: "uuid", order_position: "integer", retried_at: "integer" },
+      ...{ retried_attempts: "integer", retries: "text", operation: "uuid" },
     },
   ),
   part(

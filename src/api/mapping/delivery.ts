@@ -1,5 +1,5 @@
 import type { AttemptTimings, AttemptTrace } from "../../core/attempt-trace.ts";
-import type { AttemptRecord, DeliveryWait } from "../../core/delivery.ts";
+import type { AttemptRecord, DeliveryRetry, DeliveryWait } from "../../core/delivery.ts";
 import type { DeliveryGate } from "../../core/gate-explanation.ts";
 import { classifyAddress } from "../../core/egress/address-policy.ts";
 import type {
@@ -8,6 +8,7 @@ import type {
   DeliveryView,
   ListedDelivery,
   RenderedRequest,
+  RetriedDelivery,
   Scope,
 } from "../../services/services.ts";
 import type { StoredDelivery } from "../../ports/store/history.ts";
@@ -38,7 +39,9 @@ export function deliveryJson(view: DeliveryView): Record<string, unknown> {
     last_duration_ms: delivery.lastAttempt?.durationMs ?? null,
     failure_category: delivery.category,
     reason: progress.reason,
-    superseded_by: delivery.supersededBy,
+    retried_at: formatInstantOrNull(progress.retried?.at ?? null),
+    replay_of: delivery.replayOf,
+    replayed_by: delivery.replayedBy,
   };
 }
 
@@ -79,6 +82,7 @@ export function deliveryWithAttemptsJson(
     attempts: attempts.map((attempt) =>
       attemptJson(attempt, { delivery: view.delivery, last: attempts.at(-1), scope }),
     ),
+    retries: view.delivery.retries.map((retry) => retryJson(retry, scope)),
   };
 }
 
@@ -185,6 +189,36 @@ export function renderedRequestJson(
     body_base64: Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("base64"),
     exact: differences.length === 0,
     may_differ: differences.map(({ parts, why }) => ({ parts, reason: why, detail: differenceTexts[why] })),
+  };
+}
+
+export function retriedJson({
+  deliveryId,
+  webhookId,
+  replayOf,
+  ...held
+}: RetriedDelivery): Record<string, unknown> {
+  return {
+    delivery_id: deliveryId,
+    webhook_id: webhookId,
+    replay_of: replayOf,
+    status: held.status,
+    waiting_for: held.waitingFor,
+    waiting_until: formatInstantOrNull(held.waitingUntil),
+  };
+}
+
+/** Customers are not told who operates the server. */
+function retryJson(
+  { at, attemptCount, by, operationId }: DeliveryRetry,
+  scope: Scope,
+): Record<string, unknown> {
+  const showsName = scope.portal === undefined || by?.kind === "portal_session";
+  return {
+    at: formatInstant(at),
+    attempt_count: attemptCount,
+    by: by && { kind: by.kind, name: showsName ? by.name : null },
+    operation_id: operationId,
   };
 }
 

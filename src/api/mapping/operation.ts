@@ -1,4 +1,4 @@
-import type { BulkStarted, RetryBatchStarted, Scope } from "../../services/services.ts";
+import type { BulkStarted, RecoveryStarted, RetryBatchStarted, Scope } from "../../services/services.ts";
 import { deliveryListFields } from "../../core/fields/delivery-list.ts";
 import { apiName } from "../../core/fields/field.ts";
 import type { BatchOperation, OperationSelection } from "../../ports/store/operations.ts";
@@ -8,7 +8,7 @@ import { formatInstant, formatInstantOrNull } from "./instant.ts";
 type Json = Record<string, unknown>;
 
 export function operationJson(operation: BatchOperation): Json {
-  const { queued, failed, skipped } = operation;
+  const { queued, failed, skipped, outcome } = operation;
   const done = queued + failed + Object.values(skipped).reduce((sum, count) => sum + count, 0);
   return {
     id: operation.id,
@@ -23,7 +23,10 @@ export function operationJson(operation: BatchOperation): Json {
     rate_per_second: operation.ratePerSecond,
     total: operation.total,
     total_is_exact: operation.isTotalExact,
-    ...{ done, queued, failed, skipped },
+    ...{ done, queued, skipped },
+    delivered: outcome?.delivered ?? null,
+    failed: failed + (outcome?.failed ?? 0),
+    waiting: outcome?.waiting ?? null,
     eta_at: formatInstantOrNull(etaOf(operation, done)),
     last_errors: operation.lastErrors.map(({ deliveryId, message, at }) => ({
       delivery_id: deliveryId,
@@ -93,15 +96,17 @@ function withoutNulls(fields: Json): Json {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 }
 
-export function operationStartedJson(started: {
-  readonly operation: BatchOperation | null;
-  readonly count: number;
-}): Json {
-  const { operation, count } = started;
+export function operationStartedJson(started: RecoveryStarted): Json {
+  const { operation, count, openCircuits } = started;
   return {
     batch_operation_id: operation?.id ?? null,
     count,
     operation: operation && operationJson(operation),
+    open_circuits: openCircuits.map(({ webhookId, until, count: held }) => ({
+      webhook_id: webhookId,
+      until: formatInstantOrNull(until),
+      count: held,
+    })),
   };
 }
 

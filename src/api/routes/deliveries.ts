@@ -4,9 +4,9 @@ import type { ListedDelivery, Scope } from "../../services/services.ts";
 import type { ApiOptions } from "../context.ts";
 import {
   deliveryWithAttemptsJson,
-  handleJson,
   listedDeliveryJson,
   renderedRequestJson,
+  retriedJson,
 } from "../mapping/delivery.ts";
 import { inputOf } from "../mapping/fields.ts";
 import type { Pager } from "../paging.ts";
@@ -14,12 +14,12 @@ import { defineRoute } from "../route.ts";
 import type { Call, Route } from "../route.ts";
 import { closed, idParam } from "../schemas/building-blocks.ts";
 import {
-  deliveryHandleSchema,
   deliveryListQuerySchema,
   deliveryQuerySchema,
   deliverySearchSchema,
   deliveryWithAttemptsSchema,
   renderedRequestSchema,
+  retriedDeliverySchema,
   retryInputSchema,
 } from "../schemas/delivery.ts";
 import { Type } from "../schemas/type.ts";
@@ -144,15 +144,17 @@ function retryRoute({ services }: ApiOptions): Route {
     path: "/v1/webhooks/{id}/deliveries/{delivery_id}/retry",
     operationId: "retryDelivery",
     tag: "Deliveries",
-    summary: "Try a delivery again now",
-    description: "Makes a new delivery of the same event; one that still waits is superseded by it.",
+    summary: "Retry a delivery",
+    description:
+      "Sends it again, due at once: the same delivery, with its attempts so far, whatever ended it. `waiting_for` says what " +
+      "holds it back, such as an open circuit. One that succeeded stays as it is, and a copy of it is sent.",
     access: "manage",
     capability: "deliveries:retry",
     params: closed({ id: idParam("the webhook"), delivery_id: idParam("the delivery") }),
     body: retryInputSchema,
     bodyOptional: true,
-    answers: { 202: { description: "The new delivery.", schema: deliveryHandleSchema } },
-    errors: ["not_found", "delivery_in_flight", "payload_gone"],
+    answers: { 202: { description: "What is sent again.", schema: retriedDeliverySchema } },
+    errors: ["not_found", "delivery_in_flight", "payload_gone", "conflict"],
     audit: {
       action: "delivery.retry",
       target: "delivery",
@@ -160,12 +162,12 @@ function retryRoute({ services }: ApiOptions): Route {
       sets: ({ params }: Call<{ readonly id: string }>) => ({ webhook_id: params.id }),
     },
     handle: async ({ scope, params, body }) => {
-      const handle = await services.deliveries.retry(scope, {
+      const retried = await services.deliveries.retry(scope, {
         webhookId: params.id,
         deliveryId: params.delivery_id,
         ...inputOf(deliveryRetryFields, body),
       });
-      return { status: 202, body: handleJson(handle) };
+      return { status: 202, body: retriedJson(retried) };
     },
   });
 }

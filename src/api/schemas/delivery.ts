@@ -59,7 +59,7 @@ const deliveryProperties = {
   tenant_id: tenantId,
   status: oneOf(deliveryStatuses, {
     description:
-      "`pending` before the first attempt, `failed` while a retry is due, `exhausted` when dead-lettered, `circuit_blocked` while an open circuit holds it, `skipped` when the webhook was not active.",
+      "`pending` before the first attempt, or the first since a manual retry, `failed` while a retry is due, `exhausted` when dead-lettered, `circuit_blocked` while an open circuit holds it, `skipped` when the webhook was not active.",
   }),
   priority: oneOf(priorities),
   origin: oneOf(deliveryOrigins),
@@ -89,7 +89,13 @@ const deliveryProperties = {
       examples: ["max_attempts_exceeded"],
     }),
   ),
-  superseded_by: nullable(id("the delivery that a manual retry put in its place")),
+  retried_at: nullable(
+    instant(
+      "When it was last retried by hand: its age and its schedule count from then. Null if it never was.",
+    ),
+  ),
+  replay_of: nullable(id("the delivery that this replay copies")),
+  replayed_by: nullable(id("the newest replay of it")),
 };
 
 const deliverySchema = closed(deliveryProperties, { title: "Delivery" });
@@ -226,6 +232,29 @@ const gateSchema = closed(
   { title: "DeliveryGate" },
 );
 
+const retrySchema = closed(
+  {
+    at: instant("When it was retried."),
+    attempt_count: Type.Integer({ minimum: 0, description: "Attempts made before." }),
+    by: nullable(
+      closed(
+        {
+          kind: oneOf(["api_key", "dashboard_session", "portal_session"]),
+          name: nullable(
+            Type.String({
+              description:
+                "Name of the API key, or reference of the portal session. Portal sessions see their own only.",
+            }),
+          ),
+        },
+        { title: "RetryAuthor", description: "Null for a bulk operation and for the library." },
+      ),
+    ),
+    operation_id: nullable(id("the bulk operation that retried it")),
+  },
+  { title: "DeliveryRetry" },
+);
+
 export const deliveryWithAttemptsSchema = closed(
   {
     ...deliveryProperties,
@@ -243,6 +272,7 @@ export const deliveryWithAttemptsSchema = closed(
         "The gates that held it back after it was due, once each. The rest of the time it waited for its turn.",
     }),
     attempts: Type.Array(attemptSchema),
+    retries: Type.Array(retrySchema, { description: "Manual retries, oldest first; the newest 20." }),
   },
   { title: "DeliveryWithAttempts" },
 );
@@ -283,9 +313,21 @@ export const renderedRequestSchema = closed(
   { title: "RenderedRequest" },
 );
 
-export const deliveryHandleSchema = closed(
+const deliveryHandleSchema = closed(
   { delivery_id: id("the new delivery"), webhook_id: id("the webhook") },
   { title: "DeliveryHandle" },
+);
+
+export const retriedDeliverySchema = closed(
+  {
+    delivery_id: id("the delivery that is sent again, or of the copy of one that had succeeded"),
+    webhook_id: id("the webhook"),
+    replay_of: nullable(id("the delivery that had succeeded and is copied")),
+    status: deliveryProperties.status,
+    waiting_for: deliveryProperties.waiting_for,
+    waiting_until: deliveryProperties.waiting_until,
+  },
+  { title: "RetriedDelivery" },
 );
 
 export const replayResultSchema = closed(

@@ -39,8 +39,8 @@ const exclusionCountsSchema = Type.Unsafe<Record<string, number>>({
   title: "ExclusionCounts",
   description:
     "How many are left as they are, by reason. `in_flight`: their request is on its way; `payload_gone`: retention removed " +
-    "what was to be sent; `order`: they wait in order, and a retry would put them behind others; `accepted`: they were, and " +
-    "`status` does not ask for `success`; `already_retried`: another delivery took over; `already_ended`: they wait for " +
+    "what was to be sent; `order`: they wait in an ordered lane for their turn; `accepted`: they were, and " +
+    "`status` does not ask for `success`; `already_retried`: this operation retried them before it was interrupted; `already_ended`: they wait for " +
     "nothing; `not_a_dead_letter`; `webhook_deleted`; `not_found`.",
   properties: Object.fromEntries(exclusions.map((name) => [name, { type: "integer", minimum: 1 }])),
   additionalProperties: false,
@@ -93,9 +93,26 @@ export const operationSchema = closed(
     rate_per_second: nullable(Type.Number({ description: "How fast it goes; null while it does not run." })),
     total: Type.Integer({ description: "Known at the start, and counted no further than a bound." }),
     total_is_exact: Type.Boolean({ description: "False where counting stopped at its bound." }),
-    done: Type.Integer({ description: "`queued`, `failed` and `skipped` together." }),
-    queued: Type.Integer({ description: "Deliveries that it has sent anew, cancelled or discarded." }),
-    failed: Type.Integer(),
+    done: Type.Integer({ description: "How many of `total` it has handled." }),
+    queued: Type.Integer({
+      description: "Deliveries that it has cancelled, discarded, or queued to be sent again.",
+    }),
+    delivered: nullable(
+      Type.Integer({
+        description:
+          "Of those that were queued to be sent again, the ones accepted since. Null for other operations.",
+      }),
+    ),
+    failed: Type.Integer({
+      description: "Deliveries that ended again without being accepted, and those that it could not act on.",
+    }),
+    waiting: nullable(
+      Type.Integer({
+        description:
+          "Of those that were queued to be sent again, the ones not sent yet, because of an open circuit for example, " +
+          "or due for another attempt. Null for other operations.",
+      }),
+    ),
     skipped: exclusionCountsSchema,
     eta_at: nullable(instant("When it will be done at this pace; null where nobody can tell.")),
     last_errors: Type.Array(
@@ -119,7 +136,20 @@ export const operationSchema = closed(
 
 export const operationListSchema = listOf(operationSchema, "BatchOperationList");
 
+const openCircuitSchema = closed(
+  {
+    webhook_id: id("the webhook"),
+    until: nullable(instant("When the next probe may be sent; null while probes are sent.")),
+    count: Type.Integer({ minimum: 0, description: "Deliveries of this selection that wait behind it." }),
+  },
+  { title: "OpenCircuit" },
+);
+
 export const startedProperties = {
+  open_circuits: Type.Array(openCircuitSchema, {
+    description:
+      "Webhooks whose open circuit holds back what is sent again. `close_circuits` closes them first.",
+  }),
   batch_operation_id: nullable(id("the operation; null with `dry_run`")),
   count: Type.Integer({ minimum: 0 }),
   operation: nullable(operationSchema),

@@ -145,7 +145,7 @@ export class SampleMessages {
       webhookTenantId: content.tenantId,
       progress: {
         ...{ state: "pending", attemptCount: 0, createdAt: change.now, firstAttemptAt: null },
-        ...{ dueAt: change.now, reason: null },
+        ...{ dueAt: change.now, reason: null, retried: null },
       },
     };
   }

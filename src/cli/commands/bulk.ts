@@ -21,6 +21,11 @@ export function addBulkOptions(command: Command, rate: Field = retryBatchFields.
     .option("--wait", "the same as --watch");
 }
 
+/** What bulk work that sends offers besides. */
+export function addCircuitOption(command: Command): Command {
+  return command.option("--close-circuits", "close open circuits first, instead of waiting behind them");
+}
+
 export interface BulkCommand {
   readonly path: string;
   readonly body: Json;
@@ -34,7 +39,9 @@ export async function runBulk(call: ClientCall, action: BulkCommand): Promise<vo
   const { what, done = "delivered again" } = action;
   const { client, terminal, options } = call;
   const rate = options.number("rate");
-  const body = { ...action.body, ...(rate !== undefined && { rate_limit: { requests_per_second: rate } }) };
+  const closes = options.flag("closeCircuits") && { close_circuits: true };
+  const rated = rate !== undefined && { rate_limit: { requests_per_second: rate } };
+  const body = { ...action.body, ...rated, ...closes };
   const isDryRun = options.flag("dryRun");
   if (isDryRun || !options.flag("yes")) {
     const counted = await client.post(action.path, { body: { ...body, dry_run: true } });
@@ -43,10 +50,12 @@ export async function runBulk(call: ClientCall, action: BulkCommand): Promise<vo
       if (terminal.json) terminal.object(previewOf(counted));
       else terminal.data(text);
       explainPreview(terminal, counted);
+      explainCircuits(call, counted);
       await explainInactive(call, counted);
       return;
     }
     explainPreview(terminal, counted);
+    explainCircuits(call, counted);
     throw new UsageError(`${text}; nothing was done`, [
       "Repeat the command with --yes to do it, or with --dry-run to only count.",
     ]);
@@ -59,7 +68,21 @@ export async function runBulk(call: ClientCall, action: BulkCommand): Promise<vo
   } else {
     printOne(terminal, await followOperation(call, operation));
   }
+  explainCircuits(call, started);
   await explainInactive(call, started);
+}
+
+/** What is sent again behind an open circuit waits, unless the circuit is closed. */
+function explainCircuits({ terminal, options }: ClientCall, started: Json): void {
+  const circuits = (started["open_circuits"] ?? []) as readonly Json[];
+  if (circuits.length === 0 || options.flag("closeCircuits")) return;
+  for (const { webhook_id: id, count, until } of circuits.slice(0, explainedMax)) {
+    const probes = until === null ? "probes are being sent" : `probes are sent from ${cellText(until)}`;
+    terminal.note(`${String(count)} will wait: the circuit of webhook ${String(id)} is open; ${probes}`);
+  }
+  const others = circuits.length - explainedMax;
+  if (others > 0) terminal.note(`${others} other webhooks have an open circuit too`);
+  terminal.note("to send at once, add --close-circuits");
 }
 
 function countText({ count, count_is_exact: isExact }: Json): string {
@@ -98,9 +121,9 @@ function explainPreview(
 const exclusionTexts: Readonly<Record<string, string>> = {
   in_flight: "their request is on its way",
   payload_gone: "retention removed their payload",
-  order: "they wait in order, and would fall behind others",
+  order: "they wait in order, for their turn",
   accepted: "they were accepted; --status success includes them",
-  already_retried: "another delivery took over",
+  already_retried: "the operation retried them before it was interrupted",
   already_ended: "they wait for nothing",
   not_a_dead_letter: "they are no dead letters",
   webhook_deleted: "their webhook is gone",
@@ -143,6 +166,7 @@ export function inactiveText({ id, status }: { readonly id: unknown; readonly st
 
 const finished = new Set<unknown>(["completed", "cancelled", "failed"]);
 const pollMs = 250;
+const outcomeWaitMs = 3_000;
 
 /** Shows progress until the operation has ended; one that is paused is waited for. */
 export async function followOperation({ client, terminal }: ClientCall, started: Json): Promise<Json> {
@@ -150,6 +174,11 @@ export async function followOperation({ client, terminal }: ClientCall, started:
   let operation = started;
   while (!finished.has(operation["status"])) {
     progress.show(operation);
+    await sleep(pollMs);
+    operation = await client.get(`/v1/operations/${String(started["id"])}`);
+  }
+  // What was queued last needs a moment to be sent.
+  for (let leftMs = outcomeWaitMs; Number(operation["waiting"]) > 0 && leftMs > 0; leftMs -= pollMs) {
     await sleep(pollMs);
     operation = await client.get(`/v1/operations/${String(started["id"])}`);
   }
@@ -194,9 +223,12 @@ const doneWords: Readonly<Record<string, string>> = { cancel: "cancelled", disca
 
 function progressText(operation: Json): string {
   const { status, kind, queued, failed, total, skipped, rate_per_second: rate, eta_at: eta } = operation;
+  const { delivered, waiting } = operation;
   const word = doneWords[String(kind)] ?? "queued";
   const parts = [`${String(status)}: ${String(queued)} of ${String(total)} ${word}`];
-  if (Number(failed) > 0) parts.push(`${String(failed)} could not be`);
+  if (typeof delivered === "number") parts.push(`${delivered} delivered`);
+  if (Number(failed) > 0 || typeof delivered === "number") parts.push(`${String(failed)} failed`);
+  if (typeof waiting === "number") parts.push(`${waiting} waiting`);
   for (const [reason, count] of Object.entries((skipped ?? {}) as Json))
     parts.push(`${String(count)} left out (${reason})`);
   if (typeof rate === "number") parts.push(`${rate}/s`);

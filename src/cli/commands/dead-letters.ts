@@ -5,7 +5,7 @@ import { addPageOptions, clientCommand, collect, printList, printOne } from "../
 import type { OptionValues } from "../client-command.ts";
 import { FieldOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
-import { addBulkOptions, runBulk } from "./bulk.ts";
+import { addBulkOptions, addCircuitOption, runBulk } from "./bulk.ts";
 import { deliveryColumns, selectionBody } from "./deliveries.ts";
 
 export function addDeadLetterCommands(program: Command, invocation: Invocation): void {
@@ -30,8 +30,12 @@ export function addDeadLetterCommands(program: Command, invocation: Invocation):
     }),
   );
 
-  const retry = addBulkOptions(
-    addFilters(dlq.command("retry").description("deliver dead letters again; all of them without a filter")),
+  const retry = addCircuitOption(
+    addBulkOptions(
+      addFilters(
+        dlq.command("retry").description("deliver dead letters again; all of them without a filter"),
+      ),
+    ),
   )
     .addOption(new FieldOption("--priority <priority>", retryBatchFields.priority))
     .option("--start-at <time>", "when it begins: a time, a date, or a span from now such as 8h");

@@ -12,7 +12,7 @@ import type { Invocation } from "../invocation.ts";
 import { cellText, printFields, printTable, shortTime } from "../table.ts";
 import type { Column } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
-import { addBulkOptions, inactiveText, runBulk } from "./bulk.ts";
+import { addBulkOptions, addCircuitOption, inactiveText, runBulk } from "./bulk.ts";
 
 export const deliveryColumns: readonly Column<Json>[] = [
   { title: "ID", value: (row) => row["id"] },
@@ -125,13 +125,15 @@ export function addDeliveryCommands(program: Command, invocation: Invocation): v
 }
 
 function addRetryCommand(deliveries: Command, invocation: Invocation): void {
-  const retry = addBulkOptions(
-    addSelection(
-      deliveries
-        .command("retry")
-        .description("try one delivery again now, or many: by ids, or by the filters of the list"),
+  const retry = addCircuitOption(
+    addBulkOptions(
+      addSelection(
+        deliveries
+          .command("retry")
+          .description("try one delivery again now, or many: by ids, or by the filters of the list"),
+      ),
+      retryDeliveriesFields.requestsPerSecond,
     ),
-    retryDeliveriesFields.requestsPerSecond,
   ).addOption(new FieldOption("--priority <priority>", deliveryRetryFields.priority, { says: "" }));
   clientCommand(retry, invocation, (call) => {
     const { args, options } = call;
@@ -151,7 +153,12 @@ function addRetryCommand(deliveries: Command, invocation: Invocation): void {
 async function retryOne({ client, terminal, options }: ClientCall, id: string): Promise<void> {
   const delivery = await client.get(`/v1/deliveries/${encodeURIComponent(id)}`);
   const path = `/v1/webhooks/${String(delivery["webhook_id"])}/deliveries/${encodeURIComponent(id)}/retry`;
-  printOne(terminal, await client.post(path, { body: { priority: options.text("priority") } }));
+  const closes = options.flag("closeCircuits") && { close_circuit: true };
+  const body = { priority: options.text("priority"), ...closes };
+  const retried = await client.post(path, { body });
+  printOne(terminal, retried);
+  if (retried["waiting_for"] === "circuit_open")
+    terminal.note("it waits behind an open circuit; to send it at once, repeat with --close-circuits");
   const { id: webhookId, status } = await client.get(`/v1/webhooks/${String(delivery["webhook_id"])}`);
   if (status !== "active") terminal.note(inactiveText({ id: webhookId, status }));
 }

@@ -11,7 +11,7 @@ import { clientCommand, printOne } from "../client-command.ts";
 import { CommandFailure, RefusedError, UsageError } from "../failures.ts";
 import { FieldOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
-import { addBulkOptions, runBulk } from "./bulk.ts";
+import { addBulkOptions, addCircuitOption, runBulk } from "./bulk.ts";
 import { onWebhook } from "./webhooks.ts";
 
 /** What one can do with a webhook beside reading and writing it. */
@@ -160,7 +160,7 @@ function addCircuitCommand(webhooks: Command, invocation: Invocation): void {
 
 /** Below `webhooks`, and for those in a hurry at the top. */
 export function addRecoverCommand(parent: Command, invocation: Invocation): void {
-  const recover = addBulkOptions(
+  const options = addBulkOptions(
     parent
       .command("recover")
       .description(
@@ -177,7 +177,7 @@ export function addRecoverCommand(parent: Command, invocation: Invocation): void
         }),
       ),
   );
-  onWebhook(recover, invocation, (call, path) =>
+  onWebhook(addCircuitOption(options), invocation, (call, path) =>
     runBulk(call, {
       path: `${path}/recover`,
       body: {

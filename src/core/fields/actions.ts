@@ -90,8 +90,18 @@ export const replayFields = {
 } satisfies Fields;
 
 export const deliveryRetryFields = {
-  priority: nullable(choice(priorities, { doc: "Of the new delivery; as before when left out." })),
+  priority: nullable(choice(priorities, { doc: "Of the delivery from now on; unchanged if omitted." })),
+  closeCircuit: flag({
+    default: false,
+    doc: "Close the circuit of the webhook first if it is open; otherwise the delivery waits for it.",
+  }),
 } satisfies Fields;
+
+/** Of bulk work that sends. */
+export const closeCircuits = flag({
+  default: false,
+  doc: "Close each open circuit once before sending to its webhook; otherwise deliveries wait behind it.",
+});
 
 const filter: Group = { api: "filter" };
 const operationRate: Group = { api: "rate_limit", title: "OperationRate" };
@@ -130,6 +140,7 @@ export const retryBatchFields = {
       doc: "When it begins, at most 30 days ahead; at once when left out, or past. It retries what was a dead letter when it was asked for.",
     }),
   ),
+  closeCircuits,
   dryRun,
 } satisfies Fields;
 export type RetryBatchCommand = InputOf<typeof retryBatchFields>;
@@ -149,6 +160,7 @@ export const recoverFields = {
     }),
   ),
   requestsPerSecond,
+  closeCircuits,
   dryRun,
 } satisfies Fields;
 

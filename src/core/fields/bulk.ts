@@ -1,6 +1,6 @@
 /** What callers may ask of many deliveries at once. */
 import { priorities } from "../delivery.ts";
-import { endingsPerSecond, newRate, requestsPerSecond } from "./actions.ts";
+import { closeCircuits, endingsPerSecond, newRate, requestsPerSecond } from "./actions.ts";
 import { deliveryListFields } from "./delivery-list.ts";
 import { choice, flag, id, list, nullable, object } from "./field.ts";
 import type { Fields } from "./field.ts";
@@ -23,7 +23,8 @@ const ofDeliveries = {
 
 export const retryDeliveriesFields = {
   ...ofDeliveries,
-  priority: nullable(choice(priorities, { doc: "Of the new deliveries; as before when left out." })),
+  priority: nullable(choice(priorities, { doc: "Of the deliveries from now on; unchanged if omitted." })),
+  closeCircuits,
   requestsPerSecond,
 } satisfies Fields;
 

@@ -1,3 +1,4 @@
+import { agesFrom } from "../delivery.ts";
 import type { AttemptRecord, DeliveryProgress } from "../delivery.ts";
 import type { Counts } from "./counts.ts";
 import { placeOf } from "./distribution.ts";
@@ -46,7 +47,7 @@ export function settlementFact(settled: SettledFacts): Fact | null {
   const { progress, attempt, settledAt } = settled;
   const counted = attempt === null ? [] : attemptKeys(attempt, progress.createdAt);
   if (progress.state === "success")
-    counted.push(keys.success, keys.total + placeOf(settledAt - progress.createdAt));
+    counted.push(keys.success, keys.total + placeOf(settledAt - agesFrom(progress)));
   if (progress.state === "exhausted" && !settled.isLate) counted.push(keys.exhausted);
   if (counted.length === 0) return null;
   return {

@@ -210,6 +210,7 @@ test("a failed attempt counts its outcome, status, category and time; a success 
       firstAttemptAt: start,
       dueAt: start,
       reason: null,
+      retried: null,
     },
   };
   const settled = {

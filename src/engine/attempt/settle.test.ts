@@ -45,7 +45,14 @@ function stopped(addressee: "foreign" | "unclear") {
       lost: () => void dispatched.push("lost"),
     }),
   } as unknown as SettleOptions);
-  const progress = { state: "pending", attemptCount: 0, createdAt: 0, firstAttemptAt: null, dueAt: 0 };
+  const progress = {
+    state: "pending",
+    attemptCount: 0,
+    createdAt: 0,
+    firstAttemptAt: null,
+    dueAt: 0,
+    retried: null,
+  };
   const flight = {
     delivery: {
       trace: null,

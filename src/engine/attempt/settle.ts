@@ -1,5 +1,6 @@
 import { circuitSignal, recordResult, releaseProbe } from "../../core/circuit-breaker.ts";
 import { classify, judge } from "../../core/classify.ts";
+import { agesFrom, scheduledAttempts } from "../../core/delivery.ts";
 import type { AttemptRecord, DeliveryProgress, GivenUpState, WaitingState } from "../../core/delivery.ts";
 import { withDelays } from "../../core/delivery-policy.ts";
 import { transition } from "../../core/delivery-state.ts";
@@ -100,7 +101,7 @@ export class Settler {
         retryAtOnce: true,
       };
     const circumstances = {
-      attemptNumber: delivery.progress.attemptCount + 1,
+      attemptNumber: scheduledAttempts(delivery.progress) + 1,
       sunsetAt: endpoint.health.sunsetAt,
       now,
     };
@@ -112,8 +113,8 @@ export class Settler {
     const { endpoint } = lane;
     const now = this.#options.clock.now();
     const progress = this.#move(delivery.progress, { endpoint, delivery, event, now });
-    if (progress.firstAttemptAt !== null && event.kind === "expired") {
-      const { firstAttemptAt } = progress;
+    const firstAttemptAt = firstOfSchedule(progress);
+    if (firstAttemptAt !== null && event.kind === "expired") {
       const decision = observeExhausted(endpoint.health, { firstAttemptAt, now }, endpoint.policy.disable);
       if (decision !== null) this.#options.lifecycle.decided(endpoint, decision);
     }
@@ -416,7 +417,14 @@ function retryAfterOf(
 }
 
 function exhaustedOf(progress: DeliveryProgress): { readonly firstAttemptAt: number } | null {
-  if (progress.state !== "exhausted" || progress.firstAttemptAt === null) return null;
+  const firstAttemptAt = firstOfSchedule(progress);
+  if (progress.state !== "exhausted" || firstAttemptAt === null) return null;
   const gaveUp = progress.reason === "max_attempts_exceeded" || progress.reason === "expired";
-  return gaveUp ? { firstAttemptAt: progress.firstAttemptAt } : null;
+  return gaveUp ? { firstAttemptAt } : null;
+}
+
+/** What an endpoint did before a manual retry does not count against it again. */
+function firstOfSchedule(progress: DeliveryProgress): number | null {
+  const { firstAttemptAt } = progress;
+  return firstAttemptAt === null ? null : Math.max(firstAttemptAt, agesFrom(progress));
 }

@@ -58,6 +58,7 @@ function world(changedStates: () => readonly WebhookRuntimeState[] = () => []): 
           leases: [],
         })),
         requeues: [],
+        retries: [],
         settled: batch.settlements.map(() => ({ kind: "written" })),
       };
     },

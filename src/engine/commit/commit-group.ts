@@ -10,6 +10,8 @@ import type {
   PublishResult,
   RequeueCommand,
   RequeueResult,
+  RetryCommand,
+  RetryResult,
   SettlementResult,
 } from "../../ports/store/deliveries.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
@@ -33,9 +35,9 @@ import type { WriteSize } from "./waiting-writes.ts";
  * A few settlements make no group: they wait for the next publish, or for `windowMs` (`waiting-settlements.ts`).
  *
  * How much: at most `rowsMax` rows, because a store may write on the event loop. What does not fit goes into the next
- * transaction, a turn of the loop later. Requeues get at most half of it while publishes wait too.
+ * transaction, a turn of the loop later. Requeues and retries get at most half of it while publishes wait too.
  *
- * When the store cannot write: publishes and requeues are rejected at once, nothing of them happened; settlements and
+ * When the store cannot write: publishes, requeues and retries are rejected at once, nothing of them happened; settlements and
  * webhook states are facts that happened outside, so they are kept and written again with a growing delay (C-43). The
  * same holds for those who wait behind a transaction that gets no answer, as when a network swallows packets, and for
  * those who come while a trouble lasts that only a person ends.
@@ -68,12 +70,17 @@ export interface PendingRequeue {
   readonly done: (result: RequeueResult | Error) => void;
 }
 
-type SizedRequeue = PendingRequeue & { readonly size: WriteSize };
+export interface PendingRetry {
+  readonly retry: RetryCommand;
+  readonly done: (result: RetryResult | Error) => void;
+}
+
+type Change = (PendingRequeue | PendingRetry) & { readonly size: WriteSize };
 
 export class CommitGroup {
   readonly #options: CommitGroupOptions;
   readonly #publishes = new WaitingWrites<PendingPublish>();
-  readonly #requeues = new WaitingWrites<SizedRequeue>();
+  readonly #changes = new WaitingWrites<Change>();
   readonly #settlements: WaitingSettlements;
   #writing = false;
   /** The running transaction should have been answered by now. */
@@ -110,7 +117,14 @@ export class CommitGroup {
   requeue(pending: PendingRequeue): void {
     const refusal = this.#refusal();
     if (refusal !== null) return pending.done(refusal);
-    this.#requeues.push({ ...pending, size: { rows: pending.command.deliveries.length, bytes: 0 } });
+    this.#changes.push({ ...pending, size: { rows: pending.command.deliveries.length, bytes: 0 } });
+    this.#wait();
+  }
+
+  retry(pending: PendingRetry): void {
+    const refusal = this.#refusal();
+    if (refusal !== null) return pending.done(refusal);
+    this.#changes.push({ ...pending, size: { rows: 1, bytes: 0 } });
     this.#wait();
   }
 
@@ -139,7 +153,7 @@ export class CommitGroup {
 
   /** Writes that are not committed yet. The dispatcher stops sending when this grows, which happens when the store is down. */
   get backlog(): number {
-    return this.#publishes.length + this.#requeues.length + this.#settlements.length;
+    return this.#publishes.length + this.#changes.length + this.#settlements.length;
   }
 
   /** How long the last successful commit took; null before the first. */
@@ -188,7 +202,7 @@ export class CommitGroup {
   }
 
   #noteSeen(): void {
-    this.#seenCallers = this.#publishes.length + this.#requeues.length;
+    this.#seenCallers = this.#publishes.length + this.#changes.length;
     this.#seenLength = this.backlog;
   }
 
@@ -206,10 +220,10 @@ export class CommitGroup {
     const { clock, rowsMax, windowMs } = this.#options;
     const length = this.backlog;
     const now = clock.monotonicMs();
-    const rows = this.#publishes.rows + this.#requeues.rows + this.#settlements.length;
+    const rows = this.#publishes.rows + this.#changes.rows + this.#settlements.length;
     if (this.#cut || rows >= rowsMax || now - this.#firstAt >= windowMs) return false;
     if (this.#lastWrites >= largeGroupWrites && now - this.#lastWriteAt < gatherMs) return true;
-    const callers = this.#publishes.length + this.#requeues.length;
+    const callers = this.#publishes.length + this.#changes.length;
     return callers > 0 ? callers > this.#seenCallers : length > this.#seenLength;
   }
 
@@ -252,20 +266,22 @@ export class CommitGroup {
 
   /** Something waits that does not wait for company. */
   get #isDue(): boolean {
-    const callers = this.#publishes.length + this.#requeues.length + this.#idleWaiters.length;
+    const callers = this.#publishes.length + this.#changes.length + this.#idleWaiters.length;
     return callers > 0 || this.#cut || this.#settlements.isDue;
   }
 
   readonly #refuseCallers = (): void => {
     this.#unanswered = true;
     for (const pending of this.#publishes.takeAll()) pending.done(unanswered());
-    for (const pending of this.#requeues.takeAll()) pending.done(unanswered());
+    for (const pending of this.#changes.takeAll()) pending.done(unanswered());
   };
 
   #takeGroup(): Group {
     const { rowsMax } = this.#options;
-    const requeues = this.#requeues.take({ rows: rowsMax / 2, bytes: bodyBytesMax });
-    const callers = this.#publishes.take({ rows: rowsMax - rowsOf(requeues), bytes: bodyBytesMax });
+    const changes = this.#changes.take({ rows: rowsMax / 2, bytes: bodyBytesMax });
+    const callers = this.#publishes.take({ rows: rowsMax - rowsOf(changes), bytes: bodyBytesMax });
+    const requeues = changes.filter((change) => "command" in change);
+    const retries = changes.filter((change) => "retry" in change);
     const { publishes, commands } = composed(callers);
     const settlements = this.#settlements.take(settlementsMax);
     const { waitingStates } = this.#options;
@@ -274,10 +290,12 @@ export class CommitGroup {
     return {
       publishes,
       requeues,
+      retries,
       settlements,
       batch: {
         publishes: commands,
         requeues: requeues.map((pending) => pending.command),
+        retries: retries.map((pending) => pending.retry),
         settlements: settlements.map((pending) => pending.settlement),
         ...taken,
       },
@@ -292,6 +310,9 @@ export class CommitGroup {
     for (let index = 0; index < group.requeues.length; index += 1) {
       group.requeues[index]?.done(result.requeues[index] as RequeueResult);
     }
+    for (let index = 0; index < group.retries.length; index += 1) {
+      group.retries[index]?.done(result.retries[index] as RetryResult);
+    }
     for (let index = 0; index < group.settlements.length; index += 1) {
       group.settlements[index]?.done(result.settled[index] as SettlementResult);
     }
@@ -301,8 +322,9 @@ export class CommitGroup {
     this.#failures += 1;
     this.#obstacle = error;
     // Those that did not fit came at the same time and would meet the same store.
-    const left = this.#cut ? [...this.#publishes.takeAll(), ...this.#requeues.takeAll()] : [];
-    for (const pending of [...group.publishes, ...group.requeues, ...left]) pending.done(error);
+    const left = this.#cut ? [...this.#publishes.takeAll(), ...this.#changes.takeAll()] : [];
+    for (const pending of [...group.publishes, ...group.requeues, ...group.retries, ...left])
+      pending.done(error);
     this.#settlements.putBack(group.settlements);
     this.#options.waitingStates.putBack(group.batch);
     const { random, telemetry } = this.#options;
@@ -350,6 +372,7 @@ export class CommitGroup {
     );
     for (const pending of part.publishes) pending.done(failure);
     for (const pending of part.requeues) pending.done(failure);
+    for (const pending of part.retries) pending.done(failure);
     for (const pending of part.settlements) pending.done({ kind: "lost" });
   }
 
@@ -362,7 +385,8 @@ export class CommitGroup {
   }
 
   #report(group: Group, startedAt: number): void {
-    const writes = group.publishes.length + group.requeues.length + group.settlements.length;
+    const changes = group.requeues.length + group.retries.length;
+    const writes = group.publishes.length + changes + group.settlements.length;
     this.#lastWriteAt = this.#options.clock.monotonicMs();
     this.#lastWrites = writes;
     const durationMs = this.#lastWriteAt - startedAt;

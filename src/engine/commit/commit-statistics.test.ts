@@ -27,7 +27,7 @@ function world() {
       sequenceNumber: 1,
       leases: [],
     }));
-    statistics.committed(batch, { publishes, requeues: [], settled: [] } satisfies CommitResult);
+    statistics.committed(batch, { publishes, requeues: [], retries: [], settled: [] } satisfies CommitResult);
   };
   const published = ({ rows }: StatisticsBatch) => {
     const all = rows.find(({ tenant }) => tenant === null);

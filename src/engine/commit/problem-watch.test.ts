@@ -32,7 +32,7 @@ function newWatch(troubled: readonly string[] = []): ProblemWatch {
 
 function written(count: number, more: Partial<CommitResult> = {}): CommitResult {
   const settled = Array.from({ length: count }, () => ({ kind: "written" as const }));
-  return { publishes: [], requeues: [], settled, ...more };
+  return { publishes: [], requeues: [], retries: [], settled, ...more };
 }
 
 function groupOf(settlements: readonly PendingSettlement[], publishes: readonly object[] = []) {

@@ -1,20 +1,21 @@
 import { errorOf } from "../../core/thrown.ts";
 import type { CommitBatch, PublishCommand } from "../../ports/store/deliveries.ts";
-import type { PendingPublish, PendingRequeue } from "./commit-group.ts";
+import type { PendingPublish, PendingRequeue, PendingRetry } from "./commit-group.ts";
 import type { PendingSettlement } from "./waiting-settlements.ts";
 
 /** What one transaction takes, and who hears of it. */
 export interface Group {
   readonly publishes: PendingPublish[];
   readonly requeues: PendingRequeue[];
+  readonly retries: PendingRetry[];
   readonly settlements: PendingSettlement[];
   readonly batch: CommitBatch;
 }
 
 /** The same, command by command. */
 export function* singles(group: Group): Iterable<Group> {
-  const nothing = { publishes: [], requeues: [], settlements: [] };
-  const empty: CommitBatch = { publishes: [], requeues: [], settlements: [], webhookStates: [] };
+  const nothing = { publishes: [], requeues: [], retries: [], settlements: [] };
+  const empty: CommitBatch = { ...nothing, webhookStates: [] };
   const { webhookStates, operationalEvents = [] } = group.batch;
   if (webhookStates.length > 0) yield { ...nothing, batch: { ...empty, webhookStates } };
   for (const event of operationalEvents)
@@ -25,6 +26,9 @@ export function* singles(group: Group): Iterable<Group> {
   }
   for (const pending of group.requeues) {
     yield { ...nothing, requeues: [pending], batch: { ...empty, requeues: [pending.command] } };
+  }
+  for (const pending of group.retries) {
+    yield { ...nothing, retries: [pending], batch: { ...empty, retries: [pending.retry] } };
   }
   for (const pending of group.settlements) {
     yield { ...nothing, settlements: [pending], batch: { ...empty, settlements: [pending.settlement] } };

@@ -84,6 +84,7 @@ export class ForwardRecord {
         ...{ attemptCount: 1, createdAt: startedAt, firstAttemptAt: startedAt, dueAt: startedAt },
         state: isAccepted ? "success" : "cancelled",
         reason: isAccepted ? null : `passed_through_${verdict.reason}`,
+        retried: null,
       },
       attempt: recordOf(endpoint, { ...attempt, id: this.#options.nextId() }),
       settledAt: this.#options.clock.now(),

@@ -58,6 +58,7 @@ export function claimed(
       firstAttemptAt: null,
       dueAt: delivery.dueAt,
       reason: null,
+      retried: null,
     },
     format: delivery.format,
     timestamp: event.timestamp,

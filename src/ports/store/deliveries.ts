@@ -2,6 +2,7 @@ import type {
   AttemptRecord,
   DeliveryOrigin,
   DeliveryProgress,
+  DeliveryRetry,
   GivenUpState,
   Priority,
   SkipReason,
@@ -25,18 +26,17 @@ import type { StatisticsBatch } from "./statistics.ts";
  * (`claim: true`), and ends with a settlement, with `release`, or when it runs out. Only the holder of the newest lease
  * token can settle, so a worker that lost its lease cannot overwrite the result of another one.
  *
- * A delivery may be ended over the head of its holder: by `cancelWebhook`, or, when its lease ran out, by `expire`, by
- * `end` and by a retry that supersedes it. Nobody else took the lease, so its holder still reports, once, what came of its request:
- * the store answers `ended` with where the delivery stands, and takes a settlement from there (`late`).
+ * A delivery may be ended over the head of its holder: by `cancelWebhook`, or, when its lease ran out, by `expire` and by
+ * `end`. Nobody else took the lease, so its holder still reports, once, what came of its request: the store answers `ended`
+ * with where the delivery stands, and takes a settlement from there (`late`). A manual retry takes every earlier lease away.
  *
  * Where several processes share a store, an ordered lane is in the hands of one of them at a time: while it holds a
  * lease there, the others get nothing of the lane. What a process held when it died is free when its leases run out.
  */
 export interface DeliveryStore {
   /**
-   * Writes the whole batch in one transaction, in the order publishes, requeues, settlements, webhook states,
-   * operational events. An empty
-   * one asks whether the store can write at all.
+   * Writes the whole batch in one transaction, in the order publishes, requeues, retries, settlements, webhook states,
+   * operational events. An empty one asks whether the store can write at all.
    */
   commit(batch: CommitBatch): Promise<CommitResult>;
   /** Leases waiting deliveries of each lane asked for. Cost is bound by what is returned, not by the backlog. */
@@ -60,6 +60,7 @@ export interface DeliveryStore {
 export interface CommitBatch {
   readonly publishes: readonly PublishCommand[];
   readonly requeues: readonly RequeueCommand[];
+  readonly retries: readonly RetryCommand[];
   readonly settlements: readonly Settlement[];
   readonly webhookStates: readonly WebhookRuntimeState[];
   /** What is to be told of it (notifications.ts); absent where nothing is. */
@@ -75,6 +76,7 @@ export interface CommitResult {
   /** In the order of the commands. */
   readonly publishes: readonly PublishResult[];
   readonly requeues: readonly RequeueResult[];
+  readonly retries: readonly RetryResult[];
   readonly settled: readonly SettlementResult[];
   /** Problems that opened or were resolved by it; absent where none did. */
   readonly problemMoves?: readonly ProblemMove[];
@@ -140,7 +142,10 @@ export interface NewDelivery {
   readonly dueAt: number;
   readonly createdAt: number;
   readonly origin: DeliveryOrigin;
-  /** Fixed with the delivery, so that a change of its webhook's profile cannot change a message between attempts. */
+  /**
+   * Fixed with the delivery, so that a change of its webhook's profile cannot change a message between attempts. A manual
+   * retry takes that of the webhook as it is then.
+   */
   readonly format: PayloadFormatName;
   /**
    * Lease it to the caller at once, until `leaseUntil`. A store that processes share may refuse in an ordered lane
@@ -172,24 +177,50 @@ export interface DuplicateOriginal {
   readonly deliveries: number;
 }
 
-/** New deliveries of an event that is already stored: manual retry, replay, recovery. */
+/** New deliveries of an event that is already stored: a replay. */
 export interface RequeueCommand {
   readonly eventId: string;
-  readonly deliveries: readonly NewDelivery[];
-  /**
-   * A delivery that the first new one replaces: a waiting one becomes `cancelled` (reason `superseded`), a
-   * dead letter leaves the queue of dead letters. Null for replays.
-   */
-  readonly supersedes: string | null;
+  readonly deliveries: readonly Replay[];
+}
+
+/** A copy: a new delivery of an event to a webhook, beside the one that it copies. */
+export interface Replay extends NewDelivery {
+  /** The delivery that it copies; null where the event had none for this webhook. */
+  readonly replayOf: string | null;
+  /** The bulk operation that it is part of. */
+  readonly operationId: string | null;
 }
 
 /** Stored, or why nothing was. */
 export type RequeueResult =
   | { readonly kind: "accepted"; readonly leases: readonly Lease[] }
   | { readonly kind: "event_not_found" }
-  | { readonly kind: "payload_gone" }
-  /** The superseded delivery is leased, or another one took over before: there is one live schedule. */
-  | { readonly kind: "in_flight" };
+  | { readonly kind: "payload_gone" };
+
+/**
+ * A manual retry: the delivery waits again, due at once, with its id and its attempts. One that waits keeps its place in an
+ * ordered lane; one that had ended goes behind everything that waits there.
+ */
+export interface RetryCommand {
+  readonly deliveryId: string;
+  /** Where it waits, and how its body is written: as its webhook is now. */
+  readonly lane: LaneKey;
+  readonly format: PayloadFormatName;
+  /** Null keeps the priority. */
+  readonly priority: Priority | null;
+  readonly retry: Omit<DeliveryRetry, "attemptCount">;
+}
+
+/**
+ * `accepted`: it waits, due at `retry.at` or before; one that was due already keeps its place, and only an operation is noted. `in_flight`: somebody holds it. `not_possible`: it succeeded, which only
+ * a replay repeats.
+ */
+export type RetryResult =
+  | { readonly kind: "accepted"; readonly priority: Priority }
+  | { readonly kind: "in_flight" }
+  | { readonly kind: "not_possible" }
+  | { readonly kind: "not_found" }
+  | { readonly kind: "payload_gone" };
 
 /** The store ends deliveries by itself. */
 export interface CountedEnding {

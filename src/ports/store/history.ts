@@ -2,6 +2,7 @@ import type {
   AttemptRecord,
   DeliveryOrigin,
   DeliveryProgress,
+  DeliveryRetry,
   DeliveryState,
   Priority,
 } from "../../core/delivery.ts";
@@ -34,9 +35,11 @@ export interface HistoryStore {
   payloadsGone(eventIds: readonly string[]): Promise<ReadonlySet<string>>;
   /** Attempts of one delivery, oldest first. */
   listAttempts(deliveryId: string): Promise<readonly AttemptRecord[]>;
+  /** Deliveries that this bulk operation sent again, by state; those after a position, so many at once. */
+  sentByOperation(query: OperationDeliveriesQuery): Promise<OperationDeliveries>;
   listDeliveries(query: DeliveryQuery): Promise<Page<StoredDelivery>>;
   searchDeliveries(search: DeliverySearch): Promise<SearchPage<StoredDelivery>>;
-  /** Exhausted deliveries that no retry has superseded, newest first. */
+  /** Exhausted deliveries, newest first. */
   listDeadLetters(query: DeadLetterQuery): Promise<Page<StoredDelivery>>;
   /** How many a dead-letter query would return, counting no further than `countMax`. */
   countDeadLetters(query: Omit<DeadLetterQuery, "page"> & { readonly countMax: number }): Promise<number>;
@@ -47,6 +50,20 @@ export interface HistoryStore {
   waitingOf(query: WaitingQuery): Promise<ReadonlyMap<string, WaitingCount>>;
   /** Attempts of a webhook executed since a time; reads at most the newest 10,000. */
   attemptStats(query: { readonly webhookId: string; readonly since: number }): Promise<AttemptStats>;
+}
+
+/** A page of the deliveries of an operation. */
+export interface OperationDeliveriesQuery {
+  readonly operationId: string;
+  /** Null begins. */
+  readonly after: number | null;
+  readonly limit: number;
+}
+
+/** How many deliveries of a page are in each state; `next` is the `after` of the next page, null at the end. */
+export interface OperationDeliveries {
+  readonly states: Readonly<Partial<Record<DeliveryState, number>>>;
+  readonly next: number | null;
 }
 
 /** An event as it is kept, with its place in listings. */
@@ -80,8 +97,12 @@ export interface StoredDelivery {
   /** It waits for a retry, and the Retry-After of its last attempt decided until when. */
   readonly retryAfterHolds: boolean;
   readonly completedAt: number | null;
-  /** The delivery that took over after a manual retry. */
-  readonly supersededBy: string | null;
+  /** Manual retries, oldest first; the newest 20 are kept. */
+  readonly retries: readonly DeliveryRetry[];
+  /** The delivery that this replay copies; null where it is no copy. */
+  readonly replayOf: string | null;
+  /** The newest replay of it. */
+  readonly replayedBy: string | null;
   /** How its body is written, fixed when it was made. */
   readonly format: PayloadFormatName;
   /** Null before the first, and where it was removed. */

@@ -45,7 +45,7 @@ export type OperationStatus = (typeof operationStatuses)[number];
 
 /**
  * Why a delivery of a selection is left as it is. `accepted`: it was, and nobody asked for successes. `order`: it waits in
- * an ordered lane, where a retry would put it behind those that follow it.
+ * an ordered lane for its turn. `already_retried`: the operation retried it before it was interrupted.
  */
 export const exclusions = [
   "in_flight",
@@ -85,6 +85,16 @@ export interface OperationError {
   readonly at: number;
 }
 
+/** Deliveries that an operation sent again, by what became of them; together they are its `queued`. */
+export interface OperationOutcome {
+  /** The receiver accepted them. */
+  readonly delivered: number;
+  /** They ended without that. */
+  readonly failed: number;
+  /** They wait for a request, or for the answer to one. */
+  readonly waiting: number;
+}
+
 /** One bulk operation with its progress; `queued`, `failed` and `skipped` count towards `total`. */
 export interface BatchOperation {
   readonly id: string;
@@ -105,6 +115,10 @@ export interface BatchOperation {
   readonly queued: number;
   readonly failed: number;
   readonly skipped: ExclusionCounts;
+  /** What became of the deliveries that it sent again; null where it sends nothing, and before the first look. */
+  readonly outcome: OperationOutcome | null;
+  /** It closes each open circuit once, before it sends to that webhook. */
+  readonly closesCircuits: boolean;
   /** How far it came, for who goes on with it; null where it is found by looking. */
   readonly cursor: number | null;
   /** Deliveries at or above this position were there when the operation began; it never chases its own work. */
@@ -134,6 +148,8 @@ export const newOperationDefaults = {
   queued: 0,
   failed: 0,
   skipped: {},
+  outcome: null,
+  closesCircuits: false,
   cursor: null,
   ratePerSecond: null,
   lastErrors: [],

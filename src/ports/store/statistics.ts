@@ -12,7 +12,7 @@ import type { StepResult } from "./upkeep.ts";
  * deliveries and events it tells of. Promises:
  * - a settlement and its fact are stored together or not at all; one that was refused leaves none;
  * - what the store ends by itself is counted in the transaction that ends it, where the command says so: deliveries that
- *   expire or are cancelled or discarded, and with a commit that has statistics those that its requeues supersede;
+ *   expire or are cancelled or discarded;
  * - a row replaces the one that the same writer wrote before, unless that has counted further;
  * - `recover` adds to the rows of a writer that is gone what its journal has beyond them, once;
  * - `rollUp` and `forget` may be repeated and interrupted; each call does a bounded portion.

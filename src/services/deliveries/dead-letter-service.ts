@@ -17,6 +17,8 @@ import type {
   RetryBatchStarted,
   Scope,
 } from "../services.ts";
+import type { Webhook } from "../../core/webhook.ts";
+import { type OpenCircuit, openCircuitsOf } from "../webhooks/webhook-circuit.ts";
 import type { BatchOperations } from "../operations/batch-operations.ts";
 import type { BulkActions } from "../operations/bulk-actions.ts";
 import { measureSelection, type Selection } from "../operations/operation-selection.ts";
@@ -26,15 +28,15 @@ import { seesOperation, tenantFilter } from "../scope.ts";
 
 type DeadLetterSelection = Extract<Selection, { readonly kind: "dead_letters" }>;
 
-/** Webhooks that are not active are named so that a person knows; nobody reads more, and each costs a query. */
-const inactiveNamedMax = 20;
-const inactiveLookedMax = 200;
-const inactiveCountMax = 10_000;
+/** Webhooks that hold deliveries back are named for a person, who does not read more, and each costs a query. */
+const webhooksNamedMax = 20;
+const webhooksLookedMax = 200;
+const webhookCountMax = 10_000;
 /** What is asked for later than that is nobody's plan. */
 const aheadMsMax = 30 * 86_400_000;
 
 export interface DeadLetterServiceOptions {
-  readonly access: Pick<EngineAccess, "explain" | "webhooks">;
+  readonly access: Pick<EngineAccess, "explain" | "webhook" | "webhooks" | "refresh">;
   readonly history: HistoryStore;
   readonly operations: BatchOperations;
   readonly bulk: BulkActions;
@@ -72,7 +74,8 @@ export class DeadLetters implements DeadLetterService {
     };
     const { count, before } = await measureSelection(this.#options.history, selection);
     const inactive = count === 0 ? [] : await this.#inactive(selection);
-    if (command.dryRun === true) return { operation: null, count, inactive };
+    const openCircuits = count === 0 ? [] : await this.#openCircuits(selection);
+    if (command.dryRun === true) return { operation: null, count, inactive, openCircuits };
     const operation = await this.#options.operations.create(scope, {
       tenantId,
       kind: "dlq_retry",
@@ -80,31 +83,58 @@ export class DeadLetters implements DeadLetterService {
       priority,
       requestsPerSecond,
       startsAt: command.startAt ?? null,
+      closesCircuits: command.closeCircuits ?? false,
       total: count,
       before,
     });
-    return { operation, count, inactive };
+    return { operation, count, inactive, openCircuits };
   }
 
   async #inactive(selection: DeadLetterSelection): Promise<readonly InactiveWebhook[]> {
-    const { access, history } = this.#options;
+    const statuses = new Map<string, InactiveWebhook["status"]>();
+    for (const { webhook } of this.#options.access.webhooks())
+      if (webhook.status !== "active" && isOf(selection, webhook)) statuses.set(webhook.id, webhook.status);
+    const counts = await this.#countEach(selection, [...statuses.keys()]);
+    return [...counts].flatMap(([webhookId, count]) => {
+      const status = statuses.get(webhookId);
+      return status === undefined ? [] : [{ webhookId, status, count }];
+    });
+  }
+
+  async #openCircuits(selection: DeadLetterSelection): Promise<readonly OpenCircuit[]> {
+    const ids = new Map<string, number>();
+    for (const { webhook, circuit } of this.#options.access.webhooks()) {
+      const mayBeOpen = circuit.phase !== "closed" || circuit.forcedOpenUntil > this.#options.clock.now();
+      if (mayBeOpen && webhook.status === "active" && isOf(selection, webhook)) ids.set(webhook.id, 0);
+    }
+    const open = await openCircuitsOf(ids, this.#options);
+    const counts = await this.#countEach(
+      selection,
+      open.map(({ webhookId }) => webhookId),
+    );
+    return open.flatMap((circuit) => {
+      const count = counts.get(circuit.webhookId);
+      return count === undefined ? [] : [Object.assign({}, circuit, { count })];
+    });
+  }
+
+  /** Dead letters of the selection of each of these webhooks; those without any are left out. */
+  async #countEach(
+    selection: DeadLetterSelection,
+    webhookIds: readonly string[],
+  ): Promise<ReadonlyMap<string, number>> {
     const { kind: _, ...query } = selection;
-    const found: InactiveWebhook[] = [];
-    let looked = 0;
-    for (const { webhook } of access.webhooks()) {
-      const { id, tenantId, status } = webhook;
-      if (status === "active" || (query.tenantId !== null && query.tenantId !== tenantId)) continue;
-      if (query.webhookIds !== null && !query.webhookIds.includes(id)) continue;
-      looked += 1;
-      if (looked > inactiveLookedMax || found.length === inactiveNamedMax) break;
-      const count = await history.countDeadLetters({
+    const counts = new Map<string, number>();
+    for (const id of webhookIds.slice(0, webhooksLookedMax)) {
+      if (counts.size === webhooksNamedMax) break;
+      const count = await this.#options.history.countDeadLetters({
         ...query,
         webhookIds: [id],
-        countMax: inactiveCountMax,
+        countMax: webhookCountMax,
       });
-      if (count > 0) found.push({ webhookId: id, status, count });
+      if (count > 0) counts.set(id, count);
     }
-    return found;
+    return counts;
   }
 
   discardBatch(scope: Scope, command: DiscardCommand): Promise<BulkStarted> {
@@ -129,6 +159,11 @@ export class DeadLetters implements DeadLetterService {
     if (scope.portal !== undefined) await this.operation(scope, id);
     return this.#options.operations.cancel(scope, id);
   }
+}
+
+function isOf({ tenantId, webhookIds }: DeadLetterSelection, webhook: Webhook): boolean {
+  if (tenantId !== null && tenantId !== webhook.tenantId) return false;
+  return webhookIds === null || webhookIds.includes(webhook.id);
 }
 
 function validate(command: RetryBatchCommand, now: number): void {

@@ -1,6 +1,7 @@
 import type { AttemptRecord, Priority } from "../../core/delivery.ts";
 import { NotFoundError, PosthornError } from "../../core/errors.ts";
 import { deliveryRetryFields } from "../../core/fields/actions.ts";
+import type { Webhook } from "../../core/webhook.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HistoryStore, StoredDelivery } from "../../ports/store/history.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
@@ -10,25 +11,34 @@ import type {
   BulkDeliveriesCommand,
   BulkStarted,
   DeliveriesOfWebhookQuery,
-  DeliveryHandle,
   DeliveryListQuery,
   DeliveryPage,
   DeliveryService,
   DeliveryView,
+  RetriedDelivery,
   RetryDeliveryCommand,
   Scope,
 } from "../services.ts";
 import type { BulkActions } from "../operations/bulk-actions.ts";
 import { ProblemList } from "../problem-list.ts";
 import { readFields } from "../read-fields.ts";
+import { closeCircuit, requireCircuitRights } from "../webhooks/webhook-circuit.ts";
 import { requireWebhook, seenWebhooks, seesWebhook, tenantFilter } from "../scope.ts";
 import { type DeliveryListing, waitingWebhooks } from "./delivery-listing.ts";
-import { newRedelivery, requireAccepted } from "./redelivery.ts";
+import { authorOf, newReplay, requireAccepted, retryOf } from "./redelivery.ts";
 
 export interface DeliveryServiceOptions {
   readonly access: Pick<
     EngineAccess,
-    "webhook" | "explain" | "refresh" | "requeue" | "placeOf" | "nextId" | "renderRequest"
+    | "webhook"
+    | "explain"
+    | "refresh"
+    | "requeue"
+    | "retry"
+    | "circuitChanged"
+    | "placeOf"
+    | "nextId"
+    | "renderRequest"
   >;
   readonly history: HistoryStore;
   readonly listing: DeliveryListing;
@@ -82,7 +92,7 @@ export class Deliveries implements DeliveryService {
     return listing.page(webhook.tenantId, { ...query, webhookIds: [webhook.id] });
   }
 
-  async retry(scope: Scope, command: RetryDeliveryCommand): Promise<DeliveryHandle> {
+  async retry(scope: Scope, command: RetryDeliveryCommand): Promise<RetriedDelivery> {
     const { access, clock } = this.#options;
     await access.refresh([command.webhookId]);
     const { webhook } = requireWebhook(access, { scope, id: command.webhookId });
@@ -91,19 +101,49 @@ export class Deliveries implements DeliveryService {
     const problems = new ProblemList();
     readFields(deliveryRetryFields, command, { problems });
     problems.throwIfAny("the retry");
-    if (delivery.supersededBy !== null) {
-      throw new PosthornError(
-        "conflict",
-        `the delivery was retried before; delivery ${delivery.supersededBy} took over`,
-      );
+    if (command.closeCircuit === true) {
+      requireCircuitRights(scope);
+      await closeCircuit(webhook.id, this.#options);
     }
-    const priority: Priority = command.priority ?? delivery.priority;
-    const { eventId, eventType } = delivery;
-    const made = newRedelivery(access, { webhook, eventType, priority, origin: "retry", now: clock.now() });
-    // What succeeded is only repeated: it can be asked for again, and stays what it is.
-    const supersedes = delivery.progress.state === "success" ? null : delivery.id;
-    requireAccepted(await access.requeue({ eventId, deliveries: [made], supersedes }));
-    return { deliveryId: made.id, webhookId: webhook.id };
+    // What succeeded is only repeated: a copy goes out, and the delivery stays what it is.
+    if (delivery.progress.state === "success")
+      return this.#replay(delivery, { webhook, priority: command.priority ?? null });
+    const retry = { at: clock.now(), by: authorOf(scope), operationId: null };
+    const priority = command.priority ?? null;
+    requireAccepted(await access.retry(retryOf(access, delivery, { webhook, priority, retry })));
+    return this.#handle(scope, delivery.id);
+  }
+
+  async #replay(
+    delivery: StoredDelivery,
+    { webhook, priority }: { readonly webhook: Webhook; readonly priority: Priority | null },
+  ): Promise<RetriedDelivery> {
+    const { access, clock } = this.#options;
+    const { eventId, eventType, id: replayOf } = delivery;
+    const made = newReplay(access, {
+      webhook,
+      eventType,
+      priority: priority ?? delivery.priority,
+      origin: "retry",
+      replayOf,
+      operationId: null,
+      now: clock.now(),
+    });
+    requireAccepted(await access.requeue({ eventId, deliveries: [made] }));
+    return this.#handle({ tenantId: delivery.tenantId }, made.id);
+  }
+
+  /** With what it waits for now, which may be a circuit that is open. */
+  async #handle(scope: Scope, deliveryId: string): Promise<RetriedDelivery> {
+    const { delivery, waitingFor, waitingUntil, status } = await this.#explain(scope, deliveryId);
+    return {
+      deliveryId,
+      webhookId: delivery.webhookId,
+      replayOf: delivery.replayOf,
+      status,
+      waitingFor,
+      waitingUntil,
+    };
   }
 
   retryBatch(scope: Scope, command: BulkDeliveriesCommand): Promise<BulkStarted> {

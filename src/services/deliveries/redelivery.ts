@@ -1,43 +1,109 @@
-import type { DeliveryOrigin, Priority } from "../../core/delivery.ts";
+import type { DeliveryRetry, Priority, RetryAuthor } from "../../core/delivery.ts";
 import { NotFoundError, PosthornError } from "../../core/errors.ts";
+import type { AuditActor } from "../../core/scope.ts";
 import type { Webhook } from "../../core/webhook.ts";
-import type { NewDelivery, RequeueResult } from "../../ports/store/deliveries.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
+import type { Replay, RequeueResult, RetryCommand, RetryResult } from "../../ports/store/deliveries.ts";
+import type { HistoryStore, StoredDelivery, StoredEvent } from "../../ports/store/history.ts";
+import type { Page } from "../../ports/store.ts";
+import type { Scope } from "../services.ts";
 
-/** A new delivery of an event that is stored, due at once (C-40). It joins the line of its webhook as it is now. */
-export function newRedelivery(
+/** A replay of a stored event, due at once. It joins the line of its webhook as it is now. */
+export function newReplay(
   access: Pick<EngineAccess, "placeOf" | "nextId">,
-  delivery: {
+  replay: {
     readonly webhook: Webhook;
     readonly eventType: string;
     readonly priority: Priority;
-    readonly origin: DeliveryOrigin;
+    /** `retry` for the copy of a delivery that had succeeded. */
+    readonly origin: "replay" | "retry";
+    readonly replayOf: string | null;
+    readonly operationId: string | null;
     readonly now: number;
   },
-): NewDelivery {
+): Replay {
   return {
     id: access.nextId(),
-    ...access.placeOf(delivery.webhook, delivery.eventType),
-    priority: delivery.priority,
+    ...access.placeOf(replay.webhook, replay.eventType),
+    priority: replay.priority,
     state: "pending",
     reason: null,
-    dueAt: delivery.now,
-    createdAt: delivery.now,
-    origin: delivery.origin,
+    dueAt: replay.now,
+    createdAt: replay.now,
+    origin: replay.origin,
+    replayOf: replay.replayOf,
+    operationId: replay.operationId,
     claim: false,
     leaseUntil: 0,
   };
 }
 
-/** Throws what stood in the way of a requeue. */
-export function requireAccepted(result: RequeueResult): void {
+/** Of these webhooks, the newest delivery of an event, which a replay copies. */
+export async function originalsOf(
+  history: Pick<HistoryStore, "listDeliveries">,
+  {
+    event,
+    webhooks,
+  }: { readonly event: Pick<StoredEvent, "id">; readonly webhooks: readonly { readonly id: string }[] },
+): Promise<ReadonlyMap<string, string>> {
+  const left = new Set(webhooks.map(({ id }) => id));
+  const found = new Map<string, string>();
+  for (let before: number | null = null; left.size > 0; ) {
+    const { rows, next }: Page<StoredDelivery> = await history.listDeliveries({
+      tenantId: null,
+      webhookId: webhooks.length === 1 ? (webhooks[0]?.id ?? null) : null,
+      eventId: event.id,
+      states: null,
+      from: null,
+      to: null,
+      page: { limit: rowsAtOnce, before, offset: 0 },
+    });
+    for (const { id, webhookId } of rows) if (left.delete(webhookId)) found.set(webhookId, id);
+    if (next === null) break;
+    before = next;
+  }
+  return found;
+}
+
+const rowsAtOnce = 200;
+
+/** A manual retry of a delivery, in the line of its webhook as it is now. */
+export function retryOf(
+  access: Pick<EngineAccess, "placeOf">,
+  delivery: Pick<StoredDelivery, "id" | "eventType">,
+  to: {
+    readonly webhook: Webhook;
+    readonly priority: Priority | null;
+    readonly retry: Omit<DeliveryRetry, "attemptCount">;
+  },
+): RetryCommand {
+  const { webhook, priority, retry } = to;
+  return { deliveryId: delivery.id, ...access.placeOf(webhook, delivery.eventType), priority, retry };
+}
+
+/** Who makes a call; null for an application that holds the library. */
+export function authorOf({ audit }: Scope): RetryAuthor | null {
+  const actor = audit?.peek()?.actor;
+  return actor === undefined || actor.kind === "anonymous" ? null : { kind: actor.kind, name: nameOf(actor) };
+}
+
+function nameOf({ kind, keyName, reference }: AuditActor): string | null {
+  return kind === "portal_session" ? reference : keyName;
+}
+
+/** Throws what stood in the way of a replay, or of a retry. */
+export function requireAccepted(result: RequeueResult | RetryResult): void {
   switch (result.kind) {
     case "accepted":
       return;
     case "event_not_found":
       throw new NotFoundError("the event");
+    case "not_found":
+      throw new NotFoundError("the delivery");
     case "payload_gone":
       throw new PosthornError("payload_gone", "the payload of the event was removed by retention");
+    case "not_possible":
+      throw new PosthornError("conflict", "the delivery succeeded a moment ago; replay it to send it again");
     case "in_flight":
       throw new PosthornError(
         "delivery_in_flight",

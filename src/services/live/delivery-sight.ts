@@ -61,8 +61,8 @@ class FollowedDeliveries {
 
 /** What people see change; not the time until which it waits, which moves all the time behind a limit. */
 function markOf({ delivery, status, waitingFor }: ListedDelivery): string {
-  const { attemptCount, dueAt } = delivery.progress;
-  return [status, attemptCount, dueAt, waitingFor, delivery.supersededBy].join(" ");
+  const { attemptCount, dueAt, retried } = delivery.progress;
+  return [status, attemptCount, dueAt, waitingFor, retried?.at, delivery.replayedBy].join(" ");
 }
 
 /** New deliveries, of all webhooks or of one, and what becomes of the newest of them. */

@@ -8,18 +8,24 @@ import {
   newOperationDefaults,
   type OperationQuery,
 } from "../../ports/store/operations.ts";
+import type { HistoryStore } from "../../ports/store/history.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { Loop } from "../../ports/timing/loop.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import { ProblemList } from "../problem-list.ts";
 import { readFields } from "../read-fields.ts";
 import type { ChangeOperationCommand, Scope } from "../services.ts";
+import { OperationOutcomes } from "./operation-outcomes.ts";
 import { OperationRun } from "./operation-run.ts";
 import type { SelectionWalk } from "./selection-walk.ts";
 
 export interface BatchOperationsOptions {
-  readonly access: Pick<EngineAccess, "webhook" | "placeOf" | "nextId" | "requeue" | "end">;
+  readonly access: Pick<
+    EngineAccess,
+    "webhook" | "placeOf" | "nextId" | "requeue" | "retry" | "end" | "refresh" | "circuitChanged"
+  >;
   readonly store: Pick<Store, "operations">;
+  readonly history: Pick<HistoryStore, "sentByOperation">;
   readonly walk: Pick<SelectionWalk, "portions">;
   readonly clock: Clock;
   readonly log: Telemetry["log"];
@@ -35,6 +41,7 @@ export type NewOperation = Pick<
   readonly before: number | null;
   readonly isTotalExact?: boolean;
   readonly startsAt?: number | null;
+  readonly closesCircuits?: boolean;
 };
 
 /** Operations that one tenant may have under way. */
@@ -50,9 +57,9 @@ const changeTriesMax = 20;
 /**
  * Works off bulk actions (WDS-112, 113) at the rate asked for, oldest deliveries first, and goes on after a restart.
  *
- * Every delivery that it makes supersedes an old one, in one commit, and what it cancels or discards has ended then. So
- * the store itself knows what is done: a crash, or two processes at the same operation, do nothing twice, and counts are
- * only there to be looked at.
+ * A retry is noted in its delivery with the operation, in one commit, and what it cancels or discards has ended then. So the
+ * store itself knows what is done: a crash, or two processes at the same operation, do nothing twice, and counts are only
+ * there to be looked at.
  *
  * Starts once; stopping twice is safe, and stop waits until nothing of it runs any more.
  */
@@ -62,10 +69,12 @@ export class BatchOperations {
   #isStopping = false;
   /** For those that another process left unfinished. */
   readonly #look: Loop;
+  readonly #outcomes: OperationOutcomes;
 
   constructor(options: BatchOperationsOptions) {
     const { clock, log } = options;
     this.#options = options;
+    this.#outcomes = new OperationOutcomes(options.history, clock);
     this.#look = new Loop({
       clock,
       round: () => this.#resume(),
@@ -128,12 +137,24 @@ export class BatchOperations {
   async get(scope: Scope, id: string): Promise<BatchOperation> {
     const stored = await this.#options.store.operations.get({ tenantId: scope.tenantId, id });
     if (stored === null) throw new NotFoundError("the batch operation");
-    return this.#newest(stored);
+    return this.#shown(stored);
   }
 
   async list(query: OperationQuery): Promise<Page<BatchOperation>> {
     const { rows, next } = await this.#options.store.operations.list(query);
-    return { rows: rows.map((row) => this.#newest(row)), next };
+    const shown: BatchOperation[] = [];
+    for (const row of rows) shown.push(await this.#shown(row));
+    return { rows: shown, next };
+  }
+
+  /** The outcome of an operation at rest is kept once nothing of it waits: retention will remove its deliveries. */
+  async #shown(stored: BatchOperation): Promise<BatchOperation> {
+    const shown = await this.#outcomes.shown(this.#newest(stored));
+    const { outcome } = shown;
+    const isFinal = hasEnded(shown) && outcome !== null && outcome.waiting === 0;
+    if (!isFinal || stored.outcome?.waiting === 0) return shown;
+    await this.#options.store.operations.update({ ...stored, outcome });
+    return shown;
   }
 
   /** Of a tenant: what a process should be at work on. */

@@ -3,6 +3,7 @@ import { defaultOf } from "../../core/fields/field.ts";
 import type { Fields } from "../../core/fields/field.ts";
 import { cancelDeliveriesFields, discardFields, retryDeliveriesFields } from "../../core/fields/bulk.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { HistoryStore } from "../../ports/store/history.ts";
 import type { Exclusion, ExclusionCounts, OperationSelection } from "../../ports/store/operations.ts";
 import type {
@@ -16,11 +17,14 @@ import type {
 import { selectionOf } from "../deliveries/delivery-listing.ts";
 import { ProblemList } from "../problem-list.ts";
 import { readFields } from "../read-fields.ts";
+import { openCircuitsOf } from "../webhooks/webhook-circuit.ts";
+import { actionOf } from "./bulk-rules.ts";
 import { tenantFilter } from "../scope.ts";
 import type { BatchOperations, NewOperation } from "./batch-operations.ts";
 import { positionAboveAll, type SelectionWalk, type Walked } from "./selection-walk.ts";
 
 export interface BulkActionsOptions {
+  readonly access: Pick<EngineAccess, "webhook" | "refresh">;
   readonly walk: SelectionWalk;
   readonly history: HistoryStore;
   readonly operations: BatchOperations;
@@ -36,9 +40,13 @@ interface Preview {
   readonly isExact: boolean;
   readonly samples: readonly ListedDelivery[];
   readonly excluded: ExclusionCounts;
+  readonly byWebhook: ReadonlyMap<string, number>;
 }
 
-type Order = Pick<NewOperation, "kind" | "selection" | "priority" | "requestsPerSecond" | "before">;
+type Order = Pick<
+  NewOperation,
+  "kind" | "selection" | "priority" | "requestsPerSecond" | "before" | "closesCircuits"
+>;
 
 /** Retries, cancels and discards many deliveries: looks first, then begins an operation. */
 export class BulkActions {
@@ -53,7 +61,12 @@ export class BulkActions {
     const requestsPerSecond = command.requestsPerSecond ?? defaultOf(retryDeliveriesFields.requestsPerSecond);
     const order = await this.#ofDeliveries(scope, command);
     const priority: Priority | null = command.priority ?? null;
-    return this.#start(scope, { ...order, kind: "retry", priority, requestsPerSecond }, command);
+    const closesCircuits = command.closeCircuits ?? false;
+    return this.#start(
+      scope,
+      { ...order, kind: "retry", priority, requestsPerSecond, closesCircuits },
+      command,
+    );
   }
 
   async cancel(scope: Scope, command: Omit<BulkDeliveriesCommand, "priority">): Promise<BulkStarted> {
@@ -103,7 +116,13 @@ export class BulkActions {
 
   async #start(scope: Scope, order: Order, { dryRun }: { readonly dryRun?: boolean }): Promise<BulkStarted> {
     const { selection, requestsPerSecond } = order;
-    const { count, isExact, samples, excluded } = await this.#preview({ ...order, cursor: null });
+    const { count, isExact, samples, excluded, byWebhook } = await this.#preview({
+      ...order,
+      id: null,
+      cursor: null,
+    });
+    const openCircuits =
+      actionOf(order.kind) === "retry" ? await openCircuitsOf(byWebhook, this.#options) : [];
     const operation =
       dryRun === true
         ? null
@@ -114,13 +133,24 @@ export class BulkActions {
             isTotalExact: isExact,
           });
     const durationMs = isExact ? Math.ceil((count * 1_000) / requestsPerSecond) : null;
-    return { operation, count, isExact, samples, excluded, selection, requestsPerSecond, durationMs };
+    return {
+      operation,
+      count,
+      isExact,
+      samples,
+      excluded,
+      openCircuits,
+      selection,
+      requestsPerSecond,
+      durationMs,
+    };
   }
 
   async #preview(walked: Walked): Promise<Preview> {
     const { clock, walk } = this.#options;
     const samples: ListedDelivery[] = [];
     const excluded: Partial<Record<Exclusion, number>> = {};
+    const byWebhook = new Map<string, number>();
     let [count, looked] = [0, 0];
     let isExact = true;
     const endsAtMs = clock.monotonicMs() + previewBounds.durationMsMax;
@@ -133,12 +163,15 @@ export class BulkActions {
         if (exclusion !== null) excluded[exclusion] = (excluded[exclusion] ?? 0) + 1;
         else {
           count += 1;
-          if (row !== null && samples.length < samplesMax) samples.push(row);
+          if (row === null) continue;
+          const { webhookId } = row.delivery;
+          byWebhook.set(webhookId, (byWebhook.get(webhookId) ?? 0) + 1);
+          if (samples.length < samplesMax) samples.push(row);
         }
       }
       looked += items.length;
     }
-    return { count, isExact, samples, excluded };
+    return { count, isExact, samples, excluded, byWebhook };
   }
 }
 

@@ -1,4 +1,4 @@
-import { isDeadLetter, waitingStates } from "../../core/delivery.ts";
+import { waitingStates } from "../../core/delivery.ts";
 import type { Exclusion, OperationKind, OperationSelection } from "../../ports/store/operations.ts";
 import type { DeliveryView } from "../../engine/endpoint/explain.ts";
 
@@ -13,25 +13,24 @@ export interface Candidate {
   readonly view: DeliveryView;
   readonly hasWebhook: boolean;
   readonly isPayloadGone: boolean;
+  /** The operation had acted on it before it was interrupted. */
+  readonly isDone: boolean;
 }
 
 /** Why an action leaves a delivery as it is; null when it does not. */
 export function exclusionOf(
-  { view, hasWebhook, isPayloadGone }: Candidate,
+  { view, hasWebhook, isPayloadGone, isDone }: Candidate,
   by: { readonly action: BulkAction; readonly selection: OperationSelection },
 ): Exclusion | null {
-  const { progress, supersededBy, lane } = view.delivery;
+  const { progress, lane } = view.delivery;
   const waits = waitingStates.some((state) => state === progress.state);
   const isInFlight = view.waitingFor === "in_flight";
-  if (by.action === "discard") {
-    if (supersededBy !== null) return "already_retried";
-    return isDeadLetter({ state: progress.state, isSuperseded: false }) ? null : "not_a_dead_letter";
-  }
+  if (by.action === "discard") return progress.state === "exhausted" ? null : "not_a_dead_letter";
   if (by.action === "cancel") {
     if (!waits) return "already_ended";
     return isInFlight ? "in_flight" : null;
   }
-  if (supersededBy !== null) return "already_retried";
+  if (isDone) return "already_retried";
   if (isInFlight) return "in_flight";
   if (!hasWebhook) return "webhook_deleted";
   if (progress.state === "success" && !takesAccepted(by.selection)) return "accepted";

@@ -2,6 +2,7 @@ import type { discardFields, retryDeliveriesFields } from "../../core/fields/bul
 import type { InputOf } from "../../core/fields/field.ts";
 import type { BatchOperation, ExclusionCounts, OperationSelection } from "../../ports/store/operations.ts";
 import type { ListedDelivery } from "../services.ts";
+import type { OpenCircuit } from "../webhooks/webhook-circuit.ts";
 
 /** Of `filter` and `ids` one. `to` is the time of the call where it is left out. */
 export type BulkDeliveriesCommand = InputOf<typeof retryDeliveriesFields>;
@@ -17,6 +18,8 @@ export interface BulkStarted {
   /** The oldest of them, at most five. */
   readonly samples: readonly ListedDelivery[];
   readonly excluded: ExclusionCounts;
+  /** Webhooks whose open circuit holds back what is sent again to them. */
+  readonly openCircuits: readonly OpenCircuit[];
   /** With its times as instants. */
   readonly selection: OperationSelection;
   readonly requestsPerSecond: number;

@@ -1,11 +1,15 @@
 import { Backoff } from "../../core/backoff.ts";
 import { messageOf } from "../../core/thrown.ts";
+import type { Webhook } from "../../core/webhook.ts";
 import type { EndResult } from "../../ports/store/deliveries.ts";
+import type { StoredDelivery } from "../../ports/store/history.ts";
 import { isAtRest } from "../../ports/store/operations.ts";
 import type { BatchOperation, Exclusion, OperationStatus } from "../../ports/store/operations.ts";
-import { newRedelivery } from "../deliveries/redelivery.ts";
+import { newReplay, retryOf } from "../deliveries/redelivery.ts";
+
 import type { ListedDelivery } from "../services.ts";
 import type { BatchOperationsOptions } from "./batch-operations.ts";
+import { closeCircuit } from "../webhooks/webhook-circuit.ts";
 import { actionOf } from "./bulk-rules.ts";
 import type { WalkItem } from "./selection-walk.ts";
 
@@ -43,6 +47,7 @@ export class OperationRun {
   #wake: (() => void) | null = null;
   #savedAt: number;
   #queuedAtSave: number;
+  readonly #closed = new Map<string, Promise<void>>();
   #nextStepAt: number;
 
   constructor(operation: BatchOperation, options: BatchOperationsOptions) {
@@ -181,24 +186,52 @@ export class OperationRun {
     const { access, clock } = this.#options;
     const live = access.webhook(delivery.webhookId);
     if (live === undefined) return { kind: "skipped", why: "webhook_deleted" };
-    const { eventId, eventType } = delivery;
-    const made = newRedelivery(access, {
-      webhook: live.webhook,
-      eventType,
-      priority: this.operation.priority ?? delivery.priority,
-      origin: this.operation.kind === "recover" ? "recover" : "retry",
-      now: clock.now(),
-    });
-    const result = await access.requeue({ eventId, deliveries: [made], supersedes: delivery.id });
+    const { id: operationId, priority } = this.operation;
+    const { webhook } = live;
+    if (this.operation.closesCircuits) await this.#closeOnce(webhook.id);
+    if (delivery.progress.state === "success") return this.#replay(delivery, webhook);
+    const retry = { at: clock.now(), by: null, operationId };
+    const result = await access.retry(retryOf(access, delivery, { webhook, priority, retry }));
     switch (result.kind) {
       case "accepted":
         return done;
-      case "event_not_found":
-        return { kind: "failed", deliveryId: delivery.id, message: "its event is gone" };
+      case "not_possible":
+        // It succeeded since it was chosen.
+        return { kind: "skipped", why: "accepted" };
       default:
-        // Somebody holds it, or retried it by hand a moment ago.
         return { kind: "skipped", why: result.kind };
     }
+  }
+
+  /** A circuit that opens again stays open: the receiver fails still. */
+  #closeOnce(webhookId: string): Promise<void> {
+    const known = this.#closed.get(webhookId);
+    if (known !== undefined) return known;
+    const closing = closeCircuit(webhookId, this.#options);
+    this.#closed.set(webhookId, closing);
+    return closing;
+  }
+
+  /** What succeeded is only repeated, by a copy. */
+  async #replay(delivery: StoredDelivery, webhook: Webhook): Promise<Outcome> {
+    const { access, clock } = this.#options;
+    const { eventId, eventType, id: replayOf } = delivery;
+    const priority = this.operation.priority ?? delivery.priority;
+    const { id: operationId } = this.operation;
+    const now = clock.now();
+    const made = newReplay(access, {
+      webhook,
+      eventType,
+      priority,
+      origin: "retry",
+      replayOf,
+      operationId,
+      now,
+    });
+    const result = await access.requeue({ eventId, deliveries: [made] });
+    if (result.kind === "event_not_found")
+      return { kind: "failed", deliveryId: delivery.id, message: "its event is gone" };
+    return result.kind === "accepted" ? done : { kind: "skipped", why: result.kind };
   }
 
   async #end(

@@ -16,7 +16,7 @@ export interface Slice {
   readonly below: number;
 }
 
-/** How many deliveries a selection holds that nothing has taken over yet, and the position above the newest. */
+/** How many deliveries a selection holds, and the position above the newest. */
 export async function measureSelection(
   history: HistoryStore,
   selection: Selection,
@@ -26,14 +26,7 @@ export async function measureSelection(
   if (selection.kind === "dead_letters") {
     return { before, count: await history.countDeadLetters({ ...withoutKind(selection), countMax }) };
   }
-  // A delivery that was retried keeps its state, so counting by state would count it again.
-  let count = 0;
-  for (let next: number | null = before; next !== null && count < countMax; ) {
-    const page: Page<StoredDelivery> = await readPage(history, { selection, before: next, limit: pageRows });
-    count += page.rows.filter(isOpen).length;
-    next = page.next;
-  }
-  return { before, count: Math.min(count, countMax) };
+  return { before, count: await history.countDeliveries({ ...withoutKind(selection), countMax }) };
 }
 
 /**
@@ -59,7 +52,7 @@ export async function sliceSelection(
   return slices.reverse();
 }
 
-/** Deliveries of a slice that nothing has taken over, oldest first. */
+/** Deliveries of a slice, oldest first. */
 export async function readSlice(
   history: HistoryStore,
   work: { readonly selection: Selection; readonly slice: Slice },
@@ -69,15 +62,11 @@ export async function readSlice(
   // More than one page only when deliveries joined the selection since it was cut.
   for (let below: number | null = slice.below; below !== null && below > slice.from; ) {
     const page: Page<StoredDelivery> = await readPage(history, { selection, before: below, limit: pageRows });
-    found.push(...page.rows.filter((row) => row.position > slice.from && isOpen(row)));
+    found.push(...page.rows.filter((row) => row.position > slice.from));
     const oldest = page.rows.at(-1);
     below = oldest === undefined || oldest.position <= slice.from ? null : page.next;
   }
   return found.reverse();
-}
-
-function isOpen(delivery: StoredDelivery): boolean {
-  return delivery.supersededBy === null;
 }
 
 function readPage(

@@ -19,6 +19,8 @@ export interface SelectionWalkOptions {
 
 /** What a walk goes through. */
 export interface Walked {
+  /** Of the operation; null for a preview. */
+  readonly id: string | null;
   readonly kind: OperationKind;
   readonly selection: OperationSelection;
   /** `cursor` of an item that was handled; null begins. */
@@ -132,7 +134,7 @@ export class SelectionWalk {
     }
   }
 
-  async #judged({ kind, selection }: Walked, { rows }: Found): Promise<readonly WalkItem[]> {
+  async #judged({ id, kind, selection }: Walked, { rows }: Found): Promise<readonly WalkItem[]> {
     const action = actionOf(kind);
     const gone = action === "retry" ? await this.#payloadsGone(rows.map(([row]) => row)) : new Set();
     return rows.map(([row, cursor]) => {
@@ -141,6 +143,7 @@ export class SelectionWalk {
         view: row,
         hasWebhook: row.webhook !== null,
         isPayloadGone: gone.has(row.delivery.eventId),
+        isDone: id !== null && row.delivery.retries.some(({ operationId }) => operationId === id),
       };
       return { row, cursor, exclusion: exclusionOf(candidate, { action, selection }) };
     });

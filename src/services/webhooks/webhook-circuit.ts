@@ -7,12 +7,13 @@ import {
   resetCircuit,
   snapshotCircuit,
 } from "../../core/circuit-breaker.ts";
+import { PosthornError } from "../../core/errors.ts";
 import { defaultOf } from "../../core/fields/field.ts";
 import { circuitActionFields } from "../../core/fields/actions.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
-import type { CircuitCommand } from "../services.ts";
+import type { CircuitCommand, Scope } from "../services.ts";
 import { ProblemList } from "../problem-list.ts";
 import { readFields } from "../read-fields.ts";
 
@@ -31,6 +32,66 @@ export async function changeCircuit(
   await how.access.circuitChanged(live.webhook.id, apply(live, command.action, force));
   return snapshotCircuit(live.circuit, live.policy.circuitBreaker, how.clock.now());
 }
+
+/** A webhook whose circuit holds back deliveries, and how many of a selection. */
+export interface OpenCircuit {
+  readonly webhookId: string;
+  /** When probes may go out, Unix milliseconds; null while they do. */
+  readonly until: number | null;
+  readonly count: number;
+}
+
+/** Which of these webhooks have a circuit that is not closed, with what was counted of each. */
+export async function openCircuitsOf(
+  counts: ReadonlyMap<string, number>,
+  how: { readonly access: Pick<EngineAccess, "webhook" | "refresh">; readonly clock: Pick<Clock, "now"> },
+): Promise<readonly OpenCircuit[]> {
+  const ids = [...counts.keys()].slice(0, circuitsLookedMax);
+  await how.access.refresh(ids);
+  const now = how.clock.now();
+  return ids.flatMap((webhookId) =>
+    openCircuitOf(how.access.webhook(webhookId), { count: counts.get(webhookId) ?? 0, now }),
+  );
+}
+
+/** The same of one webhook; empty when its circuit is closed. */
+export function openCircuitOf(
+  live: LiveWebhook | undefined,
+  { count, now }: { readonly count: number; readonly now: number },
+): readonly OpenCircuit[] {
+  const circuit = notClosed(live, now);
+  if (live === undefined || circuit === null) return [];
+  return [{ webhookId: live.webhook.id, until: circuit.nextHalfOpenAt, count }];
+}
+
+/** A portal session has no rights on circuits. */
+export function requireCircuitRights({ portal }: Scope): void {
+  if (portal !== undefined)
+    throw new PosthornError("forbidden", "a portal session cannot close the circuit of a webhook");
+}
+
+/** Closes the circuit of a webhook if it is open. */
+export async function closeCircuit(
+  webhookId: string,
+  how: {
+    readonly access: Pick<EngineAccess, "webhook" | "refresh" | "circuitChanged">;
+    readonly clock: Clock;
+  },
+): Promise<void> {
+  await how.access.refresh([webhookId]);
+  const live = how.access.webhook(webhookId);
+  if (live === undefined || notClosed(live, how.clock.now()) === null) return;
+  await changeCircuit(live, { id: webhookId, action: "reset" }, how);
+}
+
+function notClosed(live: LiveWebhook | undefined, now: number): CircuitSnapshot | null {
+  if (live === undefined) return null;
+  const circuit = snapshotCircuit(live.circuit, live.policy.circuitBreaker, now);
+  return circuit.state === "closed" ? null : circuit;
+}
+
+/** A person looks at these, and each may cost a question to another process. */
+const circuitsLookedMax = 200;
 
 function apply(
   live: LiveWebhook,

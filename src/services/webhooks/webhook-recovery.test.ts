@@ -4,6 +4,8 @@ import type { HistoryStore } from "../../ports/store/history.ts";
 import type { BatchOperation } from "../../ports/store/operations.ts";
 import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
 import type { BatchOperations } from "../operations/batch-operations.ts";
+import { createCircuit } from "../../core/circuit-breaker.ts";
+import { standard } from "../../core/profiles/standard.ts";
 import { WebhookRecovery } from "./webhook-recovery.ts";
 
 test("a customer has one recovery of a webhook under way at a time; a key has as many as it likes", async () => {
@@ -22,9 +24,14 @@ test("a customer has one recovery of a webhook under way at a time; a key has as
   const recovery = new WebhookRecovery({
     history: history as unknown as HistoryStore,
     operations: operations as unknown as BatchOperations,
+    clock: { now: () => 0 },
   });
   const webhookOf = (id: string) =>
-    ({ webhook: { id, tenantId: "acme", status: "active" } }) as unknown as LiveWebhook;
+    ({
+      webhook: { id, tenantId: "acme", status: "active" },
+      circuit: createCircuit(0),
+      policy: { circuitBreaker: standard.circuitBreaker },
+    }) as unknown as LiveWebhook;
   const portal = { webhookIds: null, capabilities: new Set<never>(), reference: null, expiresAt: 0 };
   const customer = { tenantId: "acme", portal };
   const ask = (scope: object, id: string, more: object = {}) =>

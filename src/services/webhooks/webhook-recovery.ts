@@ -2,15 +2,16 @@ import type { DeliveryState } from "../../core/delivery.ts";
 import { PosthornError } from "../../core/errors.ts";
 import { defaultOf } from "../../core/fields/field.ts";
 import { recoverFields } from "../../core/fields/actions.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { HistoryStore } from "../../ports/store/history.ts";
-import type { BatchOperation } from "../../ports/store/operations.ts";
 import type { Webhook } from "../../core/webhook.ts";
 import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
-import type { RecoverCommand, Scope } from "../services.ts";
+import type { RecoverCommand, RecoveryStarted, Scope } from "../services.ts";
 import type { BatchOperations } from "../operations/batch-operations.ts";
 import { measureSelection, type Selection } from "../operations/operation-selection.ts";
 import { ProblemList } from "../problem-list.ts";
 import { readFields } from "../read-fields.ts";
+import { openCircuitOf, requireCircuitRights } from "./webhook-circuit.ts";
 
 const statesDefault: readonly DeliveryState[] = ["exhausted", "skipped"];
 
@@ -18,19 +19,22 @@ const statesDefault: readonly DeliveryState[] = ["exhausted", "skipped"];
 export class WebhookRecovery {
   readonly #history: HistoryStore;
   readonly #operations: BatchOperations;
+  readonly #clock: Pick<Clock, "now">;
 
-  constructor(options: { readonly history: HistoryStore; readonly operations: BatchOperations }) {
+  constructor(options: {
+    readonly history: HistoryStore;
+    readonly operations: BatchOperations;
+    readonly clock: Pick<Clock, "now">;
+  }) {
     this.#history = options.history;
     this.#operations = options.operations;
+    this.#clock = options.clock;
   }
 
-  async recover(
-    scope: Scope,
-    live: LiveWebhook,
-    command: RecoverCommand,
-  ): Promise<{ readonly operation: BatchOperation | null; readonly count: number }> {
+  async recover(scope: Scope, live: LiveWebhook, command: RecoverCommand): Promise<RecoveryStarted> {
     const { id, tenantId, status } = live.webhook;
     validate(command);
+    if (command.closeCircuits === true) requireCircuitRights(scope);
     const selection: Selection = {
       kind: "deliveries",
       tenantId,
@@ -41,7 +45,8 @@ export class WebhookRecovery {
       to: command.until ?? null,
     };
     const { count, before } = await measureSelection(this.#history, selection);
-    if (command.dryRun === true) return { operation: null, count };
+    const openCircuits = count === 0 ? [] : openCircuitOf(live, { count, now: this.#clock.now() });
+    if (command.dryRun === true) return { operation: null, count, openCircuits };
     if (status !== "active") {
       throw new PosthornError(
         "conflict",
@@ -55,10 +60,11 @@ export class WebhookRecovery {
       selection,
       priority: "low",
       requestsPerSecond: command.requestsPerSecond ?? defaultOf(recoverFields.requestsPerSecond),
+      closesCircuits: command.closeCircuits ?? false,
       total: count,
       before,
     });
-    return { operation, count };
+    return { operation, count, openCircuits };
   }
 
   /** A customer has one recovery of a webhook under way at a time. */

@@ -58,15 +58,23 @@ export function createDeliveries(world: World, { now }: StandInOptions): Service
       const delivery = find(scope, deliveryId);
       const event = world.events.get(delivery.eventId);
       if (delivery.webhookId !== webhookId || event === undefined) throw new NotFoundError("this delivery");
-      const fresh = addDelivery(world, {
-        event,
+      const isDone = delivery.progress.state === "success";
+      const fresh = isDone ? addDelivery(world, { event, webhookId, origin: "retry", now: now() }) : delivery;
+      const sent: StoredDelivery = {
+        ...fresh,
+        replayOf: isDone ? deliveryId : null,
+        priority: priority ?? delivery.priority,
+      };
+      world.deliveries.set(sent.id, sent);
+      const { replayOf } = sent;
+      return {
+        deliveryId: sent.id,
         webhookId,
-        origin: "retry",
-        now: now(),
-        ...(priority !== null && { priority }),
-      });
-      world.deliveries.set(deliveryId, { ...delivery, supersededBy: fresh.id });
-      return { deliveryId: fresh.id, webhookId };
+        replayOf,
+        status: "pending",
+        waitingFor: null,
+        waitingUntil: null,
+      };
     },
   };
 }

@@ -51,11 +51,14 @@ export function addDelivery(
       firstAttemptAt: null,
       dueAt: now,
       reason: null,
+      retried: null,
     },
     category: null,
     retryAfterHolds: false,
     completedAt: null,
-    supersededBy: null,
+    retries: [],
+    replayOf: null,
+    replayedBy: null,
     format: "standard",
     lastAttempt: null,
   };
@@ -81,8 +84,8 @@ export function startOperation(
     readonly dryRun: boolean;
     readonly now: number;
   },
-): { readonly operation: BatchOperation | null; readonly count: number } {
-  if (command.dryRun) return { operation: null, count: 0 };
+): { readonly operation: BatchOperation | null; readonly count: number; readonly openCircuits: [] } {
+  if (command.dryRun) return { operation: null, count: 0, openCircuits: [] };
   const { tenantId, kind, now } = command;
   const nothing = { tenantId, webhookIds: null, eventTypes: null, categories: null, from: null, to: null };
   const operation: BatchOperation = {
@@ -102,7 +105,7 @@ export function startOperation(
     updatedAt: now,
   };
   operations.set(operation.id, operation);
-  return { operation, count: 0 };
+  return { operation, count: 0, openCircuits: [] };
 }
 
 export function pageOf<Row extends { readonly position: number }>(

@@ -4,13 +4,12 @@ import {
   commit,
   day,
   lane,
-  newDelivery,
   only,
   progressed,
   publish,
   publishCommand,
   publishSettled,
-  requeue,
+  retry,
   runToEnd,
   settlement,
   start,
@@ -65,11 +64,7 @@ export const counters: StoreTheme = (check) => {
   check("follows retries, expiry, cancellation and retention", async (store, open) => {
     const first = await publishSettled(store, {}, { progress: dead });
     await publishSettled(store, {}, { progress: dead });
-    await requeue(store, {
-      eventId: first.event.id,
-      deliveries: [newDelivery({ origin: "retry" })],
-      supersedes: only(first.deliveries).id,
-    });
+    await retry(store, only(first.deliveries).id);
     assert.deepEqual((await store.deliveries.depth()).deadLetters, new Map([["default", 1]]));
     await runToEnd(() =>
       store.upkeep.expire({ now: start + day, limit: 9, ageMsByWebhook: new Map(), ageMsDefault: 1_000 }),

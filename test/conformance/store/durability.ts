@@ -78,7 +78,7 @@ export const durability: StoreTheme = (check) => {
       );
       await commit(store, { publishes });
       const retry = newDelivery({ claim: true, origin: "replay" });
-      await requeue(store, { eventId: first.event.id, deliveries: [retry], supersedes: null });
+      await requeue(store, { eventId: first.event.id, deliveries: [retry] });
       await open.reopen();
       const reopened = await open.reopen();
       const { deliveries } = await claim(reopened, lane("webhook-1"), { now: start + 2 * minute });
@@ -87,7 +87,7 @@ export const durability: StoreTheme = (check) => {
   );
 
   check("an empty batch changes nothing", async (store) => {
-    assert.deepEqual(await commit(store, {}), { publishes: [], requeues: [], settled: [] });
+    assert.deepEqual(await commit(store, {}), { publishes: [], requeues: [], retries: [], settled: [] });
     assert.deepEqual(await store.deliveries.claim([]), []);
     await store.deliveries.release([]);
   });

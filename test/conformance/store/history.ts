@@ -100,7 +100,9 @@ export const history: StoreTheme = (check) => {
       category: null,
       retryAfterHolds: false,
       completedAt: null,
-      supersededBy: null,
+      retries: [],
+      replayOf: null,
+      replayedBy: null,
       format: only(deliveries).format,
       lastAttempt: null,
     });

@@ -12,12 +12,11 @@ import {
   lane,
   minute,
   newAttempt,
-  newDelivery,
   newWebhook,
   only,
   progressed,
   publish,
-  requeue,
+  retry,
   runToEnd,
   settle,
   settled,
@@ -55,10 +54,6 @@ const ends: Readonly<Record<string, (store: Store, delivery: Held) => Promise<un
   cancelled: async (store, { webhookId }) => {
     await store.webhooks.delete({ id: webhookId, deletedAt: endedAt });
     await store.upkeep.cancelWebhook({ webhookId, now: endedAt, limit: 10 });
-  },
-  superseded: (store, { id, eventId, webhookId }) => {
-    const retry = newDelivery({ lane: lane(webhookId), origin: "retry", createdAt: endedAt });
-    return requeue(store, { eventId, deliveries: [retry], supersedes: id });
   },
 };
 
@@ -111,7 +106,6 @@ export const lateAnswers: StoreTheme = (check) => {
           const stored = await read(store, delivery.id);
           assert.deepEqual(stored.progress, progressed({ firstAttemptAt: start + 1 }));
           assert.equal(stored.completedAt, endedAt + minute);
-          assert.equal(stored.supersededBy !== null, how === "superseded");
           assert.deepEqual(await store.history.listAttempts(delivery.id), [attempt]);
           assert.deepEqual(await deadLetters(store), [0, 0]);
           assert.deepEqual((await store.deliveries.depth()).waiting, waiting);
@@ -146,17 +140,17 @@ export const lateAnswers: StoreTheme = (check) => {
     assert.equal((await settled(store, delivery.lease, { late: true })).kind, "lost");
   });
 
-  check("a dead letter that was retried before is not closed twice, and the retry goes on", async (store) => {
+  check("a retry takes the report away from the holder, and goes on", async (store) => {
     const delivery = await held(store, "by a claim");
     await ends["expired"]?.(store, delivery);
-    await ends["superseded"]?.(store, delivery);
+    const key = lane(delivery.webhookId);
+    assert.equal((await retry(store, delivery.id, { lane: key, at: endedAt })).kind, "accepted");
     assert.deepEqual(await deadLetters(store), [0, 0]);
-    assert.equal((await report(store, delivery, "accepted")).kind, "written");
+    assert.equal((await settled(store, delivery.lease, { attempt: newAttempt() })).kind, "lost");
     assert.deepEqual(await deadLetters(store), [0, 0]);
-    const stored = await read(store, delivery.id);
-    assert.equal(stored.progress.state, "success");
-    const again = await claim(store, lane(delivery.webhookId), { now: endedAt });
-    assert.deepEqual(claimedIds(again), [stored.supersededBy]);
+    assert.equal((await read(store, delivery.id)).progress.state, "pending");
+    const again = await claim(store, key, { now: endedAt });
+    assert.deepEqual(claimedIds(again), [delivery.id]);
     assert.equal(await settle(store, only(again.deliveries).lease), true);
   });
 

@@ -5,7 +5,7 @@ import type { LaneKey } from "../../../src/core/webhook.ts";
 import type { Store } from "../../../src/ports/store.ts";
 import type { Lease } from "../../../src/ports/store/deliveries.ts";
 import type { ModelDelivery, StoreModel } from "./model-state.ts";
-import { claim, commit, progressed, publishCommand, settlement } from "./scene.ts";
+import { claim, commit, progressed, publishCommand, retryCommand, settlement } from "./scene.ts";
 import type { OpenStore } from "./suite.ts";
 
 export interface RealStore {
@@ -180,6 +180,52 @@ export class ReleaseCommand implements Command {
 
   toString(): string {
     return `release(${this.#picks.join()})`;
+  }
+}
+
+export interface RetryPlan {
+  readonly pick: number;
+  readonly lane: LanePlan;
+}
+
+/** Retries any delivery by hand, often one that may not be. */
+export class RetriesCommand implements Command {
+  readonly #plans: readonly RetryPlan[];
+
+  constructor(plans: readonly RetryPlan[]) {
+    this.#plans = plans;
+  }
+
+  check(model: Readonly<StoreModel>): boolean {
+    return model.deliveries.length > 0;
+  }
+
+  async run(model: StoreModel, real: RealStore): Promise<void> {
+    const picked = this.#plans.map(({ pick, lane }) => {
+      const delivery = pickFrom(model.deliveries, pick);
+      // A delivery stays with its webhook, whose ordering may have changed.
+      const webhookId = delivery.lane.webhookId.replace(/-[^-]*$/, "");
+      return { delivery, lane: model.lane({ webhookId, ordering: lane.ordering }) };
+    });
+    const { retries } = await commit(real.store, {
+      retries: picked.map(({ delivery, lane }) => retryCommand(delivery.id, { lane, at: model.now })),
+    });
+    for (const [index, { delivery, lane }] of picked.entries()) {
+      const kind = retries[index]?.kind;
+      const isHeld = delivery.lease !== null && delivery.lease.until > model.now;
+      const isWaiting = delivery.state === "pending" || delivery.state === "failed";
+      if (delivery.state === "success") assert.equal(kind, "not_possible");
+      else if (isWaiting && isHeld) assert.equal(kind, "in_flight");
+      else {
+        assert.equal(kind, "accepted");
+        model.retry(delivery, lane);
+      }
+    }
+    await compareDepth(model, real);
+  }
+
+  toString(): string {
+    return `retry(${JSON.stringify(this.#plans)})`;
   }
 }
 

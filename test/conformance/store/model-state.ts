@@ -4,7 +4,7 @@ import type { Lease, NewDelivery, StoreDepth } from "../../../src/ports/store/de
 
 export interface ModelDelivery {
   readonly id: string;
-  readonly lane: LaneKey;
+  lane: LaneKey;
   readonly priority: Priority;
   state: DeliveryState;
   dueAt: number;
@@ -34,6 +34,19 @@ export class StoreModel {
   lane(plan: Pick<LaneKey, "webhookId" | "ordering">): LaneKey {
     const eventType = plan.ordering === "per_event_type" ? "order.created" : null;
     return { webhookId: `${plan.webhookId}-${this.history}`, ordering: plan.ordering, eventType };
+  }
+
+  /** A manual retry: it waits again, in an ordered lane behind all others unless it waited there before. */
+  retry(delivery: ModelDelivery, lane: LaneKey): void {
+    const waited = isWaiting(delivery);
+    if (waited && delivery.dueAt <= this.now) return;
+    delivery.state = "pending";
+    delivery.dueAt = this.now;
+    delivery.lease = null;
+    if (waited && sameLane(delivery.lane, lane)) return;
+    delivery.lane = lane;
+    this.deliveries.splice(this.deliveries.indexOf(delivery), 1);
+    this.deliveries.push(delivery);
   }
 
   isFree(delivery: ModelDelivery): boolean {

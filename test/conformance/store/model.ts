@@ -7,6 +7,7 @@ import {
   CommitCommand,
   PassTimeCommand,
   ReleaseCommand,
+  RetriesCommand,
   RestartCommand,
 } from "./model-commands.ts";
 import { StoreModel } from "./model-state.ts";
@@ -41,11 +42,14 @@ const commands = [
     .record({ lane: lanes, limit: fc.integer({ min: 0, max: 5 }), leaseMs: fc.integer({ min: 0, max: 60 }) })
     .map((plan) => new ClaimCommand(plan)),
   fc.array(fc.nat(), { maxLength: 4 }).map((picks) => new ReleaseCommand(picks)),
+  fc
+    .array(fc.record({ pick: fc.nat(), lane: lanes }), { minLength: 1, maxLength: 3 })
+    .map((plans) => new RetriesCommand(plans)),
   fc.integer({ min: 0, max: 40 }).map((ms) => new PassTimeCommand(ms)),
   fc.constant(new RestartCommand()),
 ];
 
-/** Random histories of commits, claims, releases and restarts, compared with a model that a reader can check by eye. */
+/** Random histories of commits, claims, releases, retries and restarts, compared with a model that a reader can check by eye. */
 export const model: StoreTheme = (check) => {
   check("behaves like the model", async (_store, open) => {
     await fc.assert(

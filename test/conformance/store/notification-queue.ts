@@ -94,7 +94,7 @@ const operationalEvents: StoreTheme = (check) => {
   check("a commit takes events along, also when it carries nothing else", async (store) => {
     const [alone, deleted] = [event(), event()];
     await store.deliveries.commit({
-      ...{ publishes: [], requeues: [], settlements: [], webhookStates: [] },
+      ...{ publishes: [], requeues: [], retries: [], settlements: [], webhookStates: [] },
       operationalEvents: [alone],
     });
     const webhook = newWebhook();
@@ -284,7 +284,7 @@ const episodes: StoreTheme = (check) => {
       health: JSON.stringify({ ...createHealth(), failingSince }),
     });
     await store.deliveries.commit({
-      ...{ publishes: [], requeues: [], settlements: [] },
+      ...{ publishes: [], requeues: [], retries: [], settlements: [] },
       webhookStates: [
         state("w1", start),
         state("w2", null),
@@ -296,7 +296,7 @@ const episodes: StoreTheme = (check) => {
     assert.deepEqual(ids(await notifications.failing({ after: null, limit: 1 })), ["w1"]);
     assert.deepEqual(ids(await notifications.failing({ after: "w1", limit: 9 })), ["w3"]);
     await store.deliveries.commit({
-      ...{ publishes: [], requeues: [], settlements: [], webhookStates: [state("w1", null)] },
+      ...{ publishes: [], requeues: [], retries: [], settlements: [], webhookStates: [state("w1", null)] },
     });
     assert.deepEqual(ids(await notifications.failing({ after: null, limit: 9 })), ["w3"]);
   });

@@ -9,19 +9,15 @@ import {
   newDelivery,
   newId,
   only,
-  progressed,
-  publish,
   publishSettled,
   requeue,
   runToEnd,
   settle,
-  settled,
   start,
 } from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
 
 const key = lane("webhook-1");
-const dead = { progress: progressed({ state: "exhausted", reason: "max_attempts_exceeded" }) };
 
 export const requeues: StoreTheme = (check) => {
   check("a replay adds deliveries of the same event and body", async (store) => {
@@ -30,7 +26,7 @@ export const requeues: StoreTheme = (check) => {
       newDelivery({ origin: "replay" }),
       newDelivery({ origin: "replay", lane: lane("webhook-2") }),
     ];
-    const result = await requeue(store, { eventId: event.id, deliveries: again, supersedes: null });
+    const result = await requeue(store, { eventId: event.id, deliveries: again });
     assert.equal(result.kind, "accepted");
     const claimed = only((await claim(store, key)).deliveries);
     assert.equal(claimed.id, again[0]?.id);
@@ -55,7 +51,6 @@ export const requeues: StoreTheme = (check) => {
     const result = await requeue(store, {
       eventId: event.id,
       deliveries: [newDelivery({ origin: "retry", claim: true })],
-      supersedes: null,
     });
     assert.ok(result.kind === "accepted");
     assert.deepEqual(claimedIds(await claim(store, key)), []);
@@ -63,70 +58,29 @@ export const requeues: StoreTheme = (check) => {
   });
 
   check("says when the event is unknown or its body is gone", async (store) => {
-    const command = { eventId: newId(), deliveries: [newDelivery()], supersedes: null };
+    const command = { eventId: newId(), deliveries: [newDelivery()] };
     assert.deepEqual(await requeue(store, command), { kind: "event_not_found" });
     const { event } = await publishSettled(store, {}, {});
     await runToEnd(() => store.upkeep.forgetPayloads({ createdBefore: start + day, limit: 10 }));
     assert.deepEqual(await requeue(store, { ...command, eventId: event.id }), { kind: "payload_gone" });
   });
 
-  check("a retry takes the dead letter out of the queue and names its successor", async (store) => {
-    const { event, deliveries } = await publishSettled(store, {}, dead);
-    const retry = newDelivery({ origin: "retry" });
-    await requeue(store, { eventId: event.id, deliveries: [retry], supersedes: only(deliveries).id });
-    const old = await store.history.getDelivery({ tenantId: null, id: only(deliveries).id });
-    assert.equal(old?.progress.state, "exhausted");
-    assert.equal(old?.supersededBy, retry.id);
-    assert.equal((await store.deliveries.depth()).deadLetters.get("default") ?? 0, 0);
-  });
-
-  check("a retry cancels the waiting delivery it replaces", async (store) => {
-    const { event, deliveries } = await publish(store, { deliveries: [{ dueAt: start + day }] });
-    const retry = newDelivery({ origin: "retry", createdAt: start + 5 });
-    await requeue(store, { eventId: event.id, deliveries: [retry], supersedes: only(deliveries).id });
-    const old = await store.history.getDelivery({ tenantId: null, id: only(deliveries).id });
-    assert.equal(old?.progress.state, "cancelled");
-    assert.equal(old?.progress.reason, "superseded");
-    assert.equal(old?.supersededBy, retry.id);
-    assert.equal(old?.completedAt, start + 5);
-    const result = await claim(store, key, { now: start + 5 });
-    assert.deepEqual(claimedIds(result), [retry.id]);
-    assert.equal(result.nextDueAt, null);
-    assert.equal((await store.deliveries.depth()).waiting.normal, 1);
-  });
-
-  check("never runs beside a request in flight", async (store) => {
-    const { event, deliveries } = await publish(store, { deliveries: [{ claim: true }] });
-    const command = { eventId: event.id, deliveries: [newDelivery()], supersedes: only(deliveries).id };
-    assert.deepEqual(await requeue(store, command), { kind: "in_flight" });
-    assert.equal((await store.deliveries.depth()).waiting.normal, 1);
-  });
-
-  check(
-    "replaces a delivery whose lease ran out, whose holder does not settle it as before",
-    async (store) => {
-      const { event, deliveries, leases } = await publish(store, {
-        deliveries: [{ claim: true, leaseUntil: start + 1 }],
-      });
-      const retry = newDelivery({ origin: "retry", createdAt: start + 1 });
-      const command = { eventId: event.id, deliveries: [retry], supersedes: only(deliveries).id };
-      assert.equal((await requeue(store, command)).kind, "accepted");
-      assert.equal((await settled(store, only(leases))).kind, "ended");
-      assert.deepEqual(claimedIds(await claim(store, key, { now: start + 1 })), [retry.id]);
-    },
-  );
-
-  check("a delivery is replaced once: two retries of one dead letter leave one schedule", async (store) => {
-    const { event, deliveries } = await publishSettled(store, {}, dead);
-    const supersedes = only(deliveries).id;
-    const [first, second] = [newDelivery({ origin: "retry" }), newDelivery({ origin: "retry" })];
-    assert.equal(
-      (await requeue(store, { eventId: event.id, deliveries: [first], supersedes })).kind,
-      "accepted",
-    );
-    assert.deepEqual(await requeue(store, { eventId: event.id, deliveries: [second], supersedes }), {
-      kind: "in_flight",
-    });
-    assert.equal(await store.history.getDelivery({ tenantId: null, id: second.id }), null);
+  check("a replay and what it copies name each other", async (store) => {
+    const { event, deliveries } = await publishSettled(store, {}, {});
+    const { id } = only(deliveries);
+    const [first, second] = [1, 2].map(() => newDelivery({ origin: "replay", replayOf: id }));
+    assert.ok(first !== undefined && second !== undefined);
+    await requeue(store, { eventId: event.id, deliveries: [first] });
+    await requeue(store, { eventId: event.id, deliveries: [second] });
+    const links = async (of: string): Promise<readonly (string | null | undefined)[]> => {
+      const stored = await store.history.getDelivery({ tenantId: null, id: of });
+      return [stored?.replayOf, stored?.replayedBy];
+    };
+    assert.deepEqual(await links(id), [null, second.id]);
+    assert.deepEqual(await links(first.id), [id, null]);
+    assert.deepEqual(await links(second.id), [id, null]);
+    const { event: other } = await publishSettled(store, {}, {});
+    await requeue(store, { eventId: other.id, deliveries: [newDelivery({ replayOf: id })] });
+    assert.deepEqual(await links(id), [null, second.id], "a delivery of another event is no copy of it");
   });
 };

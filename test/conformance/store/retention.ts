@@ -60,7 +60,6 @@ export const retention: StoreTheme = (check) => {
     await requeue(store, {
       eventId: event.id,
       deliveries: [newDelivery({ createdAt: start + day })],
-      supersedes: null,
     });
     await runToEnd(() => store.upkeep.forgetPayloads({ createdBefore: start + 9 * day, limit: 10 }));
     assert.deepEqual(
@@ -97,7 +96,6 @@ export const retention: StoreTheme = (check) => {
     const result = await requeue(store, {
       eventId: event.id,
       deliveries: [newDelivery({ createdAt: start + 2 * day, claim: true, leaseUntil: start + 3 * day })],
-      supersedes: null,
     });
     assert.ok(result.kind === "accepted");
     await settle(store, only(result.leases));

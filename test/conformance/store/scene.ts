@@ -13,7 +13,10 @@ import type {
   PublishCommand,
   PublishResult,
   RequeueCommand,
+  Replay,
   RequeueResult,
+  RetryCommand,
+  RetryResult,
   Settlement,
   SettlementResult,
 } from "../../../src/ports/store/deliveries.ts";
@@ -67,7 +70,7 @@ function newEvent(fields: Partial<NewEvent> = {}): NewEvent {
   };
 }
 
-export function newDelivery(fields: Partial<NewDelivery> = {}): NewDelivery {
+export function newDelivery(fields: Partial<Replay> = {}): Replay {
   const createdAt = fields.createdAt ?? start;
   return {
     id: newId(),
@@ -78,6 +81,8 @@ export function newDelivery(fields: Partial<NewDelivery> = {}): NewDelivery {
     dueAt: createdAt,
     createdAt,
     origin: "publish",
+    replayOf: null,
+    operationId: null,
     format: "standard",
     claim: false,
     leaseUntil: createdAt + minute,
@@ -138,6 +143,7 @@ export function progressed(fields: Partial<DeliveryProgress> = {}): DeliveryProg
     firstAttemptAt: start,
     dueAt: start,
     reason: null,
+    retried: null,
     ...fields,
   };
 }
@@ -150,6 +156,7 @@ export async function commit(store: Store, batch: Partial<CommitBatch>): Promise
   return store.deliveries.commit({
     publishes: [],
     requeues: [],
+    retries: [],
     settlements: [],
     webhookStates: [],
     ...batch,
@@ -188,6 +195,30 @@ export async function publish(store: Store, publication: Publication = {}): Prom
 
 export async function requeue(store: Store, command: RequeueCommand): Promise<RequeueResult> {
   return only((await commit(store, { requeues: [command] })).requeues);
+}
+
+/** A manual retry of a delivery of `webhook-1` at a time. */
+export async function retry(
+  store: Store,
+  deliveryId: string,
+  fields: Partial<Omit<RetryCommand, "retry">> & { readonly at?: number; readonly operationId?: string } = {},
+): Promise<RetryResult> {
+  return only((await commit(store, { retries: [retryCommand(deliveryId, fields)] })).retries);
+}
+
+export function retryCommand(
+  deliveryId: string,
+  fields: Partial<Omit<RetryCommand, "retry">> & { readonly at?: number; readonly operationId?: string } = {},
+): RetryCommand {
+  const { at = start, operationId = null, ...more } = fields;
+  return {
+    deliveryId,
+    lane: lane("webhook-1"),
+    format: "standard",
+    priority: null,
+    retry: { at, by: null, operationId },
+    ...more,
+  };
 }
 
 export async function settle(

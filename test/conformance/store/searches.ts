@@ -258,7 +258,7 @@ export const searches: StoreTheme = (check) => {
       dedupUntil: start + hour,
     });
     const later = newDelivery({ origin: "replay", lane: lane("another") });
-    await requeue(store, { eventId: event.id, deliveries: [later], supersedes: null });
+    await requeue(store, { eventId: event.id, deliveries: [later] });
     await publish(store, {});
     const filter = { ...everyDelivery, idempotencyKey: "key" };
     assert.equal((await store.history.searchDeliveries(searchOf({ filter }))).rows.length, 2);

@@ -11,7 +11,6 @@ import {
   lane,
   minute,
   newAttempt,
-  newDelivery,
   noLease,
   nothingMore,
   only,
@@ -19,7 +18,7 @@ import {
   publish,
   publishCommand,
   publishSettled,
-  requeue,
+  retry,
   runToEnd,
   settle,
   start,
@@ -222,14 +221,14 @@ export const sharing: StoreTheme = (check) => {
   check("one dead letter is retried once", async (store, open) => {
     const other = await another(open);
     const dead = progressed({ state: "exhausted", reason: "max_attempts_exceeded" });
-    const { event, deliveries } = await publishSettled(store, {}, { progress: dead });
-    const supersedes = only(deliveries).id;
-    const results = await Promise.all(
-      [store, other].map((each) =>
-        requeue(each, { eventId: event.id, deliveries: [newDelivery({ origin: "retry" })], supersedes }),
-      ),
+    const { deliveries } = await publishSettled(store, {}, { progress: dead });
+    const { id } = only(deliveries);
+    const results = await Promise.all([store, other].map((each) => retry(each, id)));
+    assert.deepEqual(
+      results.map(({ kind }) => kind),
+      ["accepted", "accepted"],
     );
-    assert.deepEqual(results.map(({ kind }) => kind).toSorted(), ["accepted", "in_flight"]);
+    assert.equal((await store.history.getDelivery({ tenantId: null, id }))?.retries.length, 1);
     assert.equal((await store.deliveries.depth()).deadLetters.get("default") ?? 0, 0);
     assert.equal((await other.deliveries.depth()).waiting.normal, 1);
   });

@@ -12,11 +12,10 @@ import {
   firstPage,
   lane,
   minute,
-  newDelivery,
   newWebhook,
   only,
   publish,
-  requeue,
+  retry,
   runToEnd,
   start,
 } from "./scene.ts";
@@ -69,10 +68,15 @@ const deleteWebhook: Step = async ({ store, webhookId, since }) => {
   await store.upkeep.cancelWebhook({ webhookId, now: since + 5, limit: 10 });
 };
 
-/** A retry is refused while a lease lasts. */
-const supersede: Step = async ({ store, id, eventId, webhookId, since }) => {
-  const retry = newDelivery({ lane: lane(webhookId), origin: "retry", createdAt: since + muchLaterMs });
-  const result = await requeue(store, { eventId, deliveries: [retry], supersedes: id });
+/** Refused while a lease lasts. */
+const retryByHand: Step = async ({ store, id, webhookId, since }) => {
+  const result = await retry(store, id, { lane: lane(webhookId), at: since + muchLaterMs });
+  assert.equal(result.kind, "accepted");
+};
+
+/** The same, before its next request is due. */
+const retryEarly: Step = async ({ store, id, webhookId, since }) => {
+  const result = await retry(store, id, { lane: lane(webhookId), at: since - 1 });
   assert.equal(result.kind, "accepted");
 };
 
@@ -125,8 +129,9 @@ function waysOf({ state, event, when }: TableRow): readonly Step[] {
       return [heldEnds({ kind: event })];
     case "webhook_deleted":
       return [deleteWebhook, free(deleteWebhook)];
-    case "superseded":
-      return waits ? [supersede, free(supersede)] : [supersede];
+    case "retried":
+      if (!waits) return [retryByHand];
+      return when === "due already" ? [retryByHand, free(retryByHand)] : [free(retryEarly)];
     case "cancel_requested":
       return [endedByHand(event), free(endedByHand(event))];
     case "discarded":
@@ -162,7 +167,6 @@ const arrivals: Readonly<Record<DeliveryState, readonly Arrival[]>> = {
   skipped: [async (place) => ({ ...(await published(place, "skipped")), claimed: null })],
   cancelled: [
     after(deleteWebhook),
-    after(supersede),
     after(endedByHand("cancel_requested")),
     after(async (subject) => {
       await expireInStore(subject);
@@ -254,8 +258,6 @@ export const stateMachine: StoreTheme = (check) => {
             const subject = await arrive({ store, since: (since += 2 * muchLaterMs) });
             const before = await standOf(subject);
             assert.equal(before.delivery.progress.state, state);
-            // There is one live schedule: what was replaced is not replaced again.
-            if (row.event === "superseded" && before.delivery.supersededBy !== null) continue;
             await way(subject);
             compare(row, before, await standOf(subject));
           }

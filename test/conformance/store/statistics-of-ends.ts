@@ -4,7 +4,7 @@ import { keys } from "../../../src/core/statistics/keys.ts";
 import type { EndCommand } from "../../../src/ports/store/deliveries.ts";
 import type { StatisticsQuery } from "../../../src/ports/store/statistics.ts";
 import type { Store } from "../../../src/ports/store.ts";
-import { commit, day, hour, lane, minute, newDelivery, only, publish, runToEnd, start } from "./scene.ts";
+import { commit, day, hour, lane, minute, only, publish, retryCommand, runToEnd, start } from "./scene.ts";
 import { batch, statisticsOf } from "./statistics.ts";
 import type { StoreTheme } from "./suite.ts";
 
@@ -45,17 +45,22 @@ export const statisticsOfEnds: StoreTheme = (check) => {
     },
   );
 
-  check("what a retry supersedes counts as cancelled, in the commit that does it", async (store) => {
-    const { event, deliveries } = await publish(store, { event: { tenantId: "oak" }, deliveries: [{}] });
-    const command = (supersedes: string) => {
-      const delivery = { ...newDelivery(), createdAt: start + 1 };
-      return { eventId: event.id, deliveries: [delivery], supersedes };
-    };
-    const first = command(only(deliveries).id);
-    await commit(store, { requeues: [first, first], statistics: batch({ number: 1 }) });
-    await commit(store, { requeues: [command(only(first.deliveries).id)] });
-    await runToEnd(() => statisticsOf(store).recover({ writtenBefore: start + day, limit: 10 }));
+  check("a retry takes no end back: a delivery counts again when it ends again", async (store) => {
+    const { deliveries } = await publish(store, { event: { tenantId: "oak" }, deliveries: [{}] });
+    const { id } = only(deliveries);
+    const cancel = {
+      event: "cancel_requested",
+      tenantId: null,
+      ids: [id],
+      now: start,
+      isCounted: true,
+    } as const;
+    await store.deliveries.end(cancel);
+    await commit(store, { retries: [retryCommand(id)], statistics: batch({ number: 1 }) });
     assert.deepEqual(await endings(store, { level: "all" }), { all: { cancelled: 1 } });
+    await store.deliveries.end(cancel);
+    await runToEnd(() => statisticsOf(store).recover({ writtenBefore: start + day, limit: 10 }));
+    assert.deepEqual(await endings(store, { level: "all" }), { all: { cancelled: 2 } });
   });
 };
 

@@ -21,6 +21,7 @@ import { portal } from "./portal.ts";
 import { publishing } from "./publishing.ts";
 import { registry } from "./registry.ts";
 import { requeues } from "./requeues.ts";
+import { retries } from "./retries.ts";
 import { retention } from "./retention.ts";
 import { stateMachine } from "./state-machine.ts";
 import { sharing } from "./sharing.ts";
@@ -46,6 +47,7 @@ export function storeConformance(subject: StoreSubject): void {
     ["answers after the end", lateAnswers],
     ["state machine", stateMachine],
     ["requeues", requeues],
+    ["manual retries", retries],
     ["endings by hand", handEndings],
     ["counters", counters],
     ["history", history],

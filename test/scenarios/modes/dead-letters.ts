@@ -1,6 +1,6 @@
 /** What was given up: seen, retried one by one or all at once. */
 import assert from "node:assert/strict";
-import { assertProblem, textOf } from "../api/client.ts";
+import { itemsOf, textOf } from "../api/client.ts";
 import { eventually } from "../eventually.ts";
 import { fieldOf } from "../tenant-scene.ts";
 import type { TenantScene } from "../tenant-scene.ts";
@@ -37,14 +37,16 @@ export const deadLetters: Scenarios = {
     const retried = await scene.api.post(path);
     assert.equal(retried.status, 202, retried.text);
     const attempts = await scene.attemptsAt(event, "success");
-    assert.deepEqual(fieldOf(attempts, "attempt_number"), [1], "its own count of attempts");
+    assert.deepEqual(fieldOf(attempts, "attempt_number"), [1, 2], "the same delivery, the next attempt");
     const [first, second] = scene.receiver.requests;
     assert.equal(second?.headers["webhook-id"], first?.headers["webhook-id"]);
     assert.equal(second?.text, first?.text);
-    const old = (await scene.api.get(`/v1/deliveries/${dead}`)).body;
-    assert.equal(old["superseded_by"], retried.body["delivery_id"]);
+    assert.equal(textOf(retried.body["delivery_id"]), dead);
+    const { retries, retried_at: at } = (await scene.api.get(`/v1/deliveries/${dead}`)).body;
+    assert.deepEqual(fieldOf(itemsOf(retries), "at"), [at]);
+    assert.deepEqual(fieldOf(itemsOf(retries), "attempt_count"), [1]);
     assert.deepEqual(await scene.list(`/v1/dlq?webhook_id=${webhook}`), []);
-    assertProblem(await scene.api.post(path), { status: 409, code: "conflict" });
+    assert.equal(itemsOf((await scene.api.get(`/v1/events/${event}/deliveries`)).body["data"]).length, 1);
   },
 
   "WDS-226 WDS-21 WDS-23 WDS-112 WDS-113 a batch retry counts first, then retries at its rate and shows how far it is":

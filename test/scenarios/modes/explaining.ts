@@ -199,7 +199,6 @@ async function follow({ api }: TenantScene, { method, path, body }: Json): Promi
   assert.ok(answer.status < 300, answer.text);
 }
 
-/** What was superseded by a retry waits for nothing. */
 async function gatesAfter({ api }: TenantScene, id: string): Promise<readonly Json[]> {
   return itemsOf((await api.get(`/v1/deliveries/${id}`)).body["gates"]);
 }

@@ -126,8 +126,8 @@ export const live: Scenarios = {
     );
     assert.equal(retried.status, 202, retried.text);
     const told = await stream.until(
-      "it was superseded",
-      ({ data }) => itemsOf(data["rows"])[0]?.["superseded_by"] !== null,
+      "it was retried",
+      ({ data }) => itemsOf(data["rows"])[0]?.["retried_at"] !== null,
     );
     assert.equal(told.name, "delivery");
     stream.close();

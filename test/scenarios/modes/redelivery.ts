@@ -68,7 +68,8 @@ export const redelivery: Scenarios = {
       "retry",
       "high",
     ]);
-    assert.equal((await scene.api.get(`/v1/deliveries/${first}`)).body["superseded_by"], null);
+    assert.equal(again["replay_of"], first);
+    assert.equal((await scene.api.get(`/v1/deliveries/${first}`)).body["replayed_by"], again["id"]);
     const [one, two] = scene.receiver.requests.map(messageOf);
     assert.deepEqual(two, one);
   },

@@ -112,9 +112,9 @@ export class EndChecks {
   async #checkCounts({ store, historyFrom }: EndState): Promise<void> {
     const { ledger, fail } = this.#watched;
     const truth = new Map<string, number>();
-    for (const { event, progress, supersededBy } of ledger.deliveries.values()) {
+    for (const { event, progress } of ledger.deliveries.values()) {
       if (progress.createdAt < historyFrom) return;
-      if (progress.state !== "exhausted" || supersededBy !== null) continue;
+      if (progress.state !== "exhausted") continue;
       truth.set(event.tenantId, (truth.get(event.tenantId) ?? 0) + 1);
     }
     const { deadLetters } = await store.deliveries.depth();

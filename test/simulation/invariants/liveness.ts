@@ -1,6 +1,7 @@
 import type { LiveWebhook } from "../../../src/engine/endpoint/live-webhook.ts";
 import type { EngineRun } from "../engine-run.ts";
-import type { LedgerDelivery } from "../ledger.ts";
+import { isWaiting } from "../ledger.ts";
+import type { Ledger, LedgerDelivery } from "../ledger.ts";
 import type { Watched } from "./watched.ts";
 
 /** Work that could have been sent all this time, and was not, has lost its wake-up. Longer than a lease. */
@@ -30,7 +31,7 @@ export class LivenessChecks {
     if (!run.started || run.stopping || quietSince > since) return;
     // Whoever waits for a free place waits for its turn; how fair turns are is not judged here.
     if (flights.open(run).length >= limits.concurrency) return;
-    const isHead = heads(ledger.waiting);
+    const isHead = heads(ledger);
     for (const delivery of ledger.waiting) {
       const { webhookId } = delivery.lane;
       const webhook = run.engine.webhook(webhookId);
@@ -47,15 +48,10 @@ export class LivenessChecks {
   }
 }
 
-/** In an ordered lane only the oldest waiting delivery can be due. */
-function heads(waiting: ReadonlySet<LedgerDelivery>): (delivery: LedgerDelivery) => boolean {
-  const first = new Map<string, LedgerDelivery>();
-  const name = ({ lane }: LedgerDelivery): string => `${lane.webhookId} ${lane.ordering} ${lane.eventType}`;
-  for (const delivery of waiting) {
-    const known = first.get(name(delivery));
-    if (known === undefined || delivery.ref < known.ref) first.set(name(delivery), delivery);
-  }
-  return (delivery) => delivery.lane.ordering === "none" || first.get(name(delivery)) === delivery;
+/** In an ordered lane only the first waiting delivery can be due. */
+function heads(ledger: Ledger): (delivery: LedgerDelivery) => boolean {
+  return (delivery) =>
+    delivery.lane.ordering === "none" || ledger.lane(delivery.lane).find(isWaiting) === delivery;
 }
 
 /** Every gate has been open since `since`. */

@@ -1,3 +1,4 @@
+import { agesFrom, scheduledAttempts } from "../../../src/core/delivery.ts";
 import { parseSecret } from "../../../src/core/signing/signing-key.ts";
 import { prepareVerifier } from "../../../src/core/signing/standard-webhooks.ts";
 import type { VerificationKey } from "../../../src/core/signing/standard-webhooks.ts";
@@ -86,7 +87,7 @@ export class RequestChecks {
     // A request does not say which of two twins it is for (a replay beside its original): the one that may go now.
     const ageMsMax = run.engine.webhook(webhookId)?.policy.ageMsMax ?? Number.POSITIVE_INFINITY;
     const mayGo = (delivery: LedgerDelivery): boolean =>
-      this.#overtaken(delivery) === undefined && time.now() - delivery.progress.createdAt <= ageMsMax;
+      this.#overtaken(delivery) === undefined && time.now() - agesFrom(delivery.progress) <= ageMsMax;
     const found = due.find(mayGo) ?? due[0];
     if (found !== undefined) return found;
     const states = all.map(
@@ -174,11 +175,11 @@ export class RequestChecks {
 
   #checkBounds(delivery: LedgerDelivery, { policy, webhook }: LiveWebhook): void {
     const { time, fail } = this.#watched;
-    const { attemptCount, createdAt } = delivery.progress;
+    const attemptCount = scheduledAttempts(delivery.progress);
     const attemptsMax = this.attemptsMax(webhook.id);
     if (attemptCount >= attemptsMax)
       fail("I-13", `attempt ${attemptCount + 1} of ${attemptsMax}: ${delivery.id}`);
-    const ageMs = time.now() - createdAt;
+    const ageMs = time.now() - agesFrom(delivery.progress);
     if (ageMs > policy.ageMsMax)
       fail("I-13", `delivery ${delivery.id} is ${ageMs} ms old, at most ${policy.ageMsMax}`);
   }

@@ -1,3 +1,4 @@
+import { scheduledAttempts } from "../../../src/core/delivery.ts";
 import type { CommitBatch, Settlement, SettlementResult } from "../../../src/ports/store/deliveries.ts";
 import type { EngineRun } from "../engine-run.ts";
 import { isWaiting } from "../ledger.ts";
@@ -28,12 +29,12 @@ export class SettlementChecks {
   }
 
   committed({ run, batch, settled }: Commit): void {
-    // The ledger has not noted this commit yet: a retry in it may have ended a delivery that is settled in it as well.
-    const superseded = new Set(batch.requeues.map(({ supersedes }) => supersedes));
+    // The ledger has not noted this commit yet: a retry in it may have taken the lease of what is settled in it as well.
+    const retried = new Set(batch.retries.map(({ deliveryId }) => deliveryId));
     for (const [index, settlement] of batch.settlements.entries()) {
       const kind = settled[index]?.kind;
-      if (kind === "ended") this.#checkEnded(settlement, superseded);
-      else this.#settled(run, settlement, kind === "written");
+      if (kind === "ended") this.#checkEnded(settlement);
+      else this.#settled(run, settlement, { wasWritten: kind === "written", retried });
     }
   }
 
@@ -51,7 +52,11 @@ export class SettlementChecks {
     }
   }
 
-  #settled(run: EngineRun, settlement: Settlement, wasWritten: boolean): void {
+  #settled(
+    run: EngineRun,
+    settlement: Settlement,
+    { wasWritten, retried }: { readonly wasWritten: boolean; readonly retried: ReadonlySet<string> },
+  ): void {
     const { ledger, flights, fail } = this.#watched;
     const delivery = ledger.byRef(settlement.lease.ref);
     if (delivery === undefined) {
@@ -60,7 +65,8 @@ export class SettlementChecks {
     }
     const flight =
       settlement.attempt === null ? undefined : flights.settle(run, delivery, settlement.settledAt);
-    if (!wasWritten && flight?.overtakenByClock !== true) this.#checkRefusal(delivery, settlement);
+    if (!wasWritten && flight?.overtakenByClock !== true && !retried.has(delivery.id))
+      this.#checkRefusal(delivery, settlement);
     if (settlement.attempt === null) {
       if (wasWritten) this.#checkWithoutRequest(delivery, settlement);
       return;
@@ -95,12 +101,10 @@ export class SettlementChecks {
   }
 
   /** Nothing was written yet: the engine decides again, from where the delivery stands. */
-  #checkEnded({ lease, late }: Settlement, superseded: ReadonlySet<string | null>): void {
+  #checkEnded({ lease, late }: Settlement): void {
     const { ledger, fail } = this.#watched;
     const delivery = ledger.byRef(lease.ref);
-    const isEndedNow = delivery !== undefined && superseded.has(delivery.id);
-    const endedUnder = isEndedNow ? delivery.lease : delivery?.endedLease;
-    if (late === true || endedUnder?.leaseToken !== lease.leaseToken)
+    if (late === true || delivery?.endedLease?.leaseToken !== lease.leaseToken)
       fail("I-14", `the store took a lease for one under which ${delivery?.id} was ended`);
   }
 
@@ -180,7 +184,7 @@ export class SettlementChecks {
       return;
     }
     if (progress.state !== "failed") return;
-    if (progress.attemptCount >= attemptsMax)
+    if (scheduledAttempts(progress) >= attemptsMax)
       fail("I-13", `${delivery.id} retries after ${progress.attemptCount} of ${attemptsMax}`);
     const notBefore = Math.max(flight.answer?.retryNotBefore ?? 0, flight.answeredAt);
     if (progress.dueAt < notBefore)

@@ -1,7 +1,7 @@
-import { givenUpStates, isDeadLetter, priorities, waitingStates } from "../../../src/core/delivery.ts";
+import { givenUpStates, priorities, waitingStates } from "../../../src/core/delivery.ts";
 import type { LaneKey } from "../../../src/core/webhook.ts";
 import type { DeliveryProgress, DeliveryState, Priority } from "../../../src/core/delivery.ts";
-import { endings } from "../../../src/core/delivery-state.ts";
+import { endings, restart } from "../../../src/core/delivery-state.ts";
 import type {
   ClaimedDelivery,
   ClaimRequest,
@@ -18,6 +18,8 @@ import type {
   PublishResult,
   RequeueCommand,
   RequeueResult,
+  RetryCommand,
+  RetryResult,
   Settlement,
   SettlementResult,
   StoreDepth,
@@ -39,12 +41,13 @@ export class ModelDeliveries implements DeliveryStore {
   async commit(batch: CommitBatch): Promise<CommitResult> {
     const publishes = batch.publishes.map((command) => this.#publish(command));
     const requeues = batch.requeues.map((command) => this.#requeue(command));
+    const retries = batch.retries.map((command) => this.#retry(command));
     const settled = batch.settlements.map((settlement) => this.#settle(settlement));
     for (const state of batch.webhookStates) {
       const row = this.#rows.webhooks.get(state.webhookId);
       if (row !== undefined) row.runtime = state;
     }
-    return { publishes, requeues, settled };
+    return { publishes, requeues, retries, settled };
   }
 
   async claim(requests: readonly ClaimRequest[]): Promise<readonly ClaimResult[]> {
@@ -57,8 +60,7 @@ export class ModelDeliveries implements DeliveryStore {
       if (row === undefined || (tenantId !== null && row.event.event.tenantId !== tenantId))
         return "not_found";
       if (event === "discarded") {
-        if (!isDeadLetter({ state: row.progress.state, isSuperseded: row.supersededBy !== null }))
-          return "not_possible";
+        if (row.progress.state !== "exhausted") return "not_possible";
         row.progress = { ...row.progress, ...endings.discarded };
         return "ended";
       }
@@ -99,7 +101,7 @@ export class ModelDeliveries implements DeliveryStore {
     const deadLetters = new Map<string, number>();
     for (const row of this.#rows.deliveries.values()) {
       if (isWaiting(row)) waiting[row.priority] += 1;
-      if (!isDeadLetter({ state: row.progress.state, isSuperseded: row.supersededBy !== null })) continue;
+      if (row.progress.state !== "exhausted") continue;
       const { tenantId } = row.event.event;
       deadLetters.set(tenantId, (deadLetters.get(tenantId) ?? 0) + 1);
     }
@@ -152,12 +154,13 @@ export class ModelDeliveries implements DeliveryStore {
       priority: delivery.priority,
       origin: delivery.origin,
       format: delivery.format,
-      progress: { state, attemptCount: 0, createdAt, firstAttemptAt: null, dueAt, reason },
+      progress: { state, attemptCount: 0, createdAt, firstAttemptAt: null, dueAt, reason, retried: null },
       lease: null,
       endedLease: null,
       category: null,
       completedAt: null,
-      supersededBy: null,
+      order: this.#rows.position,
+      retries: [],
       attempts: [],
     };
     this.#rows.add(row);
@@ -169,21 +172,34 @@ export class ModelDeliveries implements DeliveryStore {
     const event = this.#rows.events.get(command.eventId);
     if (event === undefined) return { kind: "event_not_found" };
     if (event.body === null) return { kind: "payload_gone" };
-    const first = command.deliveries[0];
-    if (first === undefined) return { kind: "accepted", leases: [] };
-    const old = command.supersedes === null ? undefined : this.#rows.deliveries.get(command.supersedes);
-    if (old !== undefined && old.event === event && !this.#supersede(old, first))
-      return { kind: "in_flight" };
     return { kind: "accepted", leases: command.deliveries.map((delivery) => this.#insert(delivery, event)) };
   }
 
-  /** False when a request is in flight, or when another delivery took over before: there is one live schedule. */
-  #supersede(old: DeliveryRow, by: NewDelivery): boolean {
-    if (old.supersededBy !== null || (isWaiting(old) && isHeld(old, by.createdAt))) return false;
-    old.supersededBy = by.id;
-    if (!isWaiting(old)) return true;
-    this.#rows.end(old, { ending: endings.superseded, at: by.createdAt });
-    return true;
+  #retry({ deliveryId, lane, format, priority, retry }: RetryCommand): RetryResult {
+    const row = this.#rows.deliveries.get(deliveryId);
+    if (row === undefined) return { kind: "not_found" };
+    const { state, attemptCount, dueAt } = row.progress;
+    const waited = isWaiting(row);
+    if (state === "success") return { kind: "not_possible" };
+    if (waited && isHeld(row, retry.at)) return { kind: "in_flight" };
+    if (row.event.body === null) return { kind: "payload_gone" };
+    const next = priority ?? row.priority;
+    const accepted: RetryResult = { kind: "accepted", priority: next };
+    if (waited && dueAt <= retry.at && next === row.priority) return accepted;
+    const lanes = [this.#rows.lane(row.lane), this.#rows.lane(lane)] as const;
+    if (!waited || lanes[0] !== lanes[1]) row.order = this.#rows.position += 1;
+    lanes[0].delete(row);
+    row.lane = lane;
+    row.format = format;
+    row.priority = next;
+    row.lease = null;
+    row.endedLease = null;
+    row.completedAt = null;
+    row.retries.push({ ...retry, attemptCount });
+    const retried = { at: retry.at, attemptCount };
+    row.progress = { ...row.progress, ...restart, dueAt: retry.at, retried };
+    lanes[1].add(row);
+    return accepted;
   }
 
   #settle(settlement: Settlement): SettlementResult {
@@ -220,7 +236,7 @@ export class ModelDeliveries implements DeliveryStore {
     const free = [...this.#rows.lane(lane)].filter((row) => !isHeld(row, now));
     const isOrdered = lane.ordering !== "none";
     const candidates = isOrdered
-      ? free.toSorted((a, b) => a.ref - b.ref)
+      ? free.toSorted((a, b) => a.order - b.order)
       : free.filter((row) => row.progress.dueAt <= now).toSorted(byPriorityThenDue);
     const taken = takeUpTo(candidates, request);
     const left = candidates.slice(taken.length);

@@ -8,6 +8,7 @@ import type {
   DeliveryQuery,
   EventSummary,
   HistoryStore,
+  OperationDeliveries,
   StoredDelivery,
   StoredEvent,
   WaitingCount,
@@ -64,6 +65,10 @@ export class ModelHistory implements HistoryStore {
 
   async listAttempts(deliveryId: string): Promise<readonly AttemptRecord[]> {
     return [...(this.#rows.deliveries.get(deliveryId)?.attempts ?? [])];
+  }
+
+  async sentByOperation(): Promise<OperationDeliveries> {
+    return { states: {}, next: null };
   }
 
   async listDeliveries(query: DeliveryQuery): Promise<Page<StoredDelivery>> {
@@ -154,7 +159,6 @@ export class ModelHistory implements HistoryStore {
     return [...this.#rows.deliveries.values()].filter(
       (row) =>
         row.progress.state === "exhausted" &&
-        row.supersededBy === null &&
         isOf(row.event, query.tenantId) &&
         (query.webhookIds === null || query.webhookIds.includes(row.lane.webhookId)) &&
         (query.eventTypes === null || query.eventTypes.includes(row.event.event.eventType)) &&

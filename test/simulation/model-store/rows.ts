@@ -2,6 +2,7 @@ import type {
   AttemptRecord,
   DeliveryOrigin,
   DeliveryProgress,
+  DeliveryRetry,
   Priority,
 } from "../../../src/core/delivery.ts";
 import type { Ending } from "../../../src/core/delivery-state.ts";
@@ -26,21 +27,23 @@ export interface LeaseRow {
 }
 
 export interface DeliveryRow {
-  /** Also the position in listings and in the order of publishing. */
+  /** Also the position in listings. */
   readonly ref: number;
+  /** In an ordered lane; `ref` until the first retry. */
+  order: number;
   readonly id: string;
   readonly event: EventRow;
-  readonly lane: LaneKey;
-  readonly priority: Priority;
+  lane: LaneKey;
+  priority: Priority;
   readonly origin: DeliveryOrigin;
-  readonly format: PayloadFormatName;
+  format: PayloadFormatName;
   progress: DeliveryProgress;
   lease: LeaseRow | null;
   /** The lease that it was ended under, until its holder has reported. */
   endedLease: LeaseRow | null;
   category: FailureCategory | null;
   completedAt: number | null;
-  supersededBy: string | null;
+  readonly retries: DeliveryRetry[];
   attempts: AttemptRecord[];
 }
 
@@ -137,7 +140,9 @@ export function storedDelivery(row: DeliveryRow): StoredDelivery {
     retryAfterHolds:
       row.progress.state === "failed" && row.attempts.at(-1)?.notes?.retryAfter?.effect === "lower_bound",
     completedAt: row.completedAt,
-    supersededBy: row.supersededBy,
+    retries: row.retries,
+    replayOf: null,
+    replayedBy: null,
     format: row.format,
     lastAttempt: row.attempts.at(-1) ?? null,
   };

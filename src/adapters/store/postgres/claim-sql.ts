@@ -106,7 +106,7 @@ function claimSqlWith(keysBounded: string): string {
       THEN (SELECT ${othersLeaseEnd} FROM wanted w WHERE w.at = s.at) END,
     NULL::bigint, NULL::int, NULL::int, NULL::uuid, NULL::text, NULL::text, NULL::text, NULL::uuid, NULL::int,
     NULL::smallint, NULL::smallint, NULL::int, NULL::bigint, NULL::bigint, NULL::bigint, NULL::text, NULL::smallint, NULL::bigint, NULL::text,
-    NULL::text, NULL::bigint, NULL::int, NULL::boolean, NULL::smallint, NULL::bytea, NULL::bytea, NULL::bytea, NULL::bigint
+    NULL::text, NULL::bigint, NULL::int, NULL::boolean, NULL::smallint, NULL::bytea, NULL::bytea, NULL::bytea, NULL::bigint, NULL::int, NULL::bigint
   FROM summary s
   UNION ALL
   SELECT c.at::int, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
@@ -161,7 +161,7 @@ export const claimColumns = {
   eventType: 18,
   attemptCount: 21,
   contentType: 31,
-  queuePosition: 37,
+  queuePosition: 39,
 } as const;
 
 /** Leases that ran out become free again. Their tokens stay, so that a late settlement counts if nobody was faster. */

@@ -28,12 +28,12 @@ import { endByHand } from "./hand-endings.ts";
 import { lanesFound } from "./lanes-with-work.ts";
 import { LostLeases } from "./lost-leases.ts";
 import { areNew } from "./new-events.ts";
-import { writeEnded } from "./ended-counts.ts";
 import { writeOperationalEvents } from "./notification-queue.ts";
 import { drawNumbers, relativeNumbers } from "./positions.ts";
 import { writeProblems } from "./problem-writes.ts";
 import { PublishBatch } from "./publish.ts";
 import { RequeueBatch } from "./requeue.ts";
+import { RetryBatch } from "./retry.ts";
 import {
   takesRows,
   type SettleBatch,
@@ -64,12 +64,13 @@ interface Writing {
 
 interface WritingInTurn extends Writing {
   readonly requeuing: RequeueBatch;
+  readonly retrying: RetryBatch;
   readonly deliveries: DeliveryRows;
   /** Whether nothing has to be read before what is published can be written. */
   readonly isPlain: boolean;
 }
 
-type Stored = Pick<CommitResult, "publishes" | "requeues"> & SettleResult;
+type Stored = Pick<CommitResult, "publishes" | "requeues" | "retries"> & SettleResult;
 
 const accepted = { kind: "accepted" } as const;
 
@@ -102,9 +103,9 @@ export class PostgresDeliveries implements DeliveryStore {
 
   async commit(batch: CommitBatch): Promise<CommitResult> {
     const { database, announcer } = this.#state;
-    const { publishes, requeues, webhookStates, operationalEvents = [] } = batch;
+    const { publishes, requeues, retries, webhookStates, operationalEvents = [] } = batch;
     await this.#ensureStrings(batch);
-    const others = [publishes, requeues, webhookStates, operationalEvents];
+    const others = [publishes, requeues, retries, webhookStates, operationalEvents];
     const onlySettles = others.every(({ length }) => length === 0) && batch.problems === undefined;
     const leased = { rows: null as DeliveryRows | null };
     try {
@@ -188,16 +189,15 @@ export class PostgresDeliveries implements DeliveryStore {
   }
 
   /** Before the transaction: strings and lanes are of use to everyone, and a refused commit does no harm to them. */
-  async #ensureStrings({ publishes, requeues, statistics }: CommitBatch): Promise<void> {
+  async #ensureStrings({ publishes, requeues, retries, statistics }: CommitBatch): Promise<void> {
     const { strings, lanes } = this.#state;
     if (statistics !== undefined) await strings.ensure(stringsOfStatistics(statistics));
-    if (publishes.length + requeues.length === 0) return;
+    if (publishes.length + requeues.length + retries.length === 0) return;
     await strings.ensure(
       publishes.flatMap(({ event }) => [event.tenantId, event.eventType, event.contentType]),
     );
-    await lanes.ensure(
-      [...publishes, ...requeues].flatMap(({ deliveries }) => deliveries.map(({ lane }) => lane)),
-    );
+    const created = [...publishes, ...requeues].flatMap(({ deliveries }) => deliveries);
+    await lanes.ensure([...created, ...retries].map(({ lane }) => lane));
   }
 
   /** The most frequent commit under load needs no transaction around its one statement. */
@@ -211,20 +211,19 @@ export class PostgresDeliveries implements DeliveryStore {
     const { settled, freeLanes } = await writeSettlements(database, batch);
     if (!takesRows(batch) && counting !== null)
       await writeStatistics(database, { ...counting, facts: [], carriesRows: true });
-    return { result: { publishes: [], requeues: [], settled }, lanes: freeLanes };
+    return { result: { publishes: [], requeues: [], retries: [], settled }, lanes: freeLanes };
   }
 
   /**
    * The order in which rows are locked, which all commits share, so that none waits for another in a circle:
    *
    *   1. `tenant_sequences` of the publishes, by tenant: from here on commits of one tenant follow each other
-   *   2. `events` that are sent again, then of what that supersedes `queue` and `deliveries`, each by position
+   *   2. `events` that are sent again, then `queue` and `deliveries` of what waits again, each by position
    *   3. `counters`, the lower shards, for what is new
    *   4. `queue` and `deliveries` of the settlements, then `counters`, the higher shards
    *   5. `webhook_states`, by webhook
    *   6. `operational_events`, by key
    *   7. where something failed: `webhooks`, then `delivery_problems`, each by id
-   *   8. `delivery_stats` of what requeues ended, by tenant and webhook
    *
    * New rows are nobody else's, among them those of the gateway's log; so are its answers, each of which belongs to whoever
    * claimed its key. Settlements are sorted by position, in which they are usually locked; should two meet in a circle all the
@@ -236,11 +235,12 @@ export class PostgresDeliveries implements DeliveryStore {
   ): Promise<Committed> {
     const { deltas } = deliveries;
     const need = this.#needOf(batch);
-    const isPlain = batch.requeues.length === 0 && areNew(batch.publishes);
+    const isPlain = batch.requeues.length + batch.retries.length === 0 && areNew(batch.publishes);
     const drawn = isPlain ? relativeNumbers(need.eventsByTenant) : await drawNumbers(transaction, need);
     const context = { transaction, numbers: drawn, deliveries, deltas, lostLanes: this.#lost.lanes };
     const publishing = new PublishBatch(this.#state, context);
     const requeuing = new RequeueBatch(this.#state, context);
+    const retrying = new RetryBatch(this.#state, context);
     const counting = this.#countingOf(batch.statistics);
     const stored =
       isApart(batch) && isPlain
@@ -249,19 +249,19 @@ export class PostgresDeliveries implements DeliveryStore {
             batch,
             publishing,
             requeuing,
+            retrying,
             counting,
             isPlain,
             deliveries,
           });
-    const { publishes, requeues, settled, freeLanes } = stored;
+    const { publishes, requeues, retries, settled, freeLanes } = stored;
     await writeWebhookStates(transaction, batch.webhookStates);
     await writeOperationalEvents(transaction, batch.operationalEvents);
     const problemMoves = await this.#writeProblems(transaction, batch, stored);
-    if (counting !== null) await writeEnded(transaction, requeuing.ended, { at: counting.statistics.at });
     const proof = publishing.firstEvent ?? deliveries.first;
     if (proof !== null) transaction.provenBy(storedSql[proof.table], [proof.seq, proof.id]);
     return {
-      result: { publishes, requeues, settled, ...(problemMoves.length > 0 && { problemMoves }) },
+      result: { publishes, requeues, retries, settled, ...(problemMoves.length > 0 && { problemMoves }) },
       lanes: [...deliveries.lanesWithFree, ...freeLanes],
     };
   }
@@ -278,13 +278,13 @@ export class PostgresDeliveries implements DeliveryStore {
         publishes: batch.publishes.map(() => accepted),
       }),
     ]);
-    return { publishes, requeues: [], ...settled };
+    return { publishes, requeues: [], retries: [], ...settled };
   }
 
   /** What an event brings along is written once the event is. */
   async #writeInTurn(
     transaction: Transaction,
-    { batch, publishing, counting, requeuing, deliveries, isPlain }: WritingInTurn,
+    { batch, publishing, counting, requeuing, retrying, deliveries, isPlain }: WritingInTurn,
   ): Promise<Stored> {
     const publishes = isPlain
       ? await publishing.runAtOnce(batch.publishes)
@@ -297,13 +297,17 @@ export class PostgresDeliveries implements DeliveryStore {
       stored.flatMap(({ answer }) => answer ?? []),
     );
     const requeues = await requeuing.run(batch.requeues);
-    if (!isPlain && batch.publishes.length + batch.requeues.length > 0) await deliveries.insert(transaction);
+    const retries = await retrying.run(batch.retries);
+    const { publishes: published, requeues: replayed, retries: retried } = batch;
+    if (!isPlain && published.length + replayed.length + retried.length > 0)
+      await deliveries.insert(transaction);
+    await requeuing.linkCopies();
     // What came with its event is counted with it.
     const attempted = batch.publishes.flatMap((command, at) => attemptedOf(command, publishes[at]));
     const settling = this.#settleBatch([...batch.settlements, ...attempted], counting);
     const { settled, ...more } = await writeSettlements(transaction, settling);
     await this.#countPublishes(transaction, { counting, settling, publishes });
-    return { publishes, requeues, ...more, settled: settled.slice(0, batch.settlements.length) };
+    return { publishes, requeues, retries, ...more, settled: settled.slice(0, batch.settlements.length) };
   }
 
   async #countPublishes(
@@ -352,7 +356,8 @@ export class PostgresDeliveries implements DeliveryStore {
     }
     const deliveries = [...batch.publishes, ...batch.requeues].reduce(
       (sum, command) => sum + command.deliveries.length,
-      0,
+      // Each retry may need an order position.
+      batch.retries.length,
     );
     return { eventsByTenant, deliveries };
   }

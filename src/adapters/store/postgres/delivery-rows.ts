@@ -98,7 +98,7 @@ export class DeliveryRows {
       ...[seq, event.seq, event.tenant, lane.webhook, lane.ref, stateCodes.encode[delivery.state], priority],
       ...[originCodes.encode[delivery.origin], formatCodes.encode[delivery.format]],
       ...[delivery.createdAt, delivery.dueAt],
-      waits ? queuePositionIn(lane, { seq, priority, dueAt: delivery.dueAt }) : null,
+      waits ? queuePositionIn(lane, { order: seq, priority, dueAt: delivery.dueAt }) : null,
       leased ? delivery.leaseUntil : null,
       leased ? this.#processNumber : null,
       event.bodyBytes,

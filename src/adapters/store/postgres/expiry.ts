@@ -19,10 +19,13 @@ const isFree = "(q.owner IS NULL OR q.lease_until <= $1)";
  * guesses of the snapshot; `locked` asks again whether a row is free and passes over what a claim holds at that moment. As
  * in a settlement `queue` is locked before `deliveries`, and counters are added to last.
  */
-const expireSql = `WITH given AS (SELECT * FROM unnest($4::int[], $5::bigint[]) AS a (webhook, age)),
+const expireSqlOf = (
+  kind: string,
+): string => `WITH given AS (SELECT * FROM unnest($4::int[], $5::bigint[]) AS a (webhook, age)),
   seen AS MATERIALIZED (
-    SELECT q.delivery, d.created_at, ${isFree} AND $1 - d.created_at > coalesce(a.age, $6) AS is_due
-    FROM (SELECT * FROM posthorn.queue WHERE delivery > $2 ORDER BY delivery LIMIT ${windowRows}) AS q
+    SELECT q.delivery, d.created_at, ${isFree}
+      AND $1 - coalesce(d.retried_at, d.created_at) > coalesce(a.age, $6) AS is_due
+    FROM (SELECT * FROM posthorn.queue WHERE delivery > $2${kind} ORDER BY delivery LIMIT ${windowRows}) AS q
     JOIN posthorn.deliveries d ON d.seq = q.delivery LEFT JOIN given a ON a.webhook = d.webhook),
   due AS MATERIALIZED (SELECT delivery FROM seen WHERE is_due ORDER BY delivery LIMIT $3),
   locked AS (SELECT q.delivery FROM posthorn.queue q JOIN due USING (delivery) WHERE ${isFree}
@@ -30,7 +33,8 @@ const expireSql = `WITH given AS (SELECT * FROM unnest($4::int[], $5::bigint[]) 
   gone AS (DELETE FROM posthorn.queue q USING locked l WHERE q.delivery = l.delivery
     RETURNING q.delivery, q.priority, ${endedUnder}),
   done AS (
-    UPDATE posthorn.deliveries d SET ${endingSql(endings.expired)}, completed_at = $1, late_fence = g.late_fence
+    UPDATE posthorn.deliveries d SET ${endingSql(endings.expired)}, completed_at = $1, late_fence = g.late_fence,
+      lease_token_last = g.lease_token
     FROM gone g WHERE d.seq = g.delivery RETURNING d.seq, d.tenant, d.webhook),
   dead AS (INSERT INTO posthorn.dead_letters (delivery, tenant) SELECT seq, tenant FROM done),
   counted AS (${addToCounters(
@@ -42,6 +46,10 @@ const expireSql = `WITH given AS (SELECT * FROM unnest($4::int[], $5::bigint[]) 
     (SELECT string_agg(first::text, ',') FROM (SELECT min(seq) AS first FROM done GROUP BY webhook) AS firsts),
     ${endedColumn("done")}
   FROM seen`;
+
+const expireSql = expireSqlOf("");
+/** Retried deliveries may lie below the floor of the sweep, so they are looked through by themselves. */
+const expireRetriedSql = expireSqlOf(" AND retried_at IS NOT NULL");
 
 /** With the first of each webhook, and how many of each. */
 type ExpireRow = [...VisitRow, firsts: string | null, ended: string];
@@ -79,7 +87,7 @@ const cancelSql = `WITH picked AS MATERIALIZED (
     RETURNING q.delivery, q.priority, ${endedUnder}),
   done AS (
     UPDATE posthorn.deliveries d SET ${endingSql(endings.webhook_deleted)}, completed_at = $2,
-      late_fence = g.late_fence
+      late_fence = g.late_fence, lease_token_last = g.lease_token
     FROM gone g WHERE d.seq = g.delivery RETURNING d.tenant, d.webhook),
   counted AS (${addToCounters("SELECT priority, 0, -1 FROM gone")})
   SELECT count(*), ${endedColumn("done")} FROM done`;
@@ -90,6 +98,7 @@ const anyLeftSql = `SELECT EXISTS (SELECT FROM posthorn.lanes l WHERE l.webhook 
 export class Expiry {
   readonly #state: StoreState;
   readonly #sweep: Sweep;
+  #retriedAbove = 0;
 
   constructor(state: StoreState) {
     this.#state = state;
@@ -103,7 +112,15 @@ export class Expiry {
       const webhook = strings.find(webhookId);
       return webhook === null ? [] : [{ webhook, ageMs }];
     });
-    return this.#sweep.step((transaction, above) => this.#visit(transaction, { step, above, ages }));
+    const retried = await this.#state.aside.transaction((transaction) =>
+      this.#visit(transaction, { step, above: this.#retriedAbove, ages, sql: expireRetriedSql }),
+    );
+    const hasMore = retried.full || retried.seen === windowRows;
+    this.#retriedAbove = hasMore ? (retried.reached ?? 0) : 0;
+    const { changed, more } = await this.#sweep.step((transaction, above) =>
+      this.#visit(transaction, { step, above, ages, sql: expireSql }),
+    );
+    return { changed: changed + retried.changed, more: more || hasMore };
   }
 
   /** What others lock at this moment, to claim or to settle it, is left for another step. */
@@ -140,11 +157,12 @@ export class Expiry {
       readonly step: ExpireStep;
       readonly above: number;
       readonly ages: readonly { readonly webhook: number; readonly ageMs: number }[];
+      readonly sql: string;
     },
   ): Promise<Visit> {
     const { step, above, ages } = visit;
     const ageMsMin = Math.min(step.ageMsDefault, ...ages.map(({ ageMs }) => ageMs));
-    const [row] = await transaction.rows<ExpireRow>(expireSql, [
+    const [row] = await transaction.rows<ExpireRow>(visit.sql, [
       ...[step.now, above, step.limit],
       numbers(ages.map(({ webhook }) => webhook)),
       numbers(ages.map(({ ageMs }) => ageMs)),

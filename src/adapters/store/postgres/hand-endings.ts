@@ -25,7 +25,7 @@ const cancelSql = `WITH gone AS (DELETE FROM posthorn.queue q WHERE q.delivery =
     RETURNING q.delivery, q.priority, ${endedUnder}),
   done AS (
     UPDATE posthorn.deliveries d SET ${endingSql(endings.cancel_requested)}, completed_at = $2,
-      late_fence = g.late_fence
+      late_fence = g.late_fence, lease_token_last = g.lease_token
     FROM gone g WHERE d.seq = g.delivery RETURNING d.seq),
   counted AS (${addToCounters("SELECT priority, 0, -1 FROM gone")})
   SELECT count(*) FROM done`;

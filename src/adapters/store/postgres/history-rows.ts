@@ -13,7 +13,8 @@ export const eventColumns = eventColumnsWith("e.body");
 export const eventSummaryColumns = eventColumnsWith("NULL::bytea");
 export const deliveryColumns = `d.seq, d.id, d.tenant, d.webhook, e.id, e.event_type, d.priority, d.lane, d.origin,
   d.state, d.attempt_count, d.created_at, d.first_attempt_at, d.due_at, d.reason, d.category, d.completed_at,
-  d.superseded_by, d.format, ${attemptColumns}`;
+  d.format, d.retried_at, d.retried_attempts, d.retries, d.replay_of, d.replayed_by,
+  ${attemptColumns}`;
 /** What `deliveryColumns` need beside the deliveries themselves. */
 export const ofDelivery = `JOIN posthorn.events e ON e.seq = d.event
   LEFT JOIN posthorn.attempts a ON a.delivery = d.seq AND a.number = d.attempt_last`;

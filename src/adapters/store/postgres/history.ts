@@ -7,11 +7,14 @@ import type {
   DeliveryQuery,
   EventSummary,
   HistoryStore,
+  OperationDeliveries,
+  OperationDeliveriesQuery,
   StoredDelivery,
   StoredEvent,
   WaitingCount,
   WaitingQuery,
 } from "../../../ports/store/history.ts";
+import { countedByState } from "../history-rows.ts";
 import type { DeliveryRow, EventRow } from "../history-rows.ts";
 import { attemptStats, attemptsOf } from "./attempts.ts";
 import { isStoredId, plainWords } from "./columns.ts";
@@ -96,6 +99,16 @@ export class PostgresHistory implements HistoryStore {
       [plainWords(eventIds.filter(isStoredId))],
     );
     return new Set(rows.map(([id]) => id));
+  }
+
+  async sentByOperation(query: OperationDeliveriesQuery): Promise<OperationDeliveries> {
+    const { operationId, after, limit } = query;
+    if (!isStoredId(operationId)) return { states: {}, next: null };
+    const rows = await this.#state.aside.rows<[seq: number, state: number]>(
+      "SELECT seq, state FROM posthorn.deliveries WHERE operation = $1::uuid AND seq > $2 ORDER BY seq LIMIT $3",
+      [operationId, after ?? 0, limit + 1],
+    );
+    return countedByState(rows, limit);
   }
 
   async listAttempts(deliveryId: string): Promise<readonly AttemptRecord[]> {

@@ -29,6 +29,7 @@ import { gateway } from "./migrations/0017-gateway.ts";
 import { gatewayHeld } from "./migrations/0018-gateway-held.ts";
 import { gatewayLog } from "./migrations/0019-gateway-log.ts";
 import { whatUpkeepFinds } from "./migrations/0020-what-upkeep-finds.ts";
+import { retries } from "./migrations/0021-retries.ts";
 
 /**
  * A step that touches a large table does so online: `beforehand` holds statements that cannot run in a transaction,
@@ -55,6 +56,7 @@ export const migrations: readonly PostgresMigration[] = [
   gatewayHeld,
   gatewayLog,
   whatUpkeepFinds,
+  retries,
 ];
 
 /** "POSTHORN" as a number: the advisory lock of whoever migrates. */

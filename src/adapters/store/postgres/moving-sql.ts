@@ -54,11 +54,11 @@ export const besides: Readonly<
   deliveries: [
     {
       table: "queue",
-      insert: `INSERT INTO posthorn.queue (delivery, rank, lane, fence, bytes, attempts, priority, ordered)
+      insert: `INSERT INTO posthorn.queue (delivery, rank, lane, fence, bytes, attempts, priority, ordered, retried_at)
         SELECT d.seq, CASE WHEN l.ordering = ${orderingCodes.encode.none}
-            THEN d.priority * ${tierSpan} + least(greatest(d.due_at, 0), ${tierSpan - 1}) ELSE d.seq END,
+            THEN d.priority * ${tierSpan} + least(greatest(d.due_at, 0), ${tierSpan - 1}) ELSE coalesce(d.order_position, d.seq) END,
           d.lane, 0, coalesce(length(e.body), 0), d.attempt_count, d.priority,
-          l.ordering <> ${orderingCodes.encode.none}
+          l.ordering <> ${orderingCodes.encode.none}, d.retried_at
         FROM posthorn.deliveries d JOIN posthorn.lanes l ON l.ref = d.lane JOIN posthorn.events e ON e.seq = d.event
         WHERE d.state <= ${waitingMax}`,
     },
@@ -66,7 +66,7 @@ export const besides: Readonly<
       table: "dead_letters",
       insert: `INSERT INTO posthorn.dead_letters (delivery, tenant)
         SELECT d.seq, d.tenant FROM posthorn.deliveries d
-        WHERE d.state = ${exhausted} AND d.superseded_by IS NULL`,
+        WHERE d.state = ${exhausted}`,
     },
   ],
 };
@@ -88,12 +88,13 @@ export function numberOn({ table, column }: { readonly table: string; readonly c
 
 /** Positions and counters go on where the rows end. */
 export const finishing: readonly string[] = [
+  // Retries draw their order positions where deliveries draw theirs.
   ...[
-    ["event_blocks", "events"],
-    ["delivery_blocks", "deliveries"],
+    ["event_blocks", "events", "max(seq)"],
+    ["delivery_blocks", "deliveries", "greatest(max(seq), max(order_position))"],
   ].map(
-    ([sequence, table]) => `SELECT setval('posthorn.${sequence}',
-      coalesce(max(seq), 0) / ${blockSize} + 1, false) FROM posthorn.${table}`,
+    ([sequence, table, last]) => `SELECT setval('posthorn.${sequence}',
+      coalesce(${last}, 0) / ${blockSize} + 1, false) FROM posthorn.${table}`,
   ),
   `SELECT setval('posthorn.delivery_problem_positions', coalesce(max(position), 0) + 1, false)
    FROM posthorn.delivery_problems`,

@@ -79,7 +79,7 @@ suite("a transaction whose number another one gets after a crash", () => {
     // Known strings, so that the calls below need nothing else.
     await publish(store, { event: { tenantId: "p" }, deliveries: [{ lane: lane("webhook-p") }] });
     await publish(store, { event: { tenantId: "s" }, deliveries: [{ lane: lane("webhook-r") }] });
-    const requeues = [{ eventId: sent.event.id, deliveries: [again], supersedes: null }];
+    const requeues = [{ eventId: sent.event.id, deliveries: [again] }];
     return { sent, waiting, settlements, requeues };
   }
 

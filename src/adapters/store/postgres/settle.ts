@@ -1,6 +1,7 @@
 import { type DeliveryProgress, type GivenUpState, givenUpStates } from "../../../core/delivery.ts";
 import type { Settlement, SettlementResult, WebhookRuntimeState } from "../../../ports/store/deliveries.ts";
 import { attemptNotesText } from "../attempt-notes.ts";
+import { retriedFrom } from "../delivery-retries.ts";
 import { categoryCodes, decodeState, exhausted, outcomeCodes, stateCodes, waitingMax } from "../codes.ts";
 import { tierSpan } from "../queue-position.ts";
 import { booleans, decimals, numbers, plainWords, texts } from "./columns.ts";
@@ -27,6 +28,8 @@ const givenSql = `given AS (
       $8::text[], $9::bigint[], $10::smallint[], $11::int[], $26::uuid[])
     AS g (at, ref, fence, state, attempt_count, due_at, first_attempt_at, reason, settled_at, category, number, id)
     WHERE CASE WHEN (SELECT d.id FROM posthorn.deliveries d WHERE d.seq = g.ref) = g.id THEN true END)`;
+
+const givenUp = givenUpStates.map((state) => stateCodes.encode[state]).join();
 
 /** The attempts of what was written (`done`). */
 const attemptedSql = `attempted AS (
@@ -74,7 +77,8 @@ const settleSqlWith = (keyOf: (column: string) => string, more = ""): string => 
     UPDATE posthorn.deliveries d SET state = g.state, attempt_count = g.attempt_count, due_at = g.due_at,
       first_attempt_at = g.first_attempt_at, reason = g.reason, category = coalesce(g.category, d.category),
       completed_at = CASE WHEN g.state > ${waitingMax} THEN g.settled_at END,
-      attempt_last = coalesce(g.number, d.attempt_last)
+      attempt_last = coalesce(g.number, d.attempt_last),
+      lease_token_last = CASE WHEN g.state IN (${givenUp}) THEN g.fence ELSE d.lease_token_last END
     FROM settled s JOIN given g ON g.at = s.at
     WHERE ${keyOf("d.seq")}d.seq = s.delivery AND (g.number IS NULL OR g.number > d.attempt_last
       OR posthorn.refuse('attempt ' || g.number || ' of delivery ' || d.id || ' is stored already'))
@@ -109,8 +113,12 @@ function countedSteps(first: number, from: string): string {
   return statisticsSteps(first, { written, when: `EXISTS (SELECT FROM ${from})` });
 }
 
-/** The lease that a row of `queue` is deleted under when its delivery ends over the head of its holder; null when free. */
-export const endedUnder = "CASE WHEN q.owner IS NOT NULL THEN q.fence END AS late_fence";
+/**
+ * What is kept of the lease of a row of `queue` when its delivery ends over the head of its holder: `late_fence`, null when it
+ * is free, for the holder's report, and `lease_token`, above which a retry goes on.
+ */
+export const endedUnder =
+  "CASE WHEN q.owner IS NOT NULL THEN q.fence END AS late_fence, q.fence AS lease_token";
 
 const isAccepted = `g.state = ${stateCodes.encode.success}`;
 
@@ -149,6 +157,8 @@ type EndedRow = [
   firstAttemptAt: number | null,
   dueAt: number,
   reason: string | null,
+  retriedAt: number | null,
+  retriedAttempts: number | null,
 ];
 
 const written: SettlementResult = { kind: "written" };
@@ -244,7 +254,8 @@ async function endedMeanwhile(
 ): Promise<readonly (readonly [at: number, progress: DeliveryProgress<GivenUpState>])[]> {
   if (given.length === 0) return [];
   const rows = await runner.rows<EndedRow>(
-    `SELECT g.at, d.state, d.attempt_count, d.created_at, d.first_attempt_at, d.due_at, d.reason
+    `SELECT g.at, d.state, d.attempt_count, d.created_at, d.first_attempt_at, d.due_at, d.reason,
+       d.retried_at, d.retried_attempts
      FROM unnest($1::int[], $2::bigint[], $3::int[], $4::uuid[]) AS g (at, ref, fence, id)
      JOIN posthorn.deliveries d ON d.seq = g.ref AND d.id = g.id AND d.late_fence = g.fence`,
     [
@@ -254,9 +265,10 @@ async function endedMeanwhile(
       plainWords(given.map(({ lease }) => lease.deliveryId)),
     ],
   );
-  return rows.map(([at, code, attemptCount, createdAt, firstAttemptAt, dueAt, reason]) => {
+  return rows.map(([at, code, attemptCount, createdAt, firstAttemptAt, dueAt, reason, ...last]) => {
     const state = decodeState(givenUpStates, code);
-    return [at, { state, attemptCount, createdAt, firstAttemptAt, dueAt, reason }];
+    const retried = retriedFrom(...last);
+    return [at, { state, attemptCount, createdAt, firstAttemptAt, dueAt, reason, retried }];
   });
 }
 

@@ -27,6 +27,7 @@ import type { ProblemWriter } from "./problem-writer.ts";
 import { DeliveryWriter, PublishWriter } from "./publish.ts";
 import { queuePositionSql } from "./queue-position-sql.ts";
 import { RequeueWriter } from "./requeue.ts";
+import { RetryWriter } from "./retry.ts";
 import { SettleWriter } from "./settle.ts";
 import type { NotificationRows } from "./notification-queue.ts";
 import type { StoreState } from "./state.ts";
@@ -42,6 +43,7 @@ export class SqliteDeliveries implements DeliveryStore {
   readonly #state: StoreState;
   readonly #publishes: PublishWriter;
   readonly #requeues: RequeueWriter;
+  readonly #retries: RetryWriter;
   readonly #settlements: SettleWriter;
   readonly #endings: HandEndings;
   readonly #statistics: StatisticsWriter;
@@ -69,7 +71,8 @@ export class SqliteDeliveries implements DeliveryStore {
     const { connection } = state;
     this.#state = state;
     this.#publishes = new PublishWriter(state, deliveries);
-    this.#requeues = new RequeueWriter(state, { deliveries, statistics: writers.statistics });
+    this.#requeues = new RequeueWriter(state, deliveries);
+    this.#retries = new RetryWriter(state);
     this.#settlements = new SettleWriter(state);
     this.#endings = new HandEndings(state, writers.statistics);
     this.#statistics = writers.statistics;
@@ -93,7 +96,8 @@ export class SqliteDeliveries implements DeliveryStore {
   async commit(batch: CommitBatch): Promise<CommitResult> {
     return this.#state.connection.write(() => {
       const publishes = batch.publishes.map((command) => this.#publish(command));
-      const requeues = this.#requeues.write(batch.requeues, { isCounted: batch.statistics !== undefined });
+      const requeues = batch.requeues.map((command) => this.#requeues.write(command));
+      const retries = batch.retries.map((command) => this.#retries.write(command));
       const settled = batch.settlements.map((settlement) => this.#settlements.write(settlement));
       for (const state of batch.webhookStates) {
         this.#settlements.writeWebhookState(state);
@@ -101,7 +105,8 @@ export class SqliteDeliveries implements DeliveryStore {
       }
       this.#notifications.writeEvents(batch.operationalEvents);
       const problemMoves = this.#writeProblems(batch.problems, settled, publishes);
-      const result = { publishes, requeues, settled, ...(problemMoves.length > 0 && { problemMoves }) };
+      const moves = problemMoves.length > 0 && { problemMoves };
+      const result = { publishes, requeues, retries, settled, ...moves };
       if (batch.statistics !== undefined) this.#statistics.write(batch.statistics, result);
       // SQLite writes nothing for a transaction that changed nothing, and so would not notice that it cannot.
       if (isEmpty(batch)) this.#state.counters.touch();
@@ -229,6 +234,7 @@ export class SqliteDeliveries implements DeliveryStore {
   }
 }
 
-function isEmpty({ publishes, requeues, settlements, webhookStates }: CommitBatch): boolean {
-  return publishes.length + requeues.length + settlements.length + webhookStates.length === 0;
+function isEmpty({ publishes, requeues, retries, settlements, webhookStates }: CommitBatch): boolean {
+  const parts = [publishes, requeues, retries, settlements, webhookStates];
+  return parts.every(({ length }) => length === 0);
 }

@@ -3,6 +3,7 @@ import { type Ending, endings, isTooOld } from "../../../core/delivery-state.ts"
 import { endingKey } from "../../../core/statistics/keys.ts";
 import type { CancelStep, ExpiredDelivery, ExpireStep, StepResult } from "../../../ports/store/upkeep.ts";
 import { chunkKinds } from "./chunks.ts";
+import { retriedFrom } from "../delivery-retries.ts";
 import type { EndedDeliveries } from "../ended-counts.ts";
 import { stateCodes, waitingMax } from "../codes.ts";
 import type { NotificationRows } from "./notification-queue.ts";
@@ -18,6 +19,7 @@ type WaitingRow = [
   webhook: number,
   tenant: number,
   createdAt: number,
+  retriedAt: number | null,
 ];
 type ExpiredRow = [
   id: string,
@@ -47,12 +49,15 @@ export class Expiry {
   readonly #notifications: NotificationRows;
   readonly #statistics: Pick<StatisticsWriter, "writeEnded">;
   readonly #old: StatementSync;
+  readonly #retried: StatementSync;
   readonly #firstWaiting: StatementSync;
   readonly #finish: StatementSync;
   readonly #lanesOf: StatementSync;
   readonly #waitingIn: StatementSync;
   readonly #cancelDone: StatementSync;
   readonly #expired: StatementSync;
+  /** Retried deliveries are swept by themselves, because they may lie below the floor of the others. */
+  #retriedAbove = 0;
 
   constructor(
     state: StoreState,
@@ -67,12 +72,18 @@ export class Expiry {
     this.#sweeps = parts.sweeps;
     this.#notifications = parts.notifications;
     this.#statistics = parts.statistics;
+    const columns = "seq, priority, lane, rank, webhook, tenant, created_at, retried_at";
     this.#old = connection.prepare(
-      `SELECT seq, priority, lane, rank, webhook, tenant, created_at FROM deliveries
-       WHERE seq >= ? AND seq <= ? AND state <= ${waitingMax} AND created_at < ? ORDER BY seq LIMIT ?`,
+      `SELECT ${columns} FROM deliveries WHERE seq >= ? AND seq <= ? AND state <= ${waitingMax} AND created_at < ?
+         AND +retried_at IS NULL ORDER BY seq LIMIT ?`,
+    );
+    this.#retried = connection.prepare(
+      `SELECT ${columns} FROM deliveries INDEXED BY deliveries_retried
+       WHERE retried_at IS NOT NULL AND state <= ${waitingMax} AND seq > ? ORDER BY seq LIMIT ?`,
     );
     this.#firstWaiting = connection.prepare(
-      `SELECT min(seq) FROM deliveries WHERE seq >= ? AND seq <= ? AND +state <= ${waitingMax}`,
+      `SELECT min(seq) FROM deliveries
+       WHERE seq >= ? AND seq <= ? AND +state <= ${waitingMax} AND +retried_at IS NULL`,
     );
     this.#finish = connection.prepare(
       "UPDATE deliveries SET state = ?, reason = ?, rank = NULL, completed_at = ? WHERE seq = ? RETURNING tenant, webhook",
@@ -92,7 +103,8 @@ export class Expiry {
   expire(step: ExpireStep): StepResult {
     let ageMsMin = step.ageMsDefault;
     for (const ageMs of step.ageMsByWebhook.values()) ageMsMin = Math.min(ageMsMin, ageMs);
-    return this.#sweeps.step({
+    const retried = this.#expireRetried(step);
+    const { changed, more } = this.#sweeps.step({
       name: "expire",
       kind: chunkKinds.deliveries,
       createdBefore: step.now - ageMsMin,
@@ -101,6 +113,15 @@ export class Expiry {
       visit: (window) => this.#expireWindow(window, { step, createdBefore: step.now - ageMsMin }),
       firstLeft: this.#firstWaiting,
     });
+    return { changed: changed + retried.changed, more: more || retried.more };
+  }
+
+  #expireRetried(step: ExpireStep): StepResult {
+    const rows = this.#retried.all(this.#retriedAbove, step.limit) as unknown as WaitingRow[];
+    const changed = this.#expireRows(rows, step);
+    const more = rows.length === step.limit;
+    this.#retriedAbove = more ? (rows.at(-1)?.[0] ?? 0) : 0;
+    return { changed, more };
   }
 
   /** What is leased ends too, whether or not it has a place in its lane. */
@@ -133,20 +154,28 @@ export class Expiry {
     window: SweepWindow,
     { step, createdBefore }: { readonly step: ExpireStep; readonly createdBefore: number },
   ): SweepVisit {
-    const { strings, leases, counters } = this.#state;
     const rows = this.#old.all(
       window.from,
       window.to,
       createdBefore,
       window.limit,
     ) as unknown as WaitingRow[];
+    return {
+      changed: this.#expireRows(rows, step),
+      stoppedAt: rows.length === window.limit ? (rows.at(-1)?.[0] ?? null) : null,
+    };
+  }
+
+  #expireRows(rows: readonly WaitingRow[], step: ExpireStep): number {
+    const { strings, leases, counters } = this.#state;
     const ending = endings.expired;
     const ended: EndedDeliveries[] = [];
     /** The first of each webhook. */
     const firsts = new Map<number, number>();
-    for (const [seq, priority, lane, queuePosition, webhook, tenant, createdAt] of rows) {
+    for (const [seq, priority, lane, queuePosition, webhook, tenant, createdAt, retriedAt] of rows) {
       const ageMsMax = step.ageMsByWebhook.get(strings.text(webhook)) ?? step.ageMsDefault;
-      if (!isTooOld({ createdAt }, { ageMsMax, now: step.now })) continue;
+      const retried = retriedFrom(retriedAt, 0);
+      if (!isTooOld({ createdAt, retried }, { ageMsMax, now: step.now })) continue;
       if (leases.isHeld({ seq, now: step.now })) continue;
       ended.push(this.#end({ seq, priority, lane, queuePosition, ending, now: step.now }));
       counters.addDeadLetter(tenant, 1);
@@ -162,10 +191,7 @@ export class Expiry {
         ),
       );
     this.#count(ended, step);
-    return {
-      changed: ended.length,
-      stoppedAt: rows.length === window.limit ? (rows.at(-1)?.[0] ?? null) : null,
-    };
+    return ended.length;
   }
 
   #count(ended: readonly EndedDeliveries[], { now, isCounted = false }: ExpireStep | CancelStep): void {

@@ -60,7 +60,7 @@ export function deliveryFilter(
 
 export function deadLetterFilter(strings: StringTable, query: Omit<DeadLetterQuery, "page">): Filter | null {
   const draft = new FilterDraft();
-  draft.add(`d.state = ${exhausted} AND d.superseded_by IS NULL`);
+  draft.add(`d.state = ${exhausted}`);
   if (query.tenantId !== null) draft.equal("d.tenant", strings.find(query.tenantId));
   if (query.webhookIds !== null)
     draft.oneOf(

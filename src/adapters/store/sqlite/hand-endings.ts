@@ -1,9 +1,8 @@
 import type { StatementSync } from "node:sqlite";
-import { isDeadLetter } from "../../../core/delivery.ts";
 import { endings } from "../../../core/delivery-state.ts";
 import { endingKey } from "../../../core/statistics/keys.ts";
 import type { EndCommand, EndResult } from "../../../ports/store/deliveries.ts";
-import { decode, endingSql, stateCodes, waitingMax } from "../codes.ts";
+import { endingSql, exhausted, waitingMax } from "../codes.ts";
 import type { EndedDeliveries } from "../ended-counts.ts";
 import type { StoreState } from "./state.ts";
 import type { StatisticsWriter } from "./statistics-writer.ts";
@@ -13,7 +12,6 @@ type Row = [
   tenant: number,
   state: number,
   priority: number,
-  supersededBy: string | null,
   lane: number,
   queuePosition: number | null,
   webhook: number,
@@ -32,7 +30,7 @@ export class HandEndings {
     this.#state = state;
     this.#statistics = statistics;
     this.#row = connection.prepare(
-      "SELECT seq, tenant, state, priority, superseded_by, lane, rank, webhook FROM deliveries WHERE id = ?",
+      "SELECT seq, tenant, state, priority, lane, rank, webhook FROM deliveries WHERE id = ?",
     );
     this.#cancel = connection.prepare(
       `UPDATE deliveries SET ${endingSql(endings.cancel_requested)}, rank = NULL, completed_at = ? WHERE seq = ?`,
@@ -47,7 +45,7 @@ export class HandEndings {
       const row = this.#row.get(id) as unknown as Row | undefined;
       if (row === undefined || (tenantId !== null && row[1] !== tenant)) return "not_found";
       const result = event === "discarded" ? this.#discardRow(row) : this.#cancelRow(row, now);
-      const [, ofTenant, , , , , , webhook] = row;
+      const [, ofTenant, , , , , webhook] = row;
       if (result === "ended")
         ended.push({ tenant: ofTenant, webhook, key: endingKey(endings[event]), count: 1 });
       return result;
@@ -56,7 +54,7 @@ export class HandEndings {
     return results;
   }
 
-  #cancelRow([seq, , state, priority, , lane, queuePosition]: Row, now: number): EndResult {
+  #cancelRow([seq, , state, priority, lane, queuePosition]: Row, now: number): EndResult {
     const { leases, queue, counters } = this.#state;
     if (state > waitingMax) return "not_possible";
     if (leases.isHeld({ seq, now })) return "in_flight";
@@ -67,12 +65,8 @@ export class HandEndings {
     return "ended";
   }
 
-  #discardRow([seq, tenant, state, , supersededBy]: Row): EndResult {
-    const isDead = isDeadLetter({
-      state: decode(stateCodes, state),
-      isSuperseded: supersededBy !== null,
-    });
-    if (!isDead) return "not_possible";
+  #discardRow([seq, tenant, state]: Row): EndResult {
+    if (state !== exhausted) return "not_possible";
     this.#discard.run(seq);
     this.#state.counters.addDeadLetter(tenant, -1);
     return "ended";

@@ -12,7 +12,8 @@ const selectEvent = ({ body }: { readonly body: string }): string =>
   created_at, content_type, delivery_count + requeue_count, ${body}, raw, trace, relayed FROM events`;
 const selectDelivery = `SELECT d.seq, d.id, d.tenant, d.webhook, e.id, e.event_type, d.priority, d.lane, d.origin,
   d.state, d.attempt_count, d.created_at, d.first_attempt_at, d.due_at, d.reason, d.category, d.completed_at,
-  d.superseded_by, d.format, ${attemptColumns} FROM deliveries d JOIN events e ON e.seq = d.event
+  d.format, d.retried_at, d.retried_attempts, d.retries, d.replay_of, d.replayed_by,
+  ${attemptColumns} FROM deliveries d JOIN events e ON e.seq = d.event
   LEFT JOIN attempts a ON a.key = (d.seq << 16) | d.attempt_count`;
 
 /** Stored rows as the port shows them. */

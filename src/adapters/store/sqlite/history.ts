@@ -8,6 +8,8 @@ import type {
   DeliveryQuery,
   EventSummary,
   HistoryStore,
+  OperationDeliveries,
+  OperationDeliveriesQuery,
   StoredDelivery,
   StoredEvent,
   WaitingCount,
@@ -15,6 +17,7 @@ import type {
 } from "../../../ports/store/history.ts";
 import { AttemptReader } from "./attempts.ts";
 import { BacklogCounter } from "./backlog.ts";
+import { countedByState } from "../history-rows.ts";
 import { HistoryRows } from "./history-rows.ts";
 import { deadLetterWalk, deliveryWalk, type WalkContext } from "./listings.ts";
 import { StatementCache } from "./statement-cache.ts";
@@ -34,6 +37,7 @@ export class SqliteHistory implements HistoryStore {
   readonly #events: EventSearches;
   readonly #tenantOf: StatementSync;
   readonly #payloadsGone: StatementSync;
+  readonly #byOperation: StatementSync;
   readonly #backlog: BacklogCounter;
 
   constructor(state: StoreState) {
@@ -45,6 +49,9 @@ export class SqliteHistory implements HistoryStore {
     this.#backlog = new BacklogCounter(state);
     this.#attempts = new AttemptReader(state);
     this.#tenantOf = state.connection.prepare("SELECT tenant FROM webhooks WHERE id = ?");
+    this.#byOperation = state.connection.prepare(
+      "SELECT seq, state FROM deliveries WHERE operation = ? AND seq > ? ORDER BY seq LIMIT ?",
+    );
     this.#payloadsGone = state.connection.prepare(
       "SELECT e.id FROM json_each(?) g CROSS JOIN events e ON e.id = g.value WHERE e.body IS NULL",
     );
@@ -85,6 +92,12 @@ export class SqliteHistory implements HistoryStore {
     const { connection } = this.#state;
     const rows = connection.read(() => this.#payloadsGone.all(JSON.stringify(eventIds)));
     return new Set((rows as unknown as [id: string][]).map(([id]) => id));
+  }
+
+  async sentByOperation(query: OperationDeliveriesQuery): Promise<OperationDeliveries> {
+    const { operationId, after, limit } = query;
+    const rows = this.#state.connection.read(() => this.#byOperation.all(operationId, after ?? 0, limit + 1));
+    return countedByState(rows as unknown as [seq: number, state: number][], limit);
   }
 
   async listAttempts(deliveryId: string): Promise<readonly AttemptRecord[]> {

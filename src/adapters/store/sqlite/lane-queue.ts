@@ -36,6 +36,8 @@ export class LaneQueue {
   #spentCount = 0;
   /** Of the running transaction. */
   #spending: LaneEntry[] = [];
+  /** The same: spent entries whose deliveries wait again. */
+  #revived: LaneEntry[] = [];
   #swept: readonly number[] = [];
 
   constructor(connection: Connection) {
@@ -72,6 +74,17 @@ export class LaneQueue {
   spend(entry: LaneEntry): void {
     this.#remember(entry);
     this.#spending.push(entry);
+  }
+
+  /** An ended delivery waits again: removes the entry that its end may have left, spent or forgotten by a crash. */
+  revive(entry: LaneEntry): void {
+    this.remove(entry);
+    const queuePosition = this.#spent.get(entry.lane)?.get(entry.seq);
+    if (queuePosition === undefined) return;
+    const spent = { lane: entry.lane, queuePosition, seq: entry.seq };
+    this.remove(spent);
+    this.#forget(spent);
+    this.#revived.push(spent);
   }
 
   /** A claim met an entry whose delivery had ended before a crash. */
@@ -152,6 +165,7 @@ export class LaneQueue {
   }
 
   #forgetSwept(): void {
+    if (this.#revived.length > 0) this.#revived = [];
     if (this.#spending.length === 0) return;
     this.#spending = [];
     for (const lane of this.#swept) {
@@ -162,10 +176,15 @@ export class LaneQueue {
   }
 
   #undo(): void {
-    for (const { lane, seq } of this.#spending)
-      if (this.#spent.get(lane)?.delete(seq) === true) this.#spentCount -= 1;
+    for (const entry of this.#spending) this.#forget(entry);
+    for (const entry of this.#revived) this.#remember(entry);
     this.#spending = [];
+    this.#revived = [];
     this.#swept = [];
+  }
+
+  #forget({ lane, seq }: LaneEntry): void {
+    if (this.#spent.get(lane)?.delete(seq) === true) this.#spentCount -= 1;
   }
 
   #remember({ lane, queuePosition, seq }: LaneEntry): void {

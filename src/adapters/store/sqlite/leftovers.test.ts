@@ -41,7 +41,7 @@ test("what is forgotten leaves nothing behind, and lanes hold few entries of wha
   t.after(() => store.close());
   const { event } = await publishSettled(store, {}, { attempt: newAttempt() });
   const replay = newDelivery({ origin: "replay" });
-  await requeue(store, { eventId: event.id, deliveries: [replay], supersedes: null });
+  await requeue(store, { eventId: event.id, deliveries: [replay] });
   await publish(store, { deliveries: Array.from({ length: 100 }, () => ({})) });
   const { deliveries } = await claim(store, lane("webhook-1"), { limit: 200 });
   assert.equal(deliveries.length, 101);

@@ -42,7 +42,7 @@ export function deadLetterWalk(
       ? state.counters.deadLetters().map(([tenant]) => tenant)
       : tenantIds.map((id) => state.strings.find(id)).filter((tenant) => tenant !== null);
   const names = JSON.stringify(tenants);
-  const isDead = "state = 3 AND superseded_by IS NULL";
+  const isDead = "state = 3";
   const newest = statements.get(
     `SELECT max((SELECT max(d.seq) FROM deliveries d INDEXED BY deliveries_dead
        WHERE d.${isDead} AND d.tenant = t.value AND d.seq < ?)) FROM json_each(?) t`,

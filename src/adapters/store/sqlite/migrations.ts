@@ -25,6 +25,7 @@ import { gatewayHeld } from "./migrations/0015-gateway-held.ts";
 import { gatewayLog } from "./migrations/0016-gateway-log.ts";
 import { whatUpkeepFinds } from "./migrations/0017-what-upkeep-finds.ts";
 import { requestsBySource } from "./migrations/0018-requests-by-source.ts";
+import { retries } from "./migrations/0019-retries.ts";
 
 /** In order. A released migration never changes: its checksum is in the databases it made. */
 export const migrations: readonly Migration[] = [
@@ -46,6 +47,7 @@ export const migrations: readonly Migration[] = [
   gatewayLog,
   whatUpkeepFinds,
   requestsBySource,
+  retries,
 ];
 
 /** "PHRN". Tells our files from those of other programs. */

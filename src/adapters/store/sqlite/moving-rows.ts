@@ -25,7 +25,8 @@ type Special = Partial<StoredPart> & {
 const attemptsPerDelivery = 2 ** 16;
 
 const queuePosition = `CASE WHEN :state > ${waitingMax} THEN NULL
-  WHEN (SELECT ordering FROM lanes WHERE ref = :lane) <> ${orderingCodes.encode.none} THEN :seq
+  WHEN (SELECT ordering FROM lanes WHERE ref = :lane) <> ${orderingCodes.encode.none}
+    THEN coalesce(:order_position, :seq)
   ELSE :priority * ${tierSpan} + min(max(:due_at, 0), ${tierSpan - 1}) END`;
 
 /** Parts that are not a table of the same name with the same columns. */

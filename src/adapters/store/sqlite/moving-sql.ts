@@ -14,6 +14,9 @@ const placed = `WITH placed AS (
     SELECT event, seq, row_number() OVER (PARTITION BY event ORDER BY seq) AS number,
       min(seq) OVER (PARTITION BY event) AS first FROM deliveries))`;
 
+/** Retries draw their order positions where deliveries draw theirs. */
+const lastPosition = "max(coalesce(max(seq), 0), coalesce(max(order_position), 0))";
+
 /** Makes what follows from the rows, in one transaction; the file can be served from then. */
 export const finishing: readonly string[] = [
   "INSERT INTO lane_entries SELECT lane, rank, seq FROM deliveries WHERE rank IS NOT NULL",
@@ -31,10 +34,10 @@ export const finishing: readonly string[] = [
    WHERE requeue_count > 0 OR seq IN (SELECT event FROM event_requeues)`,
   `UPDATE tally SET waiting_high = ${countedWaiting(0)}, waiting_normal = ${countedWaiting(1)},
      waiting_low = ${countedWaiting(2)}, event_last = (SELECT coalesce(max(seq), 0) FROM events),
-     delivery_last = (SELECT coalesce(max(seq), 0) FROM deliveries),
-     fresh_floor = (SELECT coalesce(max(seq), 0) + 1 FROM deliveries)`,
+     delivery_last = (SELECT ${lastPosition} FROM deliveries),
+     fresh_floor = (SELECT ${lastPosition} + 1 FROM deliveries)`,
   `INSERT INTO tenant_tallies SELECT tenant, 0, count(*) FROM deliveries
-   WHERE state = ${exhausted} AND superseded_by IS NULL GROUP BY tenant
+   WHERE state = ${exhausted} GROUP BY tenant
    ON CONFLICT (tenant) DO UPDATE SET dead_letters = excluded.dead_letters`,
   "DELETE FROM gateway_requests_unfiled",
   "DELETE FROM gateway_requests_by_source",

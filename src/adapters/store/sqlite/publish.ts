@@ -42,7 +42,7 @@ export class DeliveryWriter {
     const waits = delivery.state === "pending";
     const leased = waits && delivery.claim;
     const queuePosition =
-      waits && !leased ? queuePositionIn(lane, { seq, priority, dueAt: delivery.dueAt }) : null;
+      waits && !leased ? queuePositionIn(lane, { order: seq, priority, dueAt: delivery.dueAt }) : null;
     this.#insert.run(
       seq,
       delivery.id,

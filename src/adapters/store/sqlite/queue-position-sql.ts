@@ -2,5 +2,5 @@ import { tierSpan } from "../queue-position.ts";
 
 /** `queuePositionIn` for a row that is stored already, where `ordered` is an SQL expression. */
 export function queuePositionSql(ordered: string): string {
-  return `CASE WHEN ${ordered} THEN seq ELSE priority * ${tierSpan} + min(max(due_at, 0), ${tierSpan - 1}) END`;
+  return `CASE WHEN ${ordered} THEN coalesce(order_position, seq) ELSE priority * ${tierSpan} + min(max(due_at, 0), ${tierSpan - 1}) END`;
 }

@@ -60,7 +60,7 @@ export class Retention {
     );
     this.#forgetBody = connection.prepare("UPDATE events SET body = NULL WHERE seq = ?");
     this.#finished = connection.prepare(
-      `SELECT seq, event, tenant, state = ${exhausted} AND superseded_by IS NULL FROM deliveries
+      `SELECT seq, event, tenant, state = ${exhausted} FROM deliveries
        WHERE seq >= ? AND seq <= ? AND state > ${waitingMax} AND created_at < ? ORDER BY seq LIMIT ?`,
     );
     this.#firstDelivery = connection.prepare("SELECT min(seq) FROM deliveries WHERE seq >= ? AND seq <= ?");

@@ -1,7 +1,8 @@
 import type { StatementSync } from "node:sqlite";
-import { type AttemptRecord, givenUpStates, isDeadLetter } from "../../../core/delivery.ts";
+import { type AttemptRecord, givenUpStates } from "../../../core/delivery.ts";
 import type { Settlement, SettlementResult, WebhookRuntimeState } from "../../../ports/store/deliveries.ts";
 import { attemptNotesText } from "../attempt-notes.ts";
+import { retriedFrom } from "../delivery-retries.ts";
 import { categoryCodes, decodeState, exhausted, outcomeCodes, stateCodes, waitingMax } from "../codes.ts";
 import type { LeaseRecord } from "./lease-table.ts";
 import { queuePositionIn } from "../queue-position.ts";
@@ -15,8 +16,9 @@ type EndedRow = [
   dueAt: number,
   reason: string | null,
   tenant: number,
-  supersededBy: string | null,
   completedAt: number,
+  retriedAt: number | null,
+  retriedAttempts: number | null,
 ];
 
 const written: SettlementResult = { kind: "written" };
@@ -44,8 +46,8 @@ export class SettleWriter {
     );
     this.#tenant = connection.prepare("SELECT tenant FROM deliveries WHERE seq = ?");
     this.#ended = connection.prepare(
-      `SELECT state, attempt_count, created_at, first_attempt_at, due_at, reason, tenant, superseded_by, completed_at
-       FROM deliveries WHERE seq = ?`,
+      `SELECT state, attempt_count, created_at, first_attempt_at, due_at, reason, tenant, completed_at,
+         retried_at, retried_attempts FROM deliveries WHERE seq = ?`,
     );
     this.#saveWebhookState = connection.prepare(
       "INSERT OR REPLACE INTO webhook_states VALUES (?, ?, ?, ?, ?, ?)",
@@ -72,7 +74,7 @@ export class SettleWriter {
   /** The answer to a request whose delivery was ended meanwhile. Its end stays when that was, unless it is a success. */
   #writeLate(settlement: Settlement): SettlementResult {
     const { leases, counters } = this.#state;
-    const { lease, progress } = settlement;
+    const { lease } = settlement;
     const seq = lease.ref;
     if (!leases.wasEnded({ seq, leaseToken: lease.leaseToken })) return lost;
     const row = this.#ended.get(seq) as unknown as EndedRow | undefined;
@@ -80,12 +82,14 @@ export class SettleWriter {
     const state = decodeState(givenUpStates, row[0]);
     if (settlement.late !== true) {
       const [, attemptCount, createdAt, firstAttemptAt, dueAt, reason] = row;
-      return { kind: "ended", progress: { state, attemptCount, createdAt, firstAttemptAt, dueAt, reason } };
+      const retried = retriedFrom(row[8], row[9]);
+      const progress = { state, attemptCount, createdAt, firstAttemptAt, dueAt, reason, retried };
+      return { kind: "ended", progress };
     }
-    const [, , , , , , tenant, supersededBy, completedAt] = row;
-    const isSuccess = progress.state === "success";
+    const [, , , , , , tenant, completedAt] = row;
+    const isSuccess = settlement.progress.state === "success";
     // It may have been discarded since its holder asked.
-    const kept = isSuccess ? progress : { ...progress, state, reason: row[5] };
+    const kept = isSuccess ? settlement.progress : { ...settlement.progress, state, reason: row[5] };
     this.#move(
       { ...settlement, progress: kept },
       {
@@ -93,8 +97,7 @@ export class SettleWriter {
         completedAt: isSuccess ? settlement.settledAt : completedAt,
       },
     );
-    if (isSuccess && isDeadLetter({ state, isSuperseded: supersededBy !== null }))
-      counters.addDeadLetter(tenant, -1);
+    if (isSuccess && state === "exhausted") counters.addDeadLetter(tenant, -1);
     leases.reported(seq);
     return written;
   }
@@ -120,7 +123,9 @@ export class SettleWriter {
   /** Gives a delivery that waits on its new place, and returns it. */
   #requeue(seq: number, { held, dueAt }: { readonly held: LeaseRecord; readonly dueAt: number }): number {
     const { lanes, queue } = this.#state;
-    const queuePosition = queuePositionIn(lanes.get(held.lane), { seq, priority: held.priority, dueAt });
+    // In an ordered lane it keeps its place. One that has none yet was never retried.
+    const order = held.queuePosition ?? seq;
+    const queuePosition = queuePositionIn(lanes.get(held.lane), { order, priority: held.priority, dueAt });
     if (queuePosition === held.queuePosition) return queuePosition;
     if (held.queuePosition !== null)
       queue.remove({ lane: held.lane, queuePosition: held.queuePosition, seq });

@@ -25,8 +25,8 @@ export interface Window {
   readonly order: DeliverySearch["order"];
 }
 
-const columns = `d.seq, d.event, d.created_at, d.due_at, d.first_attempt_at, d.completed_at, d.id, d.superseded_by,
-  d.tenant, d.webhook, d.lane, d.attempt_count, d.attempt_last, d.state, d.priority, d.origin, d.category, d.reason,
+const columns = `d.seq, d.event, d.created_at, d.due_at, d.first_attempt_at, d.completed_at, d.id,
+  d.retried_at, d.retried_attempts, d.retries, d.replay_of, d.replayed_by, d.tenant, d.webhook, d.lane, d.attempt_count, d.attempt_last, d.state, d.priority, d.origin, d.category, d.reason,
   d.format`;
 
 /** `OFFSET 0` keeps each a look-up for one row: the planner may otherwise begin with the attempts, and read all of them. */

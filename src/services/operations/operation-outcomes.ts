@@ -1,0 +1,68 @@
+import { type DeliveryState, waitingStates } from "../../core/delivery.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { HistoryStore } from "../../ports/store/history.ts";
+import { type BatchOperation, isAtRest, type OperationOutcome } from "../../ports/store/operations.ts";
+import { actionOf } from "./bulk-rules.ts";
+
+interface Counted {
+  readonly outcome: OperationOutcome;
+  readonly validUntilMs: number;
+}
+
+const rowsAtOnce = 2_000;
+/** Pages show operations every second; counting again so soon would tell nothing new. */
+const validMsMin = 1_000;
+/** How many times as long as a count took it is valid. */
+const validShare = 10;
+const keptMax = 1_000;
+
+/** Counts what became of the deliveries that an operation sent again, in the store, and remembers it for a moment. */
+export class OperationOutcomes {
+  readonly #history: Pick<HistoryStore, "sentByOperation">;
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  readonly #counted = new Map<string, Counted>();
+
+  constructor(history: Pick<HistoryStore, "sentByOperation">, clock: Pick<Clock, "monotonicMs">) {
+    this.#history = history;
+    this.#clock = clock;
+  }
+
+  /** The operation with its outcome as it is now. What an operation at rest has kept does not change any more. */
+  async shown(operation: BatchOperation): Promise<BatchOperation> {
+    const isKept = isAtRest(operation) && operation.outcome !== null && operation.outcome.waiting === 0;
+    if (isKept || actionOf(operation.kind) !== "retry") return operation;
+    return { ...operation, outcome: await this.#outcomeOf(operation) };
+  }
+
+  async #outcomeOf({ id, queued }: BatchOperation): Promise<OperationOutcome> {
+    if (queued === 0) return { delivered: 0, failed: 0, waiting: 0 };
+    const known = this.#counted.get(id);
+    const begunMs = this.#clock.monotonicMs();
+    if (known !== undefined && known.validUntilMs > begunMs) return known.outcome;
+    const outcome = await this.#count(id);
+    const nowMs = this.#clock.monotonicMs();
+    const validUntilMs = nowMs + Math.max(validMsMin, validShare * (nowMs - begunMs));
+    this.#counted.delete(id);
+    this.#counted.set(id, { outcome, validUntilMs });
+    const [oldest] = this.#counted.keys();
+    if (this.#counted.size > keptMax && oldest !== undefined) this.#counted.delete(oldest);
+    return outcome;
+  }
+
+  async #count(operationId: string): Promise<OperationOutcome> {
+    const total = { delivered: 0, failed: 0, waiting: 0 };
+    let after: number | null = null;
+    do {
+      const page = await this.#history.sentByOperation({ operationId, after, limit: rowsAtOnce });
+      for (const [state, count] of Object.entries(page.states))
+        total[fateOf(state as DeliveryState)] += count;
+      after = page.next;
+    } while (after !== null);
+    return total;
+  }
+}
+
+function fateOf(state: DeliveryState): keyof OperationOutcome {
+  if (state === "success") return "delivered";
+  return waitingStates.some((each) => each === state) ? "waiting" : "failed";
+}
