@@ -369,7 +369,7 @@ test("WDS-45 a disabled webhook records what it skips; enabling sends nothing of
     requestsPerSecond: 200,
     dryRun: true,
   };
-  assert.deepEqual(await webhooks.recover(admin, recover), { operation: null, count: 5 });
+  assert.deepEqual(await webhooks.recover(admin, recover), { operation: null, count: 5, openCircuits: [] });
   await assert.rejects(webhooks.recover(admin, { ...recover, dryRun: false }), /enable it first/);
   const enabled = await webhooks.enable(admin, webhook.id);
   assert.deepEqual([enabled.webhook.status, enabled.webhook.statusReason], ["active", null]);
