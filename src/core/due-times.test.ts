@@ -4,8 +4,14 @@ import { dueBroughtNear } from "./due-times.ts";
 
 const now = 1_800_000_000_000;
 const day = 86_400_000;
-const fresh = { state: "pending", attemptCount: 0, createdAt: now, dueAt: now } as const;
-const retried = { state: "failed", attemptCount: 2, createdAt: now - 1_000, dueAt: now + day } as const;
+const fresh = { state: "pending", attemptCount: 0, createdAt: now, dueAt: now, retried: null } as const;
+const retried = {
+  ...fresh,
+  state: "failed",
+  attemptCount: 2,
+  createdAt: now - 1_000,
+  dueAt: now + day,
+} as const;
 
 test("a new delivery of a clock that was ahead is due after the delay that it was given", () => {
   const ahead = { ...fresh, createdAt: now + day };
@@ -28,5 +34,14 @@ test("a wait that the receiver asked for is not shortened", () => {
 });
 
 test("what was sent again by hand is due at once", () => {
-  assert.equal(dueBroughtNear({ ...retried, state: "pending" }, null, now), now);
+  for (const attemptCount of [0, 2]) {
+    const byHand = {
+      ...retried,
+      state: "pending",
+      attemptCount,
+      retried: { at: now + day, attemptCount },
+    } as const;
+    assert.equal(dueBroughtNear(byHand, null, now), now);
+    assert.equal(dueBroughtNear({ ...byHand, dueAt: now }, null, now), null);
+  }
 });

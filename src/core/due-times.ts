@@ -17,16 +17,16 @@ export interface LastAttempt {
  * the due time of a retry is no longer that of its last attempt.
  */
 export function dueBroughtNear(
-  progress: Pick<DeliveryProgress, "state" | "attemptCount" | "createdAt" | "dueAt">,
+  progress: Pick<DeliveryProgress, "state" | "attemptCount" | "createdAt" | "dueAt" | "retried">,
   lastAttempt: LastAttempt | null,
   now: number,
 ): number | null {
-  const { state, attemptCount, createdAt, dueAt } = progress;
+  const { state, attemptCount, createdAt, dueAt, retried } = progress;
+  // A manual retry is due at once.
+  if (state === "pending" && retried !== null) return dueAt > now + clockDifferenceMs ? now : null;
   if (attemptCount === 0) {
     return createdAt > now + clockDifferenceMs ? now + Math.max(0, dueAt - createdAt) : null;
   }
-  // Sent again by hand, which is due at once.
-  if (state === "pending") return dueAt > now + clockDifferenceMs ? now : null;
   if (lastAttempt === null || lastAttempt.nextRetryAt !== dueAt) return null;
   const { executedAt } = lastAttempt;
   return executedAt > now + clockDifferenceMs ? now + Math.max(0, dueAt - executedAt) : null;

@@ -14,6 +14,7 @@ import {
   publish,
   settle,
   start,
+  retry as byHand,
 } from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
 
@@ -88,6 +89,21 @@ export const futureTimes: StoreTheme = (check) => {
       assert.equal(only(deliveries).progress.dueAt, start + minute);
     }
     assert.equal(await bringNear(store, start), 0);
+  });
+
+  check("a manual retry of a clock that was ahead is due now, and its age counts from now", async (store) => {
+    for (const state of ["skipped", "pending"] as const) {
+      const key = lane(state);
+      const { deliveries } = await publish(store, { deliveries: [{ lane: key, state }] });
+      const { id } = only(deliveries);
+      const cancel = { event: "cancel_requested", tenantId: null, ids: [id], now: start } as const;
+      if (state === "pending") await store.deliveries.end(cancel);
+      await byHand(store, id, { lane: key, at: ahead });
+      assert.equal(await bringNear(store, start), 1);
+      assert.equal(await bringNear(store, start), 0);
+      const { progress } = only((await claim(store, key, { now: start })).deliveries);
+      assert.deepEqual([progress.dueAt, progress.retried?.at], [start, start]);
+    }
   });
 
   check("what is leased keeps its times", async (store) => {

@@ -12,14 +12,14 @@ const { pending, failed } = stateCodes.encode;
  * `deliveries`; what is leased, or locked at this moment, is left alone.
  */
 const bringNearSql = `WITH seen AS MATERIALIZED (
-    SELECT q.delivery, d.state, d.attempt_count, d.created_at, d.due_at
+    SELECT q.delivery, d.state, d.attempt_count, d.created_at, d.due_at, d.retried_at
     FROM (SELECT delivery FROM posthorn.queue WHERE delivery > $2 ORDER BY delivery LIMIT $3) AS q
     JOIN posthorn.deliveries d ON d.seq = q.delivery),
   ahead AS MATERIALIZED (
     SELECT delivery, $1::bigint + greatest(0, due_at - created_at) AS due FROM seen
-      WHERE attempt_count = 0 AND created_at > $1 + ${clockDifferenceMs}
+      WHERE attempt_count = 0 AND retried_at IS NULL AND created_at > $1 + ${clockDifferenceMs}
     UNION ALL SELECT delivery, $1 FROM seen
-      WHERE attempt_count > 0 AND state = ${pending} AND due_at > $1 + ${clockDifferenceMs}
+      WHERE retried_at IS NOT NULL AND state = ${pending} AND due_at > $1 + ${clockDifferenceMs}
     UNION ALL SELECT s.delivery, $1 + greatest(0, s.due_at - a.executed_at) FROM seen s CROSS JOIN LATERAL (
       SELECT l.executed_at, l.next_retry_at FROM posthorn.attempts l
       WHERE l.delivery = s.delivery AND l.executed_at > $1 + ${clockDifferenceMs} ORDER BY l.number DESC LIMIT 1) AS a
@@ -32,7 +32,8 @@ const bringNearSql = `WITH seen AS MATERIALIZED (
       ELSE q.priority * ${tierSpan}::bigint + least(greatest(l.due, 0), ${tierSpan - 1}) END
     FROM locked l WHERE q.delivery = l.delivery),
   done AS (
-    UPDATE posthorn.deliveries d SET due_at = l.due, created_at = least(d.created_at, $1)
+    UPDATE posthorn.deliveries d SET due_at = l.due, created_at = least(d.created_at, $1),
+      retried_at = CASE WHEN d.retried_at > $1 THEN $1 ELSE d.retried_at END
     FROM locked l WHERE d.seq = l.delivery RETURNING d.lane)
   SELECT (SELECT count(*) FROM seen), (SELECT max(delivery) FROM seen), (SELECT count(*) FROM done),
     (SELECT string_agg(DISTINCT lane::text, ',') FROM done)`;

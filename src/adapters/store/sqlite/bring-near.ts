@@ -3,6 +3,7 @@ import { dueBroughtNear } from "../../../core/due-times.ts";
 import type { BringNearResult, BringNearStep } from "../../../ports/store/upkeep.ts";
 import { chunkKinds } from "./chunks.ts";
 import { decode, stateCodes, waitingMax } from "../codes.ts";
+import { retriedFrom } from "../delivery-retries.ts";
 import { queuePositionIn } from "../queue-position.ts";
 import type { StoreState } from "./state.ts";
 
@@ -15,6 +16,8 @@ type SeenRow = [
   attemptCount: number,
   createdAt: number,
   dueAt: number,
+  retriedAt: number | null,
+  retriedAttempts: number | null,
 ];
 type LastRow = [executedAt: number, nextRetryAt: number | null];
 
@@ -29,7 +32,8 @@ export class BringNear {
     const { connection } = state;
     this.#state = state;
     this.#seen = connection.prepare(
-      `SELECT e.lane, e.rank, e.delivery, d.state, d.priority, d.attempt_count, d.created_at, d.due_at
+      `SELECT e.lane, e.rank, e.delivery, d.state, d.priority, d.attempt_count, d.created_at, d.due_at,
+         d.retried_at, d.retried_attempts
        FROM (SELECT lane, rank, delivery FROM lane_entries WHERE (lane, rank, delivery) > (?, ?, ?)
          ORDER BY lane, rank, delivery LIMIT ? + 0) AS e LEFT JOIN deliveries d ON d.seq = e.delivery
        ORDER BY e.lane, e.rank, e.delivery`,
@@ -40,7 +44,8 @@ export class BringNear {
        ORDER BY key DESC LIMIT 1`,
     );
     this.#save = connection.prepare(
-      "UPDATE deliveries SET due_at = ?, created_at = min(created_at, ?), rank = ? WHERE seq = ?",
+      `UPDATE deliveries SET due_at = ?1, created_at = min(created_at, ?2), retried_at = min(retried_at, ?2), rank = ?3
+       WHERE seq = ?4`,
     );
   }
 
@@ -56,17 +61,18 @@ export class BringNear {
 
   #visit(row: SeenRow, now: number): boolean {
     const { leases, queue, lanes, chunks } = this.#state;
-    const [laneRef, before, seq, code, priority, attemptCount, createdAt, dueAt] = row;
+    const [laneRef, before, seq, code, priority, attemptCount, createdAt, dueAt, ...lastRetry] = row;
     if (code === null || code > waitingMax || leases.isHeld({ seq, now })) return false;
     const state = decode(stateCodes, code);
     const waitsForRetry = state === "failed" && dueAt > now;
     const last = waitsForRetry ? (this.#last.get(seq) as unknown as LastRow | undefined) : undefined;
     const lastAttempt = last === undefined ? null : { executedAt: last[0], nextRetryAt: last[1] };
-    const due = dueBroughtNear({ state, attemptCount, createdAt, dueAt }, lastAttempt, now);
+    const retried = retriedFrom(...lastRetry);
+    const due = dueBroughtNear({ state, attemptCount, createdAt, dueAt, retried }, lastAttempt, now);
     if (due === null) return false;
     const lane = lanes.get(laneRef);
     // The place in an ordered lane has nothing to do with time.
-    const queuePosition = lane.ordered ? before : queuePositionIn(lane, { seq, priority, dueAt: due });
+    const queuePosition = lane.ordered ? before : queuePositionIn(lane, { order: seq, priority, dueAt: due });
     this.#save.run(due, now, queuePosition, seq);
     if (queuePosition !== before) {
       queue.remove({ lane: laneRef, queuePosition: before, seq });
