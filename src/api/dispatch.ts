@@ -2,6 +2,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { InvalidRequestError, NotFoundError, PosthornError } from "../core/errors.ts";
 import { defaultBounds, parseJson } from "../core/json/guard.ts";
+import { withExactDocuments } from "../core/json/lossless.ts";
 import type { Principal, RawContent, Scope } from "../services/services.ts";
 import type { Logger } from "../ports/telemetry.ts";
 import type { Auditing } from "./audit.ts";
@@ -232,7 +233,8 @@ function createBodyReader(route: Route): (request: FastifyRequest) => unknown {
     const body = parseJson(raw, bounds);
     const errors = check(body);
     if (errors !== null) throw new InvalidRequestError("The body is not valid.", errors);
-    return body;
+    // Events are taken from the text itself.
+    return bounds.hugeNumbers === "kept" ? body : withExactDocuments(raw.toString("utf8"), body);
   };
 }
 

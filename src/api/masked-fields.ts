@@ -1,3 +1,5 @@
+import { isRawNumber } from "../core/json/lossless.ts";
+
 type Json = Readonly<Record<string, unknown>>;
 
 /** Stands for a value that is never shown. */
@@ -22,7 +24,7 @@ function maskedValue(name: string, value: unknown): unknown {
   if (value === null || value === undefined || typeof value === "boolean") return value;
   if (secretName.test(name) && !plainName.test(name)) return maskedWhole(value);
   if (Array.isArray(value)) return value.map((one) => maskedValue("", one));
-  return typeof value === "object"
+  return typeof value === "object" && !isRawNumber(value)
     ? Object.fromEntries(Object.entries(value).map(([inner, one]) => [inner, maskedValue(inner, one)]))
     : value;
 }

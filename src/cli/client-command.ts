@@ -1,3 +1,4 @@
+import { parseLossless } from "../core/json/lossless.ts";
 import type { Command } from "commander";
 import { defaultOf } from "../core/fields/field.ts";
 import { pageLimitField } from "../core/fields/page.ts";
@@ -276,7 +277,7 @@ function memberAt(row: Json, name: string): unknown {
 
 export function parseJson(text: string, { what }: { readonly what: string }): unknown {
   try {
-    return JSON.parse(text);
+    return parseLossless(text);
   } catch (error) {
     throw new UsageError(`${what} is not valid JSON: ${messageOf(error)}`);
   }

@@ -1,3 +1,4 @@
+import { parseLossless } from "../../core/json/lossless.ts";
 import type { AuditEntry, AuditFilter, AuditSearch, StoredAuditEntry } from "../../ports/store/audit.ts";
 import type { SearchPage } from "../../ports/store/search.ts";
 
@@ -16,7 +17,7 @@ export function actorText({ actor }: AuditEntry): string {
 }
 
 function toAuditEntry([seq, document]: AuditRow): StoredAuditEntry {
-  return { ...(JSON.parse(document) as AuditEntry), position: seq };
+  return { ...(parseLossless(document) as AuditEntry), position: seq };
 }
 
 /** The filter as six parameters: tenant, actor, action, target, from, to. */

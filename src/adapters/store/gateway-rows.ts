@@ -1,3 +1,4 @@
+import { parseLossless } from "../../core/json/lossless.ts";
 import type { Connection } from "../../core/gateway/source.ts";
 import type {
   AnswerOutcome,
@@ -124,7 +125,7 @@ export function settledRequest(
 
 /** The document of a connection whose release ended; null when it was paused, resumed again or changed meanwhile. */
 export function releasedConnection(document: string, releasingSince: number): Connection | null {
-  const connection = JSON.parse(document) as Connection;
+  const connection = parseLossless(document) as Connection;
   if (connection.pausedAt !== null || connection.releasingSince !== releasingSince) return null;
   return { ...connection, releasingSince: null };
 }

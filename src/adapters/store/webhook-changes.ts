@@ -1,3 +1,4 @@
+import { parseLossless } from "../../core/json/lossless.ts";
 import { type Webhook, webhookFromDocument } from "../../core/webhook.ts";
 import { webhookHistory, type WebhookHistoryEntry, type WebhookKeyName } from "../../core/webhook-history.ts";
 import { revisionAfter } from "../../core/webhook-revision.ts";
@@ -31,7 +32,7 @@ export function webhookChange(
   { document, keys }: BeforeChange,
   { secrets, audit, events }: SavedBeside,
 ): WebhookChange {
-  const before = document === null ? null : webhookFromDocument(JSON.parse(document));
+  const before = document === null ? null : webhookFromDocument(parseLossless(document));
   const changedKeys = secrets === undefined ? [] : changedNames(keys, secrets);
   const keysChanged = changedKeys.length > 0;
   const saved = { ...given, revision: revisionAfter(given, { before, keysChanged }) };
@@ -73,7 +74,7 @@ export function historyPage(rows: readonly HistoryRow[], { limit }: PageRequest)
   const shown = rows.slice(0, limit);
   return {
     rows: shown.map(([position, document]) => {
-      return { ...(JSON.parse(document) as WebhookHistoryEntry), position };
+      return { ...(parseLossless(document) as WebhookHistoryEntry), position };
     }),
     next: rows.length > limit ? (shown.at(-1)?.[0] ?? null) : null,
   };

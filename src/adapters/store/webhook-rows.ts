@@ -1,3 +1,4 @@
+import { parseLossless } from "../../core/json/lossless.ts";
 import { webhookFromDocument } from "../../core/webhook.ts";
 import type { WebhookRuntimeState } from "../../ports/store/deliveries.ts";
 import type { StoredSecret, StoredWebhook } from "../../ports/store/webhooks.ts";
@@ -51,7 +52,7 @@ export function toStoredWebhook(
   secrets: readonly StoredSecret[],
 ): StoredWebhook {
   const runtime = state[0] === null ? null : toRuntimeState(state);
-  return { webhook: webhookFromDocument(JSON.parse(document)), secrets, runtime };
+  return { webhook: webhookFromDocument(parseLossless(document)), secrets, runtime };
 }
 
 /** What is remembered of a webhook between restarts. */

@@ -1,3 +1,4 @@
+import { parseLossless } from "../../core/json/lossless.ts";
 import type { Command } from "commander";
 import { connectionFields } from "../../core/fields/connection.ts";
 import { requestFilters, sourceFields, sourceRotateFields } from "../../core/fields/gateway.ts";
@@ -235,7 +236,7 @@ function addDelete(parent: Command, invocation: Invocation, path: string): void 
 
 function documentOf(text: string | undefined, where: string): Json {
   try {
-    const value: unknown = JSON.parse(text ?? "");
+    const value: unknown = parseLossless(text ?? "");
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Json;
   } catch {
     // Said below.

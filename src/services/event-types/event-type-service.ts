@@ -1,4 +1,5 @@
 import { NotFoundError, PosthornError } from "../../core/errors.ts";
+import { withDoubles } from "../../core/json/lossless.ts";
 import { jsonBytes } from "../../core/plain-record.ts";
 import { isSystemEventType } from "../../core/event-type.ts";
 import { eventTypeFields, type EventTypeFields } from "../../core/fields/event-type.ts";
@@ -126,7 +127,7 @@ export class EventTypes implements EventTypeService {
     }
     const allowance = { unitsLeft: examplesValidationUnitsMax };
     for (const [index, example] of examples.entries()) {
-      for (const { field, message } of compiled?.validate(example, allowance) ?? []) {
+      for (const { field, message } of compiled?.validate(withDoubles(example), allowance) ?? []) {
         problems.add({ field: field.replace(/^data/, `examples[${index}]`), message });
       }
     }

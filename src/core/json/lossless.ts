@@ -1,0 +1,142 @@
+/**
+ * JSON whose numbers keep their digits. A double has 53 bits: `9007199254740993` would be read as another number, and 1e400
+ * as none. Such a number is read as `JSON.rawJSON`, which `JSON.stringify` writes as it was; every other number is an
+ * ordinary one. Rules compare numbers by value: 1, 1.0 and 1e0 are equal, and so are 0 and -0
+ * (docs/decisions/numbers-in-json.md).
+ */
+
+/** A number that no double stands for, with its digits. */
+export interface RawNumber {
+  readonly rawJSON: string;
+}
+
+/** The types that the build is made with do not know these. */
+const native = JSON as unknown as {
+  rawJSON(text: string): RawNumber;
+  /** Missing before Node 22: there, numbers are rounded. */
+  isRawJSON?: (value: unknown) => boolean;
+};
+
+export function isRawNumber(value: unknown): value is RawNumber {
+  return native.isRawJSON?.(value) === true;
+}
+
+/** Throws a SyntaxError as `JSON.parse` does. */
+export function parseLossless(text: string): unknown {
+  return mayHaveInexact.test(text) ? JSON.parse(text, keepDigits) : JSON.parse(text);
+}
+
+/** The same with one spelling for equal numbers, so that equal values have equal texts. */
+export function parseCanonical(text: string): unknown {
+  return mayHaveInexact.test(text) ? JSON.parse(text, keepCanonical) : JSON.parse(text);
+}
+
+/** Members of a request body that are kept as documents. In others a number is a number. */
+const documents = ["metadata", "filter", "schema", "examples", "data", "message"];
+
+/** A body that was read and checked, with the digits of its documents. */
+export function withExactDocuments(text: string, body: unknown): unknown {
+  if (typeof body !== "object" || body === null || !mayHaveInexact.test(text)) return body;
+  const exact = parseLossless(text) as Readonly<Record<string, unknown>>;
+  const kept = documents
+    .filter((name) => Object.hasOwn(body, name))
+    .map((name) => [name, exact[name]] as const);
+  return { ...body, ...Object.fromEntries(kept) };
+}
+
+/** A value as calculations and schemas take it: numbers are rounded to doubles. */
+export function withDoubles(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (isRawNumber(value)) return Number(value.rawJSON);
+  if (Array.isArray(value)) return value.map(withDoubles);
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withDoubles(member)]));
+}
+
+/** For `JSON.parse`: a number that reading would change keeps its text. */
+function keepDigits(_name: string, value: unknown, context?: { readonly source?: string }): unknown {
+  const source = context?.source;
+  return typeof value !== "number" || source === undefined || isExact(value, source)
+    ? value
+    : native.rawJSON(source);
+}
+
+function keepCanonical(_name: string, value: unknown, context?: { readonly source?: string }): unknown {
+  const source = context?.source;
+  if (typeof value !== "number" || source === undefined || isExact(value, source)) return value;
+  return native.rawJSON(canonicalNumber(source));
+}
+
+/** Numbers of fewer digits and without an exponent are those that a double stands for. Also matches inside of texts. */
+const mayHaveInexact = /[\d.]{16}|\d[eE]/;
+
+function isExact(value: number, source: string): boolean {
+  return Number.isFinite(value) && canonicalNumber(String(value)) === canonicalNumber(source);
+}
+
+interface Decimal {
+  readonly isNegative: boolean;
+  /** Without zeros at either end; empty for zero. */
+  readonly digits: string;
+  /** The value is 0.DIGITS times ten to the power of this. */
+  readonly exponent: bigint;
+}
+
+function decimalOf(text: string): Decimal {
+  const isNegative = text.startsWith("-");
+  const [mantissa = "", power = "0"] = text.slice(isNegative ? 1 : 0).split(/[eE]/);
+  const [whole = "", fraction = ""] = mantissa.split(".");
+  const all = whole + fraction;
+  let start = 0;
+  while (all[start] === "0") start += 1;
+  let end = all.length;
+  while (end > start && all[end - 1] === "0") end -= 1;
+  if (start === end) return { isNegative: false, digits: "", exponent: 0n };
+  return {
+    isNegative,
+    digits: all.slice(start, end),
+    exponent: BigInt(power.startsWith("+") ? power.slice(1) : power) + BigInt(whole.length - start),
+  };
+}
+
+/** One text for all spellings of a number: `1.0`, `10e-1` and `1` have the same. It is a JSON number. */
+export function canonicalNumber(text: string): string {
+  const { isNegative, digits, exponent } = decimalOf(text);
+  if (digits === "") return "0";
+  const power = exponent - BigInt(digits.length);
+  return `${isNegative ? "-" : ""}${digits}${power === 0n ? "" : `e${power}`}`;
+}
+
+/** A whole number with all of its digits, without an exponent; null for other numbers, and for longer ones. */
+export function wholeNumberText(value: number | RawNumber, lengthMax: number): string | null {
+  // Rounded by a runtime that does not tell.
+  if (typeof value === "number" && !Number.isSafeInteger(value) && native.isRawJSON === undefined)
+    return null;
+  const { isNegative, digits, exponent } = decimalOf(textOf(value));
+  if (digits === "") return "0";
+  if (exponent < BigInt(digits.length) || exponent > BigInt(lengthMax)) return null;
+  const text = `${isNegative ? "-" : ""}${digits.padEnd(Number(exponent), "0")}`;
+  return text.length > lengthMax ? null : text;
+}
+
+/** Negative, zero or positive, as `left - right` would be. */
+export function compareNumbers(left: number | RawNumber, right: number | RawNumber): number {
+  if (typeof left === "number" && typeof right === "number") return left - right;
+  const [a, b] = [decimalOf(textOf(left)), decimalOf(textOf(right))];
+  if (a.digits === "" || b.digits === "" || a.isNegative !== b.isNegative) return signOf(a) - signOf(b);
+  return signOf(a) * compareMagnitudes(a, b);
+}
+
+function compareMagnitudes(a: Decimal, b: Decimal): number {
+  if (a.exponent !== b.exponent) return a.exponent < b.exponent ? -1 : 1;
+  if (a.digits === b.digits) return 0;
+  return a.digits < b.digits ? -1 : 1;
+}
+
+function signOf({ isNegative, digits }: Decimal): number {
+  if (digits === "") return 0;
+  return isNegative ? -1 : 1;
+}
+
+function textOf(value: number | RawNumber): string {
+  return typeof value === "number" ? String(value) : value.rawJSON;
+}
