@@ -264,4 +264,13 @@ export const edsMutations: readonly Mutation[] = [
     test: "src/core/delivery-policy.test.ts",
     name: "without overrides the policy is the profile",
   },
+  {
+    ids: "EDS-9.7-6",
+    change: "an acknowledgement of an older service description counts",
+    file: "src/gateway/create-gateway.ts",
+    find: "acknowledgement?.version === description.version ? mode",
+    replace: "acknowledgement !== null ? mode",
+    test: "test/scenarios/gateway.test.ts",
+    name: "an acknowledgement of an older service description",
+  },
 ];

@@ -42,8 +42,8 @@ suite("the gateway", () => {
   let admin: Client;
   let receivers: Receiver[] = [];
 
-  async function start(): Promise<void> {
-    const resolution = resolveValues({ ...options, logLevel: "error" });
+  async function start(more: Json = {}): Promise<void> {
+    const resolution = resolveValues({ ...options, logLevel: "error", ...more });
     assert.equal(resolution.kind, "resolved");
     running = await startPosthorn(resolution.settings, { log: silent });
     admin = createClient({ baseUrl: running.url ?? "", key: running.adminKey });
@@ -199,6 +199,30 @@ suite("the gateway", () => {
     const shown = await admin.get(`/v1/sources/${id}`);
     assert.match(JSON.stringify(shown.body["warnings"]), /not verified/);
     assert.equal(shown.body["effective_mode"], "pass_through");
+  });
+
+  test("EDS-9.7-6 an acknowledgement of an older service description does not count", async () => {
+    const { id, send } = await sourceOf("store_and_forward");
+    const mode = async () => (await admin.get(`/v1/sources/${id}`)).body["effective_mode"];
+    assert.equal(await mode(), "store_and_forward");
+    const version = async () => textOf((await admin.get("/service-description")).body["version"]);
+    const acknowledged = await version();
+    await running.stop();
+    // The description promises how long payloads are kept.
+    await start({ retentionPayloadDays: 7 });
+    assert.notEqual(await version(), acknowledged);
+    receiver().script(() => ({ status: 503 }));
+    const refused = await send('{"older":1}');
+    assert.equal(refused.status, 503, "accepted before the destination accepted it");
+    assert.equal(await mode(), "pass_through");
+    const shown = await admin.get(`/v1/sources/${id}`);
+    assert.match(JSON.stringify(shown.body["warnings"]), /changed since it was acknowledged/);
+    const again = await admin.post(`/v1/sources/${id}/acknowledge`, { version: await version() });
+    assert.equal(again.status, 200, again.text);
+    assert.equal((await send('{"older":2}')).status, 202);
+    receiver().script(() => ({}));
+    await running.stop();
+    await start();
   });
 
   test("EDS-9.7-5 proof is of each hop, and the sender's own signature goes on where that was agreed", async () => {
