@@ -1660,7 +1660,7 @@ export interface GatewayRequest {
    * checked the address. `failed`: not taken now.
    */
   outcome: "accepted" | "duplicate" | "rejected" | "ignored" | "challenge" | "failed";
-  /** Such as `no_matching_signature`; null where it was not rejected. */
+  /** Such as `no_matching_signature` or `rules_too_costly`; null where it was not refused. */
   rejection_cause: string | null;
   /** A sentence for whoever runs the source; never a secret. */
   detail: string | null;
@@ -1726,7 +1726,7 @@ export interface GatewayRequestWithBody {
    * checked the address. `failed`: not taken now.
    */
   outcome: "accepted" | "duplicate" | "rejected" | "ignored" | "challenge" | "failed";
-  /** Such as `no_matching_signature`; null where it was not rejected. */
+  /** Such as `no_matching_signature` or `rules_too_costly`; null where it was not refused. */
   rejection_cause: string | null;
   /** A sentence for whoever runs the source; never a secret. */
   detail: string | null;

@@ -4,12 +4,12 @@ import type { Connection, ConnectionDeduplicate } from "../core/gateway/source.t
 import type { Clock } from "../ports/clock.ts";
 import type { AnswerClaim, AnswerStore, ForwardNote } from "../ports/store/gateway.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
-import { memberAt } from "../receiver/presets/value-source.ts";
-import { type Authentic, claimMsOf, parsedBody, placeOf, type Routed } from "./incoming.ts";
+import { type Authentic, claimMsOf, placeOf, type Routed } from "./incoming.ts";
+import type { MessageReading } from "./message-reading.ts";
 
 export interface ConnectionDeduplicationOptions {
   readonly answers: Pick<AnswerStore, "claim" | "finish" | "release">;
-  readonly clock: Pick<Clock, "now">;
+  readonly clock: Pick<Clock, "now" | "defer">;
   readonly telemetry: Pick<Telemetry, "log">;
   readonly nextId: () => string;
 }
@@ -21,6 +21,13 @@ export interface Deduplicated {
   readonly isRunning: boolean;
   /** After the connections took it: from now on others are ignored. What failed may come again. Never rejects. */
   readonly ended: (taken: (connection: Connection) => boolean) => Promise<void>;
+}
+
+/** A connection that ignores repeats, and the digest of what it compares. */
+interface Compared {
+  readonly connection: Connection;
+  readonly deduplicate: ConnectionDeduplicate;
+  readonly digest: string;
 }
 
 interface Held {
@@ -42,11 +49,8 @@ export class ConnectionDeduplication {
     const ignored: ForwardNote[] = [];
     const repeated = new Set<Connection>();
     let isRunning = false;
-    for (const connection of [...ways.open, ...ways.held]) {
-      const { deduplicate } = connection;
-      const parts = deduplicate === null ? null : comparedParts(authentic.incoming.request.body, deduplicate);
-      if (deduplicate === null || parts === null) continue;
-      const claim = this.#claimOf(authentic, { connection, parts });
+    for (const { connection, deduplicate, digest } of await this.#compared(authentic, ways)) {
+      const claim = this.#claimOf(authentic, { connection, digest });
       const outcome = await this.#options.answers.claim(claim);
       if (outcome.kind === "claimed") held.push({ connection, claim });
       else if (outcome.kind === "running") isRunning = true;
@@ -66,12 +70,31 @@ export class ConnectionDeduplication {
     };
   }
 
+  /** Before anything is claimed: a message that costs too many steps claims nothing. */
+  async #compared({ incoming, reading }: Authentic, ways: Routed): Promise<readonly Compared[]> {
+    const compared: Compared[] = [];
+    const known = new Map<string, string | null>();
+    for (const connection of [...ways.open, ...ways.held]) {
+      const { deduplicate } = connection;
+      if (deduplicate === null) continue;
+      await reading.turn(this.#options.clock);
+      const { includeFields, excludeFields } = deduplicate;
+      const rule = JSON.stringify([includeFields, excludeFields]);
+      if (!known.has(rule)) {
+        const parts = comparedParts(reading, incoming.request.body, deduplicate);
+        known.set(rule, parts === null ? null : hash("sha256", parts));
+      }
+      const digest = known.get(rule) ?? null;
+      if (digest !== null) compared.push({ connection, deduplicate, digest });
+    }
+    return compared;
+  }
+
   #claimOf(
     { incoming }: Authentic,
-    { connection, parts }: { readonly connection: Connection; readonly parts: string },
+    { connection, digest }: Pick<Compared, "connection" | "digest">,
   ): AnswerClaim {
     const now = this.#options.clock.now();
-    const digest = hash("sha256", parts);
     return {
       key: `deduplicate:${connection.id}:${digest}`,
       ...{ fingerprint, token: this.#options.nextId(), now },
@@ -99,34 +122,20 @@ export class ConnectionDeduplication {
 }
 
 /** Null for a message that cannot be compared: it is new. */
-export function comparedParts(body: Uint8Array, rule: ConnectionDeduplicate): string | null {
-  const { includeFields, excludeFields } = rule;
+export function comparedParts(
+  reading: Pick<MessageReading, "textAt" | "textWithout">,
+  body: Uint8Array,
+  { includeFields, excludeFields }: ConnectionDeduplicate,
+): string | null {
   if (includeFields === null && excludeFields === null) return digestOf(body);
-  const value = parsedBody(body);
-  if (includeFields !== null) {
-    const values = includeFields.map((pointer) => memberAt(value, pointer));
-    return values.includes(undefined) ? null : (textOf(values) ?? digestOf(body));
-  }
-  for (const pointer of excludeFields ?? []) removeMember(value, pointer);
-  return (value === undefined ? null : textOf(value)) ?? digestOf(body);
-}
-
-function removeMember(value: unknown, pointer: string): void {
-  const at = pointer.lastIndexOf("/");
-  const parent = memberAt(value, pointer.slice(0, at));
-  const name = pointer
-    .slice(at + 1)
-    .replaceAll("~1", "/")
-    .replaceAll("~0", "~");
-  if (typeof parent === "object" && parent !== null) Reflect.deleteProperty(parent, name);
-}
-
-/** Null for what is nested too deep to be written. */
-function textOf(value: unknown): string | null {
   try {
-    return JSON.stringify(value);
-  } catch {
-    return null;
+    if (includeFields === null) return reading.textWithout(excludeFields ?? []) ?? digestOf(body);
+    const texts = includeFields.map((pointer) => reading.textAt(pointer));
+    return texts.includes(undefined) ? null : `[${texts.join(",")}]`;
+  } catch (error) {
+    // What is nested too deep to be written is compared as it came.
+    if (error instanceof RangeError) return digestOf(body);
+    throw error;
   }
 }
 

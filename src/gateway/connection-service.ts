@@ -5,7 +5,7 @@ import {
   type ConnectionChange,
   type ConnectionInput,
 } from "../core/fields/connection.ts";
-import { compileFilter } from "../core/filter/filter.ts";
+import { checkFilter } from "../core/filter/filter.ts";
 import type { Connection } from "../core/gateway/source.ts";
 import { changedAt } from "../core/webhook.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
@@ -185,7 +185,7 @@ function judgeRules({ filter, deduplicate }: ConnectionChange, problems: Problem
 export function judgeFilter(filter: unknown, problems: ProblemList): void {
   if (filter === undefined || filter === null) return;
   try {
-    compileFilter(filter);
+    checkFilter(filter);
   } catch (error) {
     if (!(error instanceof InvalidRequestError)) throw error;
     for (const { field, message } of error.fields) problems.add({ field: `filter${field}`, message });

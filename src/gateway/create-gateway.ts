@@ -75,7 +75,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const shared = { store: store.gateway, directory, access, clock };
   const held = new HeldMessages({ ...shared, history: store.history, changes, log: telemetry.log });
   const deliverer = new Deliverer({
-    ...{ held, directory, access, deduplication, passThrough, telemetry, effectiveMode },
+    ...{ clock, held, directory, access, deduplication, passThrough, telemetry, effectiveMode },
   });
   const requests = new Requests({
     ...{ store: store.gateway, history: store.history, directory, box, deliverer, log, access, clock },

@@ -3,6 +3,7 @@ import type { GatewayOutcome } from "../core/gateway/request.ts";
 import type { Relayed } from "../core/gateway/relayed.ts";
 import type { Connection, GatewayMode, Source } from "../core/gateway/source.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { ForwardNote, ReceivedRequest } from "../ports/store/gateway.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { GatewayDirectory } from "../services/gateway/gateway-directory.ts";
@@ -32,6 +33,7 @@ export interface DelivererOptions {
   readonly deduplication: ConnectionDeduplication;
   readonly passThrough: PassThrough;
   readonly telemetry: Pick<Telemetry, "log" | "metrics">;
+  readonly clock: Pick<Clock, "defer">;
   readonly held: Pick<HeldMessages, "turn">;
   readonly effectiveMode: (source: Source) => GatewayMode;
 }
@@ -64,7 +66,11 @@ export class Deliverer {
     authentic: Authentic,
     request: RequestWriter,
   ): Promise<Delivered> {
-    const sifted = await this.#options.deduplication.sift(authentic, routed(authentic, connections));
+    const { clock } = this.#options;
+    const sifted = await this.#options.deduplication.sift(
+      authentic,
+      await routed(authentic, connections, clock),
+    );
     const { ways, isRunning, ended } = sifted;
     if (isRunning) {
       await ended(() => false);

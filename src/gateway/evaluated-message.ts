@@ -3,11 +3,12 @@ import type { FilterEvaluationInput } from "../core/fields/filter-evaluation.ts"
 import type { FilteredMessage, PartlyKnownMessage } from "../core/filter/filter.ts";
 import { masked, notKept, type Unknown } from "../core/filter/unknown.ts";
 import { mask } from "../core/http/masked-fields.ts";
-import { tryParseJson } from "../core/json/try-parse.ts";
 import type { ReceivedRequest } from "../ports/store/gateway.ts";
 import { receivedHeaders } from "../receiver/message/received-headers.ts";
+import { readJsonBody } from "../receiver/presets/value-source.ts";
+import { utf8 } from "../receiver/providers/bytes.ts";
 import { restOfShown } from "./address.ts";
-import { filteredHead, parsedBody } from "./incoming.ts";
+import { filteredHead } from "./incoming.ts";
 
 /** A text is a body as it comes; other JSON is a body that was read already. */
 export function givenMessage({
@@ -19,7 +20,11 @@ export function givenMessage({
   return {
     headers: Object.fromEntries(receivedHeaders(Object.entries(headers))),
     ...{ query, path },
-    body: typeof body === "string" ? tryParseJson(body) : body,
+    // Written and read again: the same spelling of numbers as in a message that comes.
+    body:
+      body === undefined
+        ? undefined
+        : readJsonBody(utf8(typeof body === "string" ? body : JSON.stringify(body))),
   };
 }
 
@@ -46,7 +51,7 @@ export function loggedMessage(
     query:
       secretParameters === null ? notKept : { ...withoutMasks(head.query), ...Object.fromEntries(leftOut) },
     path: knownText(head.path),
-    body: body === notKept ? notKept : parsedBody(body),
+    body: body === notKept ? notKept : readJsonBody(body),
   };
 }
 

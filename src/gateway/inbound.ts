@@ -1,6 +1,7 @@
 import { reconfigureBucket, createBucket, tryTake, type RateBucket } from "../core/rate-limit.ts";
 import type { Source } from "../core/gateway/source.ts";
 import { maskedField, maskedParameters, withoutParameters } from "../core/http/masked-fields.ts";
+import { StepsSpentError } from "../core/step-budget.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ReceivedRequest } from "../ports/store/gateway.ts";
@@ -62,7 +63,7 @@ export class GatewayInbound implements Inbound {
     const source = address === null ? undefined : this.#sourceOf(address);
     if (address === null || source === undefined)
       return request.fault === undefined ? unknownAddress : faulted(request.fault);
-    const { clock, access, telemetry } = this.#options;
+    const { clock, access } = this.#options;
     const startedMs = clock.monotonicMs();
     const elapsedMs = (): number => clock.monotonicMs() - startedMs;
     const body = request.body ?? new Uint8Array();
@@ -75,16 +76,37 @@ export class GatewayInbound implements Inbound {
     try {
       ended = await this.#steps(incoming, { isTooLarge: request.body === null, elapsedMs });
     } catch (error) {
-      // The log has the error; tenants see the line of the request, and learn nothing of what is inside.
-      const fields = { err: String(error), sourceId: source.id, requestId: incoming.id };
-      telemetry.log.error(fields, "a request of the gateway failed");
-      const answer = refusal("store_unavailable", "The message cannot be taken now.");
-      const detail = "The server could not take it; its log says why.";
-      ended = { answer, outcome: "failed", forwards: [], eventId: null, detail };
+      if (error instanceof StepsSpentError) ended = this.#tooManySteps(incoming, error);
+      else ended = this.#unexpected(incoming, error);
     }
     ended = { ...ended, answer: keptPrivate(ended.answer, request) };
     this.#note(incoming, { ended, durationMs: elapsedMs() });
     return ended.answer;
+  }
+
+  /** Refused for now and not dropped: the sender repeats it, and it can be replayed once the rules are simpler. */
+  #tooManySteps({ source, id }: Incoming, { message }: StepsSpentError): Ended {
+    const fields = {
+      sourceId: source.id,
+      tenantId: source.tenantId,
+      requestId: id,
+      incident: "rules_too_costly",
+    };
+    this.#options.telemetry.log.warn(fields, "the rules of a source took too many steps for a message");
+    this.#options.telemetry.metrics.gatewayIncident?.("rules_too_costly");
+    const text = "The rules of this source take too many steps for this message.";
+    const answer = hopProblem(503, text, { retryAfterSeconds: 60, members: { reason: "rules_too_costly" } });
+    const detail = `${message}; simplify the filters, key pointers or deduplication of the source, then replay it`;
+    return { answer, outcome: "failed", forwards: [], eventId: null, cause: "rules_too_costly", detail };
+  }
+
+  #unexpected({ source, id }: Incoming, error: unknown): Ended {
+    // The log has the error; tenants see the line of the request, and learn nothing of what is inside.
+    const fields = { err: String(error), sourceId: source.id, requestId: id };
+    this.#options.telemetry.log.error(fields, "a request of the gateway failed");
+    const answer = refusal("store_unavailable", "The message cannot be taken now.");
+    const detail = "The server could not take it; its log says why.";
+    return { answer, outcome: "failed", forwards: [], eventId: null, detail };
   }
 
   #sourceOf({ token, party }: InboundAddress): Source | undefined {

@@ -3,10 +3,10 @@ import { hash } from "node:crypto";
 import type { Filter, FilteredMessage } from "../core/filter/filter.ts";
 import { compileFilter } from "../core/filter/filter.ts";
 import { withoutParameters } from "../core/http/masked-fields.ts";
-import { tryParseJson } from "../core/json/try-parse.ts";
 import { mappedEventType } from "../core/gateway/mapped-event-type.ts";
 import type { Relayed } from "../core/gateway/relayed.ts";
 import { type Connection, isHolding, type Source } from "../core/gateway/source.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { ForwardNote } from "../ports/store/gateway.ts";
 import type { Received, SourceVerifier } from "../receiver/configured/source-verifier.ts";
 import type { ReceivedMessage } from "../receiver/message/message.ts";
@@ -16,6 +16,7 @@ import { valueReader } from "../receiver/presets/value-source.ts";
 import type { InboundRequest } from "../services/gateway/gateway-services.ts";
 import type { InboundAddress } from "./address.ts";
 import { endToEndReader, forwardedHeaders, handedOn } from "./forwarded-headers.ts";
+import { MessageReading } from "./message-reading.ts";
 import { type KeyField, rememberedKey } from "./received-key.ts";
 
 export type Verified = Extract<Received, { readonly kind: "verified" }>;
@@ -50,6 +51,8 @@ export interface Authentic {
   readonly key: string;
   /** SHA-256 of the body, made when it is first asked for. */
   readonly bodyDigest: () => string;
+  /** For all rules, of the source and of its connections. */
+  readonly reading: MessageReading;
 }
 
 export function authenticOf(
@@ -64,7 +67,8 @@ export function authenticOf(
   const { received, verifier, field, hops } = how;
   const { source, address, message, receivedAt, request } = incoming;
   const { body } = request;
-  const originalType = originalTypeOf(incoming, received);
+  const reading = new MessageReading(body);
+  const originalType = originalTypeOf(incoming, received, reading);
   const { messageId } = received.verification;
   const get = endToEndReader(message.headers);
   const names = handedOnBy(source, verifier);
@@ -87,9 +91,10 @@ export function authenticOf(
     },
     key: rememberedKey({
       ...{ sourceId: source.id, received, field, bodyDigest, keyPointers: source.keyPointers },
-      parsedBody: () => parsedBody(body),
+      reading,
     }),
     bodyDigest,
+    reading,
   };
 }
 
@@ -109,20 +114,20 @@ function handedOnBy(source: Source, { forwardHeaders }: SourceVerifier): readonl
   return names;
 }
 
-function originalTypeOf({ source, address, message }: Incoming, received: Verified): string | null {
+function originalTypeOf(
+  { source, address, message }: Incoming,
+  received: Verified,
+  reading: MessageReading,
+): string | null {
   const { eventType } = source;
   if (eventType === null) return received.eventType ?? address.eventType;
   if (eventType.path === true) return address.eventType;
   const { fixed, header, pointer, query } = eventType;
   if (typeof fixed === "string") return fixed;
-  const read = valueReader(message);
+  const read = valueReader(message, () => reading.body);
   if (typeof header === "string") return read({ header });
   if (typeof pointer === "string") return read({ pointer });
   return typeof query === "string" ? read({ query }) : null;
-}
-
-export function parsedBody(body: Uint8Array): unknown {
-  return tryParseJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8"));
 }
 
 /** A claim that a crash left behind is free after the time that a message may take, and this. */
@@ -141,15 +146,23 @@ export interface Routed {
 
 const filters = new WeakMap<object, Filter>();
 
-export function routed({ incoming }: Authentic, connections: readonly Connection[]): Routed {
+/** Throws a StepsSpentError when the filters have more to look at than one message may cost. */
+export async function routed(
+  { incoming, reading }: Authentic,
+  connections: readonly Connection[],
+  clock: Pick<Clock, "defer">,
+): Promise<Routed> {
   const open: Connection[] = [];
   const held: Connection[] = [];
   const ignored: ForwardNote[] = [];
   let filtered: FilteredMessage | null = null;
   for (const connection of connections) {
-    filtered ??= connection.filter === null ? null : filteredMessage(incoming);
-    const rule =
-      filtered === null || connection.filter === null ? null : filterOf(connection.filter)(filtered);
+    const { filter } = connection;
+    if (filter !== null) {
+      await reading.turn(clock);
+      filtered ??= filteredMessage(incoming, reading);
+    }
+    const rule = filter === null || filtered === null ? null : filterOf(filter)(filtered, reading.look);
     if (rule !== null) ignored.push({ ...placeOf(connection), result: "ignored", detail: `filter: ${rule}` });
     else if (isHolding(connection)) held.push(connection);
     else open.push(connection);
@@ -167,12 +180,12 @@ function filterOf(source: object): Filter {
   return filter;
 }
 
-function filteredMessage({ message, address, request }: Incoming): FilteredMessage {
+function filteredMessage(
+  { message, address, request }: Incoming,
+  { body }: Pick<MessageReading, "body">,
+): FilteredMessage {
   const { headers } = message;
-  return {
-    ...filteredHead({ headers, url: request.url, rest: address.rest }),
-    body: parsedBody(request.body),
-  };
+  return { ...filteredHead({ headers, url: request.url, rest: address.rest }), body };
 }
 
 /** What filters see of a message beside its body; `url` and `rest` are of its address. */

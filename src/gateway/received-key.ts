@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import { relayedKeyPrefix } from "../core/gateway/relayed.ts";
 import { parseKeyHeader } from "../core/http/idempotency-key.ts";
 import type { Received } from "../receiver/configured/source-verifier.ts";
-import { memberAt } from "../receiver/presets/value-source.ts";
+import type { MessageReading } from "./message-reading.ts";
 
 type Verified = Extract<Received, { readonly kind: "verified" }>;
 
@@ -43,34 +43,44 @@ interface Identified {
   readonly received: Verified;
   readonly field: KeyField;
   readonly bodyDigest: () => string;
-  readonly parsedBody: () => unknown;
+  readonly reading: Pick<MessageReading, "textAt">;
   readonly keyPointers: readonly string[] | null;
 }
 
 /** What the store remembers the message under; hashed, so that nothing of a header reaches it. */
 export function rememberedKey(message: Identified): string {
   const { sourceId, received } = message;
-  const text = JSON.stringify([received.verification.producer, identityOf(message)]);
+  const text = `[${JSON.stringify(received.verification.producer ?? null)},${identityOf(message)}]`;
   return `${relayedKeyPrefix(sourceId)}${hash("sha256", text)}`;
 }
 
-/** What the sender vouches for comes first: an unsigned key would let a captured message pass as another one. */
-function identityOf({
-  received,
-  field,
-  bodyDigest,
-  parsedBody,
-  keyPointers,
-}: Identified): readonly unknown[] {
+/**
+ * As JSON text. What the sender vouches for comes first: an unsigned key would let a captured message pass as another one.
+ */
+function identityOf({ received, field, bodyDigest, reading, keyPointers }: Identified): string {
   const { verification, key } = received;
-  if (field.kind === "ok" && verification.isKeyAuthentic === true) return ["key", field.key];
-  if (verification.messageId !== null) return ["id", verification.messageId];
-  if (verification.replayId !== undefined) return ["replay", verification.replayId];
-  if (field.kind === "ok") return ["key", field.key];
-  if (key !== null) return ["id", key.value];
-  if (keyPointers !== null) {
-    const values = keyPointers.map((pointer) => memberAt(parsedBody(), pointer));
-    if (values.every((value) => value !== undefined)) return ["pointers", values];
+  if (field.kind === "ok" && verification.isKeyAuthentic === true) return JSON.stringify(["key", field.key]);
+  if (verification.messageId !== null) return JSON.stringify(["id", verification.messageId]);
+  if (verification.replayId !== undefined) return JSON.stringify(["replay", verification.replayId]);
+  if (field.kind === "ok") return JSON.stringify(["key", field.key]);
+  if (key !== null) return JSON.stringify(["id", key.value]);
+  const texts = keyPointers === null ? null : pointedAt(reading, keyPointers);
+  if (texts !== null) return `["pointers",[${texts.join(",")}]]`;
+  return JSON.stringify(["body", verification.scheme, bodyDigest()]);
+}
+
+/** Null where one is missing, or nested too deep to be written. */
+function pointedAt(reading: Identified["reading"], pointers: readonly string[]): readonly string[] | null {
+  const texts: string[] = [];
+  try {
+    for (const pointer of pointers) {
+      const text = reading.textAt(pointer);
+      if (text === undefined) return null;
+      texts.push(text);
+    }
+  } catch (error) {
+    if (error instanceof RangeError) return null;
+    throw error;
   }
-  return ["body", verification.scheme, bodyDigest()];
+  return texts;
 }

@@ -2,6 +2,7 @@ import { NotFoundError, PosthornError } from "../core/errors.ts";
 import { requestReplayFields, type RequestReplayInput } from "../core/fields/gateway.ts";
 import type { Connection, Source } from "../core/gateway/source.ts";
 import { tryParseJson } from "../core/json/try-parse.ts";
+import { StepsSpentError } from "../core/step-budget.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { GatewayStore, ReceivedRequest, RequestPlace } from "../ports/store/gateway.ts";
@@ -35,7 +36,7 @@ export interface RequestServiceOptions {
   readonly deliverer: Deliverer;
   readonly log: RequestLog;
   readonly access: Pick<EngineAccess, "gateway" | "nextId" | "placeOf" | "requeue" | "webhook">;
-  readonly clock: Pick<Clock, "now" | "monotonicMs">;
+  readonly clock: Pick<Clock, "now" | "monotonicMs" | "defer">;
   readonly deploymentId: string;
   readonly consent: ConsentSender;
 }
@@ -102,7 +103,11 @@ export class Requests implements RequestService {
     if (source === undefined) throw new NotFoundError("the source");
     const connections = this.#chosen(source, connectionIds);
     if (request.method === "OPTIONS") return this.#consent(scope, request, source);
-    if (request.eventId === null) return this.#retry(scope, { request, source, connections });
+    if (request.eventId === null)
+      return this.#retry(scope, { request, source, connections }).catch((error: unknown) => {
+        if (!(error instanceof StepsSpentError)) throw error;
+        throw new PosthornError("conflict", `${error.message}; simplify the rules of its source`);
+      });
     return this.#again(scope, { request, source, connections });
   }
 
@@ -134,7 +139,7 @@ export class Requests implements RequestService {
   /** As if it came now, but for its time: what was rejected is judged by the secrets that hold now. */
   async #retry(scope: Scope, { request, source, connections }: Replay): Promise<ReceivedRequest> {
     const incoming = this.#incomingOf(request, source);
-    const { box, deliverer, deploymentId } = this.#options;
+    const { box, deliverer, deploymentId, clock } = this.#options;
     const verifier = box.verifier(source);
     const nowSeconds = Math.floor(request.receivedAt / 1_000);
     const received = await verifier.receive(incoming.message, { nowSeconds });
@@ -154,7 +159,7 @@ export class Requests implements RequestService {
     const noted = ({ outcome, forwards, eventId }: Delivered): ReceivedRequest => ({
       ...{ ...request, eventType, originalType, scheme, outcome, forwards, eventId },
     });
-    const ways = { ...routed(authentic, connections), request: noted };
+    const ways = { ...(await routed(authentic, connections, clock)), request: noted };
     const delivered = await deliverer.store(authentic, ways);
     if (delivered.answer.status >= 300)
       throw new PosthornError("conflict", `the request was not taken: ${delivered.answer.status}`);

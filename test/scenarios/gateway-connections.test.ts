@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { comparedParts } from "../../src/gateway/connection-deduplication.ts";
+import { MessageReading } from "../../src/gateway/message-reading.ts";
 import { OwnAddresses } from "../../src/gateway/own-addresses.ts";
 import { packRelayed, unpackRelayed } from "../../src/core/gateway/relayed.ts";
 import { assertProblem, textOf } from "./api/client.ts";
@@ -172,7 +173,12 @@ suite("rules of connections", () => {
 
 test("what is compared of a message", () => {
   const compared = (text: string, rule: object) =>
-    comparedParts(bytes(text), { windowMs: 1, includeFields: null, excludeFields: null, ...rule });
+    comparedParts(new MessageReading(bytes(text)), bytes(text), {
+      windowMs: 1,
+      includeFields: null,
+      excludeFields: null,
+      ...rule,
+    });
   const whole = compared("a", {});
   assert.notEqual(compared("b", {}), whole);
   const include = { includeFields: ["/a/b", "/c"] };

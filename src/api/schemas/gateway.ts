@@ -87,7 +87,9 @@ const requestMembers = {
     description:
       "`accepted`: stored, or accepted by the destination. `duplicate`: known, answered as the first time. `rejected`: refused for what it is. `ignored`: authentic, and nobody wanted it. `challenge`: a provider checked the address. `failed`: not taken now.",
   }),
-  rejection_cause: nullable(text("Such as `no_matching_signature`; null where it was not rejected.")),
+  rejection_cause: nullable(
+    text("Such as `no_matching_signature` or `rules_too_costly`; null where it was not refused."),
+  ),
   detail: nullable(text("A sentence for whoever runs the source; never a secret.")),
   duration_ms: Type.Number({
     description: "Until it was answered; of what was stored and forwarded, until it was handed to the store.",

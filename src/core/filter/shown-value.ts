@@ -1,3 +1,5 @@
+import { isRawNumber } from "../json/lossless.ts";
+
 /** How much of a value is shown of one condition: it may be the whole body, and a filter may look at it 500 times. */
 const charactersMax = 200;
 const itemsMax = 10;
@@ -13,6 +15,7 @@ export function shownValue(value: unknown): string | null {
 function plainText(value: unknown): string | null {
   if (typeof value === "string") return JSON.stringify(shortened(value));
   if (typeof value === "number" || typeof value === "boolean" || value === null) return String(value);
+  if (isRawNumber(value)) return shortened(value.rawJSON);
   if (typeof value !== "object") return null;
   return Array.isArray(value) ? "[…]" : "{…}";
 }

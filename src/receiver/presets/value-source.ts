@@ -1,4 +1,5 @@
 /** Where a value of a message is: what a preset, or the configuration of an endpoint, says as data. */
+import { isRawNumber, parseCanonical, wholeNumberText } from "../../core/json/lossless.ts";
 import { queryOf } from "../message/message-url.ts";
 import type { ReceivedMessage } from "../message/message.ts";
 import { textOf } from "../providers/bytes.ts";
@@ -13,14 +14,20 @@ export type ValueSource =
 
 const lengthMax = 255;
 
-/** Reads values of one message; the body is parsed once at most, so give it authentic bytes. */
-export function valueReader(message: ReceivedMessage): (source: ValueSource) => string | null {
+/**
+ * Reads values of one message; the body is parsed once at most, so give it authentic bytes. `parsedBody` replaces the
+ * reading of the body where the caller has read it already, with {@link readJsonBody}.
+ */
+export function valueReader(
+  message: ReceivedMessage,
+  parsedBody: () => unknown = () => readJsonBody(message.body),
+): (source: ValueSource) => string | null {
   let body: { readonly value: unknown } | null = null;
   return (source) => {
     if ("fixed" in source) return source.fixed;
     if ("header" in source) return usable(message.headers.get(source.header)?.trim());
     if ("query" in source) return usable(queryOf(message.url).get(source.query));
-    body ??= { value: parsed(message.body) };
+    body ??= { value: parsedBody() };
     return usable(memberAt(body.value, source.pointer));
   };
 }
@@ -46,14 +53,20 @@ export function memberAt(value: unknown, pointer: string): unknown {
     .split("/")
     .map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"))
     .reduce<unknown>((parent, token) => {
-      if (typeof parent !== "object" || parent === null || !Object.hasOwn(parent, token)) return undefined;
+      if (typeof parent !== "object" || parent === null || isRawNumber(parent)) return undefined;
+      if (!Object.hasOwn(parent, token)) return undefined;
       return (parent as Readonly<Record<string, unknown>>)[token];
     }, value);
 }
 
-function parsed(body: Uint8Array): unknown {
+/**
+ * The one reading of a body for everything that looks into it: UTF-8 whatever the media type says (RFC 8259, 8.1), without a
+ * byte order mark; of members that stand twice the last one counts; equal numbers are equal, with all of their digits.
+ * Undefined for a body that is not JSON.
+ */
+export function readJsonBody(body: Uint8Array): unknown {
   try {
-    return JSON.parse(textOf(body));
+    return parseCanonical(textOf(body));
   } catch {
     return undefined;
   }
@@ -61,7 +74,7 @@ function parsed(body: Uint8Array): unknown {
 
 /** Texts and whole numbers of 1 to 255 characters without control characters; null for everything else. */
 function usable(value: unknown): string | null {
-  const text = typeof value === "number" && Number.isSafeInteger(value) ? String(value) : value;
+  const text = typeof value === "number" || isRawNumber(value) ? wholeNumberText(value, lengthMax) : value;
   if (typeof text !== "string" || text === "" || text.length > lengthMax) return null;
   return /\p{Cc}/u.test(text) ? null : text;
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { AttemptRecord } from "../../../src/core/delivery.ts";
 import { problemKind } from "../../../src/core/delivery-problems/problem-kind.ts";
 import type { Connection, Source } from "../../../src/core/gateway/source.ts";
+import { parseLossless } from "../../../src/core/json/lossless.ts";
 import { uuidV7Floor } from "../../../src/core/uuid.ts";
 import {
   everyRequest,
@@ -335,6 +336,39 @@ export const gateway: StoreTheme = (check) => {
       });
     },
   );
+
+  check(
+    "the filter of a connection keeps the digits of its numbers, also after a release ended",
+    async (store, open) => {
+      const filter = '{"body":{"id":9007199254740993,"rate":{"$gt":0.12345678901234567890}}}';
+      const connection = {
+        ...connectionOf("c", "s"),
+        releasingSince: 7,
+        filter: parseLossless(filter) as NonNullable<Connection["filter"]>,
+      };
+      await store.gateway.saveSource(sourceOf("s"));
+      await store.gateway.saveConnection(connection);
+      assert.equal(await store.gateway.endRelease("c", 8), null);
+      assert.equal((await store.gateway.endRelease("c", 7))?.releasingSince, null);
+      assert.equal(await store.gateway.endRelease("c", 7), null);
+      const [stored] = await (await open.reopen()).gateway.connections();
+      assert.equal(stored?.releasingSince, null);
+      assert.equal(JSON.stringify(stored?.filter), filter);
+    },
+  );
+
+  check("held messages are counted up to a bound", async (store) => {
+    const forwards = [{ connectionId: "c", webhookId: "w", result: "held", detail: null } as const];
+    const publishes = [1, 2, 3].map((number) => {
+      const command = publishCommand();
+      return Object.assign(command, { request: requestOf(number, { eventId: command.event.id, forwards }) });
+    });
+    await commit(store, { publishes });
+    const counts = async (countMax: number) =>
+      Object.fromEntries(await store.gateway.heldCounts({ connectionIds: ["c", "d"], countMax }));
+    assert.deepEqual(await counts(10), { c: 3, d: 0 });
+    assert.deepEqual(await counts(2), { c: 2, d: 0 });
+  });
 
   check(
     "a failed attempt that was passed on is never pending, and counts as a problem",
