@@ -69,7 +69,9 @@ function keepCanonical(_name: string, value: unknown, context?: { readonly sourc
 /** Numbers of fewer digits and without an exponent are those that a double stands for. Also matches inside of texts. */
 const mayHaveInexact = /[\d.]{16}|\d[eE]/;
 
+/** Also true where the runtime cannot keep digits. */
 function isExact(value: number, source: string): boolean {
+  if (native.isRawJSON === undefined) return true;
   return Number.isFinite(value) && canonicalNumber(String(value)) === canonicalNumber(source);
 }
 
