@@ -138,6 +138,31 @@ export const alertsOfDeliveries: readonly Alert[] = [
     },
   },
   {
+    name: "WaitingRequestsFull",
+    runbook: "workers-busy",
+    expr: 'max by (instance) (posthorn_request_slots_used{slots="waiting"} / posthorn_request_slots{slots="waiting"}) > 0.8',
+    lasts: "10m",
+    severity: "warning",
+    requirement: "WDS-240",
+    summary:
+      "{{ $labels.instance }} uses {{ $value | humanizePercentage }} of its slots for waiting requests",
+    description:
+      "Many receivers hang. When all of these slots are taken, requests to them take those of active requests.",
+    story: {
+      series: [
+        { series: 'posthorn_request_slots{slots="waiting",instance="a"}', values: "1000x40" },
+        {
+          series: 'posthorn_request_slots_used{slots="waiting",instance="a"}',
+          values: "900x20 100x20",
+        },
+      ],
+      at: "15m",
+      labels: { instance: "a" },
+      summary: "a uses 90% of its slots for waiting requests",
+      after: "25m",
+    },
+  },
+  {
     name: "QueueDeep",
     runbook: "queue-deep",
     expr: `${waiting} > 10000`,

@@ -234,10 +234,13 @@ const workers: Board = {
     },
     {
       title: "Requests in flight",
-      says: "By process.",
+      says: "By process, and of them those that have waited for a second.",
       kind: "timeseries",
       unit: "short",
-      queries: [{ expr: "posthorn_requests_in_flight", legend: "{{instance}}" }],
+      queries: [
+        { expr: "posthorn_requests_in_flight", legend: "{{instance}}" },
+        { expr: 'posthorn_request_slots_used{slots="waiting"}', legend: "{{instance}} waiting" },
+      ],
     },
     {
       title: "Event loop",

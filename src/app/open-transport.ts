@@ -15,13 +15,16 @@ export function openTransport(
   settings: Settings,
   { clock, log }: { readonly clock: Clock; readonly log: Telemetry["log"] },
 ): Transport {
-  const { concurrency, egressAllow, dev, egressProxy } = settings;
+  const { concurrency, gatewayInFlight, egressAllow, dev, egressProxy } = settings;
   const { threads, plainHere } = shareOut(settings.senderThreads, availableParallelism());
   const parts = threads + (plainHere ? 1 : 0);
-  const idleSocketsMax = Math.ceil(idleConnections(settings, openFilesMax()) / parts);
+  const openFiles = openFilesMax();
+  const idleSocketsMax = Math.ceil(idleConnections(settings, openFiles) / parts);
+  // The engine decides how much is sent at once; a limit of sockets below that would be one that tenants do not share.
+  const busyMax = concurrency + gatewayInFlight + waitingRequestsMax(settings, openFiles) + otherRequests;
   const sender = {
     ...{ egressAllow, allowLoopback: dev, egressProxy, lookupSlots: createLookupSlots() },
-    ...{ socketsMax: concurrency + idleSocketsMax, idleSocketsMax },
+    ...{ socketsMax: busyMax + idleSocketsMax, idleSocketsMax },
   };
   if (threads === 0) return openInThread(sender, clock);
   return createThreadsTransport({
@@ -43,13 +46,28 @@ export function openTransport(
  * close one for each request, and many more where descriptors are no concern.
  */
 export function idleConnections(
-  { concurrency, maxConnections }: Pick<Settings, "concurrency" | "maxConnections">,
+  settings: Pick<Settings, "concurrency" | "waitingRequests" | "maxConnections">,
   openFiles: number | null,
 ): number {
-  const room = (openFiles ?? 0) - maxConnections - concurrency - otherFiles;
+  const { concurrency, maxConnections } = settings;
+  const busy = concurrency + waitingRequestsMax(settings, openFiles);
+  const room = (openFiles ?? 0) - maxConnections - busy - otherFiles;
   return Math.max(concurrency, Math.min(idleConnectionsMax, Math.floor(room / 2)));
 }
 
+/** How many requests may wait: as many as were set, or fewer where descriptors do not permit so many. */
+export function waitingRequestsMax(
+  { concurrency, waitingRequests }: Pick<Settings, "concurrency" | "waitingRequests">,
+  openFiles: number | null,
+): number {
+  if (openFiles === null) return waitingRequests;
+  // Half of what is left, because callers need connections too.
+  const permitted = Math.floor((openFiles - concurrency - otherFiles) / 2);
+  return Math.min(waitingRequests, Math.max(concurrency, permitted));
+}
+
+/** Token endpoints, verifications, consent and notifications. */
+const otherRequests = 256;
 /** 35 kB each over TLS. */
 const idleConnectionsMax = 1_000;
 const otherFiles = 100;

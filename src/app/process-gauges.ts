@@ -23,11 +23,13 @@ export class ProcessGauges {
   async read(): Promise<GaugeReading> {
     const { engine, store, delivers } = this.#options;
     const { waiting, deadLetters } = await store.deliveries.depth();
-    const { inFlight, concurrency, commitMs, upkeepLagMs } = engine.activity();
+    const { inFlight, active, concurrency, waitingInUse, waitingRequests, commitMs, upkeepLagMs } =
+      engine.activity();
     return {
       ...{ waiting_high: waiting.high, waiting_normal: waiting.normal, waiting_low: waiting.low },
       dead_letters: Iterator.from(deadLetters.values()).reduce((sum, count) => sum + count, 0),
-      ...{ in_flight: inFlight, places: delivers ? concurrency : 0 },
+      ...{ in_flight: inFlight, active_requests: active, places: delivers ? concurrency : 0 },
+      ...{ waiting_requests: waitingInUse, waiting_places: delivers ? waitingRequests : 0 },
       open_circuits: Iterator.from(engine.webhooks()).reduce(
         (count, { circuit }) => count + (circuit.phase === "closed" ? 0 : 1),
         0,

@@ -24,7 +24,8 @@ import type { Transport } from "../ports/transport.ts";
 import type { Keys } from "./keys.ts";
 import type { Companions } from "./open-companions.ts";
 import { notificationMeans } from "./notification-means.ts";
-import { openTransport } from "./open-transport.ts";
+import { openFilesMax } from "./open-files.ts";
+import { openTransport, waitingRequestsMax } from "./open-transport.ts";
 import { requestOriginOf } from "./request-origin.ts";
 import { version } from "./version.ts";
 
@@ -181,9 +182,10 @@ function gatewayOf(
 
 function limitsOf(settings: Settings) {
   const { concurrency, webhookConcurrency, hostConcurrency } = settings;
+  const waitingRequests = waitingRequestsMax(settings, openFilesMax());
   const { payloadBytesMax, commitWindowMs, bufferBytesMax, leaseMs } = settings;
   return {
-    ...{ concurrency, webhookConcurrency, hostConcurrency },
+    ...{ concurrency, waitingRequests, webhookConcurrency, hostConcurrency },
     ...{ payloadBytesMax, commitWindowMs, bufferBytesMax, leaseMs },
   };
 }

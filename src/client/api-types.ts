@@ -1776,7 +1776,10 @@ export interface GaugePoint {
   waiting_low: NullableGaugeSummary;
   dead_letters: NullableGaugeSummary;
   in_flight: NullableGaugeSummary;
+  active_requests: NullableGaugeSummary;
   places: NullableGaugeSummary;
+  waiting_requests: NullableGaugeSummary;
+  waiting_places: NullableGaugeSummary;
   open_circuits: NullableGaugeSummary;
   loop_lag_ms: NullableGaugeSummary;
   commit_ms: NullableGaugeSummary;

@@ -71,14 +71,26 @@ export const delivery = {
     env: "POSTHORN_CONCURRENCY",
     group: "Delivery",
     description:
-      "Requests in flight of this process. As many connections again are kept for later, or up to 1,000 where descriptors permit.",
+      "Active requests of this process: those that have waited for less than a second. As many connections again are kept " +
+      "for later, or up to 1,000 where descriptors permit.",
     kind: integer({ min: 1, max: 10_000, unit: "requests" }),
     fallback: 100,
+  }),
+  waitingRequests: option({
+    env: "POSTHORN_WAITING_REQUESTS",
+    group: "Delivery",
+    description:
+      "Requests of this process that have waited for more than a second, messages that the gateway passes through included. " +
+      "They cost a socket, not work, so they do not count in `POSTHORN_CONCURRENCY`; those older than five seconds may use " +
+      "three quarters of these slots. A request with a large body counts once for every 64 KiB. When all slots are used, " +
+      "requests stay active. Fewer are used where descriptors do not permit so many; 0 keeps all requests active.",
+    kind: integer({ min: 0, max: 100_000, unit: "requests" }),
+    fallback: 1_000,
   }),
   webhookConcurrency: option({
     env: "POSTHORN_WEBHOOK_CONCURRENCY",
     group: "Delivery",
-    description: "Requests in flight per webhook.",
+    description: "Requests in flight per webhook, active and waiting ones together.",
     kind: integer({ min: 1, max: 1_000, unit: "requests" }),
     fallback: 5,
   }),
@@ -86,7 +98,7 @@ export const delivery = {
     env: "POSTHORN_HOST_CONCURRENCY",
     group: "Delivery",
     description:
-      "Requests in flight of this process to one host (name and port of the webhook's URL), over all webhooks there.",
+      "Active requests of this process to one host (name and port of the webhook's URL), over all webhooks there.",
     kind: optionalInteger({ min: 1, max: 10_000, unit: "requests" }),
     fallback: null,
     fallbackText: "unset: no limit",

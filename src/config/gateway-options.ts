@@ -8,14 +8,17 @@ export const gateway = {
     env: "POSTHORN_GATEWAY_IN_FLIGHT",
     group: "Gateway",
     description:
-      "Messages whose senders wait for a webhook at one time in this process (`pass_through`); further ones are answered 503.",
+      "Messages whose senders have waited for a webhook for less than a second, at one time in this process (`pass_through`). " +
+      "Tenants share these slots, and further messages are answered 503. After a second a message counts in " +
+      "`POSTHORN_WAITING_REQUESTS`.",
     kind: integer({ min: 1, max: 10_000, unit: "messages" }),
     fallback: 100,
   }),
   gatewaySourceInFlight: option({
     env: "POSTHORN_GATEWAY_SOURCE_IN_FLIGHT",
     group: "Gateway",
-    description: "The same of one source, so that a webhook that hangs leaves room for others.",
+    description:
+      "Messages of one source whose senders wait, however long, so that a webhook that hangs leaves slots for others.",
     kind: integer({ min: 1, max: 10_000, unit: "messages" }),
     fallback: 20,
   }),

@@ -117,7 +117,8 @@ export const server = {
     description:
       "Connections that callers may hold open to this process. A further one replaces one that sent no request or is idle; " +
       "where all are busy, it is refused, except for 16 that may ask for `/livez`, `/readyz` and `/metrics`. Together with twice " +
-      "`POSTHORN_CONCURRENCY` and some fifty files they must stay below the limit of file descriptors (`ulimit -n`).",
+      "`POSTHORN_CONCURRENCY`, `POSTHORN_WAITING_REQUESTS` and some fifty files they must stay below the limit of file " +
+      "descriptors (`ulimit -n`).",
     kind: integer({ min: 1, max: 100_000, unit: "connections" }),
     fallback: 2_000,
   }),

@@ -7,53 +7,55 @@ function taken(free: FreePlace | null): FreePlace {
   return free;
 }
 
+const of = (key: string) => ({ tenantId: "t", key });
+
 test("G18 places of a key and of all, and a place is freed once", () => {
-  const places = new Places({ totalMax: 3, perKeyMax: 2 });
-  const [one, two] = [taken(places.take("a", 0)), taken(places.take("a", 0))];
-  assert.equal(places.take("a", 0), null);
-  taken(places.take("b", 0));
-  assert.equal(places.take("c", 0), null);
+  const places = new Places({ totalMax: 3, perKeyMax: 2 }, null);
+  const [one, two] = [taken(places.take(of("a"), 0, 0)), taken(places.take(of("a"), 0, 0))];
+  assert.equal(places.take(of("a"), 0, 0), null);
+  taken(places.take(of("b"), 0, 0));
+  assert.equal(places.take(of("c"), 0, 0), null);
   one(0);
   one(0);
   assert.equal(places.total, 2);
-  taken(places.take("c", 0));
+  taken(places.take(of("c"), 0, 0));
   two(0);
   assert.equal(places.total, 2);
 });
 
 test("G18 a place that is freed again takes nothing from who came after", () => {
-  const places = new Places({ totalMax: 9, perKeyMax: 1 });
-  const before = taken(places.take("a", 0));
+  const places = new Places({ totalMax: 9, perKeyMax: 1 }, null);
+  const before = taken(places.take(of("a"), 0, 0));
   before(0);
-  taken(places.take("a", 0));
+  taken(places.take(of("a"), 0, 0));
   before(0);
-  assert.equal(places.take("a", 0), null);
+  assert.equal(places.take(of("a"), 0, 0), null);
 });
 
 test("G18 who finds no place is asked to come back later than the last one was, ten a second", () => {
-  const places = new Places({ totalMax: 100, perKeyMax: 1 });
-  const free = taken(places.take("a", 0));
+  const places = new Places({ totalMax: 100, perKeyMax: 1 }, null);
+  const free = taken(places.take(of("a"), 0, 0));
   const waits = Array.from({ length: 12 }, () => places.returnsInMs("a", 0));
   assert.deepEqual(waits.slice(0, 3), [1_000, 1_100, 1_200]);
   assert.equal(waits.at(-1), 2_100);
   assert.equal(places.returnsInMs("a", 2_000), 1_000, "those before it have come back by then");
   free(2_000);
-  taken(places.take("a", 2_000));
+  taken(places.take(of("a"), 0, 2_000));
   assert.equal(places.returnsInMs("a", 2_000), 1_000, "all its places were free in between");
 });
 
 test("G18 where places are soon free again, more come back in a second", () => {
-  const places = new Places({ totalMax: 100, perKeyMax: 5 });
-  const held = Array.from({ length: 5 }, () => taken(places.take("a", 0)));
+  const places = new Places({ totalMax: 100, perKeyMax: 5 }, null);
+  const held = Array.from({ length: 5 }, () => taken(places.take(of("a"), 0, 0)));
   for (const free of held.slice(0, 4)) free(50);
-  for (let count = 0; count < 4; count += 1) taken(places.take("a", 50));
+  for (let count = 0; count < 4; count += 1) taken(places.take(of("a"), 0, 50));
   const waits = Array.from({ length: 3 }, () => places.returnsInMs("a", 50));
   assert.deepEqual(waits, [1_000, 1_010, 1_020], "five places, each for 50 ms: one every 10 ms");
 });
 
 test("G18 where all places together are taken, senders come back one after the other too", () => {
-  const places = new Places({ totalMax: 1, perKeyMax: 1 });
-  taken(places.take("a", 0));
+  const places = new Places({ totalMax: 1, perKeyMax: 1 }, null);
+  taken(places.take(of("a"), 0, 0));
   assert.deepEqual(
     ["b", "c", "a", "d"].map((key) => places.returnsInMs(key, 0)),
     [1_000, 1_100, 1_000, 1_200],
@@ -61,8 +63,8 @@ test("G18 where all places together are taken, senders come back one after the o
 });
 
 test("G18 nobody is asked to wait for more than a minute, also when the clock is set back", () => {
-  const places = new Places({ totalMax: 100, perKeyMax: 1 });
-  taken(places.take("a", 1_000_000));
+  const places = new Places({ totalMax: 100, perKeyMax: 1 }, null);
+  taken(places.take(of("a"), 0, 1_000_000));
   const waits = Array.from({ length: 2_000 }, () => places.returnsInMs("a", 1_000_000));
   assert.equal(Math.max(...waits), 60_000);
   assert.equal(places.returnsInMs("a", 0), 60_000);

@@ -1,5 +1,6 @@
 import type { CircuitTransition } from "../core/circuit-breaker.ts";
 import type { RateLimitConfig } from "../core/profile.ts";
+import type { WaitingSlots } from "../core/request-slots.ts";
 import type { Webhook } from "../core/webhook.ts";
 import type {
   EndCommand,
@@ -47,6 +48,8 @@ export interface EngineAccess {
   readonly relay: Pick<OperationalRelay, "stored" | "compose">;
   /** Whether this process leads in what one process does at a time. */
   leads(leadership: { readonly name: string; readonly forMs: number }): Promise<boolean>;
+  /** Where requests count that have waited for a second, whoever made them. */
+  readonly waitingSlots: WaitingSlots;
   /** Stores or forwards what the gateway received. */
   readonly gateway: Pick<RelayedMessages, "publish" | "forward" | "known">;
   /** Through the grouped commits; new deliveries start at once. */

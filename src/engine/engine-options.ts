@@ -53,7 +53,10 @@ export interface RetentionOptions {
 }
 
 export interface EngineLimits {
+  /** Active requests. */
   readonly concurrency: number;
+  /** Requests that have waited for a second; 0 keeps all of them active. */
+  readonly waitingRequests: number;
   readonly webhookConcurrency: number;
   /** Null without a limit. */
   readonly hostConcurrency: number | null;
@@ -66,8 +69,14 @@ export interface EngineLimits {
 }
 
 export interface EngineActivity {
+  /** Requests of deliveries on their way. */
   readonly inFlight: number;
+  /** Of them, those that hold a slot of `concurrency`: the others have waited for a second. */
+  readonly active: number;
   readonly concurrency: number;
+  /** Slots for requests that have waited for a second, forwarded messages and verifications included. */
+  readonly waitingInUse: number;
+  readonly waitingRequests: number;
   readonly uncommitted: number;
   /** What keeps the store from writing; null while it writes. */
   readonly storeTrouble: StoreTrouble | null;

@@ -3,6 +3,7 @@ import { RelayedMessages } from "./forward/relayed-messages.ts";
 import type { CircuitTransition } from "../core/circuit-breaker.ts";
 import { standard } from "../core/profiles/standard.ts";
 import { statisticsKeptMsDefault } from "../core/statistics/buckets.ts";
+import { WaitingSlots } from "../core/request-slots.ts";
 import { createUuidV7Source } from "../core/uuid.ts";
 import type { Webhook } from "../core/webhook.ts";
 import type {
@@ -82,6 +83,7 @@ export class Engine implements EngineAccess {
   readonly gateway: RelayedMessages;
   readonly #changes: EndpointChanges;
   readonly #deliveries: DeliveryChanges;
+  readonly waitingSlots: WaitingSlots;
   readonly nextId: () => string;
   readonly placeOf = placeOf;
   #stopping: Promise<void> | null = null;
@@ -98,6 +100,8 @@ export class Engine implements EngineAccess {
       woke: (tenantQueue) => this.#dispatcher.considerTenantQueue(tenantQueue),
     });
     this.#directory = this.#makeDirectory();
+    const severalTenants = () => this.#directory.hasSeveralTenants;
+    this.waitingSlots = new WaitingSlots(options.limits.waitingRequests, severalTenants);
     this.relay = createRelay(options, {
       ...{ ...this.#common(), directory: this.#directory, touch: () => this.#commits.touch() },
       ...{ publisher: () => this.publisher, ownership: () => this.#ownership },
@@ -191,7 +195,7 @@ export class Engine implements EngineAccess {
     return new Dispatcher({
       ...this.#common(),
       ...limits,
-      severalTenants: () => this.#directory.hasSeveralTenants,
+      ...{ severalTenants: () => this.#directory.hasSeveralTenants, waitingSlots: this.waitingSlots },
       store: store.deliveries,
       wakeups: this.#wakeups,
       attempts: new Attempts({
@@ -393,7 +397,10 @@ export class Engine implements EngineAccess {
   activity(): EngineActivity {
     return {
       inFlight: this.#dispatcher.inFlight,
+      active: this.#dispatcher.active,
       concurrency: this.#options.limits.concurrency,
+      waitingInUse: this.waitingSlots.inUse,
+      waitingRequests: this.waitingSlots.size,
       uncommitted: this.#commits.backlog,
       storeTrouble: this.#commits.trouble,
       shortage: this.#shortages.current,

@@ -16,7 +16,7 @@ import { type Authentic, claimMsOf, placeOf, type Routed } from "./incoming.ts";
 import { hopProblem, refusal } from "./problem.ts";
 
 export interface PassThroughOptions {
-  readonly access: Pick<EngineAccess, "gateway">;
+  readonly access: Pick<EngineAccess, "gateway" | "waitingSlots">;
   readonly store: Pick<GatewayStore, "answers">;
   readonly clock: Clock;
   readonly telemetry: Pick<Telemetry, "log" | "metrics">;
@@ -47,7 +47,7 @@ export class PassThrough {
 
   constructor(options: PassThroughOptions) {
     this.#options = options;
-    this.#places = new Places(options.limits);
+    this.#places = new Places(options.limits, options.access.waitingSlots);
   }
 
   /** Requests that wait for a webhook now. */
@@ -70,11 +70,13 @@ export class PassThrough {
     if (open.length === 0)
       return { ...nothing, answer: { status: 202, headers: {}, body: "" }, outcome: "ignored" };
     const { clock } = this.#options;
-    const now = clock.now();
-    const free = this.#places.take(source.id, now);
+    const { id, tenantId } = source;
+    const now = clock.monotonicMs();
+    const bytes = authentic.incoming.request.body.length * open.length;
+    const free = this.#places.take({ tenantId, key: id }, bytes, now);
     if (free === null) {
       const answer = hopProblem(503, "Too many messages wait for their destinations.", {
-        retryAfterSeconds: this.#places.returnsInMs(source.id, now) / 1_000,
+        retryAfterSeconds: this.#places.returnsInMs(id, now) / 1_000,
       });
       return { ...nothing, answer, outcome: "failed" };
     }
@@ -85,7 +87,7 @@ export class PassThrough {
       if (!(error instanceof ReceiverError)) throw error;
       return { ...nothing, ...this.#refused(authentic, error) };
     } finally {
-      free(clock.now());
+      free(clock.monotonicMs());
     }
   }
 

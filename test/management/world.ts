@@ -305,6 +305,7 @@ const silentMetrics = new Proxy({} as Metrics, { get: () => nothing });
 const dayMs = 86_400_000;
 const engineLimits = {
   concurrency: 100,
+  waitingRequests: 1_000,
   webhookConcurrency: 5,
   hostConcurrency: null,
   payloadBytesMax: 262_144,

@@ -228,6 +228,7 @@ function webhookWithDefaults(
 const dayMs = 86_400_000;
 const defaultLimits: EngineLimits = {
   concurrency: 100,
+  waitingRequests: 1_000,
   webhookConcurrency: 5,
   hostConcurrency: null,
   payloadBytesMax: 262_144,

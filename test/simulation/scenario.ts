@@ -24,7 +24,11 @@ export interface Scenario {
 
 export function drawScenario(random: SeededRandom): Scenario {
   return {
-    limits: { ...drawLimits(random), hostConcurrency: drawHostLimit(random.fork("host")) },
+    limits: {
+      ...drawLimits(random),
+      hostConcurrency: drawHostLimit(random.fork("host")),
+      waitingRequests: random.fork("waiting").pick([0, 1, 4, 1_000]),
+    },
     retention: {
       payloadMs: random.chance(0.2) ? dayMs : 30 * dayMs,
       historyMs: random.chance(0.15) ? 2 * dayMs : 90 * dayMs,
@@ -39,7 +43,7 @@ export function drawScenario(random: SeededRandom): Scenario {
   };
 }
 
-function drawLimits(random: SeededRandom): Omit<EngineLimits, "hostConcurrency"> {
+function drawLimits(random: SeededRandom): Omit<EngineLimits, "hostConcurrency" | "waitingRequests"> {
   return {
     concurrency: random.pick([1, 3, 8, 100]),
     webhookConcurrency: random.pick([1, 2, 5]),

@@ -14,7 +14,7 @@ const metrics = [
   ["published", "events within five minutes"],
   ["waiting", "deliveries that wait"],
   ["dead_letters", "dead letters"],
-  ["places_used", "share of the places for requests, 0 to 1"],
+  ["places_used", "share of the slots for requests, 0 to 1"],
 ] as const;
 
 /** A rule of one's own: first how often it would have fired, then whether it is kept. */

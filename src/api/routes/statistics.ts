@@ -77,7 +77,8 @@ function gaugesRoute({ services }: ApiOptions): Route {
     summary: "See what waited, what was under way and how late processes were, over time",
     description:
       "Read four times a minute by each process and written when the minute is over. What the store has is that of any " +
-      "process; `in_flight` and `places` are added up over those that ran at the same time.",
+      "process; requests and the slots for them are added up over those that ran at the same time: `active_requests` of " +
+      "`places` and `waiting_requests` of `waiting_places`.",
     access: "admin",
     query: gaugeStatisticsQuery,
     answers: { 200: { description: "Points of the whole installation.", schema: gaugeStatisticsSchema } },

@@ -72,6 +72,8 @@ const gaugeColumns: readonly Column<Json>[] = [
       ["dead_letters", "max"],
       ["in_flight", "mean"],
       ["places", "max"],
+      ["waiting_requests", "mean"],
+      ["waiting_places", "max"],
       ["open_circuits", "max"],
       ["loop_lag_ms", "max"],
       ["commit_ms", "max"],

@@ -41,7 +41,8 @@ export const defaultAlertRules: readonly AlertRule[] = [
   }),
   rule({
     ...{ name: "workers-busy", title: "Workers are busy", severity: "warning", source: "places" },
-    description: "More than this share of the places for requests is used, for ten minutes (WDS-240).",
+    description:
+      "More than this share of the slots for active or for waiting requests is used, for ten minutes (WDS-240).",
     ...{ threshold: 0.8, forMs: 10 * minute },
   }),
   rule({

@@ -3,7 +3,7 @@
 /** Every process reads these of the store, so that any of them speaks for all. */
 const storeGauges = ["waiting_high", "waiting_normal", "waiting_low", "dead_letters"] as const;
 /** Each process has its own part: those of processes that run at the same time are added. */
-const addedGauges = ["in_flight", "places"] as const;
+const addedGauges = ["in_flight", "active_requests", "places", "waiting_requests", "waiting_places"] as const;
 /** Each process has its own; together they have the smallest, the largest and the mean. */
 const ownGauges = [
   "open_circuits",

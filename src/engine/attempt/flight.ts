@@ -1,4 +1,5 @@
 import type { Webhook } from "../../core/webhook.ts";
+import type { WaitingSlot } from "../../core/request-slots.ts";
 import type { ClaimedDelivery } from "../../ports/store/deliveries.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { Share } from "../endpoint/fair-shares.ts";
@@ -21,17 +22,27 @@ export interface Flight {
   accessToken: string | null;
 }
 
-/** What a request occupies until it ends. */
+/** What a request occupies until it ends. Kept by capacity.ts. */
 export interface Place {
-  readonly share: Share;
-  /** Null where hosts have no limit. */
-  readonly host: Host | null;
+  readonly endpoint: Endpoint;
+  /** On the monotonic clock. */
+  readonly startedMs: number;
+  readonly bytes: number;
+  /** Of the active requests. */
+  share: Share;
+  /** Null where hosts have no limit, and once the request waits. */
+  host: Host | null;
+  readonly isCautious: boolean;
+  /** Null while the request is active. */
+  waiting: WaitingSlot | null;
+  /** It is older than five seconds. */
+  hasHung: boolean;
 }
 
 /** Hears how flights end: the dispatcher, which made them and decides what is sent next. */
 export interface FlightListener {
-  /** The request has ended; its place is free. Called before settling. */
-  answered(flight: Flight, pace: Pace): void;
+  /** The request has ended; its place is free. Called before settling. `isResponse` when the receiver answered. */
+  answered(flight: Flight, pace: Pace, isResponse: boolean): void;
   /** The settlement is committed, or the lease was lost; `retryAt` is null where nothing follows. */
   settled(flight: Flight, retryAt: number | null): void;
   /** The settlement was not written: the holder of the lease decides, and without a holder the lease runs out. */

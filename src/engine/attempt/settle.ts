@@ -70,7 +70,7 @@ export class Settler {
     const { endpoint, delivery } = flight;
     noteSunsetField(endpoint, result, now);
     const { verdict, retryAtOnce } = this.#judge(flight, result, now);
-    this.#options.dispatcher().answered(flight, paceOf(result));
+    this.#options.dispatcher().answered(flight, paceOf(result), result.observation.kind === "response");
     const retryAfter = retryAfterOf(flight, result, now);
     const retryAfterMs = retryAfter?.means.kind === "delay" ? retryAfter.means.delayMs : null;
     const event: HolderEvent = {
@@ -146,7 +146,7 @@ export class Settler {
       "a delivery was stopped: its event and its webhook do not belong to the same tenant",
     );
     if (flight.probe !== null) releaseProbe(endpoint.circuit, flight.probe);
-    dispatcher().answered(flight, endpoint.pace);
+    dispatcher().answered(flight, endpoint.pace, false);
     if (addressee === "unclear") return dispatcher().lost(flight);
     const now = this.#options.clock.now();
     const event: HolderEvent = { kind: "foreign_webhook" };

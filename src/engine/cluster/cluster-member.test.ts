@@ -137,7 +137,7 @@ suite("a worker among others", () => {
     assert.equal(endpoint.owned, false);
     const { from } = store.requests.at(-1) ?? {};
     assert.deepEqual(from?.kind === "work" ? from.except : null, ["a"]);
-    endpoint.requestEnded();
+    endpoint.requestEnded(true);
     await scene.pass(2_000);
     assert.equal(endpoint.owned, true);
   });
@@ -195,7 +195,7 @@ suite("giving webhooks back", () => {
     const dropped = [...scene.endpoints.values()].filter(({ owned }) => !owned);
     assert.equal(dropped.length, 6);
     assert.deepEqual(store.released, []);
-    for (const endpoint of dropped) endpoint.requestEnded();
+    for (const endpoint of dropped) endpoint.requestEnded(true);
     await scene.pass(1_000);
     assert.equal(store.released.length, 6);
   });

@@ -43,7 +43,7 @@ class Scene {
 
   send(endpoint: Endpoint, ...deliveries: readonly string[]): void {
     while (endpoint.inFlight < deliveries.length) endpoint.requestBegan();
-    while (endpoint.inFlight > deliveries.length) endpoint.requestEnded();
+    while (endpoint.inFlight > deliveries.length) endpoint.requestEnded(true);
     this.flying.set(endpoint, deliveries);
   }
 

@@ -93,7 +93,7 @@ suite("lanes that stand still", () => {
     await scene.dispatch.publish(endpoint);
     const [flight] = scene.dispatch.flights.splice(0);
     assert.ok(flight !== undefined);
-    scene.dispatch.dispatcher.answered(flight, "quick");
+    scene.dispatch.dispatcher.answered(flight, "quick", true);
     scene.dispatch.dispatcher.lost(flight);
     lane.sleepUntil(scene.dispatch.clock.now() + 3_600_000);
     await scene.pass(boundMs);

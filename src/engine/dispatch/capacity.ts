@@ -1,44 +1,72 @@
+import { hangingAfterMs, waitingAfterMs, type WaitingSlots } from "../../core/request-slots.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { Alarm } from "../../ports/timing/alarm.ts";
 import type { Place } from "../attempt/flight.ts";
 import { Endpoint } from "../endpoint/endpoint.ts";
-import { FairShares } from "../endpoint/fair-shares.ts";
+import { FairShares, shareOf } from "../endpoint/fair-shares.ts";
 import { type Host, HostPlaces } from "../endpoint/host-places.ts";
 import type { TenantQueue } from "../endpoint/tenant-queue.ts";
 
 export interface CapacityLimits {
-  /** Requests in flight in this process (WDS-225). */
+  /** Active requests of this process (WDS-225). */
   readonly concurrency: number;
-  /** Requests in flight per webhook (WDS-167). */
+  /** Requests in flight per webhook, active and waiting ones together (WDS-167). */
   readonly webhookConcurrency: number;
-  /** Requests in flight per receiver host (WDS-225, C-39); null without a limit. */
+  /** Active requests per receiver host (WDS-225); null without a limit. */
   readonly hostConcurrency: number | null;
 }
 
 export interface CapacityOptions extends CapacityLimits {
-  /** Whether more than one tenant has webhooks: places are kept for the others then. */
+  readonly clock: Pick<Clock, "monotonicMs" | "schedule">;
+  /** Whether more than one tenant has webhooks: slots are kept for the others then. */
   readonly severalTenants: () => boolean;
-  /** Lists an endpoint that waited for a place; false when it will not be looked at soon. */
+  /** Where requests count that have waited for a second. */
+  readonly waitingSlots: WaitingSlots;
+  /** Lists an endpoint that waited for a slot; false when it will not be looked at soon. */
   readonly recall: (endpoint: Endpoint) => boolean;
   /** Puts a tenant that was parked back into the round. */
   readonly resume: (tenantQueue: TenantQueue) => void;
+  /** A request of the endpoint gave its active slot back and goes on waiting. */
+  readonly waits: (endpoint: Endpoint) => void;
 }
 
-/** The places for requests: per endpoint, per host where that has a limit, and those of the process by tenant and share. */
+/**
+ * The slots for requests: per endpoint, per host where that has a limit, and those of the process by tenant and share.
+ *
+ * A request holds an active slot until it is one second old, and a waiting slot from then on. Where there is no waiting
+ * slot for it, it stays active. All requests age at the same speed, so they age in the order in which they started, and
+ * one timer serves all of them.
+ */
 export class Capacity {
   readonly #options: CapacityOptions;
   readonly #shares: FairShares;
   /** Requests in flight to an endpoint that is not known to be quick. */
   readonly #cautiousEach: number;
   readonly #hosts: HostPlaces | null;
+  /** Requests below one second, in the order in which they started. */
+  readonly #young = new Set<Place>();
+  /** Requests between one second and five, in the order in which they started. */
+  readonly #aging = new Set<Place>();
+  /** Requests above one second that hold an active slot, because there was no waiting slot for them. */
+  readonly #overdue = new Set<Place>();
+  #waiting = 0;
+  readonly #alarm: Alarm;
 
   constructor(options: CapacityOptions) {
     this.#options = options;
-    const { concurrency, hostConcurrency, severalTenants, recall } = options;
+    const { concurrency, hostConcurrency, severalTenants, recall, clock } = options;
     this.#shares = new FairShares(concurrency, severalTenants);
     this.#hosts = hostConcurrency === null ? null : new HostPlaces(hostConcurrency, recall);
     this.#cautiousEach = Math.min(2, this.#hosts?.cautiousEach ?? 2);
+    this.#alarm = new Alarm(clock);
   }
 
   get inFlight(): number {
+    return this.#shares.inUse + this.#waiting;
+  }
+
+  /** Requests that hold an active slot. */
+  get active(): number {
     return this.#shares.inUse;
   }
 
@@ -46,7 +74,7 @@ export class Capacity {
     return this.#shares.isExhausted;
   }
 
-  /** The tenant has all the places it may have. */
+  /** The tenant has all the slots it may have. */
   isUsedUp(tenantQueue: TenantQueue): boolean {
     return this.#shares.isUsedUp(tenantQueue);
   }
@@ -57,21 +85,22 @@ export class Capacity {
     this.#hosts?.tenantSleeps(tenantQueue);
   }
 
-  /** The endpoint has all the places it may have; it is listed again when one of its requests ends, or by its host. */
+  /** The endpoint has all the requests it may have; it is listed again when one of them ends, or by its host. */
   isFull(endpoint: Endpoint): boolean {
-    if (endpoint.inFlight >= this.#options.webhookConcurrency) return true;
-    if (!endpoint.isQuick && endpoint.inFlight >= this.#cautiousEach) return true;
+    const { inFlight } = endpoint;
+    if (inFlight >= this.#options.webhookConcurrency) return true;
+    if (!endpoint.isQuick && inFlight >= (endpoint.hasAnswered ? this.#cautiousEach : 1)) return true;
     return this.#hosts !== null && this.#hosts.holdsBack(endpoint);
   }
 
-  /** Nothing may be sent to the endpoint now. One that only lacks a shared place is recalled later. */
+  /** Nothing may be sent to the endpoint now. One that only lacks a shared slot is recalled later. */
   refuses(endpoint: Endpoint): boolean {
     if (this.isFull(endpoint)) return true;
     if (this.#hosts !== null && this.#hosts.refuses(endpoint)) return true;
     return this.#shares.refuses(endpoint);
   }
 
-  /** Recalls the next one that waits for a place which is free; false when nobody does. */
+  /** Recalls the next one that waits for a slot which is free; false when there is none. */
   recallNext(): boolean {
     const next = this.#shares.next();
     if (next === undefined) return false;
@@ -90,25 +119,110 @@ export class Capacity {
     this.#hosts?.tenantSleeps(tenantQueue);
   }
 
-  /** Takes a place, which `end` wants to see again. */
-  begin(endpoint: Endpoint): Place {
-    const share = this.#shares.take(endpoint);
-    const host = this.#hosts === null ? null : this.#hosts.begin(endpoint);
+  /** Takes a slot, which `end` gets back. */
+  begin(endpoint: Endpoint, bytes: number): Place {
+    const place: Place = {
+      endpoint,
+      startedMs: this.#options.clock.monotonicMs(),
+      bytes,
+      share: this.#shares.take(endpoint),
+      host: this.#hosts === null ? null : this.#hosts.begin(endpoint),
+      isCautious: !endpoint.isQuick,
+      waiting: null,
+      hasHung: false,
+    };
     endpoint.requestBegan();
-    return host === null ? placesAnywhere[share] : { share, host };
+    this.#young.add(place);
+    if (!this.#alarm.isSet) this.#alarm.set(waitingAfterMs, this.#age);
+    return place;
   }
 
-  /** Frees a place. */
-  end({ endpoint, place }: { readonly endpoint: Endpoint; readonly place: Place }): void {
-    endpoint.requestEnded();
-    this.#shares.give(endpoint.tenantQueue, place.share);
-    if (place.host !== null) this.#hosts?.end(place.host, place.share > 0);
+  /** Frees the slot of a request. */
+  end(place: Place): void {
+    const { endpoint, waiting } = place;
+    endpoint.requestEnded(waiting === null);
+    if (!this.#young.delete(place)) {
+      this.#aging.delete(place);
+      this.#overdue.delete(place);
+    }
+    if (waiting === null) return this.#freeActive(place);
+    this.#waiting -= 1;
+    this.#options.waitingSlots.free(waiting);
+    this.#retryOverdue();
+  }
+
+  /** Sends nothing more: no request has to age. */
+  stop(): void {
+    this.#alarm.close();
+  }
+
+  #freeActive(place: Place): void {
+    this.#shares.give(place.endpoint.tenantQueue, place.share);
+    if (place.host !== null) this.#hosts?.end(place.host, place.isCautious);
+    place.host = null;
+  }
+
+  /** Looks at those whose time has come, and sleeps until the next one's. */
+  readonly #age = (): void => {
+    const now = this.#options.clock.monotonicMs();
+    this.#retryOverdue();
+    for (const place of this.#aging) {
+      if (now - place.startedMs < hangingAfterMs) break;
+      this.#aging.delete(place);
+      this.#hangs(place);
+    }
+    for (const place of this.#young) {
+      if (now - place.startedMs < waitingAfterMs) break;
+      this.#young.delete(place);
+      this.#aging.add(place);
+      place.endpoint.waits();
+      if (!this.#wait(place)) this.#stayActive(place);
+    }
+    const [young] = this.#young;
+    const [aging] = this.#aging;
+    if (young === undefined && aging === undefined && this.#overdue.size === 0) return;
+    const dueMs = Math.min(
+      (young?.startedMs ?? now) + waitingAfterMs,
+      (aging?.startedMs ?? now) + hangingAfterMs,
+    );
+    this.#alarm.set(Math.max(dueMs - now, slackMs), this.#age);
+  };
+
+  #hangs(place: Place): void {
+    place.hasHung = true;
+    place.endpoint.hangs();
+    if (place.waiting === null) this.#stayActive(place);
+    else this.#options.waitingSlots.hangs(place.waiting);
+  }
+
+  /** False where there is no waiting slot. */
+  #wait(place: Place): boolean {
+    const { endpoint, bytes, hasHung } = place;
+    const owner = { tenantId: endpoint.tenantQueue.tenantId, key: endpoint.webhook.id };
+    const isHanging = hasHung || endpoint.pace === "silent";
+    place.waiting = this.#options.waitingSlots.take(owner, { bytes, isHanging });
+    if (place.waiting === null) return false;
+    this.#overdue.delete(place);
+    this.#freeActive(place);
+    this.#waiting += 1;
+    endpoint.requestWaits();
+    this.#options.waits(endpoint);
+    return true;
+  }
+
+  /** It keeps an active slot, which is none of those that are kept for quick endpoints. */
+  #stayActive(place: Place): void {
+    this.#overdue.add(place);
+    const share = shareOf[place.endpoint.pace];
+    if (share <= place.share) return;
+    this.#shares.give(place.endpoint.tenantQueue, place.share);
+    place.share = this.#shares.take(place.endpoint);
+  }
+
+  #retryOverdue(): void {
+    for (const place of this.#overdue) this.#wait(place);
   }
 }
 
-/** By share: most requests have one of these, and none is made for each. */
-const placesAnywhere: readonly [Place, Place, Place] = [
-  { share: 0, host: null },
-  { share: 1, host: null },
-  { share: 2, host: null },
-];
+/** Requests that age this soon after each other age together. */
+const slackMs = 20;

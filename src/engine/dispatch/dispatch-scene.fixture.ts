@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { Priority } from "../../core/delivery.ts";
 import { standard } from "../../core/profiles/standard.ts";
+import { WaitingSlots } from "../../core/request-slots.ts";
 import type { LaneKey } from "../../core/webhook.ts";
 import type { ClaimedDelivery, ClaimResult, DeliveryStore, Lease } from "../../ports/store/deliveries.ts";
 import type { Metrics } from "../../ports/telemetry.ts";
@@ -21,12 +22,15 @@ export interface EndpointDraft {
   readonly ordering?: LaneKey["ordering"];
   /** Quick unless said otherwise. */
   readonly pace?: Pace;
+  /** Whether the receiver ever answered; by the pace unless said otherwise. */
+  readonly hasAnswered?: boolean;
 }
 
 /** A dispatcher whose lanes are filled by the test, and whose requests end when the test says so. */
 export class DispatchScene {
   readonly clock = new ManualClock();
   readonly dispatcher: Dispatcher;
+  readonly waitingSlots: WaitingSlots;
   /** Requests on their way, in the order in which they left. */
   readonly flights: Flight[] = [];
   /** The name of the endpoint of each request that ever left. */
@@ -38,10 +42,12 @@ export class DispatchScene {
   readonly #tenantQueues = new Map<string, TenantQueue>();
   #published = 0;
 
-  constructor(limits: Partial<CapacityLimits>) {
+  constructor({ waitingRequests = 1_000, ...limits }: Partial<CapacityLimits & { waitingRequests: number }>) {
     const { clock } = this;
+    this.waitingSlots = new WaitingSlots(waitingRequests, () => this.#tenantQueues.size > 1);
     this.dispatcher = new Dispatcher({
       ...{ concurrency: 100, webhookConcurrency: 5, hostConcurrency: null, ...limits },
+      waitingSlots: this.waitingSlots,
       severalTenants: () => this.#tenantQueues.size > 1,
       ...{ clock, wakeups: new Wakeups(clock), leaseMs, bufferBytesMax: 1_000_000 },
       store: {
@@ -81,7 +87,8 @@ export class DispatchScene {
         tenantQueueWoke: (woken) => this.dispatcher.considerTenantQueue(woken),
       },
     });
-    endpoint.answered(draft.pace ?? "quick");
+    const pace = draft.pace ?? "quick";
+    endpoint.answered(pace, draft.hasAnswered ?? pace !== "unknown");
     endpoint.lane({ webhookId: name, ordering: draft.ordering ?? "none", eventType: null });
     return endpoint;
   }
@@ -108,9 +115,17 @@ export class DispatchScene {
     const index = this.flights.findIndex((flight) => flight.endpoint === endpoint);
     const [flight] = this.flights.splice(index, 1);
     assert.ok(index !== -1 && flight !== undefined, `no request to ${endpoint.webhook.id} is on its way`);
-    this.dispatcher.answered(flight, pace);
+    this.dispatcher.answered(flight, pace, pace !== "silent");
     this.dispatcher.settled(flight, null);
     await this.clock.turn();
+  }
+
+  /** Time passes, and what may be sent then is sent. */
+  async seconds(count: number): Promise<void> {
+    for (let step = 0; step < count * 10; step += 1) {
+      this.clock.advance(100);
+      await this.clock.turn();
+    }
   }
 
   /** As a change of the webhook does. */

@@ -11,7 +11,7 @@ import type { SendPermitsOptions } from "./send-permits.ts";
 
 export interface DispatcherOptions
   extends CapacityLimits,
-    Pick<CapacityOptions, "severalTenants">,
+    Pick<CapacityOptions, "severalTenants" | "waitingSlots">,
     Omit<SendPermitsOptions, "close"> {
   readonly store: DeliveryStore;
   readonly clock: Clock;

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { Priority } from "../../core/delivery.ts";
 import type { ClaimedDelivery, DeliveryStore, Lease } from "../../ports/store/deliveries.ts";
 import type { Metrics } from "../../ports/telemetry.ts";
+import { WaitingSlots } from "../../core/request-slots.ts";
 import { soleOwner } from "../endpoint/ownership.ts";
 import { bareEndpoint } from "../endpoint/bare-endpoint.fixture.ts";
 import { DispatchScene } from "./dispatch-scene.fixture.ts";
@@ -28,6 +29,7 @@ function newDispatcher(clock: ManualClock, released: Lease[] = []) {
     telemetry: { log, metrics: {} as Metrics },
     severalTenants: () => false,
     ...{ concurrency: 10, webhookConcurrency: 5, hostConcurrency: null, bufferBytesMax: 1_000_000 },
+    waitingSlots: new WaitingSlots(0, () => false),
     attempts: { start: () => assert.fail("nothing is sent here") },
     settler: { withoutAttempt: () => assert.fail("every delivery has its body, and none expires") },
     ...{ states: { circuitMoved() {} }, notes: null },
@@ -75,7 +77,7 @@ test("I-7 nothing of an ordered lane overtakes a head whose lease was lost", asy
   assert.ok(head !== undefined);
   const { reservations } = scene.dispatcher;
   assert.equal(reservations.reserve(lane, { tier: 0, bytes: 2 }), true, "it would be kept in memory");
-  scene.dispatcher.answered(head, "quick");
+  scene.dispatcher.answered(head, "quick", true);
   scene.dispatcher.lost(head);
   const underWay = scene.delivery();
   reservations.accept(lane, underWay);
@@ -188,7 +190,7 @@ test("an endpoint that waits for a shared place stands in line once, however muc
 test("an endpoint that waits for a shared place keeps its turn when a place ends that is not one of them", async () => {
   const scene = new DispatchScene({ concurrency: 5 });
   const [a, b, first, second] = ["a", "b", "first", "second"].map((name) =>
-    scene.endpoint(name, { pace: "unknown" }),
+    scene.endpoint(name, { pace: "slow" }),
   );
   assert.ok(a !== undefined && b !== undefined && first !== undefined && second !== undefined);
   const quick = scene.endpoint("quick");

@@ -43,6 +43,7 @@ export class Dispatcher implements FlightListener {
       ...options,
       recall: (endpoint) => this.#enlist(endpoint),
       resume: (tenantQueue) => this.#enqueueTenantQueue(tenantQueue),
+      waits: (endpoint) => this.#activeSlotFreed(endpoint),
     });
     const close: SendPermitsOptions["close"] = (endpoint, gate, now) => this.#close(endpoint, gate, now);
     this.#permits = new SendPermits({ ...options, close });
@@ -56,6 +57,11 @@ export class Dispatcher implements FlightListener {
   /** Requests on their way. */
   get inFlight(): number {
     return this.#capacity.inFlight;
+  }
+
+  /** Of them, those that hold a slot of the active requests. */
+  get active(): number {
+    return this.#capacity.active;
   }
 
   /** The endpoint has all the requests that it may have at once. */
@@ -75,6 +81,7 @@ export class Dispatcher implements FlightListener {
   /** Sends nothing new from now on and gives buffered deliveries back. */
   async stop(endpoints: Iterable<Endpoint>): Promise<void> {
     this.#running = false;
+    this.#capacity.stop();
     await this.#buffers.giveBackAll(endpoints);
   }
 
@@ -132,15 +139,20 @@ export class Dispatcher implements FlightListener {
     this.consider(lane);
   }
 
-  answered(flight: Flight, pace: Pace): void {
-    const { endpoint } = flight;
-    endpoint.answered(pace);
-    this.#capacity.end(flight);
+  answered(flight: Flight, pace: Pace, isResponse: boolean): void {
+    const { endpoint, place } = flight;
+    // What failed before it was sent ends quickly, such as a request that waited for its access token.
+    endpoint.answered(place.hasHung && !isResponse ? "silent" : pace, isResponse);
+    this.#capacity.end(place);
     if (!flight.lane.ordered) flight.lane.flightEnded();
-    // Before the one that had a place until now, or those with a backlog would keep the shared places among them.
+    this.#activeSlotFreed(endpoint);
+    if (flight.probe !== null) this.considerEndpoint(endpoint);
+  }
+
+  /** The endpoint that had the slot until now comes last, or those with a backlog would keep the shared slots. */
+  #activeSlotFreed(endpoint: Endpoint): void {
     this.#capacity.recallNext();
-    if (flight.probe === null) this.#enlist(endpoint);
-    else this.considerEndpoint(endpoint);
+    this.#enlist(endpoint);
     this.schedulePump();
   }
 
@@ -197,7 +209,7 @@ export class Dispatcher implements FlightListener {
 
   postponed(flight: Flight, until: number): void {
     const { endpoint, lane } = flight;
-    this.answered(flight, endpoint.pace);
+    this.answered(flight, endpoint.pace, false);
     if (lane.ordered) lane.flightEnded();
     this.#options.wakeups.at(endpoint, until);
     this.#buffers.putBack(lane, flight.delivery.lease);
@@ -340,7 +352,7 @@ export class Dispatcher implements FlightListener {
     const delivery = this.#buffers.take(lane);
     if (delivery === undefined) return;
     const { endpoint } = lane;
-    const place = this.#capacity.begin(endpoint);
+    const place = this.#capacity.begin(endpoint, delivery.body?.length ?? 0);
     lane.flightBegan();
     if (lane.buffered <= laneRefillBelow && lane.hasMore()) this.#buffers.request(lane);
     this.consider(lane);

@@ -42,6 +42,9 @@ export interface EndpointWakes {
   readonly tenantQueueWoke: (tenantQueue: TenantQueue) => void;
 }
 
+/** Stored beside the health. */
+type StoredKnowledge = Partial<Record<"pace" | "hasAnswered" | "gates" | "recent", unknown>>;
+
 /**
  * The running side of a webhook: its gates, its lanes and what is known of its receiver. One exists per webhook that is
  * not deleted. Owned by the engine; everything is changed in place because it is touched on every attempt.
@@ -60,6 +63,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
   #bucket: RateBucket | null = null;
   #tokens: AccessTokens | null = null;
   #inFlight = 0;
+  #active = 0;
 
   // What is known of the receiver, and stored.
   #circuit: CircuitBreakerState;
@@ -72,6 +76,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
   #lastSuccessAt: number | null = null;
   #lastSuccessWrittenAt = 0;
   #pace: Pace = "unknown";
+  #hasAnswered = false;
   #gateLog: GateLog | null = null;
 
   #owned: boolean;
@@ -235,8 +240,25 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     return this.#pace === "quick";
   }
 
-  answered(pace: Pace): void {
+  /** The receiver has answered before, whatever it said. Until then it gets one request at a time. */
+  get hasAnswered(): boolean {
+    return this.#hasAnswered;
+  }
+
+  /** A request has ended; `isResponse` when the receiver answered it. */
+  answered(pace: Pace, isResponse: boolean): void {
     this.#pace = pace;
+    if (isResponse) this.#hasAnswered = true;
+  }
+
+  /** A request has waited for a second. */
+  waits(): void {
+    if (this.#pace === "quick") this.#pace = "slow";
+  }
+
+  /** A request has waited for five seconds. */
+  hangs(): void {
+    this.#pace = "silent";
   }
 
   /**
@@ -244,7 +266,9 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
    * URL must not hold it up.
    */
   forgetPace(): void {
-    if (this.#pace !== "quick") this.#pace = "unknown";
+    if (this.#pace === "quick") return;
+    this.#pace = "unknown";
+    this.#hasAnswered = false;
   }
 
   /** When its gates held something back; null while they never did. */
@@ -270,6 +294,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
       ...this.#health,
       pace: this.#pace,
       recent: this.#recent,
+      hasAnswered: this.#hasAnswered,
       ...(this.#gateLog !== null && { gates: this.#gateLog.toJSON() }),
     };
     return {
@@ -290,10 +315,11 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     this.#lastSuccessWrittenAt = state.lastSuccessAt ?? 0;
     if (state.circuit !== null) this.#circuit = circuitFromJson(JSON.parse(state.circuit)) ?? this.#circuit;
     if (state.health === null) return;
-    const stored = JSON.parse(state.health) as Partial<Record<"pace" | "gates" | "recent", unknown>>;
+    const stored = JSON.parse(state.health) as StoredKnowledge;
     this.#recent = recentFromJson(stored.recent);
     this.#health = healthFromJson(stored) ?? this.#health;
     this.#pace = paceFromJson(stored.pace);
+    this.#hasAnswered = stored.hasAnswered === true || this.isQuick || state.lastSuccessAt !== null;
     this.#gateLog = gateLogFromJson(stored.gates);
   }
 
@@ -325,6 +351,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     this.forgetRecent();
     this.resume();
     this.#pace = "unknown";
+    this.#hasAnswered = false;
     this.#gateLog = null;
     if (runtime !== null) this.restore(runtime);
   }
@@ -356,12 +383,24 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     return this.#inFlight;
   }
 
-  requestBegan(): void {
-    this.#inFlight += 1;
+  /** Of them, those that hold a slot of the active requests. */
+  get active(): number {
+    return this.#active;
   }
 
-  requestEnded(): void {
+  requestBegan(): void {
+    this.#inFlight += 1;
+    this.#active += 1;
+  }
+
+  /** An active request counts among the waiting ones from now on. */
+  requestWaits(): void {
+    this.#active -= 1;
+  }
+
+  requestEnded(wasActive: boolean): void {
     this.#inFlight -= 1;
+    if (wasActive) this.#active -= 1;
   }
 
   wake(): void {
@@ -433,7 +472,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     this.#readyTier = tier;
   }
 
-  /** It stands in line for one of the places that such endpoints share (fair-shares.ts). */
+  /** It stands in line for a slot (fair-shares.ts). */
   get inLine(): boolean {
     return this.#inLine;
   }

@@ -162,7 +162,7 @@ suite("places at a host", () => {
   test("an endpoint that turns out quick while it waits may use the places of the quick ones", async () => {
     const scene = new DispatchScene({ hostConcurrency: 6 });
     const [h1, h2, h3, fresh] = ["h1", "h2", "h3", "fresh"].map((name) =>
-      scene.endpoint(name, { pace: "unknown" }),
+      scene.endpoint(name, { pace: "slow" }),
     );
     assert.ok(h1 !== undefined && h2 !== undefined && h3 !== undefined && fresh !== undefined);
     const [x, q] = [scene.endpoint("x"), scene.endpoint("q")];

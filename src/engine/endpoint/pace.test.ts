@@ -4,7 +4,8 @@ import type { TransportResult } from "../../ports/transport.ts";
 import { paceOf } from "./pace.ts";
 
 const response = { kind: "response", status: 500 } as TransportResult["observation"];
-const failure = { kind: "failure", category: "timeout" } as TransportResult["observation"];
+const failure = { kind: "failure", category: "network" } as TransportResult["observation"];
+const timeout = { kind: "failure", category: "timeout" } as TransportResult["observation"];
 
 test("the pace of an endpoint is that of its last answer, whatever it said", () => {
   for (const [observation, durationMs, pace] of [
@@ -14,6 +15,7 @@ test("the pace of an endpoint is that of its last answer, whatever it said", () 
     [response, 5_000, "silent"],
     [failure, 3, "slow"],
     [failure, 1_000, "silent"],
+    [timeout, 900, "silent"],
   ] as const)
     assert.equal(paceOf({ observation, durationMs } as TransportResult), pace, `${durationMs}`);
 });

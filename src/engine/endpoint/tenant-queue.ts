@@ -3,7 +3,7 @@ import type { RateBucket } from "../../core/rate-limit.ts";
 import type { RateLimitConfig } from "../../core/profile.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { Fifo } from "./fifo.ts";
-import type { Counts, Share } from "./fair-shares.ts";
+import type { HeldSlots } from "../../core/request-slots.ts";
 import { GateLog } from "./gate-log.ts";
 import type { ClosedGate } from "./gates.ts";
 import { ReadyLists } from "./ready-lists.ts";
@@ -20,7 +20,7 @@ export class TenantQueue extends Sleeper {
   readonly #ready = new ReadyLists<Endpoint>();
   /** Those of its ready endpoints that have a place at a host in prospect. Kept by host-places.ts. */
   readonly recalled = new Set<Endpoint>();
-  /** Its endpoints that lack a place of a narrower share, by share; the first list stays empty. Kept by fair-shares.ts. */
+  /** Its endpoints that lack a slot, by share. Kept by fair-shares.ts. */
   readonly lines: readonly [Fifo<Endpoint>, Fifo<Endpoint>, Fifo<Endpoint>] = [
     new Fifo(),
     new Fifo(),
@@ -28,7 +28,8 @@ export class TenantQueue extends Sleeper {
   ];
   #queued = false;
   #parked = false;
-  readonly #holds: Counts = [0, 0, 0];
+  /** Active requests by share; those of a narrower share count in the wider ones. Kept by fair-shares.ts. */
+  readonly held: HeldSlots = [0, 0, 0];
   #gateLog: GateLog | null = null;
   #bucket: RateBucket | null = null;
   #allowance: TenantAllowance | null = null;
@@ -112,7 +113,7 @@ export class TenantQueue extends Sleeper {
     this.#queued = queued;
   }
 
-  /** It holds its part of all places and waits for one (fair-shares.ts). */
+  /** It holds its part of all slots and waits for one (fair-shares.ts). */
   get parked(): boolean {
     return this.#parked;
   }
@@ -121,14 +122,9 @@ export class TenantQueue extends Sleeper {
     this.#parked = parked;
   }
 
-  /** Requests on their way that hold a place of this share or of a narrower one. */
-  holds(share: Share): number {
-    return this.#holds[share];
-  }
-
-  /** A place of a share is taken or given back. */
-  hold(share: Share, by: 1 | -1): void {
-    this.#holds[share] += by;
+  /** Active requests that hold a slot of this share or of a narrower one. */
+  holds(share: number): number {
+    return this.held[share] as number;
   }
 
   /** How many deliveries in memory are ready, as far as `max`. */

@@ -116,10 +116,8 @@ export class Forwarder {
   constructor(options: ForwarderOptions) {
     this.#options = options;
     this.#record = new ForwardRecord(options);
-    this.#places = new Places({
-      totalMax: Number.POSITIVE_INFINITY,
-      perKeyMax: options.webhookConcurrency,
-    });
+    const limits = { totalMax: Number.POSITIVE_INFINITY, perKeyMax: options.webhookConcurrency };
+    this.#places = new Places(limits, null);
   }
 
   async forward<Judgement extends Judged>(
@@ -169,8 +167,8 @@ export class Forwarder {
       const waitMs = gate.until === null ? null : gate.until - now;
       return { kind: "closed", why: gate.waitingFor, waitMs };
     }
-    const { id } = endpoint.webhook;
-    const free = this.#places.take(id, now);
+    const { id, tenantId } = endpoint.webhook;
+    const free = this.#places.take({ tenantId, key: id }, 0, now);
     if (free === null) {
       // The sender of a retry waits already, so it is not asked to come back behind others.
       const waitMs = forwarding.attempts.length === 0 ? this.#places.returnsInMs(id, now) : fullWaitMs;

@@ -1,7 +1,12 @@
 import { bucketAt, stepMs } from "../../core/statistics/buckets.ts";
 import { Counts } from "../../core/statistics/counts.ts";
 import type { FactKind } from "../../core/statistics/facts.ts";
-import { type GaugeName, type GaugeSpan, summaryOf } from "../../core/statistics/gauges.ts";
+import {
+  type GaugeName,
+  type GaugeSpan,
+  type GaugeSummary,
+  summaryOf,
+} from "../../core/statistics/gauges.ts";
 import type { StoreDepth } from "../../ports/store/deliveries.ts";
 import type { Store } from "../../ports/store.ts";
 import type { StatisticsOf, StatisticsRow } from "../../ports/store/statistics.ts";
@@ -132,10 +137,19 @@ const samplesMin = 2;
 /** Readings are written when a minute is over. */
 const gaugesMs = 3 * stepMs.minute;
 
-/** Null where no process of these has places. */
+/** Of active or waiting requests, whichever are nearer to their limit; null where no process of these has slots. */
 export function placesUsedOf(spans: readonly GaugeSpan[]): number | null {
-  const [used, places] = [summaryOf("in_flight", spans), summaryOf("places", spans)];
-  return used === null || places === null || places.mean === 0 ? null : used.mean / places.mean;
+  const shares = (
+    [
+      ["active_requests", "places"],
+      ["waiting_requests", "waiting_places"],
+    ] as const
+  ).flatMap(([used, size]) => shareOf(summaryOf(used, spans), summaryOf(size, spans)));
+  return shares.length === 0 ? null : Math.max(...shares);
+}
+
+function shareOf(used: GaugeSummary | null, size: GaugeSummary | null): readonly number[] {
+  return used === null || size === null || size.mean === 0 ? [] : [used.mean / size.mean];
 }
 
 function rangeOf(query: StatisticsQueryOf, now: number) {

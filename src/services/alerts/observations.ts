@@ -70,7 +70,7 @@ const bySource: Readonly<Record<AlertSource, Observe>> = {
     const value = await readings.placesUsed();
     return installation(rule, {
       value,
-      summary: `${percent(value ?? 0)} of the places for requests are used`,
+      summary: `${percent(value ?? 0)} of the slots for requests are used`,
     });
   },
   waiting: async ({ rule, readings }) => {

@@ -221,6 +221,7 @@ const dayMs = 86_400_000;
 const retention = { payloadMs: 30 * dayMs, historyMs: 90 * dayMs };
 const limits = {
   concurrency: 100,
+  waitingRequests: 1_000,
   webhookConcurrency: 5,
   hostConcurrency: null,
   payloadBytesMax: 262_144,

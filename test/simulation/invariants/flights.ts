@@ -19,6 +19,7 @@ export interface Flight {
   /** Null when the request fits no delivery, which is a violation by itself. */
   delivery: LedgerDelivery | null;
   readonly sentAt: number;
+  readonly sentAtMonotonicMs: number;
   state: "open" | "answered" | "settled" | "refused" | "lost";
   answer: Answer | null;
   answeredAt: number;

@@ -53,7 +53,7 @@ export class RequestChecks {
     const delivery = this.#deliveryOf(flights, { run, webhookId, eventId });
     const flight: Flight = {
       ...{ run, webhookId, eventId, delivery, origin: sent.request.origin },
-      sentAt: time.now(),
+      ...{ sentAt: time.now(), sentAtMonotonicMs: time.monotonicMs() },
       state: "open",
       answer: null,
       ...{ answeredAt: 0, answeredAtMonotonicMs: 0 },
@@ -134,15 +134,20 @@ export class RequestChecks {
   }
 
   #checkConcurrency({ run, webhookId, origin }: Flight): void {
-    const { flights, limits, fail } = this.#watched;
+    const { flights, limits, fail, time } = this.#watched;
     const open = flights.open(run);
     const toWebhook = open.filter((flight) => flight.webhookId === webhookId).length;
-    if (open.length >= limits.concurrency) fail("I-6", `${open.length + 1} requests at once in one process`);
+    // Those that began more than a second ago may hold a waiting slot, as long as there are some.
+    const waiting = open.filter(({ sentAtMonotonicMs }) => time.monotonicMs() - sentAtMonotonicMs >= 1_000);
+    const active = open.length - Math.min(waiting.length, limits.waitingRequests);
+    if (active >= limits.concurrency) fail("I-6", `${active + 1} active requests at once in one process`);
     if (toWebhook >= limits.webhookConcurrency)
       fail("I-6", `${toWebhook + 1} requests at once to webhook ${webhookId}`);
-    const toHost = open.filter((flight) => flight.origin === origin).length;
-    if (toHost >= (limits.hostConcurrency ?? Number.POSITIVE_INFINITY))
-      fail("I-6", `${toHost + 1} requests at once to ${origin}`);
+    const isThere = (flight: Flight): boolean => flight.origin === origin;
+    const waitingThere = Math.min(waiting.filter(isThere).length, limits.waitingRequests);
+    const activeThere = open.filter(isThere).length - waitingThere;
+    if (activeThere >= (limits.hostConcurrency ?? Number.POSITIVE_INFINITY))
+      fail("I-6", `${activeThere + 1} active requests at once to ${origin}`);
   }
 
   /** In an ordered lane everything committed earlier must be final in the store, and nothing else on its way. */

@@ -56,7 +56,10 @@ interface SpanReading {
 
 interface Activity {
   readonly inFlight: number;
+  readonly active: number;
   readonly concurrency: number;
+  readonly waitingInUse: number;
+  readonly waitingRequests: number;
   readonly uncommitted: number;
   readonly statisticsLagMs: number;
   readonly upkeepLagMs: number | null;
@@ -93,11 +96,11 @@ export function gauges(sources: MetricSources): readonly PlainMetric[] {
     },
     {
       name: "webhook_worker_pool_utilization",
-      help: "Share of the allowed requests that are in flight, 0 to 1.",
+      help: "Share of the slots for active requests that are in use, 0 to 1.",
       type: "gauge",
       samples: () => {
-        const { inFlight, concurrency } = sources.activity();
-        return [{ labels: { pool_id: sources.pool }, value: inFlight / concurrency }];
+        const { active, concurrency } = sources.activity();
+        return [{ labels: { pool_id: sources.pool }, value: active / concurrency }];
       },
     },
     ...latenessMetrics(sources),
@@ -156,9 +159,27 @@ function processMetrics(sources: MetricSources): readonly PlainMetric[] {
   return [
     single("posthorn_requests_in_flight", {
       type: "gauge",
-      help: "Requests in flight.",
+      help: "Requests in flight, active and waiting ones together.",
       read: () => sources.activity().inFlight,
     }),
+    {
+      name: "posthorn_request_slots",
+      help: "Slots for requests: `active` for those below one second, `waiting` for older ones.",
+      type: "gauge",
+      samples: () => {
+        const { concurrency, waitingRequests } = sources.activity();
+        return slotSamples({ active: concurrency, waiting: waitingRequests });
+      },
+    },
+    {
+      name: "posthorn_request_slots_used",
+      help: "Slots for requests that are in use, as in posthorn_request_slots. A request with a large body uses several.",
+      type: "gauge",
+      samples: () => {
+        const { active, waitingInUse } = sources.activity();
+        return slotSamples({ active, waiting: waitingInUse });
+      },
+    },
     single("posthorn_writes_uncommitted", {
       type: "gauge",
       help: "Results that wait for a commit.",
@@ -195,6 +216,10 @@ function processMetrics(sources: MetricSources): readonly PlainMetric[] {
       read: sources.portalSessions,
     }),
   ];
+}
+
+function slotSamples(values: { readonly active: number; readonly waiting: number }) {
+  return Object.entries(values).map(([slots, value]) => ({ labels: { slots }, value }));
 }
 
 function clockMetric(offsetMs: () => number): PlainMetric {

@@ -22,7 +22,7 @@ import type { VerificationMeans } from "./verification-means.ts";
 import { VerificationSlots } from "./verification-slots.ts";
 
 export interface WebhookVerificationsOptions {
-  readonly access: Pick<EngineAccess, "webhook" | "nextId">;
+  readonly access: Pick<EngineAccess, "webhook" | "nextId" | "waitingSlots">;
   readonly clock: Clock;
   readonly random: Random;
   readonly secretBox: SecretBox;
@@ -45,11 +45,12 @@ const challengeBytes = 32;
 export class WebhookVerifications {
   readonly #options: WebhookVerificationsOptions;
   readonly #keys: CallbackKeys;
-  readonly #slots = new VerificationSlots();
+  readonly #slots: VerificationSlots;
 
   constructor(options: WebhookVerificationsOptions) {
     this.#options = options;
     this.#keys = new CallbackKeys({ ...options, publicUrl: options.means.publicUrl });
+    this.#slots = new VerificationSlots(options.access.waitingSlots, options.clock);
   }
 
   /** What must stand in the domain name system for a webhook with the method `dns`. */

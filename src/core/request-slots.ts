@@ -1,0 +1,168 @@
+/**
+ * A request costs work while it is young and a socket afterwards (docs/decisions/request-age.md). It is active for one
+ * second. Then it counts among the waiting requests, and from five seconds on among those that probably hang.
+ */
+export const waitingAfterMs = 1_000;
+export const hangingAfterMs = 5_000;
+
+/** Slots that are held, by share. */
+export type HeldSlots = number[];
+
+export interface SlotShare {
+  readonly size: number;
+  /** A tenant may take a slot while it holds less than this multiple of the free slots, some of which do not count. */
+  readonly tenantMultiple: number;
+}
+
+/** The same for a webhook or a source, measured by the slots that its tenant may still take. */
+const keyMultiple = 2;
+/** One slot in 25 is only for tenants that hold fewer slots than are free, so that many busy tenants leave some. */
+const sparedPart = 1 / 25;
+
+/**
+ * Slots that tenants share, and within a tenant its webhooks or sources.
+ *
+ * Shares are nested: share 0 has all slots, and a request of a narrower share counts in the wider ones too. Within each
+ * share a dynamic threshold holds (Choudhury and Hahne): a tenant may take a slot only while it holds less than a multiple
+ * of the free slots. A single busy tenant therefore uses most of a share, several busy tenants get equal parts, and some
+ * slots are left for the next tenant, however many tenants are busy. Where only one tenant has webhooks, the threshold
+ * holds between its webhooks alone.
+ */
+export class SharedSlots {
+  readonly #shares: readonly SlotShare[];
+  readonly #severalTenants: () => boolean;
+  readonly #inUse: HeldSlots;
+
+  constructor(shares: readonly SlotShare[], severalTenants: () => boolean) {
+    this.#shares = shares;
+    this.#severalTenants = severalTenants;
+    this.#inUse = shares.map(() => 0);
+  }
+
+  inUse(share: number): number {
+    return this.#inUse[share] as number;
+  }
+
+  free(share: number): number {
+    return (this.#shares[share] as SlotShare).size - this.inUse(share);
+  }
+
+  /** How many slots a tenant that holds so many may still take; zero or less when it may take none. */
+  left(share: number, tenantHolds: number): number {
+    const free = this.free(share);
+    if (free <= 0 || !this.#severalTenants()) return free;
+    const { tenantMultiple, size } = this.#shares[share] as SlotShare;
+    const plenty = free - Math.max(1, Math.floor(size * sparedPart));
+    return Math.max((free - tenantHolds) / 2, (tenantMultiple * plenty - tenantHolds) / (tenantMultiple + 1));
+  }
+
+  /** A tenant, or the webhook or source that holds `keyHolds`, must not take a slot of a share now. */
+  refuses(share: number, tenantHolds: number, keyHolds: number): boolean {
+    const left = this.left(share, tenantHolds);
+    return left <= 0 || keyHolds >= left * keyMultiple;
+  }
+
+  /** Takes slots, or gives them back where `count` is negative; in `held` as well. */
+  count(share: number, count: number, held: HeldSlots): void {
+    for (let wider = share; wider >= 0; wider -= 1) {
+      this.#inUse[wider] = this.inUse(wider) + count;
+      held[wider] = (held[wider] as number) + count;
+    }
+  }
+}
+
+/** Whose request it is: a tenant's, and there a webhook's or a source's. */
+export interface SlotOwner {
+  readonly tenantId: string;
+  readonly key: string;
+}
+
+/** A waiting request, until `WaitingSlots.free`. */
+export interface WaitingSlot {
+  readonly owner: SlotOwner;
+  readonly weight: number;
+  isHanging: boolean;
+}
+
+const all = 0;
+const hanging = 1;
+/** Hanging receivers do not take the last quarter, which receivers that are only slow need. */
+const hangingPart = 3 / 4;
+/** A larger body counts as several requests: this is what bounds the memory. */
+const bytesPerSlot = 65_536;
+
+/** The requests of this process that have waited for a second: deliveries, forwarded messages and verifications. */
+export class WaitingSlots {
+  readonly size: number;
+  readonly severalTenants: () => boolean;
+  readonly #slots: SharedSlots;
+  readonly #tenants = new Map<string, HeldSlots>();
+  readonly #keys = new Map<string, HeldSlots>();
+  #requests = 0;
+
+  constructor(size: number, severalTenants: () => boolean) {
+    this.size = size;
+    this.severalTenants = severalTenants;
+    const shares = [size, Math.floor(size * hangingPart)].map((each) => ({ size: each, tenantMultiple: 2 }));
+    this.#slots = new SharedSlots(shares, severalTenants);
+  }
+
+  /** Requests that wait. */
+  get requests(): number {
+    return this.#requests;
+  }
+
+  /** Slots in use; a request with a large body uses several. */
+  get inUse(): number {
+    return this.#slots.inUse(all);
+  }
+
+  /**
+   * Null when the request has to stay active. `isHanging` where it is older than five seconds, or is sent to a receiver
+   * that did not answer last time.
+   */
+  take(
+    owner: SlotOwner,
+    request: { readonly bytes: number; readonly isHanging: boolean },
+  ): WaitingSlot | null {
+    const narrowest = request.isHanging ? hanging : all;
+    for (let share = narrowest; share >= 0; share -= 1) {
+      const tenantHolds = this.#tenants.get(owner.tenantId)?.[share] ?? 0;
+      if (this.#slots.refuses(share, tenantHolds, this.#keys.get(owner.key)?.[share] ?? 0)) return null;
+    }
+    const weight = 1 + Math.floor(request.bytes / bytesPerSlot);
+    this.#count(owner, narrowest, weight);
+    this.#requests += 1;
+    return { owner, weight, isHanging: request.isHanging };
+  }
+
+  /** The request is five seconds old. It counts as hanging even beyond that share: it cannot be taken back. */
+  hangs(slot: WaitingSlot): void {
+    if (slot.isHanging) return;
+    slot.isHanging = true;
+    this.#count(slot.owner, all, -slot.weight);
+    this.#count(slot.owner, hanging, slot.weight);
+  }
+
+  free({ owner, weight, isHanging }: WaitingSlot): void {
+    this.#count(owner, isHanging ? hanging : all, -weight);
+    this.#requests -= 1;
+  }
+
+  #count({ tenantId, key }: SlotOwner, share: number, count: number): void {
+    this.#slots.count(share, count, heldBy(this.#tenants, tenantId));
+    const own = heldBy(this.#keys, key);
+    for (let wider = share; wider >= 0; wider -= 1) own[wider] = (own[wider] as number) + count;
+    if (own[all] === 0) this.#keys.delete(key);
+    if (this.#tenants.get(tenantId)?.[all] === 0) this.#tenants.delete(tenantId);
+  }
+}
+
+function heldBy(parties: Map<string, HeldSlots>, id: string): HeldSlots {
+  let held = parties.get(id);
+  if (held === undefined) {
+    held = [0, 0];
+    parties.set(id, held);
+  }
+  return held;
+}

@@ -1,0 +1,215 @@
+/** What requests cost that wait for a long time (docs/decisions/request-age.md), by the order of events on a clock that stands still. */
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { DispatchScene } from "./dispatch-scene.fixture.ts";
+import type { Endpoint } from "../endpoint/endpoint.ts";
+import type { Pace } from "../endpoint/pace.ts";
+
+/** So many endpoints of a tenant, each with some due deliveries, whose receivers never answer. */
+async function hangingEndpoints(
+  scene: DispatchScene,
+  of: { readonly tenant: string; readonly count: number; readonly pace?: Pace; readonly due?: number },
+): Promise<Endpoint[]> {
+  const { tenant, count, pace = "unknown", due = 5 } = of;
+  const endpoints = Array.from({ length: count }, (_, index) =>
+    scene.endpoint(`${tenant} ${index}`, { tenant, pace }),
+  );
+  for (const endpoint of endpoints) await scene.publish(endpoint, due);
+  return endpoints;
+}
+
+/** Seconds until the first request to an endpoint leaves. */
+async function secondsUntilSent(scene: DispatchScene, endpoint: Endpoint): Promise<number> {
+  const { id } = endpoint.webhook;
+  for (let seconds = 0; seconds < 60; seconds += 0.1) {
+    if (scene.sent.includes(id)) return seconds;
+    await scene.seconds(0.1);
+  }
+  return Number.POSITIVE_INFINITY;
+}
+
+/** Receivers that answer at once: each of their events finds a slot in the moment in which it is published. */
+async function assertSentAtOnce(
+  scene: DispatchScene,
+  quick: readonly Endpoint[],
+  seconds: number,
+): Promise<void> {
+  for (let tenths = 0; tenths < seconds * 10; tenths += 1) {
+    for (const endpoint of quick) {
+      await scene.publish(endpoint);
+      assert.equal(scene.flights.at(-1)?.endpoint, endpoint, `after ${tenths / 10} s`);
+      await scene.answer(endpoint);
+    }
+    await scene.seconds(0.1);
+  }
+}
+
+suite("requests that wait", () => {
+  test("WDS-225 300 new endpoints of a tenant that hang: the first webhook of another tenant is served at once", async () => {
+    const scene = new DispatchScene({});
+    const first = scene.endpoint("first", { tenant: "other", pace: "unknown" });
+    await hangingEndpoints(scene, { tenant: "hanging", count: 300 });
+    for (let second = 0; second < 6; second += 1) {
+      await scene.publish(first);
+      assert.equal(scene.flights.at(-1)?.endpoint, first, `second ${second}`);
+      await scene.answer(first);
+      await scene.seconds(1);
+    }
+  });
+
+  for (const [others, tenants] of [
+    ["no other tenant", []],
+    ["another tenant", ["other"]],
+  ] as const)
+    test(`WDS-225 300 new endpoints that hang, and ${others}: another new one and a slow one of their tenant wait for less than six seconds`, async () => {
+      const scene = new DispatchScene({});
+      for (const tenant of tenants) scene.endpoint(tenant, { tenant });
+      const quick = scene.endpoint("quick", { tenant: "t" });
+      await hangingEndpoints(scene, { tenant: "t", count: 300 });
+      const late = scene.endpoint("late", { tenant: "t", pace: "unknown" });
+      const slow = scene.endpoint("slow", { tenant: "t", pace: "slow" });
+      await scene.publish(late);
+      await scene.publish(slow);
+      await scene.publish(quick);
+      assert.equal(scene.sent.at(-1), "quick", "quick ones have slots that are not theirs");
+      const [untilLate, untilSlow] = [
+        await secondsUntilSent(scene, late),
+        await secondsUntilSent(scene, slow),
+      ];
+      assert.ok(untilLate < 5, `${untilLate} s`);
+      assert.ok(untilSlow < 5, `${untilSlow} s`);
+      await scene.seconds(2);
+      await scene.publish(slow);
+      await scene.publish(scene.endpoint("later", { tenant: "t", pace: "unknown" }));
+      assert.equal(scene.sent.at(-1), "later", "all that hang wait now, and new ones go at once");
+      assert.equal(scene.dispatcher.inFlight, 305);
+    });
+
+  test("WDS-225 30 tenants with four webhooks that were quick until their provider hangs: quick ones of other tenants find a slot each time", async () => {
+    const scene = new DispatchScene({});
+    const known = Array.from({ length: 5 }, (_, index) =>
+      scene.endpoint(`known ${index}`, { tenant: `k${index}` }),
+    );
+    const provider: Endpoint[] = [];
+    for (let nth = 0; nth < 4; nth += 1)
+      for (let tenant = 0; tenant < 30; tenant += 1)
+        provider.push(scene.endpoint(`t${tenant} ${nth}`, { tenant: `t${tenant}` }));
+    for (let quarter = 0; quarter < 40; quarter += 1) {
+      for (const endpoint of provider) await scene.publish(endpoint);
+      await assertSentAtOnce(scene, known, 0.2);
+    }
+    assert.ok(provider.every(({ pace }) => pace === "silent"));
+    assert.ok(
+      provider.every(({ inFlight }) => inFlight >= 1 && inFlight <= 5),
+      "active and waiting ones together",
+    );
+  });
+
+  test("WDS-225 30 tenants with ten new webhooks that hang each: a new one of another tenant is served at once", async () => {
+    const scene = new DispatchScene({});
+    scene.endpoint("new", { tenant: "other" });
+    for (let nth = 0; nth < 10; nth += 1)
+      for (let tenant = 0; tenant < 30; tenant += 1)
+        await scene.publish(
+          scene.endpoint(`t${tenant} ${nth}`, { tenant: `t${tenant}`, pace: "unknown" }),
+          5,
+        );
+    for (let second = 0; second < 8; second += 1) {
+      const fresh = scene.endpoint(`new ${second}`, { tenant: "other", pace: "unknown" });
+      await scene.publish(fresh);
+      assert.equal(scene.flights.at(-1)?.endpoint, fresh, `second ${second}`);
+      await scene.answer(fresh);
+      await scene.seconds(1);
+    }
+  });
+
+  test("WDS-225 a request gives its active slot back when it is a second old, not before", async () => {
+    const scene = new DispatchScene({ concurrency: 2 });
+    const [a, b, c] = ["a", "b", "c"].map((name) => scene.endpoint(name));
+    assert.ok(a !== undefined && b !== undefined && c !== undefined);
+    for (const endpoint of [a, b, c]) await scene.publish(endpoint);
+    scene.clock.advance(999);
+    await scene.clock.turn();
+    assert.deepEqual([scene.dispatcher.active, scene.inFlight()], [2, ["a", "b"]]);
+    scene.clock.advance(1);
+    await scene.clock.turn();
+    assert.deepEqual([scene.dispatcher.active, scene.inFlight()], [1, ["a", "b", "c"]]);
+    for (const endpoint of [a, b, c]) await scene.answer(endpoint);
+    assert.deepEqual(
+      [scene.dispatcher.active, scene.dispatcher.inFlight, scene.waitingSlots.inUse],
+      [0, 0, 0],
+    );
+  });
+
+  test("WDS-167 active and waiting requests together count for their webhook, and one that never answered has one", async () => {
+    const scene = new DispatchScene({});
+    const quick = scene.endpoint("quick");
+    const fresh = scene.endpoint("fresh", { pace: "unknown" });
+    await scene.publish(quick, 20);
+    await scene.publish(fresh, 20);
+    await scene.seconds(20);
+    assert.deepEqual([quick.inFlight, quick.active, fresh.inFlight], [5, 0, 1]);
+    await scene.answer(fresh, "silent");
+    assert.equal(fresh.inFlight, 1, "a timeout is no answer");
+    await scene.answer(fresh, "slow");
+    assert.equal(fresh.inFlight, 2);
+  });
+
+  test("WDS-225 where all waiting slots are taken, requests stay active, and quick endpoints keep theirs", async () => {
+    const scene = new DispatchScene({ concurrency: 8, waitingRequests: 4 });
+    const hanging = await hangingEndpoints(scene, { tenant: "t", count: 30 });
+    await scene.seconds(20);
+    assert.equal(scene.waitingSlots.inUse, 4, "it was not known that these would hang");
+    assert.ok(
+      scene.dispatcher.active <= 6,
+      `three quarters are for those that are not quick: ${scene.dispatcher.active}`,
+    );
+    const quick = scene.endpoint("quick", { tenant: "t" });
+    await assertSentAtOnce(scene, [quick], 1);
+    for (const left of [3, 3]) {
+      const waiting = scene.flights.find(({ place }) => place.waiting !== null) ?? assert.fail("none waits");
+      await scene.answer(waiting.endpoint, "silent");
+      assert.equal(scene.waitingSlots.inUse, left, "an active one that hangs takes a slot of three quarters");
+    }
+    for (const endpoint of hanging) while (endpoint.inFlight > 0) await scene.answer(endpoint, "slow");
+    while (scene.flights.length > 0) await scene.answer(scene.flights[0]?.endpoint ?? assert.fail(), "slow");
+    assert.deepEqual([scene.dispatcher.active, scene.waitingSlots.inUse], [0, 0]);
+  });
+
+  test("WDS-225 endpoints that were silent before use three quarters of the waiting slots, so that slow ones have some", async () => {
+    const scene = new DispatchScene({ waitingRequests: 100 });
+    await hangingEndpoints(scene, { tenant: "t", count: 300, pace: "silent" });
+    await scene.seconds(30);
+    assert.ok(scene.waitingSlots.inUse <= 75, String(scene.waitingSlots.inUse));
+    const slow = await hangingEndpoints(scene, { tenant: "t", count: 10, pace: "slow", due: 1 });
+    await scene.seconds(2);
+    assert.ok(
+      slow.every(({ inFlight, active }) => inFlight === 1 && active === 0),
+      "all of them wait",
+    );
+  });
+
+  test("WDS-225 a host with a limit has so many active requests; those that wait for a second are not among them", async () => {
+    const scene = new DispatchScene({ hostConcurrency: 2 });
+    const hanging = await hangingEndpoints(scene, { tenant: "t", count: 4 });
+    const quick = scene.endpoint("quick", { tenant: "t" });
+    await scene.publish(quick);
+    assert.equal(quick.inFlight, 1, "a quarter is for quick ones, and at least one place");
+    await scene.answer(quick);
+    await scene.seconds(4);
+    assert.ok(hanging.every(({ inFlight }) => inFlight === 1));
+  });
+
+  test("WDS-225 large bodies count as several requests, so that memory is bounded", async () => {
+    const scene = new DispatchScene({ waitingRequests: 20 });
+    const endpoints = Array.from({ length: 20 }, (_, index) => scene.endpoint(`large ${index}`));
+    for (const endpoint of endpoints) {
+      const [lane] = endpoint.lanes.values();
+      lane?.push({ ...scene.delivery(), body: Buffer.alloc(262_144) }, scene.clock.now() + 300_000);
+      if (lane !== undefined) scene.dispatcher.consider(lane);
+    }
+    await scene.clock.turn();
+    await scene.seconds(2);
+    assert.equal(scene.flights.filter(({ place }) => place.waiting !== null).length, 4, "five slots each");
+  });
+});
