@@ -94,16 +94,21 @@ suite("alerts", () => {
   });
 
   test("WDS-240 WDS-241 requests that take all places for ten minutes fire, and so does what waits for one", async (t) => {
-    const world = await openWorld(t, { limits: { concurrency: 4, webhookConcurrency: 4 } });
+    const world = await openWorld(t, {
+      limits: { concurrency: 4, waitingRequests: 0, webhookConcurrency: 4 },
+    });
     await channelFor(world, null);
     const held: (() => void)[] = [];
     const hang = () => new Promise<object>((resolve) => void held.push(() => resolve({})));
-    const { webhook } = await world.createWebhook({ events: ["order.*"] });
+    const made = [1, 2, 3, 4].map(() => world.createWebhook({ events: ["order.*"] }));
+    const webhooks = await Promise.all(made);
     await world.publish();
-    await world.until(() => (world.engine.webhook(webhook.id)?.health.lastAcceptedAt ?? 0) > 0);
-    // It was quick until now, so it may have all places.
+    await world.until(() =>
+      webhooks.every(({ webhook }) => (world.engine.webhook(webhook.id)?.health.lastAcceptedAt ?? 0) > 0),
+    );
+    // They were quick until now, so they may have all slots.
     world.answers.set("/hook", hang);
-    await publishMany(world, 4);
+    await world.publish();
     await world.until(() => held.length === 4);
     await world.createWebhook({ url: "https://example.com/other", events: ["other.*"] });
     await world.publish({ eventType: "other.made" });

@@ -136,7 +136,7 @@ suite("lanes that stand still", () => {
   });
 
   test("nothing is counted that this process knows a reason for", async () => {
-    const scene = new Scene({ concurrency: 1 });
+    const scene = new Scene({ concurrency: 1, waitingRequests: 0 });
     const far = scene.dispatch.clock.now() + 3_600_000;
     const { endpoint: open } = scene.add("open circuit");
     Object.assign(open.circuit, { phase: "open", halfOpenAt: far, forcedOpenUntil: far });

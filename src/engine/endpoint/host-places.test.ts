@@ -90,7 +90,7 @@ suite("places at a host", () => {
     const a = scene.endpoint("a");
     const b = scene.endpoint("b", { tenant: "limited" });
     const c = scene.endpoint("c", { tenant: "other" });
-    const busy = scene.endpoint("busy", { host: "two.example:443" });
+    const busy = scene.endpoint("busy", { tenant: "busy", host: "two.example:443" });
     const spender = scene.endpoint("spender", { tenant: "limited", host: "three.example:443" });
     const second = scene.endpoint("second", { tenant: "limited", host: "four.example:443" });
     for (const endpoint of [a, b, c, busy, spender, second]) await scene.publish(endpoint);

@@ -5,6 +5,8 @@ import { ManualClock } from "../../engine/manual-clock.fixture.ts";
 import type { AlertStore } from "../../ports/store/alerts.ts";
 import type { NotificationDraft } from "../notifications/notification-desk.ts";
 import { AlertWatch } from "./alert-watch.ts";
+import { type GaugeReading, spanOf } from "../../core/statistics/gauges.ts";
+import { placesUsedOf } from "./alert-readings.ts";
 
 const second = 1_000;
 
@@ -110,4 +112,13 @@ suite("looking at alerts", () => {
     assert.deepEqual(scene.told, ["Alert: Redis is away"]);
     assert.equal(scene.kept.size, 1);
   });
+});
+
+test("WDS-240 the slots that count are those of active or of waiting requests, whichever are nearer to their limit", () => {
+  const span = (readings: Partial<GaugeReading>) => [spanOf(readings as GaugeReading, 0)];
+  const used = { active_requests: 5, places: 100, waiting_requests: 900, waiting_places: 1_000 };
+  assert.equal(placesUsedOf(span(used)), 0.9);
+  assert.equal(placesUsedOf(span({ ...used, active_requests: 95 })), 0.95);
+  assert.equal(placesUsedOf(span({ ...used, waiting_places: 0 })), 0.05, "no request may wait");
+  assert.equal(placesUsedOf(span({ ...used, places: 0, waiting_places: 0 })), null, "it delivers nothing");
 });
