@@ -166,7 +166,7 @@ export class Settler {
     });
     if (flight.probe !== null) releaseProbe(endpoint.circuit, flight.probe);
     endpoint.returnRate();
-    this.#options.dispatcher().answered(flight, endpoint.pace);
+    this.#options.dispatcher().answered(flight, endpoint.pace, false);
     const now = this.#options.clock.now();
     const event: HolderEvent = { kind: "compose_failed" };
     const progress = this.#move(delivery.progress, { endpoint, delivery, event, now });

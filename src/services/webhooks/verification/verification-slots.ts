@@ -8,8 +8,8 @@ const activeMax = 32;
 const tenantMax = 8;
 
 /**
- * How many receivers may be asked at once: verifications, and senders that get consent later. A receiver that never answers
- * holds a socket until its timeout, so it counts among the waiting requests after a second and keeps out no other tenant.
+ * How many receivers may be asked at once. A receiver that never answers holds a socket until its timeout, so it counts
+ * among the waiting requests after a second and keeps out no other tenant.
  */
 export class VerificationSlots {
   readonly #clock: Pick<Clock, "monotonicMs">;
