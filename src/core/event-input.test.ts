@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { eventFieldProblems, type EventFields } from "./event-input.ts";
+import { eventFieldProblems, type EventFields, parseTimestamp } from "./event-input.ts";
 
 const now = Date.UTC(2026, 2, 15, 12);
 const good: EventFields = {
@@ -44,6 +44,18 @@ test("TS16-54 links are objects of rel, method and href, none required and nothi
 test("TS16-47 the time is an ISO 8601 date-time, and an event is not later than its message", () => {
   const accepted = ["2026-03-15T11:59:59Z", "2026-03-15T12:00:00.123456+00:00", "2026-03-15T10:00:00-02:00"];
   for (const timestamp of accepted) assert.deepEqual(refused({ timestamp }), [], timestamp);
+  // A leap second, and times before 1970, of which history is full.
+  const unusual = [
+    "2016-12-31T23:59:60Z",
+    "2016-12-31T23:59:60.5+00:00",
+    "1969-07-20T20:17:40Z",
+    "0001-01-01T00:00:00Z",
+  ];
+  for (const timestamp of unusual) assert.deepEqual(refused({ timestamp }), [], timestamp);
+  assert.equal(parseTimestamp("2016-12-31T23:59:60Z"), Date.UTC(2016, 11, 31, 23, 59, 59));
+  assert.equal(parseTimestamp("1969-07-20T20:17:40Z"), Date.UTC(1969, 6, 20, 20, 17, 40));
+  for (const timestamp of ["2016-12-31T23:59:61Z", "2016-12-31T23:60:60Z", "0001-01-01T00:00:00+01:00"])
+    assert.deepEqual(refused({ timestamp }), ["timestamp"], timestamp);
   const wrong = ["2026-03-15", "15 March 2026", "2026-02-30T00:00:00Z", now, "2026-03-15T12:02:00Z"];
   for (const timestamp of wrong) assert.deepEqual(refused({ timestamp }), ["timestamp"], String(timestamp));
 });

@@ -58,12 +58,20 @@ function addDescribedProblems(problems: FieldError[], fields: EventFields): void
   }
 }
 
-/** RFC 3339 date-time to Unix milliseconds; null when it is none. */
+/**
+ * RFC 3339 date-time to Unix milliseconds; null when it is none. A leap second counts as the last ordinary one, because Unix
+ * time has none.
+ */
 export function parseTimestamp(text: unknown): number | null {
   if (typeof text !== "string" || text.length > 40 || !rfc3339.test(text)) return null;
-  const time = Date.parse(text);
-  return Number.isFinite(time) && time >= 0 && isDayOfCalendar(text.slice(0, 10)) ? time : null;
+  const isLeapSecond = text.startsWith("60", secondsAt);
+  const time = Date.parse(isLeapSecond ? `${text.slice(0, secondsAt)}59${text.slice(secondsAt + 2)}` : text);
+  return time >= earliestMs && isDayOfCalendar(text.slice(0, 10)) ? time : null;
 }
+
+const secondsAt = "2026-03-15T12:34:".length;
+/** The year 1. With its offset a date of the year 0 may lie before it, where no RFC 3339 text can be written. */
+const earliestMs = Date.parse("0001-01-01T00:00:00Z");
 
 /** `Date` takes the 30th of February for a day in March. */
 function isDayOfCalendar(date: string): boolean {
