@@ -28,7 +28,7 @@ COPY --from=app /app /app
 WORKDIR /app
 
 ENV NODE_ENV=production \
-    POSTHORN_HOST=0.0.0.0 \
+    POSTHORN_HOST=:: \
     POSTHORN_PORT=8080 \
     POSTHORN_DATA_DIR=/data \
     POSTHORN_LOG_FORMAT=json \

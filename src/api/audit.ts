@@ -6,6 +6,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { Logger } from "../ports/telemetry.ts";
 import type { Services } from "../services/services.ts";
+import { plainAddress } from "./inbound/client-address.ts";
 import { maskedFields } from "./masked-fields.ts";
 import type { Answer, AuditedAction, Call, Route } from "./route.ts";
 
@@ -75,7 +76,7 @@ export class Auditing {
       route: `${route.method} ${route.path}`,
       target: { type: audit.target, id: id === "" ? null : id },
       changes: changesOf(audit, { call, before }),
-      address: call.connection.remoteAddress ?? null,
+      address: addressOf(call),
       requestId: request.id,
     };
   }
@@ -131,6 +132,11 @@ async function jsonBefore({ before }: AuditedAction, call: Call): Promise<Json |
   } catch {
     return null;
   }
+}
+
+/** On a socket for both families, IPv4 addresses are written in IPv6. */
+function addressOf({ connection }: Call): string | null {
+  return connection.remoteAddress === undefined ? null : plainAddress(connection.remoteAddress);
 }
 
 function targetOf(

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
 import { sourceTypes } from "./source-types.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import type { PrometheusMetrics } from "../adapters/telemetry/prometheus/prometheus-metrics.ts";
@@ -119,13 +121,34 @@ export async function openGateway(
   return { url: listener?.url ?? null, close };
 }
 
-async function listen(server: Api, { host, port }: Settings): Promise<Listener> {
+async function listen(server: Api, { host: wanted, port }: Settings): Promise<Listener> {
   try {
+    const host = wanted === anyAddress && !(await hasIpv6()) ? anyIpv4Address : wanted;
     const { url } = await server.listen({ host, port });
-    return { url, close: (graceMs) => server.close(graceMs) };
+    // As for 0.0.0.0: an address that a browser takes.
+    const shown = url.replace(`//[${anyAddress}]`, "//127.0.0.1");
+    return { url: shown, close: (graceMs) => server.close(graceMs) };
   } catch (error) {
     await server.close(0);
     throw error;
+  }
+}
+
+/** Stands for all addresses of both families. */
+const anyAddress = "::";
+const anyIpv4Address = "0.0.0.0";
+
+/** Kernels can be started without IPv6, and then nothing can listen on `::`. */
+async function hasIpv6(): Promise<boolean> {
+  const probe = createServer();
+  try {
+    probe.listen(0, anyAddress);
+    await once(probe, "listening");
+    return true;
+  } catch (error) {
+    return !["EAFNOSUPPORT", "EADDRNOTAVAIL", "EINVAL"].includes(codeOf(error) ?? "");
+  } finally {
+    probe.close();
   }
 }
 
@@ -175,5 +198,6 @@ function optionsOf(parts: ListenerParts): ApiOptions {
 function inboundUrlOf({ inboundUrl, publicUrl, inboundPort, host }: Settings): string | null {
   if (inboundUrl !== null) return inboundUrl;
   if (publicUrl !== null) return publicUrl;
-  return inboundPort === null || inboundPort === 0 ? null : `http://${host}:${inboundPort}`;
+  const name = host.includes(":") ? `[${host}]` : host;
+  return inboundPort === null || inboundPort === 0 ? null : `http://${name}:${inboundPort}`;
 }

@@ -16,7 +16,8 @@ export const server = {
   host: option({
     env: "POSTHORN_HOST",
     group: "Server",
-    description: "Address to listen on. Use `0.0.0.0` to accept connections from other machines.",
+    description:
+      "Address to listen on. Use `::` to accept connections from other machines over IPv4 and IPv6, `0.0.0.0` for IPv4 alone.",
     kind: text,
     fallback: "127.0.0.1",
   }),

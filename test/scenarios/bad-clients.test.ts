@@ -83,6 +83,20 @@ test("unfinished heads on all connections keep no publisher out, and no probe", 
   await own.remove();
 });
 
+test("a server on :: answers over IPv4 and IPv6, and the audit log has plain IPv4 addresses", async (t) => {
+  const own = await PosthornProcess.start({ env: { POSTHORN_HOST: "::", POSTHORN_DEV: "false" } });
+  t.after(() => own.remove());
+  for (const host of ["127.0.0.1", "[::1]"]) {
+    const client = createClient({ baseUrl: `http://${host}:${own.port}`, key: own.adminKey });
+    const made = await client.call("PUT", "/v1/tenants/acme", { body: { name: host } });
+    assert.ok(made.status < 300, made.text);
+  }
+  const audited = await createClient({ baseUrl: own.url, key: own.adminKey }).get("/v1/audit-log");
+  const addresses = itemsOf(audited.body["data"]).map((row) => row["address"] as unknown);
+  assert.ok(addresses.includes("127.0.0.1") && addresses.includes("::1"), JSON.stringify(addresses));
+  assert.doesNotMatch(audited.text, /::ffff:/);
+});
+
 test("a number beyond a double is refused where it stands, not stored as null", async () => {
   for (const [path, raw, field] of [
     ["/v1/event-types/a.b", '{"examples":[{"sum":[1,1e999]}]}', "examples[0].sum[1]"],

@@ -47,7 +47,7 @@ export function isTrusted(trusted: BlockList, peer: string | undefined): boolean
 }
 
 /** Without a port, brackets, zone and the prefix of IPv4 in IPv6. */
-function plainAddress(text: string): string {
+export function plainAddress(text: string): string {
   const inner = /^\[([^\]]*)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text;
   return inner.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");
 }

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { findProfile, profiles } from "../../core/profiles/index.ts";
 import { standard } from "../../core/profiles/standard.ts";
 import type { Profile } from "../../core/profile.ts";
-import { codeOf } from "../../core/thrown.ts";
+import { codeOf, messageOf } from "../../core/thrown.ts";
 import { ApiClient } from "../api-client.ts";
 import { collect, givenServer, OptionValues } from "../client-command.ts";
 import { findServer } from "../connection.ts";
@@ -202,7 +202,7 @@ function statusOf(options: OptionValues): number {
 
 function forwardTarget(text: string | undefined): URL | null {
   if (text === undefined) return null;
-  const url = URL.parse(/^\d+$/.test(text) ? `http://127.0.0.1:${text}/` : text);
+  const url = URL.parse(/^\d+$/.test(text) ? `http://localhost:${text}/` : text);
   if (url === null || !["http:", "https:"].includes(url.protocol)) {
     throw new UsageError(`--forward-to takes a URL such as http://localhost:3000/hooks, not "${text}"`);
   }
@@ -223,7 +223,7 @@ async function forward(target: URL, { method, headers, body }: ReceivedDelivery)
     ([name, value]) => value !== undefined && !perHop.has(name),
   );
   try {
-    const response = await fetch(target, {
+    const response = await fetchLocal(target, {
       method,
       headers: passedOn as [string, string][],
       ...(body.length > 0 && { body: Buffer.from(body) }),
@@ -235,7 +235,34 @@ async function forward(target: URL, { method, headers, body }: ReceivedDelivery)
       headers: retryAfter === null ? {} : { "retry-after": retryAfter },
       body: new Uint8Array(await response.arrayBuffer()),
     };
-  } catch {
-    return { status: 502, body: `cannot reach ${target.origin}` };
+  } catch (error) {
+    const failure = `cannot reach ${target.origin}: ${causeOf(error)}`;
+    return { status: 502, body: failure, failure };
   }
+}
+
+/** Some programs listen on one of the two addresses of this machine, and the hosts file may name the other one alone. */
+async function fetchLocal(target: URL, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(target, init);
+  } catch (error) {
+    if (target.hostname !== "localhost" || !isRefused(error)) throw error;
+    const other = new URL(target);
+    other.hostname = "[::1]";
+    const answered = await fetch(other, init).catch(() => null);
+    if (answered === null) throw error;
+    return answered;
+  }
+}
+
+function isRefused(error: unknown): boolean {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return codeOf(cause) === "ECONNREFUSED";
+}
+
+/** What happened, which `fetch` hides below "fetch failed"; of several addresses all that was seen. */
+function causeOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+  const seen = cause instanceof AggregateError ? cause.errors : [cause];
+  return seen.map((one) => messageOf(one) || (codeOf(one) ?? "unknown")).join(", ");
 }

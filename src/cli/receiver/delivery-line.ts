@@ -41,6 +41,7 @@ export function printArrival(terminal: Terminal, arrival: Arrival): void {
       scheme: verification?.kind === "verified" ? verification.scheme : null,
       detail: verification?.kind === "rejected" ? verification.detail : null,
       status: answer.status,
+      ...(answer.failure !== undefined && { failure: answer.failure }),
       bytes: delivery.body.length,
       ...(parts.headers && { headers }),
       ...(parts.payload && payloadJson(delivery.body)),
@@ -57,8 +58,13 @@ export function printArrival(terminal: Terminal, arrival: Arrival): void {
     ...(path === "/" ? [] : [cellText(path)]),
   ];
   terminal.data(cells.join("  "));
-  if (verification?.kind === "rejected") terminal.note(`    ${explanation(verification)}`);
+  explain(terminal, arrival);
   for (const line of partLines(delivery, parts)) terminal.data(`    ${line}`);
+}
+
+function explain(terminal: Terminal, { answer, verification }: Arrival): void {
+  if (answer.failure !== undefined) terminal.note(`    ${cellText(answer.failure)}`);
+  if (verification?.kind === "rejected") terminal.note(`    ${explanation(verification)}`);
 }
 
 function partLines(delivery: ReceivedDelivery, { headers, payload }: PrintedParts): readonly string[] {

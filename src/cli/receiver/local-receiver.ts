@@ -12,6 +12,8 @@ export interface ReceivedDelivery {
 }
 
 export interface ReceiverAnswer {
+  /** Why there is no answer of the program behind; for whoever watches. */
+  readonly failure?: string;
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;

@@ -127,6 +127,23 @@ suite("client commands against a running server", () => {
     await new Promise((resolve) => target.close(resolve));
   });
 
+  test("listen forwards to a program that listens on ::1 alone, and says why it cannot", async () => {
+    const target = createServer((_, response) => void response.writeHead(202).end());
+    await new Promise<void>((resolve) => target.listen(0, "::1", resolve));
+    const { port } = target.address() as AddressInfo;
+    const listener = new RunningCommand(["listen", "--register", "parcel.*", "--forward-to", String(port)], {
+      env,
+    });
+    await listener.until(/registered webhook/);
+    await object(["publish", "parcel.sent", "-"], { input: '{"id":1}' });
+    await listener.until(/verified v1 {2}answered 202/);
+    await new Promise((resolve) => target.close(resolve));
+    await object(["publish", "parcel.sent", "-"], { input: '{"id":2}' });
+    await listener.until(/verified v1 {2}answered 502/);
+    await listener.until(/cannot reach http:\/\/localhost:\d+: .*ECONNREFUSED/);
+    await listener.stop();
+  });
+
   test("data goes out as it was typed, and is shown as it was published", async () => {
     const data = '{ "10":9007199254740993,"2":1.50,"\\u0061":-0 }';
     const receipt = await object(["publish", "typed.data", data, "--metadata", '{"n":1e400}']);

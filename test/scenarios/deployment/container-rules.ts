@@ -24,7 +24,7 @@ export function assertFits(container: Container, secrets: SecretFiles): void {
   assert.deepEqual(resolution.kind === "refused" ? resolution.problems : [], [], where);
   assert.ok(resolution.kind === "resolved");
   const { settings } = resolution;
-  assert.equal(settings.host, "0.0.0.0", `${where}: reachable from outside the container`);
+  assert.equal(settings.host, "::", `${where}: reachable from outside the container`);
   assert.equal(settings.port, 8080, where);
   assert.ok(
     settings.databaseUrl !== null || settings.dataDir.startsWith("/data"),

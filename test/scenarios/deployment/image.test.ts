@@ -57,7 +57,7 @@ suite("Dockerfile", () => {
     assert.ok(resolution.kind === "resolved", JSON.stringify(resolution));
     const { settings } = resolution;
     assert.equal(String(settings.port), imageInstruction("EXPOSE"));
-    assert.deepEqual([settings.host, settings.dataDir, settings.dev], ["0.0.0.0", "/data", false]);
+    assert.deepEqual([settings.host, settings.dataDir, settings.dev], ["::", "/data", false]);
     assert.ok(settings.adminKey === null && settings.masterKey === null);
   });
 
