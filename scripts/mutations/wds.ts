@@ -3,6 +3,7 @@ import type { Mutation } from "./mutation.ts";
 const modes = "test/scenarios/modes/embedded.test.ts";
 const circuit = "src/core/circuit-breaker.test.ts";
 const schedule = "src/core/retry-schedule.test.ts";
+const metrics = "test/scenarios/metrics.test.ts";
 
 /** Webhook Delivery System with Retries. */
 export const wdsMutations: readonly Mutation[] = [
@@ -366,5 +367,77 @@ export const wdsMutations: readonly Mutation[] = [
     replace: "export const responseSampleBytesMax = 2048;",
     test: "test/conformance/transport/http.test.ts",
     name: "reports status, Retry-After and at most 1,024 bytes",
+  },
+  {
+    ids: "WDS-228",
+    change: "p95 and p99 are the median",
+    file: "src/adapters/telemetry/prometheus/fact-counts.ts",
+    find: "value: this.#durations.quantile(share) / 1_000,",
+    replace: "value: this.#durations.quantile(0.5) / 1_000,",
+    test: metrics,
+    name: "p50, p95 and p99 are those of the requests",
+  },
+  {
+    ids: "WDS-230",
+    change: "the depths of priorities are exchanged",
+    file: "src/adapters/telemetry/prometheus/gauges.ts",
+    find: "value: waiting[priority] }));",
+    replace: 'value: waiting[priority === "high" ? "low" : priority === "low" ? "high" : priority] }));',
+    test: metrics,
+    name: "the depth of each priority",
+  },
+  {
+    ids: "WDS-227",
+    change: "attempts are counted for the default tenant",
+    file: "src/adapters/telemetry/prometheus/delivery-counts.ts",
+    find: "const tenantId = this.#tenants.admit(fact.tenantId);",
+    replace: "const tenantId = this.#tenants.admit(`default${fact.tenantId.slice(0, 0)}`);",
+    test: metrics,
+    name: "each attempt is counted by status",
+  },
+  {
+    ids: "WDS-229",
+    change: "each attempt counts as the first",
+    file: "src/adapters/telemetry/prometheus/fact-counts.ts",
+    find: ".observe(fact.attemptNumber);",
+    replace: ".observe(1);",
+    test: metrics,
+    name: "each attempt is counted by status",
+  },
+  {
+    ids: "WDS-231",
+    change: "closed circuits have samples",
+    file: "src/adapters/telemetry/prometheus/gauges.ts",
+    find: '    if (state === "closed") continue;\n',
+    replace: "",
+    test: metrics,
+    name: "a circuit that is not closed has its state",
+  },
+  {
+    ids: "WDS-234",
+    change: "deliveries that a rate limit holds back are not counted",
+    file: "src/engine/dispatch/send-permits.ts",
+    find: "      telemetry.metrics.rateLimited(endpoint.webhook.id);\n",
+    replace: "",
+    test: metrics,
+    name: "a delivery that a rate limit holds back",
+  },
+  {
+    ids: "WDS-239",
+    change: "half of the attempts may fail",
+    file: "src/core/alerts/default-rules.ts",
+    find: '...{ comparison: "below", threshold: 0.9, attemptsMin: 50 },',
+    replace: '...{ comparison: "below", threshold: 0.5, attemptsMin: 50 },',
+    test: "test/management/alerts.test.ts",
+    name: "eight in nine accepted is too few",
+  },
+  {
+    ids: "WDS-241",
+    change: "what waits behind a half-open circuit counts as late",
+    file: "src/engine/dispatch/oldest-due.ts",
+    find: "if (holdingGate(endpoint, now) !== null ||",
+    replace: "if ((endpoint.circuit.halfOpenAt > now && holdingGate(endpoint, now) !== null) ||",
+    test: "src/engine/dispatch/oldest-due.test.ts",
+    name: "a backlog behind a circuit is held",
   },
 ];

@@ -93,6 +93,33 @@ suite("alerts", () => {
     assert.equal(await stateOf(world, "success-rate"), "resolved", "the window has passed");
   });
 
+  test("WDS-239 eight in nine accepted is too few, and twelve in thirteen is enough", async (t) => {
+    const world = await openWorld(t);
+    const circuitBreaker = { enabled: false };
+    const below = await world.createWebhook({ circuitBreaker, events: ["below.*"] });
+    const above = await world.createWebhook({
+      ...{ circuitBreaker, events: ["above.*"] },
+      url: "https://example.com/above",
+    });
+    const publish = async (eventType: string, count: number) => {
+      const before = world.requests.length;
+      for (let n = 0; n < count; n += 1) await world.publish({ eventType });
+      await world.until(() => world.requests.length === before + count);
+    };
+    await publish("below.made", 48);
+    await publish("above.made", 48);
+    world.statuses.set("/hook", 422).set("/above", 422);
+    await publish("below.made", 6);
+    await publish("above.made", 4);
+    await look(world);
+    const alerts = await alertsOf(world, "success-rate");
+    assert.deepEqual(
+      alerts.map(({ alert }) => [alert.webhookId, alert.state]),
+      [[below.webhook.id, "firing"]],
+      `${above.webhook.id} is above nine in ten`,
+    );
+  });
+
   test("WDS-240 WDS-241 requests that take all places for ten minutes fire, and so does what waits for one", async (t) => {
     const world = await openWorld(t, {
       limits: { concurrency: 4, waitingRequests: 0, webhookConcurrency: 4 },

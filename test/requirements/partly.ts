@@ -22,6 +22,11 @@ export const partly: readonly PartOfRow[] = [
       "every such failure is retried; of the document's four kinds the reason tells two apart, `retryable_network_dns_failure` and `retryable_network_connection_failed`.",
   },
   {
+    ids: ["WDS-231"],
+    missing:
+      "circuits that are not closed, up to 1,000, have the value 1 for their state; closed ones have no sample, so that the number of series does not grow with that of webhooks.",
+  },
+  {
     ids: ["WDS-128"],
     missing:
       "three attempts and no more, with the reason `ssl_error`; the last one is `permanent_ssl_error_retry_limit`, because all final reasons begin with `permanent_`.",

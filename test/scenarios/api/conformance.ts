@@ -15,7 +15,7 @@ import type { Client, OpenApi, OpenedApi } from "./client.ts";
 import { documentsSuite } from "./documents.ts";
 import { fuzzSuite } from "./fuzz.ts";
 import { idempotencySuite } from "./idempotency.ts";
-import { listingsSuite } from "./listings.ts";
+import { listingsSuite, storedListingsSuite } from "./listings.ts";
 import { publishingSuite } from "./publishing.ts";
 import { rawContentSuite } from "./raw-content.ts";
 import { sizesSuite } from "./sizes.ts";
@@ -50,8 +50,9 @@ const shallow: Readonly<Record<string, Suite>> = {
 };
 
 const suitesOf = {
-  everything: { ...deep, ...shallow },
-  "what reaches the store": deep,
+  "everything": { ...deep, "stored listings": storedListingsSuite, ...shallow },
+  "everything but a store": { ...deep, ...shallow },
+  "what reaches the store": { ...deep, "stored listings": storedListingsSuite },
   "what reaches queue and shared state": shared,
 };
 
