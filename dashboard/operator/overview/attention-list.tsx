@@ -11,7 +11,12 @@ import type { Trouble } from "./troubles.ts";
 const shownMax = 8;
 const problemsMax = 3;
 
-export function AttentionList({ troubles }: { readonly troubles: readonly Trouble[] }) {
+export function AttentionList(props: {
+  readonly troubles: readonly Trouble[];
+  /** The lists behind it are whole. Otherwise their counts per webhook would be too small, and are left out. */
+  readonly isWhole: boolean;
+}) {
+  const { troubles, isWhole } = props;
   if (troubles.length === 0) {
     return (
       <p class="soft">
@@ -22,7 +27,7 @@ export function AttentionList({ troubles }: { readonly troubles: readonly Troubl
   return (
     <ul class="entry-list">
       {troubles.slice(0, shownMax).map((trouble) => (
-        <TroubleItem key={trouble.webhookId} trouble={trouble} />
+        <TroubleItem key={trouble.webhookId} trouble={trouble} isWhole={isWhole} />
       ))}
       {troubles.length > shownMax && (
         <li>
@@ -33,7 +38,7 @@ export function AttentionList({ troubles }: { readonly troubles: readonly Troubl
   );
 }
 
-function TroubleItem({ trouble }: { readonly trouble: Trouble }) {
+function TroubleItem({ trouble, isWhole }: { readonly trouble: Trouble; readonly isWhole: boolean }) {
   const { webhookId, url, waiting, deadCount, inactive, problems } = trouble;
   const next = waiting[0];
   return (
@@ -54,12 +59,9 @@ function TroubleItem({ trouble }: { readonly trouble: Trouble }) {
             The webhook is {inactive.status}: {statusReasonText(inactive.status_reason)}.{" "}
           </>
         )}
-        {next !== undefined && <NextSentence count={waiting.length} next={next} />}
+        {next !== undefined && <NextSentence count={isWhole ? waiting.length : null} next={next} />}
         {deadCount > 0 && (
-          <>
-            {deadCount >= 250 ? "250 or more were" : `${deadCount} ${deadCount === 1 ? "was" : "were"}`} given
-            up.{" "}
-          </>
+          <>{isWhole ? `${deadCount} ${deadCount === 1 ? "was" : "were"}` : "Deliveries were"} given up. </>
         )}
       </p>
       <p class="trouble-links">
@@ -82,14 +84,12 @@ function badgeOf({ health, waiting, deadCount }: Trouble): Parameters<typeof Bad
   return waiting.length > 0 ? { tone: "wait", text: "Retrying" } : { tone: "wait", text: "Open problem" };
 }
 
-function NextSentence({ count, next }: { readonly count: number; readonly next: Delivery }) {
+function NextSentence({ count, next }: { readonly count: number | null; readonly next: Delivery }) {
   const answer = answerText({ status_code: next.last_http_status_code, category: next.failure_category });
   return (
     <>
-      {count >= 250
-        ? "250 or more deliveries wait"
-        : `${count} ${count === 1 ? "delivery waits" : "deliveries wait"}`}
-      ; the last answer was <strong>{answer}</strong>.{" "}
+      {count === null ? "Deliveries wait" : `${count} ${count === 1 ? "delivery waits" : "deliveries wait"}`};
+      the last answer was <strong>{answer}</strong>.{" "}
       {next.waiting_for !== null && (
         <>
           Waiting for: {waitingOf(next.waiting_for).short}

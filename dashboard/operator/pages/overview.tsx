@@ -71,7 +71,12 @@ export function OverviewPage() {
                 cli: shell`deliveries list --status failed,circuit_blocked --order next_attempt`,
               }}
             >
-              <AttentionList troubles={troubles} />
+              <AttentionList
+                troubles={troubles}
+                isWhole={
+                  (troubled.data?.next_cursor ?? null) === null && (dead.data?.next_cursor ?? null) === null
+                }
+              />
             </Panel>
           </Traffic>
           <RecentDeliveries recent={recent} />
