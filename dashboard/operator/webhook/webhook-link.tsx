@@ -32,7 +32,7 @@ interface LinkProps {
 function Link({ id, text, health = "healthy" }: LinkProps) {
   return (
     <>
-      <a href={pagePath(`webhooks/${id}`)} title={text}>
+      <a href={pagePath(`webhooks/${id}`)} title={text} class="webhook-link">
         {text === "" ? `${id.slice(0, 13)}…` : text}
       </a>
       {health !== "healthy" && (
