@@ -1676,6 +1676,11 @@ export interface GatewayRequest {
   event_id: string | null;
   /** What it is kept for. */
   bookmark: string | null;
+  /**
+   * Requests of the same source, outcome and cause that followed within the minute and were counted here
+   * without a row of their own.
+   */
+  more_count: number;
   forwards: {
     /** Of the connection. */
     connection_id: string;
@@ -1742,6 +1747,11 @@ export interface GatewayRequestWithBody {
   event_id: string | null;
   /** What it is kept for. */
   bookmark: string | null;
+  /**
+   * Requests of the same source, outcome and cause that followed within the minute and were counted here
+   * without a row of their own.
+   */
+  more_count: number;
   forwards: {
     /** Of the connection. */
     connection_id: string;

@@ -20,6 +20,7 @@ import { HeldMessages } from "./held-messages.ts";
 import { GatewayInbound } from "./inbound.ts";
 import type { OwnAddresses } from "./own-addresses.ts";
 import { PassThrough } from "./pass-through.ts";
+import { LimitedLog } from "./limited-log.ts";
 import { refusal } from "./problem.ts";
 import { RequestLog } from "./request-log.ts";
 import { Requests } from "./request-service.ts";
@@ -59,7 +60,9 @@ export interface Gateway extends GatewayServices {
 
 /** Wires the parts. */
 export function createGateway(options: GatewayOptions): Gateway {
-  const { access, store, directory, tenants, secretBox, clock, random, telemetry } = options;
+  const { access, store, directory, tenants, secretBox, clock, random } = options;
+  const limitedLog = new LimitedLog({ clock, log: options.telemetry.log });
+  const telemetry = { log: limitedLog, metrics: options.telemetry.metrics };
   const { ownAddresses, limits } = options;
   const description = describeService(options.deployment);
   const deploymentId = deploymentIdOf(secretBox);
@@ -98,7 +101,10 @@ export function createGateway(options: GatewayOptions): Gateway {
       ...{ store: store.gateway, history: store.history, directory, box, requests, log, clock },
     }),
     // A port may be open before everything behind it runs, and for a moment longer.
-    inbound: { handle: async (request) => (isRunning ? inbound.handle(request) : notNow) },
+    inbound: {
+      refuse: (head) => (isRunning ? inbound.refuse(head) : null),
+      handle: async (request) => (isRunning ? inbound.handle(request) : notNow),
+    },
     description: () => description,
     inFlight: () => passThrough.inFlight,
     listensAt: (url, { isOwnPort }) => {
@@ -113,6 +119,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     stop: async () => {
       isRunning = false;
       await Promise.all([log.stop(), held.stop()]);
+      limitedLog.stop();
     },
   };
 }

@@ -18,6 +18,7 @@ function requestOf(n: number): ReceivedRequest {
     ...{ outcome: "ignored", cause: null, detail: null, durationMs: 1, scheme: "none", eventType: null },
     ...{ originalType: null, eventId: null, forwards: [], sealedHeaders: null, bookmark: null },
     body: Buffer.from(`{"n":${n}}`),
+    more: 0,
   };
 }
 

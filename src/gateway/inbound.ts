@@ -7,22 +7,25 @@ import type { Clock } from "../ports/clock.ts";
 import type { ReceivedRequest } from "../ports/store/gateway.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { Received, SourceVerifier } from "../receiver/configured/source-verifier.ts";
+import type { RejectionCause } from "../receiver/message/message.ts";
 import { ReceiverError } from "../receiver/receiver-error.ts";
 import type { GatewayDirectory } from "../services/gateway/gateway-directory.ts";
 import type {
   Inbound,
   InboundAnswer,
   InboundFault,
+  InboundHead,
   InboundRequest,
 } from "../services/gateway/gateway-services.ts";
 import { type InboundAddress, readAddress } from "./address.ts";
 import type { Delivered, Deliverer } from "./deliverer.ts";
 import { answerConsent } from "./handshake.ts";
+import { FailedSenders, type SenderLimit } from "./failed-senders.ts";
 import { hopHeader, nextHops } from "./hops.ts";
 import { authenticOf, type Incoming, messageOf } from "./incoming.ts";
 import { hopProblem, refusal } from "./problem.ts";
 import { readKeyField } from "./received-key.ts";
-import type { RequestLog } from "./request-log.ts";
+import type { RequestKind, RequestLog } from "./request-log.ts";
 import { hashOfToken } from "./source-service.ts";
 import type { VerificationBox } from "./verification-box.ts";
 
@@ -40,6 +43,8 @@ export interface InboundOptions {
 
 /** How a request ended, before it is written down. */
 interface Ended extends Delivered {
+  /** The sender proved who it is. */
+  readonly isProven?: boolean;
   readonly cause?: string;
   readonly detail?: string | null;
   readonly scheme?: string;
@@ -53,9 +58,56 @@ interface Ended extends Delivered {
 export class GatewayInbound implements Inbound {
   readonly #options: InboundOptions;
   readonly #buckets = new Map<string, RateBucket>();
+  readonly #senders: FailedSenders;
 
   constructor(options: InboundOptions) {
     this.#options = options;
+    this.#senders = new FailedSenders(options.clock);
+  }
+
+  /** By source and address of the sender, so that a flood of one address costs no other sender an answer. */
+  refuse(head: InboundHead): Promise<InboundAnswer | null> | null {
+    if (head.method !== "POST" && head.method !== "PUT") return null;
+    const address = readAddress(head.url);
+    const source = address === null ? undefined : this.#sourceOf(address);
+    if (address === null || source === undefined) return null;
+    const limit = this.#senders.limit(source.id, head.clientAddress ?? "");
+    if (limit === null) return null;
+    const { clock, access } = this.#options;
+    const request = { ...head, body: new Uint8Array() };
+    const incoming: Incoming = {
+      id: access.nextId(),
+      source,
+      address,
+      request,
+      message: messageOf(request),
+      receivedAt: clock.now(),
+    };
+    return this.#refusedBy(limit, incoming).catch(() => null);
+  }
+
+  async #refusedBy(
+    { needsProof, isClosed, retryAfterSeconds }: SenderLimit,
+    incoming: Incoming,
+  ): Promise<InboundAnswer | null> {
+    if (!isClosed && !(needsProof && (await this.#lacksProof(incoming)))) return null;
+    const answer = refusal(
+      "rate_limited",
+      "Too many messages without a valid proof came from this address.",
+      {
+        retryAfterSeconds,
+      },
+    );
+    const ended = rejected(answer, { cause: "too_many_failures", detail: null });
+    this.#note(incoming, { ended, durationMs: 0 });
+    return answer;
+  }
+
+  /** Whether the head alone shows that the message cannot be authentic. */
+  async #lacksProof({ source, message, receivedAt }: Incoming): Promise<boolean> {
+    const verifier = this.#options.box.verifier(source);
+    const received = await verifier.receive(message, { nowSeconds: Math.floor(receivedAt / 1_000) });
+    return received.kind === "rejected" && isShownByHead(verifier, received.cause);
   }
 
   async handle(request: InboundRequest): Promise<InboundAnswer> {
@@ -139,17 +191,22 @@ export class GatewayInbound implements Inbound {
       });
     const nowSeconds = Math.floor(incoming.receivedAt / 1_000);
     const received = await verifier.receive(message, { nowSeconds });
-    if (received.kind === "rejected") return this.#unauthenticated(incoming, received);
+    const clientAddress = request.clientAddress ?? "";
+    if (received.kind === "rejected") {
+      this.#senders.failed(source.id, clientAddress, !isShownByHead(verifier, received.cause));
+      return this.#unauthenticated(incoming, received);
+    }
+    this.#senders.verified(source.id, clientAddress);
     if (received.kind === "challenge") return challenged(received);
     const waitMs = this.#rateWaitMs(source);
     if (waitMs > 0) {
       const more = { retryAfterSeconds: waitMs / 1_000 };
       const answer = refusal("rate_limited", "This source takes no more for a moment.", more);
-      return rejected(answer, { cause: "rate_limited", detail: null });
+      return { ...rejected(answer, { cause: "rate_limited", detail: null }), isProven: true };
     }
     const authentic = authenticOf(incoming, { received, verifier, field, hops: hops.value });
     const { eventType, originalType, scheme } = authentic;
-    const known = { eventType, originalType, scheme };
+    const known = { eventType, originalType, scheme, isProven: true };
     const delivered = await this.#options.deliverer.deliver(authentic, (stored) =>
       this.#rowOf(incoming, { ended: { ...stored, ...known }, durationMs: elapsedMs() }),
     );
@@ -220,7 +277,9 @@ export class GatewayInbound implements Inbound {
     const { requests, telemetry } = this.#options;
     const { outcome, isLogged = false } = ended;
     telemetry.metrics.gatewayRequest?.({ sourceId: incoming.source.id, outcome, durationMs });
-    if (!isLogged) requests.add(this.#rowOf(incoming, { ended, durationMs }));
+    if (isLogged || !requests.admits(incoming.source, kindOf(ended))) return;
+    const row = this.#rowOf(incoming, { ended, durationMs });
+    requests.add(row, kindOf(ended));
   }
 
   #rowOf(
@@ -230,22 +289,34 @@ export class GatewayInbound implements Inbound {
     const { requests, box } = this.#options;
     const { source, request, receivedAt, message } = incoming;
     const { answer, outcome, forwards, eventId, cause = null, detail = null } = ended;
+    const { isProven } = kindOf(ended);
+    const isBrief = requests.isBrief(source, isProven);
     // It became no event, and may when a secret or a rule is mended, or a connection made.
     const isAuthentic = outcome === "ignored" || outcome === "failed";
     const isRejected = outcome === "rejected" && answer.status === 401;
     const mayBecome = isAuthentic || isRejected || ended.mayBeConsented === true;
-    const mayComeBack = eventId === null && mayBecome && requests.keepsBody(source.id);
-    return {
+    const sealed =
+      eventId === null && mayBecome && !isBrief ? JSON.stringify({ ...request, body: undefined }) : "";
+    const bytes = request.body.byteLength + sealed.length;
+    const mayComeBack = sealed !== "" && requests.keepsBody(source.id, { bytes, isProven });
+    const row: ReceivedRequest = {
       ...{ id: incoming.id, tenantId: source.tenantId, sourceId: source.id, receivedAt },
-      ...{ method: request.method, path: this.#shownPath(incoming), bodyBytes: request.body.byteLength },
-      headers: [...message.headers].flatMap(([name, value]) => [name, maskedField({ name, value })]),
+      ...{
+        method: request.method,
+        path: cut(this.#shownPath(incoming), isProven ? pathMax : unprovenPathMax),
+        bodyBytes: request.body.byteLength,
+      },
+      headers: isBrief ? [] : shownHeaders(message.headers, isProven),
       ...{ status: answer.status, outcome, cause, detail, durationMs },
       ...{ scheme: ended.scheme ?? null, eventType: ended.eventType ?? null },
       ...{ originalType: ended.originalType ?? null, eventId, forwards },
-      sealedHeaders: mayComeBack ? box.seal(source, JSON.stringify({ ...request, body: undefined })) : null,
+      sealedHeaders: mayComeBack ? box.seal(source, sealed) : null,
       bookmark: null,
       body: mayComeBack ? request.body : null,
+      more: 0,
     };
+    requests.charge(row, isProven);
+    return row;
   }
 
   /** Without credentials: those that the verification names, and whatever looks like one. */
@@ -261,6 +332,53 @@ export class GatewayInbound implements Inbound {
       return null;
     }
   }
+}
+
+/** What the log tells apart when it counts what it does not keep. */
+function kindOf({ outcome, cause, isProven = false }: Ended): RequestKind {
+  return { outcome, cause: cause ?? null, isProven };
+}
+
+const pathMax = 8_192;
+const unprovenPathMax = 512;
+const unprovenFields = { count: 32, nameLength: 64, valueLength: 256, length: 3_072 };
+
+/** Masked; of a request without proof only as much as helps to find out what sends it. */
+function shownHeaders(headers: Iterable<readonly [string, string]>, isProven: boolean): readonly string[] {
+  const all = [...headers];
+  if (isProven) return all.flatMap(([name, value]) => [name, maskedField({ name, value })]);
+  const shown: string[] = [];
+  let length = 0;
+  for (const [name, value] of all.slice(0, unprovenFields.count)) {
+    const field = [
+      cut(name, unprovenFields.nameLength),
+      cut(maskedField({ name, value }), unprovenFields.valueLength),
+    ];
+    length += field.join("").length;
+    if (length > unprovenFields.length) break;
+    shown.push(...field);
+  }
+  return shown;
+}
+
+function cut(text: string, lengthMax: number): string {
+  return text.length <= lengthMax ? text : `${text.slice(0, lengthMax)}…`;
+}
+
+const headCauses: ReadonlySet<string> = new Set([
+  "missing_header",
+  "malformed_header",
+  "bad_message_id",
+  "bad_timestamp",
+  "too_old",
+  "too_new",
+  "unknown_key",
+  "bad_token",
+] satisfies readonly RejectionCause[]);
+
+/** Of a composition the cause is that of one verifier; another one might have found its proof in the body. */
+function isShownByHead({ type }: SourceVerifier, cause: string): boolean {
+  return type !== "any_of" && type !== "all_of" && headCauses.has(cause);
 }
 
 const unknownAddress = refusal("not_found", "Nothing takes messages at this address.");

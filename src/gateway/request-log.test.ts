@@ -17,11 +17,13 @@ test("what the store did not take is written when it does, without waiting for a
         if (isAway) throw new Error("away");
         written.push(...requests);
       },
+      request: async () => null,
+      updateRequest: async () => undefined,
     },
     log: { warn: () => (warnings += 1) } as unknown as Logger,
   });
   const request = { id: "1" } as ReceivedRequest;
-  log.add(request);
+  log.add(request, { outcome: "accepted", cause: null, isProven: true });
   clock.advance(1_000);
   await clock.turn();
   assert.deepEqual([written, warnings], [[], 1]);

@@ -12,13 +12,21 @@ export function nameOfRequest({ original_type, event_type, method }: GatewayRequ
   return original_type ?? event_type ?? `${method} request`;
 }
 
+/** Requests that were counted without a row of their own. */
+export function moreLikeThis({ more_count: count }: Pick<GatewayRequest, "more_count">): string {
+  return `+ ${count.toLocaleString()} more like this`;
+}
+
 export const requestColumns: readonly Column<GatewayRequest>[] = [
   {
     title: "Received",
     cell: (row) => (
-      <a href={pagePath(`requests/${row.id}`)} class="row-link">
-        {nameOfRequest(row)}
-      </a>
+      <>
+        <a href={pagePath(`requests/${row.id}`)} class="row-link">
+          {nameOfRequest(row)}
+        </a>
+        {row.more_count > 0 && <span class="soft"> {moreLikeThis(row)}</span>}
+      </>
     ),
   },
   {

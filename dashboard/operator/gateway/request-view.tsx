@@ -14,6 +14,7 @@ import { DeliveryTable } from "../delivery/delivery-table.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
 import { RequestActions } from "./request-actions.tsx";
 import { RequestBadge } from "./request-badge.tsx";
+import { moreLikeThis } from "./request-table.tsx";
 import { explanationOf } from "./explanation.ts";
 
 /** What became of it and why, what somebody can do about it, and the buttons that do it. */
@@ -88,6 +89,9 @@ function About({ request }: { readonly request: GatewayRequestDetail }) {
             </a>
           ),
         ],
+        ...(request.more_count > 0
+          ? [["Counted with it", `${moreLikeThis(request)}, within a minute`] as const]
+          : []),
         ["Body", `${request.body_bytes.toLocaleString()} bytes`],
       ]}
     />

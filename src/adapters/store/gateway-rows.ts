@@ -21,8 +21,11 @@ export function requestColumns({ body }: { readonly body: string }): string {
 }
 
 export function toRequest([document, bookmark, body]: RequestRow): ReceivedRequest {
+  const stored = JSON.parse(document) as Omit<ReceivedRequest, "more"> &
+    Partial<Pick<ReceivedRequest, "more">>;
   return {
-    ...(JSON.parse(document) as ReceivedRequest),
+    ...stored,
+    more: stored.more ?? 0,
     bookmark,
     body: body === null ? null : new Uint8Array(body),
   };

@@ -53,7 +53,15 @@ export function serveInbound(app: FastifyInstance, options: ApiOptions, memory: 
     // The body is read here and not by a parser: Fastify refuses media types that it cannot parse.
     child.addHook("onRequest", (request, reply) => {
       const head = headOf(request);
-      answerWith(withBody(inbound, request.raw, head, { bytesMax, memory }), request, reply);
+      const accept = (): Promise<InboundAnswer> => withBody(inbound, request.raw, head, { bytesMax, memory });
+      const refusing = inbound.refuse(head);
+      if (refusing === null) return answerWith(accept(), request, reply);
+      const answer = refusing.then((refused) => {
+        if (refused === null) return accept();
+        dropBody(request.raw);
+        return refused;
+      });
+      answerWith(answer, request, reply);
     });
     child.route({
       method: child.supportedMethods,

@@ -22,6 +22,7 @@ export function gatewayRequestJson(request: ReceivedRequest): object {
     original_type: request.originalType,
     event_id: request.eventId,
     bookmark: request.bookmark,
+    more_count: request.more,
     forwards: forwards.map(({ connectionId, webhookId, result, detail }) => ({
       connection_id: connectionId,
       webhook_id: webhookId,

@@ -99,6 +99,10 @@ const requestMembers = {
   original_type: nullable(text("As the sender wrote it.")),
   event_id: nullable(text("The event that it became.")),
   bookmark: nullable(text("What it is kept for.")),
+  more_count: Type.Integer({
+    description:
+      "Requests of the same source, outcome and cause that followed within the minute and were counted here without a row of their own.",
+  }),
   forwards: Type.Array(
     closed({
       connection_id: text("Of the connection."),

@@ -30,7 +30,7 @@ const connectionColumns: readonly Column<Json>[] = [
 const requestColumns: readonly Column<Json>[] = [
   ...members({ ID: "id" }),
   { title: "RECEIVED (UTC)", value: (row) => shortTime(row["received_at"]) },
-  ...members({ STATUS: "status", OUTCOME: "outcome", CAUSE: "rejection_cause" }),
+  ...members({ STATUS: "status", OUTCOME: "outcome", CAUSE: "rejection_cause", MORE: "more_count" }),
   ...members({ TYPE: "event_type", BYTES: "body_bytes" }),
 ];
 

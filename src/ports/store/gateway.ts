@@ -78,6 +78,8 @@ export interface ReceivedRequest {
   readonly bookmark: string | null;
   /** Null where it is not kept (any more), and in listings. */
   readonly body: Uint8Array | null;
+  /** Requests of the same source, outcome and cause that followed and were counted without a row of their own. */
+  readonly more: number;
 }
 
 /** What became of a request on the way to one webhook. */

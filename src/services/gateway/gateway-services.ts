@@ -147,6 +147,11 @@ export interface ServiceDescription {
 
 /** Where providers send to. */
 export interface Inbound {
+  /**
+   * Asked before the body is read: the answer to a sender whose verification failed too often, or null to go on. Null at once for
+   * senders that are not limited. Never rejects.
+   */
+  refuse(head: InboundHead): Promise<InboundAnswer | null> | null;
   /** Never rejects. */
   handle(request: InboundRequest): Promise<InboundAnswer>;
 }

@@ -40,7 +40,7 @@ const requestOf = (number: number, more: Partial<ReceivedRequest> = {}): Receive
   ...{ id: idOf(number), tenantId: "acme", sourceId: "s", receivedAt: start + number, method: "POST" },
   ...{ path: "/in/…", headers: ["a", "b"], bodyBytes: 3, status: 202, outcome: "accepted", cause: null },
   ...{ detail: null, durationMs: 1.5, scheme: "v1", eventType: "a.b", originalType: null, eventId: null },
-  ...{ forwards: [], sealedHeaders: null, bookmark: null, body: new Uint8Array([1, 0, 255]) },
+  ...{ forwards: [], sealedHeaders: null, bookmark: null, body: new Uint8Array([1, 0, 255]), more: 0 },
   ...more,
 });
 

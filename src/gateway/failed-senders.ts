@@ -1,0 +1,116 @@
+import { isIPv6 } from "node:net";
+import type { Clock } from "../ports/clock.ts";
+
+/** Failures that one address may have at a source before it is limited, and how fast they are forgotten. */
+interface Allowance {
+  readonly burst: number;
+  readonly perSecond: number;
+}
+
+/** Requests whose head alone shows that they carry no proof. */
+const withoutProof: Allowance = { burst: 30, perSecond: 0.5 };
+/**
+ * Requests whose proof was wrong. Generous, because many senders may share an address behind a proxy that
+ * `POSTHORN_TRUSTED_PROXIES` does not name.
+ */
+const wrongProof: Allowance = { burst: 300, perSecond: 5 };
+/** An address that sent authentic messages to the source within this time is not limited by wrong proofs. */
+const trustMs = 3_600_000;
+/** Sources and addresses that are remembered; the ones not seen for the longest time are forgotten first. */
+const entriesMax = 10_000;
+
+interface Sender {
+  withoutProof: number;
+  wrongProof: number;
+  /** Of the two numbers. */
+  at: number;
+  verifiedAt: number;
+}
+
+/** What the next request of an address may expect before its body is read. */
+export interface SenderLimit {
+  /** Refuse it when its head shows no proof. */
+  readonly needsProof: boolean;
+  /** Refuse it in any case. */
+  readonly isClosed: boolean;
+  readonly retryAfterSeconds: number;
+}
+
+/** Failed verifications of each source and client address, in bounded memory. */
+export class FailedSenders {
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  readonly #senders = new Map<string, Sender>();
+
+  constructor(clock: Pick<Clock, "monotonicMs">) {
+    this.#clock = clock;
+  }
+
+  get size(): number {
+    return this.#senders.size;
+  }
+
+  /** Null for an address that is not limited. */
+  limit(sourceId: string, address: string): SenderLimit | null {
+    const sender = this.#senders.get(keyOf(sourceId, address));
+    if (sender === undefined) return null;
+    this.#forget(sender);
+    const needsProof = sender.withoutProof > withoutProof.burst - 1;
+    const isTrusted = this.#clock.monotonicMs() - sender.verifiedAt <= trustMs;
+    const isClosed = !isTrusted && sender.wrongProof > wrongProof.burst - 1;
+    if (!needsProof && !isClosed) return null;
+    const retryAfterSeconds = isClosed ? 1 / wrongProof.perSecond : 1 / withoutProof.perSecond;
+    return { needsProof, isClosed, retryAfterSeconds };
+  }
+
+  failed(sourceId: string, address: string, hadProof: boolean): void {
+    const sender = this.#senderAt(keyOf(sourceId, address));
+    if (hadProof) sender.wrongProof = Math.min(sender.wrongProof + 1, wrongProof.burst);
+    else sender.withoutProof = Math.min(sender.withoutProof + 1, withoutProof.burst);
+  }
+
+  verified(sourceId: string, address: string): void {
+    const key = keyOf(sourceId, address);
+    // Only addresses that also fail are remembered.
+    if (this.#senders.has(key)) this.#senderAt(key).verifiedAt = this.#clock.monotonicMs();
+  }
+
+  /** The sender, moved to the end of the order in which senders are forgotten. */
+  #senderAt(key: string): Sender {
+    const now = this.#clock.monotonicMs();
+    const known = this.#senders.get(key);
+    const sender = known ?? { withoutProof: 0, wrongProof: 0, at: now, verifiedAt: Number.NEGATIVE_INFINITY };
+    this.#forget(sender);
+    this.#senders.delete(key);
+    this.#senders.set(key, sender);
+    if (this.#senders.size > entriesMax) {
+      const [oldest] = this.#senders.keys();
+      if (oldest !== undefined) this.#senders.delete(oldest);
+    }
+    return sender;
+  }
+
+  #forget(sender: Sender): void {
+    const now = this.#clock.monotonicMs();
+    const seconds = (now - sender.at) / 1_000;
+    sender.withoutProof = Math.max(0, sender.withoutProof - seconds * withoutProof.perSecond);
+    sender.wrongProof = Math.max(0, sender.wrongProof - seconds * wrongProof.perSecond);
+    sender.at = now;
+  }
+}
+
+/** A customer of a provider has a whole /64 of IPv6 addresses. */
+function keyOf(sourceId: string, address: string): string {
+  return `${sourceId} ${isIPv6(address) ? networkOf(address) : address}`;
+}
+
+function networkOf(address: string): string {
+  const [head = "", tail] = address.toLowerCase().split("::");
+  const start = head === "" ? [] : head.split(":");
+  const end = tail === undefined || tail === "" ? [] : tail.split(":");
+  const zeros = tail === undefined ? 0 : Math.max(0, 8 - start.length - end.length);
+  const groups = [...start, ...Array<string>(zeros).fill("0"), ...end];
+  return groups
+    .slice(0, 4)
+    .map((group) => group.replace(/^0+(?=.)/, ""))
+    .join(":");
+}

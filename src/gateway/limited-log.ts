@@ -1,0 +1,88 @@
+import type { Clock, Timer } from "../ports/clock.ts";
+import type { LogFields, Logger } from "../ports/telemetry.ts";
+
+const windowMs = 60_000;
+/** Sources that the line about the rest names. */
+const sourcesMax = 20;
+
+interface Window {
+  readonly level: "warn" | "error";
+  readonly sources: Map<string, number>;
+  count: number;
+  readonly timer: Timer;
+}
+
+/** At most one line a minute of each kind: the first at once, the count of the rest when the minute is over. */
+export class LimitedLog implements Logger {
+  readonly #clock: Pick<Clock, "schedule">;
+  readonly #log: Logger;
+  /** By message: a handful of constants. */
+  readonly #windows = new Map<string, Window>();
+
+  constructor(options: { readonly clock: Pick<Clock, "schedule">; readonly log: Logger }) {
+    this.#clock = options.clock;
+    this.#log = options.log;
+  }
+
+  debug(fields: LogFields, message: string): void {
+    this.#log.debug(fields, message);
+  }
+
+  info(fields: LogFields, message: string): void {
+    this.#log.info(fields, message);
+  }
+
+  warn(fields: LogFields, message: string): void {
+    this.#write("warn", fields, message);
+  }
+
+  error(fields: LogFields, message: string): void {
+    this.#write("error", fields, message);
+  }
+
+  /** Writes the counts that wait. */
+  stop(): void {
+    for (const [message, window] of this.#windows) {
+      window.timer.cancel();
+      this.#windows.delete(message);
+      this.#writeCount(message, window);
+    }
+  }
+
+  #write(level: Window["level"], fields: LogFields, message: string): void {
+    const window = this.#windows.get(message);
+    if (window === undefined) {
+      this.#log[level](fields, message);
+      this.#open(level, message);
+      return;
+    }
+    window.count += 1;
+    const { sourceId } = fields;
+    if (typeof sourceId !== "string") return;
+    const counted = window.sources.get(sourceId);
+    if (counted !== undefined || window.sources.size < sourcesMax)
+      window.sources.set(sourceId, (counted ?? 0) + 1);
+  }
+
+  #open(level: Window["level"], message: string): void {
+    const timer = this.#clock.schedule(windowMs, () => this.#end(message));
+    this.#windows.set(message, { level, sources: new Map(), count: 0, timer });
+  }
+
+  #end(message: string): void {
+    const window = this.#windows.get(message);
+    if (window === undefined) return;
+    this.#windows.delete(message);
+    if (window.count === 0) return;
+    this.#writeCount(message, window);
+    this.#open(window.level, message);
+  }
+
+  #writeCount(message: string, { level, sources, count }: Window): void {
+    if (count === 0) return;
+    this.#log[level](
+      { count, seconds: windowMs / 1_000, sources: Object.fromEntries(sources) },
+      `${message} (more)`,
+    );
+  }
+}
