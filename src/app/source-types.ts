@@ -34,7 +34,10 @@ function providerOf(preset: PresetDescription | undefined): SourceType["provider
   };
 }
 
-function addressCheckOf({ challenge }: PresetDescription): "get" | "post" | null {
+function addressCheckOf({ challenge, probes = [] }: PresetDescription): "get" | "head" | "post" | null {
+  if (probes.includes("get")) return "get";
+  if (probes.includes("head")) return "head";
+  if (probes.includes("validation_token")) return "post";
   if (challenge === null) return null;
   return challenge === "meta" || challenge === "x" ? "get" : "post";
 }

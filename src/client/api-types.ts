@@ -1989,6 +1989,12 @@ export interface ListedSource {
   pass_signatures: boolean;
   /** Takes PUT as well as POST. */
   allow_put: boolean;
+  /**
+   * Checks of the address that are answered with 200 in addition to those of the provider: `head`, `get`, and
+   * `validation_token` (POST with `?validationToken=…`, which is sent back as plain text). Nothing of them is
+   * stored.
+   */
+  allow_probes: ("head" | "get" | "validation_token")[];
   /** What senders are answered in `store_and_forward`; 202 when null. */
   custom_response: {
     /** Never a redirect, never an error. */
@@ -3599,6 +3605,12 @@ export interface Source {
   pass_signatures: boolean;
   /** Takes PUT as well as POST. */
   allow_put: boolean;
+  /**
+   * Checks of the address that are answered with 200 in addition to those of the provider: `head`, `get`, and
+   * `validation_token` (POST with `?validationToken=…`, which is sent back as plain text). Nothing of them is
+   * stored.
+   */
+  allow_probes: ("head" | "get" | "validation_token")[];
   /** What senders are answered in `store_and_forward`; 202 when null. */
   custom_response: {
     /** Never a redirect, never an error. */
@@ -3704,6 +3716,12 @@ export interface SourceCreate {
   pass_signatures?: boolean;
   /** Takes PUT as well as POST. */
   allow_put?: boolean;
+  /**
+   * Checks of the address that are answered with 200 in addition to those of the provider: `head`, `get`, and
+   * `validation_token` (POST with `?validationToken=…`, which is sent back as plain text). Nothing of them is
+   * stored.
+   */
+  allow_probes?: ("head" | "get" | "validation_token")[];
   custom_response?: NullableCustomResponseInput;
   /** False takes nothing. */
   active?: boolean;
@@ -3767,7 +3785,7 @@ export interface SourceType {
     replay_protection: string;
     forward_headers: string[];
     /** How the provider checks the address. */
-    address_check: "get" | "post" | null;
+    address_check: "get" | "head" | "post" | null;
   } | null;
 }
 
@@ -3812,6 +3830,12 @@ export interface SourceUpdate {
   pass_signatures?: boolean;
   /** Takes PUT as well as POST. */
   allow_put?: boolean;
+  /**
+   * Checks of the address that are answered with 200 in addition to those of the provider: `head`, `get`, and
+   * `validation_token` (POST with `?validationToken=…`, which is sent back as plain text). Nothing of them is
+   * stored.
+   */
+  allow_probes?: ("head" | "get" | "validation_token")[];
   custom_response?: NullableCustomResponseInput;
   /** False takes nothing. */
   active?: boolean;

@@ -1,4 +1,5 @@
 /** What came before is ignored, where a connection says what makes two messages the same (G14). */
+import { loggedError } from "./logged-error.ts";
 import { hash } from "node:crypto";
 import type { Connection, ConnectionDeduplicate } from "../core/gateway/source.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -116,7 +117,7 @@ export class ConnectionDeduplication {
       }
     } catch (error) {
       // The message itself is safe; the claim runs out.
-      telemetry.log.warn({ err: String(error) }, "a deduplication of the gateway could not be kept");
+      telemetry.log.warn({ err: loggedError(error) }, "a deduplication of the gateway could not be kept");
     }
   }
 }

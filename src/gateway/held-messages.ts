@@ -1,3 +1,4 @@
+import { loggedError } from "./logged-error.ts";
 import { randomUUID } from "node:crypto";
 import { PosthornError } from "../core/errors.ts";
 import { type Connection, isHolding, storedConnection } from "../core/gateway/source.ts";
@@ -69,7 +70,7 @@ export class HeldMessages {
       clock,
       round: () => this.#look(),
       pauseMs: () => lookEveryMs,
-      failed: (error) => log.warn({ err: String(error) }, "looking for held messages failed"),
+      failed: (error) => log.warn({ err: loggedError(error) }, "looking for held messages failed"),
     });
   }
 
@@ -157,7 +158,7 @@ export class HeldMessages {
       isDone = await this.#step(id);
     } catch (error) {
       const fields = {
-        err: error instanceof PosthornError ? error.message : String(error),
+        err: error instanceof PosthornError ? error.message : loggedError(error),
         connectionId: id,
       };
       this.#options.log.warn(fields, "held messages wait: they could not be sent");

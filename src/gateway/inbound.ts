@@ -1,5 +1,5 @@
 import { reconfigureBucket, createBucket, tryTake, type RateBucket } from "../core/rate-limit.ts";
-import type { Source } from "../core/gateway/source.ts";
+import type { Source, SourceProbe } from "../core/gateway/source.ts";
 import { maskedField, maskedParameters, withoutParameters } from "../core/http/masked-fields.ts";
 import { StepsSpentError } from "../core/step-budget.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
@@ -8,6 +8,7 @@ import type { ReceivedRequest } from "../ports/store/gateway.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { Received, SourceVerifier } from "../receiver/configured/source-verifier.ts";
 import type { RejectionCause } from "../receiver/message/message.ts";
+import { queryOf } from "../receiver/message/message-url.ts";
 import { ReceiverError } from "../receiver/receiver-error.ts";
 import type { GatewayDirectory } from "../services/gateway/gateway-directory.ts";
 import type {
@@ -23,9 +24,11 @@ import { answerConsent } from "./handshake.ts";
 import { FailedSenders, type SenderLimit } from "./failed-senders.ts";
 import { hopHeader, nextHops } from "./hops.ts";
 import { authenticOf, type Incoming, messageOf } from "./incoming.ts";
+import { withoutPayload } from "./logged-error.ts";
 import { hopProblem, refusal } from "./problem.ts";
 import { readKeyField } from "./received-key.ts";
-import type { RequestKind, RequestLog } from "./request-log.ts";
+import { RequestAdmission, type RequestKind } from "./request-admission.ts";
+import type { RequestLog } from "./request-log.ts";
 import { hashOfToken } from "./source-service.ts";
 import type { VerificationBox } from "./verification-box.ts";
 
@@ -59,10 +62,12 @@ export class GatewayInbound implements Inbound {
   readonly #options: InboundOptions;
   readonly #buckets = new Map<string, RateBucket>();
   readonly #senders: FailedSenders;
+  readonly #admission: RequestAdmission;
 
   constructor(options: InboundOptions) {
     this.#options = options;
     this.#senders = new FailedSenders(options.clock);
+    this.#admission = new RequestAdmission(options.clock);
   }
 
   /** By source and address of the sender, so that a flood of one address costs no other sender an answer. */
@@ -149,12 +154,27 @@ export class GatewayInbound implements Inbound {
     const text = "The rules of this source take too many steps for this message.";
     const answer = hopProblem(503, text, { retryAfterSeconds: 60, members: { reason: "rules_too_costly" } });
     const detail = `${message}; simplify the filters, key pointers or deduplication of the source, then replay it`;
-    return { answer, outcome: "failed", forwards: [], eventId: null, cause: "rules_too_costly", detail };
+    return {
+      answer,
+      outcome: "failed",
+      forwards: [],
+      eventId: null,
+      cause: "rules_too_costly",
+      detail,
+      isProven: true,
+    };
   }
 
-  #unexpected({ source, id }: Incoming, error: unknown): Ended {
+  #unexpected({ source, id, request }: Incoming, error: unknown): Ended {
     // The log has the error; tenants see the line of the request, and learn nothing of what is inside.
-    const fields = { err: String(error), sourceId: source.id, requestId: id };
+    const fields = {
+      // Read only when the line is written.
+      get err(): string {
+        return withoutPayload(error, request.body);
+      },
+      sourceId: source.id,
+      requestId: id,
+    };
     this.#options.telemetry.log.error(fields, "a request of the gateway failed");
     const answer = refusal("store_unavailable", "The message cannot be taken now.");
     const detail = "The server could not take it; its log says why.";
@@ -175,6 +195,8 @@ export class GatewayInbound implements Inbound {
     const verifier = this.#options.box.verifier(source);
     const { fault } = request;
     if (fault !== undefined) return rejected(faulted(fault), fault);
+    const probed = source.active && !incoming.address.isUnsafe ? answerToProbe(incoming, verifier) : null;
+    if (probed !== null) return probed;
     const refused = this.#refusalOf(incoming, { verifier, isTooLarge });
     if (refused !== null) return refused;
     if (request.method === "OPTIONS") return asksConsent(incoming);
@@ -193,6 +215,8 @@ export class GatewayInbound implements Inbound {
     const received = await verifier.receive(message, { nowSeconds });
     const clientAddress = request.clientAddress ?? "";
     if (received.kind === "rejected") {
+      const token = validationToken(incoming, verifier);
+      if (token !== null) return token;
       this.#senders.failed(source.id, clientAddress, !isShownByHead(verifier, received.cause));
       return this.#unauthenticated(incoming, received);
     }
@@ -207,9 +231,11 @@ export class GatewayInbound implements Inbound {
     const authentic = authenticOf(incoming, { received, verifier, field, hops: hops.value });
     const { eventType, originalType, scheme } = authentic;
     const known = { eventType, originalType, scheme, isProven: true };
-    const delivered = await this.#options.deliverer.deliver(authentic, (stored) =>
-      this.#rowOf(incoming, { ended: { ...stored, ...known }, durationMs: elapsedMs() }),
-    );
+    const delivered = await this.#options.deliverer.deliver(authentic, (stored) => {
+      const row = this.#rowOf(incoming, { ended: { ...stored, ...known }, durationMs: elapsedMs() });
+      this.#admission.charge(row, true);
+      return row;
+    });
     return { ...delivered, ...known };
   }
 
@@ -229,7 +255,16 @@ export class GatewayInbound implements Inbound {
         : refusal("overloaded", "This source is switched off for now.", { retryAfterSeconds: 60 });
       return rejected(answer, { cause: "source_inactive", detail: null });
     }
-    const methods = [...new Set(["POST", ...(source.allowsPut ? ["PUT"] : []), ...verifier.methods])];
+    const probes = probesOf(source, verifier);
+    const methods = [
+      ...new Set([
+        "POST",
+        ...(source.allowsPut ? ["PUT"] : []),
+        ...verifier.methods,
+        ...(probes.has("head") ? ["HEAD"] : []),
+        ...(probes.has("get") ? ["GET"] : []),
+      ]),
+    ];
     const isHandshake = request.method === "OPTIONS" && source.handshake !== null;
     if (!methods.includes(request.method) && !isHandshake) {
       const headers = { allow: methods.join(", ") };
@@ -277,9 +312,14 @@ export class GatewayInbound implements Inbound {
     const { requests, telemetry } = this.#options;
     const { outcome, isLogged = false } = ended;
     telemetry.metrics.gatewayRequest?.({ sourceId: incoming.source.id, outcome, durationMs });
-    if (isLogged || !requests.admits(incoming.source, kindOf(ended))) return;
+    if (isLogged) return;
+    const kind = kindOf(ended);
+    const admitted = this.#admission.admits(incoming.source, kind);
+    if (typeof admitted === "string") requests.countMore(admitted);
+    if (admitted !== true) return;
     const row = this.#rowOf(incoming, { ended, durationMs });
-    requests.add(row, kindOf(ended));
+    this.#admission.added(row, kind);
+    requests.add(row);
   }
 
   #rowOf(
@@ -290,7 +330,7 @@ export class GatewayInbound implements Inbound {
     const { source, request, receivedAt, message } = incoming;
     const { answer, outcome, forwards, eventId, cause = null, detail = null } = ended;
     const { isProven } = kindOf(ended);
-    const isBrief = requests.isBrief(source, isProven);
+    const isBrief = this.#admission.isBrief(source, isProven);
     // It became no event, and may when a secret or a rule is mended, or a connection made.
     const isAuthentic = outcome === "ignored" || outcome === "failed";
     const isRejected = outcome === "rejected" && answer.status === 401;
@@ -299,7 +339,7 @@ export class GatewayInbound implements Inbound {
       eventId === null && mayBecome && !isBrief ? JSON.stringify({ ...request, body: undefined }) : "";
     const bytes = request.body.byteLength + sealed.length;
     const mayComeBack = sealed !== "" && requests.keepsBody(source.id, { bytes, isProven });
-    const row: ReceivedRequest = {
+    return {
       ...{ id: incoming.id, tenantId: source.tenantId, sourceId: source.id, receivedAt },
       ...{
         method: request.method,
@@ -315,8 +355,6 @@ export class GatewayInbound implements Inbound {
       body: mayComeBack ? request.body : null,
       more: 0,
     };
-    requests.charge(row, isProven);
-    return row;
   }
 
   /** Without credentials: those that the verification names, and whatever looks like one. */
@@ -332,6 +370,34 @@ export class GatewayInbound implements Inbound {
       return null;
     }
   }
+}
+
+function probesOf({ allowProbes }: Source, { probes }: SourceVerifier): ReadonlySet<SourceProbe> {
+  return new Set([...probes, ...allowProbes]);
+}
+
+/** Checks of the address that carry no proof, as far as provider and source allow them. Nothing of them is stored. */
+function answerToProbe(incoming: Incoming, verifier: SourceVerifier): Ended | null {
+  const { source, request } = incoming;
+  const { method, body } = request;
+  const probes = probesOf(source, verifier);
+  const isLook =
+    (method === "HEAD" && probes.has("head")) ||
+    // A provider that asks something by GET gets an answer to that.
+    (method === "GET" && probes.has("get") && !verifier.methods.includes("GET"));
+  if (isLook) return challenged({ kind: "challenge", answer: { status: 200, contentType: null, body: "" } });
+  return body.byteLength === 0 ? validationToken(incoming, verifier) : null;
+}
+
+const validationTokenMax = 4_096;
+
+/** `POST ?validationToken=…`, of what is not an authentic message: the decoded token goes back. */
+function validationToken({ source, request }: Incoming, verifier: SourceVerifier): Ended | null {
+  if (request.method !== "POST" || !probesOf(source, verifier).has("validation_token")) return null;
+  const [token = "", ...others] = queryOf(request.url).getAll("validationToken");
+  if (others.length > 0 || token.length > validationTokenMax || !/^[^\p{Cc}]+$/u.test(token)) return null;
+  const answer = { status: 200, contentType: "text/plain; charset=utf-8", body: token } as const;
+  return challenged({ kind: "challenge", answer });
 }
 
 /** What the log tells apart when it counts what it does not keep. */

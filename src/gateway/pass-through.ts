@@ -1,3 +1,4 @@
+import { loggedError } from "./logged-error.ts";
 import { hash, randomUUID } from "node:crypto";
 import { Places, type PlacesLimits } from "../core/sender-places.ts";
 import { upstreamStatus } from "../core/gateway/upstream-status.ts";
@@ -121,7 +122,10 @@ export class PassThrough {
     try {
       await this.#options.store.answers.release(claim);
     } catch (error) {
-      this.#options.telemetry.log.warn({ err: String(error) }, "a claim of the gateway stays until it ends");
+      this.#options.telemetry.log.warn(
+        { err: loggedError(error) },
+        "a claim of the gateway stays until it ends",
+      );
     }
   }
 

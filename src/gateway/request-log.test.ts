@@ -23,7 +23,7 @@ test("what the store did not take is written when it does, without waiting for a
     log: { warn: () => (warnings += 1) } as unknown as Logger,
   });
   const request = { id: "1" } as ReceivedRequest;
-  log.add(request, { outcome: "accepted", cause: null, isProven: true });
+  log.add(request);
   clock.advance(1_000);
   await clock.turn();
   assert.deepEqual([written, warnings], [[], 1]);

@@ -5,12 +5,19 @@ import { tryParseJson } from "../core/json/try-parse.ts";
 import { StepsSpentError } from "../core/step-budget.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { GatewayStore, ReceivedRequest, RequestPlace } from "../ports/store/gateway.ts";
+import {
+  everyRequest,
+  type GatewayStore,
+  type ReceivedRequest,
+  type RequestPlace,
+} from "../ports/store/gateway.ts";
+import type { SearchPage } from "../ports/store/search.ts";
 import type { HistoryStore, StoredEvent } from "../ports/store/history.ts";
 import { SearchBudget } from "../ports/timing/search-budget.ts";
 import type { ClientCertificateSeen } from "../core/http/client-certificate.ts";
 import type { GatewayDirectory } from "../services/gateway/gateway-directory.ts";
 import type { RequestQuery, RequestService } from "../services/gateway/gateway-services.ts";
+import { KeyedQueue } from "../services/keyed-queue.ts";
 import { ProblemList } from "../services/problem-list.ts";
 import { readFields } from "../services/read-fields.ts";
 import { isVisible, tenantFilter } from "../services/scope.ts";
@@ -41,9 +48,13 @@ export interface RequestServiceOptions {
   readonly consent: ConsentSender;
 }
 
+const bookmarksPerTenantMax = 200;
+
 /** What came in, and running it again. */
 export class Requests implements RequestService {
   readonly #options: RequestServiceOptions;
+  /** By tenant: two at once could both take the last place. */
+  readonly #marks = new KeyedQueue();
 
   constructor(options: RequestServiceOptions) {
     this.#options = options;
@@ -85,10 +96,37 @@ export class Requests implements RequestService {
     { id, name }: { readonly id: string; readonly name: string | null },
   ): Promise<ReceivedRequest> {
     const request = await this.#find(scope, id);
-    const event = name === null ? null : await this.#eventOf(request);
-    const mark = { id, name, body: event?.body ?? null };
-    await this.#options.store.bookmark(mark, scope.audit?.take(request));
+    await this.#marks.run(request.tenantId, async () => {
+      if (name !== null && request.bookmark === null) await this.#requireRoom(request.tenantId);
+      const event = name === null ? null : await this.#eventOf(request);
+      const mark = { id, name, body: event?.body ?? null };
+      await this.#options.store.bookmark(mark, scope.audit?.take(request));
+    });
     return this.get(scope, id);
+  }
+
+  /** Bookmarks keep rows and bodies beyond retention. */
+  async #requireRoom(tenantId: string): Promise<void> {
+    const { store, clock } = this.#options;
+    const filter = { ...everyRequest, tenantId, bookmarked: true };
+    let count = 0;
+    let after: RequestPlace | null = null;
+    do {
+      const budget = new SearchBudget(clock, searchBounds);
+      const page: SearchPage<ReceivedRequest, RequestPlace> = await store.searchRequests({
+        filter,
+        budget,
+        after,
+        limit: bookmarksPerTenantMax,
+      });
+      count += page.rows.length;
+      after = page.next;
+    } while (after !== null && count < bookmarksPerTenantMax);
+    if (count < bookmarksPerTenantMax) return;
+    throw new PosthornError(
+      "limit_reached",
+      `the tenant has ${bookmarksPerTenantMax} bookmarked requests, which is its limit; remove a bookmark first`,
+    );
   }
 
   async replay(

@@ -8,7 +8,7 @@ import {
   type StatusOverrides,
 } from "../core/gateway/source.ts";
 import { isPossibleOverride } from "../core/gateway/upstream-status.ts";
-import { verifierFromConfiguration } from "../receiver/configured/configured-verifier.ts";
+import { verifierFromConfiguration, weakSecretProblems } from "../receiver/configured/configured-verifier.ts";
 import type { SourceVerifier } from "../receiver/configured/source-verifier.ts";
 import { mergeRateLimit } from "../services/merge-rate-limit.ts";
 import type { ProblemList } from "../services/problem-list.ts";
@@ -18,6 +18,9 @@ import { isForwardable } from "./forwarded-headers.ts";
 const overridesMax = 32;
 const noCertificates =
   "needs a proxy that names client certificates: POSTHORN_CLIENT_CERTIFICATE_HEADER and POSTHORN_TRUSTED_PROXIES";
+
+const onlyOperators =
+  "is set with an API key that belongs to no tenant, because all tenants share these names; use the secret address, or ask the operator";
 
 /** A source without what its creation alone decides. */
 type Settable = Omit<Source, "id" | "tenantId" | "tokens" | "createdAt">;
@@ -37,6 +40,7 @@ export const newSource: Settable = {
   forwardPath: false,
   passSignatures: false,
   allowsPut: false,
+  allowProbes: [],
   customResponse: null,
   rateLimit: null,
   bodyBytesMax: null,
@@ -49,6 +53,8 @@ export const newSource: Settable = {
 };
 
 interface Reading {
+  /** The caller acts for the deployment and not for one tenant. */
+  readonly isOperator: boolean;
   readonly problems: ProblemList;
   /** The one that holds so far; null for a new source. */
   readonly verifier: SourceVerifier | null;
@@ -70,6 +76,8 @@ export function readSource(given: SourceInput, base: Settable, how: Reading): Re
   const verifier = input.verification === undefined ? how.verifier : verifierOf(input.verification, problems);
   if (input.verification !== undefined && verifier?.needsClientCertificate === true && !how.takesCertificates)
     problems.add({ field: "verification.type", message: noCertificates });
+  if (!how.isOperator && input.party !== undefined && input.party !== null && input.party !== base.party)
+    problems.add({ field: "party", message: onlyOperators });
   const eventType = input.eventType === undefined ? base.eventType : input.eventType;
   if (eventType !== null) judgeEventType(eventType, { problems, verifier });
   for (const [index, name] of (input.forwardHeaders ?? []).entries())
@@ -127,10 +135,10 @@ function judgeOverrides(overrides: Readonly<Record<string, unknown>>, problems: 
 
 function verifierOf(configuration: unknown, problems: ProblemList): SourceVerifier | null {
   const made = verifierFromConfiguration(configuration);
-  if (made.kind === "ok") return made.source;
-  for (const { pointer, detail } of made.problems)
+  const found = made.kind === "ok" ? weakSecretProblems(configuration) : made.problems;
+  for (const { pointer, detail } of found)
     problems.add({ field: `verification${pointer.replaceAll("/", ".")}`, message: detail });
-  return null;
+  return made.kind === "ok" ? made.source : null;
 }
 
 function judgeEventType(

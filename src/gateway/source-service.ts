@@ -99,7 +99,14 @@ export class Sources implements SourceService {
     return this.#changes.run("sources", async () => {
       const now = clock.now();
       const problems = new ProblemList();
-      const read = readSource(given, newSource, { problems, verifier: null, takesCertificates, now });
+      const isOperator = scope.tenantId === null;
+      const read = readSource(given, newSource, {
+        problems,
+        verifier: null,
+        takesCertificates,
+        now,
+        isOperator,
+      });
       problems.throwIfAny("the source");
       const tenantId = resolveTenant(tenants, { scope, tenantId: given.tenantId ?? null });
       this.#requireRoom(tenantId);
@@ -123,7 +130,13 @@ export class Sources implements SourceService {
       const { box, clock, takesCertificates } = this.#options;
       const problems = new ProblemList();
       const verifier = this.#verifierOf(before);
-      const read = readSource(input, before, { problems, verifier, takesCertificates, now: clock.now() });
+      const read = readSource(input, before, {
+        problems,
+        verifier,
+        takesCertificates,
+        now: clock.now(),
+        isOperator: scope.tenantId === null,
+      });
       problems.throwIfAny("the source");
       const verification =
         read.verification === null ? before.verification : box.seal({ id }, read.verification);

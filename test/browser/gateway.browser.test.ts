@@ -58,7 +58,7 @@ suite("the gateway in the dashboard", () => {
     const seen = watch(page, { origin: server.url });
     await page.getByText("Others send webhooks to you too", { exact: false }).waitFor();
     await page.getByRole("link", { name: "Add the first source" }).click();
-    await page.getByText(/^26 providers, \d+ ways for everybody else$/).waitFor();
+    await page.getByText(/^30 providers, \d+ ways for everybody else$/).waitFor();
     await page.getByRole("searchbox", { name: "Search" }).fill("git hub");
     await page.getByText("1 providers, 0 ways").waitFor();
     await page.keyboard.press("Enter");

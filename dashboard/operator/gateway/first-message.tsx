@@ -15,7 +15,7 @@ const askEveryMs = 1_000;
 export function FirstMessage(props: {
   readonly source: Source;
   /** How the provider checks the address before it sends. */
-  readonly addressCheck: "get" | "post" | null;
+  readonly addressCheck: "get" | "head" | "post" | null;
 }) {
   const { source, addressCheck } = props;
   const query = { source_id: source.id, limit: 5 };

@@ -24,6 +24,13 @@ export const sourceFields: readonly FormField[] = [
   },
   { name: "allow_put", label: "Take PUT as well as POST", kind: "flag", isSeldom: true },
   {
+    name: "allow_probes",
+    label: "Checks of the address that are answered",
+    kind: "list",
+    hint: "In addition to those of the provider: head, get, validation_token; commas between.",
+    isSeldom: true,
+  },
+  {
     name: "pass_signatures",
     label: "Hand on HTTP Message Signatures of the sender",
     kind: "flag",

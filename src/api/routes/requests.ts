@@ -117,7 +117,7 @@ function bookmarkRoute({ gateway }: ApiOptions): Route {
     params,
     body: requestBookmarkSchema,
     answers: { 200: { description: "The request.", schema: requestSchema } },
-    errors: ["not_found"],
+    errors: ["not_found", "limit_reached"],
     audit: { action: "request.bookmark", target: "request" },
     handle: async ({ scope, params: { id }, body }) => {
       const { name = null } = inputOf(requestBookmarkFields, body);

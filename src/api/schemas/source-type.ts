@@ -23,7 +23,9 @@ const provider = closed({
   signed: Type.String({ description: "What the signature covers." }),
   replay_protection: Type.String(),
   forward_headers: Type.Array(Type.String()),
-  address_check: nullable(oneOf(["get", "post"], { description: "How the provider checks the address." })),
+  address_check: nullable(
+    oneOf(["get", "head", "post"], { description: "How the provider checks the address." }),
+  ),
 });
 
 export const sourceTypeSchema = closed(

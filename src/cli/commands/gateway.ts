@@ -54,10 +54,17 @@ function addSources(sources: Command, invocation: Invocation): void {
       'such as {"type":"github","secrets":["…"]}; see GET /v1/source-types',
     )
     .addOption(new FieldOption("--party <name>", sourceFields.party))
+    .option("--allow-probes <names>", "checks of the address that are answered: head, get, validation_token")
     .addOption(tenantOption());
   clientCommand(create, invocation, async ({ client, terminal, args: [name = ""], options }) => {
     const verification = documentOf(options.text("verification"), "--verification");
-    const body = { name, verification, party: options.text("party"), tenant_id: options.text("tenant") };
+    const body = {
+      name,
+      verification,
+      party: options.text("party"),
+      tenant_id: options.text("tenant"),
+      allow_probes: options.list("allowProbes"),
+    };
     const made = await client.post("/v1/sources", { body });
     if (terminal.json) return terminal.object(made);
     terminal.data(String(made["url"]));

@@ -1,6 +1,6 @@
 /** Sources, connections and requests of the gateway: what callers may set, and what they are shown. */
 import { gatewayOutcomes, type GatewayOutcome, recentRequestsMax } from "../gateway/request.ts";
-import { gatewayModes, inactiveAnswers, sourceDefaults } from "../gateway/source.ts";
+import { gatewayModes, inactiveAnswers, sourceDefaults, sourceProbes } from "../gateway/source.ts";
 import {
   choice,
   document,
@@ -139,6 +139,12 @@ export const sourceFields = {
     doc: "Hands on `Signature`, `Signature-Input` and `Content-Digest` of the sender (RFC 9421), where the webhook has no such signature of its own.",
   }),
   allowPut: flag({ doc: "Takes PUT as well as POST." }),
+  allowProbes: list(choice(sourceProbes), {
+    countMin: 0,
+    countMax: sourceProbes.length,
+    isSet: true,
+    doc: "Checks of the address that are answered with 200 in addition to those of the provider: `head`, `get`, and `validation_token` (POST with `?validationToken=…`, which is sent back as plain text). Nothing of them is stored.",
+  }),
   customResponse: nullable(
     object(customResponseFields, {
       title: "CustomResponseInput",
@@ -213,6 +219,7 @@ export const sourceShown = {
   forwardPath: sourceFields.forwardPath,
   passSignatures: sourceFields.passSignatures,
   allowPut: sourceFields.allowPut,
+  allowProbes: sourceFields.allowProbes,
   customResponse: sourceFields.customResponse,
   active: sourceFields.active,
   whenInactive: sourceFields.whenInactive,

@@ -30,5 +30,5 @@ export interface SourceProvider {
   /** Handed on to destinations. */
   readonly forwardHeaders: readonly string[];
   /** How the provider checks the address before it uses it. */
-  readonly addressCheck: "get" | "post" | null;
+  readonly addressCheck: "get" | "head" | "post" | null;
 }

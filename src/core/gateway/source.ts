@@ -9,6 +9,13 @@ export type GatewayMode = (typeof gatewayModes)[number];
 export const inactiveAnswers = ["unavailable", "gone"] as const;
 export type InactiveAnswer = (typeof inactiveAnswers)[number];
 
+/**
+ * How senders look at an address before they use it: by HEAD, by GET, or by POST with a `validationToken` in the query that has
+ * to come back.
+ */
+export const sourceProbes = ["head", "get", "validation_token"] as const;
+export type SourceProbe = (typeof sourceProbes)[number];
+
 /** Where the kind of event stands in a message; one of them. */
 export interface EventTypeSource {
   readonly fixed?: string;
@@ -80,6 +87,8 @@ export interface Source {
   readonly forwardPath: boolean;
   readonly passSignatures: boolean;
   readonly allowsPut: boolean;
+  /** Checks of the address that are answered, in addition to those of the provider. */
+  readonly allowProbes: readonly SourceProbe[];
   readonly customResponse: CustomResponse | null;
   readonly rateLimit: RateLimitConfig | null;
   readonly bodyBytesMax: number | null;
@@ -101,6 +110,7 @@ const laterSettings = {
   retriesWithinBudget: false,
   statusOverrides: {},
   handshake: null,
+  allowProbes: [],
 } satisfies Partial<Source>;
 
 /** A source as it was stored, whichever version stored it. */

@@ -64,11 +64,18 @@ function common(
   compose: (verifiers: readonly MessageVerifier[]) => MessageVerifier,
 ): Pick<
   SourceVerifier,
-  "type" | "methods" | "forwardHeaders" | "secretParameters" | "needsClientCertificate" | "verifier"
+  | "type"
+  | "methods"
+  | "probes"
+  | "forwardHeaders"
+  | "secretParameters"
+  | "needsClientCertificate"
+  | "verifier"
 > {
   return {
     type,
     methods: sources.some(({ methods }) => methods.includes("GET")) ? ["GET", "POST"] : ["POST"],
+    probes: [...new Set(sources.flatMap(({ probes }) => probes))],
     forwardHeaders: [...new Set(sources.flatMap(({ forwardHeaders }) => forwardHeaders))],
     needsClientCertificate: sources.some(({ needsClientCertificate }) => needsClientCertificate),
     secretParameters: sources.flatMap(({ secretParameters }) => secretParameters),

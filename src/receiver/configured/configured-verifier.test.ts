@@ -53,7 +53,7 @@ const working: Readonly<Record<string, object>> = {
 };
 
 function particular(name: string): object {
-  if (["twilio", "square", "hubspot"].includes(name)) return { public_url: publicUrl };
+  if (["twilio", "square", "hubspot", "mandrill", "trello"].includes(name)) return { public_url: publicUrl };
   if (["svix", "clerk", "resend", "openai"].includes(name)) return { secrets: [svixSecrets[0]] };
   if (name === "adyen") return { secrets: adyenKeys };
   if (name === "discord") return { secrets: undefined, public_keys: discordKeys };

@@ -97,6 +97,35 @@ export function withSecrets(configuration: unknown, replace: (secret: string) =>
   );
 }
 
+const secretLengthMin = 8;
+
+/**
+ * Secrets that are too short to be given anew. Verifiers accept them all the same: sources that were set up with one keep
+ * working.
+ */
+export function weakSecretProblems(configuration: unknown, at = ""): readonly ConfigurationProblem[] {
+  const given = objectOf(configuration);
+  if (given === null) return [];
+  const { type, verifiers: parts } = given;
+  if (Array.isArray(parts))
+    return parts.flatMap((part: unknown, index) => weakSecretProblems(part, `${at}/verifiers/${index}`));
+  const fields = fieldsOf(type);
+  return Object.entries(given).flatMap(([name, value]) => {
+    if (fields[name]?.isSecret !== true) return [];
+    const texts: readonly unknown[] = Array.isArray(value) ? value : [value];
+    return texts.flatMap((text, index) =>
+      typeof text === "string" && text.length < secretLengthMin
+        ? [
+            {
+              pointer: `${at}/${name}${Array.isArray(value) ? `/${index}` : ""}`,
+              detail: `a secret has at least ${secretLengthMin} characters; use a long random text`,
+            },
+          ]
+        : [],
+    );
+  });
+}
+
 function replaced(value: unknown, replace: (secret: string) => string): unknown {
   if (Array.isArray(value)) return value.map((each: unknown) => replaced(each, replace));
   return typeof value === "string" ? replace(value) : null;

@@ -58,7 +58,7 @@ function fieldsOf({ name, secret }: PresetDescription, scheme: ProviderScheme | 
   const what = secret.replace(/^\w+: /, "").replace("; publicUrl", "");
   const keys = `${what.charAt(0).toUpperCase()}${what.slice(1)}; two during a rotation.`;
   const publicKeys: ConfigurationField = { ...secretTexts(keys), isSecret: false };
-  const hasAddress = name === "twilio" || (scheme !== null && signsAddress(scheme));
+  const hasAddress = ["twilio", "mandrill"].includes(name) || (scheme !== null && signsAddress(scheme));
   const hasTime = name === "mailgun" || (scheme !== null && isTimed(scheme));
   return {
     ...(isPublic ? { public_keys: publicKeys } : { secrets: secretTexts(keys) }),

@@ -1,4 +1,5 @@
 /** What a stored configuration comes to: everything that has to be asked of a request before its message is an event. */
+import type { SourceProbe } from "../../core/gateway/source.ts";
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import { andThen, type MaybePromise } from "../crypto/maybe-promise.ts";
 import type { MessageVerifier, ReceivedMessage } from "../message/message.ts";
@@ -35,6 +36,8 @@ export interface SourceVerifier {
   readonly type: string;
   /** GET is among them where the provider asks by GET whether the address is wanted. */
   readonly methods: readonly ("GET" | "POST")[];
+  /** Checks of the address that the provider makes without any proof. */
+  readonly probes: readonly SourceProbe[];
   /** Headers worth handing on, as the provider writes them. */
   readonly forwardHeaders: readonly string[];
   /** Query parameters that carry credentials: neither handed on nor shown. */
@@ -75,6 +78,7 @@ export function singleSource(crypto: ReceiverCrypto, single: SingleSource): Sour
   return {
     type,
     methods: name !== null && isAskedByGet(name) ? ["GET", "POST"] : ["POST"],
+    probes: preset?.probes ?? [],
     forwardHeaders: preset?.forwardHeaders ?? [],
     secretParameters: secretParametersOf(type, given),
     needsClientCertificate: type === "client_certificate",
@@ -103,6 +107,7 @@ export function singleSource(crypto: ReceiverCrypto, single: SingleSource): Sour
 
 function secretParametersOf(type: string, given: Configuration): readonly string[] {
   if (type === "bearer") return ["access_token"];
+  if (type === "mailchimp") return ["secret"];
   const name = type === "api_key" ? textIn(given, "query") : undefined;
   return name === undefined ? [] : [name];
 }

@@ -67,6 +67,35 @@ export const conversationPresets = {
       "Only a timestamp and a token are signed: the event data are not covered. Each token is taken once.",
     ],
   },
+  mailchimp: {
+    key: [],
+    eventType: [{ fixed: "mailchimp.audience" }],
+    forwardHeaders: [],
+    challenge: null,
+    probes: ["head", "get"],
+    steps: [
+      "Make up a long random text and enter it as {secret}.",
+      "In the audience open Settings, Webhooks, and create a webhook with {url}?secret= and that text behind it.",
+      "Mailchimp checks the address by GET, which is answered here. Then choose the events and save.",
+    ],
+    remarks: ["Messages are forms and are not signed: whoever knows the address with its secret can send."],
+  },
+  mandrill: {
+    key: [],
+    eventType: [{ fixed: "mandrill.events" }],
+    forwardHeaders: [],
+    challenge: null,
+    probes: ["head"],
+    steps: [
+      "In Mandrill open Settings, Webhooks, and add a webhook with {url}; it is part of what is signed, so enter the same text as the public address here.",
+      "Mandrill checks the address by HEAD, which is answered here.",
+      "Copy the key of the webhook into {secret}.",
+    ],
+    remarks: [
+      "Messages are forms; the parameter mandrill_events holds a JSON array of events.",
+      "The first test of a new webhook is signed with the key test-webhook and is refused, unless that is the second secret for as long.",
+    ],
+  },
   meta: {
     key: [],
     eventType: [{ pointer: "/object" }],

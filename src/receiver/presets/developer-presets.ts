@@ -71,6 +71,21 @@ export const developerPresets = {
       "Choose the data change events, save, and copy the signing secret into {secret}.",
     ],
   },
+  microsoft_graph: {
+    key: [],
+    eventType: [{ pointer: "/value/0/changeType" }, { pointer: "/value/0/lifecycleEvent" }],
+    forwardHeaders: [],
+    challenge: null,
+    probes: ["validation_token"],
+    steps: [
+      "Make up a long random text of at most 128 characters and enter it as {secret}.",
+      "Create the subscription by POST /v1.0/subscriptions with {url} as notificationUrl, and that text as clientState.",
+      "Graph checks the address with a validationToken, which is answered here.",
+    ],
+    remarks: [
+      "Notifications are not signed: clientState is the proof. One message may hold several notifications.",
+    ],
+  },
   openai: {
     key: [{ header: "webhook-id" }],
     eventType: [{ pointer: "/type" }],
@@ -88,5 +103,17 @@ export const developerPresets = {
     challenge: null,
     steps: ["In the application portal of the sender add an endpoint with {url}.", svixSteps],
     remarks: ["For every sender that uses Svix and has no preset of its own here."],
+  },
+  trello: {
+    key: [{ pointer: "/action/id" }],
+    eventType: [{ pointer: "/action/type" }],
+    forwardHeaders: [],
+    challenge: null,
+    probes: ["head"],
+    steps: [
+      "Copy the secret of the application, from trello.com/power-ups/admin, API key, into {secret}.",
+      "Create the webhook by POST /1/webhooks with {url} as callbackURL; it is part of what is signed, so enter the same text as the public address here.",
+      "Trello checks the address by HEAD, which is answered here.",
+    ],
   },
 } as const satisfies Readonly<Record<string, Preset>>;

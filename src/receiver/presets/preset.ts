@@ -1,4 +1,5 @@
 /** Everything of a provider that is not its signature, as data: what an endpoint and the people around it need. */
+import type { SourceProbe } from "../../core/gateway/source.ts";
 import type { Providers } from "../providers/index.ts";
 import type { ValueSource } from "./value-source.ts";
 
@@ -15,6 +16,8 @@ export interface Preset {
   /** Headers that are worth handing on to whoever processes the message; in the table of presets, with those of its proof. */
   readonly forwardHeaders: readonly string[];
   readonly challenge: ChallengeName | null;
+  /** Checks of the address that carry no proof and are answered with success; none when left out. */
+  readonly probes?: readonly SourceProbe[];
   /**
    * What to do at the provider, in order, as sentences. `{url}` stands for the address of the endpoint, and
    * `{secret}` for the place where the secret goes.

@@ -4,6 +4,14 @@ import type { MessageVerifier } from "../message/message.ts";
 import { zoomUrlValidation } from "./address-checks.ts";
 import { type AdyenOptions, createAdyenVerifier } from "./adyen.ts";
 import { createGitlabVerifier, type GitlabOptions } from "./gitlab.ts";
+import {
+  createMailchimpVerifier,
+  createMandrillVerifier,
+  createMicrosoftGraphVerifier,
+  type MailchimpOptions,
+  type MandrillOptions,
+  type MicrosoftGraphOptions,
+} from "./looking-first.ts";
 import { createMailgunVerifier, type MailgunOptions } from "./mailgun.ts";
 import type {
   PublicKeyOptions,
@@ -21,6 +29,7 @@ export { discordPing, slackChallenge } from "./address-checks.ts";
 export { providerTable } from "./provider-table.ts";
 export type { ProviderDescription } from "./provider-table.ts";
 export type { AdyenOptions, GitlabOptions, MailgunOptions, TwilioOptions };
+export type { MailchimpOptions, MandrillOptions, MicrosoftGraphOptions };
 
 export interface BitbucketOptions extends SecretOptions, UnsignedIdOptions {}
 /** Secrets are `whsec_` and base64, as the dashboard shows them. */
@@ -50,6 +59,8 @@ export interface SquareOptions extends SecretOptions, PublicUrlOptions {}
 export interface StripeOptions extends SecretOptions, ToleranceOptions {}
 /** Secrets are `whsec_` and base64, or the base64 alone, as Svix's libraries take them. */
 export interface SvixOptions extends SecretOptions, ToleranceOptions {}
+/** `publicUrl` is the callback URL, letter by letter as the webhook was created with. */
+export interface TrelloOptions extends SecretOptions, PublicUrlOptions {}
 export type TypeformOptions = SecretOptions;
 export type XOptions = SecretOptions;
 export interface ZendeskOptions extends SecretOptions, ToleranceOptions, UnsignedIdOptions {}
@@ -75,8 +86,12 @@ export function bindProviders(crypto: ReceiverCrypto) {
     hubspot: verifier<HubspotOptions>("hubspot"),
     intercom: verifier<IntercomOptions>("intercom"),
     linear: verifier<LinearOptions>("linear"),
+    mailchimp: (options: MailchimpOptions): MessageVerifier => createMailchimpVerifier(crypto, options),
     mailgun: (options: MailgunOptions): MessageVerifier => createMailgunVerifier(crypto, options),
+    mandrill: (options: MandrillOptions): MessageVerifier => createMandrillVerifier(crypto, options),
     meta: verifier<MetaOptions>("meta"),
+    microsoft_graph: (options: MicrosoftGraphOptions): MessageVerifier =>
+      createMicrosoftGraphVerifier(crypto, options),
     openai: verifier<OpenaiOptions>("openai"),
     paddle: verifier<PaddleOptions>("paddle"),
     resend: verifier<ResendOptions>("resend"),
@@ -86,6 +101,7 @@ export function bindProviders(crypto: ReceiverCrypto) {
     square: verifier<SquareOptions>("square"),
     stripe: verifier<StripeOptions>("stripe"),
     svix: verifier<SvixOptions>("svix"),
+    trello: verifier<TrelloOptions>("trello"),
     twilio: (options: TwilioOptions): MessageVerifier => createTwilioVerifier(crypto, options),
     typeform: verifier<TypeformOptions>("typeform"),
     x: verifier<XOptions>("x"),

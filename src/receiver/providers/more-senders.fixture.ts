@@ -129,6 +129,46 @@ export const moreSenders: readonly Sender[] = [
       );
     },
   },
+  {
+    name: "mailchimp",
+    isTimed: false,
+    body: "type=subscribe&data%5Bid%5D=8a25ff1d98",
+    messageId: null,
+    verifier: (providers, keys) => providers.mailchimp({ secrets: picked(secrets, keys) }),
+    message: ({ body, key }) => messageOf({}, body, `/in?secret=${encodeURIComponent(secrets[key])}`),
+  },
+  {
+    name: "mandrill",
+    isTimed: false,
+    body: "mandrill_events=%5B%7B%22event%22%3A%22send%22%7D%5D&a=b",
+    messageId: null,
+    verifier: (providers, keys) => providers.mandrill({ publicUrl, secrets: picked(secrets, keys) }),
+    message({ body, key }) {
+      const signed = `${publicUrl}abmandrill_events[{"event":"send"}]`;
+      const mac = createHmac("sha1", secrets[key]).update(signed).digest("base64");
+      return messageOf({ "X-Mandrill-Signature": mac }, body);
+    },
+  },
+  {
+    name: "microsoft_graph",
+    isTimed: false,
+    body: "",
+    messageId: null,
+    verifier: (providers, keys) => providers.microsoft_graph({ secrets: picked(secrets, keys) }),
+    message: ({ key }) =>
+      messageOf({}, JSON.stringify({ value: [{ clientState: secrets[key], changeType: "created" }] })),
+  },
+  {
+    name: "trello",
+    isTimed: false,
+    body: '{"action":{"id":"51f9424bcd6e040f3c002412","type":"updateCard"}}',
+    messageId: null,
+    verifier: (providers, keys) => providers.trello({ publicUrl, secrets: picked(secrets, keys) }),
+    message({ body, key }) {
+      const mac = createHmac("sha1", secrets[key]).update(`${body}${publicUrl}`).digest("base64");
+      return messageOf({ "X-Trello-Webhook": mac }, body);
+    },
+  },
   svixSender("clerk", "svix"),
   svixSender("gitlab", "webhook"),
   svixSender("openai", "webhook"),

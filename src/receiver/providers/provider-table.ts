@@ -260,6 +260,17 @@ const schemes = {
     key: "the signing secret of the endpoint, with its whsec_",
     documentation: "https://docs.svix.com/receiving/verifying-payloads/how-manual",
   },
+  trello: {
+    title: "Trello",
+    algorithm: "HMAC-SHA1",
+    headers: { signature: "X-Trello-Webhook" },
+    signature: { encoding: "base64", bytes: 20 },
+    signed: "{body}{notification URL}",
+    keys: sharedSecret,
+    key: "the secret of the application; publicUrl",
+    messageId: "none (`action.id` of the body)",
+    documentation: "https://developer.atlassian.com/cloud/trello/guides/rest-api/webhooks/",
+  },
   typeform: {
     title: "Typeform",
     algorithm: "HMAC-SHA256",
@@ -358,11 +369,51 @@ const mailgun: ProviderDescription = {
   documentation: "https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks",
 };
 
+const mailchimp: ProviderDescription = {
+  name: "mailchimp",
+  title: "Mailchimp",
+  headers: [],
+  signed: "nothing: a secret of your own stands in the query of the address",
+  algorithm: "the secret is compared",
+  key: "secrets: a long random text of your own",
+  replayProtection: "none: no time is signed",
+  messageId: "none",
+  documentation: "https://mailchimp.com/developer/marketing/guides/sync-audience-data-webhooks/",
+};
+
+const mandrill: ProviderDescription = {
+  name: "mandrill",
+  title: "Mandrill (Mailchimp Transactional)",
+  headers: ["X-Mandrill-Signature"],
+  signed: "{URL}{sorted form parameters}",
+  algorithm: "HMAC-SHA1, base64",
+  key: "secrets: the key of the webhook; publicUrl",
+  replayProtection: "none: no time is signed",
+  messageId: "none (each event in the form has its own)",
+  documentation:
+    "https://mailchimp.com/developer/transactional/guides/track-respond-activity-webhooks/#authenticating-webhook-requests",
+};
+
+const microsoftGraph: ProviderDescription = {
+  name: "microsoft_graph",
+  title: "Microsoft Graph",
+  headers: [],
+  signed: "nothing: each notification has the `clientState` of its subscription",
+  algorithm: "clientState is compared",
+  key: "secrets: the clientState of the subscriptions, a long random text of your own",
+  replayProtection: "none: no time is signed",
+  messageId: "none",
+  documentation: "https://learn.microsoft.com/en-us/graph/change-notifications-delivery-webhooks",
+};
+
 /** Every provider, in the order of the alphabet. */
 export const providerTable: readonly ProviderDescription[] = [
   ...schemeNames.map((name) => describe(schemeOf(name as SchemeName))),
   adyen,
+  mailchimp,
   mailgun,
+  mandrill,
+  microsoftGraph,
   twilio,
 ].toSorted((left, right) => (left.name < right.name ? -1 : 1));
 

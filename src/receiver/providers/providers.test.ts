@@ -15,7 +15,9 @@ import type { Sender } from "./senders.fixture.ts";
 
 const senders = [...firstSenders, ...moreSenders].toSorted((a, b) => (a.name < b.name ? -1 : 1));
 /** They sign inside the body. */
-const withoutHeaders = ["adyen", "mailgun"];
+const withoutHeaders = ["adyen", "mailchimp", "mailgun", "microsoft_graph"];
+/** They prove who sends, and nothing about the body. */
+const withoutBodyProof = ["mailchimp"];
 
 const now = { nowSeconds: 1_800_000_000 };
 const webProviders = bindProviders(createWebCrypto(globalThis.crypto.subtle));
@@ -84,7 +86,7 @@ for (const sender of senders) {
       }
     });
 
-    test("one other byte in the body is noticed", () => {
+    test("one other byte in the body is noticed", { skip: withoutBodyProof.includes(sender.name) }, () => {
       const message = messageFrom(sender);
       const changed = Uint8Array.from(message.body);
       changed[3] = (changed[3] ?? 0) ^ 1;
@@ -107,7 +109,7 @@ for (const sender of senders) {
     if (!withoutHeaders.includes(sender.name)) {
       test("a signature that is not one is refused", () => {
         const { headers = [] } = providerTable.find(({ name }) => name === sender.name) ?? {};
-        const signatureHeader = headers.find((name) => /signature|hmac/i.test(name)) ?? "";
+        const signatureHeader = headers.find((name) => /signature|hmac|trello-webhook/i.test(name)) ?? "";
         for (const value of [
           "x",
           "sha256=",

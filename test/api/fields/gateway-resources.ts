@@ -34,7 +34,9 @@ export async function gatewayResources(
       always: {},
       specials: {
         "tenantId": { accepted: [] },
-        "verification": { accepted: [verification, { type: "bearer", secrets: ["a"] }, verification] },
+        "verification": {
+          accepted: [verification, { type: "bearer", secrets: ["a".repeat(8)] }, verification],
+        },
         "statusOverrides": { accepted: [{}, { 410: 410, timeout: 503 }] },
         "keyPointers": { accepted: [["/id"], ["/a/b", "/c"]] },
         "eventType.pointer": { accepted: ["/type"] },

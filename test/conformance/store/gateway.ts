@@ -23,7 +23,7 @@ const sourceOf = (id: string): Source => ({
   ...{ whenInactive: "gone", eventType: null, keyPointers: null, forwardHeaders: ["X-A"] },
   ...{ forwardPath: false, passSignatures: false, allowsPut: false, customResponse: null, rateLimit: null },
   ...{ bodyBytesMax: null, budgetMs: 10_000, dedupMs: 1, createdAt: start, updatedAt: start },
-  ...{ retriesWithinBudget: true, statusOverrides: { 410: 410 }, handshake: null },
+  ...{ retriesWithinBudget: true, statusOverrides: { 410: 410 }, handshake: null, allowProbes: [] },
 });
 
 const connectionOf = (id: string, sourceId: string): Connection => ({

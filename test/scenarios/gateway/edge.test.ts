@@ -1,7 +1,9 @@
 /** What the edge of the gateway answers and logs, whatever is sent to it and whatever receivers answer. */
 import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
 import { connect } from "node:net";
 import { after, before, suite, test } from "node:test";
+import { createClient } from "../api/client.ts";
 import { GatewayScene } from "./gateway-scene.ts";
 import { type Json, post, type SentHeaders, signed } from "./scene.ts";
 
@@ -230,6 +232,202 @@ suite("the edge of the gateway", () => {
     let rows = await requests();
     while (rows.length === 0) rows = await requests();
     assert.deepEqual([rows[0]?.["rejection_cause"], rows[0]?.["status"]], ["malformed_request", 400]);
+  });
+
+  test("senders that look first get their answer where the provider does so, or the source allows it", async () => {
+    const token = "Validation: Testing client application reachability for subscription <b>é</b>";
+    const look = async (url: string): Promise<readonly unknown[]> => {
+      const graph = `${url}?validationToken=${encodeURIComponent(token)}`;
+      const answers = [
+        await post(url, "", { method: "HEAD" }),
+        await post(url, "", { method: "GET" }),
+        await post(graph, "", { headers: { "content-type": "text/plain", "content-length": "0" } }),
+      ];
+      for (const { status, headers, text } of answers)
+        if (status === 200) {
+          assertIsolated(headers, url);
+          assert.ok(
+            text === "" || (text === token && headers["content-type"] === "text/plain; charset=utf-8"),
+          );
+        }
+      return answers.map(({ status }) => status);
+    };
+    const secrets = ["a long random text"];
+    const public_url = "https://hooks.example.com/in/x";
+    const cases: readonly (readonly [source: Json, statuses: readonly number[]])[] = [
+      [{}, [405, 405, 400]],
+      [{ verification: { type: "trello", secrets, public_url } }, [200, 405, 400]],
+      [{ verification: { type: "mandrill", secrets, public_url } }, [200, 405, 400]],
+      [{ verification: { type: "mailchimp", secrets } }, [200, 200, 400]],
+      [{ verification: { type: "microsoft_graph", secrets } }, [405, 405, 200]],
+      [{ allow_probes: ["head", "get", "validation_token"] }, [200, 200, 200]],
+      [{ active: false, verification: { type: "mailchimp", secrets } }, [503, 503, 503]],
+    ];
+    for (const [source, statuses] of cases) {
+      const { url, requests } = await scene.source({ source });
+      assert.deepEqual(await look(url), statuses, JSON.stringify(source));
+      const outcomes = (await requests()).map(({ outcome }) => outcome);
+      assert.equal(
+        outcomes.filter((one) => one === "challenge").length,
+        statuses.filter((one) => one === 200).length,
+      );
+      assert.deepEqual(scene.receiver.requests, []);
+    }
+  });
+
+  test("a signed message is a message, whatever its query says, and a token that could be anything else is none", async () => {
+    const { url, send } = await scene.source({ source: { allow_probes: ["validation_token"] } });
+    const message = '{"n":1}';
+    const tokenUrl = `${url}?validationToken=abc`;
+    assert.equal((await post(tokenUrl, message, { headers: signed(message) })).text, "");
+    assert.equal(scene.receiver.requests.length, 1);
+    assert.equal((await post(tokenUrl, "{}")).text, "abc", "an unsigned body is no message");
+    for (const query of [
+      "?validationToken=",
+      "?validationToken=a&validationToken=b",
+      "?validationToken=%0d%0a",
+      "?token=a",
+    ])
+      assert.equal((await post(`${url}${query}`, "")).status, 400, query);
+    assert.equal((await post(`${url}?validationToken=${"a".repeat(4_097)}`, "")).status, 400);
+    assert.equal((await send('{"n":2}')).status, 200);
+  });
+
+  test("messages of Trello, Mandrill, Mailchimp and Microsoft Graph are verified as they send them", async () => {
+    const secret = "a long random text";
+    const public_url = "https://hooks.example.com/in/x";
+    const sha1 = (text: string): string => createHmac("sha1", secret).update(text).digest("base64");
+    const form = { "content-type": "application/x-www-form-urlencoded" };
+    const trello = '{"action":{"id":"1","type":"updateCard"}}';
+    const graph = JSON.stringify({ value: [{ clientState: secret, changeType: "updated" }] });
+    const cases = [
+      ["trello", trello, "", { "x-trello-webhook": sha1(trello + public_url) }, "updateCard"],
+      [
+        "mandrill",
+        "mandrill_events=%5B%5D",
+        "",
+        { ...form, "x-mandrill-signature": sha1(`${public_url}mandrill_events[]`) },
+        "mandrill.events",
+      ],
+      ["mailchimp", "type=subscribe", `?secret=${encodeURIComponent(secret)}`, form, "mailchimp.audience"],
+      ["microsoft_graph", graph, "", { "content-type": "application/json" }, "updated"],
+    ] as const;
+    for (const [type, body, query, headers, eventType] of cases) {
+      const address = ["trello", "mandrill"].includes(type) ? { public_url } : {};
+      const { url, requests } = await scene.source({
+        source: { verification: { type, secrets: [secret], ...address } },
+      });
+      assert.equal((await post(url + query, body, { headers })).status, 200, type);
+      const wrong = body.replace(secret, "another text");
+      const refused = await post(
+        url + query.replace("random", "other"),
+        type === "trello" ? `${wrong} ` : wrong.replace("%5B", "%7B"),
+        { headers },
+      );
+      assert.equal(refused.status, 401, type);
+      const rows = await requests();
+      assert.deepEqual(
+        rows.map((row) => row["original_type"]),
+        [null, eventType],
+        type,
+      );
+      assert.ok(!JSON.stringify(rows).includes("random"), "the secret is not in the log");
+    }
+  });
+
+  test("headers that Connection names are never forwarded", async () => {
+    const { send } = await scene.source({
+      source: {
+        forward_headers: ["X-Hop", "X-End"],
+        verification: { type: "github", secrets: ["a long random text"] },
+      },
+    });
+    const headers = {
+      "connection": "close, X-Hop, x-github-event , Idempotency-Key",
+      "x-hop": "1",
+      "x-end": "2",
+      "x-github-event": "push",
+      "x-github-delivery": "d-1",
+      "idempotency-key": '"of this hop"',
+    };
+    assert.equal((await send('{"n":1}', headers)).status, 200);
+    const [seen] = scene.receiver.requests;
+    assert.deepEqual(
+      [
+        seen?.headers["x-hop"],
+        seen?.headers["x-github-event"],
+        seen?.headers["x-end"],
+        seen?.headers["x-github-delivery"],
+      ],
+      [undefined, undefined, "2", "d-1"],
+    );
+    assert.ok(!JSON.stringify(seen?.rawHeaders).includes("of this hop"));
+  });
+
+  test("secrets that could be guessed are refused when they are given, in compositions too", async () => {
+    const weak: readonly (readonly [verification: Json, field: string])[] = [
+      [{ type: "github", secrets: ["x"] }, "verification.secrets.0"],
+      [{ type: "github", secrets: ["a long random text", "seven_7"] }, "verification.secrets.1"],
+      [{ type: "bearer", secrets: ["seven_7"] }, "verification.secrets.0"],
+      [
+        { type: "any_of", verifiers: [{ type: "slack", secrets: ["short"] }, { type: "none" }] },
+        "verification.verifiers.0.secrets.0",
+      ],
+    ];
+    for (const [verification, field] of weak) {
+      const made = await scene.admin.post("/v1/sources", { name: "weak", verification });
+      assert.equal(made.status, 400, JSON.stringify(verification));
+      assert.deepEqual(
+        (made.body["errors"] as unknown as Json[]).map((one) => one["field"]),
+        [field],
+      );
+    }
+  });
+
+  test("a party is given by the operator alone, and a tenant may keep it", async () => {
+    await scene.admin.call("PUT", "/v1/tenants/acme", { body: {} });
+    const key = await scene.created("/v1/api-keys", { name: "acme", role: "manage", tenant_id: "acme" });
+    const tenant = createClient({ baseUrl: scene.running.url ?? "", key: String(key["key"]) });
+    const verification = { type: "none" };
+    const refused = await tenant.post("/v1/sources", { name: "squatter", party: "stripe", verification });
+    assert.equal(refused.status, 400, refused.text);
+    assert.match(refused.text, /belongs to no tenant/);
+    const made = await scene.created("/v1/sources", {
+      name: "shop",
+      party: "acme_shop",
+      verification,
+      tenant_id: "acme",
+    });
+    const path = `/v1/sources/${String(made["source_id"])}`;
+    const change = async (body: Json): Promise<number> => (await tenant.call("PATCH", path, { body })).status;
+    assert.deepEqual(
+      [await change({ party: "stripe" }), await change({ party: "acme_shop", name: "b" })],
+      [400, 200],
+    );
+    assert.deepEqual([await change({ party: null }), await change({ party: "acme_shop" })], [200, 400]);
+  });
+
+  test("bookmarks of a tenant are bounded, and removing one makes room", async () => {
+    const { url, requests } = await scene.source({ source: { verification: { type: "none" } } });
+    for (let n = 0; n <= 200; n += 1) assert.equal((await post(url, `{"n":${n}}`)).status, 200);
+    const rows = await requests("&limit=200");
+    assert.equal(rows.length, 200);
+    const mark = async (id: unknown, name: string | null): Promise<Json & { status: number }> => {
+      const marked = await scene.admin.call("PUT", `/v1/requests/${String(id)}/bookmark`, { body: { name } });
+      return { ...marked.body, status: marked.status };
+    };
+    const statuses = await Promise.all(
+      rows.slice(0, 200).map(({ id }) => mark(id, "kept").then(({ status }) => status)),
+    );
+    assert.deepEqual(new Set(statuses), new Set([200]));
+    const extra = await post(url, '{"n":"one more"}');
+    assert.equal(extra.status, 200);
+    const [newest] = await requests("&limit=1");
+    const over = await mark(newest?.["id"], "kept");
+    assert.deepEqual([over.status, over["code"]], [422, "limit_reached"]);
+    assert.equal((await mark(rows[0]?.["id"], "renamed")).status, 200, "one that is there can be renamed");
+    assert.equal((await mark(rows[0]?.["id"], null)).status, 200);
+    assert.equal((await mark(newest?.["id"], "kept")).status, 200);
   });
 
   test("no spelling of a path parameter leads a forwarded path out of the webhook's", async () => {
