@@ -54,6 +54,7 @@ for (const framework of frameworks) {
       const { send } = await start(t, framework);
       const response = await send();
       assert.deepEqual([response.status, await response.text()], [204, ""]);
+      assert.equal(response.headers.get("content-length"), null);
       assert.equal(response.headers.get("content-type"), null);
     });
 
