@@ -76,13 +76,11 @@ export function readSource(given: SourceInput, base: Settable, how: Reading): Re
   const verifier = input.verification === undefined ? how.verifier : verifierOf(input.verification, problems);
   if (input.verification !== undefined && verifier?.needsClientCertificate === true && !how.takesCertificates)
     problems.add({ field: "verification.type", message: noCertificates });
-  if (!how.isOperator && input.party !== undefined && input.party !== null && input.party !== base.party)
+  if (!how.isOperator && (input.party ?? base.party) !== base.party)
     problems.add({ field: "party", message: onlyOperators });
   const eventType = input.eventType === undefined ? base.eventType : input.eventType;
   if (eventType !== null) judgeEventType(eventType, { problems, verifier });
-  for (const [index, name] of (input.forwardHeaders ?? []).entries())
-    if (!isForwardable(name))
-      problems.add({ field: `forward_headers[${index}]`, message: "is never handed on" });
+  judgeHeaders(input.forwardHeaders ?? [], problems);
   judgeOverrides(input.statusOverrides ?? {}, problems);
   const { verification, customResponse, rateLimit, dedupWindowMs, allowPut, tenantId: _, ...others } = input;
   const { handshake, statusOverrides, ...plain } = others;
@@ -99,6 +97,12 @@ export function readSource(given: SourceInput, base: Settable, how: Reading): Re
     updatedAt: changedAt(base, now),
   };
   return { source, verification: verification === undefined ? null : JSON.stringify(verification) };
+}
+
+function judgeHeaders(names: readonly string[], problems: ProblemList): void {
+  for (const [index, name] of names.entries())
+    if (!isForwardable(name))
+      problems.add({ field: `forward_headers[${index}]`, message: "is never handed on" });
 }
 
 function responseOf(

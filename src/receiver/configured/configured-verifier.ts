@@ -111,7 +111,9 @@ export function weakSecretProblems(configuration: unknown, at = ""): readonly Co
     return parts.flatMap((part: unknown, index) => weakSecretProblems(part, `${at}/verifiers/${index}`));
   const fields = fieldsOf(type);
   return Object.entries(given).flatMap(([name, value]) => {
-    if (fields[name]?.isSecret !== true) return [];
+    const { isSecret = false, kind = "text" } = fields[name] ?? {};
+    // Texts are what messages are proved with; the verify token of Meta proves none.
+    if (!isSecret || kind !== "texts") return [];
     const texts: readonly unknown[] = Array.isArray(value) ? value : [value];
     return texts.flatMap((text, index) =>
       typeof text === "string" && text.length < secretLengthMin

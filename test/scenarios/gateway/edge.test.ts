@@ -412,22 +412,22 @@ suite("the edge of the gateway", () => {
     for (let n = 0; n <= 200; n += 1) assert.equal((await post(url, `{"n":${n}}`)).status, 200);
     const rows = await requests("&limit=200");
     assert.equal(rows.length, 200);
-    const mark = async (id: unknown, name: string | null): Promise<Json & { status: number }> => {
+    const mark = async (id: unknown, name: string | null): Promise<readonly unknown[]> => {
       const marked = await scene.admin.call("PUT", `/v1/requests/${String(id)}/bookmark`, { body: { name } });
-      return { ...marked.body, status: marked.status };
+      return [marked.status, marked.body["code"]];
     };
     const statuses = await Promise.all(
-      rows.slice(0, 200).map(({ id }) => mark(id, "kept").then(({ status }) => status)),
+      rows.slice(0, 200).map(({ id }) => mark(id, "kept").then(([status]) => status)),
     );
     assert.deepEqual(new Set(statuses), new Set([200]));
     const extra = await post(url, '{"n":"one more"}');
     assert.equal(extra.status, 200);
     const [newest] = await requests("&limit=1");
     const over = await mark(newest?.["id"], "kept");
-    assert.deepEqual([over.status, over["code"]], [422, "limit_reached"]);
-    assert.equal((await mark(rows[0]?.["id"], "renamed")).status, 200, "one that is there can be renamed");
-    assert.equal((await mark(rows[0]?.["id"], null)).status, 200);
-    assert.equal((await mark(newest?.["id"], "kept")).status, 200);
+    assert.deepEqual(over, [422, "limit_reached"]);
+    assert.equal((await mark(rows[0]?.["id"], "renamed"))[0], 200, "one that is there can be renamed");
+    assert.equal((await mark(rows[0]?.["id"], null))[0], 200);
+    assert.equal((await mark(newest?.["id"], "kept"))[0], 200);
   });
 
   test("no spelling of a path parameter leads a forwarded path out of the webhook's", async () => {

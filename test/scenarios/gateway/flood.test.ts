@@ -103,7 +103,10 @@ suite("floods of requests without proof", () => {
       genuine,
       Array.from({ length: 20 }, () => 200),
     );
-    assert.deepEqual([...statuses.keys()].toSorted(), [401, 429]);
+    assert.deepEqual(
+      [...statuses.keys()].toSorted((a, b) => a - b),
+      [401, 429],
+    );
     const rows = await rowsOf(source.id);
     assert.equal(rows.filter(({ outcome }) => outcome === "accepted").length, 20);
     const refused = rows.filter(({ outcome }) => outcome === "rejected");
@@ -131,7 +134,10 @@ suite("floods of requests without proof", () => {
       const from = `2001:db8::${n}`;
       assert.equal(await send(source.address, { body: message, from, headers: signed(message) }), 202);
     });
-    assert.deepEqual([...statuses].toSorted(), [401, 429]);
+    assert.deepEqual(
+      [...statuses].toSorted((a, b) => a - b),
+      [401, 429],
+    );
     assert.ok(bytesOf(source.id) < 1_000_000);
   });
 
