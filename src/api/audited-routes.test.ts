@@ -43,6 +43,7 @@ test("what the audit log leaves out is publishing, previews, who opens pages, an
     "publishEvents",
     "redeemPortalCode",
     "unsubscribe",
+    "confirmAddress",
   ]);
 });
 

@@ -23,14 +23,23 @@ export async function notificationMeans(
     | "notificationLink"
     | "notificationTexts"
     | "publicUrl"
+    | "host"
+    | "port"
+    | "basePath"
   >,
 ): Promise<NotificationMeans> {
   return {
     mailer: await mailerOf(settings),
     overrides: settings.notificationTexts === null ? {} : overridesIn(settings.notificationTexts),
     linkTemplate: settings.notificationLink,
-    publicUrl: settings.publicUrl,
+    publicUrl: settings.publicUrl ?? localUrl(settings),
   };
+}
+
+/** On this machine alone, readers open links without a public address. */
+function localUrl({ host, port, basePath }: Pick<Settings, "host" | "port" | "basePath">): string | null {
+  const isLocal = isLoopback(host === "::1" ? "[::1]" : host) && port !== 0;
+  return isLocal ? `http://${host === "::1" ? "[::1]" : host}:${port}${basePath}` : null;
 }
 
 async function mailerOf({

@@ -2216,8 +2216,22 @@ export interface NotificationChannel {
   last_error: string | null;
   /** Since when the mail server refuses the address; nothing is sent until it is tested, or saved. */
   refused_at: string | null;
-  /** When its reader stopped it with the link in a mail; a test starts it again. */
+  /**
+   * `unconfirmed`: the reader of a mail address has not followed the link of the confirmation mail, so
+   * nothing else is sent. `limited`: too many messages in this hour; the others follow as one.
+   */
+  state: "on" | "off" | "refused" | "unsubscribed" | "unconfirmed" | "limited";
+  /** When the one mail left that asks the reader to confirm. */
+  confirmation_sent_at: string | null;
+  /** When the reader of a mail address confirmed it; the operator's need none. */
+  confirmed_at: string | null;
+  /**
+   * When its reader stopped it with the link in a mail. Only the reader can start it again, with the same
+   * link.
+   */
   unsubscribed_at: string | null;
+  /** When what was gathered since the limit of an hour was reached is sent. */
+  limited_until: string | null;
   /** When it was made. */
   created_at: string;
   /** When it was changed last. */

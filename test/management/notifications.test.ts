@@ -3,6 +3,7 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { suite, test, type TestContext } from "node:test";
 import { createSmtpMailer } from "../../src/adapters/mail/smtp/smtp-mailer.ts";
 import type { ChannelInput } from "../../src/core/fields/notification-channel.ts";
+import { channelState } from "../../src/core/notifications/notification.ts";
 import { disablementAt } from "../../src/core/notifications/disablement.ts";
 import { spokenTime } from "../../src/core/notifications/messages.ts";
 import { operatorTenantId } from "../../src/core/notifications/operational-event.ts";
@@ -38,7 +39,23 @@ async function openScene(t: TestContext, channels: readonly ChannelInput[] = [ow
     subjects: () => server.mails.map(({ mail }) => mail.subject),
   };
   await scene.told.notifications.put(admin, { owner: "default", channels });
+  await confirmAll(scene);
   return scene;
+}
+
+/** Readers open the links of the mails that ask for a confirmation, which are forgotten after that. */
+async function confirmAll({ told, server }: Pick<Scene, "told" | "server">): Promise<void> {
+  await told.sender.round();
+  for (const { mail } of server.mails) {
+    const token = tokenIn(mail.text ?? "", "confirm");
+    if (token !== null) await told.notifications.decide(token, true);
+  }
+  server.forget();
+}
+
+function tokenIn(text: string, purpose: "confirm" | "unsubscribe"): string | null {
+  const link = new RegExp(`https://hooks\\.example\\.org/notifications/${purpose}/([^\\s>]+)`);
+  return link.exec(text.replaceAll(/=\r?\n/g, ""))?.[1] ?? null;
 }
 
 function tellingBy(world: World, url: string): NotificationServices {
@@ -149,10 +166,10 @@ suite("owners of failing webhooks", () => {
       mail.headerLines.some(({ line }) => /List-Unsubscribe-Post: List-Unsubscribe=One-Click/i.test(line)),
     );
     const { notifications } = scene.told;
-    assert.equal(await notifications.unsubscribe(`${token}x`), null);
-    assert.equal((await notifications.unsubscribe(token ?? ""))?.address, "ada@example.com");
+    assert.equal(await notifications.decide(`${token}x`, false), null);
+    assert.equal((await notifications.decide(token ?? "", false))?.address, "ada@example.com");
     const [stored] = await notifications.list(admin, "default");
-    assert.notEqual(stored?.status.unsubscribedAt, null);
+    assert.notEqual(stored?.consent?.unsubscribedAt ?? null, null);
     await scene.world.services.webhooks.circuit(admin, { id, action: "force_open" });
     scene.world.skipTime(30 * 24 * hourMs);
     await scene.look();
@@ -206,7 +223,10 @@ suite("mail", () => {
     await world.until(() => world.requests.some(({ path }) => path === "/slack"));
     const { rows } = await scene.told.notifications.sent(admin, everything);
     assert.deepEqual(
-      rows.map(({ state, error }) => `${state} ${error ?? ""}`).toSorted(),
+      rows
+        .filter(({ topic }) => topic !== "confirmation")
+        .map(({ state, error }) => `${state} ${error ?? ""}`)
+        .toSorted(),
       ["handed_over ", "waiting "],
       "the mail is still being sent",
     );
@@ -265,13 +285,153 @@ suite("mail", () => {
     const { webhook } = await world.createWebhook();
     await world.services.webhooks.pause(admin, { id: webhook.id });
     await world.services.webhooks.resume(admin, webhook.id);
-    const queued = async () => (await told.notifications.sent(admin, everything)).rows.length;
+    const queued = async () =>
+      (await told.notifications.sent(admin, everything)).rows.filter(({ topic }) => topic === "paused")
+        .length;
     await world.until(async () => (await queued()) === 2);
     await told.sender.round();
     assert.deepEqual(scene.subjects(), []);
     world.skipTime(hourMs);
     await told.sender.round();
     assert.deepEqual(scene.subjects(), ["2 messages about webhooks"]);
+  });
+});
+
+suite("strangers", () => {
+  const addresses = (count: number, host = "example.com"): readonly ChannelInput[] =>
+    Array.from({ length: count }, (_, index) => ({
+      ...{ kind: "email" as const, address: `stranger${index}@${host}`, topics: ["paused"] as const },
+    }));
+  const confirmSubject = "Confirm that you want messages about webhooks";
+
+  test("get one mail that asks them to confirm and no other, and the operator's alert is not behind them", async (t) => {
+    const scene = await openScene(t, []);
+    const { world, told, server } = scene;
+    const alertTo: ChannelInput = { kind: "email", address: "ops@example.org", topics: ["alert", "paused"] };
+    await told.notifications.put(admin, { owner: null, channels: [alertTo] });
+    const { webhook } = await world.createWebhook();
+    await told.notifications.put(admin, { owner: "default", channels: addresses(20) });
+    for (let round = 0; round < 40; round += 1) {
+      await world.services.webhooks.pause(admin, { id: webhook.id });
+      await world.services.webhooks.resume(admin, webhook.id);
+    }
+    const added = await told.notifications.put(admin, { owner: "default", channels: addresses(20) });
+    for (const { channel } of added)
+      await assert.rejects(told.notifications.test(admin, { owner: "default", id: channel.id }), {
+        code: "conflict",
+        message: /not confirmed/,
+      });
+    await told.desk.enqueue([
+      {
+        ...{ key: "alert:late", tenantId: null, topic: "alert", group: "alert:late" },
+        content: () => ({
+          ...{ subject: "Deliveries are late", text: "x", facts: [], severity: "critical" },
+          ...{ link: null, resolves: false },
+        }),
+      },
+    ]);
+    await told.sender.round();
+    assert.equal(scene.subjects()[0], "Deliveries are late");
+    const toStrangers = () => server.mails.filter(({ recipients }) => /^stranger/i.test(recipients[0] ?? ""));
+    assert.deepEqual(
+      toStrangers().map(({ mail }) => mail.subject),
+      Array<string>(20).fill(confirmSubject),
+    );
+    assert.equal(new Set(toStrangers().map(({ recipients }) => recipients[0])).size, 20);
+
+    await told.notifications.put(admin, { owner: "default", channels: [] });
+    const spelled = addresses(20, "EXAMPLE.com");
+    await told.notifications.put(admin, { owner: "default", channels: spelled });
+    await world.services.webhooks.pause(admin, { id: webhook.id });
+    world.skipTime(24 * hourMs);
+    await told.sender.round();
+    assert.equal(toStrangers().length, 20, "adding an address again sends nothing");
+    const [stored] = await told.notifications.list(admin, "default");
+    assert.equal(stored && channelState(stored, world.now()), "unconfirmed");
+
+    for (const from of [20, 40])
+      await told.notifications.put(admin, {
+        ...{ owner: "default", channels: addresses(from + 20).slice(from) },
+      });
+    await assert.rejects(
+      told.notifications.put(admin, { owner: "default", channels: addresses(80).slice(60) }),
+      { code: "rate_limited" },
+    );
+  });
+
+  test("who stopped messages get none until they start them again with their own link", async (t) => {
+    const scene = await openScene(t, [{ ...owner, topics: ["paused"] }]);
+    const { world, told, server } = scene;
+    const put = (channels: readonly ChannelInput[]) =>
+      told.notifications.put(admin, { owner: "default", channels });
+    const [first] = await told.notifications.list(admin, "default");
+    await told.notifications.test(admin, { owner: "default", id: first?.channel.id ?? "" });
+    await told.sender.round();
+    const token = tokenIn(server.mails[0]?.mail.text ?? "", "unsubscribe") ?? "";
+    await told.notifications.decide(token, false);
+    server.forget();
+    const refused = { code: "conflict", message: /Only the reader can start them again/ };
+    await assert.rejects(
+      told.notifications.test(admin, { owner: "default", id: first?.channel.id ?? "" }),
+      refused,
+    );
+    await put([]);
+    const [again] = await put([{ ...owner, address: "Ada@EXAMPLE.com", topics: ["paused"] }]);
+    const id = again?.channel.id ?? "";
+    assert.notEqual(id, first?.channel.id);
+    await assert.rejects(told.notifications.test(admin, { owner: "default", id }), refused);
+    const { webhook } = await world.createWebhook();
+    await world.services.webhooks.pause(admin, { id: webhook.id });
+    await world.until(async () => (await world.store.notifications?.pendingEvents(9))?.length === 0);
+    await told.sender.round();
+    assert.deepEqual(scene.subjects(), []);
+    await told.notifications.decide(token, true);
+    await told.notifications.test(admin, { owner: "default", id });
+    await told.sender.round();
+    assert.deepEqual(scene.subjects(), ["A test of this channel"]);
+  });
+
+  test("with a channel that gets too much read the rest as one mail, at the next full hour", async (t) => {
+    const scene = await openScene(t, [{ ...owner, topics: ["paused"] }]);
+    const { world, told } = scene;
+    const { webhook } = await world.createWebhook();
+    for (let round = 0; round < 11; round += 1) {
+      await world.services.webhooks.pause(admin, { id: webhook.id });
+      await world.services.webhooks.resume(admin, webhook.id);
+    }
+    const waiting = async () =>
+      (await told.notifications.sent(admin, { ...everything, state: "waiting" })).rows.length;
+    await world.until(async () => (await waiting()) === 22);
+    await told.sender.round();
+    assert.equal(scene.subjects().length, 10);
+    const [limited] = await told.notifications.list(admin, "default");
+    assert.equal(limited && channelState(limited, world.now()), "limited");
+    world.skipTime(hourMs);
+    await told.sender.round();
+    assert.deepEqual(scene.subjects().slice(10), ["12 notifications in the last hour"]);
+    assert.equal(await waiting(), 0);
+  });
+
+  test("of several tenants take turns, and tests have a limit", async (t) => {
+    const scene = await openScene(t, []);
+    const { world, told, server } = scene;
+    const idOf = async (tenant: string, address: string): Promise<string> => {
+      await world.services.tenants.put(admin, { id: tenant, input: {} });
+      const [saved] = await told.notifications.put(admin, {
+        ...{ owner: tenant, channels: [{ kind: "email", address } as const] },
+      });
+      return saved?.channel.id ?? "";
+    };
+    const [mine, other] = [await idOf("default", "a@example.com"), await idOf("other", "b@example.com")];
+    await confirmAll(scene);
+    const sendTest = (tenant: string, id: string) => told.notifications.test(admin, { owner: tenant, id });
+    for (let count = 0; count < 10; count += 1) await sendTest("default", mine);
+    await assert.rejects(sendTest("default", mine), { code: "rate_limited" });
+    for (let count = 0; count < 2; count += 1) await sendTest("other", other);
+    await told.sender.round();
+    const order = server.mails.map(({ recipients }) => recipients[0]);
+    assert.equal(order.length, 12);
+    assert.equal(order.slice(0, 4).filter((address) => address === "b@example.com").length, 2);
   });
 });
 

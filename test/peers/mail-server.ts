@@ -15,6 +15,8 @@ export interface MailServer {
   readonly mails: readonly ReceivedMail[];
   /** Addresses that are refused for good. */
   readonly refused: Set<string>;
+  /** Drops the mails that came so far. */
+  forget(): void;
   close(): Promise<void>;
 }
 
@@ -44,5 +46,6 @@ export async function startMailServer(t: TestContext, options: SMTPServerOptions
   });
   const close = () => new Promise<void>((resolve) => server.close(() => resolve()));
   t.after(close);
-  return { url: `smtp://127.0.0.1:${port}`, mails, refused, close };
+  const forget = () => void mails.splice(0);
+  return { url: `smtp://127.0.0.1:${port}`, mails, refused, forget, close };
 }

@@ -61,6 +61,8 @@ const states: Readonly<Record<ReturnType<typeof channelState>, string>> = {
   off: "switched off",
   refused: "address refused",
   unsubscribed: "stopped by its reader",
+  unconfirmed: "not confirmed",
+  limited: "limited",
   failing: "failing",
   new: "nothing sent yet",
   ok: "works",
@@ -85,6 +87,17 @@ function ChannelEntry(props: { readonly channel: Channel; readonly children: Com
           {topics.map((topic) => topic.replaceAll("_", " ")).join(", ") || "nothing"};{" "}
           <About webhookIds={channel.webhook_ids} />
         </p>
+        {state === "unconfirmed" && (
+          <p>Its reader has to open the link in the confirmation mail. Nothing else is sent until then.</p>
+        )}
+        {state === "unsubscribed" && (
+          <p>Only its reader can start messages again, with the link in any earlier mail.</p>
+        )}
+        {state === "limited" && channel.limited_until !== null && (
+          <p>
+            Too many messages in this hour; the others follow as one, <When at={channel.limited_until} />.
+          </p>
+        )}
         {isBad && channel.last_error !== null && <p class="bad-text">{channel.last_error}</p>}
         {channel.last_sent_at !== null && (
           <p class="soft">

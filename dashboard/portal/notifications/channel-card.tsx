@@ -33,6 +33,7 @@ export function ChannelCard({
           {channel.name !== "" && ` · ${channel.address}`}
         </p>
         <About webhookIds={channel.webhook_ids} />
+        <StateHint channel={channel} />
         <p class="soft">{told.length === 0 ? t("told.topics.none") : told.join(" · ")}</p>
       </div>
       <div class="card-side">
@@ -53,6 +54,15 @@ export function ChannelCard({
       </div>
     </li>
   );
+}
+
+/** What to do where nothing is sent, or not now. */
+function StateHint({ channel }: { readonly channel: Channel }) {
+  const { state, limited_until: until } = channel;
+  if (state === "unconfirmed") return <p>{t("told.hint.unconfirmed")}</p>;
+  if (state === "unsubscribed") return <p>{t("told.hint.unsubscribed")}</p>;
+  if (state === "limited" && until !== null) return <p>{t("told.hint.limited", { at: moment(until) })}</p>;
+  return null;
 }
 
 /** Endpoints that are gone are left out. */

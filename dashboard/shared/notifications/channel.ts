@@ -28,8 +28,8 @@ export interface Channel extends ChannelSettings {
   readonly last_error_at: string | null;
   /** Null for customers. */
   readonly last_error: string | null;
-  readonly refused_at: string | null;
-  readonly unsubscribed_at: string | null;
+  readonly state: "on" | "off" | "refused" | "unsubscribed" | "unconfirmed" | "limited";
+  readonly limited_until: string | null;
 }
 
 export interface ChannelSet {
@@ -42,16 +42,16 @@ export const channelTones = {
   off: "off",
   refused: "bad",
   unsubscribed: "off",
+  unconfirmed: "new",
+  limited: "wait",
   failing: "bad",
   new: "new",
   ok: "good",
 } as const satisfies Record<string, Tone>;
 
 export function channelState(channel: Channel): keyof typeof channelTones {
-  const { enabled, refused_at: refused, unsubscribed_at: stopped, last_error_at: failed } = channel;
-  if (!enabled) return "off";
-  if (refused !== null) return "refused";
-  if (stopped !== null) return "unsubscribed";
+  const { state, last_error_at: failed } = channel;
+  if (state !== "on") return state;
   if (failed !== null && failed > (channel.last_sent_at ?? "")) return "failing";
   return channel.last_sent_at === null ? "new" : "ok";
 }

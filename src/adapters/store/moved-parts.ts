@@ -103,15 +103,24 @@ export const movedParts: readonly MovedPart[] = [
   part(
     "notification_channels",
     { id: "text" },
-    { tenant: "text", position: "integer", document: "text", status: "text" },
+    { tenant: "text", position: "integer", document: "text", status: "text", address: "text" },
   ),
+  part(
+    "mail_addresses",
+    { tenant: "text", address: "text" },
+    {
+      ...{ id: "text", created_at: "integer", confirmation_sent_at: "integer" },
+      ...{ confirmed_at: "integer", unsubscribed_at: "integer" },
+    },
+  ),
+  part("notification_counts", { subject: "text", since: "integer" }, { count: "integer" }),
   part(
     "notifications",
     { seq: "integer" },
     {
       ...{ id: "text", key: "text", channel: "text", tenant: "text", state: "text", due_at: "integer" },
       ...{ attempts: "integer", holder: "text", lease_until: "integer", ended_at: "integer" },
-      ...{ error: "text", event: "text", document: "text" },
+      ...{ error: "text", event: "text", document: "text", urgent: "integer" },
     },
   ),
   part("failure_episodes", { webhook: "text" }, { document: "text" }),

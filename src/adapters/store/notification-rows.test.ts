@@ -4,6 +4,14 @@ import { freshStatus } from "../../core/notifications/notification.ts";
 import { toChannel } from "./notification-rows.ts";
 
 test("a channel of a version that knew no choice of webhooks is about all of them", () => {
-  const { channel, status } = toChannel([JSON.stringify({ id: "c", kind: "email" }), null]);
+  const { channel, status } = toChannel([
+    JSON.stringify({ id: "c", kind: "email" }),
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+  ]);
   assert.deepEqual([channel.id, channel.webhookIds, status], ["c", null, freshStatus]);
 });

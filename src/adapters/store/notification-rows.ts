@@ -1,9 +1,10 @@
 import type {
+  AddressConsent,
   ChannelStatus,
   NotificationChannel,
   NotificationState,
 } from "../../core/notifications/notification.ts";
-import { freshStatus } from "../../core/notifications/notification.ts";
+import { foldedAddress, freshStatus } from "../../core/notifications/notification.ts";
 import type { OperationalEvent } from "../../core/notifications/operational-event.ts";
 import type { Page } from "../../ports/store.ts";
 import type {
@@ -26,7 +27,30 @@ export type NotificationRow = [
 ];
 
 export type DocumentRow = [document: string];
-export type ChannelRow = [document: string, status: string | null];
+export type ConsentRow = [
+  ...[address: string, id: string],
+  ...[confirmationSentAt: number | null, confirmedAt: number | null, unsubscribedAt: number | null],
+];
+export const consentColumns = "a.address, a.id, a.confirmation_sent_at, a.confirmed_at, a.unsubscribed_at";
+export type ChannelRow = [
+  ...[document: string, status: string | null, address: string | null, id: string | null],
+  ...[confirmationSentAt: number | null, confirmedAt: number | null, unsubscribedAt: number | null],
+];
+
+/** The operator is the owner without a name. */
+export function ownerColumn(owner: string | null): string {
+  return owner ?? "";
+}
+
+export function toConsent([
+  ,
+  id,
+  confirmationSentAt,
+  confirmedAt,
+  unsubscribedAt,
+]: ConsentRow): AddressConsent {
+  return { id, confirmationSentAt, confirmedAt, unsubscribedAt };
+}
 
 /** What a message keeps beside its columns. */
 export function notificationDocument({ topic, group, content, createdAt }: NewNotification): string {
@@ -57,11 +81,12 @@ export function notificationParameters({ tenantId, channelId, state, page }: Not
   return [tenantId ?? null, channelId, state, before, page.limit + 1, page.offset] as const;
 }
 
-export function toChannel([document, status]: ChannelRow): StoredChannel {
+export function toChannel([document, status, address, id, ...dates]: ChannelRow): StoredChannel {
   return {
     // Channels of earlier versions are about all webhooks.
     channel: { webhookIds: null, ...(JSON.parse(document) as Omit<NotificationChannel, "webhookIds">) },
-    status: status === null ? freshStatus : (JSON.parse(status) as ChannelStatus),
+    status: status === null ? freshStatus : { ...freshStatus, ...(JSON.parse(status) as ChannelStatus) },
+    consent: address === null || id === null ? null : toConsent([address, id, ...dates]),
   };
 }
 
@@ -70,6 +95,7 @@ export function channelColumns({ channels }: SaveChannels) {
   return {
     ids: channels.map(({ id }) => id),
     documents: channels.map((channel) => JSON.stringify(channel)),
+    addresses: channels.map(({ kind, address }) => (kind === "email" ? foldedAddress(address) : null)),
   };
 }
 

@@ -7,9 +7,11 @@ import {
 } from "../../core/fields/notification-channel.ts";
 import { escapeHtml } from "../../core/notifications/mail.ts";
 import { Wording } from "../../core/notifications/messages.ts";
+import type { MessageName } from "../../core/notifications/messages-en.ts";
+import { channelState } from "../../core/notifications/notification.ts";
 import { NotFoundError } from "../../core/errors.ts";
 import type { StoredNotification } from "../../ports/store/notifications.ts";
-import type { SavedChannel } from "../../services/notifications/notification-channels.ts";
+import type { LinkedAddress, SavedChannel } from "../../services/notifications/notification-channels.ts";
 import type { NotificationService, Scope } from "../../services/services.ts";
 import type { ApiOptions } from "../context.ts";
 import { filtersOf, inputOf, shownJson } from "../mapping/fields.ts";
@@ -42,7 +44,7 @@ export function notificationRoutes(options: ApiOptions, pager: Pager): readonly 
     ...operatorRoutes(options),
     ...tenantRoutes(options),
     sentRoute(options, pager),
-    ...unsubscribeRoutes(options),
+    ...readerRoutes(options),
   ];
 }
 
@@ -55,7 +57,7 @@ function operatorRoutes(options: ApiOptions): readonly Route[] {
   const owner = null;
   const list = async ({ scope }: Pick<Call, "scope">) => {
     const service = serviceOf(options);
-    return channelsJson(service, unsaid(await service.list(scope, owner)), scope);
+    return channelsJson(service, unsaid(await service.list(scope, owner)), { owner, scope });
   };
   return [
     defineRoute({
@@ -75,15 +77,16 @@ function operatorRoutes(options: ApiOptions): readonly Route[] {
         const { channels } = inputOf(channelSetFields, body);
         const service = serviceOf(options);
         const saved = await service.put(scope, { owner, channels });
-        return { status: 200, headers: uncached, body: channelsJson(service, saved, scope) };
+        return { status: 200, headers: uncached, body: channelsJson(service, saved, { owner, scope }) };
       },
     }),
     defineRoute({
       ...{ method: "POST", path: "/v1/notification-channels/{id}/test" },
       ...{ operationId: "testNotificationChannel", tag: "Notifications", access: "admin" },
       summary: "Send a test to a channel of the operator",
-      description: "At once. What was refused or stopped is tried again.",
-      ...{ params: closed({ id: channelId }), errors: ["not_found"] as const },
+      description:
+        "At once. An address that the mail server refused is tried again; one that its reader stopped is not.",
+      ...{ params: closed({ id: channelId }), errors: ["not_found", "conflict"] as const },
       answers: { 202: { description: "It is queued.", schema: channelTestSchema } },
       audit: { action: "notification_channel.test", target: "notification_channel" },
       handle: async ({ scope, params: { id } }) =>
@@ -96,7 +99,10 @@ function tenantRoutes(options: ApiOptions): readonly Route[] {
   type ForTenant = Pick<Call<{ readonly id: string }>, "scope" | "params">;
   const list = async ({ scope, params: { id } }: ForTenant) => {
     const service = serviceOf(options);
-    return { tenant_id: id, ...channelsJson(service, unsaid(await service.list(scope, id)), scope) };
+    return {
+      tenant_id: id,
+      ...channelsJson(service, unsaid(await service.list(scope, id)), { owner: id, scope }),
+    };
   };
   return [
     defineRoute({
@@ -109,7 +115,8 @@ function tenantRoutes(options: ApiOptions): readonly Route[] {
     defineRoute({
       ...{ method: "PUT", path: "/v1/tenants/{id}/notifications", operationId: "putTenantNotifications" },
       ...{ tag: "Notifications", summary: "Set where a tenant is told", access: "manage", capability },
-      ...{ params: tenantParams, errors: ["not_found"] as const, description: about },
+      ...{ params: tenantParams, errors: ["not_found", "rate_limited", "limit_reached"] as const },
+      description: `${about} A mail address that is new to the tenant gets one mail that asks its reader to confirm it, and nothing else until then.`,
       body: channelSetInputSchema,
       answers: { 200: { description: "All channels as they are now.", schema: channelListSchema } },
       audit: { action: "notification_channels.put", target: "notification_channels", before: list },
@@ -117,7 +124,7 @@ function tenantRoutes(options: ApiOptions): readonly Route[] {
         const { channels } = inputOf(channelSetFields, body);
         const service = serviceOf(options);
         const saved = await service.put(scope, { owner, channels });
-        return { status: 200, headers: uncached, body: channelsJson(service, saved, scope) };
+        return { status: 200, headers: uncached, body: channelsJson(service, saved, { owner, scope }) };
       },
     }),
     defineRoute({
@@ -125,8 +132,10 @@ function tenantRoutes(options: ApiOptions): readonly Route[] {
       ...{ operationId: "testTenantNotification", tag: "Notifications", access: "manage", capability },
       isTest: true,
       summary: "Send a test to a channel of a tenant",
-      description: "At once. What was refused or stopped is tried again.",
-      ...{ params: closed({ id: tenantId, channel_id: channelId }), errors: ["not_found"] as const },
+      description:
+        "At once. An address that the mail server refused is tried again; one that its reader stopped or has not confirmed is not. At most 10 in an hour for a channel, and 50 for a tenant.",
+      params: closed({ id: tenantId, channel_id: channelId }),
+      errors: ["not_found", "conflict", "rate_limited"],
       answers: { 202: { description: "It is queued.", schema: channelTestSchema } },
       audit: { action: "notification_channel.test", target: "notification_channel", idFrom: "channel_id" },
       handle: async ({ scope, params: { id: owner, channel_id: id } }) =>
@@ -186,52 +195,93 @@ function sentRoute(options: ApiOptions, pager: Pager): Route {
   });
 }
 
-/** For readers of a mail. Programs that look at links ask with GET, so that only POST ends anything (RFC 8058). */
-function unsubscribeRoutes(options: ApiOptions): readonly Route[] {
-  const path = "/notifications/unsubscribe/{token}";
+/**
+ * For readers of a mail: confirm an address, stop its messages, or start them again. Programs that look at links ask with
+ * GET, so only POST changes anything (RFC 8058).
+ */
+function readerRoutes(options: ApiOptions): readonly Route[] {
   const described = {
-    ...{ path, tag: "Notifications" as const, access: "public" as const, errors: ["not_found"] as const },
+    ...{ tag: "Notifications" as const, access: "public" as const, errors: ["not_found"] as const },
     params: closed({ token: Type.String({ minLength: 1, maxLength: 200 }) }),
   };
-  const wording = new Wording();
+  const html = (description: string) => ({ 200: { description, contentType: "text/html" } });
+  const linked = async (token: string) => {
+    const found = await serviceOf(options).linked(token);
+    if (found === null) throw new NotFoundError("the link");
+    return found;
+  };
+  const decide = async (token: string, wanted: boolean) => {
+    const found = await serviceOf(options).decide(token, wanted);
+    if (found === null) throw new NotFoundError("the link");
+    return found;
+  };
+  const confirmPath = "/notifications/confirm/{token}";
+  const stopPath = "/notifications/unsubscribe/{token}";
   return [
     defineRoute({
-      ...{ ...described, method: "GET", operationId: "showUnsubscribe" },
+      ...{ ...described, method: "GET", path: confirmPath, operationId: "showConfirmation" },
+      summary: "Ask whether messages to an address are wanted",
+      answers: html("A page with a button."),
+      handle: async ({ params: { token } }) =>
+        readerPage(await linked(token), { title: "confirm.title", text: "confirm.ask", start: token }),
+    }),
+    defineRoute({
+      ...{
+        ...described,
+        method: "POST",
+        path: confirmPath,
+        operationId: "confirmAddress",
+        bodyIgnored: true,
+      },
+      summary: "Confirm an address, or start its messages again",
+      answers: html("Messages go to the address from now on."),
+      audit: { none: "a reader wants messages to an own address; the channel shows since when" },
+      handle: async ({ params: { token } }) =>
+        readerPage(await decide(token, true), { title: "confirm.title", text: "confirm.done" }),
+    }),
+    defineRoute({
+      ...{ ...described, method: "GET", path: stopPath, operationId: "showUnsubscribe" },
       summary: "Ask whether messages to an address are to end",
-      answers: { 200: { description: "A page with a button.", contentType: "text/html" } },
+      answers: html("A page with a button."),
       handle: async ({ params: { token } }) => {
-        const channel = await serviceOf(options).linked(token);
-        if (channel === null) throw new NotFoundError("the link");
-        const { address, language } = channel;
-        const button = `<form method="post"><button>${escapeHtml(wording.say(language, "unsubscribe.button"))}</button></form>`;
-        const ask = wording.say(language, "unsubscribe.ask", { address });
-        return pageAnswer({ language, text: ask, form: button }, wording);
+        const found = await linked(token);
+        return found.consent.unsubscribedAt === null
+          ? readerPage(found, { title: "unsubscribe.title", text: "unsubscribe.ask", stop: token })
+          : readerPage(found, { title: "confirm.title", text: "unsubscribe.again", start: token });
       },
     }),
     defineRoute({
-      ...{ ...described, method: "POST", operationId: "unsubscribe", bodyIgnored: true },
+      ...{ ...described, method: "POST", path: stopPath, operationId: "unsubscribe", bodyIgnored: true },
       summary: "End messages to an address with one click",
-      answers: { 200: { description: "They have ended.", contentType: "text/html" } },
+      answers: html("They have ended."),
       audit: { none: "a reader ends messages to an own address; the channel shows since when" },
-      handle: async ({ params: { token } }) => {
-        const channel = await serviceOf(options).unsubscribe(token);
-        if (channel === null) throw new NotFoundError("the link");
-        const { address, language } = channel;
-        const done = wording.say(language, "unsubscribe.done", { address });
-        return pageAnswer({ language, text: done, form: "" }, wording);
-      },
+      handle: async ({ params: { token } }) =>
+        readerPage(await decide(token, false), {
+          ...{ title: "unsubscribe.title", text: "unsubscribe.done", start: token },
+        }),
     }),
   ];
 }
 
-function pageAnswer(
-  { language, text, form }: { readonly language: "en" | "de"; readonly text: string; readonly form: string },
-  wording: Wording,
-): Answer {
-  const title = escapeHtml(wording.say(language, "unsubscribe.title"));
+interface ReaderPage {
+  readonly title: MessageName;
+  readonly text: MessageName;
+  /** The token of a button that starts messages, or stops them. */
+  readonly start?: string;
+  readonly stop?: string;
+}
+
+function readerPage({ address, language }: LinkedAddress, { title, text, start, stop }: ReaderPage): Answer {
+  const say = (name: MessageName) => escapeHtml(wording.say(language, name, { address }));
+  const button = (way: string, token: string, name: MessageName) =>
+    `<form method="post" action="../${way}/${encodeURIComponent(token)}"><button>${say(name)}</button></form>`;
+  const forms = [
+    start === undefined ? "" : button("confirm", start, "confirm.button"),
+    stop === undefined ? "" : button("unsubscribe", stop, "unsubscribe.button"),
+  ].join("");
   return {
     status: 200,
-    text: `<!doctype html><html lang="${language}"><head><meta charset="utf-8"><title>${title}</title></head><body><h1>${title}</h1><p>${escapeHtml(text)}</p>${form}</body></html>`,
+    text: `<!doctype html><html lang="${language}"><head><meta charset="utf-8"><title>${say(title)}</title></head><body><h1>${say(title)}</h1><p>${say(text)}</p>${forms}</body></html>`,
     headers: {
       "content-type": "text/html; charset=utf-8",
       "content-security-policy":
@@ -243,6 +293,8 @@ function pageAnswer(
   };
 }
 
+const wording = new Wording();
+
 function testAnswer({ notificationId }: { readonly notificationId: string }): Answer {
   return { status: 202, body: { notification_id: notificationId } };
 }
@@ -252,11 +304,12 @@ function channelsOnly({ data, kinds }: ReturnType<typeof channelsJson>) {
 }
 
 function channelsJson(
-  { kinds }: Pick<NotificationService, "kinds">,
+  service: Pick<NotificationService, "kinds" | "now">,
   channels: readonly SavedChannel[],
-  scope: Scope,
+  { owner, scope }: { readonly owner: string | null; readonly scope: Scope },
 ) {
-  return { data: channels.map((saved) => channelJson(saved, scope)), kinds };
+  const { now } = service;
+  return { data: channels.map((saved) => channelJson(saved, scope, now)), kinds: service.kinds(owner) };
 }
 
 /** What a mail server or the network said is for those who run them. */
@@ -266,13 +319,18 @@ function errorFor(scope: Scope, error: string | null): string | null {
 
 /** As everybody sees them later. */
 function unsaid(channels: readonly Omit<SavedChannel, "secret">[]): readonly SavedChannel[] {
-  return channels.map(({ channel, status }) => ({ channel, status, secret: null }));
+  return channels.map(({ channel, status, consent }) => ({ channel, status, consent, secret: null }));
 }
 
-function channelJson({ channel, status, secret }: SavedChannel, scope: Scope): Record<string, unknown> {
+function channelJson(saved: SavedChannel, scope: Scope, now: number): Record<string, unknown> {
+  const { channel, status, consent, secret } = saved;
   const { tenantId: owner, quietHours, webhookId } = channel;
   const shown = {
     ...{ ...channel, ...status, secret },
+    state: channelState(saved, now),
+    confirmationSentAt: consent?.confirmationSentAt ?? null,
+    confirmedAt: consent?.confirmedAt ?? null,
+    unsubscribedAt: consent?.unsubscribedAt ?? null,
     lastError: errorFor(scope, status.lastError),
     webhookId: owner === null ? webhookId : null,
   };

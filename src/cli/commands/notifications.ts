@@ -17,7 +17,7 @@ const channelColumns: readonly Column<Json>[] = [
   { title: "TOPICS", value: (row) => (row["topics"] as readonly string[]).join(",") },
   { title: "WHEN", value: (row) => row["frequency"] },
   { title: "LAST SENT (UTC)", value: (row) => shortTime(row["last_sent_at"]) },
-  { title: "STATE", value: (row) => stateText(row) },
+  { title: "STATE", value: (row) => row["state"] },
 ];
 
 const sentColumns: readonly Column<Json>[] = [
@@ -91,10 +91,4 @@ function printChannels(terminal: Terminal, answer: Json): void {
       if (typeof secret === "string")
         terminal.note(`${String(id)} signs with ${secret}, which is shown once`);
   }
-}
-
-function stateText(row: Json): string {
-  if (row["refused_at"] !== null) return "refused";
-  if (row["unsubscribed_at"] !== null) return "unsubscribed";
-  return row["enabled"] === true ? "on" : "off";
 }

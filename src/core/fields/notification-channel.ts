@@ -1,5 +1,6 @@
 import {
   channelKinds,
+  channelStates,
   notificationFrequencies,
   notificationLanguages,
   notificationStates,
@@ -72,12 +73,16 @@ const settable = {
   enabled: flag({ default: true, doc: "False keeps it, and sends nothing." }),
 } satisfies Fields;
 
+/** White space, control and format characters, and what means something in a header of a mail. */
+const notInAddress =
+  '<>(),;:"\\\\[\\]\\s\\u0000-\\u0020\\u007f-\\u00a0\\u00ad\\u061c\\u180e\\u200b-\\u200f\\u2028-\\u202f\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb';
+
 export const channelFields = {
   id: id({ doc: "Of a channel that is kept; without it a new one is made." }),
   kind: required(choice(channelKinds, { doc: "Cannot be changed." })),
   address: word({
     lengthMax: 254,
-    pattern: '^[^@\\s<>,;:"]{1,64}@[^@\\s<>,;:"]+\\.[^@\\s<>,;:".]+$',
+    pattern: `^[^@${notInAddress}]{1,64}@[^@${notInAddress}]+\\.[^@.${notInAddress}]+$`,
     rule: "a mail address such as ada@example.com",
     doc: "Of `email`.",
     examples: ["ada@example.com"],
@@ -132,8 +137,20 @@ export const channelShown = {
       doc: "Since when the mail server refuses the address; nothing is sent until it is tested, or saved.",
     }),
   ),
+  state: choice(channelStates, {
+    doc: "`unconfirmed`: the reader of a mail address has not followed the link of the confirmation mail, so nothing else is sent. `limited`: too many messages in this hour; the others follow as one.",
+  }),
+  confirmationSentAt: nullable(time({ doc: "When the one mail left that asks the reader to confirm." })),
+  confirmedAt: nullable(
+    time({ doc: "When the reader of a mail address confirmed it; the operator's need none." }),
+  ),
   unsubscribedAt: nullable(
-    time({ doc: "When its reader stopped it with the link in a mail; a test starts it again." }),
+    time({
+      doc: "When its reader stopped it with the link in a mail. Only the reader can start it again, with the same link.",
+    }),
+  ),
+  limitedUntil: nullable(
+    time({ doc: "When what was gathered since the limit of an hour was reached is sent." }),
   ),
   createdAt: time({ doc: "When it was made." }),
   updatedAt: time({ doc: "When it was changed last." }),

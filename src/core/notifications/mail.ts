@@ -8,7 +8,11 @@ export interface MailParts {
   readonly language: NotificationLanguage;
   /** Null where no public address is known. */
   readonly unsubscribeUrl: string | null;
+  /** The subject of several; null is of the one mail that asks for a confirmation. */
+  readonly gathered: DigestSubject | null;
 }
+
+type DigestSubject = "digest.subject" | "limited.subject";
 
 export interface RenderedMail {
   readonly subject: string;
@@ -21,14 +25,18 @@ export function renderMail(parts: MailParts, wording: Wording): RenderedMail {
   const { contents, language } = parts;
   const first = contents[0]?.subject ?? "";
   const subject =
-    contents.length === 1 ? first : wording.say(language, "digest.subject", { count: contents.length });
+    contents.length === 1
+      ? first
+      : wording.say(language, parts.gathered ?? "digest.subject", { count: contents.length });
   const footer = footerLines(parts, wording);
   return {
     subject: oneLine(subject),
-    text: [...contents.map((content) => textOf(content, contents.length > 1)), footer.join("\n")].join(
-      "\n\n",
-    ),
-    html: htmlOf(parts, footer),
+    text: [
+      ...contents.slice(0, shownMax).map((content) => textOf(content, contents.length > 1)),
+      ...moreThanShown(parts, wording),
+      footer.join("\n"),
+    ].join("\n\n"),
+    html: htmlOf(parts, [...moreThanShown(parts, wording), ...footer.slice(1)]),
   };
 }
 
@@ -38,8 +46,40 @@ export function oneLine(text: string): string {
 }
 
 const subjectLengthMax = 200;
+/** Of the messages in one digest. */
+const shownMax = 50;
 
-function footerLines({ address, language, unsubscribeUrl }: MailParts, wording: Wording): readonly string[] {
+function moreThanShown(
+  { contents, language }: Pick<MailParts, "contents" | "language">,
+  wording: Wording,
+): readonly string[] {
+  const count = contents.length - shownMax;
+  return count > 0 ? [wording.say(language, "digest.more", { count })] : [];
+}
+
+/** Several messages as one, for channels that take one form. */
+export function digestContent(
+  contents: readonly NotificationContent[],
+  { language, name }: { readonly language: NotificationLanguage; readonly name: DigestSubject },
+  wording: Wording,
+): NotificationContent {
+  const severities = new Set(contents.map(({ severity }) => severity));
+  const lines = contents.slice(0, shownMax).map(({ subject }) => `- ${oneLine(subject)}`);
+  return {
+    subject: wording.say(language, name, { count: contents.length }),
+    text: [...lines, ...moreThanShown({ contents, language }, wording)].join("\n"),
+    facts: [],
+    severity: (["critical", "warning"] as const).find((each) => severities.has(each)) ?? "info",
+    link: null,
+    resolves: contents.every(({ resolves }) => resolves),
+  };
+}
+
+function footerLines(
+  { address, language, unsubscribeUrl, gathered }: MailParts,
+  wording: Wording,
+): readonly string[] {
+  if (gathered === null) return ["--", wording.say(language, "confirm.footer", { address })];
   const stop =
     unsubscribeUrl === null ? [] : [wording.say(language, "footer.stop", { link: unsubscribeUrl })];
   return ["--", wording.say(language, "footer.why", { address }), ...stop];
@@ -56,8 +96,11 @@ function textOf({ subject, text, facts, link }: NotificationContent, isDigest: b
 }
 
 function htmlOf({ contents, language }: MailParts, footer: readonly string[]): string {
-  const sections = contents.map((content) => sectionOf(content)).join("<hr>");
-  const small = footer.slice(1).map((line) => `<p style="color:#555;font-size:13px">${linked(line)}</p>`);
+  const sections = contents
+    .slice(0, shownMax)
+    .map((content) => sectionOf(content))
+    .join("<hr>");
+  const small = footer.map((line) => `<p style="color:#555;font-size:13px">${linked(line)}</p>`);
   return (
     `<!doctype html><html lang="${language}"><head><meta charset="utf-8"></head>` +
     `<body style="font-family:sans-serif;max-width:40em">${sections}<hr>${small.join("")}</body></html>`

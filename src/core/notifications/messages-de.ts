@@ -44,6 +44,18 @@ export const german: Readonly<Record<MessageName, string>> = {
   "problem_resolved.text": "Zustellungen an {url} schlagen nicht mehr auf diese Weise fehl: {reason}.",
   "test.subject": "Eine Probe dieses Kanals",
   "test.text": "So sehen Nachrichten aus. Es ist nichts geschehen.",
+  "confirm.subject": "Bestätigen Sie, dass Sie Nachrichten über Webhooks möchten",
+  "confirm.text":
+    "Jemand, der Webhooks verwaltet, möchte Nachrichten darüber an {address} senden. Öffnen Sie diese Seite und bestätigen Sie es, wenn das stimmt.\n\nWenn Sie nicht wissen, worum es geht, tun Sie nichts: Sie erhalten keine weitere Nachricht.",
+  "confirm.footer": "Dies ist die einzige Nachricht an {address}, solange die Adresse nicht bestätigt ist.",
+  "confirm.title": "Nachrichten über Webhooks",
+  "confirm.ask": "Nachrichten über Webhooks an {address} senden?",
+  "confirm.button": "Ja, senden",
+  "confirm.done":
+    "{address} erhält von jetzt an Nachrichten über Webhooks. In jeder steht ein Link, der sie beendet.",
+  "limited.subject": "{count} Nachrichten in der letzten Stunde",
+  "digest.more": "… und {count} weitere",
+  "unsubscribe.again": "{address} erhält keine Nachrichten über Webhooks. Wieder senden?",
   "digest.subject": "{count} Nachrichten über Webhooks",
   "label.webhook": "Webhook",
   "label.tenant": "Mandant",
@@ -59,5 +71,5 @@ export const german: Readonly<Record<MessageName, string>> = {
   "unsubscribe.ask": "Nachrichten an {address} beenden?",
   "unsubscribe.button": "Beenden",
   "unsubscribe.done":
-    "{address} erhält keine Nachrichten mehr. Wer die Webhooks verwaltet, kann sie wieder einschalten.",
+    "{address} erhält keine Nachrichten mehr. Sie können sie hier oder mit dem Link in einer früheren Nachricht wieder anfordern.",
 };

@@ -43,6 +43,17 @@ export const english = {
   "problem_resolved.text": "Deliveries to {url} do not fail in this way any more: {reason}.",
   "test.subject": "A test of this channel",
   "test.text": "This is what messages look like. Nothing has happened.",
+  "confirm.subject": "Confirm that you want messages about webhooks",
+  "confirm.text":
+    "Somebody who manages webhooks wants messages about them to go to {address}. Open this page and confirm, if that is right.\n\nIf you do not know what this is about, do nothing: no other message is sent to you.",
+  "confirm.footer": "This is the only message that {address} gets unless it is confirmed.",
+  "confirm.title": "Messages about webhooks",
+  "confirm.ask": "Send messages about webhooks to {address}?",
+  "confirm.button": "Yes, send them",
+  "confirm.done": "{address} gets messages about webhooks from now on. Each has a link that stops them.",
+  "limited.subject": "{count} notifications in the last hour",
+  "digest.more": "… and {count} more",
+  "unsubscribe.again": "{address} gets no messages about webhooks. Start them again?",
   "digest.subject": "{count} messages about webhooks",
   "label.webhook": "Webhook",
   "label.tenant": "Tenant",
@@ -58,7 +69,7 @@ export const english = {
   "unsubscribe.ask": "Stop messages to {address}?",
   "unsubscribe.button": "Stop them",
   "unsubscribe.done":
-    "{address} gets no further messages. Whoever manages the webhooks can switch them on again.",
+    "{address} gets no further messages. You can start them again here, or with the link in any earlier mail.",
 } as const;
 
 export type MessageName = keyof typeof english;

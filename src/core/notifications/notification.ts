@@ -73,8 +73,75 @@ export interface ChannelStatus {
   readonly lastError: string | null;
   /** The mail server would not take the address: nothing is sent there until the channel is saved again, or tested. */
   readonly refusedAt: number | null;
-  /** Somebody followed the link in a mail. */
+  /** Too many messages left in this hour: the others are gathered until then, and go as one. */
+  readonly limitedUntil: number | null;
+}
+
+/**
+ * What the reader of an address decided. It belongs to a tenant and an address, not to a channel, so removing a channel and
+ * adding it again changes nothing.
+ */
+export interface AddressConsent {
+  /** Names it in the links of mails. */
+  readonly id: string;
+  readonly confirmationSentAt: number | null;
+  readonly confirmedAt: number | null;
   readonly unsubscribedAt: number | null;
+}
+
+export const channelStates = ["on", "off", "refused", "unsubscribed", "unconfirmed", "limited"] as const;
+export type ChannelState = (typeof channelStates)[number];
+
+/** What a channel takes now. The operator's own addresses need no confirmation. */
+export function channelState(
+  {
+    channel,
+    status,
+    consent,
+  }: {
+    readonly channel: Pick<NotificationChannel, "enabled" | "kind" | "tenantId">;
+    readonly status: ChannelStatus;
+    readonly consent: AddressConsent | null;
+  },
+  now: number,
+): ChannelState {
+  if (!channel.enabled) return "off";
+  if (channel.kind === "email") {
+    if ((consent?.unsubscribedAt ?? null) !== null) return "unsubscribed";
+    if (status.refusedAt !== null) return "refused";
+    if (channel.tenantId !== null && (consent?.confirmedAt ?? null) === null) return "unconfirmed";
+  }
+  return status.limitedUntil !== null && status.limitedUntil > now ? "limited" : "on";
+}
+
+/** Nothing is sent to it, and nothing is stored for it. */
+export function isClosed(state: ChannelState): boolean {
+  return state !== "on" && state !== "limited";
+}
+
+/** An alert of the operator goes before everything else, and is never gathered. */
+export function isUrgent({
+  tenantId,
+  topic,
+}: {
+  readonly tenantId: string | null;
+  readonly topic: string;
+}): boolean {
+  return tenantId === null && topic === "alert";
+}
+
+/** One spelling for an address, so that capitals or another form of the host are not another address. */
+export function foldedAddress(address: string): string {
+  const folded = address.normalize("NFKC").toLowerCase();
+  const at = folded.lastIndexOf("@");
+  const host = folded.slice(at + 1).replace(/\.$/, "");
+  const url = URL.canParse(`http://${host}`) ? new URL(`http://${host}`) : null;
+  return `${folded.slice(0, at)}@${url?.hostname ?? host}`;
+}
+
+/** The mailbox behind an address: `ada+orders@example.com` is read by ada. */
+export function mailboxOf(address: string): string {
+  return foldedAddress(address).replace(/(?!^)\+[^@]*@/, "@");
 }
 
 export const freshStatus: ChannelStatus = {
@@ -82,7 +149,7 @@ export const freshStatus: ChannelStatus = {
   lastErrorAt: null,
   lastError: null,
   refusedAt: null,
-  unsubscribedAt: null,
+  limitedUntil: null,
 };
 
 /** A line of a message's table. */

@@ -1,4 +1,5 @@
 import type {
+  AddressConsent,
   ChannelStatus,
   NotificationChannel,
   NotificationContent,
@@ -28,10 +29,32 @@ export interface NotificationQueue {
 
   /** A second one of the same key and channel is left out for as long as the first one is kept. */
   enqueue(notifications: readonly NewNotification[]): Promise<void>;
+  /** What readers decided about these addresses of an owner, as `foldedAddress` writes them. */
+  consents(owner: AddressOwner, addresses: readonly string[]): Promise<ReadonlyMap<string, AddressConsent>>;
+  /** The address that a link is for; null for an unknown id. */
+  address(id: string): Promise<StoredAddress | null>;
+  /** Addresses that are known already stay as they are. */
+  rememberAddresses(owner: AddressOwner, addresses: readonly NewAddress[]): Promise<void>;
+  /** How many addresses of an owner are not confirmed: in all, and of those remembered since a time. */
+  unconfirmed(owner: AddressOwner, since: number): Promise<{ readonly all: number; readonly recent: number }>;
+  confirmationSent(sent: { readonly id: string; readonly at: number }): Promise<void>;
+  /** The reader starts messages, which also confirms the address, or stops them. */
+  saveConsent(decision: {
+    readonly id: string;
+    readonly at: number;
+    readonly wanted: boolean;
+  }): Promise<void>;
+  /** Counts one more, and answers how many that makes. */
+  count(counter: NotificationCounter): Promise<number>;
+  counts(counters: readonly NotificationCounter[]): Promise<readonly number[]>;
+
   /** Leases due messages, earliest first; nobody else gets them before `leaseUntil`. */
   claim(request: NotificationClaim): Promise<readonly StoredNotification[]>;
-  /** Only while the lease is the holder's; of others nothing is written. */
-  settle(outcomes: readonly NotificationOutcome[], lease: { readonly holder: string }): Promise<void>;
+  /** Only while the lease is the holder's; of others nothing is written. Counters are raised in the same transaction. */
+  settle(
+    outcomes: readonly NotificationOutcome[],
+    by: { readonly holder: string; readonly counted?: readonly NotificationCounter[] },
+  ): Promise<void>;
   /** Newest first. */
   list(query: NotificationQuery): Promise<Page<StoredNotification>>;
   /** How many wait, and since when the oldest one is due; null without any. */
@@ -43,7 +66,7 @@ export interface NotificationQueue {
   /** Webhooks that failed last and have not been accepted by since, with their health as it was stored, by id. */
   failing(page: { readonly after: string | null; readonly limit: number }): Promise<readonly FailingRow[]>;
 
-  /** Removes relayed events and messages that have ended, from before a time. */
+  /** Removes relayed events, messages that have ended, and counters, from before a time. */
   forget(step: { readonly before: number; readonly limit: number }): Promise<StepResult>;
 }
 
@@ -54,10 +77,34 @@ export interface RelayedEvents {
   readonly notifications: readonly NewNotification[];
 }
 
-/** A channel with what became of its messages. */
+/** A channel with what became of its messages, and of mail what its reader decided. */
 export interface StoredChannel {
   readonly channel: NotificationChannel;
   readonly status: ChannelStatus;
+  readonly consent: AddressConsent | null;
+}
+
+/** Null is the operator. */
+export type AddressOwner = string | null;
+
+/** An address that is new to its owner. */
+export interface NewAddress {
+  readonly id: string;
+  readonly address: string;
+  readonly createdAt: number;
+}
+
+/** An address with its owner, and what its reader decided. */
+export interface StoredAddress {
+  readonly tenantId: AddressOwner;
+  readonly address: string;
+  readonly consent: AddressConsent;
+}
+
+/** How many messages left for a subject, such as a channel, from a time on. */
+export interface NotificationCounter {
+  readonly subject: string;
+  readonly since: number;
 }
 
 /** `tenantId` is null for the operator's. */
@@ -97,6 +144,8 @@ export interface StoredNotification extends NewNotification {
 export interface NotificationClaim {
   /** Messages to these channels, or to all others: a channel may be gone. */
   readonly channels: { readonly ids: readonly string[]; readonly isRest: boolean };
+  /** Only the operator's, or those of the first tenant after this one, urgent ones first. Left out: of all owners. */
+  readonly turn?: "operator" | { readonly after: string };
   readonly now: number;
   readonly leaseUntil: number;
   readonly holder: string;

@@ -14,6 +14,8 @@ interface ChannelRules {
   readonly urlRules: UrlRules;
   /** False where no mail server is set. */
   readonly sendsMail: boolean;
+  /** False where readers cannot open the link that confirms their address. */
+  readonly canConfirm: boolean;
 }
 
 type Problem = readonly [field: string, message: string];
@@ -67,6 +69,8 @@ function* targetProblems(
   const { kind, url } = input;
   if (kind === "email" && !rules.sendsMail)
     yield ["kind", "email needs a mail server: set POSTHORN_SMTP_URL and POSTHORN_MAIL_FROM"];
+  else if (kind === "email" && !rules.canConfirm)
+    yield ["kind", "email needs a link that readers can open: set POSTHORN_PUBLIC_URL"];
   const target = targets[kind];
   const isKept = known !== undefined && target !== "address";
   if (input[target] === undefined && !isKept) yield [apiNames[target], `is required for ${kind}`];

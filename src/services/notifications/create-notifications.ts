@@ -9,6 +9,7 @@ import type { Store } from "../../ports/store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { MessageOverrides } from "../../core/notifications/messages.ts";
 import type { TenantService, WebhookService } from "../services.ts";
+import { AddressLinks } from "./address-links.ts";
 import { FailureLadder } from "./failure-ladder.ts";
 import { LadderMessages } from "./ladder-messages.ts";
 import { NotificationChannels } from "./notification-channels.ts";
@@ -16,7 +17,6 @@ import { NotificationDesk } from "./notification-desk.ts";
 import { NotificationSender } from "./notification-sender.ts";
 import { Pager, type PagerOptions } from "./pager.ts";
 import { draftsAbout } from "./told-events.ts";
-import { UnsubscribeLinks } from "./unsubscribe-links.ts";
 
 /** How people are told. */
 export interface NotificationMeans {
@@ -62,7 +62,7 @@ export function createNotifications(parts: NotificationParts): NotificationServi
   const { secretBox } = common;
   const nextId = () => access.nextId();
   const wording = new Wording(means.overrides);
-  const links = new UnsubscribeLinks({ secretBox, publicUrl: means.publicUrl });
+  const links = new AddressLinks({ secretBox, publicUrl: means.publicUrl });
   const desk = new NotificationDesk({ queue, clock: common.clock, nextId });
   const messages = new LadderMessages({ wording, history, linkTo: linkBy(means.linkTemplate) });
   const sender = new NotificationSender({

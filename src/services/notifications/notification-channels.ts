@@ -1,14 +1,19 @@
 import type { UrlRules } from "../../core/egress/url-policy.ts";
-import { NotFoundError } from "../../core/errors.ts";
+import { NotFoundError, PosthornError } from "../../core/errors.ts";
 import type { rotateFields } from "../../core/fields/actions.ts";
 import type { InputOf } from "../../core/fields/field.ts";
 import type { ChannelInput } from "../../core/fields/notification-channel.ts";
 import type { Wording } from "../../core/notifications/messages.ts";
 import {
+  type AddressConsent,
   type ChannelKind,
   channelKinds,
-  freshStatus,
+  channelState,
+  foldedAddress,
+  mailboxOf,
   type NotificationChannel,
+  type NotificationContent,
+  type NotificationLanguage,
   type NotificationState,
 } from "../../core/notifications/notification.ts";
 import { operatorTenantId } from "../../core/notifications/operational-event.ts";
@@ -17,6 +22,7 @@ import type { SecretBox } from "../../ports/secret-box.ts";
 import type { Page, PageRequest } from "../../ports/store.ts";
 import type {
   NotificationQueue,
+  StoredAddress,
   StoredChannel,
   StoredNotification,
 } from "../../ports/store/notifications.ts";
@@ -24,11 +30,11 @@ import { KeyedQueue } from "../keyed-queue.ts";
 import { ProblemList } from "../problem-list.ts";
 import { requireWholeTenant } from "../scope.ts";
 import type { Scope, TenantService, WebhookSecretView, WebhookService } from "../services.ts";
+import type { AddressLinks } from "./address-links.ts";
 import type { NotificationDesk } from "./notification-desk.ts";
 import { channelSettings, readChannels } from "./channel-input.ts";
-import { carriedType, testTopic } from "./notification-sender.ts";
+import { carriedType, confirmationTopic, hourOf, testTopic } from "./notification-sender.ts";
 import { pagerUrl } from "./pager.ts";
-import type { UnsubscribeLinks } from "./unsubscribe-links.ts";
 
 export interface NotificationChannelsOptions {
   readonly queue: NotificationQueue;
@@ -36,7 +42,7 @@ export interface NotificationChannelsOptions {
   readonly tenants: Pick<TenantService, "get" | "put">;
   readonly desk: NotificationDesk;
   readonly wording: Wording;
-  readonly links: UnsubscribeLinks;
+  readonly links: AddressLinks;
   readonly secretBox: SecretBox;
   readonly clock: Clock;
   readonly nextId: () => string;
@@ -66,6 +72,11 @@ type RotateChannelSecret = InputOf<typeof rotateFields> & {
   readonly id: string;
 };
 
+/** The address that a link in a mail is for. */
+export interface LinkedAddress extends StoredAddress {
+  readonly language: NotificationLanguage;
+}
+
 interface Carrier {
   readonly webhookId: string | null;
   /** Null where it was there before. */
@@ -83,9 +94,15 @@ export class NotificationChannels {
     this.#options = options;
   }
 
-  /** Those that can be sent to; mail takes a mail server. */
-  get kinds(): readonly ChannelKind[] {
-    return channelKinds.filter((kind) => kind !== "email" || this.#options.sendsMail);
+  /** Those that can be sent to. Mail takes a mail server, and mail of tenants a link that readers can open. */
+  kinds(owner: ChannelOwner): readonly ChannelKind[] {
+    const { sendsMail, links } = this.#options;
+    const hasMail = sendsMail && (owner === null || links.areReachable);
+    return channelKinds.filter((kind) => kind !== "email" || hasMail);
+  }
+
+  get now(): number {
+    return this.#options.clock.now();
   }
 
   async list(scope: Scope, owner: ChannelOwner): Promise<readonly StoredChannel[]> {
@@ -103,8 +120,11 @@ export class NotificationChannels {
     await this.#requireOwner(scope, owner);
     return this.#changes.run(owner ?? "", async () => {
       const before = await this.list(scope, owner);
-      const inputs = readChannels(command.channels, { before, rules: this.#options });
+      const { urlRules, sendsMail, links } = this.#options;
+      const canConfirm = owner === null || links.areReachable;
+      const inputs = readChannels(command.channels, { before, rules: { urlRules, sendsMail, canConfirm } });
       await this.#requireWebhooks(owner, { inputs, before });
+      await this.#rememberAddresses(owner, inputs);
       const channels: NotificationChannel[] = [];
       const secrets = new Map<string, string | null>();
       for (const input of inputs) {
@@ -120,9 +140,11 @@ export class NotificationChannels {
         if (channel.webhookId !== null && !kept.has(channel.webhookId))
           await this.#removeCarrier(channel.webhookId);
       const saved = await this.list(scope, owner);
-      return saved.map(({ channel, status }) => ({
+      await this.#askToConfirm(saved);
+      return saved.map(({ channel, status, consent }) => ({
         channel,
         status,
+        consent,
         secret: secrets.get(channel.id) ?? null,
       }));
     });
@@ -141,7 +163,7 @@ export class NotificationChannels {
     return this.#options.webhooks.rotateSecret({ ...operator, ...audit }, { ...command, id: webhookId });
   }
 
-  /** Sends a message at once; also starts again what was refused or stopped. */
+  /** Sends a message at once, and tries an address again that the mail server refused. What readers decided stays. */
   async test(
     scope: Scope,
     { owner, id }: { readonly owner: ChannelOwner; readonly id: string },
@@ -150,8 +172,12 @@ export class NotificationChannels {
     if (stored === undefined) throw new NotFoundError("the channel");
     const { queue, clock, nextId, wording } = this.#options;
     const { status, channel } = stored;
-    await queue.saveStatus({ channelId: id, status: { ...status, refusedAt: null, unsubscribedAt: null } });
-    const [notificationId, now] = [nextId(), clock.now()];
+    const now = clock.now();
+    refuseTest(stored, now);
+    await this.#countTest(channel, now);
+    if (status.refusedAt !== null)
+      await queue.saveStatus({ channelId: id, status: { ...status, refusedAt: null } });
+    const notificationId = nextId();
     await queue.enqueue([
       {
         ...{ id: notificationId, key: `test:${notificationId}`, channelId: id, tenantId: owner },
@@ -174,23 +200,23 @@ export class NotificationChannels {
     return this.#options.queue.list({ tenantId, channelId, state, page });
   }
 
-  /** Whose address a link is for; null for a link that is not ours, or of a channel that is gone. */
-  async linked(token: string): Promise<NotificationChannel | null> {
+  /** The address that a link is for, and the language of its channel; null for a link that is not ours. */
+  async linked(token: string): Promise<LinkedAddress | null> {
     const { queue, links } = this.#options;
-    const channelId = links.channelOf(token);
-    if (channelId === null) return null;
-    return (await queue.channels()).find(({ channel }) => channel.id === channelId)?.channel ?? null;
+    const addressId = links.addressOf(token);
+    const stored = addressId === null ? null : await queue.address(addressId);
+    if (stored === null) return null;
+    const ofAddress = (await queue.channels()).find(({ consent }) => consent?.id === addressId);
+    return { ...stored, language: ofAddress?.channel.language ?? "en" };
   }
 
-  /** Ends messages to the address that a link is for. */
-  async unsubscribe(token: string): Promise<NotificationChannel | null> {
-    const channel = await this.linked(token);
-    if (channel === null) return null;
+  /** The reader of an address stops its messages, or wants them: for the first time, or again. */
+  async decide(token: string, wanted: boolean): Promise<LinkedAddress | null> {
+    const linked = await this.linked(token);
+    if (linked === null) return null;
     const { queue, clock } = this.#options;
-    const stored = (await queue.channels()).find((each) => each.channel.id === channel.id);
-    const status = { ...(stored?.status ?? freshStatus), unsubscribedAt: clock.now() };
-    await queue.saveStatus({ channelId: channel.id, status });
-    return channel;
+    await queue.saveConsent({ id: linked.consent.id, at: clock.now(), wanted });
+    return linked;
   }
 
   // ---- inside -------------------------------------------------------------------------------------------------
@@ -199,6 +225,88 @@ export class NotificationChannels {
     if (owner !== null) await this.#options.tenants.get(scope, owner);
     else if (scope.tenantId !== null) throw new NotFoundError("the channel");
     requireWholeTenant(scope);
+  }
+
+  /** Addresses that are new to an owner, within its limits: each costs a stranger one mail. */
+  async #rememberAddresses(owner: ChannelOwner, inputs: readonly ChannelInput[]): Promise<void> {
+    const { queue, clock, nextId } = this.#options;
+    const given = inputs.flatMap(({ kind, address }) =>
+      kind === "email" && address !== undefined ? [foldedAddress(address)] : [],
+    );
+    if (given.length === 0) return;
+    const known = await queue.consents(owner, given);
+    const added = [...new Set(given)].filter((address) => !known.has(address));
+    if (added.length === 0) return;
+    const now = clock.now();
+    if (owner !== null) {
+      const { all, recent } = await queue.unconfirmed(owner, now - dayMs);
+      if (recent + added.length > addressesPerDay)
+        throw new PosthornError(
+          "rate_limited",
+          `a tenant adds at most ${addressesPerDay} unconfirmed mail addresses in 24 hours; add the others tomorrow`,
+          { retryAfterSeconds: 86_400 },
+        );
+      if (all + added.length > unconfirmedMax)
+        throw new PosthornError(
+          "limit_reached",
+          `this tenant has ${all} mail addresses whose readers have not confirmed; the limit is ${unconfirmedMax}. Ask some of them to open the link in their confirmation mail first`,
+        );
+    }
+    const rows = added.map((address) => ({ id: nextId(), address, createdAt: now }));
+    await queue.rememberAddresses(owner, rows);
+  }
+
+  /** Queues the one mail that an unconfirmed address gets. The sender drops it where one was sent already. */
+  async #askToConfirm(saved: readonly StoredChannel[]): Promise<void> {
+    const { queue, clock, nextId } = this.#options;
+    const now = clock.now();
+    for (const stored of saved) {
+      const { channel, consent } = stored;
+      if (channelState(stored, now) !== "unconfirmed" || !mayGetConfirmation(consent)) continue;
+      const counter = { subject: `confirmation:${mailboxOf(channel.address)}`, since: dayOf(now) };
+      if ((await queue.count(counter)) > confirmationsPerDay) continue;
+      const id = nextId();
+      await queue.enqueue([
+        {
+          ...{ id, key: `${confirmationTopic}:${id}`, channelId: channel.id, tenantId: channel.tenantId },
+          ...{ topic: confirmationTopic, group: `${confirmationTopic}:${channel.id}` },
+          ...{ createdAt: now, dueAt: now },
+          content: this.#confirmationOf(channel),
+        },
+      ]);
+    }
+  }
+
+  /** Its link is added when it is sent, so that it is never stored. */
+  #confirmationOf({ address, language, tenantId }: NotificationChannel): NotificationContent {
+    const { wording } = this.#options;
+    return {
+      subject: wording.say(language, "confirm.subject"),
+      text: wording.say(language, "confirm.text", { address }),
+      facts: [{ label: wording.say(language, "label.tenant"), value: tenantId ?? "" }],
+      severity: "info",
+      link: null,
+      resolves: false,
+    };
+  }
+
+  /** The operator may test without a limit. */
+  async #countTest({ id, tenantId }: NotificationChannel, now: number): Promise<void> {
+    if (tenantId === null) return;
+    const since = hourOf(now);
+    const limits = [
+      { subject: `test:channel:${id}`, max: testsPerChannel, what: "a channel" },
+      { subject: `test:tenant:${tenantId}`, max: testsPerTenant, what: "a tenant" },
+    ];
+    for (const { subject, max, what } of limits)
+      if ((await this.#options.queue.count({ subject, since })) > max) {
+        const retryAfterSeconds = Math.ceil((since + hourMs - now) / 1_000);
+        throw new PosthornError(
+          "rate_limited",
+          `${what} gets at most ${max} test messages in an hour; try again in ${Math.ceil(retryAfterSeconds / 60)} minutes`,
+          { retryAfterSeconds },
+        );
+      }
   }
 
   /** Those that a channel had already may be gone by now; new ones are the owner's. */
@@ -299,3 +407,46 @@ export class NotificationChannels {
     }
   }
 }
+
+function mayGetConfirmation(consent: AddressConsent | null): boolean {
+  return consent !== null && consent.confirmationSentAt === null;
+}
+
+/** Says what is to be done where a test would not be sent. */
+function refuseTest(stored: StoredChannel, now: number): void {
+  const { channel, status, consent } = stored;
+  const { address } = channel;
+  const state = channelState({ ...stored, status: { ...status, refusedAt: null } }, now);
+  if (state === "off")
+    throw new PosthornError(
+      "conflict",
+      "the channel is switched off; set `enabled` to true before you test it",
+    );
+  if (state === "unsubscribed")
+    throw new PosthornError(
+      "conflict",
+      `the reader of ${address} stopped these messages. Only the reader can start them again, with the link in any mail from here`,
+    );
+  if (state === "unconfirmed")
+    throw new PosthornError(
+      "conflict",
+      (consent?.confirmationSentAt ?? null) === null
+        ? `${address} is not confirmed yet, and its confirmation mail has not been sent. Wait for it, or correct the address; saving the channels tries again`
+        : `${address} is not confirmed yet. Ask its reader to open the link in the confirmation mail; look into the spam folder, too`,
+    );
+}
+
+function dayOf(at: number): number {
+  return at - (at % dayMs);
+}
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+/** New addresses of a tenant that nobody has confirmed, in 24 hours and in all. */
+const addressesPerDay = 50;
+const unconfirmedMax = 1_000;
+/** For one mailbox, of all tenants together. */
+const confirmationsPerDay = 5;
+/** In an hour. */
+const testsPerChannel = 10;
+const testsPerTenant = 50;

@@ -1,9 +1,11 @@
 import { dueAt } from "../../core/notifications/due.ts";
-import type {
-  NotificationChannel,
-  NotificationContent,
-  NotificationLanguage,
-  NotificationTopic,
+import {
+  channelState,
+  isClosed,
+  type NotificationChannel,
+  type NotificationContent,
+  type NotificationLanguage,
+  type NotificationTopic,
 } from "../../core/notifications/notification.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { NewNotification, NotificationQueue, StoredChannel } from "../../ports/store/notifications.ts";
@@ -58,9 +60,10 @@ export class NotificationDesk {
     drafts: readonly NotificationDraft[],
     channels: readonly StoredChannel[],
   ): readonly NewNotification[] {
+    const now = this.#options.clock.now();
     return drafts.flatMap((draft) =>
       channels
-        .filter((stored) => takes(stored, draft))
+        .filter((stored) => takes(stored, draft, now))
         .map(({ channel }) => this.#notification(draft, channel)),
     );
   }
@@ -78,9 +81,9 @@ export class NotificationDesk {
   }
 }
 
-function takes({ channel, status }: StoredChannel, draft: NotificationDraft): boolean {
-  if (channel.tenantId !== draft.tenantId || !channel.enabled) return false;
-  if (status.refusedAt !== null || status.unsubscribedAt !== null) return false;
+function takes(stored: StoredChannel, draft: NotificationDraft, now: number): boolean {
+  const { channel } = stored;
+  if (channel.tenantId !== draft.tenantId || isClosed(channelState(stored, now))) return false;
   if (channel.webhookId !== null && channel.webhookId === draft.webhookId) return false;
   if (draft.channelIds !== undefined) return draft.channelIds.includes(channel.id);
   if (channel.webhookIds !== null && !channel.webhookIds.includes(draft.webhookId ?? "")) return false;

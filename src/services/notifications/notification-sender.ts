@@ -1,9 +1,15 @@
 import { backoffMs } from "../../core/backoff.ts";
 import { chatBody, pagerBody } from "../../core/notifications/chat.ts";
 import { afterQuietHours } from "../../core/notifications/due.ts";
-import { renderMail } from "../../core/notifications/mail.ts";
+import { digestContent, renderMail } from "../../core/notifications/mail.ts";
 import type { Wording } from "../../core/notifications/messages.ts";
-import type { ChannelStatus } from "../../core/notifications/notification.ts";
+import {
+  type ChannelStatus,
+  channelState,
+  isClosed,
+  isUrgent,
+  mailboxOf,
+} from "../../core/notifications/notification.ts";
 import { operatorTenantId } from "../../core/notifications/operational-event.ts";
 import { messageOf } from "../../core/thrown.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
@@ -13,6 +19,7 @@ import type { Random } from "../../ports/random.ts";
 import type { SecretBox } from "../../ports/secret-box.ts";
 import type {
   NotificationClaim,
+  NotificationCounter,
   NotificationOutcome,
   NotificationQueue,
   StoredChannel,
@@ -20,8 +27,8 @@ import type {
 } from "../../ports/store/notifications.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { Loop } from "../../ports/timing/loop.ts";
+import type { AddressLinks } from "./address-links.ts";
 import type { Pager } from "./pager.ts";
-import type { UnsubscribeLinks } from "./unsubscribe-links.ts";
 
 export interface NotificationSenderOptions {
   readonly queue: NotificationQueue;
@@ -30,7 +37,7 @@ export interface NotificationSenderOptions {
   readonly mailer: Mailer | null;
   readonly pager: Pager;
   readonly wording: Wording;
-  readonly links: UnsubscribeLinks;
+  readonly links: AddressLinks;
   readonly secretBox: SecretBox;
   readonly clock: Clock;
   readonly random: Random;
@@ -42,6 +49,10 @@ interface Sent {
   readonly state: "sent" | "handed_over" | "failed" | "dropped" | "again";
   readonly error: string | null;
   readonly eventId?: string;
+  /** When it is tried again, where that is known. */
+  readonly dueAt?: number;
+  /** The next message would fail in the same way. */
+  readonly isUnreachable?: boolean;
 }
 
 /**
@@ -54,6 +65,8 @@ export class NotificationSender {
   readonly #holder: string;
   /** One for each way out, so that a server that hangs holds up its own messages alone. */
   readonly #loops: readonly Loop[];
+  /** The tenant that was served last. */
+  readonly #turns = new Map<Way, string>();
 
   constructor(options: NotificationSenderOptions) {
     this.#options = options;
@@ -85,36 +98,87 @@ export class NotificationSender {
     await Promise.all(ways.map((way) => this.#round(way)));
   }
 
+  /** The operator's messages go first, and tenants take turns: one message, or one digest, for each. */
   async #round(way: Way): Promise<void> {
     const { queue, clock, access } = this.#options;
     const { count, oldestDueAt } = await queue.waiting();
     if (count === 0 || (oldestDueAt ?? 0) > clock.now() || !(await access.leads(leadership))) return;
-    const now = clock.now();
-    const channels = new Map((await queue.channels()).map((stored) => [stored.channel.id, stored]));
-    const lease = { now, leaseUntil: now + leaseMs, holder: this.#holder };
-    const claimed = await queue.claim({ ...lease, channels: channelsOf(way, channels), limit: atOnce });
-    const road = { isOpen: true };
-    for (const [channelId, notifications] of Map.groupBy(claimed, (each) => each.channelId)) {
-      if (clock.now() > lease.leaseUntil - sendMsMax || this.#isStopped) return;
-      await this.#sendTo(channels.get(channelId), notifications, road);
+    let leadsUntil = clock.now() + leadership.forMs / 3;
+    while (!this.#isStopped) {
+      if (clock.now() > leadsUntil) {
+        if (!(await access.leads(leadership))) return;
+        leadsUntil = clock.now() + leadership.forMs / 3;
+      }
+      const channels = new Map((await queue.channels()).map((stored) => [stored.channel.id, stored]));
+      const lease = { now: clock.now(), leaseUntil: clock.now() + leaseMs, holder: this.#holder };
+      const first = await this.#next(way, { ...lease, channels: channelsOf(way, channels), limit: 1 });
+      if (first === undefined) return;
+      const stored = channels.get(first.channelId);
+      const sent = await this.#take(stored, first, lease);
+      if (sent.isUnreachable === true) return;
     }
+  }
+
+  async #next(way: Way, claim: Omit<NotificationClaim, "turn">): Promise<StoredNotification | undefined> {
+    const { queue } = this.#options;
+    const after = this.#turns.get(way) ?? "";
+    const turns = ["operator", { after }, { after: "" }] as const;
+    for (const turn of turns.slice(0, after === "" ? 2 : 3)) {
+      const [first] = await queue.claim({ ...claim, turn });
+      if (first === undefined) continue;
+      if (first.tenantId !== null) this.#turns.set(way, first.tenantId);
+      return first;
+    }
+    this.#turns.delete(way);
+    return undefined;
   }
 
   get #isStopped(): boolean {
     return this.#loops.some((loop) => loop.isStopped);
   }
 
-  async #sendTo(
+  /** One message that is due, with the others of its channel where they go together. */
+  async #take(
     stored: StoredChannel | undefined,
-    notifications: readonly StoredNotification[],
-    road: { isOpen: boolean },
-  ): Promise<void> {
-    const gathers = stored?.channel.frequency !== "immediate" && stored?.channel.kind !== "pagerduty";
-    const batches = gathers ? [notifications] : notifications.map((one) => [one]);
-    for (const batch of batches) {
-      const sent = await this.#send(stored, batch, road).catch((error: unknown) => this.#notComposed(error));
-      await this.#settle(stored, { batch, sent });
+    first: StoredNotification,
+    lease: Omit<NotificationClaim, "channels" | "limit" | "turn">,
+  ): Promise<Sent> {
+    const withRest = async (): Promise<readonly StoredNotification[]> => {
+      const channels = { ids: [first.channelId], isRest: false };
+      const rest = await this.#options.queue.claim({ ...lease, channels, limit: gatheredMax });
+      return [first, ...rest];
+    };
+    const isAlone = isSingle(first) || stored === undefined || stored.channel.kind === "pagerduty";
+    const limitedUntil = await this.#limitedUntil(stored, first);
+    if (limitedUntil !== null && stored !== undefined) {
+      const batch = isAlone ? [first] : await withRest();
+      const status = { ...stored.status, limitedUntil };
+      const sent = { state: "again", error: null, dueAt: limitedUntil } as const;
+      await this.#settle({ ...stored, status }, { batch, sent });
+      await this.#options.queue.saveStatus({ channelId: stored.channel.id, status });
+      return sent;
     }
+    const wasLimited = stored !== undefined && stored.status.limitedUntil !== null;
+    const gathers = wasLimited || stored?.channel.frequency !== "immediate";
+    const batch = gathers && !isAlone ? await withRest() : [first];
+    const sent = await this.#send(stored, batch, wasLimited).catch((error: unknown) =>
+      this.#notComposed(error),
+    );
+    const isDone = sent.state === "sent" || sent.state === "handed_over";
+    const status = stored && { ...stored.status, ...(isDone && { limitedUntil: null }) };
+    await this.#settle(stored && status && { ...stored, status }, { batch, sent });
+    return sent;
+  }
+
+  /** When a channel takes the next message, where too many left for it in this hour; null where it takes one now. */
+  async #limitedUntil(stored: StoredChannel | undefined, first: StoredNotification): Promise<number | null> {
+    const { clock, queue } = this.#options;
+    if (stored === undefined || isSingle(first) || isUrgent(first)) return null;
+    if (isClosed(channelState(stored, clock.now()))) return null;
+    const limits = limitsOf(stored, clock.now());
+    const counts = await queue.counts(limits.map(({ counter }) => counter));
+    const isReached = limits.some(({ max }, index) => (counts[index] ?? 0) >= max);
+    return isReached ? hourOf(clock.now()) + hourMs : null;
   }
 
   /** A message that cannot be composed must not hold up the others. Any other error ends the round. */
@@ -127,29 +191,63 @@ export class NotificationSender {
   async #send(
     stored: StoredChannel | undefined,
     batch: readonly StoredNotification[],
-    road: { isOpen: boolean },
+    wasLimited: boolean,
   ): Promise<Sent> {
-    if (stored === undefined || isClosed(stored)) return { state: "dropped", error: null };
+    if (stored === undefined) return { state: "dropped", error: null };
     const { channel } = stored;
-    const isTest = batch.every(({ topic }) => topic === testTopic);
-    if (!isTest && afterQuietHours(channel, this.#options.clock.now()) > this.#options.clock.now())
+    const now = this.#options.clock.now();
+    const [first] = batch;
+    if (first?.topic === confirmationTopic) return this.#confirm(stored, first);
+    if (isClosed(channelState(stored, now))) return { state: "dropped", error: null };
+    if (first?.topic !== testTopic && afterQuietHours(channel, now) > now)
       return { state: "again", error: null };
     if (channel.kind === "pagerduty") return this.#page(stored, batch);
-    if (channel.kind !== "email") return this.#handOver(stored, batch);
-    if (!road.isOpen) return { state: "again", error: "the mail server cannot be reached" };
-    const result = await this.#mail(stored, batch);
-    road.isOpen = result.kind !== "unreachable";
-    if (result.kind === "sent") return { state: "sent", error: null };
-    return { state: result.kind === "refused" ? "failed" : "again", error: result.error };
+    if (channel.kind !== "email") return this.#handOver(stored, batch, wasLimited);
+    return sentBy(await this.#mail(stored, batch, wasLimited));
   }
 
-  async #mail({ channel }: StoredChannel, batch: readonly StoredNotification[]): Promise<MailResult> {
-    const { mailer, wording, links } = this.#options;
-    if (mailer === null) return { kind: "unreachable", error: "no mail server is set (POSTHORN_SMTP_URL)" };
+  /** The one mail of an address that is not confirmed. */
+  async #confirm(stored: StoredChannel, notification: StoredNotification): Promise<Sent> {
+    const { mailer, queue, clock, links, wording } = this.#options;
+    const { channel, consent } = stored;
+    const link = consent === null ? null : links.urlFor(consent.id, "confirm");
+    const isWanted =
+      channelState(stored, clock.now()) === "unconfirmed" && consent?.confirmationSentAt === null;
+    if (consent === null || !isWanted) return { state: "dropped", error: null };
+    if (mailer === null) return sentBy(noMailer);
+    if (link === null) return { state: "failed", error: "no link can be opened: set POSTHORN_PUBLIC_URL" };
     const { address, language } = channel;
-    const unsubscribeUrl = links.urlFor(channel.id);
+    const unsubscribeUrl = links.urlFor(consent.id, "unsubscribe");
+    const contents = [{ ...notification.content, link }];
+    const mail = composed(() =>
+      renderMail({ contents, address, language, unsubscribeUrl: null, gathered: null }, wording),
+    );
+    const messageId = `<${consent.id}@posthorn.invalid>`;
+    const result = await mailer.send({
+      ...mail,
+      to: address,
+      channelId: channel.id,
+      unsubscribeUrl,
+      messageId,
+    });
+    if (result.kind === "sent") await queue.confirmationSent({ id: consent.id, at: clock.now() });
+    return sentBy(result);
+  }
+
+  async #mail(
+    { channel, consent }: StoredChannel,
+    batch: readonly StoredNotification[],
+    wasLimited: boolean,
+  ): Promise<MailResult> {
+    const { mailer, wording, links } = this.#options;
+    if (mailer === null) return noMailer;
+    const { address, language } = channel;
+    const unsubscribeUrl = consent === null ? null : links.urlFor(consent.id, "unsubscribe");
     const contents = batch.map(({ content }) => content);
-    const mail = composed(() => renderMail({ contents, address, language, unsubscribeUrl }, wording));
+    const gathered = wasLimited ? "limited.subject" : "digest.subject";
+    const mail = composed(() =>
+      renderMail({ contents, address, language, unsubscribeUrl, gathered }, wording),
+    );
     return mailer.send({
       ...mail,
       ...{
@@ -174,8 +272,12 @@ export class NotificationSender {
     return { state: "sent", error: null };
   }
 
-  /** Each as an event of its own, under a key, so that none is made twice. */
-  async #handOver({ channel }: StoredChannel, batch: readonly StoredNotification[]): Promise<Sent> {
+  /** One event under a key, so that none is created twice; several messages are one digest. */
+  async #handOver(
+    { channel }: StoredChannel,
+    batch: readonly StoredNotification[],
+    wasLimited: boolean,
+  ): Promise<Sent> {
     const { access } = this.#options;
     const live = access.webhook(channel.webhookId ?? "");
     if (live === undefined)
@@ -187,17 +289,26 @@ export class NotificationSender {
       };
     const { kind } = channel;
     if (kind === "email" || kind === "pagerduty") throw new Error(`${kind} has no webhook`);
-    let eventId = "";
-    for (const notification of batch) {
-      const data = composed(() => chatBody(kind, notification));
-      const event = {
-        ...{ tenantId: operatorTenantId, eventType: carriedType, onlyWebhookId: live.webhook.id, data },
-        idempotencyKey: `${carriedType}:${notification.id}`,
-        isBare: kind !== "webhook",
-        origin: "publish" as const,
-      };
-      eventId = (await access.publishSystemEvent(event)).eventId;
-    }
+    const [first] = batch;
+    if (first === undefined) throw new Error("a message is missing");
+    const contents = batch.map(({ content }) => content);
+    const name = wasLimited ? "limited.subject" : "digest.subject";
+    const { language } = channel;
+    const content =
+      batch.length === 1
+        ? first.content
+        : composed(() => digestContent(contents, { language, name }, this.#options.wording));
+    const { eventId } = await access.publishSystemEvent({
+      ...{ tenantId: operatorTenantId, eventType: carriedType, onlyWebhookId: live.webhook.id },
+      data: composed(() => chatBody(kind, { ...first, content })),
+      idempotencyKey: [
+        carriedType,
+        first.id,
+        ...(batch.length === 1 ? [] : [batch.length, batch.at(-1)?.id]),
+      ].join(":"),
+      isBare: kind !== "webhook",
+      origin: "publish" as const,
+    });
     return { state: "handed_over", error: null, eventId };
   }
 
@@ -207,7 +318,12 @@ export class NotificationSender {
   ): Promise<void> {
     const { queue, clock, telemetry } = this.#options;
     const outcomes = batch.map((notification) => this.#outcome(notification, { stored, sent }));
-    await queue.settle(outcomes, { holder: this.#holder });
+    const isDone = sent.state === "sent" || sent.state === "handed_over";
+    const counted =
+      isDone && batch[0]?.topic !== confirmationTopic && stored !== undefined
+        ? limitsOf(stored, clock.now()).map(({ counter }) => counter)
+        : [];
+    await queue.settle(outcomes, { holder: this.#holder, counted });
     const channel = stored?.channel.kind ?? "gone";
     for (const { state, error } of outcomes) {
       const outcome = state === "waiting" ? "retried" : state;
@@ -243,7 +359,7 @@ export class NotificationSender {
     if (sent.state !== "again") return { ...ended, state: sent.state };
     if (now - createdAt > givenUpAfterMs) return { ...ended, state: "failed" };
     const pauseMs = sent.error === null ? 0 : backoffMs(retry, { pauses: before, random: random.uniform() });
-    const dueAt = now + Math.round(pauseMs);
+    const dueAt = sent.dueAt ?? now + Math.round(pauseMs);
     return {
       ...ended,
       state: "waiting",
@@ -275,19 +391,60 @@ function channelsOf(way: Way, channels: ReadonlyMap<string, StoredChannel>): Not
   return { ids, isRest: way === "event" };
 }
 
-function isClosed({ channel, status }: StoredChannel): boolean {
-  return !channel.enabled || status.unsubscribedAt !== null || status.refusedAt !== null;
+/** Is never gathered with others. */
+function isSingle({ topic }: StoredNotification): boolean {
+  return topic === testTopic || topic === confirmationTopic;
 }
+
+function sentBy(result: MailResult): Sent {
+  if (result.kind === "sent") return { state: "sent", error: null };
+  const { kind, error } = result;
+  return { state: kind === "refused" ? "failed" : "again", error, isUnreachable: kind === "unreachable" };
+}
+
+interface Limit {
+  readonly counter: NotificationCounter;
+  readonly max: number;
+}
+
+/** How many messages leave in an hour: for a channel, for the mailbox behind it, and for all channels of a tenant. */
+function limitsOf({ channel }: StoredChannel, now: number): readonly Limit[] {
+  const { id, kind, address, tenantId } = channel;
+  const since = hourOf(now);
+  const limit = (subject: string, max: number): Limit => ({ counter: { subject, since }, max });
+  if (tenantId === null) return [limit(`channel:${id}`, perOperatorChannel)];
+  return [
+    limit(`channel:${id}`, perChannel),
+    limit(`tenant:${tenantId}`, perTenant),
+    ...(kind === "email" ? [limit(`mailbox:${mailboxOf(address)}`, perMailbox)] : []),
+  ];
+}
+
+/** The start of the hour, in which messages are counted. */
+export function hourOf(at: number): number {
+  return at - (at % hourMs);
+}
+
+const hourMs = 3_600_000;
+const perChannel = 10;
+const perMailbox = 20;
+const perTenant = 100;
+const perOperatorChannel = 60;
+const noMailer: MailResult = {
+  kind: "unreachable",
+  error: "no mail server is set (POSTHORN_SMTP_URL)",
+};
 
 /** The type of the events that carry messages to chat channels. */
 export const carriedType = "posthorn.notification";
 /** Of a message that somebody asked for, to see that it arrives. */
 export const testTopic = "test";
+/** Of the one mail that an unconfirmed address gets. */
+export const confirmationTopic = "confirmation";
 const leadership = { name: "notifications", forMs: 60_000 };
 const lookMs = 2_000;
-const atOnce = 50;
+/** In one digest. */
+const gatheredMax = 200;
 const leaseMs = 180_000;
-/** One mail takes no longer. */
-const sendMsMax = 60_000;
 const retry = { delayMsMin: 60_000, delayMsMax: 3_600_000 };
 const givenUpAfterMs = 3 * 86_400_000;

@@ -15,11 +15,15 @@ export function createStandInNotifications(given: {
   readonly tenants: Pick<TenantService, "get" | "put">;
 }): NotificationService {
   let kept: StoredChannel[] = [];
-  const queue: Pick<NotificationQueue, "channels" | "saveChannels" | "saveStatus" | "enqueue" | "list"> = {
+  const queue: Pick<
+    NotificationQueue,
+    "channels" | "saveChannels" | "saveStatus" | "enqueue" | "list" | "count"
+  > = {
+    count: async () => 1,
     channels: async () => kept,
     saveChannels: async ({ tenantId, channels }) => {
       const others = kept.filter(({ channel }) => channel.tenantId !== tenantId);
-      kept = [...others, ...channels.map((channel) => ({ channel, status: freshStatus }))];
+      kept = [...others, ...channels.map((channel) => ({ channel, status: freshStatus, consent: null }))];
     },
     saveStatus: async () => undefined,
     enqueue: async () => undefined,
@@ -34,7 +38,11 @@ export function createStandInNotifications(given: {
   };
   return new NotificationChannels({
     ...{ queue, webhooks: carriers, tenants: given.tenants, desk: null },
-    ...{ wording: new Wording(), links: { channelOf: () => null }, nextId: () => randomUUID() },
+    ...{
+      wording: new Wording(),
+      links: { addressOf: () => null, areReachable: true },
+      nextId: () => randomUUID(),
+    },
     ...{ secretBox: { seal: () => new Uint8Array() }, clock: { now: given.now } },
     urlRules: { policy: createAddressPolicy({ allow: [], allowLoopback: false }), allowHttp: false },
     sendsMail: false,

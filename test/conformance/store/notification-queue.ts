@@ -234,10 +234,10 @@ const channels: StoreTheme = (check) => {
     const all = await reopened.channels();
     const of = (tenantId: string | null) => all.filter((stored) => stored.channel.tenantId === tenantId);
     assert.deepEqual(of("a"), [
-      { channel: third, status: freshStatus },
-      { channel: renamed, status },
+      { channel: third, status: freshStatus, consent: null },
+      { channel: renamed, status, consent: null },
     ]);
-    assert.deepEqual(of(null), [{ channel: global, status: freshStatus }]);
+    assert.deepEqual(of(null), [{ channel: global, status: freshStatus, consent: null }]);
   });
 
   check("a channel of one owner is not another one's to save", async (store) => {
@@ -252,6 +252,85 @@ const channels: StoreTheme = (check) => {
       (await notifications.channels()).map((stored) => stored.channel),
       [own],
     );
+  });
+};
+
+const consents: StoreTheme = (check) => {
+  check("what a reader decided belongs to an owner and an address, not to a channel", async (store, open) => {
+    const notifications = queueOf(store);
+    const row = { id: newId(), address: "ada@example.com", createdAt: start };
+    await notifications.rememberAddresses("a", [row, { ...row, id: newId(), address: "eve@example.com" }]);
+    await notifications.rememberAddresses("a", [{ ...row, id: newId(), createdAt: start + hour }]);
+    await notifications.rememberAddresses(null, [{ ...row, id: newId() }]);
+    assert.deepEqual(await notifications.unconfirmed("a", start), { all: 2, recent: 2 });
+    assert.deepEqual(await notifications.unconfirmed("a", start + 1), { all: 2, recent: 0 });
+    await notifications.confirmationSent({ id: row.id, at: start + 1 });
+    await notifications.saveConsent({ id: row.id, at: start + 2, wanted: true });
+    await notifications.saveConsent({ id: row.id, at: start + 3, wanted: false });
+    const stopped = {
+      ...{ id: row.id, confirmationSentAt: start + 1, confirmedAt: start + 2, unsubscribedAt: start + 3 },
+    };
+    const own = channel({ address: "Ada@Example.com" });
+    await notifications.saveChannels({ tenantId: "a", channels: [own] });
+    await notifications.saveChannels({ tenantId: "a", channels: [] });
+    const again = channel({ address: "ada@EXAMPLE.com" });
+    const foreign = channel({ tenantId: "b", address: "ada@example.com" });
+    await notifications.saveChannels({ tenantId: "a", channels: [again] });
+    await notifications.saveChannels({ tenantId: "b", channels: [foreign] });
+    const reopened = queueOf(await open.reopen());
+    const all = await reopened.channels();
+    const consentOf = (id: string) => all.find((stored) => stored.channel.id === id)?.consent;
+    assert.deepEqual([consentOf(again.id), consentOf(foreign.id)], [stopped, null]);
+    assert.deepEqual(await reopened.address(row.id), {
+      ...{ tenantId: "a", address: "ada@example.com", consent: stopped },
+    });
+    await reopened.saveConsent({ id: row.id, at: start + 4, wanted: true });
+    const wanted = { ...stopped, unsubscribedAt: null };
+    const asked = ["ada@example.com", "new@example.com"];
+    assert.deepEqual([...(await reopened.consents("a", asked))], [["ada@example.com", wanted]]);
+    assert.deepEqual(await reopened.unconfirmed("a", start), { all: 1, recent: 1 });
+    assert.equal(await reopened.address(newId()), null);
+  });
+
+  check("messages are counted by subject and hour, and counters are forgotten", async (store) => {
+    const notifications = queueOf(store);
+    const [one, two] = [
+      { subject: "channel:c1", since: start },
+      { subject: "tenant:a", since: start },
+    ];
+    assert.equal(await notifications.count(one), 1);
+    const sent = notification();
+    await notifications.enqueue([sent]);
+    await notifications.claim(lease);
+    const outcome = { attempts: 1, dueAt: start, at: start + hour, error: null, eventId: null };
+    await notifications.settle([{ ...outcome, id: sent.id, state: "sent" }], {
+      ...{ holder: "one", counted: [two, one] },
+    });
+    const later = { ...one, since: start + hour };
+    assert.deepEqual(await notifications.counts([one, two, later]), [2, 1, 0]);
+    assert.equal((await notifications.forget({ before: start + 1, limit: 9 })).changed, 2);
+    assert.deepEqual(await notifications.counts([one, two]), [0, 0]);
+  });
+
+  check("the operator's messages, and those of the next tenant, are leased by turns", async (store) => {
+    const notifications = queueOf(store);
+    const [mine, alert, first, second, other] = [
+      notification({ tenantId: null }),
+      notification({ tenantId: null, topic: "alert", dueAt: start }),
+      notification({ tenantId: "a", dueAt: start - 2 }),
+      notification({ tenantId: "a", dueAt: start - 1 }),
+      notification({ tenantId: "b" }),
+    ];
+    await notifications.enqueue([mine, alert, second, first, other]);
+    const next = async (turn: "operator" | { readonly after: string }) =>
+      keysOf(await notifications.claim({ ...lease, limit: 1, turn }));
+    assert.deepEqual(await next("operator"), [alert.key]);
+    assert.deepEqual(await next("operator"), [mine.key]);
+    assert.deepEqual(await next("operator"), []);
+    assert.deepEqual(await next({ after: "" }), [first.key]);
+    assert.deepEqual(await next({ after: "a" }), [other.key]);
+    assert.deepEqual(await next({ after: "b" }), []);
+    assert.deepEqual(await next({ after: "" }), [second.key]);
   });
 };
 
@@ -304,5 +383,5 @@ const episodes: StoreTheme = (check) => {
 
 /** What Posthorn tells of itself. */
 export const notifications: StoreTheme = (check) => {
-  for (const theme of [operationalEvents, queue, channels, episodes]) theme(check);
+  for (const theme of [operationalEvents, queue, channels, consents, episodes]) theme(check);
 };

@@ -266,6 +266,9 @@ async function* tourOfNotifications(
   const nobody = "/notifications/unsubscribe/nobody.nothing";
   yield { operationId: "showUnsubscribe", reply: await client.get(nobody) };
   yield { operationId: "unsubscribe", reply: await client.post(nobody, {}) };
+  const confirm = nobody.replace("unsubscribe", "confirm");
+  yield { operationId: "showConfirmation", reply: await client.get(confirm) };
+  yield { operationId: "confirmAddress", reply: await client.post(confirm, {}) };
 }
 
 async function* tourOfGateway(

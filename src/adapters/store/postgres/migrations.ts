@@ -30,6 +30,7 @@ import { gatewayHeld } from "./migrations/0018-gateway-held.ts";
 import { gatewayLog } from "./migrations/0019-gateway-log.ts";
 import { whatUpkeepFinds } from "./migrations/0020-what-upkeep-finds.ts";
 import { retries } from "./migrations/0021-retries.ts";
+import { mailConsent } from "./migrations/0023-mail-consent.ts";
 
 /**
  * A step that touches a large table does so online: `beforehand` holds statements that cannot run in a transaction,
@@ -57,6 +58,7 @@ export const migrations: readonly PostgresMigration[] = [
   gatewayLog,
   whatUpkeepFinds,
   retries,
+  mailConsent,
 ];
 
 /** "POSTHORN" as a number: the advisory lock of whoever migrates. */

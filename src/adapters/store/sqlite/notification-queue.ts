@@ -1,19 +1,27 @@
 import type { StatementSync } from "node:sqlite";
-import type { ChannelStatus } from "../../../core/notifications/notification.ts";
+import {
+  type AddressConsent,
+  type ChannelStatus,
+  isUrgent,
+} from "../../../core/notifications/notification.ts";
 import type { OperationalEvent } from "../../../core/notifications/operational-event.ts";
 import type { Page } from "../../../ports/store.ts";
 import type { AuditEntry } from "../../../ports/store/audit.ts";
 import type {
   FailingRow,
   FailureEpisode,
+  AddressOwner,
+  NewAddress,
   NewNotification,
   NotificationClaim,
+  NotificationCounter,
   NotificationOutcome,
   NotificationQuery,
   NotificationQueue,
   RelayedEvents,
   SaveChannels,
   SaveEpisode,
+  StoredAddress,
   StoredChannel,
   StoredNotification,
 } from "../../../ports/store/notifications.ts";
@@ -21,13 +29,17 @@ import type { StepResult } from "../../../ports/store/upkeep.ts";
 import {
   channelColumns,
   type ChannelRow,
+  consentColumns,
+  type ConsentRow,
   type DocumentRow,
   eventsInOrder,
   notificationColumns,
   notificationDocument,
   notificationParameters,
   type NotificationRow,
+  ownerColumn,
   toChannel,
+  toConsent,
   toEpisode,
   toEvent,
   toNotification,
@@ -46,8 +58,8 @@ export class NotificationRows {
       "INSERT INTO operational_events (key, at, document) VALUES (?, ?, ?) ON CONFLICT (key) DO NOTHING",
     );
     this.#notification = connection.prepare(
-      `INSERT INTO notifications (id, key, channel, tenant, state, due_at, attempts, lease_until, document)
-       VALUES (?, ?, ?, ?, 'waiting', ?, 0, 0, ?) ON CONFLICT DO NOTHING`,
+      `INSERT INTO notifications (id, key, channel, tenant, state, due_at, attempts, lease_until, document, urgent)
+       VALUES (?, ?, ?, ?, 'waiting', ?, 0, 0, ?, ?) ON CONFLICT DO NOTHING`,
     );
   }
 
@@ -58,7 +70,8 @@ export class NotificationRows {
   writeNotifications(notifications: readonly NewNotification[]): void {
     for (const notification of notifications) {
       const { id, key, channelId, tenantId, dueAt } = notification;
-      this.#notification.run(id, key, channelId, tenantId, dueAt, notificationDocument(notification));
+      const document = notificationDocument(notification);
+      this.#notification.run(id, key, channelId, tenantId, dueAt, document, Number(isUrgent(notification)));
     }
   }
 }
@@ -99,11 +112,14 @@ export class SqliteNotificationQueue implements NotificationQueue {
   }
 
   async saveChannels(command: SaveChannels, audit?: AuditEntry): Promise<void> {
-    const { ids, documents } = channelColumns(command);
+    const { ids, documents, addresses } = channelColumns(command);
     this.#connection.write(() => {
       this.#statements.dropChannels.run(command.tenantId, JSON.stringify(ids));
       for (const [position, id] of ids.entries())
-        this.#statements.saveChannel.run(id, command.tenantId, position, documents[position] ?? "");
+        this.#statements.saveChannel.run(
+          ...[id, command.tenantId, position, documents[position] ?? ""],
+          addresses[position] ?? null,
+        );
       this.#audit.write(audit);
     });
   }
@@ -117,14 +133,83 @@ export class SqliteNotificationQueue implements NotificationQueue {
     this.#connection.write(() => this.#rows.writeNotifications(notifications));
   }
 
+  async consents(
+    owner: AddressOwner,
+    addresses: readonly string[],
+  ): Promise<ReadonlyMap<string, AddressConsent>> {
+    const rows = this.#all<ConsentRow>(
+      this.#statements.consents,
+      ownerColumn(owner),
+      JSON.stringify(addresses),
+    );
+    return new Map(rows.map((row) => [row[0], toConsent(row)]));
+  }
+
+  async address(id: string): Promise<StoredAddress | null> {
+    const [row] = this.#all<[...ConsentRow, tenant: string]>(this.#statements.address, id);
+    if (row === undefined) return null;
+    const [address, consentId, sentAt, confirmedAt, unsubscribedAt, tenant] = row;
+    const consent = toConsent([address, consentId, sentAt, confirmedAt, unsubscribedAt]);
+    return { tenantId: tenant === "" ? null : tenant, address, consent };
+  }
+
+  async rememberAddresses(owner: AddressOwner, addresses: readonly NewAddress[]): Promise<void> {
+    this.#connection.write(() => {
+      for (const { id, address, createdAt } of addresses)
+        this.#statements.rememberAddress.run(ownerColumn(owner), address, id, createdAt);
+    });
+  }
+
+  async unconfirmed(owner: AddressOwner, since: number): ReturnType<NotificationQueue["unconfirmed"]> {
+    const [row] = this.#all<[all: number, recent: number]>(
+      this.#statements.unconfirmed,
+      since,
+      ownerColumn(owner),
+    );
+    return { all: row?.[0] ?? 0, recent: row?.[1] ?? 0 };
+  }
+
+  async confirmationSent({ id, at }: { readonly id: string; readonly at: number }): Promise<void> {
+    this.#connection.write(() => this.#statements.confirmationSent.run(at, id));
+  }
+
+  async saveConsent(decision: {
+    readonly id: string;
+    readonly at: number;
+    readonly wanted: boolean;
+  }): Promise<void> {
+    const { id, at, wanted } = decision;
+    this.#connection.write(() =>
+      (wanted ? this.#statements.subscribe : this.#statements.unsubscribe).run(at, id),
+    );
+  }
+
+  async count({ subject, since }: NotificationCounter): Promise<number> {
+    const row = this.#connection.write(() => this.#statements.count.get(subject, since)) as unknown as [
+      number,
+    ];
+    return row[0];
+  }
+
+  async counts(counters: readonly NotificationCounter[]): Promise<readonly number[]> {
+    return counters.map(({ subject, since }) => {
+      const [row] = this.#all<[number]>(this.#statements.counted, subject, since);
+      return row?.[0] ?? 0;
+    });
+  }
+
   async claim(request: NotificationClaim): Promise<readonly StoredNotification[]> {
-    const { now, leaseUntil, holder, limit, channels } = request;
+    const { now, leaseUntil, holder, limit, channels, turn } = request;
+    const { claim, claimOperator, claimTurn } = this.#statements;
+    const ofTenant = typeof turn === "object" ? claimTurn : claim;
+    const statement = turn === "operator" ? claimOperator : ofTenant;
     const due = this.#connection.read(() => this.#statements.anyDue.get(now));
     if (due === undefined) return [];
     const rows = this.#connection.write(() =>
-      this.#statements.claim.all(
+      statement.all(
         ...[leaseUntil, holder, now, limit],
         ...[JSON.stringify(channels.ids), Number(channels.isRest)],
+        ...(typeof turn === "object" ? [turn.after] : []),
       ),
     ) as unknown as NotificationRow[];
     return rows.map((row) => toNotification(row)).toSorted((left, right) => left.dueAt - right.dueAt);
@@ -132,9 +217,10 @@ export class SqliteNotificationQueue implements NotificationQueue {
 
   async settle(
     outcomes: readonly NotificationOutcome[],
-    { holder }: { readonly holder: string },
+    { holder, counted = [] }: { readonly holder: string; readonly counted?: readonly NotificationCounter[] },
   ): Promise<void> {
     this.#connection.write(() => {
+      for (const { subject, since } of counted) this.#statements.count.get(subject, since);
       for (const { id, state, attempts, dueAt, at, error, eventId } of outcomes) {
         const endedAt = state === "waiting" ? null : at;
         this.#statements.settle.run(state, attempts, dueAt, endedAt, error, eventId, id, holder);
@@ -186,7 +272,8 @@ export class SqliteNotificationQueue implements NotificationQueue {
     const changed = this.#connection.write(
       () =>
         Number(this.#statements.forgetEvents.run(before, limit).changes) +
-        Number(this.#statements.forgetNotifications.run(before, limit).changes),
+        Number(this.#statements.forgetNotifications.run(before, limit).changes) +
+        Number(this.#statements.forgetCounts.run(before, limit).changes),
     );
     return { changed, more: changed >= limit };
   }
@@ -204,6 +291,13 @@ function listSql(whose: "?1 IS NULL" | "tenant IS ?1"): string {
 
 function prepareStatements(connection: Connection) {
   const due = "state = 'waiting' AND due_at <= ?3 AND lease_until <= ?3";
+  const claim = (whose: string, order: string) =>
+    connection.prepare(
+      `UPDATE notifications SET lease_until = ?1, holder = ?2 WHERE seq IN
+         (SELECT seq FROM notifications WHERE ${whose} ${due}
+          AND (channel IN (SELECT value FROM json_each(?5))) <> ?6
+          ORDER BY ${order} LIMIT ?4) RETURNING ${notificationColumns}`,
+    );
   return {
     pending: connection.prepare(
       "SELECT document FROM operational_events WHERE relayed_at IS NULL ORDER BY seq LIMIT ?",
@@ -212,25 +306,26 @@ function prepareStatements(connection: Connection) {
       "UPDATE operational_events SET relayed_at = ? WHERE key IN (SELECT value FROM json_each(?))",
     ),
     channels: connection.prepare(
-      "SELECT document, status FROM notification_channels ORDER BY tenant, position",
+      `SELECT document, status, ${consentColumns} FROM notification_channels c
+       LEFT JOIN mail_addresses a ON a.tenant = coalesce(c.tenant, '') AND a.address = c.address
+       ORDER BY c.tenant, position`,
     ),
     dropChannels: connection.prepare(
       "DELETE FROM notification_channels WHERE tenant IS ? AND id NOT IN (SELECT value FROM json_each(?))",
     ),
     saveChannel: connection.prepare(
-      `INSERT INTO notification_channels (id, tenant, position, document) VALUES (?, ?, ?, ?) ON CONFLICT (id)
-       DO UPDATE SET position = excluded.position, document = excluded.document WHERE tenant IS excluded.tenant`,
+      `INSERT INTO notification_channels (id, tenant, position, document, address) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (id) DO UPDATE
+       SET position = excluded.position, document = excluded.document, address = excluded.address WHERE tenant IS excluded.tenant`,
     ),
     saveStatus: connection.prepare("UPDATE notification_channels SET status = ? WHERE id = ?"),
     anyDue: connection.prepare(
       "SELECT 1 FROM notifications WHERE state = 'waiting' AND due_at <= ?1 AND lease_until <= ?1 LIMIT 1",
     ),
-    claim: connection.prepare(
-      `UPDATE notifications SET lease_until = ?1, holder = ?2 WHERE seq IN
-         (SELECT seq FROM notifications WHERE ${due}
-          AND (channel IN (SELECT value FROM json_each(?5))) <> ?6
-          ORDER BY due_at, seq LIMIT ?4) RETURNING ${notificationColumns}`,
-    ),
+    claim: claim("", "due_at, seq"),
+    claimOperator: claim("tenant IS NULL AND", "urgent DESC, due_at, seq"),
+    claimTurn: claim("tenant > ?7 AND", "tenant, urgent DESC, due_at, seq"),
+    ...prepareAddressStatements(connection),
     settle: connection.prepare(
       `UPDATE notifications SET state = ?, attempts = ?, due_at = ?, ended_at = ?, error = ?, event = ?, holder = NULL,
        lease_until = 0 WHERE id = ? AND holder = ? AND state = 'waiting'`,
@@ -255,5 +350,39 @@ function prepareStatements(connection: Connection) {
     forgetNotifications: connection.prepare(
       "DELETE FROM notifications WHERE seq IN (SELECT seq FROM notifications WHERE ended_at < ? LIMIT ?)",
     ),
+    forgetCounts: connection.prepare(
+      `DELETE FROM notification_counts WHERE (subject, since) IN
+         (SELECT subject, since FROM notification_counts WHERE since < ? LIMIT ?)`,
+    ),
+  };
+}
+
+/** What readers decided, and how much was sent. */
+function prepareAddressStatements(connection: Connection) {
+  return {
+    consents: connection.prepare(
+      `SELECT ${consentColumns} FROM mail_addresses a
+       WHERE tenant = ? AND address IN (SELECT value FROM json_each(?))`,
+    ),
+    address: connection.prepare(`SELECT ${consentColumns}, a.tenant FROM mail_addresses a WHERE id = ?`),
+    rememberAddress: connection.prepare(
+      "INSERT INTO mail_addresses (tenant, address, id, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+    ),
+    unconfirmed: connection.prepare(
+      `SELECT count(*), count(*) FILTER (WHERE created_at >= ?) FROM mail_addresses
+       WHERE tenant = ? AND confirmed_at IS NULL`,
+    ),
+    confirmationSent: connection.prepare("UPDATE mail_addresses SET confirmation_sent_at = ? WHERE id = ?"),
+    subscribe: connection.prepare(
+      "UPDATE mail_addresses SET confirmed_at = coalesce(confirmed_at, ?), unsubscribed_at = NULL WHERE id = ?",
+    ),
+    unsubscribe: connection.prepare(
+      "UPDATE mail_addresses SET unsubscribed_at = coalesce(unsubscribed_at, ?) WHERE id = ?",
+    ),
+    count: connection.prepare(
+      `INSERT INTO notification_counts (subject, since, count) VALUES (?, ?, 1)
+       ON CONFLICT (subject, since) DO UPDATE SET count = count + 1 RETURNING count`,
+    ),
+    counted: connection.prepare("SELECT count FROM notification_counts WHERE subject = ? AND since = ?"),
   };
 }

@@ -1,0 +1,43 @@
+import { timingSafeEqual } from "node:crypto";
+import type { SecretBox } from "../../ports/secret-box.ts";
+
+/**
+ * Links with which the reader of an address confirms it, stops its messages, or starts them again. They are signed, say
+ * nothing else, and stand only in mails to that address. The same token serves all three.
+ */
+export class AddressLinks {
+  readonly #secretBox: Pick<SecretBox, "digest">;
+  readonly #publicUrl: string | null;
+
+  constructor(options: { readonly secretBox: Pick<SecretBox, "digest">; readonly publicUrl: string | null }) {
+    this.#secretBox = options.secretBox;
+    this.#publicUrl = options.publicUrl;
+  }
+
+  /** False where readers cannot reach this system, so that no address can be confirmed. */
+  get areReachable(): boolean {
+    return this.#publicUrl !== null;
+  }
+
+  /** Null where nobody outside can reach this system. */
+  urlFor(addressId: string, purpose: "confirm" | "unsubscribe"): string | null {
+    if (this.#publicUrl === null) return null;
+    return `${this.#publicUrl.replace(/\/$/, "")}/notifications/${purpose}/${this.tokenOf(addressId)}`;
+  }
+
+  tokenOf(addressId: string): string {
+    return `${addressId}.${this.#signatureOf(addressId)}`;
+  }
+
+  /** The id of the address that a token is for; null for one that is not ours. */
+  addressOf(token: string): string | null {
+    const [addressId = "", signature = ""] = token.split(".");
+    const expected = Buffer.from(this.#signatureOf(addressId));
+    const given = Buffer.from(signature);
+    return given.length === expected.length && timingSafeEqual(given, expected) ? addressId : null;
+  }
+
+  #signatureOf(addressId: string): string {
+    return Buffer.from(this.#secretBox.digest(`mail address ${addressId}`)).toString("base64url");
+  }
+}
