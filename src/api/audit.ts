@@ -7,7 +7,7 @@ import type { Random } from "../ports/random.ts";
 import type { Logger } from "../ports/telemetry.ts";
 import type { Services } from "../services/services.ts";
 import { plainAddress } from "./inbound/client-address.ts";
-import { maskedFields } from "./masked-fields.ts";
+import { maskedFields, writeOnlyNames } from "./masked-fields.ts";
 import type { Answer, AuditedAction, Call, Route } from "./route.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -75,7 +75,7 @@ export class Auditing {
       action: audit.action,
       route: `${route.method} ${route.path}`,
       target: { type: audit.target, id: id === "" ? null : id },
-      changes: changesOf(audit, { call, before }),
+      changes: changesOf(audit, { call, before, schema: route.body }),
       address: addressOf(call),
       requestId: request.id,
     };
@@ -160,15 +160,21 @@ function targetOf(
 /** What the body asks for and what the route itself sets, where that differs from before. */
 function changesOf(
   { sets, removes }: AuditedAction,
-  { call, before }: { readonly call: Call; readonly before: Json | null },
+  {
+    call,
+    before,
+    schema,
+  }: { readonly call: Call; readonly before: Json | null; readonly schema: Route["body"] },
 ): AuditRecord["changes"] {
   const { body } = call;
-  const asked = maskedFields({ ...(isObject(body) ? body : {}), ...sets?.(call as Call<never>) });
-  const known = maskedFields(before ?? {});
+  const given = isObject(body) ? body : {};
+  const asked = maskedFields({ ...given, ...sets?.(call as Call<never>) }, schema);
+  const known = maskedFields(before ?? {}, schema);
+  const writeOnly = writeOnlyNames(schema);
   const changes: Record<string, AuditChange> = {};
   for (const [name, to] of Object.entries(asked)) {
     const from = known[name];
-    if (from === undefined) changes[name] = { to };
+    if (from === undefined || writeOnly.has(name)) changes[name] = { to };
     else if (JSON.stringify(from) !== JSON.stringify(to)) changes[name] = { from, to };
   }
   for (const name of removes ?? []) {

@@ -35,6 +35,7 @@ test("what the audit log leaves out is publishing, previews, who opens pages, an
   const left = everyRoute().filter(({ audit }) => audit !== undefined && "none" in audit);
   assert.deepEqual(left.map(({ operationId }) => operationId).toSorted(), [
     "checkWebhookUrl",
+    "confirmAddress",
     "evaluateFilter",
     "login",
     "logout",
@@ -43,7 +44,6 @@ test("what the audit log leaves out is publishing, previews, who opens pages, an
     "publishEvents",
     "redeemPortalCode",
     "unsubscribe",
-    "confirmAddress",
   ]);
 });
 

@@ -1,38 +1,101 @@
 import { isRawNumber } from "../core/json/lossless.ts";
+import { maskedParameters } from "../core/http/masked-fields.ts";
+import type { Schema } from "./schemas/type.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
 /** Stands for a value that is never shown. */
 const masked = "…";
-/** Of one field as JSON; what is longer is told by its length. */
+/** Of one field as JSON; of longer ones only the length is kept. */
 const bytesMax = 1_024;
 
-/** Fields of this API, and headers of receivers, whose values nobody but their owner may see. */
+/**
+ * Names of secrets. The schema says what is write-only; names catch what it does not describe, such as headers of receivers
+ * and objects without declared members.
+ */
 const secretName =
   /secret|password|token|private|authorization|credential|signature|cookie|(^|[_-])key$|^code$/i;
 /** Names like those that hold none. */
 const plainName = /_url$|^idempotency_key$|^signature_(schemes?|header)|^has_/i;
 
+/** The parts of JSON Schema that lead to a value. */
+interface Described {
+  readonly writeOnly?: boolean;
+  readonly "x-open-members"?: readonly string[];
+  readonly properties?: Readonly<Record<string, Described>>;
+  readonly additionalProperties?: boolean | Described;
+  readonly items?: Described;
+  readonly anyOf?: readonly Described[];
+  readonly oneOf?: readonly Described[];
+  readonly allOf?: readonly Described[];
+}
+
 /** The fields with secrets masked at any depth, and without what is too long to be kept. */
-export function maskedFields(fields: Json): Json {
+export function maskedFields(fields: Json, schema?: Schema): Json {
+  const described = schema === undefined ? [] : [schema as Described];
   return Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => [name, shortened(maskedValue(name, value))]),
+    Object.entries(fields).map(([name, value]) => [
+      name,
+      shortened(maskedValue(name, value, membersOf(described, name))),
+    ]),
   );
 }
 
-function maskedValue(name: string, value: unknown): unknown {
+/** The names of the fields that the schema calls write-only. */
+export function writeOnlyNames(schema: Schema | undefined): ReadonlySet<string> {
+  const { properties = {} } = (schema ?? {}) as Described;
+  return new Set(
+    Object.entries(properties)
+      .filter(([, { writeOnly }]) => writeOnly === true)
+      .map(([name]) => name),
+  );
+}
+
+function maskedValue(name: string, value: unknown, schemas: readonly Described[]): unknown {
   if (value === null || value === undefined || typeof value === "boolean") return value;
+  const secret = schemas.find(({ writeOnly }) => writeOnly === true);
+  if (secret !== undefined) return maskedWhole(value, secret["x-open-members"]);
   if (secretName.test(name) && !plainName.test(name)) return maskedWhole(value);
   if (Array.isArray(value)) return value.map((one) => maskedValue("", one));
   return typeof value === "object" && !isRawNumber(value)
     ? Object.fromEntries(Object.entries(value).map(([inner, one]) => [inner, maskedValue(inner, one)]))
+  if (Array.isArray(value)) {
+    const items = schemas.flatMap(({ items: each }) => (each === undefined ? [] : variantsOf(each)));
+    return value.map((one) => maskedValue("", one, items));
+  }
+  if (typeof value === "string" && /(^|_)url$/.test(name)) return maskedParameters(value);
+  return typeof value === "object"
+    ? Object.fromEntries(
+        Object.entries(value).map(([inner, one]) => [
+          inner,
+          maskedValue(inner, one, membersOf(schemas, inner)),
+        ]),
+      )
     : value;
 }
 
+function membersOf(schemas: readonly Described[], name: string): readonly Described[] {
+  return schemas.flatMap(variantsOf).flatMap(({ properties = {}, additionalProperties }) => {
+    if (Object.hasOwn(properties, name)) return variantsOf(properties[name] ?? {});
+    return typeof additionalProperties === "object" ? variantsOf(additionalProperties) : [];
+  });
+}
+
+/** The schema itself, and all that a value may match instead. */
+function variantsOf(schema: Described): readonly Described[] {
+  const { anyOf = [], oneOf = [], allOf = [] } = schema;
+  return [schema, ...[...anyOf, ...oneOf, ...allOf].flatMap(variantsOf)];
+}
+
 /** Of an object the names stay: which header was set is no secret. */
-function maskedWhole(value: unknown): unknown {
+function maskedWhole(value: unknown, openMembers: readonly string[] = []): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return masked;
-  return Object.fromEntries(Object.keys(value).map((name) => [name, masked]));
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [
+      name,
+      openMembers.includes(name) && typeof one === "string" ? one : masked,
+    ]),
+  );
 }
 
 function shortened(value: unknown): unknown {

@@ -1,4 +1,5 @@
 import { maskedField, maskedParameters } from "./http/masked-fields.ts";
+import { webhookUrlShown } from "./notifications/operational-event.ts";
 import type { AuditActor } from "./scope.ts";
 import type { Webhook } from "./webhook.ts";
 import { type ConfigurationField, configurationChanges } from "./webhook-revision.ts";
@@ -64,7 +65,7 @@ export function webhookHistory(
   ): WebhookHistoryEntry => ({ at, kind, revision: null, by, reason: null, changes: {}, ...more });
   const configuration = Object.entries(configurationChanges(before, after)).map(([name, change]) => [
     name,
-    Object.fromEntries(Object.entries(change).map(([when, value]) => [when, shownValue(name, value)])),
+    Object.fromEntries(Object.entries(change).map(([when, value]) => [when, shownValue(name, value, after)])),
   ]);
   const changes = Object.fromEntries([...configuration, ...keys.map((name) => [name, {}])]) as Changes;
   const { revision } = after;
@@ -86,8 +87,9 @@ export function webhookHistory(
 type Changes = WebhookHistoryEntry["changes"];
 
 /** Custom headers and the query of a URL may hold credentials, also ones that are not in force any more. */
-function shownValue(name: string, value: unknown): unknown {
-  if (name === "url" && typeof value === "string") return maskedParameters(value);
+function shownValue(name: string, value: unknown, webhook: Webhook): unknown {
+  if (name === "url" && typeof value === "string")
+    return maskedParameters(webhookUrlShown({ ...webhook, url: value }));
   if (name !== "headers" || typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).map(([header, text]) => [

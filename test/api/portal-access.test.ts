@@ -8,13 +8,14 @@ import { startPosthorn } from "../../src/app/posthorn.ts";
 import type { RunningPosthorn } from "../../src/app/posthorn.ts";
 import { resolveValues } from "../../src/config/resolve.ts";
 import { portalCapabilities, type PortalCapability } from "../../src/core/portal/capabilities.ts";
-import { streamsOfSessionMax } from "../../src/api/stream/open-streams.ts";
+import { type OpenStreams, streamsOfSessionMax } from "../../src/api/stream/open-streams.ts";
+import { createRoutes } from "../../src/api/route-table.ts";
+import type { ApiOptions } from "../../src/api/context.ts";
 import { agreeable } from "../scenarios/api/agreeable-transport.ts";
 import { assertProblem, createClient, itemsOf, textOf, type Client } from "../scenarios/api/client.ts";
 import { openStream, type StreamedEvent } from "../scenarios/api/event-stream.ts";
 import { eventually } from "../scenarios/eventually.ts";
-
-type Json = Readonly<Record<string, unknown>>;
+import { allRights, type Right, rolesByAccess } from "./rights.ts";
 
 interface Operation {
   readonly method: string;
@@ -57,7 +58,7 @@ suite("what a session of the portal may call", () => {
     own = await thingsOf("acme", "own.made");
     sibling = await thingsOf("acme", "sibling.made");
     foreign = await thingsOf("beta", "foreign.made");
-    operations = operationsOf((await admin.get("/openapi.json")).body);
+    operations = allRights.map(operationOf);
   });
   after(async () => {
     await running.stop();
@@ -138,6 +139,40 @@ suite("what a session of the portal may call", () => {
     return client.call(method, addressOf(path, things), given);
   };
   const ofSessions = () => operations.filter(({ capability }) => capability !== null);
+
+  test("every route takes the role and the capability that are written down for it, and no other", () => {
+    const dashboard = { sessions: {}, version: "", files: async () => new Map() };
+    const options = {
+      ...{ services: {}, cursorKey: new Uint8Array(32), profiles: [], sourceTypes: [], dashboard },
+      ...{ callRates: {}, limits: { payloadBytesMax: 1, connectionsMax: 1 } },
+    };
+    const routes = createRoutes(options as unknown as ApiOptions, {} as OpenStreams);
+    const actual = routes.map(
+      ({ method, path, access, capability = null }) => `${method} ${path}: ${access}, ${capability}`,
+    );
+    const expected = allRights.map(({ route, access, capability }) => `${route}: ${access}, ${capability}`);
+    assert.deepEqual(actual.toSorted(byText), expected.toSorted(byText));
+  });
+
+  test("a key whose role is not enough gets 403 from each route, and one whose role is gets none", async () => {
+    const makeKey = async (role: string): Promise<Client> => {
+      const made = await admin.post("/v1/api-keys", { name: role, role, tenant_id: "acme" });
+      return admin.withKey(textOf(made.body["key"]));
+    };
+    for (const role of ["manage", "publish", "read"] as const) {
+      const client = await makeKey(role);
+      for (const right of allRights) {
+        const operation = operationOf(right);
+        const { method, path } = operation;
+        if (operation.isPublic || right.access === "session") continue;
+        const mayCall = (rolesByAccess[right.access] as readonly string[]).includes(role);
+        if (mayCall && (method !== "GET" || path === "/v1/stream")) continue;
+        const reply = await call(client, operation, own);
+        if (mayCall) assert.notEqual(reply.status, 403, `${role} ${right.route}: ${reply.text}`);
+        else assertProblem(reply, { status: 403, code: "forbidden" });
+      }
+    }
+  });
 
   test("a route asks a session for its capability, and a session without it gets 403", async () => {
     const clients = new Map<string, readonly [having: Client, lacking: Client]>();
@@ -396,15 +431,10 @@ suite("what a session of the portal may call", () => {
   });
 });
 
-function operationsOf(document: Json): readonly Operation[] {
-  const paths = document["paths"] as Readonly<Record<string, Readonly<Record<string, Json>>>>;
-  return Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({
-      method: method.toUpperCase(),
-      path,
-      capability: (operation["x-capability"] as PortalCapability | undefined) ?? null,
-      isPublic:
-        (operation["security"] as readonly unknown[] | undefined)?.length === 0 || path === "/portal/session",
-    })),
-  );
+function operationOf({ route, access, capability }: Right): Operation {
+  const [method = "", path = ""] = route.split(" ");
+  const isPublic = access === "public" || access === "session";
+  return { method, path, capability: capability as Operation["capability"], isPublic };
 }
+
+const byText = (left: string, right: string): number => (left < right ? -1 : 1);

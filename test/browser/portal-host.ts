@@ -14,6 +14,8 @@ export interface HostPage {
   readonly url: string;
   /** Sessions that its backend made. */
   readonly sessions: number;
+  /** How often a browser loaded it. */
+  readonly loads: number;
   close(): Promise<void>;
 }
 
@@ -23,6 +25,7 @@ export async function startHost(options: {
   readonly makeSession: (origin: string) => Promise<object>;
 }): Promise<HostPage> {
   let sessions = 0;
+  let loads = 0;
   let origin = "";
   const server = createServer((request, response) => {
     if (request.url === "/portal-session") {
@@ -33,6 +36,7 @@ export async function startHost(options: {
       );
       return;
     }
+    if (request.url?.startsWith("/?") === true || request.url === "/") loads += 1;
     response.setHeader("content-type", "text/html").end(documentOf(options.portalUrl));
   });
   await new Promise<void>((resolve) => void server.listen(0, "localhost", resolve));
@@ -42,6 +46,9 @@ export async function startHost(options: {
     url: `${origin}/`,
     get sessions() {
       return sessions;
+    },
+    get loads() {
+      return loads;
     },
     close: async () => {
       server.closeAllConnections();
@@ -56,9 +63,10 @@ const documentOf = (portalUrl: string): string => `<!doctype html>
 const portal = document.querySelector("posthorn-portal");
 window.heard = [];
 portal.getSession = async () => (await fetch("/portal-session", { method: "POST" })).json();
-for (const name of ["navigate", "endpoint-created", "session-ended"])
+for (const name of ["navigate", "endpoint-created", "session-ended", "session-failed"])
   portal.addEventListener(name, ({ detail }) => heard.push([name, detail.path ?? detail.id ?? ""]));
 const wanted = new URLSearchParams(location.search);
+if (wanted.has("reloads")) portal.addEventListener("session-ended", () => location.reload());
 for (const name of ["path", "theme", "locale"]) if (wanted.has(name)) portal.setAttribute(name, wanted.get(name));
 </script></body></html>`;
 

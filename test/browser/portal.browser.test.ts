@@ -209,19 +209,57 @@ suite("the portal", () => {
     }
   });
 
-  test("a host that cannot make a session hears so, and shows no frame", async () => {
+  test("a host that cannot make a session is asked less and less often, and its page is not loaded again", async () => {
+    let isLoggedIn = false;
     const host = await startHost({
       portalUrl: server.url,
-      makeSession: () => Promise.reject(new Error("nobody is logged in")),
+      makeSession: (origin) =>
+        isLoggedIn ? session({ ...everything, origin }) : Promise.reject(new Error("nobody is logged in")),
     });
     try {
-      const page = await (await browser.newContext()).newPage();
-      await page.goto(host.url);
-      await eventually("the host is told", {
+      const page = await (await browser.newContext({ locale: "en" })).newPage();
+      await page.goto(`${host.url}?reloads`);
+      await page.getByText("The portal cannot be opened right now.").waitFor();
+      await eventually("the host is asked again", {
         ask: () => page.evaluate<readonly (readonly [string, string])[]>("heard"),
-        holds: (heard) => heard.some(([name]) => name === "session-ended"),
+        holds: (heard) => heard.filter(([name]) => name === "session-failed").length === 3,
       });
+      assert.deepEqual([host.loads, host.sessions], [1, 3]);
       assert.equal(await page.locator("posthorn-portal iframe").count(), 0);
+      isLoggedIn = true;
+      await page.getByRole("button", { name: "Try again" }).click();
+      await (await frameOf(page)).getByRole("heading", { name: "Endpoints" }).waitFor();
+      assert.equal(await page.getByText("The portal cannot be opened right now.").count(), 0);
+    } finally {
+      await host.close();
+    }
+  });
+
+  test("a page that reloads when its session has ended does so once a minute, however often sessions end", async () => {
+    const makeSession = (origin: string) => session({ ...everything, origin });
+    const host = await startHost({ portalUrl: server.url, makeSession });
+    try {
+      const page = await (await browser.newContext({ locale: "en" })).newPage();
+      await page.goto(`${host.url}?reloads`);
+      const end = async () => {
+        const frame = await frameOf(page);
+        await frame.getByRole("heading", { name: "Endpoints" }).waitFor();
+        await frame.evaluate("parent.postMessage({ type: 'posthorn:session-ended' }, '*')");
+      };
+      const again = page.waitForEvent("load");
+      await end();
+      await again;
+      assert.equal(host.loads, 2);
+      await end();
+      const frame = await frameOf(page);
+      await frame.evaluate("parent.postMessage({ type: 'posthorn:navigate', path: 'after-the-end' }, '*')");
+      await eventually("what came after the end is heard", {
+        ask: () => page.evaluate<readonly (readonly [string, string])[]>("heard"),
+        holds: (heard) => heard.some(([, path]) => path === "after-the-end"),
+      });
+      const heard = await page.evaluate<readonly (readonly [string, string])[]>("heard");
+      assert.equal(heard.filter(([name]) => name === "session-ended").length, 0);
+      assert.equal(host.loads, 2);
     } finally {
       await host.close();
     }

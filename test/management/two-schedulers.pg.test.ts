@@ -30,7 +30,7 @@ async function openServer(t: TestContext, mailUrl: string): Promise<Server> {
     from: "Posthorn <posthorn@example.org>",
     requiresTls: false,
   });
-  return { world, told: world.notifications({ mailer }) };
+  return { world, told: world.notifications({ mailer, publicUrl: "https://hooks.example.org" }) };
 }
 
 test("alerts and messages to owners go out once, also when one server takes over from the other", async (t) => {
@@ -58,6 +58,9 @@ test("alerts and messages to owners go out once, also when one server takes over
     owner: "default",
     channels: [{ kind: "email", address: "ada@example.org", topics: ["first_problem"] }],
   });
+  const [consent] =
+    (await world.store.notifications?.consents("default", ["ada@example.org"]))?.values() ?? [];
+  await world.store.notifications?.saveConsent({ id: consent?.id ?? "", at: world.now(), wanted: true });
   for (const each of servers) each.world.statuses.set("/hook", 503);
   const { webhook } = await world.createWebhook({ circuitBreaker: { enabled: false } });
   await world.publish();

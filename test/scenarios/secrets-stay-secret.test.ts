@@ -57,6 +57,167 @@ test("TS16-78 EDS-11.6-2 canaries are found in no output, no answer and no file"
   t.diagnostic(`${answers.length} answers, ${told.length} characters of log, files: ${files.join(", ")}`);
 });
 
+/**
+ * Fields that callers set and nobody may read again, by route and JSON pointer, written by hand. A field that is added to a
+ * route and is a secret is added here, too.
+ */
+const writeOnly: Readonly<Record<string, readonly string[]>> = {
+  "POST /v1/webhooks": [
+    ...["/secret", "/bearer_token", "/credential_headers"],
+    ...["/client_certificate/private_key_pem", "/oauth2/client_secret"],
+  ],
+  "PUT /v1/webhooks/{id}": [
+    ...["/bearer_token", "/credential_headers"],
+    ...["/client_certificate/private_key_pem", "/oauth2/client_secret"],
+  ],
+  "PATCH /v1/webhooks/{id}": [
+    ...["/bearer_token", "/credential_headers"],
+    ...["/client_certificate/private_key_pem", "/oauth2/client_secret"],
+  ],
+  "POST /v1/webhooks/{id}/secret/rotate": ["/secret"],
+  "PUT /v1/notification-channels": ["/channels/*/url", "/channels/*/integration_key"],
+  "PUT /v1/tenants/{id}/notifications": ["/channels/*/url", "/channels/*/integration_key"],
+  "POST /v1/tenants/{id}/notifications/{channel_id}/secret/rotate": ["/secret"],
+  "POST /v1/sources": ["/verification"],
+  "PATCH /v1/sources/{id}": ["/verification"],
+};
+
+/** Reads whose answer is a secret, written by hand. Each writes a row of the audit log. */
+const secretReads = ["webhook.read_secret", "source.read_address"];
+
+test("TS16-78 every write-only field of every route is in no audit row, history, kept answer, list or log", async (t) => {
+  const receiver = await startReceiver();
+  t.after(() => receiver.close());
+  const posthorn = await PosthornProcess.start({ env: { POSTHORN_LOG_LEVEL: "debug" } });
+  t.after(() => posthorn.remove());
+  const api = createClient({ baseUrl: posthorn.url, key: posthorn.adminKey });
+  const document: unknown = JSON.parse((await api.get("/openapi.json")).text);
+  assert.deepEqual(writeOnlyIn(document), writeOnly, "the document says write-only where the list does");
+
+  let count = 0;
+  const canaries: string[] = [];
+  const canary = (form: (text: string) => string = (text) => text): string => {
+    count += 1;
+    const value = form(`canary${count}x${randomBytes(9).toString("hex")}`);
+    canaries.push(value);
+    return value;
+  };
+  const signing = () => canary((text) => `whsec_${Buffer.from(text.padEnd(32, "y")).toString("base64")}`);
+  const once = { headers: { "idempotency-key": '"write-only"' } };
+  const credentials = () => ({
+    ...{ credential_headers: { "X-Team": canary() } },
+    oauth2: { token_url: receiver.url("/token"), client_id: "c", client_secret: canary() },
+  });
+  const webhook = { url: receiver.url("/in"), events: ["never.sent"] };
+  const made = await api.post("/v1/webhooks", { ...webhook, secret: signing(), ...credentials() }, once);
+  assert.equal(made.status, 201, made.text);
+  const again = await api.post("/v1/webhooks", { ...webhook, secret: "whsec_AAAA" }, once);
+  assert.equal(again.status, 422, "the key belongs to the first request");
+  const path = `/v1/webhooks/${textOf(made.body["id"])}`;
+  const ok = async (reply: Promise<{ readonly status: number; readonly text: string }>) => {
+    const { status, text } = await reply;
+    assert.ok(status < 300, text);
+  };
+  const change = { oauth2: null, credential_headers: null, bearer_token: canary() };
+  await ok(api.call("PATCH", path, { body: change }));
+  await ok(api.call("PUT", path, { body: { ...webhook, bearer_token: canary() } }));
+  await ok(api.post(`${path}/secret/rotate`, { secret: signing() }));
+  await ok(api.get(`${path}/secret`));
+  for (const [index, channels] of [
+    "/v1/notification-channels",
+    "/v1/tenants/default/notifications",
+  ].entries()) {
+    const kinds = ["slack", "teams", "discord", "webhook"];
+    const body = {
+      channels: [
+        ...kinds.map((kind) => ({ kind, url: receiver.url(`/chat/${kind}/${canary()}`) })),
+        { kind: "pagerduty", integration_key: canary() },
+      ],
+    };
+    const saved = await api.call("PUT", channels, { body });
+    assert.equal(saved.status, 200, saved.text);
+    const rows = itemsOf(saved.body["data"]);
+    canaries.push(...rows.flatMap(({ secret }) => (typeof secret === "string" ? [textOf(secret)] : [])));
+    const own = rows.find(({ kind }) => textOf(kind) === "webhook");
+    if (index === 1) {
+      const rotate = `${channels}/${textOf(own?.["id"])}/secret/rotate`;
+      await ok(api.post(rotate, { secret: signing() }, { headers: { "idempotency-key": '"turn"' } }));
+    }
+    await ok(api.post(`${channels}/${textOf(rows[0]?.["id"])}/test`, {}));
+  }
+  const verification = () => ({ type: "hmac", header: "x-signature", secrets: [canary()] });
+  const source = await api.post(
+    "/v1/sources",
+    { name: "s", verification: { type: "github", secrets: [canary()] } },
+    once,
+  );
+  assert.equal(source.status, 201, source.text);
+  const sourcePath = `/v1/sources/${textOf(source.body["source_id"])}`;
+  const changed = await api.call("PATCH", sourcePath, { body: { verification: verification() } });
+  assert.ok(changed.status === 200 || changed.status === 400, changed.text);
+  const address = await api.get(`${sourcePath}/address`);
+  canaries.push(textOf(address.body["url"]).split("/").at(-1) ?? "");
+
+  const audit = (await api.get("/v1/audit-log?limit=250")).text;
+  for (const action of secretReads) assert.ok(audit.includes(`"${action}"`), `${action} is in the audit log`);
+  const webhooks = itemsOf((await api.get("/v1/webhooks?limit=250")).body["data"]).map(({ id }) =>
+    textOf(id),
+  );
+  assert.ok(webhooks.length > 8, "webhooks that carry channels are among them");
+  const texts = [audit];
+  for (const read of [
+    ...["/v1/webhooks?limit=250", "/v1/sources", "/v1/notifications", "/v1/deliveries", "/v1/system"],
+    ...["/v1/notification-channels", "/v1/tenants/default/notifications", "/v1/search?q=canary", "/metrics"],
+    ...webhooks.flatMap((id) => [`/v1/webhooks/${id}/timeline`, `/v1/webhooks/${id}/revisions`]),
+  ])
+    texts.push((await api.get(read)).text);
+  await posthorn.stop();
+  texts.push(posthorn.output);
+  for (const secret of canaries)
+    for (const text of texts) {
+      const at = text.indexOf(secret);
+      assert.equal(at, -1, `${secret} in ${text.slice(Math.max(0, at - 200), at)}`);
+    }
+});
+
+type Doc = Readonly<Record<string, unknown>>;
+
+function member(value: unknown, ...names: readonly string[]): unknown {
+  return names.reduce<unknown>(
+    (found, name) => (typeof found === "object" && found !== null ? (found as Doc)[name] : undefined),
+    value,
+  );
+}
+
+function entriesOf(value: unknown): readonly (readonly [string, unknown])[] {
+  return typeof value === "object" && value !== null ? Object.entries(value) : [];
+}
+
+/** The write-only fields of the document, by route and pointer. */
+function writeOnlyIn(document: unknown): Record<string, readonly string[]> {
+  const found: Record<string, readonly string[]> = {};
+  const walk = (schema: unknown, at: string): readonly string[] => {
+    const reference = member(schema, "$ref");
+    if (typeof reference === "string")
+      return walk(member(document, "components", "schemas", reference.split("/").at(-1) ?? ""), at);
+    if (member(schema, "writeOnly") === true) return [at];
+    const variants = ["anyOf", "oneOf", "allOf"].flatMap((name) => entriesOf(member(schema, name)));
+    const items = member(schema, "items");
+    return [
+      ...entriesOf(member(schema, "properties")).flatMap(([name, one]) => walk(one, `${at}/${name}`)),
+      ...(items === undefined ? [] : walk(items, `${at}/*`)),
+      ...variants.flatMap(([, variant]) => walk(variant, at)),
+    ];
+  };
+  for (const [path, methods] of entriesOf(member(document, "paths")))
+    for (const [method, operation] of entriesOf(methods)) {
+      const schema = member(operation, "requestBody", "content", "application/json", "schema");
+      const pointers = schema === undefined ? [] : walk(schema, "");
+      if (pointers.length > 0) found[`${method.toUpperCase()} ${path}`] = [...new Set(pointers)];
+    }
+  return found;
+}
+
 interface Seen {
   readonly answers: string[];
   /** What the server made and showed once. */

@@ -1,3 +1,4 @@
+import { webhookUrlShown } from "../../core/notifications/operational-event.ts";
 import { rateLimitFields } from "../../core/fields/tenant.ts";
 import { circuitBreakerShown, webhookShownAsStored } from "../../core/fields/webhook.ts";
 import type { WebhookView } from "../../services/services.ts";
@@ -16,6 +17,7 @@ export function webhookJson(
   return {
     id: webhook.id,
     ...shownJson(webhookShownAsStored, webhook),
+    url: webhookUrlShown(webhook),
     active: webhook.status === "active",
     status: webhook.status,
     status_reason: webhook.statusReason,

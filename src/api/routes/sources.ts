@@ -204,6 +204,8 @@ function addressRoute(options: ApiOptions): Route {
     answers: { 200: { description: "The address that is in force.", schema: sourceAddressSchema } },
     errors: ["not_found"],
     answerIsSecret: true,
+    // A secret is shown, which is no less than a change.
+    audit: { action: "source.read_address", target: "source", before: before(options) },
     handle: async ({ scope, params: { id }, headers }) =>
       addressAnswer(options, { ...options.gateway.sources.address(scope, id), headers, status: 200 }),
   });

@@ -86,6 +86,8 @@ function fieldSchema(field: Field, use: Use): JsonSchema {
     ...(field.default !== undefined && { default: field.default }),
     ...(description !== "" && { description }),
     ...(examples.length > 0 && { examples }),
+    ...(field.isSecret && { writeOnly: true }),
+    ...(field.openMembers.length > 0 && { "x-open-members": field.openMembers }),
   });
 }
 

@@ -76,6 +76,10 @@ export interface Field<Value = unknown> {
   /** Optional all the same where a resource is changed: what is absent keeps its value. */
   readonly isRequiredToCreate: boolean;
   readonly isOnlyForCreation: boolean;
+  /** Taken and never shown: `writeOnly` in the schema, and masked in the audit log. */
+  readonly isSecret: boolean;
+  /** Members of a secret object that are not secret. */
+  readonly openMembers: readonly string[];
   /** What holds when it is left out; undefined where that depends on something else. */
   readonly default: unknown;
   /** A sentence or two for documents and help. */
@@ -127,6 +131,8 @@ function field<Value>(kind: Kind, notes: Notes<Value>): Field<Value> {
     isRequired: false,
     isRequiredToCreate: false,
     isOnlyForCreation: false,
+    isSecret: false,
+    openMembers: [],
     default: notes.default,
     doc: notes.doc ?? null,
     examples: notes.examples ?? [],
@@ -272,6 +278,11 @@ export function requiredToCreate<Value>(one: Field<Value>): Field<Value> {
 /** Never changed afterwards, or changed by other means. */
 export function onlyForCreation<Value>(one: Field<Value>): Field<Value> {
   return { ...one, isOnlyForCreation: true };
+}
+
+/** Taken and never shown again, but for the members of an object that are named here. */
+export function secret<F extends Field>(one: F, openMembers: readonly string[] = []): F {
+  return { ...one, isSecret: true, openMembers };
 }
 
 /** The same field, told in other words. */

@@ -14,6 +14,7 @@ import {
   onlyForCreation,
   required,
   requiredToCreate,
+  secret,
   text,
   time,
   timeOrDate,
@@ -96,11 +97,14 @@ export const sourceFields = {
   tenantId: onlyForCreation(tenantIdField),
   description: text({ lengthMax: 1_024, doc: "For people." }),
   verification: requiredToCreate(
-    document({
-      bytesMax: 32_768,
-      doc: "How messages are verified: `type` names a provider such as `github`, a scheme such as `hmac`, or `none`, which has to be written out. Secrets are sealed and never shown again; a change gives them all anew, two while they are rotated.",
-      examples: [{ type: "github", secrets: ["a long random text"] }],
-    }),
+    secret(
+      document({
+        bytesMax: 32_768,
+        doc: "How messages are verified: `type` names a provider such as `github`, a scheme such as `hmac`, or `none`, which has to be written out. Secrets are sealed and never shown again; a change gives them all anew, two while they are rotated.",
+        examples: [{ type: "github", secrets: ["a long random text"] }],
+      }),
+      ["type"],
+    ),
   ),
   party: nullable(
     word({

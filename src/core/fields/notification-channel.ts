@@ -16,6 +16,7 @@ import {
   nullable,
   object,
   required,
+  secret,
   time,
   url,
   word,
@@ -87,18 +88,22 @@ export const channelFields = {
     doc: "Of `email`.",
     examples: ["ada@example.com"],
   }),
-  url: url({
-    lengthMax: 2_048,
-    doc: "Where the others post to, as the service gave it. Never shown again; what was set stays where it is left out. `pagerduty` has its own.",
-  }),
-  integrationKey: word({
-    lengthMin: 1,
-    lengthMax: 128,
-    pattern: "^[A-Za-z0-9_-]+$",
-    rule: "letters, digits, _ and -",
-    doc: "Of `pagerduty`: the integration key of its Events API, version 2. Never shown again.",
-    examples: ["R0UT1NGK3Y0123456789abcdef012345"],
-  }),
+  url: secret(
+    url({
+      lengthMax: 2_048,
+      doc: "Where the others post to, as the service gave it. Never shown again; what was set stays where it is left out. `pagerduty` has its own.",
+    }),
+  ),
+  integrationKey: secret(
+    word({
+      lengthMin: 1,
+      lengthMax: 128,
+      pattern: "^[A-Za-z0-9_-]+$",
+      rule: "letters, digits, _ and -",
+      doc: "Of `pagerduty`: the integration key of its Events API, version 2. Never shown again.",
+      examples: ["R0UT1NGK3Y0123456789abcdef012345"],
+    }),
+  ),
   ...settable,
 } satisfies Fields;
 export type ChannelInput = InputOf<typeof channelFields>;

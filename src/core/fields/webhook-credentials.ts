@@ -1,14 +1,14 @@
 /** What a webhook shows to its receiver beside signatures. Every secret is write-only. */
 import { urlLengthMax } from "../egress/url-policy.ts";
 import { customHeaderLimits } from "../http/request-headers.ts";
-import { choice, headers, line, nullable, object, required, text, url, word } from "./field.ts";
+import { choice, headers, line, nullable, object, required, secret, text, url, word } from "./field.ts";
 import type { Fields, InputOf } from "./field.ts";
 
 const pem = (doc: string) => required(text({ lengthMin: 1, lengthMax: 16_384, doc }));
 
 const clientCertificateFields = {
   certificatePem: pem("The certificate and its chain, in PEM."),
-  privateKeyPem: pem("Its private key, in PEM and without a passphrase; never shown."),
+  privateKeyPem: secret(pem("Its private key, in PEM and without a passphrase; never shown.")),
 } satisfies Fields;
 export type ClientCertificateInput = InputOf<typeof clientCertificateFields>;
 
@@ -18,11 +18,13 @@ const tokenRequestText = { lengthMin: 1, lengthMax: 1_024 };
 const oauth2Fields = {
   tokenUrl: url({ lengthMax: urlLengthMax, doc: "Judged like the webhook's own URL." }),
   clientId: line({ lengthMin: 1, lengthMax: 512 }),
-  clientSecret: line({
-    lengthMin: 1,
-    lengthMax: 2_048,
-    doc: "Never shown. Needed with the first client, and with a new token_url.",
-  }),
+  clientSecret: secret(
+    line({
+      lengthMin: 1,
+      lengthMax: 2_048,
+      doc: "Never shown. Needed with the first client, and with a new token_url.",
+    }),
+  ),
   scope: nullable(line(tokenRequestText)),
   audience: nullable(line(tokenRequestText)),
   authentication: choice(["basic", "body"], {
@@ -41,13 +43,15 @@ export const headerBounds = {
 
 export const credentialFields = {
   bearerToken: nullable(
-    word({
-      lengthMax: 2_048,
-      // RFC 6750; anything else would not survive the header it travels in.
-      pattern: "^[A-Za-z0-9\\-._~+\\/]+={0,2}$",
-      rule: "a token of letters, digits and -._~+/",
-      doc: "Sent as `Authorization: Bearer`; kept encrypted and never shown.",
-    }),
+    secret(
+      word({
+        lengthMax: 2_048,
+        // RFC 6750; anything else would not survive the header it travels in.
+        pattern: "^[A-Za-z0-9\\-._~+\\/]+={0,2}$",
+        rule: "a token of letters, digits and -._~+/",
+        doc: "Sent as `Authorization: Bearer`; kept encrypted and never shown.",
+      }),
+    ),
   ),
   bearerTokenIn: nullable(
     choice(["header", "query"], {
@@ -55,11 +59,13 @@ export const credentialFields = {
     }),
   ),
   credentialHeaders: nullable(
-    headers({
-      ...headerBounds,
-      doc: "Like `headers`, but secret: kept encrypted, of which answers show the names alone.",
-      examples: [{ "X-Api-Key": "…" }],
-    }),
+    secret(
+      headers({
+        ...headerBounds,
+        doc: "Like `headers`, but secret: kept encrypted, of which answers show the names alone.",
+        examples: [{ "X-Api-Key": "…" }],
+      }),
+    ),
   ),
   clientCertificate: nullable(
     object(clientCertificateFields, {

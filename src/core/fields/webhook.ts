@@ -18,6 +18,7 @@ import {
   onlyForCreation,
   required,
   requiredToCreate,
+  secret,
   text,
   time,
   url,
@@ -76,11 +77,13 @@ const signing: Group = {
   isComplete: true,
 };
 
-export const secretField = line({
-  lengthMin: 1,
-  lengthMax: 256,
-  doc: "`whsec_` or `whsk_` and the base64 of 24 to 64 bytes; generated when absent.",
-});
+export const secretField = secret(
+  line({
+    lengthMin: 1,
+    lengthMax: 256,
+    doc: "`whsec_` or `whsk_` and the base64 of 24 to 64 bytes; generated when absent.",
+  }),
+);
 
 export const webhookFields = {
   url: requiredToCreate(

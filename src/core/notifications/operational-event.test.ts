@@ -18,7 +18,12 @@ suite("operational events", () => {
   });
 
   test("the key names webhook, type and what tells it from others", () => {
-    const webhook = { id: "w1", tenantId: "acme", url: "https://me:secret@example.com/hooks?token=secret" };
+    const webhook = {
+      id: "w1",
+      tenantId: "acme",
+      events: ["*"],
+      url: "https://me:secret@example.com/hooks?token=secret",
+    };
     const event = webhookEvent(webhook, { type: "posthorn.webhook.paused", of: 7, at: 0 });
     assert.equal(event.key, "posthorn.webhook.paused:w1:7");
     assert.equal(JSON.stringify(event).includes("secret"), false);

@@ -48,7 +48,7 @@ export const operatorTenantId = "posthorn-operator";
 
 /** An event about a webhook; `of` tells it from others of its type. */
 export function webhookEvent(
-  webhook: Pick<Webhook, "id" | "tenantId" | "url">,
+  webhook: Pick<Webhook, "id" | "tenantId" | "url" | "events">,
   told: {
     readonly type: OperationalEventType;
     readonly of: number | string;
@@ -61,7 +61,7 @@ export function webhookEvent(
   return {
     ...{ key: `${type}:${id}:${told.of}`, type, tenantId, webhookId: id, at },
     data: {
-      ...{ webhook_id: id, tenant_id: tenantId, url: shownUrl(webhook.url) },
+      ...{ webhook_id: id, tenant_id: tenantId, url: shownUrl(webhookUrlShown(webhook)) },
       ...told.data,
       occurred_at: instant(at),
     },
@@ -106,4 +106,22 @@ export function mayHear(
   if (listener.id === event.webhookId) return false;
   if (!frequent.has(event.type) || about === null || about.tenantId !== listener.tenantId) return true;
   return !operationalEventTypes.some((type) => about.events.some((pattern) => matches({ pattern, type })));
+}
+
+/** The type of the events that carry messages to notification channels. */
+export const carriedType = "posthorn.notification";
+
+/**
+ * The URL of a webhook as API and history show it. Chat services take the path for a password, so only the host is shown of
+ * a webhook that carries a notification channel.
+ */
+export function webhookUrlShown(webhook: {
+  readonly tenantId: string;
+  readonly events: readonly string[];
+  readonly url: string;
+}): string {
+  const { tenantId, events, url } = webhook;
+  const isCarrier = tenantId === operatorTenantId && events.length === 1 && events[0] === carriedType;
+  if (!isCarrier) return url;
+  return URL.canParse(url) ? `${new URL(url).origin}/…` : "…";
 }

@@ -7,7 +7,7 @@ import type {
   NotificationFact,
   NotificationLanguage,
 } from "../../core/notifications/notification.ts";
-import { shownUrl } from "../../core/notifications/operational-event.ts";
+import { shownUrl, webhookUrlShown } from "../../core/notifications/operational-event.ts";
 import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
 import type { HistoryStore } from "../../ports/store/history.ts";
 
@@ -39,7 +39,7 @@ export class LadderMessages {
     return (language, timeZone) => {
       const time = (at: number | null) => (at === null ? "-" : spokenTime(at, { language, timeZone }));
       const values = {
-        ...{ url: shownUrl(live.webhook.url), tenant: live.webhook.tenantId },
+        ...{ url: shownUrl(webhookUrlShown(live.webhook)), tenant: live.webhook.tenantId },
         ...{ since: time(failingSince), disabled_at: time(disabledAt) },
       };
       const say = (message: MessageName) => this.#options.wording.say(language, message, values);
@@ -66,7 +66,7 @@ export class LadderMessages {
     const { requests, accepted } = await this.#attempts(id, since);
     return (language, timeZone) => {
       const values = {
-        ...{ url: shownUrl(live.webhook.url), tenant: tenantId },
+        ...{ url: shownUrl(webhookUrlShown(live.webhook)), tenant: tenantId },
         ...{ since: spokenTime(since, { language, timeZone }), duration: spokenDuration(at - since) },
         failed: requests - accepted,
       };
@@ -88,7 +88,10 @@ export class LadderMessages {
   ): readonly NotificationFact[] {
     const { wording } = this.#options;
     return [
-      { label: wording.say(language, "label.webhook"), value: `${shownUrl(webhook.url)} (${webhook.id})` },
+      {
+        label: wording.say(language, "label.webhook"),
+        value: `${shownUrl(webhookUrlShown(webhook))} (${webhook.id})`,
+      },
       { label: wording.say(language, "label.tenant"), value: webhook.tenantId },
       { label: wording.say(language, "label.since"), value: since },
     ];

@@ -16,7 +16,7 @@ import {
   type NotificationLanguage,
   type NotificationState,
 } from "../../core/notifications/notification.ts";
-import { operatorTenantId } from "../../core/notifications/operational-event.ts";
+import { carriedType, operatorTenantId } from "../../core/notifications/operational-event.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { SecretBox } from "../../ports/secret-box.ts";
 import type { Page, PageRequest } from "../../ports/store.ts";
@@ -33,7 +33,7 @@ import type { Scope, TenantService, WebhookSecretView, WebhookService } from "..
 import type { AddressLinks } from "./address-links.ts";
 import type { NotificationDesk } from "./notification-desk.ts";
 import { channelSettings, readChannels } from "./channel-input.ts";
-import { carriedType, confirmationTopic, hourOf, testTopic } from "./notification-sender.ts";
+import { confirmationTopic, hourOf, testTopic } from "./notification-sender.ts";
 import { pagerUrl } from "./pager.ts";
 
 export interface NotificationChannelsOptions {

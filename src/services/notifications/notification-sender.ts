@@ -10,7 +10,7 @@ import {
   isUrgent,
   mailboxOf,
 } from "../../core/notifications/notification.ts";
-import { operatorTenantId } from "../../core/notifications/operational-event.ts";
+import { carriedType, operatorTenantId } from "../../core/notifications/operational-event.ts";
 import { messageOf } from "../../core/thrown.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -435,8 +435,6 @@ const noMailer: MailResult = {
   error: "no mail server is set (POSTHORN_SMTP_URL)",
 };
 
-/** The type of the events that carry messages to chat channels. */
-export const carriedType = "posthorn.notification";
 /** Of a message that somebody asked for, to see that it arrives. */
 export const testTopic = "test";
 /** Of the one mail that an unconfirmed address gets. */

@@ -1,6 +1,11 @@
 import { PosthornError } from "../../core/errors.ts";
 import { incidentFields } from "../../core/fields/actions.ts";
-import { instant, shownUrl, webhookEvent } from "../../core/notifications/operational-event.ts";
+import {
+  instant,
+  shownUrl,
+  webhookEvent,
+  webhookUrlShown,
+} from "../../core/notifications/operational-event.ts";
 import { createBucket, type RateBucket, tryTake } from "../../core/rate-limit.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Webhook } from "../../core/webhook.ts";
@@ -47,7 +52,7 @@ export class WebhookIncidents {
     const fields = { webhookId: id, tenantId, kind, messageId };
     this.#options.log.warn(fields, "a receiver reported a security incident");
     const data = {
-      ...{ webhook_id: id, tenant_id: tenantId, url: shownUrl(live.webhook.url) },
+      ...{ webhook_id: id, tenant_id: tenantId, url: shownUrl(webhookUrlShown(live.webhook)) },
       kind,
       detail,
       message_id: messageId,
