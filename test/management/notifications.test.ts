@@ -543,12 +543,16 @@ suite("chat", () => {
         return "footer";
       },
     } as unknown as string;
-    const told = world.notifications({ mailer, overrides: { de: { "footer.why": footer } } });
+    const told = world.notifications({
+      ...{ mailer, publicUrl: "https://hooks.example.org" },
+      overrides: { de: { "footer.why": footer } },
+    });
     const channels: ChannelInput[] = [
       { ...owner, address: "ada@example.com", language: "de" },
       { ...owner, address: "bob@example.com", language: "en" },
     ];
     const [german, english] = await told.notifications.put(admin, { owner: "default", channels });
+    await confirmAll({ told, server });
     for (const saved of [german, english])
       await told.notifications.test(admin, { owner: "default", id: saved?.channel.id ?? "" });
     await told.sender.round();
