@@ -3,7 +3,6 @@ import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import { createUuidV7Source } from "../core/uuid.ts";
 import type { SecretBox } from "../ports/secret-box.ts";
-import type { GatewayStore } from "../ports/store/gateway.ts";
 import { GatewayDirectory } from "../services/gateway/gateway-directory.ts";
 import { hashOfToken, Sources, type SourceServiceOptions } from "./source-service.ts";
 import { VerificationBox } from "./verification-box.ts";
@@ -17,7 +16,7 @@ function open() {
   const bytes = (count: number) => randomBytes(count);
   const ids = createUuidV7Source({ now: () => clock.time, randomBytes: bytes });
   const store = { saveSource: async () => undefined, sources: async () => [], connections: async () => [] };
-  const directory = new GatewayDirectory(store as unknown as GatewayStore);
+  const directory = new GatewayDirectory(store);
   const secretBox: Pick<SecretBox, "seal" | "open"> = {
     seal: ({ plaintext }) => Buffer.from(plaintext),
     open: ({ ciphertext }) => Buffer.from(ciphertext).toString(),
