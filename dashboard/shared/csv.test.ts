@@ -10,6 +10,30 @@ test("cells that a spreadsheet would compute stay text; commas, quotes and lines
     ["a,b", 'say "hi"'],
     ["two\nlines", "\tx"],
   ];
-  const expected = ["when,what", "'=1+1,'+49", "'-2,'@SUM(A1)", '"a,b","say ""hi"""', '"two\nlines",\'\tx'];
+  const expected = ["when,what", "'=1+1,'+49", "'-2,'@SUM(A1)", '"a,b","say ""hi"""', '"two\nlines","\'\tx"'];
   assert.equal(csvOf(rows), `${expected.join("\r\n")}\r\n`);
+});
+
+test("no separator, white space, invisible or full-width sign makes a formula of a part of a cell", () => {
+  const cells: Readonly<Record<string, string>> = {
+    "a;=1+1": `"a;'=1+1"`,
+    "a; =1+1": `"a; '=1+1"`,
+    "a\t@SUM(A1)": `"a\t'@SUM(A1)"`,
+    "a|=1": `"a|'=1"`,
+    "a\n=1": `"a\n'=1"`,
+    'a;"=1"': `"a;""'=1"""`,
+    " =1": "' =1",
+    "\u00a0=1": "'\u00a0=1",
+    "\u200b=1": "'\u200b=1",
+    "\ufeff=1": "'\ufeff=1",
+    "\uff1d1": "'\uff1d1",
+    "\uff0b1": "'\uff0b1",
+    "\uff20a": "'\uff20a",
+    "\u22121": "'\u22121",
+    '"=1"': `"'""=1"""`,
+    "a=1": "a=1",
+    "a; b": `"a; b"`,
+  };
+  for (const [cell, expected] of Object.entries(cells))
+    assert.equal(csvOf([[cell]]), `${expected}\r\n`, JSON.stringify(cell));
 });

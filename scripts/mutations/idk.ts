@@ -159,4 +159,13 @@ export const idkMutations: readonly Mutation[] = [
     test: "src/client/caller.test.ts",
     name: "422 idempotency_key_reused is not",
   },
+  {
+    ids: "IDK-13",
+    change: "answers are kept for an hour, or the published expiry is another one",
+    file: "src/api/idempotency-claims.ts",
+    find: "export const answerKeptMs = 24 * 3_600_000;",
+    replace: "export const answerKeptMs = 3_600_000;",
+    test: "src/api/idempotency-claims.test.ts",
+    name: "IDK-13 the expiry that is published",
+  },
 ];

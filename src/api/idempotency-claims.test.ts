@@ -8,6 +8,7 @@ import type {
   IdempotencyClaim,
   IdempotencyState,
 } from "../ports/store/idempotency.ts";
+import { createIdempotencyPage } from "./docs/idempotency-page.ts";
 import { claimKeptMs, IdempotencyClaims } from "./idempotency-claims.ts";
 
 const call = { scope: "s", key: "k", fingerprint: "f" };
@@ -130,4 +131,11 @@ test("closing tells once what is left, and waits for nobody who does not answer"
   await claims.close();
   assert.match(world.told.at(-1) ?? "", /^abandon k/);
   assert.equal(clock.timers, 0);
+});
+
+test("IDK-13 the expiry that is published is how long an answer is kept", async () => {
+  const { claims, world, clock } = scene();
+  await claimed(claims);
+  assert.match(createIdempotencyPage(), /An answer is kept for 24 hours\./);
+  assert.equal((world.begun[0]?.expiresAt ?? 0) - clock.now(), 24 * 3_600_000);
 });

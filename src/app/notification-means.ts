@@ -12,6 +12,14 @@ class NotificationTextsError extends Error {
   override readonly name = "NotificationTextsError";
 }
 
+/**
+ * Where this process answers, on loopback alone: readers on the same machine open links without a public URL. Null until it
+ * listens, and elsewhere.
+ */
+export interface LocalAddress {
+  url: string | null;
+}
+
 /** How people are told. What sends mail is loaded only where a mail server is set. */
 export async function notificationMeans(
   settings: Pick<
@@ -23,23 +31,15 @@ export async function notificationMeans(
     | "notificationLink"
     | "notificationTexts"
     | "publicUrl"
-    | "host"
-    | "port"
-    | "basePath"
   >,
+  local: LocalAddress,
 ): Promise<NotificationMeans> {
   return {
     mailer: await mailerOf(settings),
     overrides: settings.notificationTexts === null ? {} : overridesIn(settings.notificationTexts),
     linkTemplate: settings.notificationLink,
-    publicUrl: settings.publicUrl ?? localUrl(settings),
+    publicUrl: () => settings.publicUrl ?? local.url,
   };
-}
-
-/** On this machine alone, readers open links without a public address. */
-function localUrl({ host, port, basePath }: Pick<Settings, "host" | "port" | "basePath">): string | null {
-  const isLocal = isLoopback(host === "::1" ? "[::1]" : host) && port !== 0;
-  return isLocal ? `http://${host === "::1" ? "[::1]" : host}:${port}${basePath}` : null;
 }
 
 async function mailerOf({
@@ -57,7 +57,7 @@ async function mailerOf({
   });
 }
 
-function isLoopback(hostname: string): boolean {
+export function isLoopback(hostname: string): boolean {
   return hostname === "localhost" || hostname === "[::1]" || /^127(\.\d{1,3}){3}$/.test(hostname);
 }
 

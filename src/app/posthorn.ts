@@ -26,6 +26,7 @@ import { openStore } from "./open-store.ts";
 import { ProcessGauges } from "./process-gauges.ts";
 import { Readings } from "./readings.ts";
 import { StoreClock } from "./store-clock.ts";
+import { isLoopback, type LocalAddress } from "./notification-means.ts";
 import { assembleEngine } from "./running-engine.ts";
 import { systemReport } from "./system-report.ts";
 import type { SystemParts } from "./system-report.ts";
@@ -104,7 +105,9 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   const clock = new StoreClock({ clock: systemClock, time: store.time?.bind(store), log });
   started.defer("clock", () => clock.stop());
   await clock.start();
+  const local: LocalAddress = { url: null };
   const assembled = await assembleEngine({
+    local,
     ...{ settings, store, companions, clock, keys, random, telemetry },
     ...(transport !== undefined && { transport }),
     ...(names !== undefined && { names }),
@@ -128,6 +131,7 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   await lifecycle.start();
   started.defer("gauges", sampleGauges({ settings, store, engine, clock, random, log }));
   const api = listens && hasApi ? await openApi(listening) : null;
+  if (api !== null && isLoopback(new URL(api.url).hostname)) local.url = api.url;
   // At most half, so that a caller who is slow to finish leaves time for the deliveries under way.
   started.defer("api", async () => api?.close(grace.remainingMs() / 2));
   const inbound = await openGateway(listening, { listens, apiUrl: api?.url ?? null });

@@ -23,7 +23,7 @@ import type { Telemetry } from "../ports/telemetry.ts";
 import type { Transport } from "../ports/transport.ts";
 import type { Keys } from "./keys.ts";
 import type { Companions } from "./open-companions.ts";
-import { notificationMeans } from "./notification-means.ts";
+import { type LocalAddress, notificationMeans } from "./notification-means.ts";
 import { openFilesMax } from "./open-files.ts";
 import { openTransport, waitingRequestsMax } from "./open-transport.ts";
 import { requestOriginOf } from "./request-origin.ts";
@@ -40,6 +40,7 @@ export interface AssembledEngine {
 
 export interface EngineParts {
   readonly settings: Settings;
+  readonly local: LocalAddress;
   readonly store: Store;
   /** Of use with PostgreSQL only. */
   readonly companions?: Companions;
@@ -130,7 +131,7 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
     adminKeyHash: hashApiKey(keys.adminKey),
     schedules: settings.roles.includes("scheduler"),
     limits: { webhooksPerTenantMax },
-    notifications: await notificationMeans(settings),
+    notifications: await notificationMeans(settings, parts.local),
     verification: {
       transport,
       names: parts.names ?? createNameLookup(),

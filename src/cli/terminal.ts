@@ -43,16 +43,16 @@ export class Terminal {
   }
 
   data(line: string): void {
-    this.#out.write(`${line}\n`);
+    this.#out.write(`${printable(line, this.#mayPaint(this.#out))}\n`);
   }
 
   /** One object a line, for programs. */
   object(value: unknown): void {
-    this.data(JSON.stringify(value));
+    this.#out.write(`${jsonLine(value)}\n`);
   }
 
   note(line: string): void {
-    this.#err.write(`${line}\n`);
+    this.#err.write(`${printable(line, this.#mayPaint(this.#err))}\n`);
   }
 
   /** Begins a new screen where somebody looks at one. */
@@ -62,7 +62,7 @@ export class Terminal {
 
   /** Replaces the line that the last `redraw` wrote; an empty text removes it. */
   redraw(line: string): void {
-    this.#err.write(`\r\u001b[2K${line}`);
+    this.#err.write(`\r\u001b[2K${printable(line, this.#mayPaint(this.#err))}`);
   }
 
   outStyle(style: InspectColor, text: string): string {
@@ -85,4 +85,28 @@ export class Terminal {
     const { NO_COLOR: noColour, TERM: term } = this.#env;
     return stream.isTTY === true && (noColour === undefined || noColour === "") && term !== "dumb";
   }
+}
+
+/** The styles that commands use: `styleText` writes these and no others. Hidden or blinking text is not among them. */
+const ownStyle = /^.\[(?:0|1|2|4|22|24|3[0-79]|9[0-7])m$/;
+
+/**
+ * Text of servers and receivers must not move the cursor, set the title or hide lines of a terminal: every control character
+ * but line breaks and tabs becomes a dot, and so does an escape sequence that is no style of ours.
+ */
+export function printable(text: string, mayStyle = false): string {
+  return text.replaceAll(/\p{Cc}(?:\[\d{1,2}m)?/gu, (found) => {
+    const isKept = found.startsWith("\u001b")
+      ? mayStyle && ownStyle.test(found)
+      : found.startsWith("\n") || found.startsWith("\t");
+    return isKept ? found : `\u00b7${found.slice(1)}`;
+  });
+}
+
+/** JSON leaves DEL and the C1 controls as they are, and some terminals obey them. */
+function jsonLine(value: unknown): string {
+  return JSON.stringify(value).replaceAll(
+    /[\u007f-\u009f]/g,
+    (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }

@@ -286,3 +286,29 @@ test("property: never more live probes than allowed, and never locked for longer
     { numRuns: 200 },
   );
 });
+
+test("WDS-147 half-opening notes its time and counts probes from 0, also after probes that failed", () => {
+  const state = opened();
+  let at = start;
+  for (const round of ["first", "second"]) {
+    at += config.sleepWindowMs;
+    const permission = allow(state, config, at);
+    assert.ok(permission.kind === "probe", round);
+    assert.deepEqual(permission.transition, { from: "open", to: "half_open" }, round);
+    const {
+      state: phase,
+      stateTransitionAt,
+      halfOpenAttempts,
+      halfOpenSuccesses,
+    } = snapshotCircuit(...[state, config, at]);
+    assert.deepEqual(
+      [phase, stateTransitionAt, halfOpenAttempts, halfOpenSuccesses],
+      ["half_open", at, 1, 0],
+      round,
+    );
+    const leases = [permission.lease, probe(state, at), probe(state, at)];
+    for (const [index, lease] of leases.entries())
+      recordResult(state, config, { now: at, accepted: index === 0, lease });
+    assert.equal(state.phase, "open", "one of three is not enough");
+  }
+});

@@ -4,6 +4,7 @@ import { suite, test, type TestContext } from "node:test";
 import { createSmtpMailer } from "../../src/adapters/mail/smtp/smtp-mailer.ts";
 import type { ChannelInput } from "../../src/core/fields/notification-channel.ts";
 import { channelState } from "../../src/core/notifications/notification.ts";
+import { createHealth } from "../../src/core/endpoint-health.ts";
 import { disablementAt } from "../../src/core/notifications/disablement.ts";
 import { spokenTime } from "../../src/core/notifications/messages.ts";
 import { operatorTenantId } from "../../src/core/notifications/operational-event.ts";
@@ -139,6 +140,38 @@ suite("owners of failing webhooks", () => {
     assert.equal(scene.subjects().at(-1), "https://example.com/hook works again");
     assert.match(server.mails.at(-1)?.mail.text ?? "", /It failed for \d+ d/);
     assert.deepEqual(await world.store.notifications?.episodes(), []);
+  });
+
+  test("hear that it works again only after something was accepted", async (t) => {
+    const scene = await openScene(t);
+    const { world } = scene;
+    const { id, since } = await failing(world);
+    const channelIds = (await scene.told.notifications.list(admin, "default")).map(
+      ({ channel }) => channel.id,
+    );
+    const episode = { webhookId: id, tenantId: "default", since, told: ["first_problem"], channelIds };
+    const { notifications, deliveries } = world.store;
+    await notifications?.saveEpisode({ webhookId: id, episode, events: [], notifications: [] });
+    const lookWith = async (lastAcceptedAt: number | null): Promise<readonly (string | undefined)[]> => {
+      const health = JSON.stringify({ ...createHealth(), failingSince: null, lastAcceptedAt });
+      const state = {
+        webhookId: id,
+        pausedUntil: null,
+        pauseReason: null,
+        lastSuccessAt: null,
+        circuit: null,
+      };
+      await deliveries.commit({
+        ...{ publishes: [], requeues: [], settlements: [], webhookStates: [{ ...state, health }] },
+      });
+      await scene.look();
+      return scene.subjects();
+    };
+    assert.deepEqual(await lookWith(null), [], "nothing was ever accepted");
+    assert.deepEqual(await lookWith(since - 1), [], "the last acceptance is older than the failure");
+    assert.equal((await notifications?.episodes())?.length, 1);
+    assert.deepEqual(await lookWith(since + 1), ["https://example.com/hook works again"]);
+    assert.deepEqual(await notifications?.episodes(), []);
   });
 
   test("read what was answered, as text and as HTML that it cannot change, with a way to stop it", async (t) => {
@@ -632,6 +665,29 @@ suite("chat", () => {
     await assert.rejects(put([slack, { ...slack, url: "https://127.0.0.1/x" }]), { code: "invalid_request" });
     await assert.rejects(put([{ ...owner, timeZone: "Mars/Base" }]), { code: "invalid_request" });
     await assert.rejects(put([{ kind: "slack" }]), { code: "invalid_request" });
+    const forbidden = [
+      "\0",
+      "\u0001",
+      "\r\n",
+      "\u007f",
+      "\u0085",
+      "\u00ad",
+      "\u200b",
+      "\u2028",
+      "\u202e",
+      "\ufeff",
+    ];
+    for (const character of [...forbidden, "(c)", "\\", "[", ","])
+      for (const address of [
+        `a${character}da@example.com`,
+        `ada@exa${character}mple.com`,
+        `ada@example.com${character}`,
+      ])
+        await assert.rejects(
+          put([{ ...owner, address }]),
+          { code: "invalid_request" },
+          JSON.stringify(address),
+        );
     await assert.rejects(put([{ ...slack, id: "019cb2e0-75b9-7c07-9bb6-6d92b2e5a1f3" }]), {
       code: "invalid_request",
     });

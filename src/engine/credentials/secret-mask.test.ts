@@ -108,4 +108,48 @@ suite("secrets in what a receiver sent back", () => {
     const usedMs = processorMs() - begunMs;
     assert.ok(usedMs < 1_000, `${usedMs} ms of processor time`);
   });
+
+  const long = "Sk_live-4eC39HqLyjWDarjtT1zdp7dc";
+  const hiddenAs: Readonly<Record<string, string>> = {
+    "lower case": long.toLowerCase(),
+    "upper case": long.toUpperCase(),
+    "hexadecimal digits": Buffer.from(long).toString("hex"),
+    "hexadecimal digits in upper case": Buffer.from(long).toString("hex").toUpperCase(),
+    "hexadecimal digits with colons": (Buffer.from(long).toString("hex").match(/../g) ?? []).join(":"),
+    Base64: Buffer.from(long).toString("base64"),
+    "Base64 for URLs": Buffer.from(long).toString("base64url"),
+    "percent-encoded Base64": encodeURIComponent(Buffer.from(long).toString("base64")),
+    "lines of ten characters": (long.match(/.{1,10}/g) ?? []).join("\r\n  "),
+    "two strings": `${long.slice(0, 9)}" + "${long.slice(9)}`,
+    "lower case in percent-encoding": encodeURIComponent(long.toLowerCase()),
+  };
+  for (const [name, spelt] of Object.entries(hiddenAs))
+    test(`a long secret is hidden that stands there as ${name}`, () => {
+      const shown = maskSecrets(`you sent <${spelt}>!`, { secrets: [long], wasCut: false });
+      const rest = shown.replace("***", "");
+      assert.ok(shown.startsWith("you sent <***") && rest.length <= "you sent <>!".length + 4, shown);
+    });
+
+  test("a long secret is hidden in Base64 of more than it, wherever it begins", () => {
+    for (const before of ["", "a", "ab", "abc", "user:"])
+      for (const after of ["", ";", ";x", ";xy"]) {
+        const encoded = Buffer.from(`${before}${long}${after}`).toString("base64");
+        const shown = maskSecrets(`Basic ${encoded}`, { secrets: [long], wasCut: false });
+        assert.ok(shown.length < 30 && shown.includes("***"), `${before}|${after}: ${shown}`);
+      }
+  });
+
+  test("the bytes of a signing secret are hidden, and the beginning of Base64 where an answer was cut", () => {
+    const key = Buffer.from("0123456789abcdefghijklmnopqrstuv");
+    const secrets = [`whsec_${key.toString("base64")}`];
+    for (const spelt of [key.toString("hex"), key.toString("base64"), key.toString("base64url")])
+      assert.match(maskSecrets(`key ${spelt}`, { secrets, wasCut: false }), /^key \*\*\*=?$/);
+    const half = Buffer.from(long).toString("base64").slice(0, 20);
+    assert.equal(maskSecrets(`you sent ${half}`, { secrets: [long], wasCut: true }), "you sent ***");
+  });
+
+  test("ordinary text stays as it is", () => {
+    const text = "<html>The quick brown fox: 12345678, deadbeefcafe, dGhlIHF1aWNrIGJyb3duIGZveA==</html>";
+    assert.equal(maskSecrets(text, { secrets: [long], wasCut: false }), text);
+  });
 });

@@ -53,9 +53,9 @@ const encodings: readonly Encoding[] = [
  * Hides the secrets that a webhook showed to its receiver in what the receiver sent back: redirects repeat the query they
  * were asked with, error pages the path and headers. What is kept of an answer is read by more people than the secrets.
  *
- * A secret is found as it is, percent-encoded, in JSON escapes and in HTML entities, whole or in part, and in up to three of
+ * A secret is found in capitals or not, as it is, percent-encoded, in JSON escapes and in HTML entities, whole or in part, and in up to three of
  * these around one another. `wasCut` says that more may have followed: then what may be the beginning of a secret at the
- * end is hidden too. A secret of four to seven characters is found where it stands as a word of its own.
+ * end is hidden too. Longer ones are also found split, in hexadecimal digits, and in Base64. A secret of four to seven characters is found where it stands as a word of its own.
  */
 export function maskSecrets(
   text: string,
@@ -63,12 +63,102 @@ export function maskSecrets(
 ): string {
   const known = secrets.filter(({ length }) => length >= secretLengthMin);
   if (known.length === 0 || text === "") return text;
-  const found = viewsOf(text, wasCut).flatMap((view) =>
-    known.flatMap((secret) =>
-      occurrences(view, secret).concat(wasCut ? beginningAtTheEnd(view, { secret, end: text.length }) : []),
-    ),
-  );
+  const views = viewsOf(text, wasCut);
+  const end = text.length;
+  const folded = known.map((secret) => lowerCase(secret));
+  const found = views.flatMap((view) => {
+    const lower = { ...view, text: lowerCase(view.text) };
+    return folded.flatMap((secret) =>
+      occurrences(lower, secret).concat(wasCut ? beginningAtTheEnd(lower, { secret, end }) : []),
+    );
+  });
+  if (end >= compactLengthMin) found.push(...rewritten(views, known, { wasCut, end }));
   return blotted(text, found);
+}
+
+/** ASCII alone, so that no character changes its length. */
+function lowerCase(text: string): string {
+  return text.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
+}
+
+/** Shorter ones are found in ordinary words. */
+const compactLengthMin = 12;
+/** The text itself, and what one encoding was removed from: deeper ones would cost more than they find. */
+const compactViewsMax = 4;
+
+/**
+ * Secrets that a receiver split, broke into lines, or wrote in hexadecimal digits or Base64: what is no letter or digit is left
+ * out of text and secret before they are compared, which also makes the alphabets of Base64 one.
+ */
+function rewritten(
+  views: readonly View[],
+  secrets: readonly string[],
+  { wasCut, end }: { readonly wasCut: boolean; readonly end: number },
+): readonly Stretch[] {
+  const forms = new Set(secrets.flatMap(compactForms).filter(({ length }) => length >= compactLengthMin));
+  return views.slice(0, compactViewsMax).flatMap((view) => {
+    const compact = compactView(view);
+    return [...forms].flatMap((form) => {
+      const found: Stretch[] = [];
+      for (let at = compact.text.indexOf(form); at >= 0; at = compact.text.indexOf(form, at + form.length))
+        found.push(stretchOf(compact, at, at + form.length));
+      return wasCut ? found.concat(compactBeginning(compact, { form, end })) : found;
+    });
+  });
+}
+
+/** The end of the last character that was compared, not the beginning of the next one. */
+function stretchOf({ origins, ends }: CompactView, from: number, to: number): Stretch {
+  return [origins[from] ?? 0, ends[to - 1] ?? 0];
+}
+
+function compactBeginning(
+  view: CompactView,
+  { form, end }: { readonly form: string; readonly end: number },
+): readonly Stretch[] {
+  const { text, origins } = view;
+  for (let at = Math.max(0, text.length - form.length + 1); at <= text.length - 8; at += 1)
+    if (form.startsWith(text.slice(at))) return [[origins[at] ?? 0, end]];
+  return [];
+}
+
+interface CompactView extends View {
+  readonly ends: readonly number[];
+}
+
+function compactView({ text, origins }: View): CompactView {
+  let compact = "";
+  const from: number[] = [];
+  const ends: number[] = [];
+  for (const { index, 0: character } of text.matchAll(/[A-Za-z0-9]/g)) {
+    compact += character;
+    from.push(origins[index] ?? 0);
+    ends.push(origins[index + 1] ?? 0);
+  }
+  return { text: lowerCase(compact), origins: from, ends };
+}
+
+function compactForms(secret: string): readonly string[] {
+  const bytes = Buffer.from(secret);
+  const key = /^whs(?:ec|k)_(.+)$/.exec(secret)?.[1];
+  const spelt = [
+    secret,
+    ...base64Forms(bytes),
+    bytes.toString("hex"),
+    ...(key === undefined ? [] : [key, Buffer.from(key, "base64").toString("hex")]),
+  ];
+  return spelt.map((form) => lowerCase(form.replaceAll(/[^A-Za-z0-9]/g, "")));
+}
+
+/** Wherever the secret begins in three bytes, without the characters that also hold bits of what stands beside it. */
+function base64Forms(bytes: Buffer): readonly string[] {
+  return [0, 1, 2].map((before) => {
+    const encoded = Buffer.concat([Buffer.alloc(before), bytes])
+      .toString("base64")
+      .replace(/=+$/, "");
+    const end = (before + bytes.length) % 3 === 0 ? encoded.length : encoded.length - 1;
+    return encoded.slice(before === 0 ? 0 : before + 1, end);
+  });
 }
 
 /** From the first character on, up to the second one. */

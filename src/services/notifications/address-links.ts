@@ -7,22 +7,26 @@ import type { SecretBox } from "../../ports/secret-box.ts";
  */
 export class AddressLinks {
   readonly #secretBox: Pick<SecretBox, "digest">;
-  readonly #publicUrl: string | null;
+  readonly #publicUrl: () => string | null;
 
-  constructor(options: { readonly secretBox: Pick<SecretBox, "digest">; readonly publicUrl: string | null }) {
+  constructor(options: {
+    readonly secretBox: Pick<SecretBox, "digest">;
+    readonly publicUrl: () => string | null;
+  }) {
     this.#secretBox = options.secretBox;
     this.#publicUrl = options.publicUrl;
   }
 
   /** False where readers cannot reach this system, so that no address can be confirmed. */
   get areReachable(): boolean {
-    return this.#publicUrl !== null;
+    return this.#publicUrl() !== null;
   }
 
   /** Null where nobody outside can reach this system. */
   urlFor(addressId: string, purpose: "confirm" | "unsubscribe"): string | null {
-    if (this.#publicUrl === null) return null;
-    return `${this.#publicUrl.replace(/\/$/, "")}/notifications/${purpose}/${this.tokenOf(addressId)}`;
+    const publicUrl = this.#publicUrl();
+    if (publicUrl === null) return null;
+    return `${publicUrl.replace(/\/$/, "")}/notifications/${purpose}/${this.tokenOf(addressId)}`;
   }
 
   tokenOf(addressId: string): string {

@@ -25,7 +25,8 @@ export interface NotificationMeans {
   readonly overrides: MessageOverrides;
   /** The address of a page about a webhook, with `{webhook_id}` and `{tenant_id}` in it; null without one. */
   readonly linkTemplate: string | null;
-  readonly publicUrl: string | null;
+  /** Where readers open links. A function where that is known only once the process listens. */
+  readonly publicUrl: string | null | (() => string | null);
 }
 
 export interface NotificationParts {
@@ -62,7 +63,7 @@ export function createNotifications(parts: NotificationParts): NotificationServi
   const { secretBox } = common;
   const nextId = () => access.nextId();
   const wording = new Wording(means.overrides);
-  const links = new AddressLinks({ secretBox, publicUrl: means.publicUrl });
+  const links = new AddressLinks({ secretBox, publicUrl: asFunction(means.publicUrl) });
   const desk = new NotificationDesk({ queue, clock: common.clock, nextId });
   const messages = new LadderMessages({ wording, history, linkTo: linkBy(means.linkTemplate) });
   const sender = new NotificationSender({
@@ -97,4 +98,8 @@ function linkBy(template: string | null) {
     template
       ?.replaceAll("{webhook_id}", encodeURIComponent(id))
       .replaceAll("{tenant_id}", encodeURIComponent(tenantId)) ?? null;
+}
+
+function asFunction<Value extends string | null>(value: Value | (() => Value)): () => Value {
+  return typeof value === "function" ? value : () => value;
 }

@@ -127,7 +127,18 @@ test("CEW-2.2-1 CEW-2.2-2 CEW-2.2-4 CEW-2.2-5 CEW-2.2-6 CEW-2.2-11 what a destin
 test("IDK-13 IDK-14 what is done with keys is published without a key, expiry included", async () => {
   const response = await fetch(`${world.url}/service-description`);
   assert.equal(response.status, 200);
-  assert.match(await response.text(), /dedup|repeat/i);
+  const content = (await response.json()) as Readonly<Record<string, unknown>>;
+  assert.match(String(content["idempotency_key"]), /Idempotency-Key is sent on byte for byte/);
+  assert.deepEqual(content["deduplication"], {
+    ...{ window_ms_default: 7 * 24 * 3_600_000, window_ms_min: 24 * 3_600_000 },
+  });
+  const made = await sourceOf();
+  const { body } = await world.admin.get(`/v1/sources/${made.id}`);
+  assert.equal(
+    body["dedup_window_ms"],
+    7 * 24 * 3_600_000,
+    "the window of a new source is the published one",
+  );
 });
 
 test("IDK-16 IDK-17 IDK-18 IDK-19 IDK-22 IDK-24 IDK-25 once, the same answer again, and 422 with a link for another body", async () => {

@@ -45,7 +45,7 @@ export class DeliveryCounts {
 
   #admit(fact: AttemptFact): Float64Array {
     const tenantId = this.#tenants.admit(fact.tenantId);
-    const eventType = this.#eventTypes.admit(fact.eventType);
+    const eventType = this.#eventTypes.admit(fact.eventType, fact.tenantId);
     const found = this.#byTenant.get(tenantId)?.get(eventType);
     if (found !== undefined) return found;
     const isFull = this.#pairs >= pairsMax;

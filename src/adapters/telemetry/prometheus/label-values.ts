@@ -4,17 +4,25 @@
  */
 export class LabelValues {
   readonly #known = new Set<string>();
+  /** How many each tenant brought; no more tenants than values. */
+  readonly #admitted = new Map<string, number>();
   readonly #countMax: number;
 
   constructor(countMax: number) {
     this.#countMax = countMax;
   }
 
-  /** The value itself while there is room, then `other`. A value that was admitted stays. */
-  admit(value: string): string {
+  /**
+   * The value itself while there is room, then `other`. A value that was admitted stays. Where tenants choose the values, one
+   * of them admits no more than are left for the others: half of all, the next half of the rest, and so on.
+   */
+  admit(value: string, tenantId?: string): string {
     if (this.#known.has(value)) return value;
-    if (this.#known.size >= this.#countMax) return otherValue;
+    const own = tenantId === undefined ? 0 : (this.#admitted.get(tenantId) ?? 0);
+    const left = this.#countMax - this.#known.size;
+    if (left <= 0 || (tenantId !== undefined && own >= left)) return otherValue;
     this.#known.add(value);
+    if (tenantId !== undefined) this.#admitted.set(tenantId, own + 1);
     return value;
   }
 }

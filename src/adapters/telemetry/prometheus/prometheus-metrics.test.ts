@@ -61,6 +61,7 @@ suite("metrics", () => {
         attemptNumber: 3,
       });
       metrics.circuitMoved({ webhookId: "w1", from: "closed", to: "open" });
+      metrics.circuitMoved({ webhookId: "w1", from: "open", to: "half_open" });
       metrics.rateLimited("w1");
       observe({
         depth: async () => ({
@@ -94,6 +95,7 @@ suite("metrics", () => {
       'webhook_queue_depth{priority="low"} 3',
       'webhook_circuit_breaker_state{webhook_id="w1",state="open"} 1',
       'webhook_circuit_breaker_transitions_total{from_state="closed",to_state="open"} 1',
+      'webhook_circuit_breaker_transitions_total{from_state="open",to_state="half_open"} 1',
       'webhook_dlq_size{tenant_id="default"} 4',
       'webhook_rate_limit_hits_total{webhook_id="w1"} 1',
       'webhook_worker_pool_utilization{pool_id="large"} 0.25',
