@@ -209,7 +209,8 @@ function errorsOf(route: Route): readonly ErrorCode[] {
   const codes = new Set<ErrorCode>(route.errors);
   codes.add("invalid_request").add("internal_error").add("unsupported_media_type");
   if (route.access !== "public") codes.add("unauthenticated").add("rate_limited").add("unavailable");
-  if (route.access !== "public" && route.access !== "any") codes.add("forbidden");
+  if (route.access !== "public" && !(route.access === "any" && route.capability === "any"))
+    codes.add("forbidden");
   if (route.params !== undefined) codes.add("not_found");
   if (route.body !== undefined) codes.add("malformed_json").add("payload_too_large");
   if (takesIdempotencyKey(route)) {

@@ -142,6 +142,7 @@ export const allRights: readonly Right[] = [
     "GET /service-description",
     "POST /portal/session",
     "GET /livez",
+    "GET /healthz",
     "GET /readyz",
     "GET /metrics",
     "POST /ui/session",
