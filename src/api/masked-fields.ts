@@ -1,5 +1,5 @@
-import { isRawNumber } from "../core/json/lossless.ts";
 import { maskedParameters } from "../core/http/masked-fields.ts";
+import { isRawNumber } from "../core/json/lossless.ts";
 import type { Schema } from "./schemas/type.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -56,15 +56,12 @@ function maskedValue(name: string, value: unknown, schemas: readonly Described[]
   const secret = schemas.find(({ writeOnly }) => writeOnly === true);
   if (secret !== undefined) return maskedWhole(value, secret["x-open-members"]);
   if (secretName.test(name) && !plainName.test(name)) return maskedWhole(value);
-  if (Array.isArray(value)) return value.map((one) => maskedValue("", one));
-  return typeof value === "object" && !isRawNumber(value)
-    ? Object.fromEntries(Object.entries(value).map(([inner, one]) => [inner, maskedValue(inner, one)]))
   if (Array.isArray(value)) {
     const items = schemas.flatMap(({ items: each }) => (each === undefined ? [] : variantsOf(each)));
     return value.map((one) => maskedValue("", one, items));
   }
   if (typeof value === "string" && /(^|_)url$/.test(name)) return maskedParameters(value);
-  return typeof value === "object"
+  return typeof value === "object" && !isRawNumber(value)
     ? Object.fromEntries(
         Object.entries(value).map(([inner, one]) => [
           inner,
