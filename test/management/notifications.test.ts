@@ -162,7 +162,8 @@ suite("owners of failing webhooks", () => {
         circuit: null,
       };
       await deliveries.commit({
-        ...{ publishes: [], requeues: [], settlements: [], webhookStates: [{ ...state, health }] },
+        ...{ publishes: [], requeues: [], retries: [], settlements: [] },
+        webhookStates: [{ ...state, health }],
       });
       await scene.look();
       return scene.subjects();

@@ -25,6 +25,7 @@ const released = {
     "gateway-log": "7817bb1e872b50c9",
     "what-upkeep-finds": "6dcfcc3bc3edf728",
     "requests-by-source": "d9459cd8c9d11735",
+    retries: "c133b5234e4e16b1",
     "mail-consent": "c996a47295dab689",
   },
   postgres: {
@@ -48,6 +49,7 @@ const released = {
     "gateway-held": "48e31c451c973c49",
     "gateway-log": "a75e196ad2b94eec",
     "what-upkeep-finds": "8eea31a6bdd90ac1",
+    retries: "d880658d0234874f",
     "mail-consent": "1901192dcd0bbbe4",
   },
 };
