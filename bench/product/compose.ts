@@ -75,7 +75,6 @@ export async function openProduct(options: ProductOptions): Promise<Product> {
   const { store, digestKeyHolder: holder } = await openStore(settings, { folder, masterKeys, companions });
   const keys = await loadKeys(settings, { master, holder, store, folder, random });
   const assembled = await assembleEngine({
-    local: { url: null },
     ...{ settings, store, companions, keys, random, telemetry },
     clock: systemClock,
   });

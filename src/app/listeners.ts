@@ -18,6 +18,7 @@ import type { Logger } from "../ports/telemetry.ts";
 import { receiverExaminer } from "./examine-receiver.ts";
 import { filesOfPages } from "./dashboard-files.ts";
 import type { Keys } from "./keys.ts";
+import { isLoopback, type LocalAddress } from "./notification-means.ts";
 import { version } from "./version.ts";
 
 /** What the HTTP server of a process answers from. */
@@ -25,6 +26,7 @@ export interface ListenerParts {
   readonly settings: Settings;
   readonly services: Services;
   readonly gateway: Gateway;
+  readonly local: LocalAddress;
   readonly store: Store;
   readonly keys: Keys;
   readonly random: Random;
@@ -60,6 +62,7 @@ export async function openApi(parts: ListenerParts): Promise<ApiListener> {
   const dashboard = sessions === null ? null : { sessions, version, files: filesOfPages("ui") };
   const server = await createApi({ ...optionsOf(parts), dashboard });
   const listener = await listen(server, settings);
+  if (isLoopback(new URL(listener.url).hostname)) parts.local.url = listener.url;
   const loginLink = () => {
     const code = sessions?.createCode(adminKey).code;
     return code === undefined ? null : `${listener.url}${settings.basePath}/${loginPath(code)}`;

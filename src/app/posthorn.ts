@@ -26,7 +26,6 @@ import { openStore } from "./open-store.ts";
 import { ProcessGauges } from "./process-gauges.ts";
 import { Readings } from "./readings.ts";
 import { StoreClock } from "./store-clock.ts";
-import { isLoopback, type LocalAddress } from "./notification-means.ts";
 import { assembleEngine } from "./running-engine.ts";
 import { systemReport } from "./system-report.ts";
 import type { SystemParts } from "./system-report.ts";
@@ -105,14 +104,12 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   const clock = new StoreClock({ clock: systemClock, time: store.time?.bind(store), log });
   started.defer("clock", () => clock.stop());
   await clock.start();
-  const local: LocalAddress = { url: null };
   const assembled = await assembleEngine({
-    local,
     ...{ settings, store, companions, clock, keys, random, telemetry },
     ...(transport !== undefined && { transport }),
     ...(names !== undefined && { names }),
   });
-  const { engine, lifecycle, services, gateway } = assembled;
+  const { engine, lifecycle, services, gateway, local } = assembled;
   observe(metrics, { store, companions, clock, assembled, tracer, pool: settings.workerPool });
   const grace = new Grace(settings.shutdownGraceMs);
   const readings = new Readings({ engine, store, companions, settings });
@@ -121,7 +118,19 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   const system = reporter({ settings, store, companions }, overrides);
   const listens = overrides.listens !== false;
   const hasApi = settings.roles.includes("api");
-  const listening = { gateway, settings, services, store, keys, random, log, readiness, system, metrics };
+  const listening = {
+    gateway,
+    local,
+    settings,
+    services,
+    store,
+    keys,
+    random,
+    log,
+    readiness,
+    system,
+    metrics,
+  };
   // First to open and last to close, so that they tell how the start and the shutdown get on.
   const probes = listens && !hasApi ? await openProbes(listening) : null;
   started.defer("probes", async () => probes?.close(probesGraceMs));
@@ -131,7 +140,6 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   await lifecycle.start();
   started.defer("gauges", sampleGauges({ settings, store, engine, clock, random, log }));
   const api = listens && hasApi ? await openApi(listening) : null;
-  if (api !== null && isLoopback(new URL(api.url).hostname)) local.url = api.url;
   // At most half, so that a caller who is slow to finish leaves time for the deliveries under way.
   started.defer("api", async () => api?.close(grace.remainingMs() / 2));
   const inbound = await openGateway(listening, { listens, apiUrl: api?.url ?? null });

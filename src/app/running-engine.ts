@@ -36,11 +36,11 @@ export interface AssembledEngine {
   readonly lifecycle: ServicesLifecycle;
   readonly transport: Transport;
   readonly gateway: Gateway;
+  readonly local: LocalAddress;
 }
 
 export interface EngineParts {
   readonly settings: Settings;
-  readonly local: LocalAddress;
   readonly store: Store;
   /** Of use with PostgreSQL only. */
   readonly companions?: Companions;
@@ -83,6 +83,7 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
     allowInternalNames: settings.egressAllow.length > 0,
   };
   const requestOrigin = requestOriginOf(settings);
+  const local: LocalAddress = { url: null };
   const schemaCompiler = createSchemaCompiler();
   const tenants = await loadTenantDirectory({ registry: store.registry, clock });
   const schemas = new SchemaRegistry({ registry: store.registry, compiler: schemaCompiler });
@@ -131,7 +132,7 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
     adminKeyHash: hashApiKey(keys.adminKey),
     schedules: settings.roles.includes("scheduler"),
     limits: { webhooksPerTenantMax },
-    notifications: await notificationMeans(settings, parts.local),
+    notifications: await notificationMeans(settings, local),
     verification: {
       transport,
       names: parts.names ?? createNameLookup(),
@@ -140,7 +141,7 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
   });
   const consent = { transport, urlRules, calls: new OutsideCalls(clock, consentLimits) };
   const gateway = gatewayOf(parts, { engine, tenants, directory: gatewayDirectory, consent });
-  return { engine, services, lifecycle, transport, gateway };
+  return { engine, services, lifecycle, transport, gateway, local };
 }
 
 function gatewayOf(

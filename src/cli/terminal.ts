@@ -94,7 +94,7 @@ const ownStyle = /^.\[(?:0|1|2|4|22|24|3[0-79]|9[0-7])m$/;
  * Text of servers and receivers must not move the cursor, set the title or hide lines of a terminal: every control character
  * but line breaks and tabs becomes a dot, and so does an escape sequence that is no style of ours.
  */
-export function printable(text: string, mayStyle = false): string {
+function printable(text: string, mayStyle = false): string {
   return text.replaceAll(/\p{Cc}(?:\[\d{1,2}m)?/gu, (found) => {
     const isKept = found.startsWith("\u001b")
       ? mayStyle && ownStyle.test(found)
