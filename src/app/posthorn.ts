@@ -109,7 +109,7 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
     ...(transport !== undefined && { transport }),
     ...(names !== undefined && { names }),
   });
-  const { engine, lifecycle, services, gateway, local } = assembled;
+  const { engine, lifecycle, services, gateway } = assembled;
   observe(metrics, { store, companions, clock, assembled, tracer, pool: settings.workerPool });
   const grace = new Grace(settings.shutdownGraceMs);
   const readings = new Readings({ engine, store, companions, settings });
@@ -118,19 +118,7 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   const system = reporter({ settings, store, companions }, overrides);
   const listens = overrides.listens !== false;
   const hasApi = settings.roles.includes("api");
-  const listening = {
-    gateway,
-    local,
-    settings,
-    services,
-    store,
-    keys,
-    random,
-    log,
-    readiness,
-    system,
-    metrics,
-  };
+  const listening = { ...assembled, settings, store, keys, random, log, readiness, system, metrics };
   // First to open and last to close, so that they tell how the start and the shutdown get on.
   const probes = listens && !hasApi ? await openProbes(listening) : null;
   started.defer("probes", async () => probes?.close(probesGraceMs));
