@@ -1,7 +1,7 @@
 /** From a route to a Fastify handler: parse, validate, run once, answer. Authentication came before, see server.ts. */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { InvalidRequestError, NotFoundError, PosthornError } from "../core/errors.ts";
-import { defaultBounds, parseJson } from "../core/json/guard.ts";
+import { defaultBounds, parseElements, parseJson } from "../core/json/guard.ts";
 import { withExactDocuments } from "../core/json/lossless.ts";
 import type { Principal, RawContent, Scope } from "../services/services.ts";
 import type { Logger } from "../ports/telemetry.ts";
@@ -230,7 +230,11 @@ function createBodyReader(route: Route): (request: FastifyRequest) => unknown {
       if (route.bodyOptional === true) return {};
       throw new InvalidRequestError("A JSON body is required.", [{ field: "", message: "is required" }]);
     }
-    const body = parseJson(raw, bounds);
+    const { bodyElements } = route;
+    const body =
+      bodyElements === undefined
+        ? parseJson(raw, bounds)
+        : parseElements(raw, { bounds, list: bodyElements });
     const errors = check(body);
     if (errors !== null) throw new InvalidRequestError("The body is not valid.", errors);
     // Events are taken from the text itself.

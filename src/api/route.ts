@@ -37,6 +37,11 @@ export interface Route {
   readonly isStream?: boolean;
   readonly bodyBytesMax?: number;
   readonly bodyBounds?: JsonBounds;
+  /**
+   * The member of the body whose elements are judged one by one: an element whose text is refused (names that stand twice,
+   * `__proto__`, too deep, not UTF-8) becomes the PosthornError, and the others are read.
+   */
+  readonly bodyElements?: string;
   /** A second form of the route, for bodies that are taken as they are. */
   readonly raw?: RawForm;
   /** Takes `traceparent` and `tracestate`. */

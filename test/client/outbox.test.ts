@@ -136,6 +136,58 @@ test("an event that the server refuses for good is parked, told, and comes back 
   assert.deepEqual(order(), [[1, 2, 3], [22]]);
 });
 
+for (const [code, status] of [
+  ["invalid_request", 400],
+  ["malformed_json", 400],
+  ["unsupported_media_type", 415],
+  ["schema_violation", 422],
+] as const) {
+  test(`a batch that is refused whole with ${status} ${code} parks the event that is to blame, and publishes the others in order`, async (t) => {
+    const strict: Answer = (events) => {
+      if (events.some(({ data }) => data.n === 3)) throw refusal(code, status);
+      return published(events);
+    };
+    const { outbox, seen, add } = opened(
+      t,
+      Array.from({ length: 12 }, () => strict),
+    );
+    const ids = [1, 2, 3, 4, 5].map((n) => add(n));
+    assert.equal(await outbox.flush(), 4);
+    assert.deepEqual(
+      seen.parked.map(({ id, error }) => [id, error]),
+      [[ids[2], `${code}: no: ${code}`]],
+    );
+    const sent = seen.batches.filter((batch) => batch.every(({ data }) => data.n !== 3));
+    assert.deepEqual(
+      sent.flatMap((batch) => batch.map(({ data }) => data.n)),
+      [1, 2, 4, 5],
+    );
+    assert.deepEqual(await outbox.counts(), { waiting: 0, parked: 1 });
+  });
+}
+
+for (const [code, status] of [
+  ["unauthenticated", 401],
+  ["forbidden", 403],
+  ["not_found", 404],
+  ["conflict", 409],
+] as const) {
+  test(`a refusal with ${status} ${code} says nothing about events: they wait`, async (t) => {
+    const { outbox, seen, add } = opened(t, [
+      () => {
+        throw refusal(code, status);
+      },
+      published,
+    ]);
+    add(1);
+    add(2);
+    await assert.rejects(outbox.flush(), { code });
+    assert.deepEqual(seen.parked, []);
+    seen.now += 60_000;
+    assert.equal(await outbox.flush(), 2);
+  });
+}
+
 test("an event that is in progress elsewhere is tried again", async (t) => {
   const busy: Answer = () => [{ error: refusal("event_in_progress", 409).problem }];
   const { outbox, seen, add } = opened(t, [busy, published]);

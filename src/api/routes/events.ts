@@ -1,5 +1,4 @@
-import { InvalidRequestError } from "../../core/errors.ts";
-import type { PosthornError } from "../../core/errors.ts";
+import { InvalidRequestError, PosthornError } from "../../core/errors.ts";
 import { eventJsonBounds } from "../../core/event-input.ts";
 import { deliveryFilterFields } from "../../core/fields/delivery-list.ts";
 import { eventListFields } from "../../core/fields/event-list.ts";
@@ -125,6 +124,7 @@ function batchRoute({ services, basePath = "" }: ApiOptions): Route {
     body: eventBatchSchema,
     bodyBytesMax: batchBytesMax,
     bodyBounds: batchBounds,
+    bodyElements: "events",
     answers: { 202: { description: "A receipt or an error for each event.", schema: batchResultSchema } },
     errors: ["payload_too_large", "rate_limited"],
     audit: { none: "publishing is what the server is for" },
@@ -133,6 +133,7 @@ function batchRoute({ services, basePath = "" }: ApiOptions): Route {
       const trace = tracedBy(headers);
       const places = eventPlaces(bodyBytes);
       const refusals = body.events.map((event) => {
+        if (event instanceof PosthornError) return event;
         const errors = check(event);
         return errors === null ? null : new InvalidRequestError("The event is not valid.", errors);
       });

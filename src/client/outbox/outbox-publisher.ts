@@ -69,28 +69,25 @@ export class OutboxPublisher {
 
   async #publishAll(entries: readonly OutboxEntry[], of: Claim): Promise<number> {
     let published = 0;
+    let countMax = entries.length;
     for (let rest = entries; rest.length > 0; ) {
-      const batch = beginning(rest, this.#charactersMax);
+      const batch = beginning(rest.slice(0, countMax), this.#charactersMax);
       try {
         published += await this.#publishBatch(batch, of);
       } catch (error) {
-        if (!this.#mayBeSmaller(error, batch)) {
+        if (!isAboutEvents(error) || batch.length === 1) {
           await this.#release(rest, of, error);
           throw error;
         }
+        // Halves, until the event that is to blame is alone. What is too large as a whole will be so next time, too.
+        countMax = Math.ceil(batch.length / 2);
+        if (error.code === "payload_too_large") this.#charactersMax = Math.floor(lengthOf(batch) / 2);
         continue;
       }
       rest = rest.slice(batch.length);
+      countMax = entries.length;
     }
     return published;
-  }
-
-  /** A batch that is too large is tried again in parts; a single event goes into the answer of its own. */
-  #mayBeSmaller(error: unknown, batch: readonly OutboxEntry[]): boolean {
-    if (!(error instanceof ApiError) || error.code !== "payload_too_large" || batch.length === 1)
-      return false;
-    this.#charactersMax = Math.floor(lengthOf(batch) / 2);
-    return true;
   }
 
   async #publishBatch(batch: readonly OutboxEntry[], of: Claim): Promise<number> {
@@ -125,9 +122,8 @@ export class OutboxPublisher {
       });
       return answer.results;
     } catch (error) {
-      // Refused as a whole although it is alone: it is the event.
-      if (error instanceof ApiError && batch.length === 1 && error.status === 413)
-        return [{ error: error.problem }];
+      // Refused as a whole although it is alone: the event is to blame, and is parked.
+      if (isAboutEvents(error) && batch.length === 1) return [{ error: error.problem }];
       throw error;
     }
   }
@@ -185,6 +181,13 @@ export class OutboxPublisher {
 }
 
 const surePauses = 12;
+
+/** Refusals of a call that its events are to blame for; 401, 403, 404 and the like are about the caller or the address. */
+const eventStatuses: ReadonlySet<number> = new Set([400, 413, 415, 422]);
+
+function isAboutEvents(error: unknown): error is ApiError {
+  return error instanceof ApiError && eventStatuses.has(error.status);
+}
 
 interface Claim {
   readonly token: string;

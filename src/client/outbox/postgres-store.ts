@@ -34,7 +34,9 @@ export function createPostgresOutboxStore(
     },
     claim: async ({ token, now, leaseUntil, limit }) => {
       const { rows } = await pool.query(sql.claim, [token, leaseUntil, now, limit]);
-      return entriesOf(rows as OutboxRow[]);
+      const claimed = rows as OutboxRow[];
+      if (claimed.length === 0 || (await run(sql.giveBack, token, now)) === 0) return entriesOf(claimed);
+      return [];
     },
     done: async ({ token, ids }) => void (await run(sql.done, token, ids)),
     release: async ({ token, ids, dueAt }) => void (await run(sql.release, token, ids, dueAt)),
@@ -54,7 +56,8 @@ function statements(table: string) {
   const among = "token = $1 AND id = ANY ($2::text[])";
   return {
     put: `INSERT INTO ${table} (id, event) VALUES ($1, $2)`,
-    // Two claims at a time want the same rows, the oldest; the second one finds that they are due no more.
+    // Two claims at the same time want the same rows, the oldest. The second one waits for the first and finds that those are
+    // no longer due, but entries that were put in between are not among them: `giveBack` sees to those.
     claim: `UPDATE ${table} SET token = $1, due_at = $2, attempts = attempts + 1,
         first_claimed_at = coalesce(first_claimed_at, $3)
       WHERE parked_at IS NULL AND due_at <= $3
@@ -62,6 +65,12 @@ function statements(table: string) {
         AND position IN (SELECT position FROM ${table} WHERE parked_at IS NULL AND due_at <= $3
           ORDER BY position LIMIT $4)
       RETURNING position, id, event, attempts, first_claimed_at`,
+    // A claim gives everything back when another one that was committed meanwhile has older entries, or an older one waits for
+    // its time: what is newer must not overtake it. A statement of its own, because the claim does not see other claims that
+    // began before it (READ COMMITTED).
+    giveBack: `UPDATE ${table} SET token = NULL, due_at = 0, attempts = attempts - 1
+      WHERE token = $1 AND EXISTS (SELECT FROM ${table} WHERE parked_at IS NULL AND due_at > $2 AND token IS DISTINCT FROM $1
+        AND position < (SELECT max(position) FROM ${table} WHERE token = $1))`,
     done: `DELETE FROM ${table} WHERE ${among}`,
     release: `UPDATE ${table} SET due_at = $3, token = NULL WHERE ${among}`,
     park: `UPDATE ${table} SET parked_at = $3, error = $4, token = NULL WHERE token = $1 AND id = $2`,

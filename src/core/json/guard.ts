@@ -3,9 +3,11 @@
  * allocates is not: sixteen megabytes of `{},` become millions of objects, and deep nesting overflows the stack of
  * whatever walks the result later. Both are refused here at about a nanosecond a byte.
  */
-import { type Buffer, isUtf8 } from "node:buffer";
+import { Buffer, isUtf8 } from "node:buffer";
 import { InvalidRequestError, PosthornError } from "../errors.ts";
+import { elementsOf, membersOf, skipSpace } from "./members.ts";
 import { countNames, repeatedName } from "./repeated-name.ts";
+import { endOfJsonValue } from "./value-end.ts";
 
 export interface JsonBounds {
   readonly depthMax: number;
@@ -45,6 +47,50 @@ export function parseJson(raw: Buffer, bounds: JsonBounds, name: JsonName = body
     refuseHarmful(value, { path: field, what, hugeNumbersAllowed: bounds.hugeNumbers === "kept" });
   }
   return value;
+}
+
+/**
+ * The text as a value, in which the elements of the member `list` are judged one by one: each that cannot be taken stands there
+ * as the PosthornError that says why. Throws what `parseJson` throws for everything around the list, for what is not JSON, and
+ * for too many values in all.
+ */
+export function parseElements(raw: Buffer, { bounds, list }: ElementRules): unknown {
+  try {
+    return parseJson(raw, bounds);
+  } catch (error) {
+    const { finding } = scanJson(raw, { ...bounds, depthMax: Number.POSITIVE_INFINITY });
+    if (!(error instanceof PosthornError) || finding === "too_many" || !isJson(raw)) throw error;
+    const start = membersOf(raw, skipSpace(raw, 0)).get(list)?.start;
+    if (start === undefined || raw[start] !== openSquare) throw error;
+    const end = endOfJsonValue(raw, start);
+    // Without the elements: what is wrong around them refuses the whole.
+    const around = Buffer.concat([raw.subarray(0, start), Buffer.from("[]"), raw.subarray(end)]);
+    const value = parseJson(around, bounds) as Record<string, unknown>;
+    value[list] = elementsOf(raw, start).map((place) => {
+      try {
+        return parseJson(raw.subarray(place.start, place.end), bounds, { what: "The event", field: "" });
+      } catch (refused) {
+        if (refused instanceof PosthornError) return refused;
+        throw refused;
+      }
+    });
+    return value;
+  }
+}
+
+export interface ElementRules {
+  readonly bounds: JsonBounds;
+  readonly list: string;
+}
+
+/** Bytes that are not UTF-8 are replaced here, and refused where they stand. */
+function isJson(raw: Buffer): boolean {
+  try {
+    const value: unknown = JSON.parse(raw.toString("utf8"));
+    return typeof value === "object" && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
 }
 
 /** Which of two members a reader takes is not defined (RFC 8259, 4): rules could look at one and the receiver at the other. */

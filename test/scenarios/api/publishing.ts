@@ -119,6 +119,35 @@ export function publishingSuite(client: () => Client): void {
     );
   });
 
+  test("an event whose text is refused spoils none of its batch", async () => {
+    const good = '{"event_type":"batch.text","data":{"n":1}}';
+    const bad = [
+      '{"event_type":"batch.text","data":{"__proto__":{"admin":true}}}',
+      '{"event_type":"batch.text","data":{"constructor":{"prototype":{}}}}',
+      '{"event_type":"batch.text","data":{"a":1,"a":2}}',
+      `{"event_type":"batch.text","data":${'{"a":'.repeat(80)}1${"}".repeat(80)}}`,
+      "7",
+      '{"event_type":"batch.text","data":{"n":1},"event_type":"batch.other"}',
+    ];
+    const body = `{"events":[${[good, ...bad, good].join(",")}]}`;
+    const reply = await client().call("POST", "/v1/events/batch", { raw: body });
+    assert.equal(reply.status, 202, reply.text);
+    const results = itemsOf(reply.body["results"]);
+    assert.deepEqual(
+      results.map((result) => "error" in result),
+      [false, ...bad.map(() => true), false],
+    );
+    for (const result of results.slice(1, -1)) assert.equal(result["error"]?.["status"], 400, reply.text);
+    // What stands around the events is refused as a whole.
+    for (const whole of [
+      `{"events":[${good}],"events":[${good}]}`,
+      `{"events":[${good}],"__proto__":{}}`,
+      `{"events":[${good},`,
+      `{"events":[${bad[0] ?? ""}],"more":1}`,
+    ])
+      assert.equal((await client().call("POST", "/v1/events/batch", { raw: whole })).status, 400, whole);
+  });
+
   test("a batch has 1 to 1,000 events", async () => {
     const event = { event_type: "shop.paid", data: { n: 1 } };
     for (const events of [[], Array.from({ length: 1_001 }, () => event)]) {

@@ -1,0 +1,65 @@
+/** The order of the outbox on PostgreSQL when two processes claim at the same time. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import pg from "pg";
+import {
+  createPostgresOutboxStore,
+  createPostgresOutboxTable,
+} from "../../src/client/outbox/postgres-store.ts";
+import { openOwnSchema } from "../receiver/own-schema.ts";
+import { eventually } from "../scenarios/eventually.ts";
+
+const now = 1_800_000_000_000;
+const claimAs = (token: string) => ({ token, now, leaseUntil: now + 60_000, limit: 100 });
+
+test("a claim that began before another one was committed gets nothing that is newer than what the other has", async (t) => {
+  const { pool, drop, url } = await openOwnSchema();
+  t.after(drop);
+  await createPostgresOutboxTable(pool);
+  const store = createPostgresOutboxStore(pool);
+  for (const id of ["1", "2"]) await store.put({ id, event: "{}" });
+
+  // The first process has claimed, and its database has not committed yet.
+  const connection = new pg.Client({ connectionString: url });
+  await connection.connect();
+  t.after(() => connection.end());
+  await connection.query("BEGIN");
+  const first = createPostgresOutboxStore(connection);
+  assert.deepEqual(
+    (await first.claim(claimAs("first"))).map(({ id }) => id),
+    ["1", "2"],
+  );
+
+  await store.put({ id: "3", event: "{}" });
+  const second = store.claim(claimAs("second"));
+  await eventually("the second claim waits for the first", {
+    ask: () =>
+      pool.query(
+        "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()",
+      ),
+    holds: ({ rowCount }) => rowCount === 1,
+  });
+  await connection.query("COMMIT");
+  assert.deepEqual(await second, [], "3 must not overtake 1 and 2");
+
+  await store.done({ token: "first", ids: ["1", "2"] });
+  const [entry, ...more] = await store.claim(claimAs("third"));
+  assert.deepEqual([entry?.id, entry?.attempts, more.length], ["3", 1, 0]);
+});
+
+test("what is newer waits while something older waits for its time", async (t) => {
+  const { pool, drop } = await openOwnSchema();
+  t.after(drop);
+  await createPostgresOutboxTable(pool);
+  const store = createPostgresOutboxStore(pool);
+  await store.put({ id: "1", event: "{}" });
+  await store.claim(claimAs("first"));
+  await store.release({ token: "first", ids: ["1"], dueAt: now + 1_000 });
+  await store.put({ id: "2", event: "{}" });
+  assert.deepEqual(await store.claim(claimAs("second")), []);
+  const later = { ...claimAs("third"), now: now + 1_000 };
+  assert.deepEqual(
+    (await store.claim(later)).map(({ id }) => id),
+    ["1", "2"],
+  );
+});
