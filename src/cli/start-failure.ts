@@ -10,6 +10,7 @@ const advice: Readonly<Record<string, readonly string[]>> = {
   ForeignDatabaseError: [
     "Use another folder: --data-dir. If it was one, restore a backup: docs/operations.md, Backup and restore.",
   ],
+  EmptiedDatabaseError: ["Backup and restore: docs/operations.md."],
   KeyFileError: [],
   KeySettingError: [],
   DatabaseSetupError: [],

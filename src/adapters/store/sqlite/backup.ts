@@ -1,7 +1,7 @@
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { backup, DatabaseSync } from "node:sqlite";
 import { StoreUnavailableError } from "../../../ports/store.ts";
-import { storeError } from "./errors.ts";
+import { refuseEmptied, storeError } from "./errors.ts";
 import { databaseFile } from "./open.ts";
 
 /** More pages than a file can have: the copy is one step. */
@@ -19,6 +19,7 @@ export async function backupSqliteStore(options: {
   readonly file: string;
 }): Promise<void> {
   const source = databaseFile(options.dataDir);
+  refuseEmptied(source);
   if (!existsSync(source)) throw new StoreUnavailableError(`there is no database in ${options.dataDir}`);
   if (existsSync(options.file)) throw new StoreUnavailableError(`${options.file} exists already`);
   const partial = `${options.file}.partial`;

@@ -1,7 +1,8 @@
+import { existsSync, rmSync, statSync } from "node:fs";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { StoreUnavailableError } from "../../../ports/store.ts";
 import { DiskRoom } from "./disk-room.ts";
-import { storeError } from "./errors.ts";
+import { refuseEmptied, storeError } from "./errors.ts";
 
 /**
  * Pages of the WAL after which a commit itself copies them into the database: 128 MiB with pages of 8 KiB. Normally the
@@ -167,6 +168,8 @@ export interface DatabaseOptions {
 
 /** Opens the file with the settings that the promises of the port rest on. */
 export function openDatabase(options: DatabaseOptions): DatabaseSync {
+  refuseEmptied(options.file);
+  const isNew = !existsSync(options.file);
   const db = new DatabaseSync(options.file, {
     timeout: options.busyTimeoutMs,
     // Rows are written in one place each, and history is removed in steps that would trip over foreign keys.
@@ -187,6 +190,8 @@ export function openDatabase(options: DatabaseOptions): DatabaseSync {
     return db;
   } catch (error) {
     db.close();
+    // On a full disk a first start leaves an empty file, which the next one would take for damage.
+    if (isNew && statSync(options.file, { throwIfNoEntry: false })?.size === 0) rmSync(options.file);
     throw storeError(error);
   }
 }

@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { StoreUnavailableError, type StoreTrouble } from "../../../ports/store.ts";
 
 /** Another process owns the data folder. Two writers would each believe in leases the other does not know. */
@@ -19,6 +20,38 @@ export class ForeignDatabaseError extends Error {
 
   constructor(file: string) {
     super(`${file} is not a Posthorn database, or its first page is damaged`);
+  }
+}
+
+/**
+ * Throws EmptiedDatabaseError where the file of a database is empty, or missing while its WAL is there. Asked before every
+ * opening: SQLite takes an empty file for a new database, and deletes the WAL with what was committed last.
+ */
+export function refuseEmptied(file: string): void {
+  const bytes = bytesOf(file);
+  const walBytes = bytesOf(`${file}-wal`) ?? 0;
+  if (bytes === null ? walBytes > 0 : bytes === 0)
+    throw new EmptiedDatabaseError(file, { isThere: bytes === 0, walBytes });
+}
+
+/** Null when there is no such file. */
+function bytesOf(file: string): number | null {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? null;
+}
+
+/** The file was emptied or removed. Nothing was opened, so what is left of it is untouched. */
+export class EmptiedDatabaseError extends Error {
+  override readonly name = "EmptiedDatabaseError";
+
+  constructor(file: string, found: { readonly isThere: boolean; readonly walBytes: number }) {
+    const what = found.isThere ? "is empty (0 bytes)" : "is missing";
+    super(
+      found.walBytes > 0
+        ? `${file} ${what}, although ${file}-wal still holds ${found.walBytes} bytes of its last changes. Opening it would ` +
+            "discard them: copy the folder first, then bring the file back or restore a backup"
+        : `${file} ${what}: it was emptied by something else, or a first start ended before it wrote anything. Restore a ` +
+            "backup; if this is a new installation, delete the file",
+    );
   }
 }
 

@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { type MovedTo, movedAway, movingHere } from "../moved-error.ts";
-import { storeError } from "./errors.ts";
+import { refuseEmptied, storeError } from "./errors.ts";
 
 /** Throws StoreMovedError where the file must not be served from. */
 export function refuseMoved(db: DatabaseSync, dataDir: string): void {
@@ -13,6 +13,7 @@ export function refuseMoved(db: DatabaseSync, dataDir: string): void {
 
 /** Notes where everything went, or with null that the file is served from again. */
 export function markMoved(file: string, to: MovedTo | null): void {
+  refuseEmptied(file);
   const db = new DatabaseSync(file, { timeout: 5_000 });
   try {
     if (to === null) db.exec("DELETE FROM meta WHERE key = 'moved'");

@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import type { MovedKind, MovedPart, MoveSource, Stretch } from "../../../ports/store/moving.ts";
 import { noDatabaseIn, olderSchema } from "../moved-error.ts";
-import { storeError } from "./errors.ts";
+import { refuseEmptied, storeError } from "./errors.ts";
 import { planMigrations } from "./migrations.ts";
 import { SqlitePartReader } from "./moving-reader.ts";
 import { type StoredPart, storedPart, within } from "./moving-rows.ts";
@@ -22,6 +22,7 @@ export function openSqliteMoveSource({
   readonly leavesNoTrace: boolean;
 }): MoveSource {
   const file = databaseFile(dataDir);
+  refuseEmptied(file);
   if (!existsSync(file)) throw noDatabaseIn(dataDir);
   const url = pathToFileURL(file);
   // What a crash has left in the WAL would not be seen then.

@@ -10,7 +10,7 @@ import { Checkpointer } from "./checkpointer.ts";
 import { Connection, openDatabase } from "./connection.ts";
 import { SqliteDeliveries } from "./deliveries.ts";
 import { diskFull, diskSpace, isDiskFull } from "./disk-room.ts";
-import { storeError } from "./errors.ts";
+import { refuseEmptied, storeError } from "./errors.ts";
 import { GatewayAnswers } from "./gateway-answers.ts";
 import { SqliteGateway } from "./gateway.ts";
 import { RequestsBySource } from "./gateway-requests-by-source.ts";
@@ -93,6 +93,7 @@ function openError(cause: unknown, dataDir: string): unknown {
 /** What opening the folder would migrate. Only reads, also while another process owns the folder. */
 export function planStoreMigrations(options: { readonly dataDir: string }): MigrationPlan {
   const file = databaseFile(options.dataDir);
+  refuseEmptied(file);
   if (!existsSync(file)) return { from: 0, pending: migrations };
   const db = new DatabaseSync(file, { readOnly: true });
   try {
