@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { type TestContext, test } from "node:test";
 import { startReceiver } from "../../peers/receiver.ts";
 import type { Receiver } from "../../peers/receiver.ts";
@@ -71,6 +73,64 @@ test(`a full disk, ${fulls} times at a busy moment: it lives, says why, loses no
   assert.equal(posthorn.hasEnded, false);
   assert.equal(await posthorn.stop(), 0);
 });
+
+test("what the WAL took of a full disk comes back as soon as there is room for the pages of the database", async (t) => {
+  const disk = await smallDisk(t, { bytes: 64 << 20 });
+  if (disk === null) return;
+  // Only a process on the disk can open a database there.
+  const program = `
+    import { statSync } from "node:fs";
+    import { once } from "node:events";
+    const { databaseFile, openSqliteStore } = await import(${JSON.stringify(sourceOf("src/adapters/store/sqlite/open.ts"))});
+    const { publish, start } = await import(${JSON.stringify(sourceOf("test/conformance/store/scene.ts"))});
+    const dataDir = ${JSON.stringify(join(disk.folder, "data"))};
+    const bytes = (ending) => statSync(databaseFile(dataDir) + ending).size;
+    const store = await openSqliteStore({ dataDir, now: start, pid: process.pid });
+    const tell = (what) => console.log(JSON.stringify({ ...what, wal: bytes("-wal"), database: bytes("") }));
+    // Small commits write the same few pages again and again, so the WAL is many times the size of the database.
+    while (bytes("-wal") < 12 << 20) await publish(store);
+    tell({});
+    await once(process.stdin, "data");
+    const attempt = () => publish(store).then(() => null, (error) => error.trouble ?? String(error));
+    tell({ trouble: await attempt() });
+    await once(process.stdin, "data");
+    let trouble = await attempt();
+    // It looks once a second.
+    for (let tries = 0; trouble !== null && tries < 100; tries += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      trouble = await attempt();
+    }
+    tell({ trouble });
+    await store.close();
+    process.exit();`;
+  const options = ["--conditions=posthorn-source", "--input-type=module", "--eval", program];
+  const [command = "", ...args] = disk.command([process.execPath, ...options]);
+  const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
+  t.after(() => child.kill("SIGKILL"));
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const next = async () => JSON.parse(String((await lines.next()).value ?? "null")) as Told | null;
+  const before = await next();
+  assert.ok(before !== null && before.database < before.wal / 2, JSON.stringify(before));
+  disk.occupy();
+  child.stdin.write("full\n");
+  assert.equal((await next())?.trouble, "disk_full");
+  // Less than what a server wants to have before it accepts again, and enough for the database to take its pages in.
+  disk.free();
+  disk.occupy({ leaveBytes: 2 << 20 });
+  child.stdin.write("freed\n");
+  const after = await next();
+  assert.equal(after?.trouble, null, "it accepts again");
+  assert.ok(after.wal < 1 << 20, `the WAL has ${after.wal} bytes, and had ${before.wal}`);
+});
+
+interface Told {
+  readonly trouble?: string | null;
+  /** Bytes. */
+  readonly wal: number;
+  readonly database: number;
+}
+
+const sourceOf = (path: string): string => join(import.meta.dirname, "../../..", path);
 
 test("a start on a full disk ends with one sentence and status 1", async (t) => {
   const disk = await smallDisk(t, { bytes: 4 << 20 });

@@ -10,6 +10,8 @@ import { refuseEmptied, storeError } from "./errors.ts";
  * snapshot, and shrinks back to it afterwards.
  */
 const walPagesMax = 16_384;
+/** What a WAL that grew longer is cut to when it begins again: 32 MiB, twice of what it has under load. */
+const walPagesKept = 4_096;
 /** Larger than SQLite's 4 KiB: bodies of about a kilobyte fill the pages better and cost fewer system calls. */
 const pageSizeBytes = 8192;
 const cacheKib = 65_536;
@@ -31,7 +33,14 @@ export class Connection {
 
   constructor(db: DatabaseSync) {
     this.db = db;
-    this.#room = new DiskRoom(db.location());
+    const truncate = db.prepare("PRAGMA wal_checkpoint(TRUNCATE)");
+    this.#room = new DiskRoom(db.location(), () => {
+      try {
+        truncate.get();
+      } catch {
+        // Another connection reads, or the database would have to grow: the next look tries again.
+      }
+    });
     this.#begin = db.prepare("BEGIN IMMEDIATE");
     this.#beginRead = db.prepare("BEGIN");
     this.#commit = db.prepare("COMMIT");
@@ -182,7 +191,7 @@ export function openDatabase(options: DatabaseOptions): DatabaseSync {
     // FULL, not NORMAL: an answered publish must survive a power cut.
     db.exec("PRAGMA synchronous = FULL");
     db.exec(`PRAGMA wal_autocheckpoint = ${walPagesMax}`);
-    db.exec(`PRAGMA journal_size_limit = ${walPagesMax * pageSizeBytes}`);
+    db.exec(`PRAGMA journal_size_limit = ${walPagesKept * pageSizeBytes}`);
     db.exec(`PRAGMA cache_size = -${cacheKib}`);
     db.exec("PRAGMA temp_store = MEMORY");
     // An I/O error behind a memory map kills the process instead of failing a call.

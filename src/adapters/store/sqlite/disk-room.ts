@@ -4,15 +4,21 @@ import { type DiskSpace, StoreUnavailableError } from "../../../ports/store.ts";
 
 /** Enough for some groups of commits: with less, small ones would be written and large ones refused by turns. */
 const roomBytesMin = 4 << 20;
+/** Copying the pages holds up the event loop, and on a full disk there is little else to do. */
+const shrinkEveryMs = 1_000;
 
 /** Space on the disk of the database, which matters from the moment when there was none until there is some again. */
 export class DiskRoom {
   readonly #folder: string | null;
+  readonly #shrink: () => void;
   #wasFull = false;
+  /** When the WAL was last emptied for lack of space, on the monotonic clock of the process. */
+  #shrunkAtMs = Number.NEGATIVE_INFINITY;
 
-  /** `file` is null for a database in memory. */
-  constructor(file: string | null) {
+  /** `file` is null for a database in memory. `shrink` empties the WAL, or does nothing where that is not possible now. */
+  constructor(file: string | null, shrink: () => void) {
     this.#folder = file === null ? null : dirname(file);
+    this.#shrink = shrink;
   }
 
   /** A write met the end of the disk. */
@@ -23,7 +29,15 @@ export class DiskRoom {
   /** Throws while the disk is as good as full since a write was refused for it. */
   check(): void {
     if (!this.#wasFull) return;
-    if (this.#folder !== null && freeBytes(this.#folder) < roomBytesMin) throw diskFull();
+    if (this.#folder !== null && freeBytes(this.#folder) < roomBytesMin) {
+      // The WAL may be many times the size of the database, and whatever is freed would go to it. Copying its pages needs
+      // space only where the database grows.
+      const nowMs = performance.now();
+      if (nowMs - this.#shrunkAtMs < shrinkEveryMs) throw diskFull();
+      this.#shrunkAtMs = nowMs;
+      this.#shrink();
+      if (freeBytes(this.#folder) < roomBytesMin) throw diskFull();
+    }
     this.#wasFull = false;
   }
 }

@@ -40,7 +40,7 @@ function bytesOf(file: string): number | null {
 }
 
 /** The file was emptied or removed. Nothing was opened, so what is left of it is untouched. */
-export class EmptiedDatabaseError extends Error {
+class EmptiedDatabaseError extends Error {
   override readonly name = "EmptiedDatabaseError";
 
   constructor(file: string, found: { readonly isThere: boolean; readonly walBytes: number }) {
