@@ -150,7 +150,8 @@ export class Database implements Transactor {
     // Where each transaction brings its bounds, or asks where it is, that comes first.
     const mayGather = bounds === null && connection.incarnation !== null;
     const statements = new GatheredStatements({
-      begin: () => this.#begin(connection, { within, text: beginWith(bounds), answerMs }),
+      begin: () =>
+        this.#begin(connection, { within, text: beginWith(bounds, connection.greeting), answerMs }),
       run: (statement) => this.#run(connection, { ...statement, answerMs }),
       together: mayGather ? (gathered, begun) => this.#together(connection, { gathered, begun }) : null,
     });

@@ -104,5 +104,8 @@ function safeInteger(text: string): number {
 /** A plain array of bytes, as the port has it, not a Buffer. */
 function bytesOf(text: string): Uint8Array {
   const buffer = Buffer.from(text.slice(2), "hex");
+  // Node stops at the first character that is no digit, so that bytes in another form would be read as none.
+  if (!text.startsWith("\\x") || buffer.length * 2 !== text.length - 2)
+    throw new RangeError("stored bytes are not in hexadecimal form: is bytea_output set by something else?");
   return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
 }

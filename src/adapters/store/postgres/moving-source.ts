@@ -3,6 +3,7 @@ import type { MovedPart, MovedRow, MoveSource, Stretch } from "../../../ports/st
 import { type MovedTo, noDatabaseIn, olderSchema } from "../moved-error.ts";
 import type { Runner } from "./database.ts";
 import { digestKeyRow } from "./digest-key-row.ts";
+import { setSession } from "./server-greeting.ts";
 import { columnTypes, parseAddress } from "./driver.ts";
 import { setupError, storeError } from "./errors.ts";
 import { planMigrations } from "./migrations.ts";
@@ -29,7 +30,12 @@ export async function openPostgresMoveSource({ url }: { readonly url: string }):
   // Two connections: one sees a state of the past for as long as a round takes, the other what is there now.
   const [reader, asker] = [connectionTo(url), connectionTo(url)];
   try {
-    await Promise.all([reader.connect(), asker.connect()]);
+    await Promise.all(
+      [reader, asker].map(async (client) => {
+        await client.connect();
+        await setSession(client, false);
+      }),
+    );
   } catch (error) {
     await Promise.allSettled([reader.end(), asker.end()]);
     throw setupError(error, at);

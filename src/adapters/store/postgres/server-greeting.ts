@@ -26,6 +26,32 @@ export interface Greeting {
   readonly isDirect: boolean;
   /** Whether the session has the bounds that the startup asked for; a pooler may drop them. */
   readonly isBounded: boolean;
+  /** Whether role or database let commits be answered before they are on disk. */
+  readonly commitsLate: boolean;
+}
+
+/**
+ * What the driver relies on, whatever role and database are set to: how values are written, what a comparison means, that
+ * transactions see each other's commits, and that the warning of a commit without its standby is sent.
+ */
+const sessionSettings: Readonly<Record<string, string>> = {
+  array_nulls: "on",
+  bytea_output: "hex",
+  client_min_messages: "warning",
+  DateStyle: "ISO",
+  default_transaction_isolation: "read committed",
+  extra_float_digits: "1",
+  IntervalStyle: "postgres",
+  standard_conforming_strings: "on",
+  TimeZone: "UTC",
+  transform_null_equals: "off",
+};
+/** Raised, never lowered: an operator may ask for more than `on`. */
+const durable: readonly [string, string] = ["synchronous_commit", "on"];
+
+function settingsFor(commitsLate: boolean): readonly (readonly [name: string, value: string])[] {
+  const settings = Object.entries(sessionSettings);
+  return commitsLate ? [...settings, durable] : settings;
 }
 
 type GreetingRow = [
@@ -35,11 +61,12 @@ type GreetingRow = [
   greetedAt: string,
   statement: boolean,
   lock: boolean,
+  commitsLate: boolean,
 ];
 
 const greetingSql = `SELECT pg_is_in_recovery(), ${identityOf}, pg_backend_pid(),
   clock_timestamp()::text, current_setting('statement_timeout')::interval = $1::interval,
-  current_setting('lock_timeout')::interval = $2::interval`;
+  current_setting('lock_timeout')::interval = $2::interval, current_setting('synchronous_commit') = 'off'`;
 
 /** Asks a new connection what it reached. Throws StandbyError where nothing can be written. */
 export async function greet(client: pg.ClientBase, bounds: ServerBounds | null): Promise<Greeting> {
@@ -48,13 +75,24 @@ export async function greet(client: pg.ClientBase, bounds: ServerBounds | null):
     values: [`${bounds?.statementMs ?? 0}ms`, `${bounds?.lockMs ?? 0}ms`],
     rowMode: "array",
   });
-  const [isStandby, identity, pid, greetedAt, statement, lock] = rows[0] ?? noRow;
+  const [isStandby, identity, pid, greetedAt, statement, lock, commitsLate] = rows[0] ?? noRow;
   if (isStandby) throw new StandbyError();
   const { processID } = client as { readonly processID?: number | null };
-  return { identity, pid, greetedAt, isDirect: processID === pid, isBounded: statement && lock };
+  const isDirect = processID === pid;
+  // A session behind a pooler is not ours alone, so there each transaction has its own settings.
+  if (isDirect) await setSession(client, commitsLate);
+  return { identity, pid, greetedAt, isDirect, isBounded: statement && lock, commitsLate };
 }
 
-const noRow: GreetingRow = [true, "", 0, "", false, false];
+/** For a session that is ours alone. */
+export async function setSession(client: pg.ClientBase, commitsLate: boolean): Promise<void> {
+  const settings = settingsFor(commitsLate).map(
+    ([name, value]) => `set_config('${name}', '${value}', false)`,
+  );
+  await client.query(`SELECT ${settings.join(", ")}`);
+}
+
+const noRow: GreetingRow = [true, "", 0, "", false, false, false];
 
 /** Ends a session whose transaction was forgotten, as when its client vanished without a word. */
 const idleInTransactionMs = 10_000;
@@ -74,16 +112,23 @@ const walksByIndex = [
   "jit = off",
 ];
 
-/** Begins a transaction with bounds of its own, in one round trip, which works through any pooler. */
-export function beginWith(bounds: ServerBounds | null): string {
-  if (bounds === null) return "BEGIN";
+/** Begins a transaction with bounds and settings of its own, in one round trip, which works through any pooler. */
+export function beginWith(
+  bounds: ServerBounds | null,
+  { isDirect, commitsLate }: Pick<Greeting, "isDirect" | "commitsLate">,
+): string {
+  const own = isDirect ? [] : settingsFor(commitsLate).map(([name, value]) => `${name} = '${value}'`);
+  // Later ones are too late for the transaction that begins.
+  const begin = isDirect ? "BEGIN" : "BEGIN ISOLATION LEVEL READ COMMITTED";
+  if (bounds === null) return [begin, ...own.map((setting) => `SET LOCAL ${setting}`)].join("; ");
   const settings = [
+    ...own,
     `statement_timeout = ${bounds.statementMs}`,
     `lock_timeout = ${bounds.lockMs}`,
     `idle_in_transaction_session_timeout = ${idleInTransactionMs}`,
     ...(bounds.walksByIndex === true ? walksByIndex : []),
   ];
-  return ["BEGIN", ...settings.map((setting) => `SET LOCAL ${setting}`)].join("; ");
+  return [begin, ...settings.map((setting) => `SET LOCAL ${setting}`)].join("; ");
 }
 
 /** A pooler, or a server of another make, that does not take the startup parameters. */
