@@ -115,6 +115,7 @@ function flightOf(
       gateLog: null,
       tenantQueue: { gateLog: null },
       pause: () => false,
+      attempted: () => false,
       succeeded: silent,
       returnRate: silent,
     },
