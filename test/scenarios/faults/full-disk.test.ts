@@ -108,7 +108,7 @@ test("what the WAL took of a full disk comes back as soon as there is room for t
   const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
   t.after(() => child.kill("SIGKILL"));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  const next = async () => JSON.parse(String((await lines.next()).value ?? "null")) as FileSizes | null;
+  const next = async () => JSON.parse((await lines.next()).value ?? "null") as FileSizes | null;
   const before = await next();
   assert.ok(before !== null && before.database < before.wal / 2, JSON.stringify(before));
   disk.occupy();
