@@ -174,9 +174,11 @@ suite("the dashboard", () => {
     const before = page.url();
     await page.keyboard.press("Enter");
     await page.getByText("The receiver accepted it.").waitFor();
-    assert.notEqual(page.url(), before, "the retry has a page of its own");
-    await page.goBack();
-    await page.getByText("The retry that took its place").waitFor();
+    assert.equal(page.url(), before, "the delivery keeps its page");
+    await page.getByText(/^retried/).waitFor();
+    await page.getByText("Attempt 2 of 2").waitFor();
+    await page.getByRole("button", { name: "Previous" }).click();
+    await page.getByText("Attempt 1 of 2").waitFor();
     await page.getByLabel("Compare with").selectOption({ label: "the last that this webhook accepted" });
     const differences = page.getByRole("table", { name: "What differs" });
     await differences.getByRole("row", { name: "Status 503 200" }).waitFor();
