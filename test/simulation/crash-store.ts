@@ -165,7 +165,12 @@ export class CrashStore {
       upkeep: {
         expire: (step) => swept("upkeep.expire", () => inner().upkeep.expire(step)),
         hasFutureDeliveries: (now) => via("read", () => inner().upkeep.hasFutureDeliveries(now)),
-        bringNear: (step) => via("read", () => inner().upkeep.bringNear(step)),
+        bringNear: (step) =>
+          via("read", async () => {
+            const result = await inner().upkeep.bringNear(step);
+            if (result.changed > 0) await ledger.reconcile(inner());
+            return result;
+          }),
         cancelWebhook: (step) => swept("upkeep.cancel", () => inner().upkeep.cancelWebhook(step)),
         forgetPayloads: (step) => via("upkeep.forget-payloads", () => inner().upkeep.forgetPayloads(step)),
         forgetHistory: (step) => via("upkeep.forget-history", () => inner().upkeep.forgetHistory(step)),
