@@ -40,9 +40,12 @@ suite("pages of the portal", () => {
       ["email", "hourly", "Europe/Berlin", "de", { from: "21:30", until: "07:00" }],
     );
     assert.deepEqual(made?.["topics"], ["first_problem", "failing", "disabled", "exhausted"]);
+    await page.getByText("Not confirmed yet", { exact: true }).waitFor();
+    await page.getByText(/^We sent one mail that asks to confirm this address/).waitFor();
+    await page.getByRole("rowheader", { name: /^Bestätigen Sie/ }).waitFor();
+    const refused = page.waitForResponse((answer) => answer.url().endsWith("/test"));
     await page.getByRole("button", { name: "Send a test" }).click();
-    await page.getByRole("rowheader", { name: "Eine Probe dieses Kanals" }).waitFor();
-    await page.getByText("Could not be sent").waitFor();
+    assert.equal((await refused).status(), 409);
     assert.ok(
       !(await page.content()).includes("127.0.0.1:9"),
       "where our mail server is, is nobody's business",

@@ -122,7 +122,7 @@ test("the plan shows what opening would migrate, and writes nothing", async (t) 
     { schema: null },
   ]);
   await (await openHere(database.url)).close();
-  assert.deepEqual(await plan(), { from: migrations.length, pending: [] });
+  assert.deepEqual(await plan(), { from: migrations.at(-1)?.number, pending: [] });
 });
 
 for (const { name, sql } of [
