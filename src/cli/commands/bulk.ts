@@ -95,9 +95,11 @@ function previewOf(counted: Json): Json {
     operation: _operation,
     batch_operation_id: _id,
     inactive_webhooks: _inactive,
+    open_circuits: circuits,
     ...preview
   } = counted;
-  return preview;
+  const isHeld = ((circuits ?? []) as readonly Json[]).length > 0;
+  return isHeld ? { ...preview, open_circuits: circuits } : preview;
 }
 
 /** What is left out and why, some of what is not, and which times hold. */
