@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { WaitingSlots } from "./request-slots.ts";
 import { Places, type FreePlace } from "./sender-places.ts";
 
 function taken(free: FreePlace | null): FreePlace {
@@ -68,4 +69,35 @@ test("G18 nobody is asked to wait for more than a minute, also when the clock is
   const waits = Array.from({ length: 2_000 }, () => places.returnsInMs("a", 1_000_000));
   assert.equal(Math.max(...waits), 60_000);
   assert.equal(places.returnsInMs("a", 0), 60_000);
+});
+
+for (const sources of [25, 200])
+  test(`G18 ${sources} sources of one tenant whose destinations hang, with 22 senders each, keep out no source of another tenant`, () => {
+    const waiting = new WaitingSlots(1_000, () => true);
+    const places = new Places({ totalMax: 100, perKeyMax: 20 }, waiting);
+    const held = new Map<number, number>();
+    for (let now = 0; now < 60_000; now += 1_000) {
+      // Senders that found no slot come back after a second.
+      for (let source = 0; source < sources; source += 1)
+        for (let sender = held.get(source) ?? 0; sender < 22; sender += 1)
+          if (places.take({ tenantId: "hanging", key: `s${source}` }, 100, now) !== null)
+            held.set(source, (held.get(source) ?? 0) + 1);
+      const free = places.take({ tenantId: "other", key: "other" }, 100, now + 500);
+      taken(free)(now + 520);
+    }
+    const all = [...held.values()];
+    assert.ok(all.every((count) => count <= 20), "active and waiting ones together");
+    assert.ok(all.length === sources || all.length >= 20, "many of them are tried");
+  });
+
+test("G18 sources of one tenant share its slots, and a message that waits for a second gives its slot back", () => {
+  const places = new Places({ totalMax: 10, perKeyMax: 20 }, new WaitingSlots(4, () => false));
+  const take = (key: string, now: number) => places.take({ tenantId: "t", key }, 0, now);
+  const first = Array.from({ length: 10 }, () => take("first", 0)).filter((free) => free !== null);
+  assert.equal(first.length, 7, "less than twice what is free");
+  taken(take("second", 0))(10);
+  const next = Array.from({ length: 10 }, () => take("first", 1_000)).filter((free) => free !== null);
+  assert.equal(places.total, 10, "three wait, and there are seven active ones again");
+  for (const free of [...first, ...next]) free(2_000);
+  assert.equal(places.total, 0);
 });

@@ -154,7 +154,7 @@ export class DispatchScene {
         priority,
         body: Buffer.from("{}"),
       },
-      progress: { createdAt: this.clock.now(), dueAt: this.clock.now() },
+      progress: { createdAt: this.clock.now(), dueAt: this.clock.now(), retried: null },
     } as unknown as ClaimedDelivery;
   }
 }

@@ -200,3 +200,16 @@ test("an endpoint that waits for a shared place keeps its turn when a place ends
   await scene.answer(a, "slow");
   assert.deepEqual(scene.inFlight(), ["a", "b", "first"]);
 });
+
+test("WDS-225 tenants take turns after four deliveries of one, however many of them are due", async () => {
+  const scene = new DispatchScene({ concurrency: 100, webhookConcurrency: 20 });
+  const [a, b] = ["a", "b"].map((tenant) => scene.endpoint(tenant, { tenant }));
+  assert.ok(a !== undefined && b !== undefined);
+  for (const endpoint of [a, b]) {
+    const [lane] = endpoint.lanes.values();
+    for (let n = 0; n < 10; n += 1) lane?.push(scene.delivery(), scene.clock.now() + leaseMs);
+    if (lane !== undefined) scene.dispatcher.consider(lane);
+  }
+  await scene.clock.turn();
+  assert.equal(scene.sent.join(""), "aaaabbbbaaaabbbbaabb");
+});
