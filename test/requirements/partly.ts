@@ -17,6 +17,21 @@ export const partly: readonly PartOfRow[] = [
       "history leaves the database after 90 days; there is no archive to which it is moved first (C-44), so whoever needs it longer exports it or raises `POSTHORN_RETENTION_HISTORY_DAYS`.",
   },
   {
+    ids: ["WDS-166"],
+    missing:
+      "a limit of a tenant holds over all of its webhooks and all workers; no such limit is in force unless one is set, so the document's 1,000 a minute is a value to set and not a default.",
+  },
+  {
+    ids: ["WDS-172"],
+    missing:
+      "an event without a key of its publisher has a unique one, its id; that is a UUID of version 7 and not 4, so that ids sort by time.",
+  },
+  {
+    ids: ["WDS-225"],
+    missing:
+      "a worker has 100 active requests; those that have waited for a second count in another limit ([decision](decisions/request-age.md)). Five for each webhook is a default, five for each host is not, because webhooks of several tenants often share a host: `POSTHORN_HOST_CONCURRENCY` sets it.",
+  },
+  {
     ids: ["WDS-127"],
     missing:
       "every such failure is retried; of the document's four kinds the reason tells two apart, `retryable_network_dns_failure` and `retryable_network_connection_failed`.",
