@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
+import { startReceiver } from "../peers/receiver.ts";
+import { eventually } from "./eventually.ts";
 import { RequestLog } from "../../src/gateway/request-log.ts";
 import { assertProblem, textOf } from "./api/client.ts";
 import { GatewayScene } from "./gateway/gateway-scene.ts";
@@ -91,6 +93,42 @@ suite("bounds of the gateway", () => {
     for (let count = 0; made.status === 201 && count < 10; count += 1) made = await make();
     assertProblem(made, { status: 422, code: "limit_reached" });
     assert.match(made.text, /its limit is 8/);
+  });
+});
+
+suite("slots of tenants", () => {
+  const scene = new GatewayScene({ gatewayInFlight: 12, gatewaySourceInFlight: 5, waitingRequests: 40 });
+  before(() => scene.start());
+  after(() => scene.stop());
+
+  test("G18 sources of one tenant whose webhooks hang leave slots to every message of another tenant", async (t) => {
+    await scene.admin.call("PUT", "/v1/tenants/other", { body: {} });
+    const hanging = await startReceiver();
+    t.after(() => hanging.close());
+    const sources = [];
+    for (let n = 0; n < 6; n += 1) sources.push(await scene.source({ to: [hanging] }));
+    const other = await scene.source({ source: { tenant_id: "other" }, webhook: { tenant_id: "other" } });
+    const gate = Promise.withResolvers<object>();
+    hanging.script(() => gate.promise);
+    let waiting = 0;
+    const senders = sources.flatMap(({ send }, source) =>
+      Array.from({ length: 22 }, async (_, sender) => {
+        waiting += 1;
+        const { status } = await send(JSON.stringify({ source, sender }));
+        waiting -= 1;
+        return status;
+      }),
+    );
+    await eventually("those that found no slot were answered", {
+      ask: async () => waiting,
+      holds: (count) => count <= 12,
+    });
+    assert.ok(waiting > 3, `${waiting} wait for a webhook that hangs`);
+    for (let n = 0; n < 60; n += 1)
+      assert.equal((await other.send(JSON.stringify({ n }))).status, 200, `message ${n}`);
+    gate.resolve({});
+    const statuses = new Set(await Promise.all(senders));
+    assert.deepEqual([...statuses].toSorted(), [200, 503]);
   });
 });
 
