@@ -3,6 +3,7 @@ import { ProductProcess } from "../product/product.ts";
 import type { PacedEvent, PlannedEvent, WebhookSeed } from "../product/product.ts";
 import { publishDue, withPublisher } from "../product/seed.ts";
 import { judged } from "../row.ts";
+import { hangingModes } from "./hanging.ts";
 import type { Context, Line, Row } from "../row.ts";
 import { median, percentile } from "../statistics.ts";
 
@@ -39,7 +40,10 @@ export const tenants: Row = {
         beside.get(burden)?.push(await measure(context, { burden, folder }));
       }
     }
-    return burdens.map((burden) => lineOf(context, { burden, alone, beside: beside.get(burden) ?? [] }));
+    const lines = burdens.map((burden) =>
+      lineOf(context, { burden, alone, beside: beside.get(burden) ?? [] }),
+    );
+    return [...lines, ...(await hangingModes(context))];
   },
 };
 
