@@ -86,7 +86,10 @@ for (const sources of [25, 200])
       taken(free)(now + 520);
     }
     const all = [...held.values()];
-    assert.ok(all.every((count) => count <= 20), "active and waiting ones together");
+    assert.ok(
+      all.every((count) => count <= 20),
+      "active and waiting ones together",
+    );
     assert.ok(all.length === sources || all.length >= 20, "many of them are tried");
   });
 

@@ -128,7 +128,7 @@ suite("slots of tenants", () => {
       assert.equal((await other.send(JSON.stringify({ n }))).status, 200, `message ${n}`);
     gate.resolve({});
     const statuses = new Set(await Promise.all(senders));
-    assert.deepEqual([...statuses].toSorted(), [200, 503]);
+    assert.deepEqual(statuses, new Set([200, 503]));
   });
 });
 
