@@ -1425,10 +1425,15 @@ export interface EventReceipt {
   /** Counts the events of the tenant. */
   sequence_number: number;
   /**
-   * Deliveries made: one for each webhook that asked for it. Those of webhooks that are not active are
+   * Deliveries in all: one for each webhook that subscribed. Those of webhooks that are not active are
    * `skipped`.
    */
   deliveries: number;
+  /**
+   * Of the deliveries, how many are not listed yet: an event for more than 2,048 webhooks gets the others in
+   * the next moments. Absent where all are there.
+   */
+  deliveries_following?: number;
   /** True when the key was used before: nothing new was published. */
   duplicate: boolean;
 }

@@ -43,6 +43,7 @@ import { createOwnership } from "./cluster/create-ownership.ts";
 import type { Ownership } from "./endpoint/ownership.ts";
 import { ProblemUpkeep } from "./problem-upkeep.ts";
 import { createProblemWatch, type ProblemListener, type ProblemWatch } from "./commit/problem-watch.ts";
+import { FanOuts } from "./publish/fan-outs.ts";
 import { Publisher } from "./publish/publish.ts";
 import { BacklogReader, loadWebhooks } from "./dispatch/recovery.ts";
 import { Settler } from "./attempt/settle.ts";
@@ -70,6 +71,7 @@ export class Engine implements EngineAccess {
   readonly publisher: Publisher;
   readonly #lifecycle: WebhookLifecycle;
   readonly #upkeep: Upkeep;
+  readonly #fanOuts: FanOuts;
   readonly oldestDue: OldestDue;
   readonly #backlog: BacklogReader;
   readonly #states: EndpointStates;
@@ -121,6 +123,10 @@ export class Engine implements EngineAccess {
     this.#ownFaults = new OwnFaults(this.#common());
     this.#lifecycle = this.#makeLifecycle();
     this.#dispatcher = this.#makeDispatcher(this.#makeSettler());
+    this.#fanOuts = new FanOuts({
+      ...{ ...this.#common(), store: options.store.deliveries },
+      ...{ directory: this.#directory, dispatcher: this.#dispatcher },
+    });
     this.publisher = this.#makePublisher();
     const parts = { directory: this.#directory, dispatcher: this.#dispatcher, commits: this.#commits };
     this.#backlog = new BacklogReader({ ...this.#common(), ...parts, store: options.store.deliveries });
@@ -225,6 +231,7 @@ export class Engine implements EngineAccess {
       payloadBytesMax: limits.payloadBytesMax,
       leaseMs: limits.leaseMs,
       spans: this.#spans,
+      fanOuts: this.#fanOuts,
     });
   }
 
@@ -239,6 +246,7 @@ export class Engine implements EngineAccess {
       countsEnds: this.#statistics !== null,
       problems: store.problems === undefined ? null : new ProblemUpkeep(store.problems, this.#problems),
       ...{ directory: this.#directory, dispatcher: this.#dispatcher, lifecycle: this.#lifecycle, retention },
+      fanOuts: this.#fanOuts,
       told: () => this.relay.stored(),
       ageMsDefault: standard.ageMsMax,
       schedules: this.#options.schedules ?? this.#options.delivers,
@@ -290,7 +298,7 @@ export class Engine implements EngineAccess {
     await this.#ownership.pause();
     await this.#dispatcher.stop(this.#directory.all());
     this.#ownership.retire();
-    await this.#upkeep.stop();
+    await Promise.all([this.#upkeep.stop(), this.#fanOuts.stop()]);
     await this.relay.stop();
     await this.#backlog.stop();
     await this.#flights.wait(graceMs);

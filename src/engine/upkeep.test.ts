@@ -35,6 +35,7 @@ function newUpkeep(clock: ManualClock, more: Partial<UpkeepOptions>): Upkeep {
     directory: { all: () => [] } as unknown as Directory,
     webhooks: { deletedWithWork: async () => [] },
     dispatcher: { headsChanged() {}, dueTimesChanged() {}, considerEndpoint() {} },
+    fanOuts: { run: async () => {} },
     told() {},
     lifecycle: { suspensionElapsed() {} },
     states: { write() {}, changed() {} },

@@ -14,6 +14,7 @@ import type { Directory } from "./endpoint/directory.ts";
 import type { RetentionOptions } from "./engine-options.ts";
 import type { EndpointStates } from "./endpoint/endpoint-states.ts";
 import type { WebhookLifecycle } from "./endpoint/webhook-lifecycle.ts";
+import type { FanOuts } from "./publish/fan-outs.ts";
 import type { Dispatcher } from "./dispatch/dispatcher.ts";
 import type { Ownership } from "./endpoint/ownership.ts";
 import type { ProblemUpkeep } from "./problem-upkeep.ts";
@@ -37,6 +38,7 @@ export interface UpkeepOptions {
   readonly retention: RetentionOptions;
   readonly ageMsDefault: number;
   readonly dispatcher: Pick<Dispatcher, "headsChanged" | "dueTimesChanged" | "considerEndpoint">;
+  readonly fanOuts: Pick<FanOuts, "run">;
   /** Operational events were stored. */
   readonly told: () => void;
   readonly lifecycle: Pick<WebhookLifecycle, "suspensionElapsed">;
@@ -131,6 +133,8 @@ export class Upkeep {
     }
     const isFirst = this.#endedMs === null;
     this.#endedMs ??= clock.monotonicMs();
+    // What a process left that died between two parts.
+    await this.#options.fanOuts.run();
     if (isFirst || (await store.hasFutureDeliveries(clock.now()))) await this.#bringNear();
     this.#checkSuspensions();
     const ageMsByWebhook = horizons(directory);

@@ -148,6 +148,7 @@ export class CrashStore {
           }),
         lanesWithWork: (page) => via("read", () => inner().deliveries.lanesWithWork(page)),
         oldestDue: (lanes) => via("read", () => inner().deliveries.oldestDue(lanes)),
+        fanOut: () => via("read", () => inner().deliveries.fanOut()),
         depth: () => via("read", () => inner().deliveries.depth()),
       },
       webhooks: {

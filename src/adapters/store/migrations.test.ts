@@ -27,6 +27,7 @@ const released = {
     "requests-by-source": "d9459cd8c9d11735",
     retries: "c133b5234e4e16b1",
     "mail-consent": "c996a47295dab689",
+    "fan-out-parts": "5ccc15d2e30d4ee3",
   },
   postgres: {
     "initial": "590b6421767e62af",
@@ -51,6 +52,7 @@ const released = {
     "what-upkeep-finds": "8eea31a6bdd90ac1",
     retries: "d880658d0234874f",
     "mail-consent": "1901192dcd0bbbe4",
+    "fan-out-parts": "1b3381b12c9c4e75",
   },
 };
 

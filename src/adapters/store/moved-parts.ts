@@ -188,6 +188,7 @@ export const unmovedTables: ReadonlyMap<string, string> = new Map([
   ["counters", "counted anew"],
   ["queue", "follows from the deliveries that wait"],
   ["lane_entries", "follows from the deliveries that wait"],
+  ["fan_out_parts", "written before a store is handed over"],
   ["dead_letters", "follows from the deliveries"],
   ["event_requeues", "follows from the deliveries of an event"],
   ["chunks", "follows from events and deliveries"],

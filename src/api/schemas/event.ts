@@ -103,8 +103,15 @@ const receiptProperties = {
   deliveries: Type.Integer({
     minimum: 0,
     description:
-      "Deliveries made: one for each webhook that asked for it. Those of webhooks that are not active are `skipped`.",
+      "Deliveries in all: one for each webhook that subscribed. Those of webhooks that are not active are `skipped`.",
   }),
+  deliveries_following: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description:
+        "Of the deliveries, how many are not listed yet: an event for more than 2,048 webhooks gets the others in the next moments. Absent where all are there.",
+    }),
+  ),
   duplicate: Type.Boolean({ description: "True when the key was used before: nothing new was published." }),
 };
 

@@ -3,6 +3,7 @@ import { createDigestKeyFile } from "../../adapters/keys/digest-key.ts";
 import { masterKeyId } from "../../adapters/keys/secret-box.ts";
 import { systemClock } from "../../adapters/system/clock.ts";
 import type { PostgresMoveSource } from "../../adapters/store/postgres/moving-source.ts";
+import type { Store } from "../../ports/store.ts";
 import type { MoveSource, MoveTarget } from "../../ports/store/moving.ts";
 import { type DataFolder, dataFolderAt, prepareDataFolder } from "../data-folder.ts";
 import type { MasterKeys } from "../keys.ts";
@@ -80,6 +81,7 @@ async function stopFolder(dataDir: string): Promise<Stopped | null> {
   try {
     const now = systemClock.now();
     const store = await openSqliteStore({ dataDir, now, pid: process.pid, evenIfMoved: true });
+    await writeFollowing(store);
     return { release: () => store.close() };
   } catch (error) {
     if (error instanceof Error && error.name === "DataFolderInUseError") return null;
@@ -123,6 +125,11 @@ async function stopDatabase(
   return null;
 }
 
+/** Deliveries of large events that were not written yet: their drafts do not move. */
+async function writeFollowing({ deliveries }: Pick<Store, "deliveries">): Promise<void> {
+  while ((await deliveries.fanOut()) !== null);
+}
+
 /** Facts that statistics have not counted belong to processes that are gone. */
 async function countJournal(given: {
   readonly url: string;
@@ -135,6 +142,7 @@ async function countJournal(given: {
   try {
     const step = { writtenBefore: Number.MAX_SAFE_INTEGER, limit: 1_000 };
     while ((await store.statistics?.recover(step))?.more === true);
+    await writeFollowing(store);
   } finally {
     await store.close();
   }

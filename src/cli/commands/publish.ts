@@ -62,6 +62,9 @@ async function publish(call: ClientCall): Promise<void> {
   if (receipt["duplicate"] === true) terminal.note("this key was used before: no new event was published");
   else if (receipt["deliveries"] === 0)
     terminal.note(`no webhook asks for ${type}; see: posthorn webhooks list`);
+  const following = receipt["deliveries_following"];
+  if (typeof following === "number")
+    terminal.note(`${following} of the deliveries are created in the next moments`);
 }
 
 function traceHeadersOf(options: ClientCall["options"]): Readonly<Record<string, string>> {

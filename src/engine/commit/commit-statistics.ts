@@ -117,17 +117,18 @@ export class CommitStatistics {
     this.#quiet.set(isQuiet ? quietMs : quietMs - waitedMs, this.#wasQuiet);
   };
 
-  #publishedCount({ event, deliveries, attempted = [] }: PublishCommand): PublishedCount {
+  #publishedCount({ event, deliveries, later = [], attempted = [] }: PublishCommand): PublishedCount {
     const { tenantId, createdAt: at, body } = event;
     const eventType = this.#buckets.subjectOf({ tenantId, eventType: event.eventType, at });
     const counted = { tenantId, eventType, at };
-    const skipped = deliveries.filter(({ state }) => state === "skipped").map(({ lane }) => lane.webhookId);
+    const all = later.length === 0 ? deliveries : [...deliveries, ...later];
+    const skipped = all.filter(({ state }) => state === "skipped").map(({ lane }) => lane.webhookId);
     const settled = attempted.flatMap((one, place) => {
       const webhookId = deliveries[place]?.lane.webhookId ?? "";
       return settlementFact({ tenantId, webhookId, ...one, bytes: body.length, isLate: false }) ?? [];
     });
     return {
-      accepted: [...publishFacts({ ...counted, deliveries: deliveries.length, skipped }), ...settled],
+      accepted: [...publishFacts({ ...counted, deliveries: all.length, skipped }), ...settled],
       duplicate: duplicateFact(counted),
     };
   }

@@ -12,8 +12,14 @@ import type { AcceptedInput } from "./event-gate.ts";
 /** One publish in the transaction that is being written. */
 export interface Draft {
   readonly command: PublishCommand;
+  /** Written with the event, each with its lane; the rest follows in further transactions. */
   readonly deliveries: readonly NewDelivery[];
   readonly lanes: readonly Lane[];
+}
+
+/** Of the first transaction and of all that follow. */
+export function deliveryCount({ command }: Pick<Draft, "command">): number {
+  return command.deliveries.length + (command.later?.length ?? 0);
 }
 
 /** What is stored of the event: the standard object, or the publisher's bytes. */

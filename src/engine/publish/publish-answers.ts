@@ -3,7 +3,7 @@ import { uuidV7TimeMs } from "../../core/uuid.ts";
 import type { PublishEntry, PublishKey } from "../../ports/shared-state.ts";
 import { StoreUnavailableError, storeTroubles } from "../../ports/store.ts";
 import type { DuplicateOriginal, PublishResult } from "../../ports/store/deliveries.ts";
-import type { Draft } from "./draft.ts";
+import { deliveryCount, type Draft } from "./draft.ts";
 import type { PublishReceipt } from "./publish-call.ts";
 
 export function answer(
@@ -18,10 +18,12 @@ export function answer(
   if (result.kind === "duplicate")
     return promise.resolve(repeatReceipt(result.original, { tenantId, idempotencyKey }));
   const { sequenceNumber } = result;
-  const deliveries = draft.deliveries.length;
+  const deliveries = deliveryCount(draft);
+  const deliveriesFollowing = deliveries - draft.deliveries.length;
   promise.resolve({
     ...{ id, eventType, tenantId, timestamp, idempotencyKey, sequenceNumber, deliveries },
     duplicate: false,
+    ...(deliveriesFollowing > 0 && { deliveriesFollowing }),
   });
 }
 
@@ -37,14 +39,14 @@ export function keyReused(eventId: string): PosthornError {
 }
 
 /** What others may answer a repeat with, as long as the store would. Null for what says nothing of a key. */
-export function rememberedEntry({ command, deliveries }: Draft, result: PublishResult): PublishEntry | null {
-  const { event, dedupUntil } = command;
+export function rememberedEntry(draft: Draft, result: PublishResult): PublishEntry | null {
+  const { event, dedupUntil } = draft.command;
   const { tenantId, idempotencyKey, fingerprint, id, eventType, timestamp } = event;
   if (idempotencyKey === null || dedupUntil === null || result.kind === "key_conflict") return null;
   const key = { tenantId, idempotencyKey };
   if (result.kind === "accepted") {
     const { sequenceNumber } = result;
-    const count = deliveries.length;
+    const count = deliveryCount(draft);
     return {
       key,
       publish: { fingerprint, id, eventType, timestamp, sequenceNumber, deliveries: count },

@@ -45,7 +45,10 @@ export interface PublishReceipt {
   /** The publisher's key, or the event's id when none was given. */
   readonly idempotencyKey: string;
   readonly sequenceNumber: number;
+  /** In all. */
   readonly deliveries: number;
+  /** Of them, how many are written in the next moments; absent where all are. */
+  readonly deliveriesFollowing?: number;
   readonly duplicate: boolean;
 }
 

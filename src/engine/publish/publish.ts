@@ -2,7 +2,13 @@ import type { DeliveryOrigin, Priority } from "../../core/delivery.ts";
 import { PosthornError, UnavailableError } from "../../core/errors.ts";
 import { errorOf } from "../../core/thrown.ts";
 import type { PublishKey } from "../../ports/shared-state.ts";
-import type { NewDelivery, Lease, PublishCommand, PublishResult } from "../../ports/store/deliveries.ts";
+import {
+  fanOutRows,
+  type Lease,
+  type NewDelivery,
+  type PublishCommand,
+  type PublishResult,
+} from "../../ports/store/deliveries.ts";
 import type { CommitGroup } from "../commit/commit-group.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
@@ -18,7 +24,8 @@ import {
   rememberedEntry,
   repeatReceipt,
 } from "./publish-answers.ts";
-import { claimed, content, type Draft } from "./draft.ts";
+import { claimed, content, deliveryCount, type Draft } from "./draft.ts";
+import type { FanOuts } from "./fan-outs.ts";
 import { RequestPace } from "../../ports/timing/request-pace.ts";
 import type { Scope } from "../../core/scope.ts";
 import type {
@@ -40,6 +47,7 @@ export interface PublisherOptions extends EventGateOptions {
   readonly leaseMs: number;
   /** What was published by key a while ago; null where only the store knows. */
   readonly knownPublishes: KnownPublishes | null;
+  readonly fanOuts: Pick<FanOuts, "kick">;
   /** Null where nobody collects traces. */
   readonly spans: EventSpans | null;
 }
@@ -159,7 +167,8 @@ export class Publisher {
   }
 
   #rowsOf({ tenantId, input }: AcceptedInput): number {
-    return 1 + this.#options.subscriptions.of(tenantId, { type: input.eventType }).length;
+    const { length } = this.#options.subscriptions.of(tenantId, { type: input.eventType });
+    return 1 + Math.min(length, fanOutRows);
   }
 
   /** The system's own events, to their subscribers or to one: not validated, not limited to what applications may name. */
@@ -232,13 +241,16 @@ export class Publisher {
     const lanes: Lane[] = [];
     const body = content(accepted);
     const id = this.#options.nextId();
-    for (const endpoint of endpoints()) {
+    const [first, rest] = firstOf(endpoints());
+    const draftOf = (endpoint: Endpoint, isLater: boolean): NewDelivery => {
       const lane = endpoint.laneFor(input.eventType);
       const delayMs = delaysMs?.get(endpoint.webhook.id) ?? 0;
-      const draft = { priority, now, origin, bytes: body.body.length, delayMs };
-      lanes.push(lane);
-      deliveries.push(this.#draftDelivery(lane, draft));
-    }
+      const draft = { priority, now, origin, bytes: body.body.length, delayMs, isLater };
+      if (!isLater) lanes.push(lane);
+      return this.#draftDelivery(lane, draft);
+    };
+    for (const endpoint of first) deliveries.push(draftOf(endpoint, false));
+    const later = rest.map((endpoint) => draftOf(endpoint, true));
     const command: PublishCommand = {
       event: {
         id,
@@ -255,6 +267,7 @@ export class Publisher {
         ...body,
       },
       deliveries,
+      ...(later.length > 0 && { later }),
       dedupUntil: input.idempotencyKey === undefined ? null : now + (accepted.dedupMs ?? dedupMs),
       ...(accepted.request !== undefined && { request: accepted.request(id) }),
     };
@@ -269,9 +282,11 @@ export class Publisher {
       readonly origin: DeliveryOrigin;
       readonly bytes: number;
       readonly delayMs: number;
+      readonly isLater: boolean;
     },
   ): NewDelivery {
-    const { priority, now, origin, bytes, delayMs } = event;
+    const { priority, now, origin, bytes, delayMs, isLater } = event;
+    const mayClaim = !isLater && delayMs === 0;
     const { status } = lane.endpoint.webhook;
     const state = status === "active" ? "pending" : "skipped";
     return {
@@ -284,7 +299,7 @@ export class Publisher {
       createdAt: now,
       origin,
       format: lane.endpoint.policy.payloadFormat,
-      claim: state === "pending" && delayMs === 0 && this.#reserve(lane, { priority, bytes }),
+      claim: state === "pending" && mayClaim && this.#reserve(lane, { priority, bytes }),
       leaseUntil: now + this.#options.leaseMs,
     };
   }
@@ -312,7 +327,7 @@ export class Publisher {
     let draft: Draft | null = null;
     return new Promise((resolve, reject) => {
       this.#options.commits.publish({
-        size: { rows: 1 + target.endpoints().length, bytes: bytesOf(accepted) },
+        size: { rows: 1 + Math.min(target.endpoints().length, fanOutRows), bytes: bytesOf(accepted) },
         compose: () => {
           draft = this.#draft(accepted, target);
           drafted(draft);
@@ -323,6 +338,7 @@ export class Publisher {
           if (draft === null) return reject(publishError(result as Error));
           this.#committed(draft, result);
           this.#remember(draft, result);
+          if (draft.command.later !== undefined) this.#options.fanOuts.kick();
           if (result instanceof Error) reject(publishError(result));
           else answer(draft, result, { resolve, reject });
         },
@@ -342,7 +358,7 @@ export class Publisher {
     const accepted = !(result instanceof Error) && result.kind === "accepted" ? result : null;
     this.#options.telemetry.metrics.eventPublished({ duplicate: accepted === null });
     if (this.#options.spans !== null && accepted !== null)
-      this.#options.spans.published(draft.command.event, draft.deliveries.length);
+      this.#options.spans.published(draft.command.event, deliveryCount(draft));
     for (let index = 0; index < draft.lanes.length; index += 1) {
       const delivery = draft.deliveries[index] as NewDelivery;
       const lane = draft.lanes[index] as Lane;
@@ -366,6 +382,20 @@ export class Publisher {
       }
     }
   }
+}
+
+/**
+ * Whose deliveries are written with the event, and whose follow. All of ordered webhooks are among the first, because a
+ * row that is written later would be overtaken by that of a younger event in the same lane.
+ */
+function firstOf(
+  endpoints: readonly Endpoint[],
+): readonly [first: readonly Endpoint[], rest: readonly Endpoint[]] {
+  if (endpoints.length <= fanOutRows) return [endpoints, []];
+  const ordered = endpoints.filter(({ webhook }) => webhook.ordering !== "none");
+  const others = endpoints.filter(({ webhook }) => webhook.ordering === "none");
+  const count = Math.max(0, fanOutRows - ordered.length);
+  return [[...ordered, ...others.slice(0, count)], others.slice(count)];
 }
 
 function systemPayload({ data, isBare = false }: Pick<SystemEvent, "data" | "isBare">): AcceptedPayload {

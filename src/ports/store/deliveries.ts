@@ -39,6 +39,11 @@ export interface DeliveryStore {
    * operational events. An empty one asks whether the store can write at all.
    */
   commit(batch: CommitBatch): Promise<CommitResult>;
+  /**
+   * Writes the next part of an event whose deliveries did not fit into its first transaction (`later`), in a transaction
+   * of its own; null when none is left. Any process may call it, also at the same time as others and after a crash.
+   */
+  fanOut(): Promise<FanOutPart | null>;
   /** Leases waiting deliveries of each lane asked for. Cost is bound by what is returned, not by the backlog. */
   claim(requests: readonly ClaimRequest[]): Promise<readonly ClaimResult[]>;
   /**
@@ -91,10 +96,15 @@ export type SettlementResult =
   | { readonly kind: "lost" }
   | { readonly kind: "ended"; readonly progress: DeliveryProgress<GivenUpState> };
 
-/** One event with the deliveries it causes. Stored whole or, as a duplicate, not at all. */
+/**
+ * One event with the deliveries it causes. Stored whole or, as a duplicate, not at all: what is in `later` is stored as a
+ * draft, and `fanOut` makes rows of it.
+ */
 export interface PublishCommand {
   readonly event: NewEvent;
   readonly deliveries: readonly NewDelivery[];
+  /** None of an ordered lane, and none to claim: a younger event would overtake it. Absent for nearly every event. */
+  readonly later?: readonly NewDelivery[];
   /** When set, the event's key is remembered until this time (TS16, WDS-115: 24 h per tenant). */
   readonly dedupUntil: number | null;
   /** What the gateway's log says of the request that brought it; written, or replaced, with an event that is stored. */
@@ -104,6 +114,14 @@ export interface PublishCommand {
   /** As `finish` of the gateway's answers, with an event that is stored. */
   readonly answer?: AnswerCompletion;
 }
+
+/** Rows that were written later than their event. */
+export interface FanOutPart {
+  readonly deliveries: readonly NewDelivery[];
+}
+
+/** Deliveries that one transaction writes of an event at most, ordered ones aside. */
+export const fanOutRows = 2_048;
 
 /** A delivery that was made while its event was not stored yet. It is leased as it is written, and so in no ordered lane. */
 export type AttemptedDelivery = Pick<Settlement, "progress" | "attempt" | "settledAt">;

@@ -32,6 +32,7 @@ import { searches } from "./searches.ts";
 import { sourceSearches } from "./source-searches.ts";
 import { runThemes, type StoreSubject } from "./suite.ts";
 import { expiry } from "./expiry.ts";
+import { largeEvents } from "./large-events.ts";
 import { futureTimes } from "./future-times.ts";
 import { webhookHistories } from "./webhook-history.ts";
 import { webhooks } from "./webhooks.ts";
@@ -65,6 +66,7 @@ export function storeConformance(subject: StoreSubject): void {
     ["portal", portal],
     ["gateway", gateway],
     ["expiry and cancellation", expiry],
+    ["large events", largeEvents],
     ["times of a clock that was ahead", futureTimes],
     ["retention", retention],
     ["statistics", statistics],

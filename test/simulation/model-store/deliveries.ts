@@ -96,6 +96,11 @@ export class ModelDeliveries implements DeliveryStore {
     return due.length === 0 ? null : Math.min(...due);
   }
 
+  /** No event of the simulation is that large. */
+  async fanOut(): Promise<null> {
+    return null;
+  }
+
   async depth(): Promise<StoreDepth> {
     const waiting: Record<Priority, number> = { high: 0, normal: 0, low: 0 };
     const deadLetters = new Map<string, number>();

@@ -7,6 +7,7 @@ import type {
   DeliveryStore,
   EndCommand,
   EndResult,
+  FanOutPart,
   LanePage,
   Lease,
   PublishResult,
@@ -31,6 +32,7 @@ import { areNew } from "./new-events.ts";
 import { writeOperationalEvents } from "./notification-queue.ts";
 import { drawNumbers, relativeNumbers } from "./positions.ts";
 import { writeProblems } from "./problem-writes.ts";
+import { fanOut, keepParts } from "./fan-out.ts";
 import { PublishBatch } from "./publish.ts";
 import { RequeueBatch } from "./requeue.ts";
 import { RetryBatch } from "./retry.ts";
@@ -125,6 +127,10 @@ export class PostgresDeliveries implements DeliveryStore {
       this.#lost.noteDeliveries(error, leased.rows?.leased ?? []);
       throw error;
     }
+  }
+
+  async fanOut(): Promise<FanOutPart | null> {
+    return fanOut(this.#state);
   }
 
   async claim(requests: readonly ClaimRequest[]): Promise<readonly ClaimResult[]> {
@@ -255,6 +261,8 @@ export class PostgresDeliveries implements DeliveryStore {
             deliveries,
           });
     const { publishes, requeues, retries, settled, freeLanes } = stored;
+    if (batch.publishes.some(({ later }) => later !== undefined))
+      await keepParts(transaction, batch.publishes, publishes);
     await writeWebhookStates(transaction, batch.webhookStates);
     await writeOperationalEvents(transaction, batch.operationalEvents);
     const problemMoves = await this.#writeProblems(transaction, batch, stored);

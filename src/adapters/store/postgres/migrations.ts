@@ -30,6 +30,7 @@ import { gatewayHeld } from "./migrations/0018-gateway-held.ts";
 import { gatewayLog } from "./migrations/0019-gateway-log.ts";
 import { whatUpkeepFinds } from "./migrations/0020-what-upkeep-finds.ts";
 import { retries } from "./migrations/0021-retries.ts";
+import { fanOutParts } from "./migrations/0022-fan-out-parts.ts";
 import { mailConsent } from "./migrations/0023-mail-consent.ts";
 
 /**
@@ -58,6 +59,7 @@ export const migrations: readonly PostgresMigration[] = [
   gatewayLog,
   whatUpkeepFinds,
   retries,
+  fanOutParts,
   mailConsent,
 ];
 

@@ -103,7 +103,7 @@ export class PublishBatch {
   }
 
   #addEvent(
-    { event, deliveries }: PublishCommand,
+    { event, deliveries, later = [] }: PublishCommand,
     ref: { readonly seq: number; readonly tenant: number; readonly sequenceNumber: number },
   ): void {
     const { strings } = this.#state;
@@ -112,7 +112,7 @@ export class PublishBatch {
       eventType: strings.ref(event.eventType),
       contentType: strings.ref(event.contentType),
       priority: priorityCodes.encode[event.priority],
-      deliveries: deliveries.length,
+      deliveries: deliveries.length + later.length,
     });
   }
 
@@ -134,7 +134,7 @@ export class PublishBatch {
   }
 
   #remember(
-    { event, dedupUntil, deliveries }: PublishCommand,
+    { event, dedupUntil, deliveries, later = [] }: PublishCommand,
     at: { readonly tenant: number; readonly sequenceNumber: number },
   ): void {
     const { id, eventType, timestamp, fingerprint } = event;
@@ -147,7 +147,7 @@ export class PublishBatch {
         eventType,
         timestamp,
         sequenceNumber: at.sequenceNumber,
-        deliveries: deliveries.length,
+        deliveries: deliveries.length + later.length,
       },
     });
     this.#events.addKey(event, { tenant: at.tenant, expiresAt });

@@ -27,7 +27,8 @@ function windowSql({ seen, work }: { readonly seen: string; readonly work: strin
 }
 
 const payloadsSql = windowSql({
-  seen: `SELECT e.seq, e.created_at, e.has_body AS is_left, e.has_body AND e.created_at < $1 AND NOT EXISTS (
+  seen: `SELECT e.seq, e.created_at, e.has_body AS is_left, e.has_body AND e.created_at < $1
+     AND NOT EXISTS (SELECT FROM posthorn.fan_out_parts p WHERE p.event = e.seq) AND NOT EXISTS (
      SELECT FROM posthorn.deliveries d JOIN posthorn.queue q ON q.delivery = d.seq WHERE d.event = e.seq) AS is_due
    FROM (SELECT seq, created_at, body IS NOT NULL AS has_body FROM posthorn.events WHERE seq > $2
      ORDER BY seq LIMIT ${windowRows}) AS e`,
@@ -51,6 +52,7 @@ const deliveriesSql = windowSql({
 const eventsSql = windowSql({
   seen: `SELECT e.seq, e.created_at, e.requeue_count, true AS is_left, e.created_at < $1
      AND NOT EXISTS (SELECT FROM posthorn.deliveries d WHERE d.event = e.seq)
+     AND NOT EXISTS (SELECT FROM posthorn.fan_out_parts p WHERE p.event = e.seq)
      AND NOT (e.idempotency_key IS NOT NULL AND EXISTS (SELECT FROM posthorn.dedup_keys k
        WHERE k.tenant = e.tenant AND k.key = e.idempotency_key AND k.event = e.id AND k.expires_at > $4)) AS is_due
    FROM (SELECT seq, id, tenant, created_at, requeue_count, idempotency_key FROM posthorn.events WHERE seq > $2

@@ -96,6 +96,14 @@ export class Counters {
     return this.deliveryLast;
   }
 
+  /** Positions for deliveries that are written later. Returns the first of them. */
+  reserveDeliveries(count: number): number {
+    const first = this.deliveryLast + 1;
+    this.deliveryLast += count;
+    this.#changed = true;
+    return first;
+  }
+
   /** Makes the next commit write the row, for changes that only show in `freshFloor` or `opens`. */
   touch(): void {
     this.#changed = true;

@@ -7,6 +7,7 @@ import type {
   DeliveryStore,
   EndCommand,
   EndResult,
+  FanOutPart,
   LanePage,
   Lease,
   PublishCommand,
@@ -24,6 +25,7 @@ import { HandEndings } from "./hand-endings.ts";
 import type { GatewayAnswers } from "./gateway-answers.ts";
 import type { GatewayRequestRows } from "./gateway-requests.ts";
 import type { ProblemWriter } from "./problem-writer.ts";
+import { FanOut } from "./fan-out.ts";
 import { DeliveryWriter, PublishWriter } from "./publish.ts";
 import { queuePositionSql } from "./queue-position-sql.ts";
 import { RequeueWriter } from "./requeue.ts";
@@ -42,6 +44,7 @@ import type { StatisticsWriter } from "./statistics-writer.ts";
 export class SqliteDeliveries implements DeliveryStore {
   readonly #state: StoreState;
   readonly #publishes: PublishWriter;
+  readonly #fanOut: FanOut;
   readonly #requeues: RequeueWriter;
   readonly #retries: RetryWriter;
   readonly #settlements: SettleWriter;
@@ -70,7 +73,8 @@ export class SqliteDeliveries implements DeliveryStore {
     const deliveries = new DeliveryWriter(state);
     const { connection } = state;
     this.#state = state;
-    this.#publishes = new PublishWriter(state, deliveries);
+    this.#fanOut = new FanOut(state, deliveries);
+    this.#publishes = new PublishWriter(state, deliveries, this.#fanOut);
     this.#requeues = new RequeueWriter(state, deliveries);
     this.#retries = new RetryWriter(state);
     this.#settlements = new SettleWriter(state);
@@ -131,6 +135,10 @@ export class SqliteDeliveries implements DeliveryStore {
     if (command.request !== undefined) this.#requests.put(command.request);
     if (command.answer !== undefined) this.#answers.keep(command.answer);
     return result;
+  }
+
+  async fanOut(): Promise<FanOutPart | null> {
+    return this.#state.connection.write(() => this.#fanOut.next());
   }
 
   async claim(requests: readonly ClaimRequest[]): Promise<readonly ClaimResult[]> {

@@ -26,6 +26,7 @@ import { gatewayLog } from "./migrations/0016-gateway-log.ts";
 import { whatUpkeepFinds } from "./migrations/0017-what-upkeep-finds.ts";
 import { requestsBySource } from "./migrations/0018-requests-by-source.ts";
 import { retries } from "./migrations/0019-retries.ts";
+import { fanOutParts } from "./migrations/0020-fan-out-parts.ts";
 import { mailConsent } from "./migrations/0021-mail-consent.ts";
 
 /** In order. A released migration never changes: its checksum is in the databases it made. */
@@ -49,6 +50,7 @@ export const migrations: readonly Migration[] = [
   whatUpkeepFinds,
   requestsBySource,
   retries,
+  fanOutParts,
   mailConsent,
 ];
 

@@ -12,6 +12,7 @@ import { chunkKinds } from "./chunks.ts";
 import { formatCodes, originCodes, priorityCodes, stateCodes } from "../codes.ts";
 import { answerToRepeat, isKeyed } from "../earlier-publish.ts";
 import { queuePositionIn } from "../queue-position.ts";
+import type { FanOut } from "./fan-out.ts";
 import type { StoreState } from "./state.ts";
 
 /** The event a new delivery belongs to, as stored. */
@@ -35,8 +36,15 @@ export class DeliveryWriter {
   }
 
   write(delivery: NewDelivery, event: EventRef): Lease {
-    const { lanes, counters, chunks, queue, leases } = this.#state;
+    const { counters, chunks } = this.#state;
     const seq = counters.nextDelivery();
+    chunks.note(chunkKinds.deliveries, { seq, createdAt: delivery.createdAt });
+    return this.writeAt(seq, delivery, event);
+  }
+
+  /** At a position that was reserved and noted. */
+  writeAt(seq: number, delivery: NewDelivery, event: EventRef): Lease {
+    const { lanes, counters, queue, leases } = this.#state;
     const lane = lanes.ensure(delivery.lane);
     const priority = priorityCodes.encode[delivery.priority];
     const waits = delivery.state === "pending";
@@ -59,7 +67,6 @@ export class DeliveryWriter {
       delivery.reason,
       formatCodes.encode[delivery.format],
     );
-    chunks.note(chunkKinds.deliveries, { seq, createdAt: delivery.createdAt });
     if (waits) counters.addWaiting(priority, 1);
     if (queuePosition !== null) queue.insert({ lane: lane.ref, queuePosition, seq });
     const { id: deliveryId } = delivery;
@@ -79,13 +86,15 @@ type OriginalRow = [id: string, eventType: number, timestamp: number, sequence: 
 export class PublishWriter {
   readonly #state: StoreState;
   readonly #deliveries: DeliveryWriter;
+  readonly #fanOut: FanOut;
   readonly #insert: StatementSync;
   readonly #findKey: StatementSync;
   readonly #saveKey: StatementSync;
   readonly #original: StatementSync;
 
-  constructor(state: StoreState, deliveries: DeliveryWriter) {
+  constructor(state: StoreState, deliveries: DeliveryWriter, fanOut: FanOut) {
     const { connection } = state;
+    this.#fanOut = fanOut;
     this.#state = state;
     this.#deliveries = deliveries;
     this.#insert = connection.prepare(
@@ -115,6 +124,7 @@ export class PublishWriter {
     this.#insertEvent(command, { seq, tenant, sequenceNumber });
     const leases: Lease[] = [];
     for (const delivery of command.deliveries) leases.push(this.#deliveries.write(delivery, { seq, tenant }));
+    if (command.later !== undefined) this.#fanOut.keep(seq, command);
     return { kind: "accepted", sequenceNumber, leases };
   }
 
@@ -134,7 +144,7 @@ export class PublishWriter {
       event.createdAt,
       strings.ensure(event.contentType),
       counters.deliveryLast + 1,
-      command.deliveries.length,
+      command.deliveries.length + (command.later?.length ?? 0),
       event.body,
       event.raw ? 1 : 0,
       event.trace === null ? null : packTraceContext(event.trace),

@@ -16,11 +16,12 @@ const deliveryWindowRows = 4096;
 /** Events are larger: this many take about a megabyte of pages when their bodies are there. */
 const eventWindowRows = 1024;
 
-const waitingOfEvent = `EXISTS (SELECT 1 FROM deliveries d WHERE d.seq >= e.delivery_first
+const unwrittenOfEvent = "EXISTS (SELECT 1 FROM fan_out_parts p WHERE p.event = e.seq)";
+const waitingOfEvent = `${unwrittenOfEvent} OR EXISTS (SELECT 1 FROM deliveries d WHERE d.seq >= e.delivery_first
     AND d.seq < e.delivery_first + e.delivery_count AND d.state <= ${waitingMax})
   OR EXISTS (SELECT 1 FROM event_requeues r JOIN deliveries d ON d.seq = r.delivery
     WHERE r.event = e.seq AND d.state <= ${waitingMax})`;
-const anyOfEvent = `EXISTS (SELECT 1 FROM deliveries d WHERE d.seq >= e.delivery_first
+const anyOfEvent = `${unwrittenOfEvent} OR EXISTS (SELECT 1 FROM deliveries d WHERE d.seq >= e.delivery_first
     AND d.seq < e.delivery_first + e.delivery_count)
   OR EXISTS (SELECT 1 FROM event_requeues r WHERE r.event = e.seq)
   OR (e.idempotency_key IS NOT NULL AND EXISTS (SELECT 1 FROM dedup_keys k

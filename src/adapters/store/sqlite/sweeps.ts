@@ -42,11 +42,13 @@ export class Sweeps {
   readonly #state: Pick<StoreState, "chunks" | "counters">;
   readonly #read: StatementSync;
   readonly #save: StatementSync;
+  readonly #unwritten: StatementSync;
 
   constructor(state: Pick<StoreState, "connection" | "chunks" | "counters">) {
     const { connection } = state;
     this.#state = state;
     this.#read = connection.prepare("SELECT floor, cursor FROM sweeps WHERE name = ?");
+    this.#unwritten = connection.prepare("SELECT min(first_delivery) FROM fan_out_parts");
     this.#save = connection.prepare("INSERT OR REPLACE INTO sweeps VALUES (?, ?, ?)");
   }
 
@@ -79,7 +81,11 @@ export class Sweeps {
   #lastSeq({ kind, createdBefore }: SweepStep): number {
     const { chunks, counters } = this.#state;
     const written = kind === chunkKinds.events ? counters.eventLast : counters.deliveryLast;
-    return Math.min(written, chunks.lastSeqBefore(kind, createdBefore));
+    const last = Math.min(written, chunks.lastSeqBefore(kind, createdBefore));
+    if (kind === chunkKinds.events) return last;
+    // Positions that were reserved and not written yet.
+    const [unwritten] = this.#unwritten.get() as unknown as [first: number | null];
+    return unwritten === null ? last : Math.min(last, unwritten - 1);
   }
 
   #firstLeft(step: SweepStep, seen: { readonly from: number; readonly reached: number }): number {

@@ -1,0 +1,59 @@
+import { fanOutRows, type NewDelivery, type PublishCommand } from "../../ports/store/deliveries.ts";
+
+type Row = [
+  id: string,
+  webhookId: string,
+  format: NewDelivery["format"],
+  dueAt: number,
+  state: NewDelivery["state"],
+  reason: NewDelivery["reason"],
+];
+
+/** What all deliveries of a part have in common stands once. */
+type PartDocument = Pick<NewDelivery, "priority" | "createdAt" | "origin"> & {
+  readonly rows: readonly Row[];
+};
+
+/** Deliveries to write later, as they are stored until then. */
+export interface StoredPart {
+  readonly count: number;
+  readonly document: string;
+}
+
+export function partsOf({ later = [] }: PublishCommand): readonly StoredPart[] {
+  const parts: StoredPart[] = [];
+  for (let from = 0; from < later.length; from += fanOutRows) {
+    const deliveries = later.slice(from, from + fanOutRows);
+    parts.push({ count: deliveries.length, document: packPart(deliveries) });
+  }
+  return parts;
+}
+
+function packPart(deliveries: readonly NewDelivery[]): string {
+  const [first] = deliveries;
+  if (first === undefined) throw new RangeError("a part has at least one delivery");
+  const { priority, createdAt, origin } = first;
+  const rows = deliveries.map(({ id, lane, format, dueAt, state, reason, claim }): Row => {
+    if (lane.ordering !== "none" || claim)
+      throw new Error("ordered and claimed deliveries cannot be written later");
+    return [id, lane.webhookId, format, dueAt, state, reason];
+  });
+  return JSON.stringify({ priority, createdAt, origin, rows } satisfies PartDocument);
+}
+
+export function unpackPart(document: string): readonly NewDelivery[] {
+  const { priority, createdAt, origin, rows } = JSON.parse(document) as PartDocument;
+  return rows.map(([id, webhookId, format, dueAt, state, reason]) => ({
+    id,
+    lane: { webhookId, ordering: "none", eventType: null },
+    priority,
+    state,
+    reason,
+    dueAt,
+    createdAt,
+    origin,
+    format,
+    claim: false,
+    leaseUntil: 0,
+  }));
+}

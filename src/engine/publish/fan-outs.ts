@@ -1,0 +1,69 @@
+import type { Clock } from "../../ports/clock.ts";
+import type { DeliveryStore } from "../../ports/store/deliveries.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import type { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { Directory } from "../endpoint/directory.ts";
+
+export interface FanOutsOptions {
+  readonly store: Pick<DeliveryStore, "fanOut">;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly directory: Pick<Directory, "get">;
+  readonly dispatcher: Pick<Dispatcher, "stored">;
+}
+
+/**
+ * Writes the deliveries of large events that did not fit into the first transaction, part by part. Other commits and
+ * the event loop get their turn in between. What a process leaves behind when it dies is found by upkeep.
+ */
+export class FanOuts {
+  readonly #options: FanOutsOptions;
+  #running: Promise<void> | null = null;
+  #isStopped = false;
+
+  constructor(options: FanOutsOptions) {
+    this.#options = options;
+  }
+
+  /** An event was committed without all of its deliveries. */
+  kick(): void {
+    this.run().catch((error: unknown) =>
+      this.#options.telemetry.log.warn(
+        { err: String(error) },
+        "deliveries of an event were not written; upkeep goes on",
+      ),
+    );
+  }
+
+  /** Resolves once no part is left. */
+  run(): Promise<void> {
+    this.#running ??= this.#run().finally(() => (this.#running = null));
+    return this.#running;
+  }
+
+  /** Finishes the part that is being written; the next process that leads upkeep writes the rest. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#running?.catch(() => undefined);
+  }
+
+  async #run(): Promise<void> {
+    const { store, clock, directory, dispatcher } = this.#options;
+    while (!this.#isStopped) {
+      const startedMs = clock.monotonicMs();
+      const part = await store.fanOut();
+      if (part === null) return;
+      for (const { lane: key, priority, state, dueAt } of part.deliveries) {
+        const endpoint = directory.get(key.webhookId);
+        if (endpoint === undefined || state !== "pending") continue;
+        const lane = endpoint.lane(key);
+        dispatcher.stored(lane, { tier: lane.tier(priority), dueAt });
+      }
+      const tookMs = clock.monotonicMs() - startedMs;
+      await new Promise<void>((resolve) => void clock.schedule(Math.min(tookMs, restMsMax), resolve));
+    }
+  }
+}
+
+/** As long as a part took, so that others have at least half of the time. */
+const restMsMax = 250;

@@ -1,0 +1,105 @@
+/** Events for more webhooks than one transaction writes rows of. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { type Receiver, startReceiver } from "../peers/receiver.ts";
+import { fanOutRows, type NewDelivery } from "../../src/ports/store/deliveries.ts";
+import { type EngineWorld, openEngineWorld } from "./engine-world.ts";
+import { eventually } from "./eventually.ts";
+
+const tenantId = "large";
+const following = 12;
+const orderedCount = 3;
+let world: EngineWorld;
+let receiver: Receiver;
+
+before(async () => {
+  receiver = await startReceiver();
+  world = await openEngineWorld();
+  const url = (n: number) => receiver.url(`/hook/${n}`);
+  for (let n = 0; n < fanOutRows + following - orderedCount; n++)
+    await world.addWebhook({ url: url(n), events: ["order.*"], tenantId });
+  // The last ones to subscribe, and yet among the first.
+  for (let n = 0; n < orderedCount; n++)
+    await world.addWebhook({
+      url: receiver.url(`/ordered/${n}`),
+      events: ["order.*"],
+      tenantId,
+      ordering: "strict",
+    });
+});
+after(async () => {
+  await world.close();
+  await receiver.close();
+});
+
+const pathsSeen = (): ReadonlySet<string> => new Set(receiver.requests.map(({ path }) => path));
+
+test("an event for more webhooks than one transaction takes reaches all of them, in order where that was asked for", async () => {
+  const publish = (n: number) =>
+    world.engine.publisher.publish({ tenantId }, { eventType: "order.paid", data: { n } });
+  const [first, second] = await Promise.all([publish(1), publish(2)]);
+  for (const receipt of [first, second])
+    assert.deepEqual([receipt.deliveries, receipt.deliveriesFollowing], [fanOutRows + following, following]);
+  await eventually("each webhook gets both", {
+    ask: async () => receiver.requests.length,
+    holds: (count) => count === 2 * (fanOutRows + following),
+  });
+  assert.equal(pathsSeen().size, fanOutRows + following);
+  for (let n = 0; n < orderedCount; n++) {
+    const bodies = receiver.requests
+      .filter(({ path }) => path === `/ordered/${n}`)
+      .map(({ body }) => body.toString());
+    assert.deepEqual(
+      bodies.map((body) => (JSON.parse(body) as { data: { n: number } }).data.n),
+      [1, 2],
+    );
+  }
+});
+
+test("what a process left that died after the first transaction is written by upkeep and delivered", async () => {
+  receiver.clear();
+  const { engine, store } = world;
+  const live = [...engine.webhooks()].filter(({ webhook }) => webhook.ordering === "none").slice(0, 5);
+  const now = Date.now();
+  const later: NewDelivery[] = live.map(({ webhook }) => {
+    const { lane, format } = engine.placeOf(webhook, "order.paid");
+    return {
+      id: engine.nextId(),
+      lane,
+      format,
+      priority: "normal",
+      state: "pending",
+      reason: null,
+      origin: "publish",
+      claim: false,
+      dueAt: now,
+      createdAt: now,
+      leaseUntil: now,
+    };
+  });
+  const event = {
+    ...({
+      id: engine.nextId(),
+      tenantId,
+      eventType: "order.paid",
+      timestamp: now,
+      source: null,
+      priority: "normal",
+    } as const),
+    ...{
+      idempotencyKey: null,
+      fingerprint: null,
+      createdAt: now,
+      contentType: "application/json",
+      raw: true,
+    },
+    ...{ body: Buffer.from("{}"), trace: null, relayed: null },
+  };
+  const nothing = { requeues: [], retries: [], settlements: [], webhookStates: [] };
+  const publishes = [{ event, deliveries: [], later, dedupUntil: null }];
+  await store.deliveries.commit({ ...nothing, publishes });
+  assert.equal(receiver.requests.length, 0);
+  await engine.upkeepRound();
+  await receiver.waitForRequests(5);
+  assert.equal(pathsSeen().size, 5);
+});
