@@ -5,7 +5,7 @@
  */
 import { InvalidRequestError } from "../errors.ts";
 import { isRecord } from "../plain-record.ts";
-import { canonicalNumber, compareNumbers, isRawNumber, type RawNumber } from "../json/lossless.ts";
+import { canonicalText, compareNumbers, isRawNumber, type RawNumber } from "../json/lossless.ts";
 import { StepBudget } from "../step-budget.ts";
 import { shortened, shownValue } from "./shown-value.ts";
 import { masked, notKept, type Unknown } from "./unknown.ts";
@@ -96,11 +96,11 @@ class Items {
   constructor(values: readonly unknown[]) {
     this.values = values;
     this.#plain = new Set(values);
-    this.#numbers = new Set(values.filter(isRawNumber).map(({ rawJSON }) => canonicalNumber(rawJSON)));
+    this.#numbers = new Set(values.filter(isRawNumber).map(canonicalText));
   }
 
   has(value: unknown): boolean {
-    return isRawNumber(value) ? this.#numbers.has(canonicalNumber(value.rawJSON)) : this.#plain.has(value);
+    return isRawNumber(value) ? this.#numbers.has(canonicalText(value)) : this.#plain.has(value);
   }
 }
 

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { randomInt } from "node:crypto";
 import { suite, test } from "node:test";
 import { seededNumbers } from "../../../test/services/seeded-numbers.ts";
+import { compileFilter } from "../filter/filter.ts";
 import {
   canonicalNumber,
   compareNumbers,
@@ -62,6 +63,34 @@ suite("JSON that keeps its digits", () => {
       JSON.stringify(parseCanonical('{"id":9007199254740993.0}')),
       JSON.stringify(parseCanonical('{"id":9.007199254740993E15}')),
     );
+  });
+
+  test("a number of a whole message's length costs one reading, however many conditions compare it", () => {
+    const digits = "7".repeat(250_000);
+    for (const text of [`1e${digits}`, `1e-${digits}`, `${digits}.5`, `-${digits}e${digits}`]) {
+      const never = [{ $gt: 5, $lt: 4 }, { $in: [1, valueOf("9007199254740993")] }];
+      const filter = compileFilter({
+        body: { $or: Array.from({ length: 100 }, (_, at) => ({ n: never[at % 2] })) },
+      });
+      const from = process.cpuUsage();
+      const message = { body: parseCanonical(`{"n":${text}}`), headers: {}, query: {}, path: "" };
+      for (let connection = 0; connection < 50; connection += 1) filter(message);
+      const { user, system } = process.cpuUsage(from);
+      assert.ok(user + system < 4_000_000, `${user + system} microseconds for ${text.slice(0, 10)}`);
+    }
+  });
+
+  test("exponents beyond all calculation keep numbers apart, and in order", () => {
+    const huge = "9".repeat(2_000);
+    const ascending = [`-1e${huge}9`, `-1e${huge}`, "-1", `1e-${huge}9`, `1e-${huge}`, "1e-400", "1e400", `1e${huge}`, `1e${huge}9`];
+    for (const [at, left] of ascending.entries())
+      for (const [other, right] of ascending.entries()) {
+        assert.equal(Math.sign(compareNumbers(valueOf(left), valueOf(right))) + 0, Math.sign(at - other));
+        assert.equal(canonicalNumber(left) === canonicalNumber(right), at === other);
+      }
+    assert.notEqual(canonicalNumber(`10e${huge}`), canonicalNumber(`1e${huge}`));
+    assert.equal(canonicalNumber(`0e${huge}`), "0");
+    assert.equal(canonicalNumber(`1e0${"0".repeat(2_000)}5`), canonicalNumber("1e5"));
   });
 
   test(`order is that of the numbers (seed ${seed})`, () => {

@@ -83,6 +83,25 @@ interface Decimal {
   readonly exponent: bigint;
 }
 
+/** Calculating with longer exponents takes time that grows faster than their length. */
+const exponentDigitsMax = 400;
+const exponentLimit = 10n ** BigInt(exponentDigitsMax);
+
+/** A longer exponent stands behind all shorter ones, and is compared by its length and its first digits. */
+function exponentOf(power: string): bigint {
+  const isNegative = power.startsWith("-");
+  const digits = power.replace(/^[+-]?0*(?=\d)/, "");
+  const size =
+    digits.length <= exponentDigitsMax
+      ? BigInt(digits)
+      : exponentLimit * BigInt(digits.length) + BigInt(digits.slice(0, exponentDigitsMax));
+  return isNegative ? -size : size;
+}
+
+function isBeyondCalculation({ exponent }: Decimal): boolean {
+  return exponent >= exponentLimit || exponent <= -exponentLimit;
+}
+
 function decimalOf(text: string): Decimal {
   const isNegative = text.startsWith("-");
   const [mantissa = "", power = "0"] = text.slice(isNegative ? 1 : 0).split(/[eE]/);
@@ -96,16 +115,45 @@ function decimalOf(text: string): Decimal {
   return {
     isNegative,
     digits: all.slice(start, end),
-    exponent: BigInt(power.startsWith("+") ? power.slice(1) : power) + BigInt(whole.length - start),
+    exponent: exponentOf(power) + BigInt(whole.length - start),
   };
 }
 
 /** One text for all spellings of a number: `1.0`, `10e-1` and `1` have the same. It is a JSON number. */
 export function canonicalNumber(text: string): string {
-  const { isNegative, digits, exponent } = decimalOf(text);
+  return canonicalOf(decimalOf(text), text);
+}
+
+function canonicalOf(decimal: Decimal, text: string): string {
+  const { isNegative, digits, exponent } = decimal;
   if (digits === "") return "0";
+  // Kept apart from all others, also from other spellings of the same number.
+  if (isBeyondCalculation(decimal)) return text;
   const power = exponent - BigInt(digits.length);
   return `${isNegative ? "-" : ""}${digits}${power === 0n ? "" : `e${power}`}`;
+}
+
+interface ReadNumber {
+  readonly decimal: Decimal;
+  readonly canonical: string;
+}
+
+/** Rules compare one number of a message many times, and it may be as long as the message. */
+const readNumbers = new WeakMap<RawNumber, ReadNumber>();
+
+function read(value: RawNumber): ReadNumber {
+  let known = readNumbers.get(value);
+  if (known === undefined) {
+    const { rawJSON } = value;
+    const decimal = decimalOf(rawJSON);
+    readNumbers.set(value, (known = { decimal, canonical: canonicalOf(decimal, rawJSON) }));
+  }
+  return known;
+}
+
+/** `canonicalNumber` of a number that was read, worked out once. */
+export function canonicalText(value: RawNumber): string {
+  return read(value).canonical;
 }
 
 /** A whole number with all of its digits, without an exponent; null for other numbers, and for longer ones. */
@@ -113,7 +161,7 @@ export function wholeNumberText(value: number | RawNumber, lengthMax: number): s
   // Rounded by a runtime that does not tell.
   if (typeof value === "number" && !Number.isSafeInteger(value) && native.isRawJSON === undefined)
     return null;
-  const { isNegative, digits, exponent } = decimalOf(textOf(value));
+  const { isNegative, digits, exponent } = decimalIn(value);
   if (digits === "") return "0";
   if (exponent < BigInt(digits.length) || exponent > BigInt(lengthMax)) return null;
   const text = `${isNegative ? "-" : ""}${digits.padEnd(Number(exponent), "0")}`;
@@ -123,7 +171,7 @@ export function wholeNumberText(value: number | RawNumber, lengthMax: number): s
 /** Negative, zero or positive, as `left - right` would be. */
 export function compareNumbers(left: number | RawNumber, right: number | RawNumber): number {
   if (typeof left === "number" && typeof right === "number") return left - right;
-  const [a, b] = [decimalOf(textOf(left)), decimalOf(textOf(right))];
+  const [a, b] = [decimalIn(left), decimalIn(right)];
   if (a.digits === "" || b.digits === "" || a.isNegative !== b.isNegative) return signOf(a) - signOf(b);
   return signOf(a) * compareMagnitudes(a, b);
 }
@@ -139,6 +187,6 @@ function signOf({ isNegative, digits }: Decimal): number {
   return isNegative ? -1 : 1;
 }
 
-function textOf(value: number | RawNumber): string {
-  return typeof value === "number" ? String(value) : value.rawJSON;
+function decimalIn(value: number | RawNumber): Decimal {
+  return typeof value === "number" ? decimalOf(String(value)) : read(value).decimal;
 }
