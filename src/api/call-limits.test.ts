@@ -116,3 +116,13 @@ test("keys that nobody has are counted by address, in bounded memory", () => {
     assert.equal(unknown(`d${count}`).waitSeconds, 0, "full buckets were kept");
   }
 });
+
+test("a whole /64 of IPv6 counts as one address, and IPv4 in IPv6 as IPv4", () => {
+  const { unknown } = scene();
+  for (let count = 0; count < unknownKeysPerMinute; count += 1)
+    assert.equal(unknown(`2001:db8:0:1::${count.toString(16)}`).waitSeconds, 0);
+  assert.equal(unknown("2001:db8:0:1:ffff::1").waitSeconds, 1);
+  assert.equal(unknown("2001:db8:0:2::1").waitSeconds, 0);
+  for (let count = 0; count < unknownKeysPerMinute; count += 1)
+    assert.equal(unknown(`::ffff:192.0.2.${count % 2 === 0 ? 1 : 2}`).waitSeconds, 0);
+});

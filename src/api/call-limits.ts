@@ -5,6 +5,7 @@
  * A call costs one token, a batch of events too: what it may hold is bounded elsewhere. Administrators have no limit.
  */
 import { PosthornError } from "../core/errors.ts";
+import { clientNetwork } from "../core/http/client-network.ts";
 import { createBucket, peekWaitMs, tryTakeAll } from "../core/rate-limit.ts";
 import type { RateBucket } from "../core/rate-limit.ts";
 import type { Principal } from "../services/services.ts";
@@ -122,17 +123,17 @@ export class CallLimits {
    * proxy that is everybody.
    */
   countUnknown(address: string, answer: AnswerFields): void {
-    this.#take(this.#unknownKeys, { ids: [address], answer, tellsAlways: false });
+    this.#take(this.#unknownKeys, { ids: [clientNetwork(address)], answer, tellsAlways: false });
   }
 
   /** Counts a wrong login to the dashboard, of which an address gets a few; a right one is never refused. */
   countWrongLogin(address: string, answer: AnswerFields): void {
-    this.#take(this.#wrongLogins, { ids: [address], answer, tellsAlways: false });
+    this.#take(this.#wrongLogins, { ids: [clientNetwork(address)], answer, tellsAlways: false });
   }
 
   /** Counts a code that opens no portal session. */
   countWrongCode(address: string, answer: AnswerFields): void {
-    this.#take(this.#wrongCodes, { ids: [address], answer, tellsAlways: false });
+    this.#take(this.#wrongCodes, { ids: [clientNetwork(address)], answer, tellsAlways: false });
   }
 
   #take(

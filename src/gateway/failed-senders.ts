@@ -1,4 +1,4 @@
-import { isIPv6 } from "node:net";
+import { clientNetwork } from "../core/http/client-network.ts";
 import type { Clock } from "../ports/clock.ts";
 
 /** Failures that one address may have at a source before it is limited, and how fast they are forgotten. */
@@ -98,19 +98,6 @@ export class FailedSenders {
   }
 }
 
-/** A customer of a provider has a whole /64 of IPv6 addresses. */
 function keyOf(sourceId: string, address: string): string {
-  return `${sourceId} ${isIPv6(address) ? networkOf(address) : address}`;
-}
-
-function networkOf(address: string): string {
-  const [head = "", tail] = address.toLowerCase().split("::");
-  const start = head === "" ? [] : head.split(":");
-  const end = tail === undefined || tail === "" ? [] : tail.split(":");
-  const zeros = tail === undefined ? 0 : Math.max(0, 8 - start.length - end.length);
-  const groups = [...start, ...Array<string>(zeros).fill("0"), ...end];
-  return groups
-    .slice(0, 4)
-    .map((group) => group.replace(/^0+(?=.)/, ""))
-    .join(":");
+  return `${sourceId} ${clientNetwork(address)}`;
 }

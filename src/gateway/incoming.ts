@@ -200,7 +200,12 @@ export function filteredHead({
 }): Omit<FilteredMessage, "body"> {
   return {
     headers: Object.fromEntries([...headers]),
-    query: Object.fromEntries(queryOf(url)),
+    query: firstValues(queryOf(url)),
     path: rest.split("?")[0] ?? "",
   };
+}
+
+/** Of a repeated parameter the first value, as `valueReader` reads it. */
+function firstValues(query: URLSearchParams): Record<string, string> {
+  return Object.fromEntries([...query].reverse());
 }

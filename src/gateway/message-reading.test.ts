@@ -2,7 +2,10 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { compileFilter, Look } from "../core/filter/filter.ts";
 import { StepBudget, StepsSpentError } from "../core/step-budget.ts";
+import { receivedHeaders } from "../receiver/message/received-headers.ts";
+import { valueReader } from "../receiver/presets/value-source.ts";
 import { comparedParts } from "./connection-deduplication.ts";
+import { filteredHead } from "./incoming.ts";
 import { MessageReading } from "./message-reading.ts";
 
 const bytes = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
@@ -74,5 +77,14 @@ suite("what the rules cost for a message", () => {
     await reading.turn(clock);
     await reading.turn(clock);
     assert.equal(turns, 1);
+  });
+
+  test("filters read the value of a repeated query parameter that event types and keys are read from", () => {
+    const url = "/in/token?type=first&type=second&__proto__=own";
+    const message = { method: "POST", url, headers: receivedHeaders([]), body: bytes({}) };
+    const { query } = filteredHead({ headers: [], url, rest: "" });
+    assert.equal(valueReader(message)({ query: "type" }), "first");
+    assert.equal(query["type"], "first");
+    assert.deepEqual(new Set(Object.keys(query)), new Set(["type", "__proto__"]));
   });
 });

@@ -2,6 +2,7 @@
 import { METHODS, type IncomingMessage, type ServerResponse } from "node:http";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { PosthornError } from "../../core/errors.ts";
+import { clientNetwork } from "../../core/http/client-network.ts";
 import type {
   Inbound,
   InboundAnswer,
@@ -164,7 +165,7 @@ function withBody(
   }
   const { bytesMax, memory } = bounds;
   return new Promise<InboundAnswer>((resolve) => {
-    readBody(raw, { bytesMax, memory, caller: head.clientAddress ?? "" }, (error, body?: RequestBody) => {
+    readBody(raw, { bytesMax, memory, caller: clientNetwork(head.clientAddress ?? "") }, (error, body?: RequestBody) => {
       const whole = {
         ...head,
         body: body === bodyTooLarge ? null : (body ?? new Uint8Array()),
