@@ -165,14 +165,18 @@ function withBody(
   }
   const { bytesMax, memory } = bounds;
   return new Promise<InboundAnswer>((resolve) => {
-    readBody(raw, { bytesMax, memory, caller: clientNetwork(head.clientAddress ?? "") }, (error, body?: RequestBody) => {
-      const whole = {
-        ...head,
-        body: body === bodyTooLarge ? null : (body ?? new Uint8Array()),
-        ...(error !== null && { fault: faultOf(error) }),
-      };
-      resolve(inbound.handle(whole));
-    });
+    readBody(
+      raw,
+      { bytesMax, memory, caller: clientNetwork(head.clientAddress ?? "") },
+      (error, body?: RequestBody) => {
+        const whole = {
+          ...head,
+          body: body === bodyTooLarge ? null : (body ?? new Uint8Array()),
+          ...(error !== null && { fault: faultOf(error) }),
+        };
+        resolve(inbound.handle(whole));
+      },
+    );
   });
 }
 

@@ -82,7 +82,17 @@ suite("JSON that keeps its digits", () => {
 
   test("exponents beyond all calculation keep numbers apart, and in order", () => {
     const huge = "9".repeat(2_000);
-    const ascending = [`-1e${huge}9`, `-1e${huge}`, "-1", `1e-${huge}9`, `1e-${huge}`, "1e-400", "1e400", `1e${huge}`, `1e${huge}9`];
+    const ascending = [
+      `-1e${huge}9`,
+      `-1e${huge}`,
+      "-1",
+      `1e-${huge}9`,
+      `1e-${huge}`,
+      "1e-400",
+      "1e400",
+      `1e${huge}`,
+      `1e${huge}9`,
+    ];
     for (const [at, left] of ascending.entries())
       for (const [other, right] of ascending.entries()) {
         assert.equal(Math.sign(compareNumbers(valueOf(left), valueOf(right))) + 0, Math.sign(at - other));
