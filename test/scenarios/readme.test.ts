@@ -38,7 +38,7 @@ suite("what the pages tell people to type", () => {
     await receiver.until(new RegExp(`order\\.completed +${String(delivery["event_id"])} .*answered 204`));
     const listed = await place.run(commands).toEnd();
     assert.match(listed.stdout, /deliveries +1/);
-    assert.match(listed.stdout, /active +order\.\*/);
+    assert.match(listed.stdout, /healthy +.*order\.\*/);
     await receiver.until(/answered 204[^]*answered 204/);
   });
 
