@@ -267,6 +267,7 @@ export class Engine implements EngineAccess {
       reenabled: (endpoint) => this.#states.reenabled(endpoint),
       resumed: (endpoint) => this.#states.resumed(endpoint),
       written: () => this.#commits.written(),
+      storeReturned: () => this.#commits.retryNow(),
       flying: () => this.#flights.byEndpoint(),
     });
   }

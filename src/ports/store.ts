@@ -54,7 +54,8 @@ export interface Store {
   readonly ownership?: OwnershipStore;
   /**
    * Calls back after the database was restarted or replaced: by a failover, a restore or a crash, and commits may be
-   * missing. Earlier leases and ownership are void, and everything kept of the store is read again. Absent where
+   * missing. Earlier leases and ownership are void, except of webhooks that the worker keeps when it joins again
+   * (`OwnershipStore.join`), and everything kept of the store is read again. Absent where
    * nothing can take the store's place while it is open. Returns a function that ends the subscription. Listeners must
    * not throw.
    */

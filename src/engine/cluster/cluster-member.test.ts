@@ -124,6 +124,42 @@ suite("a worker among others", () => {
     assert.ok(!scene.events.includes("taken late"));
   });
 
+  test("after a restart of the database it keeps webhooks with unfinished requests until these are settled", async () => {
+    const { scene, store, ownership } = await started("a", "b");
+    const endpoint = scene.endpoints.get("a");
+    assert.ok(endpoint !== undefined);
+    endpoint.requestBegan();
+    ownership.rejoin();
+    assert.equal(ownership.worker, null);
+    await scene.pass(1_000);
+    assert.deepEqual(store.kept.at(-1), [{ webhookId: "a", ownerEpoch: 7 }]);
+    assert.equal(ownership.worker, 2);
+    assert.deepEqual(
+      [endpoint.owned, endpoint.ownerEpoch],
+      [false, 7],
+      "its states are written under the epoch",
+    );
+    assert.equal(scene.endpoints.get("b")?.ownerEpoch, null);
+    assert.deepEqual(store.released, []);
+    endpoint.requestEnded(true);
+    await scene.pass(1_000);
+    assert.deepEqual(store.released, ["a"]);
+    assert.equal(endpoint.ownerEpoch, null);
+    assert.deepEqual(scene.numbers, [1, null, 2]);
+  });
+
+  test("joins at once when the restart is met in the middle of a heartbeat", async () => {
+    const { scene, store, ownership } = await started("a");
+    const gate = Promise.withResolvers<null>();
+    store.heartbeatAnswer = () => gate.promise;
+    await scene.pass(3_000);
+    ownership.rejoin();
+    store.heartbeatAnswer = async () => ({ workers: 1, owned: 0 });
+    gate.resolve(null);
+    await scene.pass(1);
+    assert.equal(ownership.worker, 2);
+  });
+
   test("an endpoint whose requests are still under way is not acquired again", async () => {
     const { scene, store } = await started("a");
     const endpoint = scene.endpoints.get("a");

@@ -110,10 +110,16 @@ export class ClusterMember {
     this.#acquirer.releaseUnowned();
   }
 
-  /** The database was restarted or replaced, and may know nothing of this worker or of its webhooks. */
+  /**
+   * The database was restarted or replaced, and may not know this worker or its webhooks. Webhooks with unfinished
+   * requests or unwritten settlements stay `leaving`: the worker keeps them when it joins again, and releases each as
+   * soon as it is quiet. Freed earlier, another worker would send the same deliveries again.
+   */
   rejoin(): void {
     if (this.#worker === null || this.#hasLeft) return;
-    this.#reaped(this.#worker, "the database was restarted: this worker joins again");
+    const { owned } = this.#options;
+    this.#ended(this.#worker, "the database was restarted: this worker joins again");
+    owned.dropAll();
     void this.#heartbeat();
   }
 
@@ -183,7 +189,8 @@ export class ClusterMember {
     const { store, clock, telemetry } = this.#options;
     try {
       const sentAt = timeOf(clock);
-      const worker = await store.join({ aliveMs, pool: this.#options.pool });
+      const { pool, owned } = this.#options;
+      const worker = await store.join({ aliveMs, pool, keeps: owned.unfinished() });
       this.#worker = worker;
       this.#options.renamed(worker);
       this.#hold(sentAt);
@@ -199,7 +206,10 @@ export class ClusterMember {
     const { store, clock } = this.#options;
     const sentAt = timeOf(clock);
     const heartbeat = await store.heartbeat({ worker, aliveMs });
-    if (this.#worker !== worker) return;
+    if (this.#worker !== worker) {
+      // The database was restarted in between: see `rejoin`.
+      return this.#worker !== null || this.#paused ? undefined : this.#join();
+    }
     if (heartbeat === null) {
       this.#reaped(worker, "this worker was away for too long; others serve its webhooks now");
       return this.#paused ? undefined : this.#join();
@@ -225,12 +235,16 @@ export class ClusterMember {
   }
 
   #reaped(worker: number, why: string): void {
+    this.#ended(worker, why);
+    this.#options.owned.loseAll();
+  }
+
+  #ended(worker: number, why: string): void {
     const { owned, telemetry } = this.#options;
     telemetry.log.warn({ worker, webhooks: owned.size }, why);
     this.#worker = null;
     this.#options.renamed(null);
     this.#ownsUntilMs = Number.NEGATIVE_INFINITY;
-    owned.loseAll();
   }
 
   async #follow(worker: number): Promise<void> {

@@ -43,6 +43,7 @@ test("a database that was restarted or replaced is logged and counted, joined an
     directory: { all: () => [].values(), get: nothing, shareTenantLimits: nothing },
     dispatcher: { schedulePump: nothing },
     ...{ wakeups: {}, notes: null, nextId: () => "process-1", flying: () => new Map() },
+    storeReturned: () => void ownership.calls.push("write again"),
   } as unknown as OwnershipParts);
   await made.start();
   const before = { joins: joinsOf(ownership), rounds };
@@ -51,6 +52,7 @@ test("a database that was restarted or replaced is logged and counted, joined an
   restarted();
   for (let turn = 0; turn < 5; turn += 1) await clock.turn();
   assert.deepEqual(alarms, ["store_restarted"]);
+  assert.deepEqual(ownership.calls.slice(-3), ["write again", "join", "heartbeat 2"]);
   const [told, ...others] = warnings;
   assert.match(told ?? "", /database was restarted or replaced: all that was known of it is read again/);
   assert.deepEqual(others, ["the database was restarted: this worker joins again"]);

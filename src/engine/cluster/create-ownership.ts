@@ -29,6 +29,8 @@ export interface OwnershipParts extends OrderEffects {
   readonly remove: (webhookId: string) => void;
   /** Resolves once the states that changed are stored. */
   readonly written: () => Promise<void>;
+  /** Writes what the store could not write before, without waiting for the next attempt. */
+  readonly storeReturned: () => void;
   /** Makes the name under which this process asks for leaderships. */
   readonly nextId: () => string;
   /** Deliveries on their way, by endpoint. */
@@ -64,6 +66,8 @@ function createShared(parts: OwnershipParts, store: OwnershipStore): Ownership {
     const { log, metrics } = parts.options.telemetry;
     log.warn({}, "the database was restarted or replaced: all that was known of it is read again");
     metrics.alarmed("store_restarted");
+    // Settlements that wait for the next attempt to write are written now: their webhooks wait for it.
+    parts.storeReturned();
     member.rejoin();
     void sync.reloadFromScratch();
   });

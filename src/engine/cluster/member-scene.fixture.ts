@@ -5,6 +5,8 @@ import type {
   Acquisition,
   EndpointReportRow,
   Heartbeat,
+  JoiningWorker,
+  OwnedWebhook,
   PendingLane,
   PendingLanePage,
   OverdueQuery,
@@ -24,6 +26,8 @@ export class ScriptedOwnershipStore implements OwnershipStore {
   readonly calls: string[] = [];
   readonly requests: AcquireRequest[] = [];
   readonly released: string[] = [];
+  /** Named by each `join`. */
+  readonly kept: (readonly OwnedWebhook[])[] = [];
   /** What this worker owns as far as the store knows. */
   readonly given = new Set<string>();
   /** Free webhooks; taken ones are removed. */
@@ -38,8 +42,9 @@ export class ScriptedOwnershipStore implements OwnershipStore {
   ordersGate: () => Promise<void> = async () => undefined;
   #joined = 0;
 
-  async join(): Promise<number> {
+  async join({ keeps = [] }: JoiningWorker): Promise<number> {
     this.calls.push("join");
+    this.kept.push(keeps);
     this.#joined += 1;
     return this.#joined;
   }

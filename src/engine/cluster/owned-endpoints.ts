@@ -2,7 +2,7 @@ import { createBucket, fillAt } from "../../core/rate-limit.ts";
 import { addResults, resizeWindow } from "../../core/rolling-window.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { EndpointRecollection } from "../../ports/shared-state.ts";
-import type { AcquiredWebhook, Handover, RateHandover } from "../../ports/store/ownership.ts";
+import type { AcquiredWebhook, Handover, OwnedWebhook, RateHandover } from "../../ports/store/ownership.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { EndpointNotes } from "./endpoint-notes.ts";
@@ -78,9 +78,25 @@ export class OwnedEndpoints {
 
   /** Other processes may own them all by now, so there is nothing to release. */
   loseAll(): void {
-    for (const endpoint of [...this.#owned.keys()]) this.drop(endpoint);
+    for (const endpoint of this.all()) this.drop(endpoint);
     for (const endpoint of this.leaving) endpoint.released();
     this.leaving.clear();
+  }
+
+  /** Drops all endpoints. The store frees the quiet ones; the others are still leaving. */
+  dropAll(): void {
+    for (const endpoint of this.all()) this.drop(endpoint);
+    for (const endpoint of this.readyToLeave()) {
+      endpoint.released();
+      this.leaving.delete(endpoint);
+    }
+  }
+
+  /** Endpoints that are not quiet yet, with the epoch under which their settlements and states are written. */
+  unfinished(): readonly OwnedWebhook[] {
+    return [...this.leaving].flatMap(({ webhook, ownerEpoch }) =>
+      ownerEpoch === null ? [] : { webhookId: webhook.id, ownerEpoch },
+    );
   }
 
   /** Those about to leave that may go. */

@@ -322,6 +322,20 @@ test("while the store is down publishes are refused and settlements kept, then w
   assert.equal(commits.trouble, null);
 });
 
+test("settlements that wait for the next attempt are written at once when the store is known to be back", async () => {
+  const made = world();
+  const { clock, commits, batches } = made;
+  made.fail = () => new StoreUnavailableError("away");
+  const settled = settle(commits, "s", true);
+  await turnsUntil(clock, () => commits.trouble !== null);
+  made.fail = () => null;
+  // The clock stands still: nothing else ends the pause.
+  commits.retryNow();
+  await turnsUntil(clock, () => commits.trouble === null);
+  assert.equal(await settled, true);
+  assert.equal(batches.length, 1);
+});
+
 test("WDS-205 each failure in a row is an error in the log that says how many there were, the fifth included", async (t) => {
   const errors: unknown[] = [];
   t.mock.method(telemetry.log, "error", (fields: { readonly failures?: number }) =>

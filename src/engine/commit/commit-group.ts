@@ -144,6 +144,13 @@ export class CommitGroup {
     this.#wait();
   }
 
+  /** The store is back: ends the pause before the next attempt to write. */
+  retryNow(): void {
+    if (!this.#retry.isSet) return;
+    this.#retry.cancel();
+    this.#wait();
+  }
+
   /** Resolves after the next transaction, which takes changed webhook states along. */
   async written(): Promise<void> {
     // A transaction that is being written was composed before the change.

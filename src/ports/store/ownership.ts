@@ -13,6 +13,8 @@ import type { LanePage, WebhookRuntimeState } from "./deliveries.ts";
  * - a heartbeat of a worker that was reaped says so, however late it comes;
  * - with a webhook its new owner gets every delivery of it: the leases of the last owner are void, and the store
  *   refuses its settlements and its writes about the endpoint;
+ * - a worker that joins again after a restart of the database keeps the webhooks that it names, when it still owns them
+ *   under these owner epochs: their leases stay valid, and no other worker acquires them in between;
  * - a call that was given up and reaches the store late frees nothing that the worker has acquired since, and a foreign
  *   lease that it makes in a webhook of another owner holds up that owner for no longer than a moment;
  * - the owner may claim the lanes that `overdue` finds: no running lease and no delivery that is not due holds them up;
@@ -25,8 +27,12 @@ import type { LanePage, WebhookRuntimeState } from "./deliveries.ts";
  * `report` and `reports` carry what the owner sees to people, and `states` tells what it stored.
  */
 export interface OwnershipStore {
-  /** Registers a worker of a pool, which is alive for `aliveMs` from now on. Numbers are never used again. */
-  join(life: { readonly aliveMs: number; readonly pool: string }): Promise<number>;
+  /**
+   * Registers a worker of a pool, which is alive for `aliveMs` from now on. Numbers are never used again. After a restart
+   * of the database the earlier worker of this process ends: it hands `keeps` to the new worker, and its other webhooks
+   * are free.
+   */
+  join(life: JoiningWorker): Promise<number>;
   /**
    * Prolongs the life of a worker, and reaps others that are dead. Null when it was reaped itself. Answers or rejects within
    * a few seconds whatever else the store is doing, and one worker sends one at a time.
@@ -88,6 +94,17 @@ export interface OwnershipStore {
     readonly forMs: number;
   }): Promise<boolean>;
 }
+
+/** A worker that has no number yet. */
+export interface JoiningWorker {
+  readonly aliveMs: number;
+  readonly pool: string;
+  /** Webhooks with requests or settlements that the process has not finished. */
+  readonly keeps?: readonly OwnedWebhook[];
+}
+
+/** A webhook, and the owner epoch under which a worker owns it. */
+export type OwnedWebhook = Pick<AcquiredWebhook, "webhookId" | "ownerEpoch">;
 
 /** A worker, and for how long it counts as alive from now on. */
 export interface WorkerLife {

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "../eventually.ts";
 import { askWhile } from "./api-manners.ts";
 import { Rig } from "./rig.ts";
+import { webhookNames } from "./webhooks.ts";
 
 const awayMs = 30_000;
 /** A worker counts as dead 15 s after its last sign of life; others look for work every second or so. */
@@ -33,6 +34,27 @@ test("PostgreSQL goes away under load", async (t) => {
       happens: () => postgres.restart("immediate"),
       standstillMsMax: returnMsMax,
       duplicatesMax: inFlightMax,
+    });
+  });
+
+  await t.test("it crashes while requests wait for their answers: none is sent again", async (t) => {
+    await rig.during(t, {
+      happens: async () => {
+        const [name] = webhookNames;
+        const owner = await rig.busyOwnerOf(name);
+        const before = owner.worker;
+        await postgres.restart("immediate");
+        await eventually("the worker joins again", {
+          ask: async () => owner.worker,
+          holds: (worker) => worker !== null && worker !== before,
+          withinMs: returnMsMax,
+        });
+        // Other workers look for webhooks without an owner every second.
+        await sleep(3_000);
+        t.diagnostic(`${rig.receiver.release()} answers were withheld`);
+      },
+      standstillMsMax: returnMsMax,
+      duplicatesMax: 0,
     });
   });
 

@@ -6,12 +6,13 @@ export const poolOf = (webhook: string): string =>
     JOIN posthorn.tenants t ON t.id = w.tenant WHERE d.ref = ${webhook}), 'default')`;
 
 /**
- * Frees all that some workers own, by webhook. A dead owner reported no rest of a limit: `rate_full_at` stays as it is.
+ * Frees all that some workers own, by webhook, or gives it to `heir`. A dead owner reported no rest of a limit:
+ * `rate_full_at` stays as it is.
  */
-const freeAllOf = (workers: string): string => `owned AS MATERIALIZED (
+const freeAllOf = (workers: string, heir = "NULL"): string => `owned AS MATERIALIZED (
     SELECT webhook FROM posthorn.ownership WHERE worker IN (${workers}) ORDER BY webhook FOR UPDATE),
   freed AS (
-    UPDATE posthorn.ownership o SET worker = NULL FROM owned WHERE o.webhook = owned.webhook RETURNING o.webhook)`;
+    UPDATE posthorn.ownership o SET worker = ${heir} FROM owned WHERE o.webhook = owned.webhook RETURNING o.webhook)`;
 
 /** Lanes looked at for one page of work: a seek or two each, so that a statement stays short. */
 export const lanesPerPage = 1_000;
@@ -128,16 +129,24 @@ export const reapSql = `WITH dead AS MATERIALIZED (
   ${freeAllOf("SELECT worker FROM dead")}
   DELETE FROM posthorn.workers w USING dead WHERE w.worker = dead.worker`;
 
+const keptByJoined = `CASE WHEN EXISTS (
+      SELECT FROM unnest($5::int[], $6::bigint[]) AS k (webhook, fence) WHERE k.webhook = o.webhook AND k.fence = o.fence)
+      THEN (SELECT worker FROM joined) END`;
+
 /**
- * A worker of pool $2, alive for $1 ms. What this process was before the database was restarted ends at once, and what it
- * owned is free: worker $3 with token $4, because after a restore the number alone may be somebody else's.
+ * A worker of pool $2, alive for $1 ms. What this process was before the database was restarted ends at once: worker $3
+ * with token $4, because after a restore the number alone may be somebody else's. The new worker owns the webhooks $5
+ * of it, if their owner epochs are still $6: the process has requests or settlements of them, and an acquisition would
+ * void their leases. The other webhooks are free.
  */
 export const joinSql = `WITH former AS MATERIALIZED (
     SELECT worker FROM posthorn.workers WHERE worker = $3 AND token = $4::uuid FOR UPDATE SKIP LOCKED),
-  ${freeAllOf("SELECT worker FROM former")},
+  joined AS (
+    INSERT INTO posthorn.workers (alive_until, pool)
+    VALUES (clock_timestamp() + $1 * interval '1 millisecond', $2) RETURNING worker, token),
+  ${freeAllOf("SELECT worker FROM former", keptByJoined)},
   ended AS (DELETE FROM posthorn.workers w USING former WHERE w.worker = former.worker)
-  INSERT INTO posthorn.workers (alive_until, pool)
-  VALUES (clock_timestamp() + $1 * interval '1 millisecond', $2) RETURNING worker, token`;
+  SELECT worker, token FROM joined`;
 
 /**
  * Frees the webhooks of worker $1 that it still owns, under the owner epochs it knows, and keeps their state: a call

@@ -7,6 +7,7 @@ import type {
   FollowedOrders,
   Handover,
   Heartbeat,
+  JoiningWorker,
   OverdueQuery,
   OwnershipStore,
   PendingLane,
@@ -51,27 +52,39 @@ import type { Value } from "./database.ts";
  */
 const heartbeatBounds = { statementMs: 2_500, lockMs: 2_000 };
 
+/** Within this time after a restart of the database its other workers join again, or are dead. Two heartbeats. */
+const returnMs = 6_000;
+
 /** Ownership in rows; only the database's clock decides whether a worker lives. */
 export class PostgresOwnership implements OwnershipStore {
   readonly #state: StoreState;
   readonly #config: ConfigAnnouncer;
   /** When a heartbeat was last answered, or a worker joined. */
   #heardMs = performance.now();
+  /** The other workers met the restart of the database too, and may be about to join again. */
+  #reapsFromMs = Number.NEGATIVE_INFINITY;
 
   constructor(state: StoreState, config: ConfigAnnouncer) {
     this.#state = state;
     this.#config = config;
   }
 
-  async join({ aliveMs, pool }: { readonly aliveMs: number; readonly pool: string }): Promise<number> {
-    const { database, membership } = this.#state;
+  async join({ aliveMs, pool, keeps = [] }: JoiningWorker): Promise<number> {
+    const { database, membership, strings } = this.#state;
     const { worker: former, token: formerToken } =
       membership.worker === null ? (membership.joined ?? nobody) : nobody;
-    const given = [aliveMs, pool, former, formerToken];
+    if (former !== null) await strings.lookUp(keeps.map(({ webhookId }) => webhookId));
+    const known = former === null ? [] : keeps.filter(({ webhookId }) => strings.find(webhookId) !== null);
+    const given = [
+      ...[aliveMs, pool, former, formerToken],
+      numbers(known.map(({ webhookId }) => strings.ref(webhookId))),
+      numbers(known.map(({ ownerEpoch }) => ownerEpoch)),
+    ];
     const [row] = await database.rows<[worker: number, token: string]>(joinSql, given);
     if (row === undefined) throw new Error("the database gave no number to a worker");
     const [worker, token] = row;
     this.#heardMs = performance.now();
+    if (former !== null) this.#reapsFromMs = this.#heardMs + returnMs;
     membership.worker = worker;
     membership.joined = { worker, token };
     membership.former.delete(worker);
@@ -91,7 +104,7 @@ export class PostgresOwnership implements OwnershipStore {
     this.#heardMs = performance.now();
     if (row === undefined) return null;
     // The cause of this worker's silence may have silenced the others too: they get a turn before they are reaped.
-    if (!wasAway) await database.rows(reapSql, [worker], heartbeatBounds);
+    if (!wasAway && sentMs >= this.#reapsFromMs) await database.rows(reapSql, [worker], heartbeatBounds);
     return { workers: row[0], owned: row[1] };
   }
 
