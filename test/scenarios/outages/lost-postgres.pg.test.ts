@@ -40,7 +40,7 @@ test("PostgreSQL goes away under load", async (t) => {
   await t.test("it crashes while requests wait for their answers: none is sent again", async (t) => {
     await rig.during(t, {
       happens: async () => {
-        const [name] = webhookNames;
+        const [name = ""] = webhookNames;
         const owner = await rig.busyOwnerOf(name);
         const before = owner.worker;
         await postgres.restart("immediate");
