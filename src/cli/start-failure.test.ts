@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { StoreUnavailableError } from "../ports/store.ts";
 import { CommandFailure } from "./failures.ts";
 import { startFailure } from "./start-failure.ts";
 
@@ -13,13 +14,23 @@ test("a file or folder that the system refuses is named with why in words, and w
     ["EACCES", "permission denied"],
     ["EPERM", "not permitted"],
     ["EROFS", "the file system is read-only"],
-    ["ENOSPC", "no space is left"],
   ] as const;
   for (const [code, words] of cases) {
     const failure = startFailure(refusal(code, { path: "/srv/posthorn/admin.key" }), "nothing was copied");
     assert.ok(failure instanceof CommandFailure);
     assert.equal(failure.message, `nothing was copied: /srv/posthorn/admin.key: ${words}`);
     assert.match(failure.hints.join(), /needs to write there; or use another folder: --data-dir/);
+  }
+});
+
+test("a start on a full disk says that it ended, and what to do", () => {
+  const store = new StoreUnavailableError("the disk is full", { trouble: "disk_full" });
+  for (const error of [store, refusal("ENOSPC", { path: "/srv/posthorn/admin.key" })]) {
+    const failure = startFailure(error);
+    assert.ok(failure instanceof CommandFailure);
+    assert.match(failure.message, /^cannot start: .*(disk .* is full|no space is left)$/);
+    assert.deepEqual(failure.hints, ["Free some space or make the disk larger, then run the command again."]);
+    assert.doesNotMatch(failure.message, /by itself/);
   }
 });
 

@@ -18,6 +18,8 @@ const advice: Readonly<Record<string, readonly string[]>> = {
   DifferentMasterKeyError: [],
   SharedStateSetupError: [],
   StoreMovedError: [],
+  MoveRefusedError: [],
+  MoveMismatchError: [],
 };
 
 /** What to tell a person about a failed start; anything unknown stays what it is, with its stack. */
@@ -38,16 +40,23 @@ export function startFailure(error: unknown, doing = "cannot start"): unknown {
   }
   const refused = refusals[code ?? ""];
   if (refused !== undefined && "path" in error) {
-    return new CommandFailure(`${doing}: ${String(error.path)}: ${refused}`, [
-      "The user who runs this needs to write there; or use another folder: --data-dir.",
-    ]);
+    const hint =
+      code === "ENOSPC"
+        ? spaceHint
+        : "The user who runs this needs to write there; or use another folder: --data-dir.";
+    return new CommandFailure(`${doing}: ${String(error.path)}: ${refused}`, [hint]);
   }
+  // Nothing runs yet that could go on when there is space again.
+  if ("trouble" in error && error.trouble === "disk_full")
+    return new CommandFailure(`${doing}: the disk of the database is full`, [spaceHint]);
   if ("explanation" in error) return new CommandFailure(`${doing}: ${String(error.explanation)}`);
   const hints = advice[error.name];
   if (hints !== undefined) return new CommandFailure(`${doing}: ${error.message}`, hints);
   // The system refused a file or a socket; its words name it, and a stack would add nothing.
   return "syscall" in error ? new CommandFailure(`${doing}: ${error.message}`) : error;
 }
+
+const spaceHint = "Free some space or make the disk larger, then run the command again.";
 
 /** What the system says of a file or folder, in words. */
 const refusals: Readonly<Record<string, string>> = {

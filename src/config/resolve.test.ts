@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { suite, test } from "node:test";
 import fc from "fast-check";
 import { configurationPage, describeSettings } from "./describe.ts";
@@ -368,4 +370,26 @@ suite("settings in general", () => {
     }
     assert.equal(keys.size, optionEntries.length);
   });
+
+  test("every setting that a message, comment or page names exists", () => {
+    const secretFiles = optionEntries.map(([, { env }]) => `${env}_FILE`);
+    const known = new Set([...optionEntries.map(([, { env }]) => env), ...secretFiles, ...otherNames]);
+    const folder = join(import.meta.dirname, "..");
+    const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
+      (path) => path.endsWith(".ts") && !path.endsWith(".test.ts"),
+    );
+    assert.ok(files.length > 500);
+    const wrong = files.flatMap((path) =>
+      [...readFileSync(join(folder, path), "utf8").matchAll(/\bPOSTHORN_[A-Z][A-Z0-9_]*/g)]
+        .filter(([name]) => !known.has(name))
+        .map(([name]) => `${path}: ${name}`),
+    );
+    assert.deepEqual(wrong, []);
+  });
 });
+
+/** Variables of commands, of Kubernetes and of tests. */
+const otherNames = [
+  ...["POSTHORN_CONFIG", "POSTHORN_URL", "POSTHORN_KEY", "POSTHORN_PROFILE", "POSTHORN_WEBHOOK_SECRET"],
+  ...["POSTHORN_CHECK_SECRET", "POSTHORN_CHECK_TOKEN", "POSTHORN_SERVICE_HOST", "POSTHORN_TEST_"],
+];

@@ -17,6 +17,14 @@ export function movedAway(store: string, { place, at }: MovedTo): StoreMovedErro
   );
 }
 
+/** A repeated move, or one from a store that is not served from any more. */
+export function movedAlready(store: string, { place, at }: MovedTo): StoreMovedError {
+  return new StoreMovedError(
+    `the move of ${store} is complete already: everything went to ${place} on ${new Date(at).toISOString().slice(0, 16)}Z. ` +
+      `Serve from there; to go back to what was in ${store} then, run: posthorn move --reopen ${store}`,
+  );
+}
+
 export function movingHere(store: string): StoreMovedError {
   return new StoreMovedError(
     `a move into ${store} is not complete: run the same posthorn move again, it goes on where it was`,
@@ -33,6 +41,13 @@ export function olderSchema(store: string): StoreMovedError {
   );
 }
 
+/** Whether an open move was refused because the target is not empty. */
+export function isTargetFull(error: unknown): boolean {
+  return error instanceof StoreMovedError && error.message.endsWith(needsEmpty);
+}
+
+const needsEmpty = "a move needs an empty database";
+
 export function holdsSomething({
   store,
   what,
@@ -40,7 +55,8 @@ export function holdsSomething({
   readonly store: string;
   readonly what: string;
 }): StoreMovedError {
-  return new StoreMovedError(`${store} holds ${what} already: a move needs an empty database`);
+  const name = what.split(" WHERE ")[0]?.replace("_", " ") ?? "";
+  return new StoreMovedError(`${store} holds ${name} already: ${needsEmpty}`);
 }
 
 export function otherMoveInto({

@@ -177,7 +177,10 @@ export const movedParts: readonly MovedPart[] = [
 ];
 
 /** A store that has rows in one of these is in use; a server that was started once has made a tenant. */
-export const tellingTables = ["webhooks", "events", "api_keys", "event_types", "secrets"] as const;
+export const tellingTables = [
+  ...["webhooks", "events", "api_keys", "event_types", "secrets", "gateway_sources"],
+  "tenants WHERE id <> 'default'",
+];
 
 /** Tables that do not move, and why not. */
 export const unmovedTables: ReadonlyMap<string, string> = new Map([
@@ -210,6 +213,7 @@ export const unmovedColumns: ReadonlyMap<string, string> = new Map([
   ["tenants.pool", "stands in the document"],
   ["deliveries.attempt_last", "follows from the attempts"],
   ["deliveries.late_fence", "of a running process"],
+  ["deliveries.lease_token_last", "no process has an older lease where it moves to"],
   ["deliveries.rank", "follows from the delivery"],
   ["events.delivery_first", "follows from the deliveries"],
   ["idempotency.holder", "of a running process"],

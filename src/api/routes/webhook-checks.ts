@@ -1,6 +1,7 @@
 /** Is this URL acceptable, and is what answers there a correct receiver? */
-import { PosthornError } from "../../core/errors.ts";
+import { InvalidRequestError, PosthornError } from "../../core/errors.ts";
 import { receiverCheckFields, urlCheckFields } from "../../core/fields/actions.ts";
+import { judgeField } from "../../core/fields/judge.ts";
 import { OutsideCalls } from "../../services/outside-calls.ts";
 import type { ApiOptions } from "../context.ts";
 import { inputOf } from "../mapping/fields.ts";
@@ -35,6 +36,8 @@ function urlRoute({ services }: ApiOptions): Route {
     audit: { none: "it changes nothing" },
     handle: async ({ scope, body }) => {
       const { url } = inputOf(urlCheckFields, body);
+      const problems = judgeField(urlCheckFields.url, { path: "url", value: url });
+      if (problems.length > 0) throw new InvalidRequestError("the URL is not valid", problems);
       const { code, detail, duplicateOf } = services.urlChecks.check(scope, url);
       return { status: 200, body: { acceptable: code === null, code, detail, duplicate_of: duplicateOf } };
     },

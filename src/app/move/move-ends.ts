@@ -3,6 +3,7 @@ import { createDigestKeyFile } from "../../adapters/keys/digest-key.ts";
 import { masterKeyId } from "../../adapters/keys/secret-box.ts";
 import { systemClock } from "../../adapters/system/clock.ts";
 import type { PostgresMoveSource } from "../../adapters/store/postgres/moving-source.ts";
+import type { MovedTo } from "../../adapters/store/moved-error.ts";
 import type { Store } from "../../ports/store.ts";
 import type { MoveSource, MoveTarget } from "../../ports/store/moving.ts";
 import { type DataFolder, dataFolderAt, prepareDataFolder } from "../data-folder.ts";
@@ -18,7 +19,9 @@ export interface MoveFrom {
   readonly stop: () => Promise<Stopped | null>;
   readonly isServed: () => Promise<boolean>;
   /** Notes where everything went, so that nobody serves from here by mistake; null takes the note away. */
-  readonly markMoved: (to: { readonly place: string; readonly at: number } | null) => Promise<void>;
+  readonly markMoved: (to: MovedTo | null) => Promise<void>;
+  /** Where everything went; null while it is here. */
+  readonly movedTo: () => Promise<MovedTo | null>;
 }
 
 export interface Stopped {
@@ -61,7 +64,7 @@ export async function openSource(
 async function openFolderSource(from: string, { isLook }: { readonly isLook: boolean }): Promise<MoveFrom> {
   const { openSqliteMoveSource } = await import("../../adapters/store/sqlite/moving-source.ts");
   const { databaseFile } = await import("../../adapters/store/sqlite/open.ts");
-  const { markMoved } = await import("../../adapters/store/sqlite/moving-marks.ts");
+  const { markMoved, readMoved } = await import("../../adapters/store/sqlite/moving-marks.ts");
   const { isOwned } = await import("../../adapters/store/sqlite/owner-lock.ts");
   const folder = dataFolderAt(from);
   const isServed = () => isOwned(folder.path);
@@ -72,6 +75,7 @@ async function openFolderSource(from: string, { isLook }: { readonly isLook: boo
     stop: () => stopFolder(folder.path),
     isServed: async () => isServed(),
     markMoved: async (to) => markMoved(databaseFile(folder.path), to),
+    movedTo: async () => readMoved(databaseFile(folder.path)),
   };
 }
 
@@ -99,8 +103,14 @@ async function openDatabaseSource(url: string, masterKeys: () => MasterKeys): Pr
     stop: () => stopDatabase(source, { url, masterKeys }),
     isServed: () => source.isServed(),
     markMoved: (to) => source.markMoved(to),
+    movedTo: async () => {
+      const to = await source.movedTo();
+      return to?.place === incompletePlace ? null : to;
+    },
   };
 }
+
+const incompletePlace = "another store, which is not complete";
 
 /** Marked first, so that nobody begins to serve in between. What was written but not counted is counted then. */
 async function stopDatabase(
@@ -108,7 +118,7 @@ async function stopDatabase(
   { url, masterKeys }: { readonly url: string; readonly masterKeys: () => MasterKeys },
 ): Promise<Stopped | null> {
   if (await source.isServed()) return null;
-  await source.markMoved({ place: "another store, which is not complete", at: systemClock.now() });
+  await source.markMoved({ place: incompletePlace, at: systemClock.now() });
   const release: Stopped["release"] = async ({ moved }) => {
     if (!moved) await source.markMoved(null);
   };

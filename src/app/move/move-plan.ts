@@ -3,7 +3,8 @@ import { createSystemRandom } from "../../adapters/system/random.ts";
 import type { Settings } from "../../config/options.ts";
 import { dataFolderAt } from "../data-folder.ts";
 import { type MasterKeys, readMasterKeys } from "../keys.ts";
-import { isPostgres, judgeTarget, openSource, openTarget } from "./move-ends.ts";
+import { isTargetFull, movedAlready } from "../../adapters/store/moved-error.ts";
+import { isPostgres, judgeTarget, type MoveFrom, openSource, openTarget } from "./move-ends.ts";
 import { type MoveNews, type MoveReport, moveStore } from "./move-store.ts";
 
 /** Both ends: a data folder, or the address of a PostgreSQL database. */
@@ -26,7 +27,7 @@ export async function planMove(request: MoveRequest): Promise<MovePlan> {
   const { from, to } = request;
   const source = await openSource(from, { masterKeys: () => masterKeysOf(request), isLook: true });
   try {
-    await judgeTarget(to, { source: source.place });
+    await unlessMoved(source, () => judgeTarget(to, { source: source.place }));
     await source.rows.freeze();
     const parts: { part: string; rows: number }[] = [];
     for (const part of movedParts) parts.push({ part: part.name, rows: await source.rows.count(part) });
@@ -43,7 +44,8 @@ export async function runMove(
   const { from, to } = request;
   const source = await openSource(from, { masterKeys: () => masterKeysOf(request), isLook: false });
   try {
-    const target = await openTarget(to, { source: source.place, masterKeys: masterKeysOf(request) });
+    const masterKeys = masterKeysOf(request);
+    const target = await unlessMoved(source, () => openTarget(to, { source: source.place, masterKeys }));
     try {
       const report = await moveStore({ from: source, to: target, now: () => performance.now(), ...watch });
       return { ...report, to: target.place };
@@ -52,6 +54,16 @@ export async function runMove(
     }
   } finally {
     await source.rows.close();
+  }
+}
+
+/** Says that the move is complete where the target is full because of it. A move that was cut off goes on. */
+async function unlessMoved<Opened>(source: MoveFrom, open: () => Promise<Opened>): Promise<Opened> {
+  try {
+    return await open();
+  } catch (error) {
+    const movedTo = isTargetFull(error) ? await source.movedTo() : null;
+    throw movedTo === null ? error : movedAlready(source.place, movedTo);
   }
 }
 

@@ -1,7 +1,7 @@
 import { systemClock } from "../../adapters/system/clock.ts";
 import { movedParts } from "../../adapters/store/moved-parts.ts";
 import type { MoveFrom, MoveTo } from "./move-ends.ts";
-import { type PartMoved, PartMove } from "./move-stretches.ts";
+import { type PartMoved, PartMove, type StretchMoved } from "./move-stretches.ts";
 
 /** What a person who waits is told. */
 export type MoveNews =
@@ -9,6 +9,8 @@ export type MoveNews =
   | { readonly kind: "progress"; readonly part: string; readonly rows: number; readonly written: number }
   /** All is there but what changes from now on: the servers may stop. */
   | { readonly kind: "ready"; readonly written: number }
+  /** Rows with text that PostgreSQL refuses. */
+  | { readonly kind: "replaced"; readonly part: string; readonly rows: number }
   | { readonly kind: "finishing" };
 
 export interface MoveReport {
@@ -62,14 +64,16 @@ async function copyAll({
   await from.rows.freeze();
   const done: PartMoved[] = [];
   for (const part of movedParts) {
-    let [rows, written] = [0, 0];
-    const moved = (more: { readonly moved: number; readonly written: number }): void => {
+    let [rows, written, replaced] = [0, 0, 0];
+    const moved = (more: StretchMoved): void => {
       rows += more.moved;
       written += more.written;
+      replaced += more.replaced;
       tell({ kind: "progress", part: part.name, rows, written });
     };
     await new PartMove({ part, source: from.rows, target: to.rows, moved }).run();
-    done.push({ part: part.name, rows, written });
+    done.push({ part: part.name, rows, written, replaced });
+    if (replaced > 0) tell({ kind: "replaced", part: part.name, rows: replaced });
   }
   return done;
 }

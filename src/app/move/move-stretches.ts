@@ -1,4 +1,6 @@
 import { createHash } from "node:crypto";
+import { storableDocument } from "../../adapters/store/storable-text.ts";
+import { StoreUnavailableError } from "../../ports/store.ts";
 import type { KeptStretch, MovedPart, MovedRow, MoveSource, MoveTarget } from "../../ports/store/moving.ts";
 
 /** What of a part was moved, and what had been before. */
@@ -7,6 +9,25 @@ export interface PartMoved {
   readonly rows: number;
   /** Of these rows, those that this round has written. */
   readonly written: number;
+  /** Of the written rows, those with text that PostgreSQL refuses; U+FFFD replaces it. */
+  readonly replaced: number;
+}
+
+/** The target refused rows for another reason than its health. */
+class MoveRefusedError extends Error {
+  override readonly name = "MoveRefusedError";
+
+  constructor(
+    part: MovedPart,
+    { rows, cause }: { readonly rows: readonly MovedRow[]; readonly cause: Error },
+  ) {
+    const key = (row: MovedRow | undefined) => row?.slice(0, part.keyLength).join(", ") ?? "";
+    super(
+      `the target refuses rows of ${part.name} from ${key(rows[0])} to ${key(rows.at(-1))}: ${cause.message}; nothing ` +
+        "was finished, and the source is whole: correct these rows in the source, then run the same command again",
+      { cause },
+    );
+  }
 }
 
 /** The target does not hold what was written to it. */
@@ -26,12 +47,21 @@ const rowsMin = 64;
 /** Of one stretch, about: it is in memory three times while it moves. */
 const stretchBytes = 16 * 1024 * 1024;
 
+/** What one stretch adds to the totals of its part. */
+export interface StretchMoved {
+  readonly moved: number;
+  readonly written: number;
+  readonly replaced: number;
+}
+
 /** Moves a part: first what the target has, where it differs by now, then what it does not have. */
 export class PartMove {
   readonly #part: MovedPart;
   readonly #source: MoveSource;
   readonly #target: MoveTarget;
-  readonly #moved: (rows: { readonly moved: number; readonly written: number }) => void;
+  readonly #moved: (rows: StretchMoved) => void;
+  /** Of the JSON document among the columns; -1 without one. */
+  readonly #documentPlace: number;
   #limit = rowsMin;
 
   constructor(move: {
@@ -39,9 +69,10 @@ export class PartMove {
     readonly source: MoveSource;
     readonly target: MoveTarget;
     /** After each stretch, with what was added to the totals. */
-    readonly moved: (rows: { readonly moved: number; readonly written: number }) => void;
+    readonly moved: (rows: StretchMoved) => void;
   }) {
     this.#part = move.part;
+    this.#documentPlace = Object.keys(move.part.columns).indexOf("document");
     this.#source = move.source;
     this.#target = move.target;
     this.#moved = move.moved;
@@ -60,7 +91,7 @@ export class PartMove {
   /** Rows can have been added between two keys, so the source is read to the end of the stretch. */
   async #compare(kept: KeptStretch): Promise<void> {
     const fingerprint = await this.#source.fingerprint(this.#part, kept);
-    if (fingerprint === kept.fingerprint) return this.#moved({ moved: kept.rows, written: 0 });
+    if (fingerprint === kept.fingerprint) return this.#moved({ moved: kept.rows, written: 0, replaced: 0 });
     const rows = await this.#source.read(this.#part, { ...kept, limit: Number.MAX_SAFE_INTEGER });
     await this.#write({ ...kept, fingerprint }, rows);
   }
@@ -76,14 +107,30 @@ export class PartMove {
     return this.#write({ number: (last?.number ?? -1) + 1, after, upTo, fingerprint }, rows);
   }
 
-  async #write(place: Omit<KeptStretch, "rows" | "digest">, rows: readonly MovedRow[]): Promise<KeptStretch> {
+  async #write(place: Omit<KeptStretch, "rows" | "digest">, read: readonly MovedRow[]): Promise<KeptStretch> {
+    const rows = read.map((row) => this.#storable(row));
+    const replaced = rows.filter((row, index) => row !== read[index]).length;
     const { after, upTo } = place;
     const stretch = { ...place, rows: rows.length, digest: digestOf(rows) };
-    await this.#target.replace(this.#part, stretch, rows);
+    try {
+      await this.#target.replace(this.#part, stretch, rows);
+    } catch (error) {
+      if (!(error instanceof Error) || error instanceof StoreUnavailableError) throw error;
+      throw new MoveRefusedError(this.#part, { rows, cause: error });
+    }
     const there = await this.#target.read(this.#part, { after, upTo, limit: rows.length + 1 });
     if (digestOf(there) !== stretch.digest) throw new MoveMismatchError(this.#part.name, stretch);
-    this.#moved({ moved: rows.length, written: rows.length });
+    this.#moved({ moved: rows.length, written: rows.length, replaced });
     return stretch;
+  }
+
+  /** The row itself where nothing has to be replaced. */
+  #storable(row: MovedRow): MovedRow {
+    const place = this.#documentPlace;
+    const document = row[place];
+    if (typeof document !== "string") return row;
+    const storable = storableDocument(document);
+    return storable === document ? row : row.with(place, storable);
   }
 }
 

@@ -37,9 +37,20 @@ export function addMoveCommand(program: Command, invocation: Invocation): void {
     try {
       await run(options, { terminal, env: invocation.env });
     } catch (error) {
-      throw startFailure(error, "cannot move");
+      throw withMoveOptions(startFailure(error, "cannot move"));
     }
   });
+}
+
+/** Errors of a start name settings of a server; here both ends come from options. */
+function withMoveOptions(failure: unknown): unknown {
+  if (!(failure instanceof CommandFailure)) return failure;
+  const renamed = (text: string): string =>
+    text
+      .replace(" (setting POSTHORN_DATABASE_URL)", "")
+      .replace("or POSTHORN_DATABASE_URL to another database", "or name another database: --to")
+      .replace("--data-dir", "--from, --to");
+  return new CommandFailure(renamed(failure.message), failure.hints.map(renamed));
 }
 
 const helpEnd = `
@@ -132,6 +143,8 @@ class MoveProgress {
 function textOf(news: Exclude<MoveNews, { kind: "progress" }>): string {
   if (news.kind === "finishing")
     return "All rows are there and were read back. Counters and positions follow.";
+  if (news.kind === "replaced")
+    return `${news.rows} rows of ${news.part} had text that PostgreSQL refuses (half of a surrogate pair, or U+0000): these characters are U+FFFD now.`;
   if (news.kind === "round")
     return news.served
       ? `Round ${news.number}, while the server goes on:`

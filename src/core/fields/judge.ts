@@ -41,8 +41,28 @@ function judgeMembers(
 function judge(kind: Kind, { path, value }: Placed): readonly FieldError[] {
   if (kind.is === "list") return judgeList(kind, { path, value });
   if (kind.is === "object") return judgeObject(kind, { path, value });
-  const message = problemOf(kind, value);
+  const message = (isKept(kind) ? textsProblem(value) : null) ?? problemOf(kind, value);
   return message === null ? [] : [{ field: path, message }];
+}
+
+/** Whether the value is stored as it is given, with texts that no pattern bounds. Bodies of events are bytes. */
+function isKept(kind: Exclude<Kind, ListKind | ObjectKind>): boolean {
+  if (kind.is === "document") return kind.bytesMax !== null;
+  return kind.is === "url" || kind.is === "headers" || kind.is === "schema";
+}
+
+/** PostgreSQL reads neither in JSON, so no store takes them. */
+function textsProblem(value: unknown): string | null {
+  if (typeof value === "string") {
+    if (!value.isWellFormed()) return loneSurrogate;
+    return value.includes("\0") ? nullCharacter : null;
+  }
+  if (typeof value !== "object" || value === null) return null;
+  for (const [name, member] of Object.entries(value)) {
+    const problem = textsProblem(name) ?? textsProblem(member);
+    if (problem !== null) return problem;
+  }
+  return null;
 }
 
 function problemOf(kind: Exclude<Kind, ListKind | ObjectKind>, value: unknown): string | null {
@@ -80,6 +100,7 @@ const timeMax = 8.64e15;
 
 const patterns = new Map<string, RegExp>();
 const loneSurrogate = "must be valid Unicode text; it contains half of a surrogate pair";
+const nullCharacter = "must not contain the character U+0000";
 
 function textProblem(kind: TextKind, value: unknown): string | null {
   const { lengthMin, lengthMax, pattern, rule } = kind;

@@ -177,15 +177,22 @@ function refusedValues(kind: Kind): Values {
         ["a value that is too long", headersOf(1, "v".repeat(kind.valueLengthMax + 1))],
       ];
     case "document":
-      return kind.bytesMax === null ? [another] : [another, ["too large", documentOf(kind.bytesMax + 1)]];
+      if (kind.bytesMax === null) return [another];
+      return [
+        another,
+        ["too large", documentOf(kind.bytesMax + 1)],
+        ["half of a surrogate pair", { note: ["\ud83d"] }],
+        ["U+0000 in a name", { "a\0": 1 }],
+      ];
     default:
       return [another];
   }
 }
 
 function refusedTexts({ lengthMin, lengthMax, pattern }: TextKind): Values {
-  const outsiders = ["\u0000", "a\u0085", "a\nb", "a b\t", "Ä"];
-  const beyond = outsiders.filter((text) => !new RegExp(pattern, "u").test(text));
+  const outsiders = ["\u0000", "\udc00", "a\u0085", "a\nb", "a b\t", "Ä"];
+  const isRefused = (text: string) => !text.isWellFormed() || !new RegExp(pattern, "u").test(text);
+  const beyond = outsiders.filter(isRefused);
   return [
     ["too long", "a".repeat(lengthMax + 1)],
     ...(lengthMin > 0 ? [["too short", "a".repeat(lengthMin - 1)] as const] : []),

@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { after, before, suite, test } from "node:test";
 import { planMove, reopenMoved, runMove } from "../../../src/app/move/move-plan.ts";
 import type { MoveNews } from "../../../src/app/move/move-store.ts";
@@ -125,6 +126,70 @@ suite("move to PostgreSQL and back", () => {
     assert.deepEqual([rows.get("events"), rows.get("deliveries")], [5, 5]);
     const [{ count } = {}] = await other.query("SELECT count(*)::int FROM posthorn.events");
     assert.equal(count, 5);
+  });
+
+  test("text that PostgreSQL refuses moves as U+FFFD and is reported, and a move that is repeated is complete already", async (t) => {
+    const [other, folder] = [await createTestDatabase(), mkdtempSync(join(tmpdir(), "posthorn-move-"))];
+    t.after(async () => {
+      await other.drop();
+      rmSync(folder, { recursive: true, force: true });
+    });
+    const posthorn = await openPosthorn({ dataDir: folder, dev: true });
+    await posthorn.tenants.put({ id: "acme", input: { name: "half @ and whole \u{1f4ef}" } });
+    await posthorn.tenants.put({ id: "plain", input: { name: "a backslash: \\ud800" } });
+    await posthorn.close();
+    // Older versions took it.
+    const db = new DatabaseSync(join(folder, "posthorn.db"));
+    db.exec(
+      String.raw`UPDATE tenants SET document = replace(document, '@', '\ud83d\u0000') WHERE id = 'acme'`,
+    );
+    db.close();
+
+    const ends = { from: folder, to: other.url, settings: ofTheFolder };
+    const news: MoveNews[] = [];
+    const watch = {
+      tell: (each: MoveNews) => void news.push(each),
+      pause: () => Promise.reject(new Error()),
+    };
+    const report = await runMove(ends, watch);
+    assert.deepEqual(
+      news.filter(({ kind }) => kind === "replaced"),
+      [{ kind: "replaced", part: "tenants", rows: 1 }],
+    );
+    assert.equal(report.parts.find(({ part }) => part === "tenants")?.replaced, 1);
+    const rows = await other.query(
+      "SELECT id, document::jsonb ->> 'name' AS text FROM posthorn.tenants WHERE id <> 'default' ORDER BY id",
+    );
+    assert.deepEqual(rows, [
+      { id: "acme", text: "half \ufffd\ufffd and whole \u{1f4ef}" },
+      { id: "plain", text: "a backslash: \\ud800" },
+    ]);
+
+    const complete =
+      /the move of .* is complete already: everything went to .* on 20.*Serve from there.*--reopen/;
+    await assert.rejects(runMove(ends, watch), complete);
+    await assert.rejects(planMove(ends), complete);
+  });
+
+  test("half of a surrogate pair in PostgreSQL itself does not end a move from there", async (t) => {
+    const [from, to] = [await createTestDatabase(), mkdtempSync(join(tmpdir(), "posthorn-back-"))];
+    t.after(async () => {
+      await from.drop();
+      rmSync(to, { recursive: true, force: true });
+    });
+    const key = Buffer.alloc(32, 7).toString("base64");
+    const options = { databaseUrl: from.url, masterKey: key, adminKey: "k".repeat(40), dev: true };
+    const posthorn = await openPosthorn(options);
+    await posthorn.tenants.put({ id: "acme", input: { name: "half @" } });
+    await posthorn.close();
+    await from.query(
+      String.raw`UPDATE posthorn.tenants SET document = replace(document, '@', '\ud83d') WHERE id = 'acme'`,
+    );
+    const settings = { masterKey: key, masterKeyPrevious: [] };
+    await runMove({ from: from.url, to, settings }, { tell: () => undefined, pause: async () => undefined });
+    const back = await openPosthorn({ dataDir: to, dev: true });
+    t.after(() => back.close());
+    assert.equal((await back.tenants.get("acme")).name, "half \ufffd");
   });
 
   test("the folder can be served from again when somebody says so", async () => {

@@ -12,9 +12,19 @@ export async function refuseMoved(runner: Runner, at: string): Promise<void> {
     `SELECT to_regclass('${movingTable}') IS NOT NULL, to_regclass('${movedTable}') IS NOT NULL`,
   );
   if (found?.[0] === true) throw movingHere(at);
-  if (found?.[1] !== true) return;
+  const to = found?.[1] === true ? await readMark(runner) : null;
+  if (to !== null) throw movedAway(at, to);
+}
+
+/** Where everything went; null while it is here. */
+export async function readMoved(runner: Runner): Promise<MovedTo | null> {
+  const [found] = await runner.rows<[isMoved: boolean]>(`SELECT to_regclass('${movedTable}') IS NOT NULL`);
+  return found?.[0] === true ? readMark(runner) : null;
+}
+
+async function readMark(runner: Runner): Promise<MovedTo | null> {
   const [row] = await runner.rows<[place: string, at: number]>(`SELECT place, at FROM ${movedTable}`);
-  if (row !== undefined) throw movedAway(at, { place: row[0], at: row[1] });
+  return row === undefined ? null : { place: row[0], at: row[1] };
 }
 
 /** Notes where everything went, or with null that the database is served from again. */

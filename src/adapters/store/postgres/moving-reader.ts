@@ -5,9 +5,11 @@ import { keyColumns, within } from "./moving-sql.ts";
 
 /** What is read where that is not the table alone. */
 const sources: Readonly<Record<string, string>> = {
-  // A version that knows no pools leaves them out of documents.
-  tenants: `(SELECT id, CASE WHEN document::json ->> 'workerPool' = pool THEN document
-      ELSE jsonb_set(document::jsonb, '{workerPool}', to_jsonb(pool))::text END AS document
+  // A version that knows no pools leaves them out of documents. A document is not read as JSON where its text already
+  // has the pool: PostgreSQL refuses documents with half of a surrogate pair, which older versions stored.
+  tenants: `(SELECT id, CASE WHEN position('"workerPool":' || to_json(pool)::text IN document) > 0 THEN document
+      ELSE jsonb_set(regexp_replace(document, '\\\\u(d[89a-f]..|0000)', '\\\\ufffd', 'gi')::jsonb,
+        '{workerPool}', to_jsonb(pool))::text END AS document
     FROM posthorn.tenants) AS tenants`,
   // Keys whose event is gone decide nothing any more.
   dedup_keys: `(SELECT * FROM posthorn.dedup_keys k

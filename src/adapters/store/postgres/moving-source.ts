@@ -7,7 +7,7 @@ import { setSession } from "./server-greeting.ts";
 import { columnTypes, parseAddress } from "./driver.ts";
 import { setupError, storeError } from "./errors.ts";
 import { planMigrations } from "./migrations.ts";
-import { markMoved } from "./moving-marks.ts";
+import { markMoved, readMoved } from "./moving-marks.ts";
 import { countPart, fingerprintOf, readPart } from "./moving-reader.ts";
 
 const connectTimeoutMs = 6_000;
@@ -22,6 +22,8 @@ export interface PostgresMoveSource extends MoveSource {
   digestKey(): Promise<Uint8Array | null>;
   /** Notes where everything went, or with null that the database is served from again. */
   markMoved(to: MovedTo | null): Promise<void>;
+  /** Where everything went; null while it is here. */
+  movedTo(): Promise<MovedTo | null>;
 }
 
 /** Opens a database; it may be served from meanwhile. Throws DatabaseSetupError. */
@@ -79,6 +81,10 @@ class PostgresRows implements PostgresMoveSource {
 
   count(part: MovedPart): Promise<number> {
     return countPart(runnerOf(this.#reader), part);
+  }
+
+  movedTo(): Promise<MovedTo | null> {
+    return readMoved(runnerOf(this.#asker));
   }
 
   async isServed(): Promise<boolean> {

@@ -99,6 +99,6 @@ async function sameMove(
 async function refuseFull(runner: Runner, at: string): Promise<void> {
   for (const table of tellingTables) {
     const rows = await runner.rows(`SELECT FROM posthorn.${table} LIMIT 1`);
-    if (rows.length > 0) throw holdsSomething({ store: at, what: table.replace("_", " ") });
+    if (rows.length > 0) throw holdsSomething({ store: at, what: table });
   }
 }

@@ -24,3 +24,16 @@ export function markMoved(file: string, to: MovedTo | null): void {
     db.close();
   }
 }
+
+/** Where everything went; null while it is here. */
+export function readMoved(file: string): MovedTo | null {
+  const db = new DatabaseSync(file, { readOnly: true, timeout: 5_000 });
+  try {
+    const row = db.prepare("SELECT value FROM meta WHERE key = 'moved'").get();
+    return row === undefined ? null : (JSON.parse(String(row["value"])) as MovedTo);
+  } catch (error) {
+    throw storeError(error);
+  } finally {
+    db.close();
+  }
+}

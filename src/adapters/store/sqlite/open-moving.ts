@@ -45,7 +45,7 @@ function begin(
   }
   for (const table of tellingTables)
     if (db.prepare(`SELECT 1 FROM ${table} LIMIT 1`).get() !== undefined)
-      throw holdsSomething({ store: dataDir, what: table.replace("_", " ") });
+      throw holdsSomething({ store: dataDir, what: table });
   db.exec("BEGIN IMMEDIATE");
   for (const part of movedParts) db.exec(`DELETE FROM ${storedPart(part).table.split(" ")[0]}`);
   db.exec("DELETE FROM meta");
