@@ -9,7 +9,7 @@ export function storable(text: string): string {
  */
 export function storableDocument(document: string): string {
   if (!document.includes("\\u")) return document;
-  return document.replace(escapes, (escape: string, isPair?: string, isRefused?: string) =>
+  return document.replaceAll(escapes, (escape: string, isPair?: string, isRefused?: string) =>
     isPair === undefined && isRefused !== undefined ? "\\ufffd" : escape,
   );
 }
