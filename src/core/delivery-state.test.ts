@@ -84,6 +84,35 @@ test("TS16-106 EDS-9.6-3 EDS-11.8-1 WDS-126 always failing: ten requests at the 
   );
 });
 
+test("WDS-126 the last request allowed exhausts a delivery, whatever its age and Retry-After would say", () => {
+  const { ageMsMax, attemptsMax: max } = policy;
+  const last = (attemptCount: number, now: number, retryAfterMs: number | null): DeliveryProgress => {
+    const progress = { ...fresh, state: "failed", attemptCount, firstAttemptAt: createdAt } as const;
+    return step(progress, attempted(transient, now, retryAfterMs), now);
+  };
+  const tooOld = createdAt + ageMsMax + 1;
+  for (const [now, retryAfterMs] of [
+    [createdAt, null],
+    [createdAt, ageMsMax + 1],
+    [tooOld, null],
+    [tooOld, ageMsMax + 1],
+  ] as const) {
+    const after = last(max - 1, now, retryAfterMs);
+    assert.deepEqual(
+      [after.state, after.reason, after.attemptCount],
+      ["exhausted", "max_attempts_exceeded", max],
+      `${now - createdAt} ms old, Retry-After ${retryAfterMs}`,
+    );
+  }
+  // A refusal for good says what to fix, also at the last request.
+  const refused = { ...fresh, state: "failed", attemptCount: max - 1, firstAttemptAt: createdAt } as const;
+  assert.equal(step(refused, attempted(terminal, createdAt), createdAt).reason, "permanent_client_error_410");
+  // One request earlier the other reasons count.
+  assert.equal(last(max - 2, createdAt, null).state, "failed");
+  assert.equal(last(max - 2, createdAt, ageMsMax + 1).reason, "retry_after_beyond_horizon");
+  assert.equal(last(max - 2, tooOld, null).reason, "expired");
+});
+
 test("EDS-6.2-3 a terminal outcome is dead-lettered under its own reason, and not retried", () => {
   const dead = step(fresh, attempted(terminal, createdAt), createdAt);
   assert.deepEqual([dead.state, dead.reason], ["exhausted", "permanent_client_error_410"]);

@@ -46,4 +46,9 @@ export const partly: readonly PartOfRow[] = [
     missing:
       "three attempts and no more, with the reason `ssl_error`; the last one is `permanent_ssl_error_retry_limit`, because all final reasons begin with `permanent_`.",
   },
+  {
+    ids: ["WDS-126"],
+    missing:
+      "of the reasons to give up a retry, the number of attempts is the first that is checked. A last attempt that was refused for good keeps the reason of its refusal, such as `permanent_client_error_404`, which says what to fix.",
+  },
 ];

@@ -85,6 +85,69 @@ export const deadLetters: Scenarios = {
       assert.deepEqual(await scene.list(`/v1/dlq?webhook_id=${webhook}`), []);
     },
 
+  "WDS-112 each filter of a batch retry selects what it names, and its priority is the one used": async (
+    scene,
+  ) => {
+    const { receiver } = scene;
+    receiver.script(({ path }) => ({ status: path === "/large" ? 413 : 422 }));
+    const refused = await scene.addWebhook({ url: receiver.url("/refused") });
+    const large = await scene.addWebhook({ url: receiver.url("/large"), events: ["order.created"] });
+    await scene.publish({ event_type: "order.created" });
+    await scene.publish({ event_type: "order.paid" });
+    const all = ["/large order.created", "/refused order.created", "/refused order.paid"];
+    const letters = await eventually("all are dead letters", {
+      ask: () => scene.list("/v1/dlq"),
+      holds: (dead) => dead.length === all.length,
+    });
+    const ids = fieldOf(letters, "id").map(String);
+    const rounds = [
+      { filter: { webhook_ids: [refused] }, priority: "high", sent: all.slice(1) },
+      { filter: { event_types: ["order.created"] }, priority: "low", sent: all.slice(0, 2) },
+      { filter: { failure_categories: ["payload_too_large"] }, priority: "high", sent: all.slice(0, 1) },
+      {
+        filter: {
+          webhook_ids: [refused, large],
+          event_types: ["order.created"],
+          failure_categories: ["client_error"],
+        },
+        priority: "low",
+        sent: all.slice(1, 2),
+      },
+      { filter: { webhook_ids: [large], failure_categories: ["client_error"] }, priority: "high", sent: [] },
+    ];
+    for (const { filter, priority, sent } of rounds) {
+      const what = JSON.stringify(filter);
+      const dry = await scene.api.post("/v1/dlq/retry-batch", { filter, dry_run: true });
+      assert.equal(dry.body["count"], sent.length, `${what}: ${dry.text}`);
+      receiver.clear();
+      const started = await scene.api.post("/v1/dlq/retry-batch", { filter, priority });
+      assert.equal(started.status, 202, started.text);
+      const done = await scene.operationAt(textOf(started.body["batch_operation_id"]), "completed");
+      assert.equal(done["queued"], sent.length, `${what}: ${JSON.stringify(done)}`);
+      // The receiver still refuses them, so they are dead letters again.
+      await eventually("what was retried has ended", {
+        ask: () => scene.list("/v1/dlq"),
+        holds: (dead) => dead.length === all.length && receiver.requests.length >= sent.length,
+      });
+      const requests = receiver.requests.map(
+        ({ path, text }) => `${path} ${(JSON.parse(text) as { type: string }).type}`,
+      );
+      assert.deepEqual(requests.toSorted(), sent, what);
+      const operationId = textOf(started.body["batch_operation_id"]);
+      const details = await Promise.all(
+        ids.map(async (id) => (await scene.api.get(`/v1/deliveries/${id}`)).body),
+      );
+      const retried = details.filter(({ retries }) =>
+        fieldOf(itemsOf(retries), "operation_id").includes(operationId),
+      );
+      assert.deepEqual(
+        fieldOf(retried, "priority"),
+        sent.map(() => priority),
+        what,
+      );
+    }
+  },
+
   "a batch retry that is cancelled retries no more": async (scene) => {
     const { webhook } = await withDeadLetters(scene, 10);
     scene.receiver.script(() => ({}));
