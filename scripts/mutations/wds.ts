@@ -612,4 +612,13 @@ export const wdsMutations: readonly Mutation[] = [
     test: modes,
     name: "a batch retry counts first",
   },
+  {
+    ids: "WDS-217 WDS-199",
+    change: "a foreign lease is freed without a new lease token",
+    file: "src/adapters/store/postgres/claim-sql.ts",
+    find: "SET owner = NULL, lease_until = NULL, fence = fence + 1\n  WHERE delivery IN (\n    SELECT q.delivery FROM posthorn.lanes l",
+    replace: "SET owner = NULL, lease_until = NULL\n  WHERE delivery IN (\n    SELECT q.delivery FROM posthorn.lanes l",
+    test: "src/adapters/store/postgres/foreign-leases.pg.test.ts",
+    name: "a foreign lease is freed with a new token",
+  },
 ];

@@ -174,6 +174,35 @@ suite("what a session of the portal may call", () => {
     }
   });
 
+  test("each topic of the stream takes the right of its listing", async () => {
+    const clientOf = async (role: string): Promise<Client> => {
+      const made = await admin.post("/v1/api-keys", { name: `topics ${role}`, role, tenant_id: "acme" });
+      return admin.withKey(textOf(made.body["key"]));
+    };
+    const callers = [
+      ["manage", await clientOf("manage")],
+      ["read", await clientOf("read")],
+      ["publish", await clientOf("publish")],
+      ["session", await enter({ capabilities: portalCapabilities })],
+      ["viewer", await enter({ capabilities: ["deliveries:read"] })],
+    ] as const;
+    for (const [topic, mayCall] of [
+      ["deliveries", ["manage", "read", "session", "viewer"]],
+      [`operation:${own.operation}`, ["manage", "read", "session"]],
+      ["problems", ["manage", "read"]],
+      ["requests", ["manage", "read"]],
+      ["alerts", ["manage"]],
+    ] as const) {
+      const may: string[] = [];
+      for (const [caller, client] of callers) {
+        const reply = await client.get(`/v1/stream?topics=${topic}`, asStream);
+        if (reply.status === 200) may.push(caller);
+        else assertProblem(reply, { status: 403, code: "forbidden" });
+      }
+      assert.deepEqual(may, mayCall, topic);
+    }
+  });
+
   test("a route asks a session for its capability, and a session without it gets 403", async () => {
     const clients = new Map<string, readonly [having: Client, lacking: Client]>();
     for (const capability of portalCapabilities) {

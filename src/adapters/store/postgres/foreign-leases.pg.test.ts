@@ -29,7 +29,7 @@ async function openTwo(t: TestContext): Promise<readonly [Store, Store]> {
   return [await open(), await open()];
 }
 
-test("a foreign lease is freed with a new token, so that its holder settles nothing", async (t) => {
+test("WDS-199 WDS-217 a foreign lease is freed with a new token, so that its holder settles nothing", async (t) => {
   const [former, owner] = await openTwo(t);
   const { id: webhookId } = newWebhook();
   const key = lane(webhookId, "strict");
