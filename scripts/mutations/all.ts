@@ -5,7 +5,7 @@ import { projectRoot } from "../source-files.ts";
 import { cewMutations } from "./cew.ts";
 import { edsMutations } from "./eds.ts";
 import { idkMutations } from "./idk.ts";
-import { drawnRows, unbreakableRows } from "./drawn.ts";
+import { chosenByTrial, drawnRows, unbreakableRows } from "./drawn.ts";
 import { aroundMutation, type Mutation } from "./mutation.ts";
 import { ts16Mutations } from "./ts16.ts";
 import { wdsMutations } from "./wds.ts";
@@ -29,7 +29,7 @@ export function checkMutations(): CheckResult {
     }
   }
   const broken = new Set(allMutations.flatMap(({ ids }) => ids.split(" ")));
-  for (const id of drawnRows.split(" "))
+  for (const id of [...chosenByTrial.split(" "), ...drawnRows.split(" ")])
     if (!broken.has(id) && !unbreakableRows.has(id))
       problems.push(
         `${id} has neither a mutation nor a sentence in unbreakableRows (scripts/mutations/drawn.ts)`,

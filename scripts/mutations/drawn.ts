@@ -10,15 +10,17 @@ export const chosenByTrial =
   "EDS-6.2-4 EDS-9.2-1 EDS-9.7-6 EDS-11.6-2 IDK-13 CEW-2.2-2 TS16-61 TS16-72 TS16-110 TS16-119 WDS-71 WDS-76 WDS-88 WDS-103 " +
   "WDS-112 WDS-126 WDS-147 WDS-166 WDS-172 WDS-202 WDS-224 WDS-225 WDS-227 WDS-228 WDS-229 WDS-230 WDS-231 WDS-234 WDS-239";
 
-/** Drawn in November 2026 from 414 rows with the seed 8a002802. */
+/** How many rows there were to draw from in November 2026, and the seed. */
+export const drawing = { rows: 414, seed: "8a002802" } as const;
+
 export const drawnRows =
   "WDS-220 TS16-27 TS16-68 EDS-2-6 TS16-31 WDS-72 EDS-9.7-7 TS16-16 TS16-90 IDK-5 TS16-126 EDS-11.3-2 TS16-89 EDS-6.1-1 " +
   "WDS-64 TS16-19 EDS-9.2.2-4 WDS-97 WDS-122 EDS-9.2.3-12 CEW-4-1 WDS-74 CEW-4.2-4 EDS-9.4-2 WDS-43 WDS-214 WDS-91 CEW-2.1-3 " +
   "EDS-9.2.3-8 TS16-24 WDS-193 WDS-204 EDS-9.4-4 WDS-46 WDS-100 EDS-6.3-5 TS16-65 IDK-25 WDS-48 WDS-124";
 
-/** Rows of the two lists that no change of the code can break, with the reason. */
+/** Rows of the two lists that no change of the code can break, with the reason in Markdown. */
 export const unbreakableRows: ReadonlyMap<string, string> = new Map([
-  ["TS16-72", "the sum of other rows, and of addresses that the operator's network gives"],
+  ["TS16-72", "it sums up other rows, and its static source addresses come from the network of the operator"],
 ]);
 
 /** The seed is the first eight hex digits of the SHA-256 of the sorted ids, joined by line feeds. */

@@ -617,8 +617,27 @@ export const wdsMutations: readonly Mutation[] = [
     change: "a foreign lease is freed without a new lease token",
     file: "src/adapters/store/postgres/claim-sql.ts",
     find: "SET owner = NULL, lease_until = NULL, fence = fence + 1\n  WHERE delivery IN (\n    SELECT q.delivery FROM posthorn.lanes l",
-    replace: "SET owner = NULL, lease_until = NULL\n  WHERE delivery IN (\n    SELECT q.delivery FROM posthorn.lanes l",
+    replace:
+      "SET owner = NULL, lease_until = NULL\n  WHERE delivery IN (\n    SELECT q.delivery FROM posthorn.lanes l",
     test: "src/adapters/store/postgres/foreign-leases.pg.test.ts",
     name: "a foreign lease is freed with a new token",
+  },
+  {
+    ids: "WDS-166",
+    change: "requests take nothing from the limit of their tenant",
+    file: "src/engine/dispatch/send-permits.ts",
+    find: "    tenantQueue.takeRate(now);\n",
+    replace: "",
+    test: "test/scenarios/order-priority-fairness.test.ts",
+    name: "the webhooks of a tenant share its rate limit",
+  },
+  {
+    ids: "WDS-172",
+    change: "events without a publisher's key share one",
+    file: "src/core/payload-formats/x-webhook.ts",
+    find: "idempotency_key: content.idempotencyKey ?? eventId,",
+    replace: "idempotency_key: content.idempotencyKey ?? eventType,",
+    test: "src/core/payload-formats/payload-formats.test.ts",
+    name: "without a publisher's key the event's id stands in",
   },
 ];

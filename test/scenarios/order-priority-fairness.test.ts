@@ -221,11 +221,14 @@ describe("fairness", () => {
       await world.addWebhook({ url: receiver.url(`/${name}`), events: [`${name}.x`] });
     world.engine.applyTenantLimit({ tenantId: "default", rateLimit: { requestsPerMinute: 1_200, burst: 1 } });
     const types = ["a.x", "b.x", "c.x"];
+    const startedAtMs = performance.now();
     await world.publishMany(
       "default",
       range(90).map((n) => ({ eventType: types[Math.floor(n / 30)] ?? "a.x", data: { n } })),
     );
     await receiver.waitForRequests(30);
+    const tookMs = performance.now() - startedAtMs;
+    assert.ok(tookMs > 29 * 50 - 100, `30 requests at 20 a second and one at once took ${tookMs} ms`);
     const counts = ["/a", "/b", "/c"].map(
       (path) => receiver.requests.slice(0, 30).filter((request) => request.path === path).length,
     );
