@@ -214,9 +214,11 @@ describe("fairness", () => {
     await few.close();
   });
 
-  test("WDS-166 the webhooks of a tenant share its rate limit, and none of them starves", async () => {
+  test("WDS-166 the webhooks of a tenant share its rate limit, and none of them starves", async (t) => {
     const world = await openEngineWorld();
+    t.after(() => world.close());
     const receiver = await startReceiver();
+    t.after(() => receiver.close());
     for (const name of ["a", "b", "c"])
       await world.addWebhook({ url: receiver.url(`/${name}`), events: [`${name}.x`] });
     world.engine.applyTenantLimit({ tenantId: "default", rateLimit: { requestsPerMinute: 1_200, burst: 1 } });
@@ -233,7 +235,5 @@ describe("fairness", () => {
       (path) => receiver.requests.slice(0, 30).filter((request) => request.path === path).length,
     );
     assert.ok(Math.min(...counts) >= 8, `the first 30 requests went ${counts.join(", ")}`);
-    await world.close();
-    await receiver.close();
   });
 });
