@@ -1,8 +1,9 @@
 /** What the edge of the gateway answers and logs, whatever is sent to it and whatever receivers answer. */
 import assert from "node:assert/strict";
-import { createHmac } from "node:crypto";
+import { createHmac, randomBytes } from "node:crypto";
 import { connect } from "node:net";
 import { after, before, suite, test } from "node:test";
+import { gzipSync } from "node:zlib";
 import { createClient } from "../api/client.ts";
 import { GatewayScene } from "./gateway-scene.ts";
 import { type Json, post, type SentHeaders, signed } from "./scene.ts";
@@ -139,6 +140,26 @@ suite("the edge of the gateway", () => {
       assert.equal(answer.headers["transfer-encoding"], undefined);
       assert.equal(answer.headers["content-type"], undefined);
     }
+  });
+
+  test("a compressed answer reaches the sender whole, or not at all", async () => {
+    const { send } = await scene.source();
+    const first = randomBytes(20_000).toString("hex");
+    const answerWith = (body: Uint8Array) =>
+      scene.receiver.script(() => ({
+        status: 200,
+        headers: { "content-type": "text/plain", "content-encoding": "gzip" },
+        body,
+      }));
+    answerWith(gzipSync(first));
+    const whole = await send('{"gzip":1}');
+    assert.deepEqual([whole.status, whole.text], [200, first]);
+    // Half of these bytes expand to little, the others to megabytes.
+    answerWith(gzipSync(first + "0".repeat(30_000_000)));
+    assert.equal((await send('{"gzip":2}')).status, 502);
+    answerWith(gzipSync(first).subarray(0, 10_000));
+    const broken = await send('{"gzip":3}');
+    assert.ok(!first.startsWith(broken.text), "the beginning alone was passed on as the answer");
   });
 
   test("a Content-Type that is no media type is no reason to refuse a message", async () => {

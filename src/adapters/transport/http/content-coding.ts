@@ -10,17 +10,37 @@ const outputBytesMax = 256 * 1024;
 const triesMax = 6;
 const fieldLengthMax = 200;
 
-type Decode = (input: Uint8Array) => Buffer;
+interface Decoding {
+  readonly bytesMax: number;
+  /** The input may end early; otherwise that is an error. */
+  readonly mayBeCut: boolean;
+}
 
-const zlib = { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: outputBytesMax };
-const brotli = { finishFlush: constants.BROTLI_OPERATION_FLUSH, maxOutputLength: outputBytesMax };
+type Decode = (input: Uint8Array, how: Decoding) => Buffer;
+
+function zlib({ bytesMax, mayBeCut }: Decoding) {
+  return {
+    finishFlush: mayBeCut ? constants.Z_SYNC_FLUSH : constants.Z_FINISH,
+    maxOutputLength: bytesMax,
+  };
+}
+
+function brotli({ bytesMax, mayBeCut }: Decoding) {
+  return {
+    finishFlush: mayBeCut ? constants.BROTLI_OPERATION_FLUSH : constants.BROTLI_OPERATION_FINISH,
+    maxOutputLength: bytesMax,
+  };
+}
 
 /** RFC 9110 8.4.1; what is called deflate is often without its zlib wrapper. */
 const decoders: ReadonlyMap<string, readonly Decode[]> = new Map<string, readonly Decode[]>([
-  ["gzip", [(input) => gunzipSync(input, zlib)]],
-  ["x-gzip", [(input) => gunzipSync(input, zlib)]],
-  ["deflate", [(input) => inflateSync(input, zlib), (input) => inflateRawSync(input, zlib)]],
-  ["br", [(input) => brotliDecompressSync(input, brotli)]],
+  ["gzip", [(input, how) => gunzipSync(input, zlib(how))]],
+  ["x-gzip", [(input, how) => gunzipSync(input, zlib(how))]],
+  [
+    "deflate",
+    [(input, how) => inflateSync(input, zlib(how)), (input, how) => inflateRawSync(input, zlib(how))],
+  ],
+  ["br", [(input, how) => brotliDecompressSync(input, brotli(how))]],
 ]);
 
 /**
@@ -28,7 +48,7 @@ const decoders: ReadonlyMap<string, readonly Decode[]> = new Map<string, readonl
  * The body may be cut. The result is cut to `bytesMax`, and it is the body as it came where a coding is not known or broken.
  */
 export function readableSample(body: Uint8Array, head: RawFields, bytesMax: number): Uint8Array {
-  const plain = withoutCodings(body, head);
+  const plain = withoutCodings(body, head, beginningOf);
   if (plain === null) return body;
   const kept = body.length < bytesMax ? plain : plain.subarray(0, safeEnd(plain.length, bytesMax));
   const charset = charsetOf(firstOf(head["content-type"], fieldLengthMax) ?? undefined);
@@ -37,8 +57,23 @@ export function readableSample(body: Uint8Array, head: RawFields, bytesMax: numb
   return text.subarray(0, bytesMax);
 }
 
-/** The body without its content codings; null where it has none that can be undone. */
-export function withoutCodings(body: Uint8Array, head: RawFields): Uint8Array | null {
+/**
+ * A whole body without its content codings, for programs: the beginning alone would be taken for the answer. Of one that is
+ * too long it is only said that it has `bytesMax` bytes or more. The body as it came where a coding is not known or broken.
+ */
+export function decodedBody(body: Uint8Array, head: RawFields, bytesMax: number): Uint8Array {
+  try {
+    return withoutCodings(body, head, (ways, input) => wholeOf(ways, input, bytesMax)) ?? body;
+  } catch (error) {
+    if (isTooLarge(error)) return new Uint8Array(bytesMax);
+    throw error;
+  }
+}
+
+type Undo = (ways: readonly Decode[], input: Uint8Array) => Uint8Array | null;
+
+/** Null where a coding cannot be undone. */
+function withoutCodings(body: Uint8Array, head: RawFields, undo: Undo): Uint8Array | null {
   const codings = (firstOf(head["content-encoding"], fieldLengthMax) ?? "")
     .toLowerCase()
     .split(",")
@@ -48,7 +83,7 @@ export function withoutCodings(body: Uint8Array, head: RawFields): Uint8Array | 
   let plain = body;
   // In the order in which they were applied, so that the last one comes off first.
   for (const coding of codings.reverse()) {
-    const decoded = decodedBy(decoders.get(coding) ?? [], plain);
+    const decoded = undo(decoders.get(coding) ?? [], plain);
     if (decoded === null) return null;
     plain = decoded;
   }
@@ -63,13 +98,24 @@ function safeEnd(length: number, bytesMax: number): number {
   return length >= bytesMax ? bytesMax : Math.floor(length * 0.75);
 }
 
+/** Throws where the output is too large. */
+function wholeOf(ways: readonly Decode[], input: Uint8Array, bytesMax: number): Uint8Array | null {
+  for (const decode of ways)
+    try {
+      return decode(input, { bytesMax, mayBeCut: false });
+    } catch (error) {
+      if (isTooLarge(error)) throw error;
+    }
+  return null;
+}
+
 /** Half of the input as often as the output is too large. */
-function decodedBy(ways: readonly Decode[], body: Uint8Array): Uint8Array | null {
+function beginningOf(ways: readonly Decode[], body: Uint8Array): Uint8Array | null {
   for (const decode of ways) {
     let input = body;
     for (let tries = 0; tries < triesMax && input.length > 0; tries += 1) {
       try {
-        return decode(input);
+        return decode(input, { bytesMax: outputBytesMax, mayBeCut: true });
       } catch (error) {
         if (!isTooLarge(error)) break;
         input = input.subarray(0, Math.floor(input.length / 2));

@@ -17,7 +17,7 @@ import type {
 } from "../../../ports/transport.ts";
 import type { PooledConnection } from "./connections.ts";
 import type { Expiring } from "./deadlines.ts";
-import { readableSample, withoutCodings } from "./content-coding.ts";
+import { decodedBody, readableSample } from "./content-coding.ts";
 import { breaksHttp, faultOf, ownFaultOf, sentence, TransportFault } from "./failures.ts";
 import { wireBytesMax } from "./response-gate.ts";
 import type { WireLimitListener } from "./response-gate.ts";
@@ -295,7 +295,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     if (responseBodyBytesMax === undefined) return readableSample(body, head, responseSampleBytesMax);
     // A program reads it, which takes a whole body or none.
     const isWhole = body.length < Math.min(responseBodyBytesMax, responseBodyBytesMaxAllowed);
-    return isWhole ? (withoutCodings(body, head)?.subarray(0, responseBodyBytesMaxAllowed) ?? body) : body;
+    return isWhole ? decodedBody(body, head, responseBodyBytesMaxAllowed) : body;
   }
 }
 
