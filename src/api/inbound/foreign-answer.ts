@@ -14,8 +14,9 @@ export const isolation = {
 const download = { "content-disposition": 'attachment; filename="answer"' } as const;
 
 const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
+/** Each blank can be matched in one way only: with several, the time grows exponentially with the blanks of a receiver. */
 const mediaType = new RegExp(
-  `^(${token}/${token})((?:[ \\t]*;[ \\t]*(?:${token}=(?:${token}|"[\\x20-\\x21\\x23-\\x2b\\x2d-\\x5b\\x5d-\\x7e]*"))?)*)[ \\t]*$`,
+  `^(${token}/${token})((?:[ \\t]*;(?:[ \\t]*${token}=(?:${token}|"[\\x20-\\x21\\x23-\\x2b\\x2d-\\x5b\\x5d-\\x7e]*"))?)*)[ \\t]*$`,
 );
 /** An allow list: a type that browsers learn to execute later is a download already. */
 const inert = /^(?:text\/plain|text\/csv|application\/(?:json|[a-z0-9!#$&^_.-]+\+json))$/i;

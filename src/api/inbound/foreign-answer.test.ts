@@ -1,0 +1,24 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { foreignHeaders } from "./foreign-answer.ts";
+
+suite("header fields of foreign answers", () => {
+  test("empty and blank parameters are parameters", () => {
+    for (const parameters of [";", "; ", " ; ; ", "; a=b ; ; c=\"d e\" "]) {
+      const type = `text/html${parameters}`;
+      assert.equal(foreignHeaders({ "content-type": type }, { hasContent: true })["content-type"], type);
+    }
+  });
+
+  // With a pattern that can match a blank in two ways this never ends.
+  test("a media type that almost is one is judged at once", () => {
+    for (const part of ["; ", ";\t", " ;", "; a=b", '; a="b"', '; a="', "; a=", " ", ";", "a", '"'])
+      for (const end of ["/", "\u0000", "\u00e9", '"', ";=", " x"]) {
+        const headers = foreignHeaders(
+          { "content-type": `text/plain${part.repeat(3_000)}${end}` },
+          { hasContent: true },
+        );
+        assert.equal(headers["content-disposition"], 'attachment; filename="answer"');
+      }
+  });
+});
