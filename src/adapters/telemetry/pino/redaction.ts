@@ -9,7 +9,8 @@ const secretField =
 
 /** Our own formats of secrets, whatever text they stand in. */
 const secretText = /\b(?:whsec|whsk)_[A-Za-z0-9+/=_-]{8,}|\bBearer\s+[^\s"']+|\bphk_[A-Za-z0-9_-]{12,}/g;
-const credentials = /(\w+:\/\/)[^\s/@:]*:[^\s/@]*@/g;
+/** From the beginning of a word: otherwise a long word is walked through once for each of its characters. */
+const credentials = /(\b\w+:\/\/)[^\s/@:]*:[^\s/@]*@/g;
 const query = /(https?:\/\/[^\s?#"']+)\?[^\s"'#]*/g;
 
 const hidden = "[redacted]";
