@@ -7,6 +7,7 @@ import type { StatisticsStore } from "../ports/store/statistics.ts";
 import type { ExpiredDelivery, StepResult, UpkeepStore } from "../ports/store/upkeep.ts";
 import type { WebhookStore } from "../ports/store/webhooks.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
+import { Alarm } from "../ports/timing/alarm.ts";
 import { Loop } from "../ports/timing/loop.ts";
 import type { OperationalEvent } from "../core/notifications/operational-event.ts";
 import { expiredEvent } from "./attempt/owner-alerts.ts";
@@ -60,9 +61,12 @@ export class Upkeep {
   /** When the last whole round ended, or when this process began to do it; null while another one does. */
   #endedMs: number | null = null;
   #bringingNear: Promise<void> | null = null;
+  /** Until lanes have given back what is no longer due. */
+  readonly #giveBack: Alarm;
 
   constructor(options: UpkeepOptions) {
     this.#options = options;
+    this.#giveBack = new Alarm(options.clock);
     this.#loop = new Loop({
       clock: options.clock,
       round: () => this.round(),
@@ -77,6 +81,7 @@ export class Upkeep {
   }
 
   async stop(): Promise<void> {
+    this.#giveBack.close();
     await Promise.all([this.#loop.stop(), this.#bringingNear]);
   }
 
@@ -85,9 +90,8 @@ export class Upkeep {
    * to give back those that are no longer due.
    */
   clockSetBack(): void {
-    const { clock, telemetry } = this.#options;
-    clock.schedule(giveBackMs, () => {
-      if (this.#loop.isStopped) return;
+    const { telemetry } = this.#options;
+    this.#giveBack.set(giveBackMs, () => {
       this.#bringNear().catch((error: unknown) =>
         telemetry.log.error({ err: String(error) }, "due times could not be brought near"),
       );

@@ -81,7 +81,7 @@ suite("the limit of a tenant over several workers", () => {
     several.answerMs = () => 20_000;
     await several.publish(0, { eventType: "a.x", count: 30 });
     await several.pass(3_000);
-    assert.equal(several.sent.length, 2, "an endpoint of which nothing is known yet");
+    assert.equal(several.sent.length, 1, "a webhook that has never answered gets one request at a time");
     const bucket = several.memory.buckets.get("default");
     assert.ok(bucket !== undefined && bucket.fullAt <= several.time.now());
     assert.ok(several.calls.some(({ name }) => name === "giveBack"));
