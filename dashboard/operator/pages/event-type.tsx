@@ -1,4 +1,4 @@
-import { memberText } from "../../shared/json/json-tokens.ts";
+import { firstItemText, memberText } from "../../shared/json/json-tokens.ts";
 import { useApi } from "../../shared/queries.ts";
 import { fieldText, type Row } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
@@ -17,10 +17,7 @@ import { usualRange } from "../statistics-range.ts";
 
 /** The first one, as it was registered. */
 function exampleOf(text: string): string {
-  const examples = memberText(text, { member: "examples" });
-  if (examples === null) return "{}";
-  const parsed: unknown = JSON.parse(examples);
-  return Array.isArray(parsed) && parsed.length > 0 ? JSON.stringify(parsed[0]) : "{}";
+  return firstItemText(memberText(text, { member: "examples" }) ?? "") ?? "{}";
 }
 
 export function EventTypePage() {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import fc from "fast-check";
-import { laidOut, memberText, tokensOf } from "./json-tokens.ts";
+import { firstItemText, laidOut, memberText, tokensOf } from "./json-tokens.ts";
 
 const joined = (source: string) =>
   laidOut(tokensOf(source))
@@ -54,5 +54,19 @@ suite("JSON as its text says it", () => {
     assert.equal(memberText(source, { member: "y" }), '"data"');
     assert.equal(memberText(source, { member: "z" }), null);
     assert.equal(memberText("[1]", { member: "data" }), null);
+  });
+
+  test("the first item of a list keeps its text", () => {
+    const lists = [
+      ['[{"id":9007199254740993,"a":[1,2]},{"b":1}]', '{"id":9007199254740993,"a":[1,2]}'],
+      ["[ 1.0 , 2]", "1.0"],
+      ['["],"]', '"],"'],
+      ["[[1],[2]]", "[1]"],
+      ["[]", null],
+      ["[ ]", null],
+      ["", null],
+      ["{}", null],
+    ] as const;
+    for (const [list, first] of lists) assert.equal(firstItemText(list), first, list);
   });
 });

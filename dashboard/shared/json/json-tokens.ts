@@ -82,3 +82,17 @@ export function memberText(source: string, { member }: { readonly member: string
   }
   return null;
 }
+
+/** The text of the first item of a list, or null: of `[1.0, 2]` it is `1.0`. */
+export function firstItemText(source: string): string | null {
+  let depth = 0;
+  let from = 0;
+  for (const { 0: text, index } of source.matchAll(pattern)) {
+    if (depth === 0 && text === "[") from = index + 1;
+    if (depth === 1 && from > 0 && (text === "," || text === "]"))
+      return source.slice(from, index).trim() || null;
+    if (text === "{" || text === "[") depth += 1;
+    if (text === "}" || text === "]") depth -= 1;
+  }
+  return null;
+}
