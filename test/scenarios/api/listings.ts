@@ -24,16 +24,30 @@ const bulkFilters: Readonly<Record<string, unknown>> = {
   to: "2026-02-28T00:00:00.000Z",
 };
 
+/** Every filter of dead letters. */
+const deadLetterFilters: Readonly<Record<string, unknown>> = {
+  webhook_id: [anId],
+  tenant_id: "default",
+  event_type: ["order.paid"],
+  failure_category: ["timeout", "dns"],
+  from: "2026-01-31T00:00:00.000Z",
+  to: "2026-02-28T00:00:00.000Z",
+};
+
 /** What the stand-in engine does not have. */
 export function storedListingsSuite(client: () => Client): void {
-  for (const action of ["retry-batch", "cancel-batch"]) {
-    test(`${action} and the list of operations show each filter as it was asked for`, async () => {
-      for (const [name, value] of Object.entries(bulkFilters)) {
+  for (const [path, filters] of [
+    ["/v1/deliveries/retry-batch", bulkFilters],
+    ["/v1/deliveries/cancel-batch", bulkFilters],
+    ["/v1/dlq/discard-batch", deadLetterFilters],
+  ] as const) {
+    test(`${path} and the list of operations show each filter as it was asked for`, async () => {
+      for (const [name, value] of Object.entries(filters)) {
         // The client checks each answer against the published schema.
         const filter = { [name]: value };
-        const preview = await client().post(`/v1/deliveries/${action}`, { filter, dry_run: true });
+        const preview = await client().post(path, { filter, dry_run: true });
         assert.equal(preview.status, 202, preview.text);
-        const started = await client().post(`/v1/deliveries/${action}`, { filter });
+        const started = await client().post(path, { filter });
         assert.equal(started.status, 202, started.text);
         for (const { body } of [preview, started]) assert.deepEqual(body["filter"]?.[name], value);
         const listed = await client().get("/v1/operations?limit=1");
@@ -41,6 +55,22 @@ export function storedListingsSuite(client: () => Client): void {
       }
     });
   }
+
+  test("WDS-112 a batch retry of dead letters is listed with each filter by the name of the listings", async () => {
+    const { tenant_id: _, ...shown } = deadLetterFilters;
+    const asked = new Map([
+      ["webhook_id", "webhook_ids"],
+      ["event_type", "event_types"],
+      ["failure_category", "failure_categories"],
+    ]);
+    for (const [name, value] of Object.entries(shown)) {
+      const filter = { [asked.get(name) ?? name]: value };
+      const started = await client().post("/v1/dlq/retry-batch", { filter });
+      assert.equal(started.status, 202, started.text);
+      const listed = await client().get("/v1/operations?limit=1");
+      assert.deepEqual(itemsOf(listed.body["data"])[0]?.["filter"]?.[name], value);
+    }
+  });
 
   test("webhooks by backlog are in the order of the counts that they show, also beyond a thousand", async () => {
     const ids: string[] = [];
