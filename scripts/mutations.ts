@@ -20,6 +20,8 @@ import { projectRoot } from "./source-files.ts";
 
 /** Far more than any of them takes; a test that hangs says nothing about what it was to notice. */
 const runMsMax = 180_000;
+/** A broken test may wait for something that never comes; its own bound, which is for busy machines, is longer. */
+const brokenWaitMs = 60_000;
 /** Two shared cores are what the project is developed on. */
 const concurrency = 2;
 
@@ -66,10 +68,12 @@ function detailOf(result: MutationResult): string {
 
 async function tried(mutation: Mutation, tree: ScratchTree): Promise<MutationResult> {
   try {
-    const before = await run(mutation, tree);
+    const before = await run(mutation, tree, process.env);
     if (!/^[1-9]\d* passed, 0 failed/m.test(before))
       return { kind: "failed", detail: `without the mutation:\n${before}` };
-    const broken = await tree.whileBroken(mutation, () => run(mutation, tree));
+    const broken = await tree.whileBroken(mutation, () =>
+      run(mutation, tree, { ...process.env, POSTHORN_TEST_WAIT_MS: String(brokenWaitMs) }),
+    );
     // A file that cannot be loaded is red for another reason than the one that is meant.
     if (/SyntaxError|ReferenceError|FAIL the file itself/.test(broken))
       return { kind: "failed", detail: broken };
@@ -80,13 +84,13 @@ async function tried(mutation: Mutation, tree: ScratchTree): Promise<MutationRes
 }
 
 /** What `npm test -- FILE --name NAME` says in the copy. */
-async function run({ test, name }: Mutation, { root }: ScratchTree): Promise<string> {
+async function run({ test, name }: Mutation, { root }: ScratchTree, env: NodeJS.ProcessEnv): Promise<string> {
   const pattern = name.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
   const args = ["--conditions=posthorn-source", "scripts/test.ts", test, "--name", pattern];
   const child = spawn(process.execPath, args, {
     cwd: root,
     stdio: ["ignore", "pipe", "pipe"],
-    env: { ...process.env, NO_COLOR: "1" },
+    env: { ...env, NO_COLOR: "1" },
     timeout: runMsMax,
   });
   let output = "";

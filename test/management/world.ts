@@ -30,6 +30,7 @@ import type { Clock, Timer } from "../../src/ports/clock.ts";
 import type { NameLookup } from "../../src/ports/name-lookup.ts";
 import type { Store } from "../../src/ports/store.ts";
 import type { Logger, Metrics } from "../../src/ports/telemetry.ts";
+import { waitMsMax } from "../scenarios/eventually.ts";
 import { noResponseFields } from "../../src/ports/transport.ts";
 import type { OutboundRequest, Transport, TransportResult } from "../../src/ports/transport.ts";
 
@@ -227,18 +228,17 @@ export async function openWorld(
       ).id;
     },
     async until(check) {
-      for (const deadline = performance.now() + untilMsMax; performance.now() < deadline; ) {
+      for (const deadline = performance.now() + waitMsMax; performance.now() < deadline; ) {
         const found = await check();
         if (found !== null && found !== undefined && found !== false) return found;
         await new Promise((resolve) => setTimeout(resolve, 5));
       }
-      throw new Error(`it did not happen within ${untilMsMax} ms`);
+      throw new Error(`it did not happen within ${waitMsMax} ms`);
     },
   };
 }
 
 /** Ends a test that will never pass, and no other. */
-const untilMsMax = 240_000;
 
 /** What a deployment's processes share to read each other's secrets. */
 export type WorldKeys = Parameters<typeof createSecretBox>[0];

@@ -2,6 +2,7 @@ import { createServer as createHttpServer } from "node:http";
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
+import { waitMsMax } from "../scenarios/eventually.ts";
 
 /**
  * A well-behaved receiver that does what a test tells it and remembers what it got.
@@ -83,9 +84,6 @@ export interface ReceiverOptions {
   readonly keepAliveMs?: number;
 }
 
-/** Ends a test that will never pass; a busy machine must not reach it. */
-const waitMsDefault = 240_000;
-
 export async function startReceiver(options: ReceiverOptions = {}): Promise<Receiver> {
   const receiver = new ScriptedReceiver(options);
   await receiver.listen();
@@ -153,12 +151,12 @@ class ScriptedReceiver implements Receiver {
     this.#script = script;
   }
 
-  async waitForRequests(count: number, timeoutMs = waitMsDefault): Promise<readonly ReceivedRequest[]> {
+  async waitForRequests(count: number, timeoutMs = waitMsMax): Promise<readonly ReceivedRequest[]> {
     await this.waitUntil(() => this.requestCount - this.#clearedCount >= count, timeoutMs);
     return this.#recorded;
   }
 
-  async waitUntil(condition: () => boolean, timeoutMs = waitMsDefault): Promise<void> {
+  async waitUntil(condition: () => boolean, timeoutMs = waitMsMax): Promise<void> {
     if (condition()) return;
     await new Promise<void>((resolve, reject) => {
       const timer = setTimeout(() => {
