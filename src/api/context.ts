@@ -132,6 +132,8 @@ export interface Readiness {
 /** How this process is set up, and what it knows of the others. Holds no secret. */
 export interface SystemReport {
   readonly roles: readonly string[];
+  /** Of the whole deployment. */
+  readonly warnings: readonly string[];
   /** Unix milliseconds. */
   readonly startedAt: number;
   /** By name; null while the store cannot say. */

@@ -100,23 +100,22 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   started.defer("store", () => store.close());
   const keys = await loadKeys(settings, { master, holder, store, folder, random });
   for (const warning of [...warnings, ...keys.warnings]) log.warn({}, warning);
-  const { transport, names } = overrides;
+  const { transport, names, listens = true } = overrides;
   const clock = new StoreClock({ clock: systemClock, time: store.time?.bind(store), log });
   started.defer("clock", () => clock.stop());
   await clock.start();
   const assembled = await assembleEngine({
-    ...{ settings, store, companions, clock, keys, random, telemetry },
+    ...{ settings, store, companions, clock, keys, random, telemetry, listens },
     ...(transport !== undefined && { transport }),
     ...(names !== undefined && { names }),
   });
-  const { engine, lifecycle, services, gateway } = assembled;
+  const { engine, lifecycle, services, gateway, presence } = assembled;
   observe(metrics, { store, companions, clock, assembled, tracer, pool: settings.workerPool });
   const grace = new Grace(settings.shutdownGraceMs);
   const readings = new Readings({ engine, store, companions, settings });
   started.defer("readings", () => readings.stop());
   const readiness = () => readings.readiness();
-  const system = reporter({ settings, store, companions }, overrides);
-  const listens = overrides.listens !== false;
+  const system = reporter({ settings, store, companions, warnings: () => presence.warnings() }, overrides);
   const hasApi = settings.roles.includes("api");
   const listening = { ...assembled, settings, store, keys, random, log, readiness, system, metrics };
   // First to open and last to close, so that they tell how the start and the shutdown get on.
@@ -126,6 +125,7 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   await engine.start();
   started.defer("services", () => lifecycle.stop());
   await lifecycle.start();
+  started.defer("roles", watchRoles(assembled, store, { listens }));
   started.defer("gauges", sampleGauges({ settings, store, engine, clock, random, log }));
   const api = listens && hasApi ? await openApi(listening) : null;
   // At most half, so that a caller who is slow to finish leaves time for the deliveries under way.
@@ -155,6 +155,19 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   };
 }
 
+/** Warns of sources and channels whose role no process runs; returns how to end it. */
+function watchRoles(
+  { presence, gatewayDirectory }: Pick<AssembledEngine, "presence" | "gatewayDirectory">,
+  store: Store,
+  { listens }: { readonly listens: boolean },
+): () => Promise<void> {
+  presence.start({
+    hasSources: () => listens && gatewayDirectory.sources().some(({ active }) => active),
+    hasChannels: async () => ((await store.notifications?.channels()) ?? []).length > 0,
+  });
+  return () => presence.stop();
+}
+
 function stoppingOf({ current }: UndoSteps, engine: AssembledEngine["engine"]): Stopping {
   const { inFlight, uncommitted, storeTrouble } = engine.activity();
   return { part: current, inFlight, uncommitted, storeTrouble };
@@ -174,7 +187,7 @@ async function openTelemetry(
 
 /** `GET /v1/system` of this process, which starts now. */
 function reporter(
-  parts: Pick<SystemParts, "settings" | "store" | "companions">,
+  parts: Pick<SystemParts, "settings" | "store" | "companions" | "warnings">,
   { sources }: Pick<Overrides, "sources">,
 ): () => Promise<SystemReport> {
   const startedAt = systemClock.now();

@@ -5,6 +5,8 @@ import type { StatisticsStep } from "../core/statistics/buckets.ts";
 import { daysToMs } from "../config/options.ts";
 import type { Settings } from "../config/options.ts";
 import { createAddressPolicy } from "../core/egress/address-policy.ts";
+import type { GatewayDirectory } from "../services/gateway/gateway-directory.ts";
+import { RolePresence } from "./role-presence.ts";
 import { Engine } from "../engine/engine.ts";
 import { OwnAddresses } from "../gateway/own-addresses.ts";
 import { createGateway, type Gateway, type GatewayOptions } from "../gateway/create-gateway.ts";
@@ -36,12 +38,16 @@ export interface AssembledEngine {
   readonly lifecycle: ServicesLifecycle;
   readonly transport: Transport;
   readonly gateway: Gateway;
+  readonly presence: RolePresence;
+  readonly gatewayDirectory: GatewayDirectory;
   readonly local: LocalAddress;
 }
 
 export interface EngineParts {
   readonly settings: Settings;
   readonly store: Store;
+  /** False where another program takes the requests, so that no role has to. */
+  readonly listens?: boolean;
   /** Of use with PostgreSQL only. */
   readonly companions?: Companions;
   /** By which everything due is judged. */
@@ -72,6 +78,14 @@ const consentLimits = {
 
 const userAgent = `Posthorn/${version}`;
 
+function retentionOf(settings: Settings) {
+  return {
+    payloadMs: daysToMs(settings.retentionPayloadDays),
+    historyMs: daysToMs(settings.retentionHistoryDays),
+    auditMs: daysToMs(settings.auditDays),
+  };
+}
+
 /** Wires the engine to its adapters. */
 export async function assembleEngine(parts: EngineParts): Promise<AssembledEngine> {
   const { settings, store, companions, clock, keys, random, telemetry } = parts;
@@ -101,11 +115,7 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
     random,
     telemetry,
     limits: { ...limitsOf(settings), commitRowsMax },
-    retention: {
-      payloadMs: daysToMs(settings.retentionPayloadDays),
-      historyMs: daysToMs(settings.retentionHistoryDays),
-      auditMs: daysToMs(settings.auditDays),
-    },
+    retention: retentionOf(settings),
     countsStatistics: settings.stats,
     statisticsKeptMs,
     delivers: settings.roles.includes("worker"),
@@ -140,15 +150,28 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
     },
   });
   const consent = { transport, urlRules, calls: new OutsideCalls(clock, consentLimits) };
-  const gateway = gatewayOf(parts, { engine, tenants, directory: gatewayDirectory, consent });
-  return { engine, services, lifecycle, transport, gateway, local };
+  const presence = presenceOf(parts, engine);
+  const gateway = gatewayOf(parts, { engine, tenants, directory: gatewayDirectory, consent, presence });
+  return { engine, services, lifecycle, transport, gateway, presence, gatewayDirectory, local };
+}
+
+function presenceOf({ settings, store, clock, telemetry }: EngineParts, engine: Engine): RolePresence {
+  return new RolePresence({
+    ...{ roles: settings.roles, holder: engine.nextId(), clock, log: telemetry.log },
+    ...(store.ownership !== undefined && { ownership: store.ownership }),
+  });
 }
 
 function gatewayOf(
-  { settings, store, keys, clock, random, telemetry }: EngineParts,
-  over: Pick<GatewayOptions, "directory" | "tenants" | "consent"> & { readonly engine: Engine },
+  parts: EngineParts,
+  over: Pick<GatewayOptions, "directory" | "tenants" | "consent"> & {
+    readonly engine: Engine;
+    readonly presence: RolePresence;
+  },
 ): Gateway {
-  const { engine: access, directory, tenants, consent } = over;
+  const { settings, store, keys, clock, random, telemetry } = parts;
+  const { engine: access, directory, tenants, consent, presence } = over;
+  const isUnserved = (): boolean => parts.listens !== false && presence.isMissing("gateway");
   const { publicUrl, inboundUrl, basePath } = settings;
   const urls = [publicUrl, inboundUrl].filter((url) => url !== null);
   const names = createHostNames();
@@ -161,6 +184,7 @@ function gatewayOf(
       directory,
       tenants,
       consent,
+      isUnserved,
       ownAddresses,
       secretBox: keys.secretBox,
       clock,

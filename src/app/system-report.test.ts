@@ -30,6 +30,7 @@ function partsOf(env: Readonly<Record<string, string>>, change: Partial<SystemPa
     store: { facts: async () => ({ schemaVersion: 9, sizeBytes: 4_096 }) },
     companions: { workQueue: null, sharedState: null },
     startedAt: 1,
+    warnings: () => [],
     ...change,
   };
 }

@@ -13,6 +13,8 @@ export interface SystemParts extends Pick<ReadingSources, "companions"> {
   readonly store: Pick<Store, "facts" | "ownership">;
   /** Unix milliseconds. */
   readonly startedAt: number;
+  /** Configured features that no process serves. */
+  readonly warnings: () => readonly string[];
 }
 
 /** What `GET /v1/system` shows. What the store would have to say is null while it cannot. */
@@ -30,6 +32,7 @@ export async function systemReport(parts: SystemParts): Promise<SystemReport> {
       : { kind: "redis", isAvailable: sharedState.isAvailable };
   return {
     roles: settings.roles,
+    warnings: parts.warnings(),
     startedAt,
     pools,
     store: { kind: settings.databaseUrl === null ? "sqlite" : "postgresql", facts },

@@ -3890,6 +3890,8 @@ export interface System {
   /** As `/readyz` says it. */
   ready: boolean;
   reasons: string[];
+  /** Configured features for which no process of the deployment runs the role. */
+  warnings: string[];
   /** Null while the store cannot say. */
   worker_pools:
     | {

@@ -43,6 +43,8 @@ export interface GatewayOptions {
   readonly ownAddresses: OwnAddresses;
   /** A proxy names the certificates of senders. */
   readonly takesCertificates: boolean;
+  /** No process of the deployment runs the role `gateway`. */
+  readonly isUnserved: () => boolean;
   readonly limits: PlacesLimits & { readonly sourcesPerTenantMax: number };
 }
 
@@ -93,6 +95,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     sources: new Sources({
       ...{ store: store.gateway, directory, box, tenants, access, clock, random, description, log },
       takesCertificates: options.takesCertificates,
+      isUnserved: options.isUnserved,
       sourcesPerTenantMax: limits.sourcesPerTenantMax,
     }),
     connections: new Connections({ ...shared, ownAddresses, held, changes }),

@@ -44,6 +44,8 @@ export interface SourceServiceOptions {
   readonly log: Pick<RequestLog, "flush">;
   /** A proxy names the certificates of senders. */
   readonly takesCertificates: boolean;
+  /** No process takes what senders send. */
+  readonly isUnserved: () => boolean;
   readonly sourcesPerTenantMax: number;
 }
 
@@ -267,6 +269,11 @@ export class Sources implements SourceService {
     const verifier = this.#verifierOf(source);
     const effectiveMode = this.#effectiveMode(source);
     const warnings = [
+      ...(source.active && this.#options.isUnserved()
+        ? [
+            "no process runs the role gateway, so senders reach nothing: add gateway to POSTHORN_ROLES of a process",
+          ]
+        : []),
       ...(verifier?.isUnverified === true
         ? ["messages are not verified: anybody who knows the address can send"]
         : []),

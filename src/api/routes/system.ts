@@ -44,6 +44,7 @@ function systemJson(report: SystemReport): Record<string, unknown> {
   const { pools, store, queue, sharedState, retention } = report;
   return {
     roles: report.roles,
+    warnings: report.warnings,
     started_at: formatInstant(report.startedAt),
     worker_pools: pools && [...pools].map(([name, workers]) => ({ name, workers })),
     store: {

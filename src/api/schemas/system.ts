@@ -12,6 +12,9 @@ export const systemSchema = closed(
     uptime_seconds: Type.Integer(),
     ready: Type.Boolean({ description: "As `/readyz` says it." }),
     reasons: Type.Array(Type.String()),
+    warnings: Type.Array(Type.String(), {
+      description: "Configured features for which no process of the deployment runs the role.",
+    }),
     worker_pools: nullable(
       Type.Array(closed({ name: Type.String(), workers: Type.Integer({ description: "That live now." }) }), {
         description: "Null while the store cannot say.",

@@ -128,6 +128,10 @@ export class ScriptedOwnershipStore implements OwnershipStore {
   async acquireLeadership(): Promise<boolean> {
     return true;
   }
+
+  async leaderships(): Promise<ReadonlySet<string>> {
+    return new Set();
+  }
 }
 
 function acquiredWebhook(webhookId: string): AcquiredWebhook {

@@ -93,6 +93,8 @@ export interface OwnershipStore {
     readonly holder: string;
     readonly forMs: number;
   }): Promise<boolean>;
+  /** Names in which a process leads now. */
+  leaderships(): Promise<ReadonlySet<string>>;
 }
 
 /** A worker that has no number yet. */

@@ -34,6 +34,7 @@ export function createStandInGateway(
     store: { gateway, history: { getEvent: async () => null } as never },
     consent: {} as never,
     takesCertificates: false,
+    isUnserved: () => false,
     limits: { totalMax: 100, perKeyMax: 20, sourcesPerTenantMax: 200 },
     ownAddresses: new OwnAddresses({ urls: [], basePath: "", addressesOf: async () => [] }),
     deployment: { durability: "sqlite", payloadBytesMax: 262_144, payloadDays: 7, historyDays: 30 },

@@ -63,6 +63,7 @@ export async function openStandIn(
     },
     readiness: () => ({ ready: true, reasons: [], details: [] }),
     system: async () => ({
+      warnings: [],
       roles: ["api"],
       startedAt: clock.now(),
       pools: new Map([["default", 1]]),

@@ -339,6 +339,9 @@ export const ownership: StoreTheme = (check) => {
     await sleep(40);
     assert.equal(await asks(other, "b", longMs), true);
     assert.equal(await asks(store, "a", longMs), false);
+    assert.equal((await ownershipOf(store).leaderships()).has("upkeep"), true);
+    assert.equal(await asks(other, "b", 0), true);
+    assert.equal((await ownershipOf(store).leaderships()).has("upkeep"), false);
     assert.equal(
       await ownershipOf(store).acquireLeadership({ name: "other", holder: "a", forMs: longMs }),
       true,

@@ -271,6 +271,13 @@ export class PostgresOwnership implements OwnershipStore {
     return rows.length > 0;
   }
 
+  async leaderships(): Promise<ReadonlySet<string>> {
+    const rows = await this.#state.aside.rows<[name: string]>(
+      "SELECT name FROM posthorn.duties WHERE until > clock_timestamp()",
+    );
+    return new Set(rows.map(([name]) => name));
+  }
+
   #rows(sql: string, values: readonly Value[]): Promise<readonly AcquireRow[]> {
     return this.#state.database.rows<AcquireRow>(sql, values);
   }

@@ -1,0 +1,115 @@
+import { messageOf } from "../core/thrown.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { OwnershipStore } from "../ports/store/ownership.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+import { Loop } from "../ports/timing/loop.ts";
+
+/** Roles that a configured feature needs, and that a deployment may leave out by mistake. */
+export type NeededRole = "gateway" | "scheduler";
+
+export interface RolePresenceOptions {
+  /** Of this process. */
+  readonly roles: readonly string[];
+  /** Absent where this process is the only one. */
+  readonly ownership?: Pick<OwnershipStore, "acquireLeadership" | "leaderships">;
+  /** The name of this process among the others. */
+  readonly holder: string;
+  readonly clock: Pick<Clock, "schedule" | "monotonicMs">;
+  readonly log: Telemetry["log"];
+}
+
+/** What is configured. */
+export interface ConfiguredFeatures {
+  readonly hasSources: () => boolean;
+  readonly hasChannels: () => Promise<boolean>;
+}
+
+/**
+ * Which roles run in any process of the deployment, for warnings about configured features that nothing serves. A process
+ * with such a role leads in a leadership of its name; the store has the time, and no row per process.
+ */
+export class RolePresence {
+  readonly #options: RolePresenceOptions;
+  readonly #loop: Loop;
+  #features: ConfiguredFeatures | null = null;
+  readonly #seenMs = new Map<NeededRole, number>();
+  #hasChannels = false;
+  #loggedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: RolePresenceOptions) {
+    const { clock, log } = options;
+    this.#options = options;
+    // A deployment that starts needs time until all its processes run.
+    for (const role of neededRoles) this.#seenMs.set(role, clock.monotonicMs());
+    this.#loop = new Loop({
+      clock,
+      round: () => this.#look(),
+      pauseMs: () => lookMs,
+      failed: (error) =>
+        log.debug({ err: messageOf(error) }, "the roles of other processes are not known now"),
+    });
+  }
+
+  start(features: ConfiguredFeatures): void {
+    this.#features = features;
+    this.#loop.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#loop.stop();
+  }
+
+  /** Whether no process has had the role for the last two minutes. */
+  isMissing(role: NeededRole): boolean {
+    const { roles, ownership, clock } = this.#options;
+    if (roles.includes(role)) return false;
+    if (ownership === undefined) return true;
+    return clock.monotonicMs() - (this.#seenMs.get(role) ?? 0) >= missingMs;
+  }
+
+  /** Configured features that no process serves. */
+  warnings(): readonly string[] {
+    const needed = [
+      ...(this.#features?.hasSources() === true ? (["gateway"] as const) : []),
+      ...(this.#hasChannels ? (["scheduler"] as const) : []),
+    ];
+    return needed.filter((role) => this.isMissing(role)).map((role) => roleWarnings[role]);
+  }
+
+  async #look(): Promise<void> {
+    const { roles, ownership, holder, clock, log } = this.#options;
+    if (ownership !== undefined) {
+      for (const role of neededRoles)
+        if (roles.includes(role))
+          await ownership.acquireLeadership({ name: nameOf(role), holder, forMs: heldMs });
+      const led = await ownership.leaderships();
+      for (const role of neededRoles) if (led.has(nameOf(role))) this.#seenMs.set(role, clock.monotonicMs());
+    }
+    this.#hasChannels = (await this.#features?.hasChannels()) ?? false;
+    const warnings = this.warnings();
+    if (warnings.length === 0 || clock.monotonicMs() - this.#loggedMs < logMs) return;
+    const mayLog = { name: "role warnings", holder, forMs: logMs };
+    if (ownership !== undefined && !(await ownership.acquireLeadership(mayLog))) return;
+    this.#loggedMs = clock.monotonicMs();
+    for (const warning of warnings) log.warn({}, warning);
+  }
+}
+
+export const roleWarnings: Readonly<Record<NeededRole, string>> = {
+  gateway:
+    "sources exist, and no process runs the role gateway, so nothing takes what senders send: add gateway to POSTHORN_ROLES of a process",
+  scheduler:
+    "notification channels exist, and no process runs the role scheduler, so nothing is sent to them: add scheduler to POSTHORN_ROLES of a process",
+};
+
+const neededRoles: readonly NeededRole[] = ["gateway", "scheduler"];
+
+function nameOf(role: NeededRole): string {
+  return `role ${role}`;
+}
+
+const lookMs = 20_000;
+/** Another process with the role takes over within a round after the holder has gone. */
+const heldMs = 60_000;
+const missingMs = 120_000;
+const logMs = 3_600_000;

@@ -1,0 +1,23 @@
+// A source in a deployment where no process takes what senders send.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { eventually } from "../eventually.ts";
+import { PosthornProcess } from "../posthorn-process.ts";
+
+const warning = /no process runs the role gateway, so .*add gateway to POSTHORN_ROLES/;
+
+test("sources without the role gateway are warned of in their listing, GET /v1/system and the log", async (t) => {
+  const posthorn = await PosthornProcess.start({ env: { POSTHORN_ROLES: "api,scheduler,worker" } });
+  t.after(() => posthorn.kill());
+  const made = await posthorn.call("POST", "/v1/sources", { name: "shop", verification: { type: "none" } });
+  assert.equal(made.status, 201, JSON.stringify(made.body));
+  const listed = (await posthorn.call("GET", "/v1/sources")).body as { data: { warnings: string[] }[] };
+  assert.match(listed.data[0]?.warnings.join() ?? "", warning);
+  const system = (await posthorn.call("GET", "/v1/system")).body as { warnings: string[] };
+  assert.match(system.warnings.join(), warning);
+  await eventually("the log says so", {
+    ask: async () => posthorn.output,
+    holds: (output) => warning.test(output),
+    withinMs: 60_000,
+  });
+});
