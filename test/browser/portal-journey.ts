@@ -40,7 +40,9 @@ export async function portalJourney(
   await shown(words("recover.count.one").replace("{count}", "1"));
   const before = receiver.requestCount;
   await keys.press("button", words("recover.start"));
-  await shown(words("recover.done"));
+  await shown(
+    words("recover.outcome").replace("{delivered}", "1").replace("{failed}", "0").replace("{waiting}", "0"),
+  );
   await receiver.waitUntil(() => receiver.requestCount > before);
   await page.keyboard.press("Escape");
   await frame.getByText(words("state.ok"), { exact: true }).first().waitFor();

@@ -55,7 +55,13 @@ export async function channelFor(
     ...{ webhookId: null, sealedKey: null, topics: ["alert"], frequency: "immediate", timeZone: "UTC" },
     ...{ webhookIds: null, quietHours: null, language: "en", enabled: true, createdAt: 0, updatedAt: 0 },
   };
-  await world.store.notifications?.saveChannels({ tenantId, channels: [channel] });
+  const { notifications } = world.store;
+  await notifications?.saveChannels({ tenantId, channels: [channel] });
+  // A tenant's reader has agreed; an operator's own address needs no confirmation.
+  const address = "ada@example.com";
+  await notifications?.rememberAddresses(tenantId, [{ id: `address-${channel.id}`, address, createdAt: 0 }]);
+  const consent = (await notifications?.consents(tenantId, [address]))?.get(address);
+  if (consent !== undefined) await notifications?.saveConsent({ id: consent.id, at: 0, wanted: true });
   return channel;
 }
 
