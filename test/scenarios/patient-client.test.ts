@@ -33,11 +33,15 @@ suite("a client that does what a 503 asks for", () => {
     test(title, async (t) => {
       const receiver = await startReceiver();
       t.after(() => receiver.close());
-      receiver.script((_, index) => answers[index] ?? "reset");
+      let asked = 0;
+      // The client also asks for the published schemas, which this server does not have.
+      const isCall = ({ path }: { readonly path: string }): boolean => path !== "/openapi.json";
+      receiver.script((request) => (isCall(request) ? (answers[asked++] ?? "reset") : { status: 404 }));
       const client = patientClient({ baseUrl: receiver.origin, key: null });
       const reply = await client.post("/v1/events", { n: 1 }, { headers });
-      assert.deepEqual([reply.status, receiver.requestCount], [status, sent]);
-      const keys = new Set(receiver.requests.map((request) => request.headers["idempotency-key"]));
+      assert.deepEqual([reply.status, asked], [status, sent]);
+      const calls = receiver.requests.filter(isCall);
+      const keys = new Set(calls.map((request) => request.headers["idempotency-key"]));
       assert.equal(keys.size, 1);
     });
 });
