@@ -307,6 +307,31 @@ suite("bulk actions", () => {
     );
   });
 
+  test("what a killed process had sent and not counted is counted in the end", async (t) => {
+    const world = await openWorld(t);
+    const { webhook } = await standing(world, { status: 400, count: 12 });
+    world.statuses.clear();
+    const sentBefore = world.requests.length;
+    const filter = { statuses: ["exhausted"] } as const;
+    const started = await world.services.deliveries.retryBatch(admin, { filter, requestsPerSecond: 4 });
+    const id = started.operation?.id ?? "";
+    await world.until(() => world.requests.length - sentBefore >= 3);
+    await world.services.deadLetters.change(admin, { id, status: "paused" });
+    // The progress is stored once a second: a kill leaves what was stored before.
+    const stored = await world.store.operations.get({ tenantId: null, id });
+    assert.ok(
+      stored !== null && (await world.store.operations.update({ ...stored, queued: 0, cursor: null })),
+    );
+    await world.restart();
+    const resumed = await world.services.deadLetters.change(admin, {
+      ...{ id, status: "running", requestsPerSecond: 100 },
+    });
+    const done = await ended(world, resumed);
+    assert.deepEqual([done.queued, done.total, done.skipped], [12, 12, {}]);
+    await withStatus(world, { webhookId: webhook.id, status: "success", count: 12 });
+    assert.equal(world.requests.length - sentBefore, 12);
+  });
+
   test("a selection or a change that is none is refused, and nothing begins", async (t) => {
     const world = await openWorld(t);
     const { deliveries, deadLetters } = world.services;

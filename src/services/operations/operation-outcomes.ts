@@ -39,7 +39,7 @@ export class OperationOutcomes {
     const known = this.#counted.get(id);
     const begunMs = this.#clock.monotonicMs();
     if (known !== undefined && known.validUntilMs > begunMs) return known.outcome;
-    const outcome = await this.#count(id);
+    const outcome = await countSent(this.#history, id);
     const nowMs = this.#clock.monotonicMs();
     const validUntilMs = nowMs + Math.max(validMsMin, validShare * (nowMs - begunMs));
     this.#counted.delete(id);
@@ -48,18 +48,21 @@ export class OperationOutcomes {
     if (this.#counted.size > keptMax && oldest !== undefined) this.#counted.delete(oldest);
     return outcome;
   }
+}
 
-  async #count(operationId: string): Promise<OperationOutcome> {
-    const total = { delivered: 0, failed: 0, waiting: 0 };
-    let after: number | null = null;
-    do {
-      const page = await this.#history.sentByOperation({ operationId, after, limit: rowsAtOnce });
-      for (const [state, count] of Object.entries(page.states))
-        total[fateOf(state as DeliveryState)] += count;
-      after = page.next;
-    } while (after !== null);
-    return total;
-  }
+/** What became of every delivery that an operation sent again, whatever it has noted itself. */
+export async function countSent(
+  history: Pick<HistoryStore, "sentByOperation">,
+  operationId: string,
+): Promise<OperationOutcome> {
+  const total = { delivered: 0, failed: 0, waiting: 0 };
+  let after: number | null = null;
+  do {
+    const page = await history.sentByOperation({ operationId, after, limit: rowsAtOnce });
+    for (const [state, count] of Object.entries(page.states)) total[fateOf(state as DeliveryState)] += count;
+    after = page.next;
+  } while (after !== null);
+  return total;
 }
 
 function fateOf(state: DeliveryState): keyof OperationOutcome {

@@ -11,6 +11,7 @@ import type { ListedDelivery } from "../services.ts";
 import type { BatchOperationsOptions } from "./batch-operations.ts";
 import { closeCircuit } from "../webhooks/webhook-circuit.ts";
 import { actionOf } from "./bulk-rules.ts";
+import { countSent } from "./operation-outcomes.ts";
 import type { WalkItem } from "./selection-walk.ts";
 
 /** What became of one delivery. */
@@ -86,6 +87,7 @@ export class OperationRun {
         await this.#save("running", { takes: true });
         this.#forgetWhatIsMetAgain();
         await this.#workOff();
+        if (!this.#isStopped) await this.#countWhatWasSent();
         if (!this.#isStopped) await this.#save("completed");
         break;
       } catch (error) {
@@ -133,6 +135,14 @@ export class OperationRun {
   #forgetWhatIsMetAgain(): void {
     const { kind } = this.operation.selection;
     if (kind !== "ids" && kind !== "search") this.operation = { ...this.operation, failed: 0, skipped: {} };
+  }
+
+  /** A process that was killed had sent more than it had noted, and the selection may not have that any more. */
+  async #countWhatWasSent(): Promise<void> {
+    if (actionOf(this.operation.kind) !== "retry") return;
+    const { delivered, failed, waiting } = await countSent(this.#options.history, this.operation.id);
+    const queued = Math.max(this.operation.queued, delivered + failed + waiting);
+    this.operation = { ...this.operation, queued };
   }
 
   async #workOff(): Promise<void> {
