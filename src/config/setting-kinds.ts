@@ -1,5 +1,6 @@
 import { createAddressPolicy, InvalidCidrError } from "../core/egress/address-policy.ts";
 import { isLoopbackHost } from "../core/http/loopback-host.ts";
+import { isDecodable } from "../core/http/percent-encoding.ts";
 import type { ValueKind } from "./option.ts";
 import { integer, listOf, optionalText, text } from "./value-kinds.ts";
 
@@ -110,15 +111,6 @@ function credentialsProblem(url: URL): { readonly kind: "problem"; readonly prob
     "has special characters in user or password that are not percent-encoded: write %25 for %, %40 for @, %2F for /, " +
     "%3F for ? and %23 for #";
   return { kind: "problem", problem };
-}
-
-function isDecodable(part: string): boolean {
-  try {
-    decodeURIComponent(part);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** A proxy for outgoing requests; may hold credentials, so it is never shown. */

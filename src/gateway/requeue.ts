@@ -3,7 +3,7 @@ import type { Connection } from "../core/gateway/source.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
 import type { ForwardNote } from "../ports/store/gateway.ts";
 import type { StoredEvent } from "../ports/store/history.ts";
-import { newReplay, requireAccepted } from "../services/deliveries/redelivery.ts";
+import { replaysOf, requireAccepted } from "../services/deliveries/redelivery.ts";
 
 /** New deliveries of an event that was received before, with the key and id of its sender. */
 export async function requeueFor(
@@ -17,7 +17,6 @@ export async function requeueFor(
   },
 ): Promise<readonly ForwardNote[]> {
   const { connections, originals, access, now } = to;
-  const { eventType, priority } = event;
   await access.gateway.known(connections.map(({ webhookId }) => webhookId));
   const targets = connections.flatMap((connection) => {
     const webhook = access.webhook(connection.webhookId)?.webhook;
@@ -25,17 +24,8 @@ export async function requeueFor(
   });
   if (targets.length === 0)
     throw new PosthornError("conflict", "no connection leads to a webhook that is active");
-  const deliveries = targets.map(({ webhook }) =>
-    newReplay(access, {
-      webhook,
-      eventType,
-      priority,
-      origin: "replay",
-      replayOf: originals.get(webhook.id) ?? null,
-      operationId: null,
-      now,
-    }),
-  );
+  const webhooks = targets.map(({ webhook }) => webhook);
+  const deliveries = replaysOf(access, { event, webhooks, originals, now });
   requireAccepted(await access.requeue({ eventId: event.id, deliveries }));
   return targets.map(({ connection: { id, webhookId } }) => ({
     connectionId: id,

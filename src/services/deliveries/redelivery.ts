@@ -38,6 +38,32 @@ export function newReplay(
   };
 }
 
+/** Replays of one event to webhooks that may receive it. */
+export function replaysOf(
+  access: Pick<EngineAccess, "placeOf" | "nextId">,
+  replay: {
+    readonly event: Pick<StoredEvent, "eventType" | "priority">;
+    readonly webhooks: readonly Webhook[];
+    /** Deliveries of the event by webhook, which the new ones copy. */
+    readonly originals: ReadonlyMap<string, string>;
+    readonly now: number;
+  },
+): readonly Replay[] {
+  const { event, webhooks, originals, now } = replay;
+  const { eventType, priority } = event;
+  return webhooks.map((webhook) =>
+    newReplay(access, {
+      webhook,
+      eventType,
+      priority,
+      origin: "replay",
+      replayOf: originals.get(webhook.id) ?? null,
+      operationId: null,
+      now,
+    }),
+  );
+}
+
 /** Of these webhooks, the newest delivery of an event, which a replay copies. */
 export async function originalsOf(
   history: Pick<HistoryStore, "listDeliveries">,

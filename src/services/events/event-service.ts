@@ -22,7 +22,7 @@ import type {
   Scope,
 } from "../services.ts";
 import type { DeliveryListing } from "../deliveries/delivery-listing.ts";
-import { newReplay, originalsOf, requireAccepted } from "../deliveries/redelivery.ts";
+import { originalsOf, replaysOf, requireAccepted } from "../deliveries/redelivery.ts";
 import { ProblemList } from "../problem-list.ts";
 import { readFields } from "../read-fields.ts";
 import { seenWebhooks, tenantFilter } from "../scope.ts";
@@ -139,20 +139,9 @@ export class Events {
 
   async #requeue(event: StoredEvent, targets: readonly Webhook[]): Promise<readonly DeliveryHandle[]> {
     const { access, clock } = this.#options;
-    const { eventType, priority } = event;
     const now = clock.now();
     const originals = await originalsOf(this.#options.history, { event, webhooks: targets });
-    const deliveries = targets.map((webhook) =>
-      newReplay(access, {
-        webhook,
-        eventType,
-        priority,
-        origin: "replay",
-        replayOf: originals.get(webhook.id) ?? null,
-        operationId: null,
-        now,
-      }),
-    );
+    const deliveries = replaysOf(access, { event, webhooks: targets, originals, now });
     requireAccepted(await access.requeue({ eventId: event.id, deliveries }));
     return deliveries.map(({ id, lane }) => ({ deliveryId: id, webhookId: lane.webhookId }));
   }

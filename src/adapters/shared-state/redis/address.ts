@@ -1,3 +1,4 @@
+import { isDecodable } from "../../../core/http/percent-encoding.ts";
 import { SharedStateSetupError } from "./errors.ts";
 
 /** Where the server is. The URL holds the password, so only `at` may be shown. */
@@ -36,13 +37,4 @@ const socketUrl = /^unix:\/\/(?:[^:@/]*(?::[^@/]*)?@)?\/[^?#@]+(?:\?db=\d{1,5})?
 /** A password that holds / ? or # unencoded ends there, and its beginning would be taken for a port, and shown. */
 function hasHostAndNumber({ pathname, search, hash }: URL): boolean {
   return /^(\/\d{0,5})?$/.test(pathname) && search === "" && hash === "";
-}
-
-function isDecodable(part: string): boolean {
-  try {
-    decodeURIComponent(part);
-    return true;
-  } catch {
-    return false;
-  }
 }

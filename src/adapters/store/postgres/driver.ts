@@ -1,5 +1,6 @@
 import { type LookupFunction, Socket } from "node:net";
 import type pg from "pg";
+import { isDecodable } from "../../../core/http/percent-encoding.ts";
 import { DatabaseSetupError } from "./errors.ts";
 
 type Driver = typeof pg;
@@ -70,15 +71,6 @@ export function parseAddress(url: string): Address {
   const host = parsed.searchParams.get("host") ?? (parsed.hostname === "" ? "localhost" : parsed.hostname);
   const port = parsed.searchParams.get("port") ?? (parsed.port === "" ? "5432" : parsed.port);
   return { url, at: `${host}:${port}${parsed.pathname === "/" ? "" : parsed.pathname}` };
-}
-
-function isDecodable(part: string): boolean {
-  try {
-    decodeURIComponent(part);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 const parsers: ReadonlyMap<number, (text: string) => unknown> = new Map<number, (text: string) => unknown>([
