@@ -1,3 +1,6 @@
+/** Shared, because it is made for every answer. Without `stream` a decoder keeps nothing between two calls. */
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
 /**
  * The text of a body, or of its beginning, for people: by its byte order mark, by the charset of its Content-Type, or by what
  * its bytes look like. Never throws. A character that is cut off at the end is left out.
@@ -5,11 +8,23 @@
 export function bodyText(bytes: Uint8Array, contentType?: string): string {
   const label = markedCharset(bytes) ?? charsetOf(contentType) ?? unmarkedUtf16(bytes);
   if (label !== null && label !== "utf-8") return decoded(bytes, label);
+  return wholeUtf8(bytes) ?? cutUtf8(bytes) ?? decoded(bytes, label ?? "windows-1252");
+}
+
+function wholeUtf8(bytes: Uint8Array): string | null {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+/** Null for bytes that are not UTF-8: without a charset that is mostly Latin-1, which was HTTP's default once. */
+function cutUtf8(bytes: Uint8Array): string | null {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: true });
   } catch {
-    // What is not UTF-8 and names no charset is mostly Latin-1, which HTTP once had as its default.
-    return decoded(bytes, label ?? "windows-1252");
+    return null;
   }
 }
 
@@ -18,6 +33,7 @@ export function charsetOf(contentType: string | undefined): string | null {
   const name =
     contentType === undefined ? undefined : /;\s*charset\s*=\s*"?([\w.:-]{1,40})/i.exec(contentType)?.[1];
   if (name === undefined) return null;
+  if (name.toLowerCase() === "utf-8") return "utf-8";
   try {
     const { encoding } = new TextDecoder(name);
     return encoding;
@@ -26,14 +42,21 @@ export function charsetOf(contentType: string | undefined): string | null {
   }
 }
 
-function markedCharset([first, second, third]: Uint8Array): string | null {
+function markedCharset(bytes: Uint8Array): string | null {
+  const first = bytes[0];
+  const second = bytes[1];
+  const third = bytes[2];
   if (first === 0xef && second === 0xbb && third === 0xbf) return "utf-8";
   if (first === 0xff && second === 0xfe) return "utf-16le";
   return first === 0xfe && second === 0xff ? "utf-16be" : null;
 }
 
 /** Texts that begin with two ASCII characters, as JSON, XML and HTML do. */
-function unmarkedUtf16([first = 0, second = 0, third = 0, fourth = 0]: Uint8Array): string | null {
+function unmarkedUtf16(bytes: Uint8Array): string | null {
+  const first = bytes[0] ?? 0;
+  const second = bytes[1] ?? 0;
+  const third = bytes[2] ?? 0;
+  const fourth = bytes[3] ?? 0;
   if (first !== 0 && second === 0 && third !== 0 && fourth === 0) return "utf-16le";
   return first === 0 && second !== 0 && third === 0 && fourth !== 0 ? "utf-16be" : null;
 }

@@ -417,10 +417,10 @@ function retryAfterOf(
 }
 
 function exhaustedOf(progress: DeliveryProgress): { readonly firstAttemptAt: number } | null {
+  if (progress.state !== "exhausted") return null;
+  if (progress.reason !== "max_attempts_exceeded" && progress.reason !== "expired") return null;
   const firstAttemptAt = firstOfSchedule(progress);
-  if (progress.state !== "exhausted" || firstAttemptAt === null) return null;
-  const gaveUp = progress.reason === "max_attempts_exceeded" || progress.reason === "expired";
-  return gaveUp ? { firstAttemptAt } : null;
+  return firstAttemptAt === null ? null : { firstAttemptAt };
 }
 
 /** What an endpoint did before a manual retry does not count against it again. */

@@ -269,7 +269,7 @@ describe("http transport: sockets", () => {
     const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
       stdio: ["ignore", "pipe", "inherit"],
     });
-    const killer = setTimeout(() => child.kill(), 8000);
+    const killer = setTimeout(() => child.kill(), 60_000);
     let output = "";
     child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
     const code = await new Promise((resolve) => child.once("close", resolve));

@@ -53,6 +53,19 @@ describe("response gate", () => {
     assert.equal(through(lines), joined);
     const list = "HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\n\r\n";
     assert.equal(through([list]), list.replace(" 5, 5", "    5"));
+    // Another header whose name is as long and begins with the same letter.
+    const digest = "HTTP/1.1 200 OK\r\nContent-Digest: sha-256=:x,y:\r\n";
+    const lengths = "Content-Length: 5\r\nContent-Length: 5\r\n\r\n";
+    const renamed = lengths.replace(/Content-Length(?=: 5\r\n\r\n)/, "X-Equal-Length");
+    assert.equal(through([digest + lengths]), digest + renamed);
+    // The body is not read, wherever the end of the head is split.
+    const end = `${head}\r\n`;
+    for (let at = head.length - 1; at < end.length; at++)
+      assert.equal(
+        through([end.slice(0, at), end.slice(at) + body]).endsWith(body),
+        true,
+        `split ${end.length - at} before the end`,
+      );
   });
 
   it("leaves lengths that differ, or are none, to the parser", () => {

@@ -23,9 +23,12 @@ export interface WireLimitListener {
 
 type Place = "status-line" | "interim-head" | "final";
 
-/** Of a field name that may be `Content-Length`, in the usual spellings. */
-const lengthMark = "ength:";
-const headEnd = "\r\n\r\n";
+/** `Content-Length`, of which "C" is the first byte, and the colon the one that follows the name. */
+const lengthName = "content-length";
+const letterC = 0x63;
+const colon = 0x3a;
+const comma = 0x2c;
+const lowerCase = 0x20;
 /** As long as `Content-Length`. */
 const otherName = "X-Equal-Length";
 
@@ -49,10 +52,9 @@ export class ResponseGate {
   #lineFeeds = 0;
   /** The head of the final answer is not complete. */
   #isHeadOpen = false;
-  /** The first one of the head. */
-  #contentLength: string | null = null;
-  /** Its last bytes so far. */
-  #headTail = "";
+  /** Where the first `Content-Length` of the head is; null before it. */
+  #lengthLine: Uint8Array | null = null;
+  #lengthAt = 0;
 
   install(socket: Socket): void {
     this.socketError = null;
@@ -78,8 +80,8 @@ export class ResponseGate {
     this.#place = "status-line";
     this.#position = 0;
     this.#isHeadOpen = true;
-    this.#contentLength = null;
-    this.#headTail = "";
+    this.#lengthLine = null;
+    this.#lineFeeds = 0;
   }
 
   #pass(chunk: Uint8Array): Uint8Array | null {
@@ -106,31 +108,44 @@ export class ResponseGate {
     return chunk;
   }
 
-  /** Renames each further `Content-Length` with the value of the first one; a line that is split is left alone. */
+  /**
+   * Renames each further `Content-Length` with the value of the first one. A line that is split between two chunks is not
+   * changed. This runs for every answer, so it looks at each byte once and makes no string unless a length was found.
+   */
   #joinLengths(bytes: Uint8Array, from: number): void {
-    const chunk = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-    const seam = this.#headTail + chunk.toString("latin1", from, from + 3);
-    const end = chunk.indexOf(headEnd, from);
-    this.#isHeadOpen = end < 0 && !seam.includes(headEnd);
-    // The head ended with the first bytes.
-    if (seam.includes(headEnd)) return;
-    this.#headTail = (this.#headTail + chunk.toString("latin1", Math.max(from, chunk.length - 3))).slice(-3);
-    const head = chunk.subarray(from, end < 0 ? chunk.length : end + 2);
-    for (let at = head.indexOf(lengthMark); at >= 0; at = head.indexOf(lengthMark, at + 1))
-      this.#joinLength(head, at);
+    for (let index = from; index < bytes.length; index++) {
+      const byte = bytes[index] ?? 0;
+      if (byte === lineFeed) {
+        this.#lineFeeds += 1;
+        if (this.#lineFeeds < 2) continue;
+        this.#isHeadOpen = false;
+        return;
+      }
+      if (byte === carriageReturn) continue;
+      const isLineStart = this.#lineFeeds > 0 || index === from;
+      this.#lineFeeds = 0;
+      if (isLineStart && (byte | lowerCase) === letterC && bytes[index + lengthName.length] === colon)
+        this.#joinLength(bytes, index);
+    }
   }
 
-  #joinLength(head: Buffer, markAt: number): void {
-    const nameAt = markAt + lengthMark.length - 1 - otherName.length;
-    const lineEnd = head.indexOf("\r\n", markAt);
-    if (nameAt < 0 || lineEnd < 0 || (nameAt > 0 && head[nameAt - 1] !== lineFeed)) return;
-    const [name, value = ""] = head.toString("latin1", nameAt, lineEnd).split(":", 2);
-    const [length = "", ...others] = value.split(",").map((one) => one.trim());
-    const isEqual = others.every((one) => one === length) && /^[0-9]+$/.test(length);
-    if (name?.toLowerCase() !== "content-length" || !isEqual) return;
-    if (this.#contentLength === length) head.write(otherName, nameAt, "latin1");
-    this.#contentLength ??= length;
-    if (others.length > 0) head.write(length.padStart(value.length), markAt + lengthMark.length, "latin1");
+  /** Looks closer at a length only where it is a list, or not the first one: nearly all answers have one plain length. */
+  #joinLength(bytes: Uint8Array, nameAt: number): void {
+    const first = this.#lengthLine;
+    if (first === null) {
+      this.#lengthLine = bytes;
+      this.#lengthAt = nameAt;
+      if (!hasList(bytes, nameAt)) return;
+    }
+    const line = lengthLineAt(bytes, nameAt);
+    if (line === null) return;
+    const { chunk, valueAt, length, value } = line;
+    const before = first === null ? null : lengthLineAt(first, this.#lengthAt);
+    if (before === null) {
+      this.#lengthLine = bytes;
+      this.#lengthAt = nameAt;
+    } else if (before.length === length) chunk.write(otherName, nameAt, "latin1");
+    if (value.includes(",")) chunk.write(length.padStart(value.length), valueAt, "latin1");
   }
 
   /** Returns where it stopped. */
@@ -167,5 +182,25 @@ export class ResponseGate {
     if (this.#lineFeeds < 2) return;
     this.#place = "status-line";
     this.#position = 0;
+    this.#lineFeeds = 0;
   }
+}
+
+/** A comma in the line that begins at `nameAt`. */
+function hasList(bytes: Uint8Array, nameAt: number): boolean {
+  for (let index = nameAt; index < bytes.length && bytes[index] !== carriageReturn; index++)
+    if (bytes[index] === comma) return true;
+  return false;
+}
+
+/** The line at `nameAt`, where it is a `Content-Length` with one number, or with the same number several times. */
+function lengthLineAt(bytes: Uint8Array, nameAt: number) {
+  const chunk = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  const valueAt = nameAt + lengthName.length + 1;
+  const lineEnd = chunk.indexOf("\r\n", valueAt);
+  if (lineEnd < 0 || chunk.toString("latin1", nameAt, valueAt - 1).toLowerCase() !== lengthName) return null;
+  const value = chunk.toString("latin1", valueAt, lineEnd);
+  const [length = "", ...others] = value.split(",").map((one) => one.trim());
+  if (!/^[0-9]+$/.test(length) || others.some((one) => one !== length)) return null;
+  return { chunk, valueAt, length, value };
 }
