@@ -6,31 +6,31 @@ import { KeyFileError, readKeyFile, readOrCreateKeyFile } from "./key-file.ts";
 import { type KeyRing, masterKeyBytes } from "./secret-box.ts";
 
 /**
- * Keeps the key of `SecretBox.digest`: random, made once, sealed by the master key, and sealed again when that
- * changes. So the digest of a secret stays the same under every master key, and the place that holds it (a file, or
- * a row that several processes share) never shows it.
+ * Stores the key of `SecretBox.digest`. The key is random, created once, and sealed by the master key; it is sealed
+ * again when the master key changes. So the digest of a secret stays the same under every master key, and the storage
+ * (a file, or a row that several processes share) never shows the key.
  *
- * It also proves the master key at start: with a wrong one this is the first thing that does not open. Losing it
- * loses no secret, but reuse of secrets that were stored before would go unnoticed from then on, and links of
- * verifications that are under way would end; so it is made where nothing depends on it, and never replaced in silence.
+ * It also verifies the master key at start: with a wrong one, this is the first thing that fails to open. Losing the
+ * digest key loses no secrets, but reuse of secrets stored earlier would no longer be detected, and links of pending
+ * verifications would stop working. So it is created only where nothing depends on it, and never replaced silently.
  */
 export interface DigestKeyHolder {
-  /** Where it is, for error messages. */
+  /** The location, for error messages. */
   readonly place: string;
   read(): Promise<Uint8Array | null>;
-  /** Stores it unless there is one, and returns what is stored then. */
+  /** Stores the key unless one exists, and returns the stored one. */
   create(sealed: Uint8Array): Promise<Uint8Array>;
   replace(sealed: Uint8Array): Promise<void>;
 }
 
 const context = "posthorn digest key";
 
-/** Opens the digest key, or makes it on the first start. */
+/** Opens the digest key, or creates it on the first start. */
 export async function loadDigestKey(input: {
   readonly holder: DigestKeyHolder;
   readonly ring: KeyRing;
   readonly random: Random;
-  /** Whether secrets are stored, which then have a digest that was made with it. */
+  /** Whether secrets are stored; their digests were computed with this key. */
   readonly hasSecrets: () => Promise<boolean>;
 }): Promise<Uint8Array> {
   const { holder, ring } = input;
@@ -69,7 +69,7 @@ function openDigestKey(input: {
   }
 }
 
-/** Holds the digest key in a file of the data folder. */
+/** Stores the digest key in a file of the data folder. */
 export function createDigestKeyFile(path: string): DigestKeyHolder {
   return {
     place: path,
@@ -82,7 +82,7 @@ export function createDigestKeyFile(path: string): DigestKeyHolder {
       return Buffer.from(file.text, "base64");
     },
     async replace(sealed) {
-      // The old file opens with a previous master key until the rename, so a crash in between costs nothing.
+      // A previous master key opens the old file until the rename, so a crash in between is harmless.
       const temporary = `${path}.${process.pid}.tmp`;
       try {
         writeFileSync(temporary, `${Buffer.from(sealed).toString("base64")}\n`, { mode: 0o600, flush: true });

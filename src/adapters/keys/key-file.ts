@@ -12,24 +12,25 @@ import {
 import { dirname } from "node:path";
 import { codeOf, messageOf } from "../../core/thrown.ts";
 
-/** A key as text, from a file that only its owner should read. */
+/** A key as text, from a file that only its owner should be able to read. */
 export interface KeyFile {
   readonly text: string;
   readonly created: boolean;
-  /** Sentences for the log; the key is not in them. */
+  /** Sentences for the log, without the key. */
   readonly warnings: readonly string[];
 }
 
-/** The file is there but cannot serve; the message says what to do. */
+/** The file exists but cannot be used; the message says what to do. */
 export class KeyFileError extends Error {
   override readonly name = "KeyFileError";
 }
 
 /**
- * Reads a key file, or makes it with what `generate` returns: mode 0600, on disk before anything depends on it.
+ * Reads a key file, or creates it with the text that `generate` returns. A new file has mode 0600 and is on disk before
+ * anything depends on it.
  *
- * The file appears whole or not at all (written beside, then linked), and the first of two processes that start
- * together wins: both end up with the same key.
+ * The file appears whole or not at all: it is written under a temporary name, then linked. If two processes start
+ * together, the first one wins and both use the same key.
  */
 export function readOrCreateKeyFile(input: {
   readonly path: string;
@@ -43,7 +44,7 @@ export function readOrCreateKeyFile(input: {
   return { ...stored, created };
 }
 
-/** Null when there is no such file. */
+/** Null when the file does not exist. */
 export function readKeyFile(path: string): KeyFile | null {
   let text: string;
   try {
@@ -63,7 +64,7 @@ export function readKeyFile(path: string): KeyFile | null {
   return { text, created: false, warnings: open ? [warning] : [] };
 }
 
-/** False when another process was first. */
+/** False when another process created the file first. */
 function createKeyFile({ path, text }: { readonly path: string; readonly text: string }): boolean {
   const temporary = `${path}.${process.pid}.tmp`;
   try {
@@ -91,7 +92,10 @@ function writeNewFile({ path, text }: { readonly path: string; readonly text: st
   }
 }
 
-/** A file is only safe once its name is: without this a power failure can lose the key that sealed the secrets. */
+/**
+ * A file is durable only when its directory entry is. Otherwise a power failure can lose the key that sealed the
+ * secrets.
+ */
 function syncDirectory(path: string): void {
   const directory = openSync(path, "r");
   try {

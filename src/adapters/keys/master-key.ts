@@ -3,7 +3,7 @@ import type { Random } from "../../ports/random.ts";
 import { type KeyFile, KeyFileError, readOrCreateKeyFile } from "./key-file.ts";
 import { masterKeyBytes } from "./secret-box.ts";
 
-/** The master key that encrypts secrets, and where it came from. */
+/** The master key that encrypts secrets, and its source. */
 export interface MasterKey {
   readonly bytes: Uint8Array;
   readonly created: boolean;
@@ -11,8 +11,8 @@ export interface MasterKey {
 }
 
 /**
- * Reads 32 bytes from hex or from base64 (either alphabet, padded or not). Null for anything else; the caller names
- * the setting, never the value.
+ * Reads 32 bytes from hex or from base64 (either alphabet, with or without padding). Returns null for anything else;
+ * the caller names the setting, never the value.
  */
 export function parseMasterKey(text: string): Uint8Array | null {
   const trimmed = text.trim();
@@ -22,7 +22,7 @@ export function parseMasterKey(text: string): Uint8Array | null {
   return bytes.length === masterKeyBytes ? bytes : null;
 }
 
-/** The master key kept in the data folder; made on the first start. */
+/** Reads the master key from the data folder; creates it on the first start. */
 export function loadMasterKeyFile(input: { readonly path: string; readonly random: Random }): MasterKey {
   const generate = () => Buffer.from(input.random.bytes(masterKeyBytes)).toString("base64");
   const file: KeyFile = readOrCreateKeyFile({ path: input.path, generate });

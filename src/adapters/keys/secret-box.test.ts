@@ -149,7 +149,7 @@ test("of two processes that start together the first one's key counts", (t) => {
   const file = readOrCreateKeyFile({
     path,
     generate: () => {
-      // The other process finishes between our look and our write.
+      // The other process creates the file between our check and our write.
       writeFileSync(path, "theirs\n", { mode: 0o600 });
       return "ours";
     },

@@ -4,7 +4,8 @@ import type { Random } from "../../ports/random.ts";
 import { type SecretBox, SecretUnreadableError } from "../../ports/secret-box.ts";
 
 /**
- * Secrets at rest: AES-256-GCM under a key that is derived from a master key, and named in the ciphertext.
+ * Encrypts secrets at rest with AES-256-GCM. The encryption key is derived from a master key, whose id is part of the
+ * ciphertext.
  *
  * | Bytes | Content |
  * |---|---|
@@ -14,8 +15,8 @@ import { type SecretBox, SecretUnreadableError } from "../../ports/secret-box.ts
  * | n | ciphertext |
  * | 16 | authentication tag over all of the above and the context |
  *
- * The digest, by which a reused secret is found, must survive a change of the master key, so it cannot come from one.
- * It has a random key of its own, which is stored sealed by the master key; see digest-key.ts.
+ * The digest detects reused secrets. It must survive a change of the master key, so it has a separate random key, which
+ * is stored sealed by the master key; see digest-key.ts.
  */
 const layoutVersion = 1;
 const keyIdBytes = 8;
@@ -23,15 +24,15 @@ const nonceBytes = 12;
 const tagBytes = 16;
 const headerBytes = 1 + keyIdBytes + nonceBytes;
 
-/** Every master key and the digest key have this many bytes. */
+/** Length of every master key and of the digest key. */
 export const masterKeyBytes = 32;
 
-/** The current master key, with which everything new is sealed, and older ones that still open what they sealed. */
+/** The current master key, which seals new secrets, and older keys, which still open what they sealed. */
 export interface KeyRing {
   seal(input: { readonly plaintext: Uint8Array; readonly context: string }): Uint8Array;
   /** Throws `SecretUnreadableError`. */
   open(input: { readonly ciphertext: Uint8Array; readonly context: string }): Uint8Array;
-  /** Whether the current key made it; anything else should be sealed again before an old key is dropped. */
+  /** Whether the current key sealed it. Anything else should be sealed again before an old key is dropped. */
   isCurrent(ciphertext: Uint8Array): boolean;
 }
 
@@ -62,7 +63,7 @@ export function createKeyRing(input: {
   };
 }
 
-/** `digestKey` stays the same for the life of the store. */
+/** `digestKey` stays the same for the lifetime of the store. */
 export function createSecretBox(input: {
   readonly ring: KeyRing;
   readonly digestKey: Uint8Array;
@@ -76,7 +77,7 @@ export function createSecretBox(input: {
   };
 }
 
-/** The id is derived too: it stands in every row, and must say nothing about the key. */
+/** The id is derived too: it is in every row and must reveal nothing about the key. */
 function deriveKey(masterKey: Uint8Array): DerivedKey {
   if (masterKey.length !== masterKeyBytes) {
     throw new RangeError(`a master key has ${masterKeyBytes} bytes, not ${masterKey.length}`);
@@ -87,7 +88,7 @@ function deriveKey(masterKey: Uint8Array): DerivedKey {
   };
 }
 
-/** Names a master key without saying anything about it; the same in every ciphertext that the key made. */
+/** Identifies a master key without revealing anything about it. It is the same in every ciphertext of that key. */
 export function masterKeyId(masterKey: Uint8Array): string {
   return deriveKey(masterKey).id.toString("hex");
 }
@@ -127,7 +128,7 @@ function openWith(
   }
 }
 
-/** Hex id of the master key, or a text that is no key's id when the layout is unknown. */
+/** The id of the master key in hex, or a text that cannot be an id if the layout is unknown. */
 function keyIdOf(ciphertext: Uint8Array): string {
   if (ciphertext[0] !== layoutVersion || ciphertext.length < headerBytes + tagBytes) return "unknown layout";
   return Buffer.from(ciphertext.subarray(1, 1 + keyIdBytes)).toString("hex");

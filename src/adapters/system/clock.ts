@@ -1,11 +1,11 @@
 import type { Clock, Timer } from "../../ports/clock.ts";
 
-/** Node fires at once when a delay does not fit into 31 bits, which would turn a long wait into a busy loop. */
+/** Node fires at once when a delay exceeds 31 bits, which would turn a long wait into a busy loop. */
 const delayMsMax = 2 ** 31 - 1;
 
 /**
- * The real clock. Timers keep the process alive on purpose: whoever scheduled one cancels it when stopping, and a leak
- * shows as a process that does not end instead of as work that silently never happens.
+ * The real clock. Timers keep the process alive on purpose: their owner cancels them when stopping. A leak then shows
+ * as a process that does not end, instead of as work that silently never happens.
  */
 export const systemClock: Clock = {
   now: () => Date.now(),

@@ -176,7 +176,7 @@ describe("host names", () => {
       resolv: `nameserver ${silent.address}\noptions timeout:1 attempts:1 rotate\n`,
     });
     assert.equal(await addressesOf(names, "a.example.test"), "ETIMEOUT");
-    // Both families, once each.
+    // One query for each family.
     assert.deepEqual(silent.questions, ["a.example.test", "a.example.test"]);
   });
 
@@ -226,7 +226,7 @@ describe("host names", () => {
     const hanging = Array.from({ length: 50 }, (_, number) =>
       addressesOf(names, `n${number}.example.test`).then(() => (answered += 1)),
     );
-    // Files and cryptography use the threads, and a database is found by its name.
+    // Files and cryptography can use the threads, and a database is found by its name.
     assert.match(await readFile(files.resolv, "utf8"), /nameserver/);
     await promisify(pbkdf2)("password", "salt", 1, 8, "sha256");
     const database = createServer((socket) => socket.end("hello"));
@@ -249,7 +249,7 @@ describe("the lookup of infrastructure", () => {
     const { names } = await machine(t, {
       resolv: `nameserver ${server.address}\noptions timeout:1 attempts:1\n`,
     });
-    // An answer that must be asked for again at once.
+    // An answer that expires at once.
     const lookup = createInfrastructureLookup({
       resolve: async (name) => (await names.resolve(name)).map(({ address }) => ({ address, ttlMs: 0 })),
       close: () => undefined,

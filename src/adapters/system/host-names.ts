@@ -10,11 +10,11 @@ import { isSilence, NameServers } from "./name-servers.ts";
 
 /** For addresses that come without a time to live. */
 const defaultTtlMs = 60_000;
-/** Entries of the hosts file can change at any time, and are read from memory until they do. */
+/** Entries of the hosts file can change at any time, and are in memory anyway. */
 const hostsTtlMs = 0;
 const nameLengthMax = 253;
 
-/** A name that could not be resolved, with the codes that `dns.lookup` and its callers know. */
+/** A name that could not be resolved, with the error codes of `dns.lookup`. */
 class NameError extends Error {
   readonly code: string;
   readonly hostname: string;
@@ -28,7 +28,7 @@ class NameError extends Error {
 }
 
 export interface HostNamesOptions {
-  /** Instead of the system's, for tests. */
+  /** Replaces the system's files, for tests. */
   readonly files?: NameFiles;
   /** Shared by the threads of a process; see `createLookupSlots`. */
   readonly lookupSlots?: BigInt64Array;
@@ -44,12 +44,12 @@ const unavailable: ServiceResult = { found: [], status: "unavail" };
 const notFound: ServiceResult = { found: [], status: "notfound" };
 
 /**
- * Resolves names in the order of `nsswitch.conf`, as the system's resolver does, but without its threads: `getaddrinfo`
- * holds one of libuv's four threads until name servers answer, and file access and cryptography need them as well. The
- * hosts file is read here, and name servers are asked through c-ares, which waits for answers on the event loop.
+ * Resolves names in the order of `nsswitch.conf`, like the system's resolver but without its threads: `getaddrinfo`
+ * blocks one of libuv's four threads until name servers answer, and file access and cryptography need them as well. The
+ * hosts file is read here, and name servers are queried through c-ares, which waits for answers on the event loop.
  *
- * `getaddrinfo` is left for what only the system knows (multicast DNS, LDAP, other platforms): after the name servers have
- * answered that they do not have the name, one at a time, and with a limit on the time to wait for a turn.
+ * `getaddrinfo` is used only for sources that only the system knows (multicast DNS, LDAP, other platforms): after the
+ * name servers have answered that the name does not exist, one call at a time, with a limit on the wait for a turn.
  */
 export function createHostNames(options: HostNamesOptions = {}): NameSource {
   return new HostNames(options);
@@ -71,7 +71,7 @@ class HostNames implements NameSource {
   async resolve(hostname: string): Promise<readonly NamedAddress[]> {
     if (isIP(hostname) !== 0) return [{ address: hostname, ttlMs: defaultTtlMs }];
     const name = withoutEndDot(hostname.toLowerCase());
-    // RFC 6761: these names never leave the machine. IPv4 first, because that is where most servers listen.
+    // RFC 6761: these names never leave the machine. IPv4 first, because most servers listen there.
     if (name === "localhost" || name.endsWith(".localhost")) return unchanging(["127.0.0.1", "::1"]);
     if (name === "" || name.length > nameLengthMax) throw new NameError("ENOTFOUND", hostname);
     const { found, failure, isOver } = await this.#askServices(name, hostname);
@@ -104,7 +104,7 @@ class HostNames implements NameSource {
       return { found: unchanging(ownAddresses()), status: "notfound" };
     }
     if (service !== "resolve") return unavailable;
-    // systemd-resolved knows the hosts file, and the name server in `resolv.conf` leads to it.
+    // systemd-resolved reads the hosts file, and the name server in `resolv.conf` leads to it.
     const inHosts = this.#inHosts(name);
     return inHosts.found.length > 0 ? inHosts : this.#askServers(hostname);
   }
@@ -130,7 +130,7 @@ class HostNames implements NameSource {
     return error === undefined ? notFound : { found: [], status: "tryagain", error };
   }
 
-  /** Whether the system may find names in places that are not implemented here. */
+  /** Whether the system may find names in sources that are not implemented here. */
   #needsSystem(name: string): boolean {
     if (process.platform !== "linux") return true;
     return this.#services
@@ -171,7 +171,7 @@ function unchanging(addresses: readonly string[]): NamedAddress[] {
   return addresses.map((address) => ({ address, ttlMs: defaultTtlMs }));
 }
 
-/** Of this machine's network cards; those of the loopback card only where there is no other. */
+/** Addresses of this machine's network interfaces; the loopback interface counts only if there is no other. */
 function ownAddresses(): string[] {
   const all = Object.values(networkInterfaces()).flatMap((card) => card ?? []);
   const outside = all.filter(({ internal, address }) => !internal && !address.startsWith("fe80:"));
@@ -180,7 +180,7 @@ function ownAddresses(): string[] {
     .sort((one, other) => isIP(one) - isIP(other));
 }
 
-/** The addresses of a host; those of all network cards for an address that stands for them. Never rejects. */
+/** The addresses of a host; for an unspecified address, those of all network interfaces. Never rejects. */
 export async function hostAddresses(names: NameSource, hostname: string): Promise<readonly string[]> {
   const name = hostname.replaceAll(/[[\]]/g, "");
   if (name === "0.0.0.0" || name === "::")
@@ -191,16 +191,16 @@ export async function hostAddresses(names: NameSource, hostname: string): Promis
   );
 }
 
-/** Of libuv's four threads, those that `getaddrinfo` may hold for one purpose. */
+/** How many of libuv's four threads `getaddrinfo` may block for one purpose. */
 const lookupSlotCount = 1;
 const slotWaitMsMax = 2_000;
 const slotPollMs = 20;
-/** The system gives up by then. A slot whose thread has died is free again after this time. */
+/** The system gives up before that. A slot whose thread has died is free again after this time. */
 const slotHeldMsMax = 60_000;
 
 /**
- * Slots for `getaddrinfo`, which all threads of a process share because libuv's threads are shared. Each holds the time until
- * which it is taken.
+ * Slots for `getaddrinfo`, shared by all threads of a process because libuv's threads are shared. Each holds the time
+ * until which it is taken.
  */
 export function createLookupSlots(): BigInt64Array {
   return new BigInt64Array(new SharedArrayBuffer(lookupSlotCount * BigInt64Array.BYTES_PER_ELEMENT));
@@ -208,7 +208,7 @@ export function createLookupSlots(): BigInt64Array {
 
 const ownLookupSlots = createLookupSlots();
 
-/** How to free it; null when none became free in time. */
+/** Returns the function that frees it; null when none became free in time. */
 async function takeLookupSlot(slots: BigInt64Array): Promise<(() => void) | null> {
   for (let waitedMs = 0; waitedMs <= slotWaitMsMax; waitedMs += slotPollMs) {
     const now = process.hrtime.bigint();
@@ -225,9 +225,9 @@ async function takeLookupSlot(slots: BigInt64Array): Promise<(() => void) | null
 
 const cachedMsMax = 30_000;
 const cachedNamesMax = 256;
-/** An address that worked is used this much longer while name servers do not answer. */
+/** How much longer an address that worked is used while name servers do not answer. */
 const staleMsMax = 3_600_000;
-/** How long a connection waits for name servers when an older answer is at hand. */
+/** How long a connection waits for name servers when an older answer is available. */
 const staleAfterMs = 250;
 
 interface CachedAnswer {
@@ -237,9 +237,9 @@ interface CachedAnswer {
 }
 
 /**
- * For names that the operator sets: databases, brokers, mail servers, collectors, proxies. It is separate from what resolves
- * the names of receivers, so that a tenant's silent name server delays none of them, and it falls back to the last addresses
- * while name servers are silent.
+ * For names in the operator's settings: databases, brokers, mail servers, collectors, proxies. It is separate from the
+ * resolver of receivers, so that a tenant's silent name server delays none of them, and it falls back to the last
+ * addresses while name servers are silent.
  */
 export function createInfrastructureLookup(names: NameSource): LookupFunction {
   const cache = new InfrastructureNames(names);
@@ -260,7 +260,7 @@ export function createInfrastructureLookup(names: NameSource): LookupFunction {
   };
 }
 
-/** With the codes of `dns.lookup`, which clients know: EAI_AGAIN where name servers did not answer. */
+/** Uses the codes of `dns.lookup`, which clients expect: EAI_AGAIN when name servers did not answer. */
 function lookupError(error: unknown, hostname: string): NodeJS.ErrnoException {
   const code = codeOf(error) ?? "";
   return new NameError(code === "ENOTFOUND" || code.startsWith("EAI_") ? code : "EAI_AGAIN", hostname);
@@ -301,7 +301,7 @@ class InfrastructureNames {
       .resolve(hostname)
       .then((found) => this.#remember(hostname, found))
       .finally(() => this.#queries.delete(hostname));
-    // A caller that took the older answer does not wait for this one.
+    // A caller that used the older answer does not wait for this one.
     query.catch(() => undefined);
     this.#queries.set(hostname, query);
     return query;
@@ -320,7 +320,7 @@ class InfrastructureNames {
 
 let shared: LookupFunction | null = null;
 
-/** That of this thread. */
+/** Shared within this thread. */
 export const infrastructureLookup: LookupFunction = (hostname, options, callback) => {
   shared ??= createInfrastructureLookup(createHostNames({ lookupSlots: createLookupSlots() }));
   shared(hostname, options, callback);

@@ -1,4 +1,4 @@
-/** The files that say how this machine finds names: `/etc/hosts`, `/etc/resolv.conf` and `/etc/nsswitch.conf`. */
+/** The files that configure name resolution: `/etc/hosts`, `/etc/resolv.conf` and `/etc/nsswitch.conf`. */
 import { closeSync, fstatSync, openSync, readSync, statSync } from "node:fs";
 import type { Stats } from "node:fs";
 import { isIP } from "node:net";
@@ -20,12 +20,12 @@ export const systemNameFiles: NameFiles = {
   nsswitch: "/etc/nsswitch.conf",
 };
 
-/** Lists of blocked hosts reach several megabytes. */
+/** Lists of blocked hosts can have several megabytes. */
 const fileBytesMax = 16 * 1024 * 1024;
 
 /**
- * A file that is read again when it has changed. It is read synchronously: asynchronous reads use libuv's threads, and names
- * must be found while those are busy. A file that is missing or unreadable counts as empty.
+ * A file that is read again when it has changed. Reads are synchronous: asynchronous reads use libuv's threads, and
+ * names must resolve while those are busy. A missing or unreadable file counts as empty.
  */
 export class WatchedFile<Content> {
   readonly #path: string;
@@ -69,7 +69,7 @@ function textOf(path: string): string {
   }
 }
 
-/** Addresses by name in lower case, IPv4 first because that is where most servers listen. */
+/** Addresses by lower-case name, IPv4 first because most servers listen there. */
 export function parseHosts(text: string): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>();
   for (const line of text.split("\n")) {
@@ -86,11 +86,11 @@ export function parseHosts(text: string): ReadonlyMap<string, readonly string[]>
 }
 
 export interface ResolverSettings {
-  /** `address` or `address:port`, as Node takes them; empty where the file names none. */
+  /** `address` or `address:port`, as Node accepts them; empty if the file has none. */
   readonly servers: readonly string[];
-  /** Domains that short names are completed with. */
+  /** Domains appended to short names. */
   readonly search: readonly string[];
-  /** A name with fewer dots is completed before it is asked for as it is. */
+  /** A name with fewer dots is tried with the search domains before it is tried unchanged. */
   readonly ndots: number;
   readonly timeoutMs: number;
   readonly attempts: number;
@@ -98,10 +98,13 @@ export interface ResolverSettings {
 
 const serversMax = 3;
 const searchMax = 32;
-/** The C library waits 5 s. A delivery does not have that long, and an answer takes some milliseconds. */
+/** The C library waits 5 s. A delivery cannot wait that long, and an answer takes some milliseconds. */
 const timeoutSDefault = 2;
 
-/** `resolv.conf(5)`, with the bounds of the C library. `RES_OPTIONS` and `LOCALDOMAIN` come before the file. */
+/**
+ * Parses `resolv.conf(5)`, with the bounds of the C library. `RES_OPTIONS` and `LOCALDOMAIN` take precedence over the
+ * file.
+ */
 export function parseResolv(
   text: string,
   env: Readonly<Record<string, string | undefined>> = process.env,
@@ -130,7 +133,7 @@ export function parseResolv(
   };
 }
 
-/** Also with a port, as c-ares reads it: `127.0.0.1:5353`, `[::1]:5353`. */
+/** Also accepts a port, like c-ares: `127.0.0.1:5353`, `[::1]:5353`. */
 function serverOf(text: string): string | null {
   if (isIP(text) !== 0) return text;
   const [, v6, v4, port = ""] = /^(?:\[([^\]]+)\]|([\d.]+)):(\d{1,5})$/.exec(text) ?? [];
@@ -143,7 +146,7 @@ function numberIn(options: readonly string[], name: string): number | null {
   return /^\d{1,9}$/.test(text) ? Number(text) : null;
 }
 
-/** Where the file names no domain, that of this machine's name. */
+/** The domain of this machine's name, used if the file has none. */
 function ownDomain(): string[] {
   const name = ownHostname();
   const dot = name.indexOf(".");
@@ -154,10 +157,10 @@ export function withoutEndDot(name: string): string {
   return name.endsWith(".") ? name.slice(0, -1) : name;
 }
 
-/** How asking a service ended, as `nsswitch.conf(5)` names it. */
+/** The result of querying a service, in the terms of `nsswitch.conf(5)`. */
 export type ServiceStatus = "notfound" | "unavail" | "tryagain";
 
-/** One service of the line `hosts:`, and the results after which no further service is asked. */
+/** One service of the line `hosts:`, and the results after which no further service is queried. */
 export interface NameService {
   readonly name: string;
   readonly endsOn: ReadonlySet<ServiceStatus>;
@@ -180,7 +183,7 @@ export function parseNsswitch(text: string): readonly NameService[] {
   return services;
 }
 
-/** `[NOTFOUND=return]`, `[!UNAVAIL=return]`: what follows `!` is every other result. */
+/** `[NOTFOUND=return]`, `[!UNAVAIL=return]`: `!` means every other result. */
 function applyActions(text: string, endsOn: Set<ServiceStatus>): void {
   for (const [, not, status, action] of text.toLowerCase().matchAll(/(!?)(\w+)\s*=\s*(\w+)/g)) {
     for (const each of statuses.filter((one) => (one === status) === (not === ""))) {

@@ -3,7 +3,7 @@ import type { NameLookup, TextLookup } from "../../ports/name-lookup.ts";
 import { NameServers, saysAbsent } from "./name-servers.ts";
 
 export interface NameLookupOptions {
-  /** `address:port` of name servers to ask instead of the system's. */
+  /** `address:port` of name servers to query instead of the system's. */
   readonly servers?: readonly string[];
 }
 
@@ -17,7 +17,7 @@ export function createNameLookup(options: NameLookupOptions = {}): NameLookup {
     async texts(name): Promise<TextLookup> {
       try {
         const records = await servers.texts(name);
-        // A text longer than 255 bytes travels in pieces.
+        // A text longer than 255 bytes is sent in pieces.
         const texts = records.slice(0, textsMax).map((pieces) => pieces.join("").slice(0, textLengthMax));
         return { kind: "found", texts };
       } catch (error) {

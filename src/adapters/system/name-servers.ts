@@ -4,12 +4,12 @@ import type { NamedAddress } from "../../ports/name-lookup.ts";
 import { parseResolv, systemNameFiles, WatchedFile } from "./name-files.ts";
 import type { ResolverSettings } from "./name-files.ts";
 
-/** Earlier resolvers may still have queries under way, which `close` cancels too. */
+/** Earlier resolvers may still have queries in flight, which `close` also cancels. */
 const resolversMax = 4;
 
 /**
- * The name servers of `resolv.conf`, asked through c-ares without occupying a thread. The file is read again when it changes,
- * and after a query that no server answered the sockets are opened anew, because the network may have changed.
+ * Queries the name servers of `resolv.conf` through c-ares, without blocking a thread. The file is read again when it
+ * changes. After a query that no server answered, the sockets are reopened, because the network may have changed.
  */
 export class NameServers {
   readonly #file: WatchedFile<ResolverSettings>;
@@ -28,7 +28,10 @@ export class NameServers {
     return this.#file.read();
   }
 
-  /** Both families. Empty when the servers answered that there is no such name; rejects when they did not answer. */
+  /**
+   * Addresses of both families. Empty when the servers answered that the name does not exist; rejects when they did not
+   * answer.
+   */
   addresses(name: string): Promise<readonly NamedAddress[]> {
     return this.#ask(async (resolver) => {
       const answers = await Promise.allSettled([
@@ -42,7 +45,7 @@ export class NameServers {
     });
   }
 
-  /** The TXT records of a name, each in pieces. Rejects also when there is none. */
+  /** The TXT records of a name, each in pieces. Also rejects when there is none. */
   texts(name: string): Promise<readonly (readonly string[])[]> {
     return this.#ask((resolver) => resolver.resolveTxt(name));
   }
@@ -74,7 +77,7 @@ export class NameServers {
     this.#settings = settings;
     const resolver = new Resolver({ timeout: settings.timeoutMs, tries: settings.attempts });
     const servers = this.#fixed ?? settings.servers;
-    // Node drops the zone of a link-local address. c-ares, which has read the system's file itself, keeps it.
+    // Node drops the zone of a link-local address. c-ares, which reads the system's file itself, keeps it.
     if (servers.length > 0 && !servers.some((server) => server.includes("%"))) resolver.setServers(servers);
     this.#resolvers = [...this.#resolvers, resolver].slice(-resolversMax);
     return resolver;

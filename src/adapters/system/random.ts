@@ -1,12 +1,12 @@
 import { randomFillSync } from "node:crypto";
 import type { Random } from "../../ports/random.ts";
 
-/** One system call fills this much: an id takes 10 bytes, and a call for each would be a third of making it. */
+/** One system call fills this much. An id takes 10 bytes, and a call for each would be a third of its cost. */
 const poolBytes = 8_192;
 
 /**
- * The real source. Bytes come from a pool of secure random bytes; what was handed out is wiped from the pool, so that
- * no second caller and no heap dump of the pool ever sees it.
+ * The real source of randomness. Bytes come from a pool of secure random bytes. Used bytes are wiped from the pool, so
+ * that no second caller and no heap dump ever sees them.
  */
 export function createSystemRandom(): Random {
   const pool = new Uint8Array(poolBytes);

@@ -4,21 +4,21 @@ import { codeOf, messageOf } from "../../../core/thrown.ts";
 import type { Mail, Mailer, MailResult } from "../../../ports/mailer.ts";
 
 export interface SmtpOptions {
-  /** `smtp://` or `smtps://`, with user and password where the server wants them. */
+  /** `smtp://` or `smtps://`, with user and password if the server requires them. */
   readonly url: string;
   readonly from: string;
-  /** Whom mail servers tell that a mail came back: the sender of the envelope. That of `from` when left out. */
+  /** Envelope sender, which receives bounces. Defaults to the address in `from`. */
   readonly bouncesTo?: string | null;
-  /** False permits a connection without TLS where the server offers none. */
+  /** False permits an unencrypted connection if the server does not offer TLS. */
   readonly requiresTls: boolean;
-  /** Finds the server's addresses instead of the system's resolver. */
+  /** Resolves the server's name instead of the system's resolver. */
   readonly lookup?: LookupFunction;
 }
 
 const connectionTimeoutMs = 10_000;
 const silenceTimeoutMs = 20_000;
 
-/** Mail over SMTP. A connection for each mail: there are few of them. */
+/** Sends mail over SMTP. Opens a connection for each mail, because mails are rare. */
 export function createSmtpMailer({ url, from, bouncesTo = null, requiresTls, lookup }: SmtpOptions): Mailer {
   const { protocol, hostname, port, username, password } = new URL(url);
   const isSecure = protocol === "smtps:";
@@ -30,7 +30,7 @@ export function createSmtpMailer({ url, from, bouncesTo = null, requiresTls, loo
   const transport = createTransport({
     ...place,
     secure: isSecure,
-    // The client has a resolver of its own, which knows no hosts file and ends at getaddrinfo.
+    // nodemailer has its own resolver, which ignores the hosts file and falls back to getaddrinfo.
     ...(lookup !== undefined && { getSocket: connected({ ...place, lookup }) }),
     requireTLS: requiresTls && !isSecure,
     ...(username !== "" && {
@@ -62,7 +62,7 @@ function connected(place: { readonly host: string; readonly port: number; readon
   return (_options: unknown, callback: SocketCallback): void => {
     const socket = connect(place);
     const fail = (error: Error & { code?: string }): void => {
-      // As the client names it.
+      // The same codes as nodemailer.
       callback(Object.assign(error, { code: isDnsCode(error.code) ? "EDNS" : "ESOCKET" }), false);
     };
     const late = (): void =>
@@ -86,7 +86,7 @@ function messageOfMail(
 ) {
   return {
     ...{ from, subject, text, html, messageId },
-    // As an object, so that nothing in it is read as several addresses.
+    // As an object, so that nodemailer does not parse it as several addresses.
     to: { name: "", address: to },
     headers: {
       "Auto-Submitted": "auto-generated",
@@ -99,7 +99,9 @@ function messageOfMail(
   };
 }
 
-/** A permanent answer to the address itself is a refusal; to anything else it may be about the server or the mail. */
+/**
+ * A permanent error for the recipient address is a refusal. Other permanent errors may concern the server or the mail.
+ */
 function resultOf(error: unknown): MailResult {
   const { responseCode, command } = error as { responseCode?: number; command?: string };
   const said = { error: messageOf(error).slice(0, errorLengthMax) };
@@ -110,7 +112,7 @@ function resultOf(error: unknown): MailResult {
 }
 
 const errorLengthMax = 300;
-/** What nodemailer calls troubles that the next mail would meet, too. */
+/** nodemailer's codes for failures that the next mail would meet too. */
 const unreachableCodes: ReadonlySet<string> = new Set([
   ...["ECONNECTION", "ETIMEDOUT", "ESOCKET", "EDNS", "ETLS", "EAUTH", "EPROXY", "EREQUIRETLS"],
 ]);
