@@ -1,9 +1,9 @@
 import type { Options } from "amqplib";
 import { WorkQueueSetupError } from "./errors.ts";
 
-/** Where the broker is, and who we are. */
+/** The broker's address and our credentials. */
 export interface Address {
-  /** `host:port/vhost`, for messages: neither user nor password. */
+  /** `host:port/vhost`, for messages: without user and password. */
   readonly at: string;
   readonly connect: Options.Connect;
   readonly tlsFiles: TlsFiles;
@@ -17,19 +17,19 @@ export interface TlsFiles {
 }
 
 /**
- * Seconds, unless the address says otherwise. Short enough to notice a dead broker within half a minute, long enough for a
- * busy one; set here, because the broker's own default is a minute.
+ * Seconds, unless the address sets another value. Short enough to notice a dead broker within half a minute, long
+ * enough for a busy one. The broker's own default is a minute.
  */
 const heartbeatSDefault = 10;
 const heartbeatSMax = 300;
-/** What RabbitMQ 4.1 and later insist on being at least 8 KiB; the default of all versions. */
+/** RabbitMQ 4.1 and later require at least 8 KiB. This is the default of all versions. */
 const frameBytesMax = 131_072;
 
 const defaultPorts = { amqp: 5672, amqps: 5671 } as const;
 const example = "amqp://user:password@host:5672/vhost";
 const parameters: ReadonlySet<string> = new Set(["heartbeat", "cacertfile", "certfile", "keyfile"]);
 
-/** Checks the form of the URL. Never shows it: it holds the password. */
+/** Checks the form of the URL. Error messages never contain the URL, because it holds the password. */
 export function parseAddress(url: string): Address {
   const parsed = URL.canParse(url) ? new URL(url) : null;
   if (parsed === null || !/^amqps?:$/.test(parsed.protocol) || parsed.hostname === "") {
@@ -37,7 +37,7 @@ export function parseAddress(url: string): Address {
       `the address of RabbitMQ is not a URL like ${example}, with special characters of the password percent-encoded`,
     );
   }
-  // User and password end with the first / ? or #, and what follows would be shown as host and virtual host.
+  // User and password end at the first / ? or #. What follows would be shown as host and virtual host.
   if (parsed.hash !== "" || /@/.test(parsed.pathname + parsed.search)) {
     throw invalid(
       "the address of RabbitMQ has an @ or # where none can be: write special characters of user, password and " +
@@ -64,7 +64,7 @@ export function parseAddress(url: string): Address {
       port,
       username: hasUser ? decoded(parsed.username) : "guest",
       password: hasUser ? decoded(parsed.password) : "guest",
-      // The client decodes it once more.
+      // amqplib decodes it once more.
       vhost: encodeURIComponent(vhost),
       heartbeat: heartbeatOf(parsed),
       frameMax: frameBytesMax,
@@ -77,7 +77,7 @@ export function parseAddress(url: string): Address {
   };
 }
 
-/** Without one a dead connection would be believed in for a quarter of an hour. */
+/** Without a heartbeat, a dead connection would go unnoticed for a quarter of an hour. */
 function heartbeatOf({ searchParams }: URL): number {
   const seconds = Number(searchParams.get("heartbeat") ?? heartbeatSDefault);
   if (Number.isInteger(seconds) && seconds >= 1 && seconds <= heartbeatSMax) return seconds;

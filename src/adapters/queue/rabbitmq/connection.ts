@@ -6,9 +6,9 @@ import { Alarm } from "../../../ports/timing/alarm.ts";
 import { SteadyBackoff } from "./steady-backoff.ts";
 
 export interface ConnectionOptions<Session extends Losable> {
-  /** One attempt. Rejects within its own time limit, and soon after `signal`. */
+  /** One attempt. Rejects within its own time limit, and soon after `signal` is aborted. */
   readonly connect: (signal: AbortSignal) => Promise<Session>;
-  /** Sets everything up that lives in a session; what fails in part is its own concern. */
+  /** Sets up everything that lives in a session. It handles partial failures itself. */
   readonly up: (session: Session) => Promise<void>;
   readonly down: () => void;
   readonly clock: Clock;
@@ -18,23 +18,24 @@ export interface ConnectionOptions<Session extends Losable> {
   readonly at: string;
 }
 
-/** Something that ends by itself, or is ended. */
+/** A resource that can be lost, or ended by the caller. */
 export interface Losable {
   onLost(listener: (reason: string) => void): void;
   end(): Promise<void>;
 }
 
-/** WDS-212: after so many failed attempts in a row somebody should look. */
+/** An operator should look after this many failed attempts in a row (WDS-212). */
 const failuresUntilAlert = 3;
 
 /**
- * Keeps one session alive: when it is lost it is made again, after pauses that grow (WDS-210).
+ * Keeps one session alive: reconnects after a loss, with growing pauses (WDS-210).
  *
  *   away ──connect──▶ being set up ──▶ up ──lost──▶ away
  *                          └───────────lost────────▶
  *
- * `session` is there only while it is up. A session may be lost while it is being set up, so after each wait it is compared
- * with the present one. What knows nothing of RabbitMQ is here, so that tests need no broker; the sockets are in session.ts.
+ * `session` is set only while it is up. A session may be lost during set-up, so each wait is followed by a comparison
+ * with the current session. This class knows nothing of RabbitMQ, so that tests need no broker; the sockets are in
+ * session.ts.
  */
 export class Connection<Session extends Losable> {
   readonly #options: ConnectionOptions<Session>;
@@ -54,22 +55,22 @@ export class Connection<Session extends Losable> {
     this.#backoff = new SteadyBackoff(options.random);
   }
 
-  /** While everything in it is set up. */
+  /** Null unless everything in the session is set up. */
   get session(): Session | null {
     return this.#isUp ? this.#session : null;
   }
 
-  /** Attempts in a row that failed, or brought a connection that did not last. */
+  /** Consecutive attempts that failed or brought a connection that did not last. */
   get failedAttempts(): number {
     return this.#backoff.failures;
   }
 
-  /** Connections that were lost since the start. */
+  /** Connections lost since the start. */
   get losses(): number {
     return this.#losses;
   }
 
-  /** The first connection. Throws, unlike all later attempts. */
+  /** Makes the first connection. Throws on failure, unlike later attempts. */
   async open(): Promise<void> {
     await this.#adopt(await this.#options.connect(this.#closing.signal));
   }
@@ -78,7 +79,7 @@ export class Connection<Session extends Losable> {
   async close(): Promise<void> {
     this.#closing.abort();
     this.#alarm.close();
-    // Also one that is being set up, which would not end by itself.
+    // Also ends a session that is still being set up.
     await this.#end();
     await this.#attempt;
     await this.#end();

@@ -14,7 +14,7 @@ const quiet = {
 
 type Take = (message: null) => void;
 
-/** A channel on which so many consumers begin; what becomes of the next one is given. */
+/** A channel on which a limited number of consumers can begin. The test chooses what happens to the next one. */
 class FakeChannel extends EventEmitter {
   readonly takes: Take[] = [];
   readonly #consumersMax: number;
@@ -49,9 +49,9 @@ const refused = (): Promise<never> => Promise.reject(new Error("404 NOT_FOUND - 
 const unanswered = (): Promise<never> => new Promise(() => undefined);
 
 interface World {
-  /** How often it heard that it may have missed something. */
+  /** How often `missed` was called. */
   readonly missed: () => number;
-  /** Lets time pass until the channels are used up. */
+  /** Lets time pass until no channels are left. */
   readonly pass: () => Promise<void>;
 }
 

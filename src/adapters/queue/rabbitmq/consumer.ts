@@ -16,41 +16,44 @@ export interface ConsumerOptions {
   readonly topology: Topology;
   readonly publisher: Publisher;
   readonly counters: QueueCounters;
-  /** Hints in hand at most. The proportion is the weight: high overtakes, and none starves (WDS-177). */
+  /** Limits on hints in hand. Their ratio is the weight: high priority overtakes, and no priority starves (WDS-177). */
   readonly prefetch: Readonly<Record<Priority, number>>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
 }
 
-/** Before a notice that is not for us goes to the end of its queue, so that one nobody wants does not race in circles. */
+/**
+ * Pause before a hint for another worker goes back to the end of its queue, so that an unwanted hint does not circulate
+ * quickly.
+ */
 const passOnMsMin = 100;
 const passOnMsMax = 250;
-/** For each thing that closing waits for, beside our consumer. */
+/** For each step of closing, except waiting for our consumer. */
 const goodbyeMsMax = 1_000;
-/** For deleted queues to be back, consumers included. */
+/** Time limit for restoring deleted queues and their consumers. */
 const restoreMsMax = 10_000;
 
 /**
- * Takes hints of one pool: one channel with a consumer for each priority. One channel is enough, because the broker
- * counts unacknowledged messages for each consumer, and its death is one thing to handle instead of three.
+ * Consumes hints of one pool over one channel, with a consumer for each priority. One channel is enough because the
+ * broker counts unacknowledged messages per consumer, and one channel failure is easier to handle than three.
  */
 export class Consumer {
   readonly #options: ConsumerOptions;
   readonly #consumer: WorkConsumer;
   readonly #kept: KeptChannel<Channel>;
-  /** What our consumer is asked now. Closing waits for it however long it takes: it is our own work. */
+  /** Calls to our consumer in progress. Closing waits for them without a limit, because they are our own work. */
   readonly #asked = new Set<Promise<unknown>>();
-  /** The same, with the acknowledgement to the broker after it. Closing waits only a moment for that. */
+  /** The same calls including the acknowledgement to the broker. Closing waits only briefly for these. */
   readonly #underWay = new Set<Promise<void>>();
   readonly #pauses = new Set<() => void>();
-  /** Consumers at the broker by priority, also those of a channel that is still being set up. */
+  /** Consumers at the broker by priority, including those of a channel that is still being set up. */
   readonly #atBroker = new Map<Priority, ConsumerAtBroker>();
-  /** Messages that came after `stop` and before the broker ended the consumer of their priority. */
+  /** Messages that arrived after `stop` but before the broker cancelled the consumer of their priority. */
   readonly #late = new Map<Priority, (() => void)[]>();
-  /** Priorities whose consumer the broker has ended and that have no new one yet. */
+  /** Priorities whose consumer was cancelled by the broker and not replaced yet. */
   readonly #deleted = new Set<Priority>();
-  /** The channel whose deleted queues are being made again. */
+  /** The channel whose deleted queues are being declared again. */
   #restoring: Channel | null = null;
   #hasBegun = false;
   #stopped: Promise<void> | null = null;
@@ -66,7 +69,7 @@ export class Consumer {
     });
   }
 
-  /** It should take hints and cannot. */
+  /** Whether it should consume hints and cannot. */
   get isTroubled(): boolean {
     return this.#kept.isTroubled;
   }
@@ -79,29 +82,29 @@ export class Consumer {
     this.#kept.detach();
   }
 
-  /** Nothing is handed over after this call, and what is being handled is when it resolves. Safe to call twice. */
+  /** Hands over no hints after this call, and resolves when those in hand are handled. Safe to call twice. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop();
     return this.#stopped;
   }
 
   async #stop(): Promise<void> {
-    // Our consumer may stop us from within its handler, which is not in the list of what it is asked yet.
+    // Our consumer may call `stop` within its handler, before that call is in `#asked`.
     await Promise.resolve();
     const cancelled = Promise.all(priorities.map((priority) => this.#cancel(priority)));
     await withDeadline(cancelled, { timeoutMs: goodbyeMsMax, clock: this.#options.clock });
     while (this.#asked.size > 0) await Promise.allSettled(this.#asked);
     for (const end of this.#pauses) end();
-    // A broker that confirms nothing does not keep us: what is not acknowledged goes to others.
+    // Do not wait long for a broker that confirms nothing: unacknowledged messages go to other workers.
     const answered = Promise.all(this.#underWay);
     await withDeadline(answered, { timeoutMs: goodbyeMsMax, clock: this.#options.clock });
     const open = this.#kept.detach();
     if (open === null) return;
-    // When the broker has closed it, it has read what was acknowledged on it.
+    // When the broker has closed the channel, it has read all acknowledgements on it.
     await withDeadline(closeQuietly(open), { timeoutMs: goodbyeMsMax, clock: this.#options.clock });
   }
 
-  /** Ends the consumer of a priority, then returns what it was given meanwhile. Never rejects. */
+  /** Cancels the consumer of a priority, then returns the messages that arrived in between. Never rejects. */
   async #cancel(priority: Priority): Promise<void> {
     const consumer = this.#atBroker.get(priority);
     if (consumer === undefined) return;
@@ -109,7 +112,7 @@ export class Consumer {
     try {
       await consumer.channel.cancel(consumer.tag);
     } catch {
-      // A channel that is closed has given everything back.
+      // A closed channel has returned all its messages.
     }
     for (const giveBack of this.#late.get(priority)?.splice(0) ?? []) giveBack();
   }
@@ -119,10 +122,10 @@ export class Consumer {
     this.#late.clear();
     this.#deleted.clear();
     const { topology } = this.#options;
-    // Also when the first attempt fails: what it began to take may be gone with its queue.
+    // Set even if the first attempt fails: a queue it consumed from may be deleted.
     const isFirst = !this.#hasBegun;
     this.#hasBegun = true;
-    // It may be that the channel closed because a queue is gone.
+    // The channel may have closed because a queue was deleted.
     topology.forget(this.#consumer.pool);
     await topology.ensure(this.#consumer.pool);
     for (const priority of priorities) {
@@ -134,20 +137,20 @@ export class Consumer {
   async #take(channel: Channel, priority: Priority): Promise<void> {
     const { topology, prefetch } = this.#options;
     const { pool } = this.#consumer;
-    // Counts for the consumers that follow it, each for itself; a common bound is what later versions refuse.
+    // Applies to each later consumer separately. Later versions refuse a limit for the whole channel.
     await channel.prefetch(prefetch[priority]);
     const { consumerTag } = await channel.consume(topology.workQueue(pool, priority), (message) => {
       if (message === null) this.#lostQueue(channel, priority);
       else this.#received(channel, { message, priority });
     });
     this.#atBroker.set(priority, { channel, tag: consumerTag });
-    // `stop` did not see this one.
+    // `stop` did not see this consumer.
     if (this.#stopped !== null) await this.#cancel(priority);
   }
 
   /**
-   * The broker ended a consumer: its queue was deleted, and seldom only one of them is; or, from 4.3 on, a hint was in
-   * hand for too long, for which earlier versions close the channel.
+   * The broker cancelled a consumer. Either its queue was deleted, usually with others, or (from 4.3 on) a hint was in
+   * hand for too long; earlier versions close the channel for that.
    */
   #lostQueue(channel: Channel, priority: Priority): void {
     if (this.#stopped !== null) return;
@@ -167,12 +170,12 @@ export class Consumer {
     const since = clock.monotonicMs();
     try {
       const restored = this.#takeDeleted(channel).then(() => true);
-      // A queue that is deleted while a consumer begins may leave the broker without an answer.
+      // If a queue is deleted while a consumer begins, the broker may never answer.
       const isRestored = await withDeadline(restored, { timeoutMs: restoreMsMax, clock });
       if (isRestored === null) throw new Error("RabbitMQ does not answer in time");
       this.#consumer.missed();
     } catch (error) {
-      // A channel that did not take it is replaced, with all that belongs to it.
+      // Replace the channel and everything that belongs to it.
       const reason = messageOf(error);
       if (this.#kept.isCurrent(channel)) this.#kept.giveUp({ reason, since });
       void closeQuietly(channel);
@@ -201,8 +204,8 @@ export class Consumer {
   }
 
   /**
-   * Keeps what came too late until the consumer has ended. Given back at once, it would come again and again, and after
-   * some rounds the broker would park it.
+   * Keeps late messages until the consumer has ended. If they were returned at once, the broker would redeliver them
+   * repeatedly and finally park them.
    */
   #hold(channel: Channel, { message, priority }: Received): void {
     const held = this.#late.get(priority) ?? [];
@@ -238,7 +241,7 @@ export class Consumer {
     }
   }
 
-  /** The new one before the end of the old one: a crash in between leaves two, not none. */
+  /** Publish the new hint before acknowledging the old one: a crash in between leaves two, not none. */
   async #passOn(
     channel: Channel,
     { message, hint }: { readonly message: ConsumeMessage; readonly hint: WorkHint },
@@ -272,12 +275,12 @@ export class Consumer {
     ifOpen(() => channel.ack(message));
   }
 
-  /** It was not looked at, which later versions do not count as a failure. */
+  /** The message was not handled. Later versions do not count this as a failed delivery. */
   #giveBack(channel: Channel, message: ConsumeMessage): void {
     ifOpen(() => channel.nack(message, false, true));
   }
 
-  /** It failed. The broker counts that, in all versions, and parks what fails too often. */
+  /** Handling failed. All versions count this, and park messages that fail too often. */
   #fail(channel: Channel, message: ConsumeMessage): void {
     ifOpen(() => channel.reject(message, true));
   }
@@ -307,11 +310,11 @@ interface Received {
   readonly priority: Priority;
 }
 
-/** On a channel that is closed there is nothing to answer: the broker has taken back what was not acknowledged. */
+/** A closed channel needs no answer: the broker has requeued unacknowledged messages. */
 function ifOpen(answer: () => void): void {
   try {
     answer();
   } catch {
-    // Closed.
+    // The channel is closed.
   }
 }

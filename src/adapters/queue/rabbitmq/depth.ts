@@ -3,14 +3,14 @@ import type { WorkQueueDepth } from "../../../ports/work-queue.ts";
 import { WorkQueueSetupError, type WorkQueueProblem } from "./errors.ts";
 import { type Topology, withChannel } from "./topology.ts";
 
-/** Asks the broker. Declares queues that are missing, so that they are there when the next hint is sent. */
+/** Counts waiting hints at the broker. Declares missing queues, so that they exist when the next hint is sent. */
 export async function readDepth(connection: ChannelModel, topology: Topology): Promise<WorkQueueDepth> {
   const waiting: WorkQueueDepth["waiting"][number][] = [];
   for (const pool of topology.pools) {
     try {
       waiting.push(...(await countPool(connection, { topology, pool })));
     } catch (error) {
-      // Nothing waits there that is ours, and the reannouncer asks on behalf of all pools.
+      // Skip a pool whose queues are not ours: none of our hints wait there, and the reannouncer needs the other pools.
       if (!isProblem(error, "mismatch", "no_permission")) throw error;
     }
   }
@@ -23,7 +23,7 @@ async function countPool(
   { topology, pool }: { readonly topology: Topology; readonly pool: string },
 ): Promise<WorkQueueDepth["waiting"]> {
   if (topology.isRefused(pool)) return [];
-  // Over a channel of its own, which a refusal closes.
+  // Use a separate channel, because a refusal closes it.
   const count = () => withChannel(connection, (channel) => topology.countPool(pool, channel));
   await topology.ensure(pool);
   try {
@@ -31,7 +31,7 @@ async function countPool(
   } catch (error) {
     if (!isProblem(error, "missing")) throw error;
   }
-  // Somebody deleted one of its queues.
+  // One of the queues was deleted.
   topology.forget(pool);
   await topology.ensure(pool);
   return count();

@@ -1,11 +1,11 @@
 import type { connect } from "amqplib";
 
-/** What we use of the client's module. */
+/** The part of amqplib that we use. */
 export interface Driver {
   readonly connect: typeof connect;
 }
 
-/** amqplib is loaded when a RabbitMQ queue is opened, not before: installations without one never need it. */
+/** Loads amqplib when a RabbitMQ queue is opened. Installations without RabbitMQ never need it. */
 export async function loadDriver(): Promise<Driver> {
   const { default: driver } = await import("amqplib");
   return driver;

@@ -1,6 +1,6 @@
 import { codeOf, messageOf } from "../../../core/thrown.ts";
 
-/** What keeps a broker from being used at all; each has a remedy in the message. */
+/** Reasons why a broker cannot be used; each message includes a remedy. */
 export type WorkQueueProblem =
   | "invalid_url"
   | "unreachable"
@@ -14,7 +14,7 @@ export type WorkQueueProblem =
   | "missing"
   | "refused";
 
-/** The broker of `POSTHORN_QUEUE_URL` cannot be used. Says why and what to do; holds no credentials. */
+/** The broker of `POSTHORN_QUEUE_URL` cannot be used. The message says why and what to do, without credentials. */
 export class WorkQueueSetupError extends Error {
   override readonly name = "WorkQueueSetupError";
   readonly problem: WorkQueueProblem;
@@ -25,7 +25,7 @@ export class WorkQueueSetupError extends Error {
   }
 }
 
-/** Our own deadline for a connection. */
+/** Our own connect timeout expired. */
 export class ConnectTimeout extends Error {
   override readonly name = "ConnectTimeout";
 }
@@ -41,7 +41,7 @@ const networkReasons: ReadonlyMap<string, string> = new Map([
   ["EAI_AGAIN", "the host name cannot be looked up"],
 ]);
 
-/** What an error while connecting says about the setting; `at` is the address without credentials. */
+/** Translates a connection error into a message about the setting; `at` is the address without credentials. */
 export function connectError(error: unknown, at: string): WorkQueueSetupError {
   if (error instanceof WorkQueueSetupError) return error;
   const text = messageOf(error);
@@ -58,7 +58,7 @@ export function connectError(error: unknown, at: string): WorkQueueSetupError {
       `RabbitMQ at ${at} refuses the login: check user and password (guest is let in from the same machine only)`,
     );
   }
-  // The client does not pass on why the broker closed at this step, so the causes stand side by side.
+  // amqplib does not say why the broker closed the connection at this step, so the message lists all causes.
   if (/Expected ConnectionOpenOk/.test(text)) {
     return new WorkQueueSetupError(
       "virtual_host",
@@ -86,7 +86,7 @@ export function connectError(error: unknown, at: string): WorkQueueSetupError {
   );
 }
 
-/** What the broker's refusal of a queue or exchange means. */
+/** Translates the broker's refusal of a queue or exchange. */
 export function declareError(error: unknown, what: string): WorkQueueSetupError {
   if (error instanceof WorkQueueSetupError) return error;
   const text = messageOf(error);
@@ -110,10 +110,10 @@ export function declareError(error: unknown, what: string): WorkQueueSetupError 
   }
 }
 
-/** AMQP 0-9-1 reply codes (specification, 1.2 constants). */
+/** AMQP 0-9-1 reply codes (specification, section 1.2). */
 const replyCodes = { accessRefused: 403, notFound: 404, preconditionFailed: 406 } as const;
 
-/** Text of the broker, such as `inequivalent arg 'x-max-length' for queue …`; it shows no credentials. */
+/** The broker's text, such as `inequivalent arg 'x-max-length' for queue …`. It contains no credentials. */
 function reasonIn(text: string): string {
   return /with message "(?:[A-Z_]+ - )?(.+)"$/s.exec(text)?.[1] ?? text;
 }
@@ -123,7 +123,7 @@ function replyCodeOf(error: unknown): number | null {
   return typeof error.code === "number" ? error.code : null;
 }
 
-/** By the system, for a reason of its own: no address, no file handles, a firewall. */
+/** Whether the system refused the socket, for lack of an address or file handles, or because of a firewall. */
 function isSocketRefused(error: unknown): boolean {
   return error instanceof Error && "syscall" in error && error.syscall === "connect";
 }

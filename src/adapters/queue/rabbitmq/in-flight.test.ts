@@ -6,7 +6,7 @@ import { InFlight } from "./in-flight.ts";
 interface World {
   readonly clock: ManualClock;
   readonly inFlight: InFlight;
-  /** Seconds after the start at which something was said to be unanswered. */
+  /** Seconds after the start at which `unanswered` was called. */
   readonly complaints: number[];
   readonly pass: (seconds: number) => void;
 }

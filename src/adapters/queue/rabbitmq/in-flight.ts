@@ -3,20 +3,20 @@ import { Alarm } from "../../../ports/timing/alarm.ts";
 
 export interface InFlightOptions {
   readonly clock: Clock;
-  /** Something was sent at that time (monotonic ms) and is not answered. Is told again while that lasts. */
+  /** A message sent at that time (monotonic ms) is not confirmed. Called again while that lasts. */
   readonly unanswered: (since: number) => void;
 }
 
-/** A majority that elects a leader confirms again within seconds; a queue without one never does. */
+/** A quorum queue that elects a leader confirms again within seconds; one without a majority never does. */
 const confirmMsMax = 10_000;
 
 /**
- * What was sent and is not confirmed yet, and whether that is for too long. One timer for all: what was sent first is what
- * waits longest. Time while the broker asked to send nothing does not count (`excuse`).
+ * Tracks sent messages that are not confirmed yet, and reports those that wait too long. One timer is enough, because
+ * the oldest message waits longest. Time during which the broker blocks publishing does not count (`excuse`).
  */
 export class InFlight {
   readonly #options: InFlightOptions;
-  /** In the order of sending. */
+  /** In the order they were sent. */
   readonly #messages = new Set<InFlightMessage>();
   #excusedAt = -Infinity;
   readonly #alarm: Alarm;
@@ -30,7 +30,7 @@ export class InFlight {
     return this.#messages.size;
   }
 
-  /** Returns what to call with the answer; only the first one counts. */
+  /** Returns the function to call with the answer; only the first call counts. */
   add(answered: (isTaken: boolean) => void): (isTaken: boolean) => void {
     const message = { sentAt: this.#options.clock.monotonicMs(), answered };
     this.#messages.add(message);
@@ -38,12 +38,12 @@ export class InFlight {
     return (isTaken) => this.#settle(message, isTaken);
   }
 
-  /** There was a reason not to answer until now. */
+  /** Restarts the time limit: until now there was a reason for missing answers. */
   excuse(): void {
     this.#excusedAt = this.#options.clock.monotonicMs();
   }
 
-  /** Nothing that is under way will be answered. */
+  /** Fails all messages in flight, because no answer will come. */
   fail(): void {
     for (const message of [...this.#messages]) this.#settle(message, false);
   }

@@ -11,19 +11,19 @@ export interface KeptChannelOptions<Kind extends Channel> {
   /** For log lines. */
   readonly name: string;
   readonly open: (connection: ChannelModel) => Promise<Kind>;
-  /** Declares, binds, consumes. The channel counts as open when this is done. */
+  /** Declares, binds and consumes. The channel counts as open afterwards. */
   readonly setUp: (channel: Kind) => Promise<void>;
   readonly clock: Clock;
   readonly random: Pick<Random, "uniform">;
   readonly log: Logger;
 }
 
-/** A queue whose nodes have no majority answers nothing, and the connection lives on. */
+/** A quorum queue without a majority never answers, although the connection stays up. */
 const setUpMsMax = 10_000;
 
 /**
- * One channel that is opened again when it closes while its connection lives. The broker closes a channel for whatever
- * it does not like of what is done there, so each has one purpose.
+ * One channel that is reopened when it closes while its connection lives. The broker closes a channel after any refused
+ * operation, so each channel has one purpose.
  *
  *   detached ──attach──▶ being set up ───────────▶ ready
  *                            ▲   │ fails             │ closed, or given up
@@ -34,7 +34,7 @@ export class KeptChannel<Kind extends Channel> {
   readonly #options: KeptChannelOptions<Kind>;
   readonly #backoff: SteadyBackoff;
   #connection: ChannelModel | null = null;
-  /** What is open, or being set up. */
+  /** The channel that is open or being set up. */
   #latest: Kind | null = null;
   #isReady = false;
   #openedAt = 0;
@@ -46,29 +46,34 @@ export class KeptChannel<Kind extends Channel> {
     this.#backoff = new SteadyBackoff(options.random);
   }
 
-  /** The channel when it can be used. */
+  /** The channel, or null while it cannot be used. */
   get channel(): Kind | null {
     return this.#isReady ? this.#latest : null;
   }
 
-  /** Whether it is this one, open or being set up. What a former one was given has been given to others. */
+  /**
+   * Whether this channel is the current one, open or being set up. Messages of earlier channels went to other
+   * consumers.
+   */
   isCurrent(channel: Kind): boolean {
     return this.#latest === channel;
   }
 
-  /** It should be there and is not, and that is not because it was just asked for. */
+  /** Whether it should be ready and is not, and not only because it was just requested. */
   get isTroubled(): boolean {
     return !this.#isReady && this.#backoff.failures > 0;
   }
 
-  /** Resolves after the first attempt, also when it failed and another one will follow. */
+  /** Resolves after the first attempt, even if that failed and more will follow. */
   attach(connection: ChannelModel): Promise<void> {
     this.detach();
     this.#connection = connection;
     return this.#open(connection);
   }
 
-  /** The connection is gone, or the channel is not wanted any more. Returns the channel, to be closed. */
+  /**
+   * Call when the connection is lost or the channel is no longer needed. Returns the channel, for the caller to close.
+   */
   detach(): Kind | null {
     const latest = this.#latest;
     this.#connection = null;
@@ -78,7 +83,7 @@ export class KeptChannel<Kind extends Channel> {
     return latest;
   }
 
-  /** It is open and of no use since then (monotonic ms): another one takes its place, after a pause. */
+  /** Replaces a channel that is open but unusable since that time (monotonic ms), after a pause. */
   giveUp({ reason, since }: { readonly reason: string; readonly since: number }): void {
     const connection = this.#connection;
     if (connection === null || !this.#isReady) return;
@@ -106,7 +111,7 @@ export class KeptChannel<Kind extends Channel> {
       if (this.#latest !== channel) throw new Error(reason);
       this.#isReady = true;
     } catch (error) {
-      // When the connection is lost, or the channel is closed already, somebody else begins anew.
+      // If the connection is lost or the channel is closed already, another path starts the next attempt.
       if (this.#connection !== connection) return;
       const reason = messageOf(error);
       const failures = this.#backoff.failures;
@@ -121,11 +126,11 @@ export class KeptChannel<Kind extends Channel> {
     const wasReady = this.#isReady;
     this.#latest = null;
     this.#isReady = false;
-    // An attempt that is still under way fails by itself.
+    // An attempt in progress fails without our help.
     if (!wasReady) return;
     const { name, clock, log } = this.#options;
     const connection = this.#connection;
-    // The channels of a connection that is lost close a moment before it does.
+    // When a connection is lost, its channels close a moment earlier.
     clock.defer(() => {
       if (connection === null || this.#connection !== connection) return;
       log.warn({ channel: name, reason }, "RabbitMQ closed a channel; opening it again");
@@ -144,7 +149,7 @@ export class KeptChannel<Kind extends Channel> {
   }
 }
 
-/** Whatever was not acknowledged goes back to its queue. */
+/** Unacknowledged messages go back to their queue. */
 export async function closeQuietly(channel: Channel): Promise<void> {
   try {
     await channel.close();

@@ -17,17 +17,15 @@ export interface ListenerOptions {
   readonly log: Logger;
 }
 
-/**
- * How often to make sure that notifications still arrive here; meanwhile the worker looks by itself every 30 s only.
- */
+/** How often to verify that notifications still arrive. While they do, the worker polls only every 30 s. */
 const bindAgainMs = 10_000;
 
-/** Receives notifications to the worker whose number this process has, over a queue that ends with it. */
+/** Receives notifications for this process's worker number, over a queue that is deleted with its consumer. */
 export class Listener {
   readonly #options: ListenerOptions;
   #connection: ChannelModel | null = null;
   #worker: number | null = null;
-  /** The queue was deleted, or what leads to it. */
+  /** Whether the queue or its exchange was deleted. */
   #wasDeleted = false;
   #kept: KeptChannel<Channel> | null = null;
   readonly #bindingAgain: Alarm;
@@ -53,7 +51,7 @@ export class Listener {
     this.#worker = worker;
     this.#bindingAgain.cancel();
     const open = this.#kept?.detach() ?? null;
-    // Its queue ends with it.
+    // Closing the channel deletes its queue.
     if (open !== null) void closeQuietly(open);
     this.#kept = worker === null ? null : this.#channelFor(worker);
     if (this.#connection !== null) void this.#kept?.attach(this.#connection);
@@ -69,7 +67,7 @@ export class Listener {
         const queue = topology.workerQueue(worker, Buffer.from(random.bytes(4)).toString("hex"));
         await topology.declareCommon(channel);
         await topology.declareWorkerQueue(channel, { worker, queue });
-        // A notification may be lost, so it needs no acknowledgement.
+        // Notifications may be lost, so they need no acknowledgement.
         await channel.consume(
           queue,
           (message) => this.#heard(channel, { worker, body: message?.content ?? null }),
@@ -85,7 +83,7 @@ export class Listener {
   }
 
   #bindLater(channel: Channel, bound: { readonly worker: number; readonly queue: string }): void {
-    // It may have been given up while it was set up.
+    // The channel may have been replaced during set-up.
     if (this.#kept?.isCurrent(channel) !== true) return;
     this.#bindingAgain.set(bindAgainMs, () => void this.#bindAgain(channel, bound));
   }
@@ -98,7 +96,7 @@ export class Listener {
       await this.#options.topology.bindWorkerQueue(channel, bound);
       this.#bindLater(channel, bound);
     } catch {
-      // Without an exchange the broker closes the channel; the next one declares it.
+      // If the exchange is missing, the broker closes the channel; the next channel declares it.
       this.#wasDeleted = true;
     }
   }
@@ -109,7 +107,7 @@ export class Listener {
   ): void {
     if (worker !== this.#worker) return;
     if (body === null) {
-      // The broker ended the consumer: somebody deleted the queue. The next channel brings another one.
+      // The broker cancelled the consumer because the queue was deleted. The next channel declares a new one.
       this.#wasDeleted = true;
       void closeQuietly(channel);
       return;

@@ -1,11 +1,11 @@
 import { tryParseJson } from "../../../core/json/try-parse.ts";
 import { type LaneKey, orderingGuarantees } from "../../../core/webhook.ts";
 
-/** Of the body. A version that a reader does not know is parked, so that a newer one may come after it. */
+/** Of the message body. Readers park messages of unknown versions, so that a newer program can read them later. */
 const version = 1;
-/** Far more than we ever send; reading more would cost memory for what is no message of ours. */
+/** Far more than we ever send. Parsing a larger foreign message would waste memory. */
 const bodyBytesMax = 1_048_576;
-/** Lanes in one message at most; more go in several. */
+/** Limit per message; more lanes go into several messages. */
 export const lanesPerMessageMax = 500;
 
 export type DecodedLanes =
@@ -52,7 +52,7 @@ function unreadable(reason: string): DecodedLanes {
   return { kind: "unreadable", reason };
 }
 
-/** Foreign text in a log line and a header: short. */
+/** Shortens foreign text for log lines and headers. */
 function shown(value: unknown): string {
   return JSON.stringify(value).slice(0, 40);
 }

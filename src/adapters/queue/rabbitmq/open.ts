@@ -14,36 +14,40 @@ import { WorkQueueSetupError } from "./errors.ts";
 export interface RabbitMqQueueOptions {
   /** `amqp://user:password@host:5672/vhost` or `amqps://…`, with the parameters of address.ts. */
   readonly url: string;
-  /** Begins the names of all queues. */
+  /** Prefix of all queue names. */
   readonly prefix: string;
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Pick<Telemetry, "log">;
-  /** Finds the broker's addresses instead of the system's resolver. */
+  /** Resolves the broker's name instead of the system's resolver. */
   readonly lookup?: LookupFunction;
-  /** For each attempt to connect. */
+  /** Time limit for each attempt to connect. */
   readonly connectTimeoutMs?: number;
-  /** Messages under way at most. More than that in one call are refused, always. */
+  /** Limit on messages in flight. A single call with more is always refused. */
   readonly unconfirmedMax?: number;
-  /** Hints in hand at most, for each priority. */
+  /** Limit on hints in hand, per priority. */
   readonly prefetch?: Readonly<Record<Priority, number>>;
 }
 
-/** Enough for a name, TLS and a login far away. */
+/** Enough for name resolution, TLS and a login on a distant broker. */
 const connectTimeoutMsDefault = 6_000;
-/** Together with the above under ten seconds, so that whoever starts the program is told soon. */
+/** Together with the connect timeout under ten seconds, so that the operator sees a failed start quickly. */
 const setupMsMax = 3_000;
-/** A few hundred bytes each: some megabytes at most while the broker is slow, and then callers go another way. */
+/**
+ * At a few hundred bytes each, this limits memory to some megabytes while the broker is slow. Beyond it, callers use
+ * another path.
+ */
 const unconfirmedMaxDefault = 5_000;
 /**
- * Each twice the next: of notices that wait in all three queues a worker handles so many, so high overtakes and low is never
- * left out (WDS-177). A hint is in hand for a statement or two, and what one worker holds no other one sees.
+ * Each is twice the next lower one. If hints wait in all three queues, a worker handles them in this ratio: high
+ * overtakes, and low is never left out (WDS-177). A hint is in hand only for a statement or two, and other workers
+ * cannot see it during that time.
  */
 const prefetchDefault: Readonly<Record<Priority, number>> = { high: 32, normal: 16, low: 8 };
 
 /**
- * Opens the work queue of RabbitMQ 3.10 or later. Throws WorkQueueSetupError within ten seconds when the broker cannot be
- * used; what happens to the connection later never throws.
+ * Opens the work queue on RabbitMQ 3.10 or later. Throws WorkQueueSetupError within ten seconds when the broker cannot
+ * be used. Later connection failures never throw.
  */
 export async function openRabbitMqQueue(options: RabbitMqQueueOptions): Promise<RabbitMqQueue> {
   const { url, prefix, clock, random, telemetry } = options;
@@ -80,7 +84,7 @@ interface RightsToProve extends Pick<RabbitMqQueueOptions, "clock" | "random"> {
   readonly at: string;
 }
 
-/** Whether we may declare, which shows only when it is done. */
+/** Checks the right to declare queues, which shows only on a real declaration. */
 async function proveRights(session: Session, { topology, at, clock, random }: RightsToProve): Promise<void> {
   try {
     const declared = withChannel(session.receiving, async (channel) => {

@@ -2,8 +2,8 @@ import { priorities } from "../../../core/delivery.ts";
 import type { WorkHint } from "../../../ports/work-queue.ts";
 
 /**
- * Hints that wait to be sent: for the end of the turn, or until the queues of their pool are declared. A lane is in it
- * once for each pool, with the highest priority that was asked for, because one hint makes a worker empty the lane.
+ * Hints waiting to be sent: until the end of the turn, or until the queues of their pool are declared. A lane is stored
+ * once per pool with its highest requested priority, because one hint makes a worker empty the lane.
  */
 export class Outbox {
   readonly #pools = new Map<string, Map<string, WorkHint>>();
@@ -27,7 +27,7 @@ export class Outbox {
     if (known === undefined || urgency(hint) < urgency(known)) lanes.set(key, hint);
   }
 
-  /** Removes and returns what waits for a pool. */
+  /** Removes and returns the waiting hints of a pool. */
   take(pool: string): readonly WorkHint[] {
     const lanes = this.#pools.get(pool);
     if (lanes === undefined) return [];
@@ -36,7 +36,7 @@ export class Outbox {
     return [...lanes.values()];
   }
 
-  /** Returns how many there were. */
+  /** Returns the number of removed hints. */
   clear(): number {
     const size = this.#size;
     this.#pools.clear();

@@ -15,29 +15,30 @@ import type { Topology } from "./topology.ts";
 export interface PublisherOptions {
   readonly topology: Topology;
   readonly counters: QueueCounters;
-  /** Hints and messages under way at most, sent or waiting to be sent. */
+  /** Limit on hints and messages that were sent and not confirmed, or that wait to be sent. */
   readonly unconfirmedMax: number;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
 }
 
-/** Bytes of an unreadable message that are kept. */
+/** How much of an unreadable message is stored. */
 const parkedBytesMax = 65_536;
 const contentType = "application/json";
 
 /**
- * Sends over one channel with publisher confirms. What is under way is bounded: beyond that, and while the broker is
- * away or does not confirm, everything is refused at once, so that memory stays flat and callers can go another way.
+ * Sends over one channel with publisher confirms. The number of messages in flight is bounded. Beyond the bound, and
+ * while the broker is away or does not confirm, every call is refused at once; so memory stays flat and callers can use
+ * another path.
  *
- * A hint goes: outbox (one turn), in flight, confirmed. The broker confirms also what it found no queue for; that it
- * hands back first (`mandatory`), and then the queue is declared again.
+ * A hint passes through the outbox (one turn), then is in flight, then confirmed. The broker also confirms messages for
+ * which it found no queue, but returns them first (`mandatory`); then the queue is declared again.
  */
 export class Publisher {
   readonly #options: PublisherOptions;
   readonly #kept: KeptChannel<ConfirmChannel>;
   readonly #outbox = new Outbox();
-  /** Begins the ids of this process's messages, by which a parked one can be traced. */
+  /** Prefix of this process's message ids, by which a parked message can be traced. */
   readonly #origin: string;
   #session: Session | null = null;
   #sequence = 0;
@@ -64,7 +65,7 @@ export class Publisher {
     return this.#kept.channel !== null;
   }
 
-  /** Messages that the broker has not taken yet, waiting ones included. */
+  /** Messages not confirmed by the broker, including those that wait to be sent. */
   get underWay(): number {
     return this.#inFlight.size + this.#outbox.size;
   }
@@ -82,7 +83,7 @@ export class Publisher {
     this.#drop(this.#outbox.clear());
   }
 
-  /** All of them or none. Hints of one lane that wait in the same turn become one. */
+  /** Accepts all hints or none. Hints of one lane that wait in the same turn are merged. */
   send(hints: readonly WorkHint[]): boolean {
     const { topology, unconfirmedMax, clock } = this.#options;
     if (!this.isReady || this.underWay + hints.length > unconfirmedMax) return false;
@@ -109,12 +110,12 @@ export class Publisher {
     return true;
   }
 
-  /** To the end of its queue, beyond the bound, because the consumer holds one hint less after it. */
+  /** Sends the hint to the end of its queue. May exceed the bound, because the consumer then holds one hint fewer. */
   sendAgain(hint: WorkHint): Promise<boolean> {
     return new Promise((resolve) => this.#sendHint(hint, resolve));
   }
 
-  /** Puts what could not be read where people can look at it. */
+  /** Moves an unreadable message to the parked queue, where operators can inspect it. */
   park({ content, properties, fields }: Message, reason: string): Promise<boolean> {
     return new Promise((resolve) => {
       this.#publish({
@@ -136,7 +137,7 @@ export class Publisher {
     });
   }
 
-  /** Sends what waits and waits until the broker has it. The caller sets the limit. */
+  /** Sends waiting hints and resolves when all are confirmed. The caller limits the time. */
   async flushed(): Promise<void> {
     this.#flush();
     if (this.underWay === 0 || !this.isReady) return;
@@ -185,18 +186,18 @@ export class Publisher {
       messageId: this.#nextId(),
       timestamp: Math.floor(this.#options.clock.now() / 1_000),
       ...options,
-      // Without a queue there we want it back.
+      // The broker returns the message if the queue is missing.
       mandatory: true,
     };
     try {
       channel.publish(exchange, key, body, stamped, (error) => confirmed(error === null));
     } catch {
-      // It is closing, which nobody has told us yet.
+      // The channel is closing, and the event has not reached us yet.
       confirmed(false);
     }
   }
 
-  /** Some queue is without a leader, perhaps: it takes what is sent, and whoever relies on it waits. */
+  /** A queue may have no leader: it accepts messages without confirming them, and callers would wait. */
   #giveUp(since: number): void {
     if (this.#session?.isBlocked === true) return;
     this.#kept.giveUp({ reason: "what was sent is not confirmed", since });
@@ -208,7 +209,7 @@ export class Publisher {
     return `${this.#origin}-${this.#sequence}`;
   }
 
-  /** Nothing is there to take it. A confirm follows all the same. */
+  /** No queue took the message. The broker confirms it nevertheless. */
   #returned(message: Message): void {
     const { topology, counters, log } = this.#options;
     const { exchange, routingKey } = message.fields;
@@ -220,7 +221,7 @@ export class Publisher {
     const work = topology.workOf(routingKey);
     const decoded = decodeLanes(message.content);
     if (work === null || decoded.kind === "unreadable") return;
-    // Its queue was deleted: it is declared again, and the hint goes out once more.
+    // The queue was deleted: declare it again and resend the hint.
     if (topology.isDeclared(work.pool)) topology.forget(work.pool);
     for (const lane of decoded.lanes) this.#outbox.add({ lane, ...work });
     this.#options.clock.defer(() => this.#flush());

@@ -21,19 +21,19 @@ import type { Session } from "./session.ts";
 import type { QueueCounters } from "./queue-counters.ts";
 import type { Topology } from "./topology.ts";
 
-/** How the connection does, for metrics and people. Numbers without another word count since the start. */
+/** State of the connection, for metrics and operators. Numbers are totals since the start unless they say otherwise. */
 export interface RabbitMqStatus extends Readonly<QueueCounters> {
   readonly isConnected: boolean;
-  /** The broker is short of memory or disk and asks to send nothing. */
+  /** The broker is short of memory or disk and blocks publishing. */
   readonly isBlocked: boolean;
-  /** Attempts in a row that failed, now (WDS-212). */
+  /** Current number of consecutive failed attempts (WDS-212). */
   readonly failedAttempts: number;
   readonly lostConnections: number;
-  /** Messages that the broker has not taken yet, now. */
+  /** Current number of messages that the broker has not confirmed. */
   readonly underWay: number;
 }
 
-/** The queue, with what is not part of the port. */
+/** The work queue, with additions to the port. */
 export interface RabbitMqQueue extends WorkQueue {
   readonly status: RabbitMqStatus;
 }
@@ -50,22 +50,22 @@ export interface QueueSettings {
   readonly log: Logger;
 }
 
-/** Asking for numbers is for metrics, which do not wait. */
+/** Depths are read for metrics, which do not wait long. */
 const depthMsMax = 3_000;
-/** What is not sent at the end is only late: the reannouncer repeats it. */
+/** Hints that are not sent at the end are only late: the reannouncer repeats them. */
 const flushMsMax = 2_000;
 
 /**
- * Puts the parts together; each of them does its own work and comes back by itself:
+ * Combines the parts. Each does its own work and recovers on its own:
  *
- *   Connection        one session, made again when it is lost
- *     Session         two connections of AMQP
+ *   Connection        one session, opened again when it is lost
+ *     Session         two AMQP connections
  *       sending         Publisher   a kept channel with confirms
  *       receiving       Consumer    a kept channel: hints of the pool, acknowledged
  *                       Listener    a kept channel: notifications to this worker, not acknowledged
- *                       Topology, readDepth   a channel for a moment each, because a refusal closes it
+ *                       Topology, readDepth   a short-lived channel each, because a refusal closes it
  *
- * A kept channel that closes is opened again in the same session; a session that is lost takes all channels with it.
+ * A kept channel that closes is reopened in the same session; a lost session takes all channels with it.
  */
 export class RabbitMqWorkQueue implements RabbitMqQueue {
   readonly #settings: QueueSettings;
@@ -73,7 +73,7 @@ export class RabbitMqWorkQueue implements RabbitMqQueue {
   readonly #publisher: Publisher;
   readonly #listener: Listener;
   readonly #connection: Connection<Session>;
-  /** The connection to take from, as soon as there is one. */
+  /** The connection to consume from, or null while there is none. */
   #receiving: ChannelModel | null = null;
   #work: WorkConsumer | null = null;
   #consumer: Consumer | null = null;
@@ -96,7 +96,7 @@ export class RabbitMqWorkQueue implements RabbitMqQueue {
     });
   }
 
-  /** Throws WorkQueueSetupError when there is no connection in time. Later ones come by themselves. */
+  /** Throws WorkQueueSetupError when no connection is made in time. Later connections are made automatically. */
   open(): Promise<void> {
     return this.#connection.open();
   }
@@ -175,7 +175,7 @@ export class RabbitMqWorkQueue implements RabbitMqQueue {
   }
 
   async #up(session: Session): Promise<void> {
-    // The other one is not read from while the broker is blocked.
+    // Declare over the receiving connection: the broker does not read the other one while it is blocked.
     this.#settings.topology.attach(session.receiving);
     await this.#publisher.attach(session);
     this.#receiving = session.receiving;

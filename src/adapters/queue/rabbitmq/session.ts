@@ -16,26 +16,26 @@ export interface SessionOptions {
 }
 
 /**
- * Two connections that live and die together: when the broker is short of memory or disk it stops reading from
- * connections that publish, and on one connection the acknowledgements that would relieve it would be stuck behind
- * what it does not want to read.
+ * Two connections that live and die together. A broker that is short of memory or disk stops reading from connections
+ * that publish. On a single connection, the acknowledgements that would relieve the broker would be stuck behind unread
+ * messages.
  */
 export interface Session {
   readonly sending: ChannelModel;
   readonly receiving: ChannelModel;
-  /** The broker asks to send nothing for now. */
+  /** The broker currently blocks publishing. */
   readonly isBlocked: boolean;
-  /** Calls back once, when the session ends for another reason than `end`. */
+  /** Called once, when the session ends for another reason than `end`. */
   onLost(listener: (reason: string) => void): void;
   end(): Promise<void>;
 }
 
-/** How long a polite goodbye may take. */
+/** Time limit for closing politely. */
 const goodbyeMsMax = 1_000;
-/** Quorum queues with all that we ask of them exist since this version. */
+/** The first version whose quorum queues have all the features that we use. */
 const oldestVersion = { major: 3, minor: 10 } as const;
 
-/** Throws WorkQueueSetupError within the time to connect. `signal` gives the attempt up. */
+/** Throws WorkQueueSetupError within the connect timeout. `signal` cancels the attempt. */
 export async function openSession(options: SessionOptions, signal: AbortSignal): Promise<Session> {
   const sockets = new Sockets();
   const giveUp = (): void => sockets.end();
@@ -52,19 +52,21 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
   }
 }
 
-/** The sockets of a session: when one is lost all are ended, which also gives back what their channels held. */
+/**
+ * The sockets of a session. When one is lost, all are closed, which also returns the messages that their channels held.
+ */
 class Sockets {
   readonly #abort = new AbortController();
   #lostBecause: string | null = null;
   #listener: ((reason: string) => void) | null = null;
   #isExpected = false;
 
-  /** The client leaves the socket of a dead connection to the system; with this we can end it. */
+  /** amqplib leaves the socket of a dead connection open; this signal lets us close it. */
   get signal(): AbortSignal {
     return this.#abort.signal;
   }
 
-  /** From the first moment, because an error that nobody listens to would end the process. */
+  /** Listen from the first moment, because an unhandled error event would end the process. */
   watch(connection: ChannelModel): void {
     connection.on("error", (error) => this.#lost(error.message));
     connection.on("close", (error) => this.#lost(error?.message ?? "closed"));
@@ -75,7 +77,7 @@ class Sockets {
     if (this.#lostBecause !== null) listener(this.#lostBecause);
   }
 
-  /** From now on the end of a connection is what was asked for, and no reason to end the other one. */
+  /** From now on the end of a connection is intended, and not a reason to end the other one. */
   expectEnd(): void {
     this.#isExpected = true;
   }
@@ -108,7 +110,7 @@ async function connectBoth(options: SessionOptions, sockets: Sockets): Promise<C
     return connection;
   };
   const both = Promise.all([connect("sending"), connect("receiving")]);
-  // When the time is up the sockets are ended, and what was still under way fails unheard.
+  // When the time is up, the sockets are closed. Ignore the failures of connections still in progress.
   both.catch(() => undefined);
   const connected = await withDeadline(both, { timeoutMs: connectTimeoutMs, clock });
   if (connected === null) throw new ConnectTimeout("no answer in time");
@@ -117,7 +119,9 @@ async function connectBoth(options: SessionOptions, sockets: Sockets): Promise<C
   return { sending, receiving };
 }
 
-/** Other products speak AMQP too, and count differently; what they cannot do shows when queues are declared. */
+/**
+ * Other products speak AMQP too and use other version numbers. Their missing features show when queues are declared.
+ */
 function judgeVersion(
   { product, version }: { readonly product?: unknown; readonly version?: unknown },
   at: string,

@@ -1,12 +1,15 @@
 import { Backoff } from "../../../core/backoff.ts";
 import type { Random } from "../../../ports/random.ts";
 
-/** A connection that a proxy cut, or a node that restarts, is back soon. The longest pause is that of WDS-210. */
+/** A connection cut by a proxy, or a restarting node, is back soon. WDS-210 sets the longest pause. */
 const bounds = { delayMsMin: 500, delayMsMax: 300_000 };
-/** What lives shorter than this was no success: a connection that dies at once must not be made again at once, for ever. */
+/**
+ * A connection that lives shorter than this counts as a failure; otherwise one that dies at once would be reopened at
+ * once, forever.
+ */
 const steadyMs = 10_000;
 
-/** Pauses between attempts at something that should last: only what lived for a while counts as a success. */
+/** Pauses between attempts to open something that should last. Only what lived for a while counts as a success. */
 export class SteadyBackoff {
   readonly #random: Pick<Random, "uniform">;
   readonly #backoff = new Backoff(bounds);
@@ -16,18 +19,18 @@ export class SteadyBackoff {
     this.#random = random;
   }
 
-  /** Attempts in a row that brought nothing that lasted. */
+  /** Consecutive attempts without a lasting success. */
   get failures(): number {
     return this.#failures;
   }
 
-  /** How long to wait after an attempt that failed. */
+  /** Returns the pause after a failed attempt. */
   failed(): number {
     this.#failures += 1;
     return this.#nextMs();
   }
 
-  /** How long to wait after the end of something that worked for `livedMs`. */
+  /** Returns the pause after the end of something that worked for `livedMs`. */
   ended(livedMs: number): number {
     if (livedMs < steadyMs) return this.failed();
     this.#failures = 0;

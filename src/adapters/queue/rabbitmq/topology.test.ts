@@ -7,7 +7,7 @@ import { Topology } from "./topology.ts";
 
 const silent = (): void => undefined;
 
-/** A connection whose broker answers when the test says so, and that counts the channels. */
+/** A connection whose broker answers when the test says so, and that counts its channels. */
 function slowConnection() {
   const answered = Promise.withResolvers<{ readonly messageCount: number }>();
   let channels = 0;

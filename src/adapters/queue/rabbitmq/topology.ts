@@ -9,23 +9,29 @@ import { declareError } from "./errors.ts";
 import { closeQuietly } from "./kept-channel.ts";
 
 /**
- * Hints that one queue of a pool holds. More are refused, so that a pool without workers cannot fill the broker, where
- * the reannouncer announces the same lanes again and again.
+ * Limit on hints in one queue of a pool. More are refused, so that a pool without workers cannot fill the broker: the
+ * reannouncer announces the same lanes repeatedly.
  */
 const noticesMax = 100_000;
-/** A hint whose worker was lost so often with it in hand is parked. Each worker that dies counts for all it had. */
+/**
+ * A hint is parked after its worker was lost this often with it in hand. A worker that dies counts for all hints it
+ * had.
+ */
 const deliveriesMax = 10;
-/** The oldest go first. */
+/** The oldest are dropped first. */
 const parkedMax = 10_000;
 const parkedBytesMax = 67_108_864;
-/** Parked hints are there to be looked at, and looking may count as a delivery; later versions default to 20. */
+/** Parked hints are there for inspection, which may count as a delivery. Later versions default to a limit of 20. */
 const parkedDeliveriesMax = 1_000_000;
-/** Notifications that a worker has not received after this time, or beyond this number, are of no use any more. */
+/** Notifications that a worker has not received within this time, or beyond this number, are useless. */
 const notifiedTtlMs = 60_000;
 const notifiedMax = 1_000;
-/** After a pool's queues could not be declared nothing is taken for it for this long: somebody has to change rights or names. */
+/**
+ * After the queues of a pool could not be declared, hints for it are refused for this long: an operator has to change
+ * rights or names.
+ */
 const refusedMs = 30_000;
-/** A queue whose nodes have no majority answers nothing; a leader is elected in less. */
+/** A quorum queue without a majority never answers; electing a leader takes less time. */
 const declareMsMax = 10_000;
 
 export interface TopologyOptions {
@@ -35,15 +41,15 @@ export interface TopologyOptions {
 }
 
 /**
- * The queues, their names and how they are declared. The arguments are those that every version from 3.10 to 4.x takes,
- * each one set, because defaults differ; a queue that exists with other arguments is refused by the broker, so they
- * must not change while the prefix stays.
+ * The queues, their names and how they are declared. All versions from 3.10 to 4.x accept these arguments. Each is set
+ * explicitly, because defaults differ. The broker refuses a queue that exists with other arguments, so they must not
+ * change while the prefix stays the same.
  *
  *   <prefix>.work.<pool>.<high|normal|low>   quorum; for any worker of the pool; through the default exchange
- *   <prefix>.parked                          quorum; what could not be read or was handed out too often
+ *   <prefix>.parked                          quorum; messages that are unreadable or were redelivered too often
  *   <prefix>.tell                            direct exchange; the routing key is the number of a worker
- *   <prefix>.worker.<number>.<random>        exclusive; bound to it. The random part lets a process that comes back begin
- *                                            while the broker still believes in its old connection
+ *   <prefix>.worker.<number>.<random>        exclusive; bound to <prefix>.tell. The random part lets a returning process
+ *                                            begin while the broker still holds its old connection open
  */
 export class Topology {
   readonly #options: TopologyOptions;
@@ -63,7 +69,7 @@ export class Topology {
     return `${this.#options.prefix}.tell`;
   }
 
-  /** Pools that this process sends to or takes from. */
+  /** Pools that this process publishes to or consumes from. */
   get pools(): readonly string[] {
     return [...this.#pools.keys()];
   }
@@ -76,14 +82,14 @@ export class Topology {
     return `${this.#options.prefix}.worker.${worker}.${random}`;
   }
 
-  /** What a queue is for that `ensure` was called for. */
+  /** The work that a queue is for, if `ensure` was called for it. */
   workOf(queue: string): WorkOfQueue | null {
     return this.#workOf.get(queue) ?? null;
   }
 
   attach(connection: ChannelModel): void {
     this.#connection = connection;
-    // While we were away anything may have been deleted.
+    // Anything may have been deleted while the connection was away.
     for (const pool of this.#pools.keys()) this.#pools.set(pool, { kind: "unknown" });
   }
 
@@ -95,21 +101,21 @@ export class Topology {
     return this.#pools.get(pool)?.kind === "declared";
   }
 
-  /** Whether its queues could not be declared a moment ago. */
+  /** Whether its queues could not be declared recently. */
   isRefused(pool: string): boolean {
     const state = this.#pools.get(pool);
     return state?.kind === "refused" && state.until > this.#options.clock.monotonicMs();
   }
 
   /**
-   * Its queues are gone, or may be. While they are declared they are about to be there: a second declaration beside the
-   * first could be answered before the queue has a leader.
+   * Marks the queues of a pool as possibly missing. Does nothing while they are being declared: the broker could answer
+   * a second, parallel declaration before the queue has a leader.
    */
   forget(pool: string): void {
     if (this.#pools.get(pool)?.kind !== "declaring") this.#pools.set(pool, { kind: "unknown" });
   }
 
-  /** Declares the queues of a pool, once for each connection. Throws WorkQueueSetupError, or what the client throws. */
+  /** Declares the queues of a pool, once per connection. Throws WorkQueueSetupError, or the errors of amqplib. */
   async ensure(pool: string): Promise<void> {
     const state = this.#pools.get(pool);
     if (state?.kind === "declared") return;
@@ -119,7 +125,7 @@ export class Topology {
     return done;
   }
 
-  /** What there is once. Throws WorkQueueSetupError. */
+  /** Declares what all pools share. Throws WorkQueueSetupError. */
   async declareCommon(channel: Channel): Promise<void> {
     await declared(
       `the queue ${this.parkedQueue}`,
@@ -132,7 +138,10 @@ export class Topology {
     await declared(`the exchange ${this.notifyExchange}`, exchange);
   }
 
-  /** Whether work queues may be declared, whose dead letters need a right of their own. Leaves nothing. Throws WorkQueueSetupError. */
+  /**
+   * Checks that work queues may be declared; their dead lettering requires a separate right. Leaves nothing behind.
+   * Throws WorkQueueSetupError.
+   */
   async rehearse(channel: Channel, random: string): Promise<void> {
     const queue = this.workerQueue(0, random);
     const deadLetters = { "x-dead-letter-exchange": "", "x-dead-letter-routing-key": this.parkedQueue };
@@ -141,7 +150,7 @@ export class Topology {
     await channel.deleteQueue(queue);
   }
 
-  /** How many messages wait there. Declares it when it is missing. */
+  /** Counts the parked messages. Declares the queue if it is missing. */
   async countParked(channel: Channel): Promise<number> {
     const asserted = channel.assertQueue(this.parkedQueue, parkedQueueOptions);
     const { messageCount } = await declared(`the queue ${this.parkedQueue}`, asserted);
@@ -149,8 +158,9 @@ export class Topology {
   }
 
   /**
-   * How many hints wait for a pool. Asks only: a declaration beside the one of `ensure` would be answered before the
-   * queue has a leader, and what is sent to it then is lost. Throws, and closes the channel, when a queue is missing.
+   * Counts the waiting hints of a pool. Never declares: the broker would answer a declaration parallel to that of
+   * `ensure` before the queue has a leader, and hints sent then would be lost. Throws, and closes the channel, when a
+   * queue is missing.
    */
   async countPool(pool: string, channel: Channel): Promise<WorkQueueDepth["waiting"]> {
     const waiting: WorkQueueDepth["waiting"][number][] = [];
@@ -162,7 +172,7 @@ export class Topology {
     return waiting;
   }
 
-  /** A queue that only this connection sees, and that ends with its consumer. */
+  /** Declares a queue that only this connection sees, and that is deleted with its consumer. */
   async declareWorkerQueue(
     channel: Channel,
     { worker, queue }: { readonly worker: number; readonly queue: string },
@@ -172,7 +182,8 @@ export class Topology {
   }
 
   /**
-   * Again does no harm, and helps when the exchange was deleted and made again, which the broker announces to nobody.
+   * Binding again is harmless. It helps if the exchange was deleted and created again, which the broker does not
+   * announce.
    */
   async bindWorkerQueue(
     channel: Channel,
@@ -186,7 +197,7 @@ export class Topology {
     const connection = this.#connection;
     try {
       if (connection === null) throw new Error("not connected");
-      // A channel of its own: a refusal closes it, and nothing else shall end with it.
+      // Use a separate channel: a refusal closes it and must affect nothing else.
       const declaring = withChannel(connection, async (channel) => {
         for (const priority of priorities) {
           const queue = this.workQueue(pool, priority);
@@ -245,7 +256,7 @@ const parkedQueueOptions: Options.AssertQueue = {
 };
 
 const workerQueueArguments = {
-  // Named, because a virtual host may have another default, which cannot be exclusive.
+  // Set explicitly, because a virtual host may have another default type, which cannot be exclusive.
   "x-queue-type": "classic",
   "x-message-ttl": notifiedTtlMs,
   "x-max-length": notifiedMax,
@@ -267,13 +278,13 @@ async function declared<Reply>(what: string, reply: Promise<Reply>): Promise<Rep
   }
 }
 
-/** Runs `work` with a channel of its own. */
+/** Runs `work` with a separate channel. */
 export async function withChannel<Result>(
   connection: ChannelModel,
   work: (channel: Channel) => Promise<Result>,
 ): Promise<Result> {
   const channel = await connection.createChannel();
-  // What the broker says with it rejects the call that caused it.
+  // The error event needs no handling: the call that caused it rejects as well.
   channel.on("error", () => undefined);
   try {
     return await work(channel);
