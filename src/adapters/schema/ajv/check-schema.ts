@@ -8,16 +8,16 @@ import { safeFormats } from "./safe-formats.ts";
 import { hasEndlessReference, type Subschema, surveySchema } from "./schema-limits.ts";
 import { costOf } from "./validation-cost.ts";
 
-/** Code for a schema, or why it is refused. */
+/** The generated code for a schema, or the reason why it is refused. */
 export type CheckedSchema = { readonly kind: "generated"; readonly code: GeneratedCode } | SchemaRefusal;
 
 const dialect = "https://json-schema.org/draft/2020-12/schema";
-/** ajv quotes the schema in its reasons. */
+/** ajv quotes the schema in its error texts. */
 const reasonLengthMax = 200;
 
 const metaSchema = new Ajv2020({ strict: false, validateFormats: false, logger: false });
 
-/** Everything about a schema that takes time. The schema is changed: it is marked with costs. */
+/** The expensive part of registering a schema. Modifies the schema: marks it with costs. */
 export function checkSchema(schema: Record<string, unknown>): CheckedSchema {
   const survey = surveySchema(schema);
   if (survey.kind === "refused") return refusal(survey.problems);
@@ -25,7 +25,7 @@ export function checkSchema(schema: Record<string, unknown>): CheckedSchema {
     return refusal([{ field: "schema.$schema", message: `must be ${dialect}, or absent` }]);
   if (metaSchema.validateSchema(schema) !== true) {
     const problems = toFieldProblems(metaSchema.errors ?? [], { name: "schema", value: schema });
-    // Alternatives of one keyword each say their piece; the first is the one to show.
+    // Alternatives of one keyword each report a problem; show only the first.
     return refusal(
       problems.filter(({ field }, index) => problems.findIndex((other) => other.field === field) === index),
     );
@@ -36,7 +36,7 @@ export function checkSchema(schema: Record<string, unknown>): CheckedSchema {
   for (const { schema: subschema } of survey.subschemas) {
     (subschema as Record<string, unknown>)[costKeyword] = costOf(subschema);
   }
-  // Nothing refers to it: references are paths.
+  // Nothing refers to `$id`: references are paths.
   delete schema["$id"];
   return generated(schema, isEndless);
 }
@@ -52,7 +52,7 @@ function generated(schema: Record<string, unknown>, isEndless: boolean): Checked
   }
 }
 
-/** One of each kind: a reference that leads back to itself without taking a step into the data shows on these. */
+/** One value of each type. They expose a reference that leads back to itself without a step into the data. */
 const trialValues: readonly unknown[] = [null, true, 0, "", [], {}];
 
 const tooComplex: FieldProblem = {

@@ -1,4 +1,4 @@
-/** The thread of schema-compiler.ts: the largest schemas take the better part of a second. */
+/** The thread of schema-compiler.ts: compiling the largest schemas takes almost a second. */
 import { parentPort } from "node:worker_threads";
 import { checkSchema } from "./check-schema.ts";
 

@@ -1,12 +1,15 @@
 import type { ErrorObject } from "ajv/dist/2020.js";
 import type { FieldProblem } from "../../../ports/schema-compiler.ts";
 
-/** Reported of one value. */
+/** Limit per value. */
 const fieldProblemsMax = 10;
-/** Names come from the data, which may hold a name of a megabyte. */
+/** Names come from the data, where a name may have a megabyte. */
 const fieldLengthMax = 200;
 
-/** What ajv found, as paths such as `data.order.items[2].id`. Messages quote the schema at most, never the data. */
+/**
+ * Turns ajv's errors into problems with paths such as `data.order.items[2].id`. Messages may quote the schema, but
+ * never the data.
+ */
 export function toFieldProblems(
   errors: readonly ErrorObject[],
   root: { readonly name: string; readonly value: unknown },
@@ -22,7 +25,7 @@ export function toFieldProblems(
   return [...problems.values()];
 }
 
-/** A missing or unexpected property is the field that is wrong, not the object around it. */
+/** For a missing or unexpected property, name the property, not its object. */
 function pathOf(error: ErrorObject, root: { readonly name: string; readonly value: unknown }): string {
   let path = root.name;
   let value: unknown = root.value;

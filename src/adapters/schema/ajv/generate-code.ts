@@ -6,14 +6,15 @@ import type { RuntimeName } from "./generated-validator.ts";
 import { safeFormats } from "./safe-formats.ts";
 import type { SubschemaCost } from "./validation-cost.ts";
 
-/** Marks every subschema with what applying it costs. */
+/** Marks every subschema with the cost of applying it. */
 export const costKeyword = "posthornCost";
 
 /**
- * Code that checks data against a schema, as text, for either way of looking at a value (`GeneratedCode`). It is
- * written in one thread and run in another. What it calls by the name `runtime` is in generated-validator.ts.
+ * Generates the text of the code that checks data against a schema, for both modes (`GeneratedCode`). It is generated
+ * in one thread and runs in another. The name `runtime` in it is defined in generated-validator.ts.
  *
- * Each schema gets an ajv instance of its own: a shared one keeps what it saw, so tenants would meet each other's ids.
+ * Each schema gets a separate ajv instance. A shared instance keeps the ids it saw, so ids of different tenants would
+ * collide.
  */
 export function generateCode(schema: Readonly<Record<string, unknown>>): {
   readonly first: string;
@@ -29,7 +30,7 @@ export function generateCode(schema: Readonly<Record<string, unknown>>): {
 function createAjv(allErrors: boolean): Ajv2020 {
   const regExp: NonNullable<NonNullable<Options["code"]>["regExp"]> = (pattern) => ({
     test: () => true,
-    // ajv tells expressions apart by this.
+    // ajv distinguishes expressions by this text.
     toString: () => pattern,
   });
   regExp.code = "runtime.pattern";
@@ -40,7 +41,7 @@ function createAjv(allErrors: boolean): Ajv2020 {
     strictRequired: false,
     strictTuples: false,
     ownProperties: true,
-    // An inlined definition is copied into each place that refers to it.
+    // An inlined definition would be copied into each place that refers to it.
     inlineRefs: false,
     meta: false,
     validateSchema: false,
@@ -55,7 +56,7 @@ function createAjv(allErrors: boolean): Ajv2020 {
 function addKeywords(ajv: Ajv2020): void {
   ajv.addKeyword({
     keyword: costKeyword,
-    // First of all, or a reference that leads back here would never be charged.
+    // Runs first, or a reference that leads back here would never be charged.
     before: "$ref",
     code({ gen, schema, data }: KeywordCxt) {
       const { base, perKey, readsText } = schema as SubschemaCost;
@@ -80,7 +81,7 @@ function addKeywords(ajv: Ajv2020): void {
       if (cxt.schema === true) cxt.pass(_`${ours(cxt.gen, "areUnique")}(${cxt.data})`);
     },
   });
-  // ajv nests one `if` in the other for each name, so that some thousand of them overflow the stack.
+  // ajv nests an `if` for each name, so that some thousands of them overflow the stack.
   ajv.removeKeyword("dependentRequired");
   ajv.addKeyword({
     keyword: "dependentRequired",
@@ -97,12 +98,12 @@ function addKeywords(ajv: Ajv2020): void {
   });
 }
 
-/** A function of the runtime, named once. */
+/** Refers to a function of the runtime, named once. */
 function ours(gen: CodeGen, name: RuntimeName): Code {
   return gen.scopeValue("func", { ref: name, key: name, code: new _Code(`runtime.${name}`) });
 }
 
-/** What a function of the runtime makes of the keyword's value. */
+/** The result of a runtime function for the keyword's value. */
 function made({ gen, schema }: KeywordCxt, name: RuntimeName): Code {
   return gen.scopeValue("func", { ref: {}, code: _`runtime.${new _Code(name)}(${json(schema)})` });
 }

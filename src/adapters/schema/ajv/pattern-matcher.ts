@@ -1,19 +1,19 @@
 import type { Assertion, Instruction } from "./pattern-program.ts";
 
-/** Where a program stands in a text: the characters on both sides, or -1 beyond an end. */
+/** A position in a text: the characters on both sides, or -1 beyond an end. */
 interface Position {
   readonly before: number;
   readonly after: number;
 }
 
-/** Where the cost of matching is counted; `spend` throws when there is nothing left. */
+/** Counts the cost of matching; `spend` throws when the budget is used up. */
 export interface Purse {
   spend(units: number): void;
 }
 
 /**
- * Whether the program matches anywhere in the text. Follows all states at once: each character is looked at once per
- * state that is alive, so the cost is at most text × program, and is charged as it arises.
+ * Whether the program matches anywhere in the text. Follows all states at once: it visits each character once per live
+ * state. So the cost is bounded by text × program, and is charged as it arises.
  */
 export function matchesAnywhere(
   instructions: readonly Instruction[],
@@ -24,7 +24,7 @@ export function matchesAnywhere(
   let before = -1;
   for (let index = 0; ; ) {
     const after = text.codePointAt(index) ?? -1;
-    // A match may begin at any character, so the first state joins at each.
+    // A match may begin at any character, so add the first state at each.
     states.enter(0, { before, after });
     purse.spend(1 + states.takeVisits());
     if (states.matched) return true;
@@ -37,12 +37,12 @@ export function matchesAnywhere(
   }
 }
 
-/** The states that are alive between two characters. */
+/** The live states between two characters. */
 class StateSet {
   readonly #instructions: readonly Instruction[];
-  /** Character instructions that are alive. */
+  /** Live character instructions. */
   #alive: number[] = [];
-  /** Round in which an instruction was last entered, so that each is entered once a round. */
+  /** Round in which an instruction was last entered. Each is entered once per round. */
   readonly #enteredAt: Uint32Array;
   #round = 1;
   #visits = 0;
@@ -53,7 +53,7 @@ class StateSet {
     this.#enteredAt = new Uint32Array(instructions.length);
   }
 
-  /** States looked at since the last call. */
+  /** States visited since the last call. */
   takeVisits(): number {
     const visits = this.#visits;
     this.#visits = 0;
@@ -73,7 +73,7 @@ class StateSet {
     }
   }
 
-  /** Enters a state and everything reached from it without a character. */
+  /** Enters a state and all states reachable from it without consuming a character. */
   enter(first: number, position: Position): void {
     const waiting = [first];
     for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {

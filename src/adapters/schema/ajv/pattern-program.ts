@@ -1,23 +1,24 @@
 /**
- * Reads a regular expression of a tenant's schema into a program that runs in linear time.
+ * Compiles a regular expression of a tenant's schema into a program that runs in linear time.
  *
- * The engine of the language backtracks: `(a+)+$` against forty letters stops the process for minutes, and no check of
- * the pattern's text finds every such case. So tenants' patterns never run on it. They become the states of a
- * non-deterministic automaton (pattern-matcher.ts follows all of them at once), which costs at most text × program
- * whatever the pattern is. What cannot be done that way is refused: backreferences, lookarounds, inline flags.
+ * The engine of the language backtracks: `(a+)+$` on forty letters blocks the process for minutes, and no static check
+ * of patterns finds every such case. So tenants' patterns never run on it. They become the states of a
+ * non-deterministic automaton, whose cost is bounded by text × program for every pattern (pattern-matcher.ts follows
+ * all states at once). Features that an automaton cannot express are refused: backreferences, lookarounds, inline
+ * flags.
  *
- * Only single characters are left to the language's own engine (`[^\p{L}a-z]`, `\d`, `.`), because one character is
- * nothing to backtrack over, and so classes mean exactly what the standard says.
+ * Only single characters are left to the language's own engine (`[^\p{L}a-z]`, `\d`, `.`): it cannot backtrack over one
+ * character, and classes mean exactly what the standard says.
  */
 
 /** Longest pattern, in characters. */
 export const patternLengthMax = 200;
-/** Counted repeats are written out, so `(a{99}){99}` is short and yet large. */
+/** Counted repeats are expanded, so the short `(a{99}){99}` becomes large. */
 const patternInstructionsMax = 4_000;
 
 export type Instruction =
   | { readonly kind: "character"; readonly accepts: (codePoint: number) => boolean }
-  /** Both are tried; -1 is filled in while the program is being written. */
+  /** Both branches are tried; -1 is replaced while the program is written. */
   | { readonly kind: "split"; first: number; second: number }
   | { readonly kind: "assert"; readonly assertion: Assertion }
   | { readonly kind: "match" };
@@ -28,7 +29,9 @@ export type PatternProgram =
   | { readonly kind: "program"; readonly instructions: readonly Instruction[] }
   | { readonly kind: "refused"; readonly reason: string };
 
-/** The pattern as JSON Schema means it: ECMA-262 with the `u` flag, matching anywhere unless anchored. */
+/**
+ * Compiles a pattern with the semantics of JSON Schema: ECMA-262 with the `u` flag, matching anywhere unless anchored.
+ */
 export function compilePattern(pattern: string): PatternProgram {
   if (pattern.length > patternLengthMax) return refused(`is longer than ${patternLengthMax} characters`);
   if (!isValidSyntax(pattern)) return refused("is not a valid regular expression");
@@ -43,7 +46,7 @@ export function compilePattern(pattern: string): PatternProgram {
   }
 }
 
-/** The expression is made and thrown away, never run. */
+/** The expression is only constructed, never run. */
 function isValidSyntax(pattern: string): boolean {
   try {
     return new RegExp(pattern, "u").unicode;
@@ -71,7 +74,7 @@ const assertionToken = /\^|\$|\\[bB]/y;
 const atomToken =
   /\[(?:\\.|[^\]\\])*\]|\\[pP]\{[^}]*\}|\\u\{[^}]*\}|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u.{4}|\\x..|\\c.|\\.|./suy;
 
-/** Reads text that is known to be a valid pattern. */
+/** Parses text that is known to be a valid pattern. */
 class PatternReader {
   readonly #source: string;
   #at = 0;
@@ -158,7 +161,7 @@ class ProgramWriter {
 
   write(node: Node): void {
     this.#writes += 1;
-    // Counted apart from the instructions, because `((){9999}){9999}` never writes one.
+    // Counted separately from the instructions, because `((){9999}){9999}` never writes one.
     if (this.#writes > 4 * patternInstructionsMax) throw new UnsupportedPattern(tooLarge);
     switch (node.kind) {
       case "atom":
@@ -213,7 +216,7 @@ class ProgramWriter {
     for (const fork of forks) fork.second = this.instructions.length;
   }
 
-  /** Its first way is the instruction after it, until told otherwise. */
+  /** The first branch is the next instruction unless it is changed. */
   #addSplit(): Extract<Instruction, { kind: "split" }> {
     return this.add({ kind: "split", first: this.instructions.length + 1, second: -1 });
   }
@@ -221,11 +224,11 @@ class ProgramWriter {
 
 const asciiCount = 128;
 
-/** Whether a character is accepted; what is known of ASCII is remembered, because most text is. */
+/** Tests whether a character is accepted. Results for ASCII are cached, because most text is ASCII. */
 function characterTest(source: string): (codePoint: number) => boolean {
   const native = new RegExp(`^(?:${source})$`, "u");
   const accepts = (codePoint: number) => native.test(String.fromCodePoint(codePoint));
-  // 0 is not known yet.
+  // 0 means unknown.
   const known = new Uint8Array(asciiCount);
   return (codePoint) => {
     if (codePoint >= asciiCount) return accepts(codePoint);

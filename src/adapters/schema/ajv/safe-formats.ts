@@ -1,11 +1,11 @@
 import { fastFormats, fullFormats } from "ajv-formats/dist/formats.js";
 
-/** Longest text a format is looked at in; a longer one does not match. */
+/** Longest text that is checked; a longer one does not match. */
 const formatTextLengthMax = 4_096;
 
 /**
- * Formats that take time in proportion to the text. `regex`, `uri-template`, `url` and the like are left out: they
- * backtrack, or compile what the data says.
+ * Formats whose check takes linear time. `regex`, `uri-template`, `url` and similar ones are left out: they backtrack,
+ * or compile text from the data.
  */
 const sources = {
   date: fullFormats.date,
@@ -22,7 +22,7 @@ const sources = {
   "json-pointer": fullFormats["json-pointer"],
 };
 
-/** By name, each bounded in what it looks at. */
+/** Formats by name, each with a limit on the text. */
 export const safeFormats: ReadonlyMap<string, (text: string) => boolean> = new Map(
   Object.entries(sources).map(([name, source]) => {
     const accepts = testOf(source);
@@ -30,7 +30,7 @@ export const safeFormats: ReadonlyMap<string, (text: string) => boolean> = new M
   }),
 );
 
-/** ajv-formats writes a format as an expression, a function, or an object that holds one of them. */
+/** ajv-formats defines a format as an expression, a function, or an object that holds one of them. */
 function testOf(source: unknown): (text: string) => boolean {
   if (source instanceof RegExp) return (text) => source.test(text);
   if (typeof source === "function") return (text) => Reflect.apply(source, undefined, [text]) === true;

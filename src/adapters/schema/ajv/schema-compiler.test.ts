@@ -5,7 +5,7 @@ import { createSchemaCompiler } from "./schema-compiler.ts";
 
 const compiler = createSchemaCompiler();
 
-/** One validation may take this much processor time; the worst takes some 50 ms. */
+/** Processor time allowed for one validation; the worst case takes some 50 ms. */
 const validationMsMax = 250;
 
 async function compiled(schema: unknown): Promise<CompiledSchema> {
@@ -21,7 +21,7 @@ async function refusalOf(schema: unknown): Promise<readonly FieldProblem[]> {
   return result.problems;
 }
 
-/** Of this thread. Not the time on the clock, which also passes while the machine is busy with others. */
+/** Processor time of this thread. Wall-clock time would include waiting on a busy machine. */
 function processorMs(work: () => unknown): number {
   const before = process.threadCpuUsage();
   work();
@@ -183,7 +183,7 @@ test("recursive schemas follow deep data", async () => {
   assert.match((await validateWithinBound(tree, data))[0]?.message ?? "", /too costly/);
 });
 
-/** Thirty definitions, each of which asks for the next one twice: a billion steps if nobody counts. */
+/** Thirty definitions, each of which refers to the next one twice: a billion steps without a limit. */
 function doubling(keyword: "allOf" | "anyOf", last: unknown) {
   const $defs: Record<string, unknown> = { d30: last };
   for (let index = 29; index >= 0; index -= 1) {
@@ -268,7 +268,7 @@ test("the largest schemas are compiled on another thread", async () => {
   const validator = await compiled(large);
   assert.equal(validator.validate({}).length, 10);
   const { user, system } = process.threadCpuUsage(before);
-  // Compiling them here takes 400 ms and more.
+  // Compiling them on this thread takes 400 ms or more.
   assert.ok(user + system < 150_000, `${user + system} µs of this thread`);
   assert.ok(validator.bytes > 100_000);
 });

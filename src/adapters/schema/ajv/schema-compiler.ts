@@ -5,15 +5,17 @@ import { createValidator } from "./generated-validator.ts";
 import { sizeProblemOf } from "./schema-limits.ts";
 
 /**
- * Compiles tenants' schemas with ajv, on the assumption that both schema and data are written to stop the process:
+ * Compiles tenants' schemas with ajv, on the assumption that schema and data are written to block the process:
  *
- * - the schema is bounded in bytes, depth and number of subschemas, and every keyword is known (schema-limits.ts);
- * - it is compiled to code on a thread of its own, one at a time; only the finished code comes here (generate-code.ts);
- * - references stay inside the schema; nothing is ever fetched;
- * - patterns run in linear time on a matcher of our own (pattern-program.ts);
- * - `enum`, `uniqueItems` and `dependentRequired` are replaced by versions that cost the size of the data once;
- * - every applied subschema and every pattern step is charged to a budget (validation-cost.ts), so that one validation
- *   takes at most some tens of milliseconds; what exceeds it is a problem of the event, not a stop of the process.
+ * - The schema is bounded in bytes, depth and number of subschemas, and every keyword is known (schema-limits.ts).
+ * - It is compiled to code on a separate thread, one schema at a time; only the finished code comes here
+ *   (generate-code.ts).
+ * - References stay inside the schema; nothing is ever fetched.
+ * - Patterns run in linear time on our own matcher (pattern-program.ts).
+ * - `enum`, `uniqueItems` and `dependentRequired` are replaced by versions whose cost is linear in the data.
+ * - Every applied subschema and every pattern step is charged to a budget (validation-cost.ts), so one validation takes
+ *   some tens of milliseconds in the worst case. Exceeding the budget is a problem of the event and does not block the
+ *   process.
  */
 export function createSchemaCompiler(): SchemaCompiler {
   const thread = new CompileThread();
@@ -35,7 +37,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** Starts with the first schema and ends when none came for a while. */
+/** Starts with the first schema and ends after a period without any. */
 class CompileThread {
   #worker: Worker | null = null;
   #running: Waiting | null = null;
@@ -53,7 +55,7 @@ class CompileThread {
     clearTimeout(this.#patience);
     this.#running = this.#waiting.shift() ?? null;
     if (this.#running === null) {
-      // Nobody waits for it: it keeps no process alive.
+      // Idle: the thread must not keep the process alive.
       this.#worker?.unref();
       this.#patience = setTimeout(() => this.#end(), idleMs).unref();
       return;
@@ -65,7 +67,7 @@ class CompileThread {
   }
 
   #start(): Worker {
-    // Source and compiled file stand side by side with this one, whatever their ending.
+    // Source and compiled files are in the same folder and differ in their extension.
     const ending = import.meta.url.endsWith(".ts") ? ".ts" : ".js";
     const worker = new Worker(new URL(`./compile-worker${ending}`, import.meta.url), {
       resourceLimits: { maxOldGenerationSizeMb: threadMbMax },
@@ -104,7 +106,7 @@ const beyondBounds: FieldProblem = {
   field: "schema",
   message: "takes too much time or memory to be compiled",
 };
-/** A hundred times what the largest schema takes. */
+/** A hundred times the duration of the largest schema. */
 const compileMsMax = 60_000;
 const idleMs = 30_000;
 const threadMbMax = 256;

@@ -1,17 +1,17 @@
 import type { FieldProblem } from "../../../ports/schema-compiler.ts";
 
-/** A registered schema is hostile input; these bound what reading it may cost. */
+/** A registered schema is untrusted input; these limits bound the cost of reading it. */
 const schemaBytesMax = 64 * 1024;
 const schemaDepthMax = 32;
-/** Subschemas in all. Each becomes code: five hundred take about 0.2 s to compile, once. */
+/** Total number of subschemas. Each becomes code: five hundred take about 0.2 s to compile, once. */
 const subschemasMax = 500;
-/** Problems reported of one schema. */
+/** Limit per schema. */
 const problemsMax = 10;
 
 /** How a keyword holds subschemas. */
 type KeywordShape = "value" | "schema" | "schema_list" | "schema_map";
 
-/** Every keyword that is understood (JSON Schema 2020-12). A keyword that is not here would silently check nothing. */
+/** All supported keywords (JSON Schema 2020-12). An unknown keyword would silently check nothing, so it is refused. */
 const keywordShapes: ReadonlyMap<string, KeywordShape> = new Map([
   ...shaped(
     "value",
@@ -43,19 +43,19 @@ const notSupported: ReadonlyMap<string, string> = new Map([
   ),
 ]);
 
-/** A subschema, with its path for people and its JSON pointer. */
+/** A subschema, with its path for messages and its JSON pointer. */
 export interface Subschema {
   readonly schema: Readonly<Record<string, unknown>>;
   readonly field: string;
   readonly pointer: string;
 }
 
-/** What the schema is made of, or why it is refused. */
+/** The parts of a schema, or the reasons why it is refused. */
 export type SchemaSurvey =
   | { readonly kind: "fits"; readonly subschemas: readonly Subschema[] }
   | { readonly kind: "refused"; readonly problems: readonly FieldProblem[] };
 
-/** Walks a schema whose size is within bounds, once, and checks everything that can be checked without compiling it. */
+/** Walks a schema of permitted size once, and checks everything that does not require compiling. */
 export function surveySchema(schema: Readonly<Record<string, unknown>>): SchemaSurvey {
   const surveyor = new Surveyor();
   surveyor.visit({ value: schema, field: "schema", pointer: "#" });
@@ -66,7 +66,7 @@ export function surveySchema(schema: Readonly<Record<string, unknown>>): SchemaS
     : { kind: "refused", problems };
 }
 
-/** What is wrong with its size or depth. Depth first: serialising something bottomless would not return. */
+/** Problems of size or depth. Checks depth first: serialising a very deep schema would not return. */
 export function sizeProblemOf(schema: unknown): FieldProblem | null {
   if (!isWithinDepth({ value: schema, depthLeft: schemaDepthMax })) {
     return { field: "schema", message: `is nested more than ${schemaDepthMax} deep` };
@@ -121,7 +121,7 @@ class Surveyor {
       this.problems.push({ field: `${field}.$id`, message: "is allowed at the top only" });
   }
 
-  /** References may only lead to subschemas of this very schema. */
+  /** References may only lead to subschemas of the same schema. */
   checkReferences(): void {
     for (const { schema, field } of this.subschemas) {
       const reference = schema["$ref"];
@@ -179,7 +179,7 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Keywords that apply subschemas to the very value that their own schema is applied to. */
+/** Keywords that apply subschemas to the same value as their own schema. */
 const inPlaceLists = ["allOf", "anyOf", "oneOf"];
 const inPlaceSchemas = ["not", "if", "then", "else"];
 

@@ -1,17 +1,17 @@
 import type { Purse } from "./pattern-matcher.ts";
 
 /**
- * What one validation may cost, in units of ten to four hundred nanoseconds; a schema and its data decide together.
- * `{"allOf": [{"$ref": d1}, {"$ref": d1}]}`, thirty times, is a kilobyte of schema and a billion steps, so no limit on
- * size replaces counting. Every subschema charges here each time it is applied, in proportion to its work.
+ * Limit for one validation, in units of ten to four hundred nanoseconds; the cost depends on schema and data together.
+ * `{"allOf": [{"$ref": d1}, {"$ref": d1}]}`, thirty times, is a kilobyte of schema and a billion steps, so limits on
+ * size cannot replace counting. Every subschema is charged each time it is applied, in proportion to its work.
  */
 export const validationUnitsMax = 250_000;
 
-/** The budget of the validation that runs now. One serves all, because validation is synchronous. */
+/** The budget of the current validation. One instance is enough, because validation is synchronous. */
 export class ValidationBudget implements Purse {
   #unitsLeft = validationUnitsMax;
 
-  /** Not below zero. */
+  /** Never below zero. */
   get unitsLeft(): number {
     return Math.max(0, this.#unitsLeft);
   }
@@ -30,12 +30,12 @@ class ValidationTooCostly extends Error {
   override readonly name = "ValidationTooCostly";
 }
 
-/** The work of applying one subschema, apart from its own subschemas, which charge for themselves. */
+/** The cost of applying one subschema, without its nested subschemas, which are charged separately. */
 export interface SubschemaCost {
   readonly base: number;
   /** Per property of an object. */
   readonly perKey: number;
-  /** Looks at every character of a string. */
+  /** Whether it reads every character of a string. */
   readonly readsText: boolean;
 }
 
@@ -48,10 +48,10 @@ const keyKeywords = [
   "maxProperties",
 ];
 const textKeywords = ["minLength", "maxLength", "format"];
-/** One unit per so many characters. */
+/** One unit per this many characters. */
 const charactersPerUnit = 16;
 
-/** Estimates from the schema alone. */
+/** Estimates the cost from the schema alone. */
 export function costOf(schema: Readonly<Record<string, unknown>>): SubschemaCost {
   const patterns = entriesOf(schema["patternProperties"]);
   const constant = "const" in schema ? JSON.stringify(schema["const"]).length / charactersPerUnit : 0;
@@ -61,7 +61,7 @@ export function costOf(schema: Readonly<Record<string, unknown>>): SubschemaCost
     (sum, list) => sum + 1 + entriesOf(list),
     0,
   );
-  // What a choice that fails found wrong is gathered until one fits.
+  // Problems of failing alternatives are collected until one alternative matches.
   const choices = 3 * (entriesOf(schema["anyOf"]) + entriesOf(schema["oneOf"]));
   return {
     base: Math.ceil(1 + named + dependents + constant + choices),
@@ -84,14 +84,14 @@ export function chargeFor(
 }
 
 /**
- * The value as text that is equal for equal values, whatever the order of their keys. It makes `enum` and
- * `uniqueItems` cost the size of the data once, where comparing each with each costs its square.
+ * Serialises a value so that equal values give equal text, whatever the order of their keys. With it, `enum` and
+ * `uniqueItems` cost the size of the data once, instead of its square.
  */
 export function canonicalText(value: unknown, purse: Purse): string {
   purse.spend(1);
   if (typeof value === "string") purse.spend(Math.floor(value.length / charactersPerUnit));
   if (Array.isArray(value)) return `[${value.map((item) => canonicalText(item, purse)).join()}]`;
-  // A number beyond a double is infinite here; as JSON it would be null.
+  // A number beyond a double is infinite here; JSON would turn it into null.
   if (typeof value === "number") return String(value);
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "undefined";
   const entries = Object.entries(value).toSorted(([left], [right]) => (left < right ? -1 : 1));
