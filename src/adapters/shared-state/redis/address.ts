@@ -1,15 +1,15 @@
 import { isDecodable } from "../../../core/http/percent-encoding.ts";
 import { SharedStateSetupError } from "./errors.ts";
 
-/** Where the server is. The URL holds the password, so only `at` may be shown. */
+/** The server's address. The URL holds the password, so only `at` may be shown. */
 export interface Address {
   readonly url: string;
-  /** `host:port`, or the path of a socket, for messages: neither user nor password. */
+  /** `host:port`, or the path of a socket, for messages: without user and password. */
   readonly at: string;
   readonly isEncrypted: boolean;
 }
 
-/** Checks the form of the URL. Never shows it: it holds the password. */
+/** Checks the form of the URL. Error messages never contain the URL, because it holds the password. */
 export function parseAddress(url: string): Address {
   const parsed = URL.canParse(url) ? new URL(url) : null;
   const isValid =
@@ -31,10 +31,13 @@ export function parseAddress(url: string): Address {
   return { url, at: `${host}:${parsed.port === "" ? "6379" : parsed.port}`, isEncrypted };
 }
 
-/** As the client reads it: whatever else it would refuse, with an error that names no setting. */
+/** The syntax that the client accepts. It would refuse other forms with an error that does not name the setting. */
 const socketUrl = /^unix:\/\/(?:[^:@/]*(?::[^@/]*)?@)?\/[^?#@]+(?:\?db=\d{1,5})?$/;
 
-/** A password that holds / ? or # unencoded ends there, and its beginning would be taken for a port, and shown. */
+/**
+ * An unencoded / ? or # in the password ends the authority there; the beginning of the password would be taken for a
+ * port and shown.
+ */
 function hasHostAndNumber({ pathname, search, hash }: URL): boolean {
   return /^(\/\d{0,5})?$/.test(pathname) && search === "" && hash === "";
 }

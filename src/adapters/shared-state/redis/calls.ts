@@ -14,12 +14,14 @@ export interface CallsOptions {
   readonly log: Logger;
 }
 
-/** So many entries are one call, with one deadline: a takeover of many endpoints must not look like an outage. */
+/**
+ * This many entries form one call with one deadline, so that taking over many endpoints does not look like an outage.
+ */
 const entriesPerCall = 100;
-/** A refusal that concerns one key is not worth a line each time. */
+/** Refusals that concern a single key are logged once in this time. */
 const complaintGapMs = 60_000;
 
-/** Asks Redis, within a time limit, or says that it cannot. */
+/** Calls Redis with a time limit, or reports that it is unavailable. */
 export class Calls {
   made = 0;
   failed = 0;
@@ -55,7 +57,7 @@ export class Calls {
     }
   }
 
-  /** One command for each entry, written together; answers in their order. */
+  /** Sends one command per entry, pipelined; answers are in the same order. */
   async each<Entry, Answer>(
     entries: readonly Entry[],
     work: (client: RedisClient, entry: Entry) => Promise<Answer>,
@@ -68,7 +70,7 @@ export class Calls {
     return answers;
   }
 
-  /** Resolves when nothing is under way any more, which the deadline of each call bounds. */
+  /** Resolves when no call is in flight; the deadline of each call bounds the wait. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#underway);
   }

@@ -8,19 +8,19 @@ type Driver = typeof redis;
 type None = Record<never, never>;
 type Defined<Script> = Script & { readonly SHA1: string };
 type Scripts = { readonly [Name in keyof typeof scripts]: Defined<(typeof scripts)[Name]> };
-/** Written out, because what the driver infers can be named only where it lies in a certain place. */
+/** Written out, because the inferred type can be named only if the driver is installed in a certain place. */
 export type RedisClient = redis.RedisClientType<None, None, Scripts, 2>;
 
-/** redis is loaded when a shared state is opened, not before: installations without one never need it. */
+/** Loads redis when a shared state is opened. Installations without Redis never need it. */
 export async function loadDriver(): Promise<Driver> {
   return import("redis");
 }
 
 /**
- * A client for one connection, which never comes back by itself: connection.ts makes another one. The client's own
- * reconnecting has no deadline for a server that accepts and says nothing.
+ * A client for one connection that never reconnects; connection.ts creates another client. The client's own
+ * reconnecting has no deadline for a server that accepts connections and does not answer.
  *
- * Commands have no timeout of their own either: each would cost a timer, and a batch has one (calls.ts).
+ * Commands have no timeouts either: each would cost a timer, and a batch has one (calls.ts).
  */
 export function newClient(
   driver: Driver,
@@ -37,7 +37,7 @@ export function newClient(
   const { draw, giveBack, note } = scripts;
   const client = driver.createClient<None, None, Scripts, 2, None>({
     url: address.url,
-    // The older protocol: proxies know it, and nothing of the newer one is used.
+    // RESP2: proxies support it, and we use no feature of RESP3.
     RESP: 2,
     disableOfflineQueue: true,
     maintNotifications: "disabled",
@@ -55,12 +55,12 @@ export function newClient(
       note: driver.defineScript(note),
     },
   });
-  // Without a listener the event would end the process.
+  // Without a listener, the error event would end the process.
   client.on("error", () => undefined);
   return client;
 }
 
-/** Ends the connection; what is in flight is rejected. */
+/** Closes the connection; calls in flight are rejected. */
 export function discard(client: RedisClient): void {
   client.destroy();
 }

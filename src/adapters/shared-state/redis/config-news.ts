@@ -7,13 +7,16 @@ import type { Calls } from "./calls.ts";
 export interface NewsOptions {
   readonly calls: Calls;
   readonly channel: string;
-  /** Who this process is among the subscribers. Published with every announcement, so that nobody hears himself. */
+  /**
+   * Identifies this process among the subscribers. It is part of every announcement, so that a process ignores its own.
+   */
   readonly self: string;
 }
 
 /**
- * News of configuration over publish and subscribe: who is not connected in that moment does not hear them. After a gap
- * shared-state.ts says `unknown`, and listeners read everything again. Messages come from outside, so each is checked.
+ * Announces configuration changes over publish and subscribe. Processes that are not connected at that moment miss
+ * them. After a gap shared-state.ts reports `unknown`, and listeners read everything again. Messages come from outside,
+ * so each is validated.
  */
 export class RedisConfigNews implements ConfigNews {
   readonly #options: NewsOptions;
@@ -24,7 +27,7 @@ export class RedisConfigNews implements ConfigNews {
   }
 
   subscribe(listener: (change: StoreChange) => void): () => void {
-    // A function of its own, so that one who subscribes twice ends each by itself.
+    // A new function each time, so that a listener that subscribes twice can end each subscription separately.
     const entry = (change: StoreChange): void => listener(change);
     this.#listeners.add(entry);
     return () => this.#listeners.delete(entry);
@@ -35,7 +38,7 @@ export class RedisConfigNews implements ConfigNews {
     await calls.call((client) => client.publish(channel, JSON.stringify({ from: self, change })));
   }
 
-  /** For every message of the channel. Whatever is not an announcement of somebody else is ignored. */
+  /** Called for every message of the channel. Ignores everything except announcements of other processes. */
   heard(payload: string): void {
     const change = announced({ payload, self: this.#options.self });
     if (change !== null) this.notify({ kind: "config", change });

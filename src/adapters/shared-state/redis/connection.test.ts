@@ -5,7 +5,7 @@ import { ManualClock } from "../../../engine/manual-clock.fixture.ts";
 import type { RedisClient } from "./client.ts";
 import { Connection } from "./connection.ts";
 
-/** A client whose server is what the test makes of it. */
+/** A client whose server the test scripts. */
 class ScriptedClient extends EventEmitter {
   readonly dialled: Promise<undefined>;
   discarded = 0;
@@ -35,7 +35,7 @@ class World {
   readonly clock = new ManualClock();
   readonly clients: ScriptedClient[] = [];
   readonly events: string[] = [];
-  /** What becomes of the next attempt to connect. */
+  /** The outcome of the next attempt to connect. */
   dial: () => Promise<undefined> = accepted;
   chance = 0;
   readonly connection = new Connection({

@@ -7,31 +7,31 @@ import { answerWithin } from "./deadline.ts";
 
 export interface ConnectionOptions {
   readonly newClient: (timeouts: { readonly connectTimeoutMs: number }) => RedisClient;
-  /** Makes sure that the server can serve, or rejects. The connection counts only afterwards. */
+  /** Checks that the server can be used, or rejects. The connection counts only afterwards. */
   readonly prepare: (client: RedisClient) => Promise<void>;
   readonly clock: Clock;
   readonly random: Random;
   readonly lost: (error: unknown) => void;
-  /** An attempt to come back has failed; another one follows. */
+  /** An attempt to reconnect failed; another one follows. */
   readonly stillLost: (error: unknown) => void;
   readonly restored: () => void;
 }
 
-/** Being back soon matters more than a few connects to a server that is away. */
+/** Reconnecting soon matters more than a few extra attempts at a server that is away. */
 const againBounds = { delayMsMin: 100, delayMsMax: 2_000 };
-/** For one attempt to connect and prepare, and for an answer to the heartbeat. */
+/** Time limit for one attempt to connect and prepare, and for the answer to a heartbeat. */
 const attemptTimeoutMs = 2_000;
-/** How often to make sure that the other side still lives; a firewall may have forgotten the connection. */
+/** How often to verify that the other side is alive; a firewall may have dropped the connection. */
 const heartbeatMs = 5_000;
 
-/** One connection, made again whenever it is lost, and until then not there: nobody waits for it. */
+/** One connection that is reopened after every loss. Until then `client` is null, and callers do not wait. */
 export class Connection {
   readonly #options: ConnectionOptions;
   #client: RedisClient | null = null;
-  /** For the next heartbeat, or the next attempt to come back. */
+  /** For the next heartbeat, or the next attempt to reconnect. */
   readonly #alarm: Alarm;
   readonly #backoff = new Backoff(againBounds);
-  /** Rejects with the end of it all, so that nothing waits beyond. */
+  /** Rejects on close, so that pending waits end. */
   readonly #closed = Promise.withResolvers<never>();
   #isClosed = false;
 
@@ -41,17 +41,17 @@ export class Connection {
     this.#closed.promise.catch(() => undefined);
   }
 
-  /** Null while the connection is away. */
+  /** Null while disconnected. */
   get client(): RedisClient | null {
     return this.#client;
   }
 
-  /** The first connection. Rejects with what went wrong, and does not try again. */
+  /** Makes the first connection. Rejects on failure, without another attempt. */
   async open({ timeoutMs }: { readonly timeoutMs: number }): Promise<void> {
     this.#adopt(await this.#connect(timeoutMs));
   }
 
-  /** Gives up a client that does not serve. Does nothing when it is not the present one. */
+  /** Drops a client that does not work. Does nothing when it is not the current one. */
   lose(client: RedisClient, error: unknown): void {
     if (this.#client !== client || this.#isClosed) return;
     this.#client = null;
@@ -84,7 +84,7 @@ export class Connection {
       return client;
     } catch (error) {
       discard(client);
-      // A client that is given up while it dials goes on dialling.
+      // A client abandoned while connecting goes on connecting, so discard it afterwards.
       void ready.catch(() => undefined).finally(() => discard(client));
       throw error;
     }

@@ -2,7 +2,7 @@ import type { Clock, Timer } from "../../../ports/clock.ts";
 import { withDeadline } from "../../../ports/timing/deadline.ts";
 import { NoAnswerError } from "./errors.ts";
 
-/** What `work` comes to, or NoAnswerError when that takes too long. */
+/** Resolves with the result of `work`, or rejects with NoAnswerError after `timeoutMs`. */
 export function answerWithin<Result>(
   work: Promise<Result>,
   { clock, timeoutMs }: { readonly clock: Clock; readonly timeoutMs: number },
@@ -12,8 +12,8 @@ export function answerWithin<Result>(
 }
 
 /**
- * Time begins when what was asked is written, and is judged only after everything that has arrived was read: otherwise a
- * process that was busy for a moment would take its server for dead.
+ * The time starts when the request is written, and expires only after all received data was read. Otherwise a process
+ * that was busy for a moment would consider its server dead.
  */
 function betweenReads(clock: Clock): Pick<Clock, "schedule"> {
   return {

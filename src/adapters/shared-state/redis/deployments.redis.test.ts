@@ -42,7 +42,7 @@ test("what is known of another database, or of what a server before had, is not 
     scope = other;
     assert.equal(await found(), false, JSON.stringify(other));
   }
-  // What cannot be told to belong to anything is not kept.
+  // Without a known server run, nothing is stored.
   await publishes.remember([entry]);
   scope = { deployment: "first", incarnation: "2" };
   assert.equal(await found(), false);

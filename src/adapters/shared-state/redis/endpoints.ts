@@ -9,8 +9,8 @@ import type { Calls } from "./calls.ts";
 import type { Keys } from "./keys.ts";
 
 /**
- * What owners know of their endpoints, a hash for each (scripts.ts). Reading is one plain command; adding up is a script,
- * because a former owner's last note and the next one's first may come in the same moment.
+ * What owners remember of their endpoints, in one hash each (scripts.ts). Reading is one plain command. Adding is a
+ * script, because the last note of a former owner and the first of the next one may arrive at the same moment.
  */
 export class RedisEndpoints implements EndpointMemory {
   readonly #calls: Calls;
@@ -39,7 +39,7 @@ function valuesOf({ windowMs, cleared, counts, rateFullAt }: EndpointNote): read
   return [windowMs, cleared ? 1 : 0, rateFullAt ?? "", ...slices];
 }
 
-/** Fields that are not ours are left out. */
+/** Ignores unknown fields. */
 function recollection(fields: Readonly<Record<string, string>>, windowMs: number): EndpointRecollection {
   const counts = new Map<number, { slice: number; successes: number; failures: number }>();
   let rateFullAt: number | null = null;

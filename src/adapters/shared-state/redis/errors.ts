@@ -1,7 +1,7 @@
 import { codeOf } from "../../../core/thrown.ts";
 import { SharedStateUnavailableError } from "../../../ports/shared-state.ts";
 
-/** What keeps a Redis from being used at all; each has a remedy in the message. */
+/** Reasons why a Redis cannot be used; each message includes a remedy. */
 export type RedisProblem =
   | "invalid_url"
   | "unreachable"
@@ -14,7 +14,7 @@ export type RedisProblem =
   | "missing"
   | "refuses_writes";
 
-/** The Redis of `POSTHORN_REDIS_URL` cannot be used. Says why and what to do; holds no credentials. */
+/** The Redis of `POSTHORN_REDIS_URL` cannot be used. The message says why and what to do, without credentials. */
 export class SharedStateSetupError extends Error {
   override readonly name = "SharedStateSetupError";
   readonly problem: RedisProblem;
@@ -25,7 +25,7 @@ export class SharedStateSetupError extends Error {
   }
 }
 
-/** Nothing came back in time. */
+/** No answer arrived in time. */
 export class NoAnswerError extends Error {
   override readonly name = "NoAnswerError";
   constructor() {
@@ -33,7 +33,7 @@ export class NoAnswerError extends Error {
   }
 }
 
-/** First words of error replies that concern the server as a whole: the next call would hear the same. */
+/** First words of error replies that concern the whole server: the next call would fail in the same way. */
 const refusals: ReadonlyMap<string, string> = new Map([
   ["LOADING", "Redis is still loading its data"],
   ["READONLY", "this Redis is a read-only replica"],
@@ -50,11 +50,11 @@ const refusals: ReadonlyMap<string, string> = new Map([
   ["ASK", "Redis has become a cluster of several nodes"],
 ]);
 
-/** Up to 7.0 what a command in a script hears is wrapped into the error of the script. */
+/** Up to 7.0, errors of commands in a script are wrapped into the script's error. */
 const replyCode = /(?:^|[\s-])([A-Z]{3,12})\b/g;
 const deniedInScript = /ACL failure in script|The user executing the script can't/;
 
-/** Of Node's sockets, and what the client says when there is no connection any more. */
+/** Error codes of Node's sockets, and errors of the client when its connection is lost. */
 const lossCodes =
   /^(E(CONNREFUSED|CONNRESET|CONNABORTED|PIPE|TIMEDOUT|HOSTUNREACH|NETUNREACH|NOTFOUND|AI_AGAIN|NOENT|ACCES)|ERR_STREAM.*)$/;
 const lossNames: ReadonlySet<string> = new Set([
@@ -66,7 +66,7 @@ const lossNames: ReadonlySet<string> = new Set([
   "SocketTimeoutError",
 ]);
 
-/** What an error says about the server as a whole: why nobody can use it now; null when it says nothing of the kind. */
+/** Why the whole server is unusable now; null if the error does not say so. */
 export function awayReason(error: unknown): string | null {
   if (!(error instanceof Error)) return null;
   if (error instanceof NoAnswerError) return "Redis does not answer";
@@ -77,14 +77,14 @@ export function awayReason(error: unknown): string | null {
 
 function lossOf(error: Error): string | null {
   const code = codeOf(error);
-  // Whatever the system refuses a socket for: no address, no file handles, a firewall. EPROTO speaks of TLS.
+  // The system refused the socket, for lack of an address or file handles, or because of a firewall. EPROTO means TLS.
   const isRefusedSocket = "syscall" in error && code !== "EPROTO";
   if (code !== null && (isRefusedSocket || lossCodes.test(code)))
     return `the connection to Redis was lost (${code})`;
   return lossNames.has(error.constructor.name) ? "the connection to Redis was lost" : null;
 }
 
-/** Turns what a call hears into the port's error; a bug of ours passes through. */
+/** Turns an error of a call into the port's error; our own bugs pass through. */
 export function callError(error: unknown): unknown {
   const reason = awayReason(error);
   if (reason !== null) return new SharedStateUnavailableError(reason, { cause: error });
@@ -94,12 +94,12 @@ export function callError(error: unknown): unknown {
   return error;
 }
 
-/** Whether waiting a little may help: a server that has just been started reads its data first. */
+/** Whether waiting a little may help: a server that was just started loads its data first. */
 export function isLoading(error: unknown): boolean {
   return error instanceof Error && refusalOf(error) === "LOADING";
 }
 
-/** What an error at opening says about the setting; the error itself when it is none of those. */
+/** Translates an error of opening into a message about the setting; other errors are returned unchanged. */
 export function setupError(
   error: unknown,
   { at, isEncrypted }: { readonly at: string; readonly isEncrypted: boolean },
@@ -107,7 +107,7 @@ export function setupError(
   if (!(error instanceof Error) || error instanceof SharedStateSetupError) return error;
   const code = codeOf(error);
   const isLate = error instanceof NoAnswerError || error.constructor.name === "ConnectionTimeoutError";
-  // A server without TLS waits for the end of what it takes for a command.
+  // A server without TLS waits for the end of what it takes for a command, so a timeout may mean missing TLS.
   if (isEncrypted && (isLate || isTlsFailure(error))) {
     return new SharedStateSetupError(
       "tls",
@@ -133,7 +133,7 @@ export function setupError(
         "server runs, and rediss:// if it wants TLS",
     );
   }
-  // Its words are not repeated: an unknown command is often answered with its arguments, and ours hold the password.
+  // Do not repeat its text: servers often answer an unknown command with its arguments, and ours include the password.
   return isErrorReply(error) || /Unknown RESP type/.test(error.message)
     ? new SharedStateSetupError(
         "no_answer",
@@ -142,7 +142,7 @@ export function setupError(
     : error;
 }
 
-/** What waiting will not mend: somebody has to change the setting, or the server's users. */
+/** Problems that waiting does not fix: an operator has to change the setting or the server's users. */
 const lasting: ReadonlySet<RedisProblem> = new Set([
   "login_refused",
   "no_permission",
@@ -152,7 +152,7 @@ const lasting: ReadonlySet<RedisProblem> = new Set([
   "tls",
 ]);
 
-/** What an attempt to come back says about the setting; null when the server is merely away or busy. */
+/** Translates a failed attempt to reconnect; null when the server is only away or busy. */
 export function lastingProblem(
   error: unknown,
   address: { readonly at: string; readonly isEncrypted: boolean },
@@ -210,7 +210,7 @@ function refusalOf(error: Error): string | null {
   return /invalid password|AUTH .*without any password/i.test(error.message) ? "WRONGPASS" : null;
 }
 
-/** The client's class; its package is loaded only where a connection is opened. */
+/** Checks the class by name, because the client's package is loaded only where a connection is opened. */
 function isErrorReply(error: unknown): boolean {
   return error instanceof Error && /^(ErrorReply|SimpleError|BlobError)$/.test(error.constructor.name);
 }

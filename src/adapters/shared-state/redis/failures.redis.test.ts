@@ -23,16 +23,16 @@ const callTimeoutMs = 250;
 
 interface World {
   readonly server: RedisServer;
-  /** What lies between the process and the server. */
+  /** The proxy between the process and the server. */
   readonly proxy: CuttingProxy;
   readonly state: Redis;
   readonly lines: LogLine[];
-  /** What watchers were told. */
+  /** What watchers were notified of. */
   readonly flips: boolean[];
   readonly operator: (password?: string) => Promise<Operator>;
 }
 
-/** A server of the test's own and a process that uses it. */
+/** A dedicated server for the test, and a process that uses it. */
 async function newWorld(
   t: TestContext,
   { settings = [], password = "" }: { settings?: readonly string[]; password?: string } = {},
@@ -65,7 +65,10 @@ async function drawn(state: Redis, tokens = 1): Promise<number> {
   return grant?.granted ?? Number.NaN;
 }
 
-/** Nobody waits for what is known to be away. Over many calls, because a busy machine holds up one or the other. */
+/**
+ * Callers do not wait for a server that is known to be away. Measured over many calls, because a busy machine delays
+ * some.
+ */
 async function refusedAtOnce(state: Redis): Promise<void> {
   let tookMs = 0;
   for (let calls = 0; calls < 50; calls += 1) tookMs += await refused(state);
@@ -86,7 +89,7 @@ async function isBack(state: Redis): Promise<void> {
   await eventually("the way back", { ask: async () => state.isAvailable, holds: Boolean });
 }
 
-/** One warning that it went and one line that it is back, for each outage, and nothing else. */
+/** For each outage: one warning and one line that it is over, and nothing else. */
 function toldOnce({ lines, flips }: World, reason: RegExp): void {
   assert.deepEqual(
     lines.filter(({ level }) => level !== "debug").map(({ level, message }) => `${level} ${message}`),
@@ -132,7 +135,7 @@ test("a server that accepts and answers nothing counts as away after the deadlin
   await refusedAtOnce(state);
   server.resume();
   await isBack(state);
-  // The call that was refused may have been done when the server went on.
+  // The refused call may have been executed when the server resumed.
   const left = await drawn(state, 10);
   assert.ok(left === 8 || left === 9, `${left}`);
   toldOnce(world, /does not answer/);
@@ -169,7 +172,7 @@ test("a slow answer within the deadline is an answer", async (t) => {
 
 test("a process that was busy does not take its server for dead", async (t) => {
   const { server } = await newWorld(t);
-  // Past the proxy, which is in the same process and as busy.
+  // Bypass the proxy, which runs in the same process and is as busy.
   const state = await openRedis({ url: server.url, callTimeoutMs });
   t.after(() => state.close());
   const flips: boolean[] = [];
@@ -298,7 +301,7 @@ test("a connection that an operator ends is made again, and the gap in the news 
 test("both connections find out by themselves that the other side is gone", async (t) => {
   const { proxy, server } = await newWorld(t);
   const lines: LogLine[] = [];
-  // Ten times as fast, so that nobody has to wait for the heartbeat of every five seconds.
+  // Ten times as fast, because the heartbeat runs only every five seconds.
   const clock: Clock = {
     ...systemClock,
     schedule: (delayMs, callback) => systemClock.schedule(delayMs / 10, callback),

@@ -36,7 +36,7 @@ async function newWorld(t: TestContext) {
   return { prefix, operator, state };
 }
 
-/** Whether what is left of a key's time is what it should be, less the time the test took. */
+/** Checks the remaining time to live of a key, less the duration of the test. */
 function assertAbout(actual: number, whole: number): void {
   assert.ok(actual <= whole + 1 && actual > whole - 5_000, `${actual} ms left instead of ${whole}`);
 }

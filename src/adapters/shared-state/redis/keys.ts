@@ -1,21 +1,21 @@
 import { createHash } from "node:crypto";
 import type { PublishKey } from "../../../ports/shared-state.ts";
 
-/** On whose behalf something is kept. */
+/** Scope of the stored keys. */
 export interface KeyScope {
-  /** A random id that the database holds: one that was made anew has another one, and finds nothing of the old one's. */
+  /** A random id stored in the database. A new database has another id, and finds nothing of the old one. */
   readonly deployment: string;
   /**
-   * Which run of the database server has what was published. After another one took over, publishes may be lost that are
-   * known here. Null while nobody can tell, and then the store is asked.
+   * The run of the database server that stores the publishes. After another server took over, publishes known here may
+   * be lost. Null while unknown; the store is queried instead.
    */
   readonly incarnation: string | null;
 }
 
-/** Names in Redis. Each entity is one key, whose part in braces decides where it lies in a cluster. */
+/** Names of keys in Redis. Each entity is one key; the part in braces selects its cluster slot. */
 export class Keys {
   readonly #prefix: string;
-  /** Null until the database is open, and where there is none, as in tests of one part. */
+  /** Null until the database is open, and always in tests without a database. */
   scope: (() => KeyScope) | null = null;
 
   constructor(prefix: string) {
@@ -30,7 +30,10 @@ export class Keys {
     return `${this.#own}:endpoint:{${webhookId}}`;
   }
 
-  /** A digest: keys of publishers may be long and hold anything, and must not meet another tenant's. */
+  /**
+   * A digest, because publishers' keys may be long and contain anything, and must not collide with keys of other
+   * tenants.
+   */
   publish({ tenantId, idempotencyKey }: PublishKey): string | null {
     const incarnation = this.scope === null ? "" : this.scope().incarnation;
     if (incarnation === null) return null;
@@ -44,12 +47,12 @@ export class Keys {
     return this.scope === null ? this.#prefix : `${this.#prefix}:${this.scope().deployment}`;
   }
 
-  /** To try out with what may be done; gone in a second. */
+  /** For testing permissions; expires after a second. */
   rehearsal(kind: "limit" | "endpoint" | "publish" | `place ${number}`): string {
     return `${this.#prefix}:rehearsal:${kind}`;
   }
 
-  /** The channel of configuration news. Hints only, so another deployment's do no harm. */
+  /** The channel of configuration changes. They are only hints, so those of other deployments are harmless. */
   get config(): string {
     return `${this.#prefix}:config`;
   }

@@ -3,12 +3,12 @@ import type { SharedLimits, TokenDraw, TokenGrant } from "../../../ports/shared-
 import type { Calls } from "./calls.ts";
 import type { Keys } from "./keys.ts";
 
-/** Ticks of the scripts in a millisecond; the core's intervals are whole numbers of them. */
+/** Ticks of the scripts per millisecond; the core's intervals are whole numbers of ticks. */
 const ticksPerMs = 1_024;
 
 /**
- * Buckets of tenants, a key each. The arithmetic is that of core/rate-limit.ts, done by the server in one script, because
- * between reading and writing another worker would draw the same tokens.
+ * Buckets of tenants, one key each. The arithmetic is that of core/rate-limit.ts. The server does it in one script;
+ * between a separate read and write, another worker could draw the same tokens.
  */
 export class RedisLimits implements SharedLimits {
   readonly #calls: Calls;
@@ -30,7 +30,7 @@ export class RedisLimits implements SharedLimits {
     await this.#calls.each(this.#entries(draws), (client, { key, values }) => client.giveBack(key, values));
   }
 
-  /** Throws RangeError before anything is sent, as the core does for what is not a limit. */
+  /** Throws RangeError before anything is sent if a value is not a limit, as the core does. */
   #entries(draws: readonly TokenDraw[]): readonly Entry[] {
     return draws.map(({ key, limit, tokens }) => {
       const { intervalMs, toleranceMs } = createBucket(limit);
@@ -45,6 +45,6 @@ export class RedisLimits implements SharedLimits {
 
 interface Entry {
   readonly key: string;
-  /** Interval and tolerance in ticks, and how many tokens. */
+  /** Interval and tolerance in ticks, and the number of tokens. */
   readonly values: readonly number[];
 }

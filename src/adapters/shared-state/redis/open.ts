@@ -10,32 +10,35 @@ import { RedisSharedState } from "./shared-state.ts";
 export interface RedisSharedStateOptions {
   /** `redis://…`, `rediss://…` for TLS, or `unix:///path`. */
   readonly url: string;
-  /** Begins every key and channel, so that several deployments may use one server. */
+  /** Prefix of every key and channel, so that several deployments can share one server. */
   readonly prefix: string;
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Pick<Telemetry, "log">;
-  /** Finds the server's addresses instead of the system's resolver. */
+  /** Resolves the server's name instead of the system's resolver. */
   readonly lookup?: LookupFunction;
-  /** For opening. */
+  /** Time limit for opening. */
   readonly connectTimeoutMs?: number;
-  /** For a call, or 100 entries of a large batch. */
+  /** Time limit for a call, or for 100 entries of a large batch. */
   readonly callTimeoutMs?: number;
 }
 
-/** Whoever starts the program is told soon. */
+/** Short, so that the operator sees a failed start quickly. */
 const connectTimeoutMsDefault = 5_000;
-/** An answer takes a millisecond. Who asks can go on without one, and deliveries and publishers wait for no more than this. */
+/**
+ * An answer takes a millisecond. Callers can continue without one, and deliveries and publishers never wait longer than
+ * this.
+ */
 const callTimeoutMsDefault = 250;
-/** A server that restarted reads its data first and refuses everything until then, which is no mistake in the setting. */
+/** A restarted server loads its data first and refuses everything until then, which is not a configuration error. */
 const loadingPauseMs = 100;
 
 /**
- * Opens the state that workers share in a Redis (6.2 or later) or Valkey (7.2 or later). The server has to be there and to
- * let us do everything that calls will do, because a mistake in the setting should show at once; later it may go away
- * (C-35).
+ * Opens the state that workers share in Redis (6.2 or later) or Valkey (7.2 or later). At start the server must be
+ * reachable and must permit everything that calls need, because a wrong setting should show at once. Later it may go
+ * away: deliveries continue without it.
  *
- * Throws SharedStateSetupError, within the time to connect.
+ * Throws SharedStateSetupError within the connect timeout.
  */
 export async function openRedisSharedState(options: RedisSharedStateOptions): Promise<RedisSharedState> {
   const { clock, connectTimeoutMs = connectTimeoutMsDefault } = options;
@@ -57,7 +60,7 @@ export async function openRedisSharedState(options: RedisSharedStateOptions): Pr
       await state.close();
       if (isLoading(error)) loading = error;
       const isTimeUp = clock.monotonicMs() + loadingPauseMs > deadline;
-      // The last attempt may have been too short to hear anything.
+      // The last attempt may have been too short for an answer.
       if (isTimeUp || loading === undefined) throw setupError(loading ?? error, address);
       await new Promise<void>((resolve) => void clock.schedule(loadingPauseMs, resolve));
     }

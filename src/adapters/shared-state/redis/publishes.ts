@@ -8,7 +8,7 @@ import type {
 import type { Calls } from "./calls.ts";
 import type { Keys } from "./keys.ts";
 
-/** Publishes by key, a string each that expires with the key's window. NX makes the first one stay. */
+/** Publishes by key, one string each, which expires with the key's window. NX keeps the first one. */
 export class RedisPublishes implements PublishMemory {
   readonly #calls: Calls;
   readonly #keys: Keys;
@@ -26,7 +26,7 @@ export class RedisPublishes implements PublishMemory {
   }
 
   async remember(entries: readonly PublishEntry[]): Promise<void> {
-    // Redis takes a time that is not positive for a mistake, and nothing is to be remembered until then.
+    // Redis rejects an expiry that is not positive; such an entry needs no storing.
     const lasting = entries.flatMap(({ key, publish, until }) => {
       const name = this.#keys.publish(key);
       return name === null || until < 1 ? [] : [{ name, publish, until }];
@@ -45,7 +45,7 @@ function encode(publish: RememberedPublish): string {
   return JSON.stringify([fingerprint, id, eventType, timestamp, sequenceNumber, deliveries]);
 }
 
-/** Null for what is not there, and for what cannot be read: the store knows all the same. */
+/** Null for a missing or unreadable value; the store decides then. */
 function decode(text: string | null): RememberedPublish | null {
   const fields = text === null ? null : tryParseJson(text);
   if (!Array.isArray(fields) || fields.length !== 6) return null;

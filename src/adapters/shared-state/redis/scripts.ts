@@ -1,11 +1,11 @@
 import type { CommandParser } from "redis";
 
 /**
- * Each script works on one key, which is one entity, and so runs in a cluster as well. Its time is that of the server,
- * in 1/1024 ms where tokens are counted: whole numbers below 2^53, of which sums and differences are exact, as in
+ * Each script works on one key, which is one entity, so scripts also work in a cluster. They use the server's time, in
+ * 1/1024 ms where tokens are counted. These are whole numbers below 2^53 whose sums and differences are exact, as in
  * core/rate-limit.ts. Numbers are written with 17 digits, because Lua alone would keep 14.
  *
- * Nothing here needs a module, a flag or a command that Redis 6.2 or Valkey 7.2 lacks.
+ * The scripts need no module, flag or command that Redis 6.2 or Valkey 7.2 lacks.
  */
 const bucketTime = `
 local time = redis.call('TIME')
@@ -19,8 +19,9 @@ end
 `;
 
 /**
- * A bucket is the time at which it is full again; without a key it is full. Takes as many tokens as there are. As in the
- * core, a time that is too far away (another limit, a clock set back) is brought near once and kept.
+ * A bucket is stored as the time at which it is full again; a missing key means full. Takes as many of the requested
+ * tokens as are available. As in the core, a time that is too far away (another limit, a clock set back) is corrected
+ * once and stored.
  */
 const draw = `${bucketTime}
 local fullAt = math.min(known or now, now + tolerance + interval)
@@ -36,7 +37,7 @@ if granted < tokens then wait = math.max(0, math.ceil((fullAt - tolerance - now)
 return {granted, wait}
 `;
 
-/** A bucket that is full has no key, so that none ever holds more than its burst. */
+/** A full bucket has no key, so that none ever holds more than its burst. */
 const giveBack = `${bucketTime}
 if known then
   local fullAt = known - tokens * interval
@@ -46,11 +47,12 @@ return 0
 `;
 
 /**
- * An endpoint is a hash: length of its window, the time at which its rate is full, and per slice the successes and the
- * failures. With 60 slices these are 122 fields; beyond that, those are removed that are a window away.
+ * An endpoint is a hash: the length of its window, the time at which its rate is full, and the successes and failures
+ * of each slice. With 60 slices these are 122 fields; beyond that, slices older than a window are removed.
  *
- * Values: length of the window; 1 when what is known was emptied; when the rate is full, or nothing; then three for each
- * slice. Of two times the later one stays, of two counts the sum, so that notes may come in any order.
+ * Values: the length of the window; 1 if the stored data was cleared; the time at which the rate is full, or empty;
+ * then three values per slice. Of two times the later one is kept, and counts are added, so notes may arrive in any
+ * order.
  */
 const note = `
 local key, window, cleared, fullAt = KEYS[1], ARGV[1], ARGV[2] == '1', ARGV[3]
@@ -84,7 +86,7 @@ redis.call('PEXPIREAT', key, string.format('%.0f', expiresAt))
 return 0
 `;
 
-/** What the client has beside Redis' own commands. */
+/** The scripts that the client offers in addition to Redis commands. */
 export const scripts = {
   draw: script(draw, (reply): readonly number[] => reply as readonly number[]),
   giveBack: script(giveBack, (): void => undefined),

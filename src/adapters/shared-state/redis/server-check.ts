@@ -3,7 +3,7 @@ import type { RedisClient } from "./client.ts";
 import { awayReason, clusterError, SharedStateSetupError } from "./errors.ts";
 import type { Keys } from "./keys.ts";
 
-/** Redis 6.2: times of expiry as Unix ms (PXAT). Valkey calls itself Redis 7.2.4 in this field. */
+/** Redis 6.2 added expiry as Unix ms (PXAT). Valkey reports itself as Redis 7.2.4 in this field. */
 const versionMin = [6, 2] as const;
 
 /** Throws SharedStateSetupError for a server that is too old, or a cluster that one connection cannot serve. */
@@ -11,11 +11,11 @@ export async function checkServer(client: RedisClient, at: string): Promise<void
   judgeVersion({ info: await told(client.info("server")), at });
   if (!/^cluster_enabled:1\s*$/m.test(await told(client.info("cluster")))) return;
   const [, size = "1"] = /^cluster_size:(\d+)\s*$/m.exec(await told(client.clusterInfo())) ?? [];
-  // To a user who may not ask, the rehearsal shows it: its keys lie in different places.
+  // For a user without this permission the rehearsal shows it: its keys are in different slots.
   if (size !== "1") throw clusterError(at);
 }
 
-/** Nothing is said about a version that cannot be read: some services hide it. */
+/** An unreadable version is accepted: some services hide it. */
 export function judgeVersion({ info, at }: { readonly info: string; readonly at: string }): void {
   const [, version, major, minor] = /^redis_version:((\d+)\.(\d+)\S*)/m.exec(info) ?? [];
   if (version === undefined) return;
@@ -27,7 +27,7 @@ export function judgeVersion({ info, at }: { readonly info: string; readonly at:
   );
 }
 
-/** Empty when the user may not ask: it is good to know and not needed. */
+/** Empty when the user lacks the permission; the answer is useful but not required. */
 async function told(answer: Promise<string>): Promise<string> {
   try {
     return await answer;
@@ -37,10 +37,10 @@ async function told(answer: Promise<string>): Promise<string> {
   }
 }
 
-/** Of two shards one has all of these in a case out of 65,000, and then the first calls tell. */
+/** With two shards, all of these are in one shard in one of 65,000 cases. Then the first calls fail. */
 const placesTried = 16;
 
-/** Does once what calls will do, on keys that are gone in a second: what is not permitted shows here. */
+/** Executes every kind of call once, on keys that expire after a second, to detect missing permissions. */
 export async function rehearse(
   client: RedisClient,
   { keys, clock }: { readonly keys: Keys; readonly clock: Clock },

@@ -38,8 +38,8 @@ export interface SharedStateStatus {
 }
 
 /**
- * Two connections: one for calls, one that listens to the news. Only the first decides whether the shared state is
- * available; when the second was away, listeners hear `unknown`.
+ * Two connections: one for calls, one that receives configuration changes. Only the first decides whether the shared
+ * state is available. After the second was away, listeners receive `unknown`.
  */
 export class RedisSharedState implements SharedState {
   readonly limits: SharedLimits;
@@ -91,14 +91,14 @@ export class RedisSharedState implements SharedState {
         await client.subscribe(keys.config, (payload) => news.heard(payload));
         await client.ping();
       },
-      // The other connection warns; this one alone is at most late.
+      // The other connection warns. Losing this one only delays changes.
       lost: (error) => telemetry.log.debug({ at, reason: reasonOf(error) }, "configuration news are cut off"),
       stillLost: () => undefined,
       restored: () => news.notify({ kind: "unknown" }),
     });
   }
 
-  /** Keeps to what belongs to one deployment, once its database is known. */
+  /** Limits it to one deployment, once its database is known. */
   serve(scope: () => KeyScope): void {
     this.#keys.scope = scope;
   }
@@ -112,7 +112,7 @@ export class RedisSharedState implements SharedState {
     return { isAvailable: this.isAvailable, callsMade: made, callsFailed: failed };
   }
 
-  /** Rejects with whatever the client says; the connection for calls is asked more, so it has the first word. */
+  /** Rejects with the client's error. The error of the connection for calls takes precedence. */
   async open(timeouts: { readonly timeoutMs: number }): Promise<void> {
     const listening = this.#listening.open(timeouts);
     listening.catch(() => undefined);
@@ -121,7 +121,7 @@ export class RedisSharedState implements SharedState {
   }
 
   watch(listener: (isAvailable: boolean) => void): () => void {
-    // A function of its own, so that one who watches twice ends each by itself.
+    // A new function each time, so that a watcher that registers twice can end each registration separately.
     const entry = (isAvailable: boolean): void => listener(isAvailable);
     this.#watchers.add(entry);
     return () => this.#watchers.delete(entry);
@@ -148,7 +148,7 @@ export class RedisSharedState implements SharedState {
     this.#notifyWatchers(false);
   }
 
-  /** One who changes a password should not have to guess why a server that runs counts as away. */
+  /** An operator who changed a password should not have to guess why a running server counts as away. */
   #stays(error: unknown): void {
     const { address, telemetry } = this.#parts;
     const problem = lastingProblem(error, address);
