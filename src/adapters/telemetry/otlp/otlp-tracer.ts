@@ -17,7 +17,7 @@ import type { Clock } from "../../../ports/clock.ts";
 import type { Logger, Tracer } from "../../../ports/telemetry.ts";
 import { withDeadline } from "../../../ports/timing/deadline.ts";
 
-/** Since the start. */
+/** Totals since the start. */
 export interface TracerReading {
   readonly exported: number;
   readonly dropped: Readonly<Record<"limit" | "queue_full" | "export_failed", number>>;
@@ -28,22 +28,22 @@ export interface OtlpTracerOptions {
   readonly serviceVersion: string;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Finds the collector's addresses instead of the system's resolver. */
+  /** Resolves the collector's name instead of the system's resolver. */
   readonly lookup?: LookupFunction;
 }
 
-/** Spans that wait for the exporter. */
+/** Limit on spans waiting for export. */
 const queueMax = 4_096;
 const batchMax = 512;
 const delayMs = 5_000;
-/** What a shutdown waits for the collector. */
+/** How long a shutdown waits for the collector. */
 const closeMs = 2_000;
 const complainEveryMs = 60_000;
 
 /**
- * Exports spans over OTLP/HTTP with OpenTelemetry's own exporter and batch processor, which read where to and how from the
- * standard settings (`OTEL_EXPORTER_OTLP_*`, `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`). A collector that is away
- * costs spans and nothing else.
+ * Exports spans over OTLP/HTTP with OpenTelemetry's exporter and batch processor, which read their configuration from
+ * the standard settings (`OTEL_EXPORTER_OTLP_*`, `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`). If the collector is
+ * away, spans are lost and nothing else.
  */
 export class OtlpTracer implements Tracer {
   readonly sampling: TraceSampling;
@@ -90,7 +90,7 @@ export class OtlpTracer implements Tracer {
     return { exported: this.#exported, dropped: { ...this.#dropped } };
   }
 
-  /** Sends what waits, for as long as a shutdown may take. */
+  /** Sends waiting spans, within the time allowed for a shutdown. */
   async close(): Promise<void> {
     const closed = this.#processor.shutdown().catch(() => undefined);
     await withDeadline(closed, { clock: this.#options.clock, timeoutMs: closeMs });

@@ -8,11 +8,11 @@ export interface LoggerOptions {
   readonly level: "debug" | "info" | "warn" | "error";
   readonly format: "text" | "json";
   readonly colour: boolean;
-  /** Takes whole lines; standard error, because standard output is for data. */
+  /** Writes whole lines; to standard error, because standard output is for data. */
   readonly write: (line: string) => void;
 }
 
-/** Structured log on pino. Fields are redacted before they are formatted, so that no format can leak. */
+/** Structured log on pino. Fields are redacted before they are formatted, so that no format can leak secrets. */
 export function createPinoLogger(options: LoggerOptions): Logger {
   const { format, colour, write } = options;
   const destination: DestinationStream = {
@@ -35,7 +35,7 @@ export function createPinoLogger(options: LoggerOptions): Logger {
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
-/** Words for machines, which have no table of pino's numbers; the text format has one. */
+/** Level names for JSON, whose readers do not know pino's numbers; the text format has its own table. */
 function levelNames(format: LoggerOptions["format"]) {
   return format === "json" ? { level: (label: string) => ({ level: label }) } : {};
 }

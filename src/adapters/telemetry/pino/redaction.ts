@@ -1,15 +1,15 @@
 /**
- * What must never reach a log, whoever logs it: keys, secrets, and the query of a URL, which often holds a token
- * (EDS-11.6-2, TS16-78). Callers are careful already; this is the net below them.
+ * Keeps out of the log what must never reach it: keys, secrets, and the query of a URL, which often holds a token
+ * (EDS-11.6-2, TS16-78). Callers are careful already; this is the safety net.
  */
 
-/** Names of fields whose value is dropped. */
+/** Names of fields whose value is replaced. */
 const secretField =
   /^(authorization|cookie|set-cookie|password|passphrase|secret|secrets|token|bearer|bearer_?token|(admin|master|api|private)_?key|payload|body|data)$/i;
 
-/** Our own formats of secrets, whatever text they stand in. */
+/** Our own formats of secrets, within any text. */
 const secretText = /\b(?:whsec|whsk)_[A-Za-z0-9+/=_-]{8,}|\bBearer\s+[^\s"']+|\bphk_[A-Za-z0-9_-]{12,}/g;
-/** From the beginning of a word: otherwise a long word is walked through once for each of its characters. */
+/** Anchored at the beginning of a word: otherwise a long word is scanned once for each of its characters. */
 const credentials = /(\b\w+:\/\/)[^\s/@:]*:[^\s/@]*@/g;
 const query = /(https?:\/\/[^\s?#"']+)\?[^\s"'#]*/g;
 
@@ -21,9 +21,9 @@ export function redact(fields: Readonly<Record<string, unknown>>): Record<string
   return redactObject(fields, 0);
 }
 
-/** The text without secrets of ours, credentials and queries of URLs. */
+/** The text without our secrets, credentials and URL queries. */
 export function redactText(text: string): string {
-  // Most lines hold none of these, and this test is the cheapest way to know.
+  // Most lines contain none of these, and this test is the cheapest way to find out.
   if (!/_|:\/\/|earer/.test(text)) return text;
   return text
     .replaceAll(secretText, hidden)

@@ -11,7 +11,7 @@ const levels: Readonly<Record<number, { readonly label: string; readonly code: n
   50: { label: "error", code: 31 },
 };
 
-/** One line of pino's JSON as text, with a line break at the end. A stack comes indented below. */
+/** Formats one line of pino's JSON as text, with a line break at the end. A stack trace follows indented. */
 export function formatLine(json: string, style: LineStyle): string {
   const { level, time, msg, stack, ...fields } = JSON.parse(json) as Record<string, unknown>;
   const { label, code } = levels[Number(level)] ?? { label: String(level), code: 0 };
@@ -28,7 +28,7 @@ function shown(value: unknown): string {
   return JSON.stringify(value) ?? "undefined";
 }
 
-/** What a receiver or a publisher sent must not move the cursor of whoever reads the log. */
+/** Text from a receiver or publisher must not move the cursor in the reader's terminal. */
 function plain(text: string): string {
   return text.replaceAll(/\p{Cc}/gu, (character) => (character === "\n" ? "\n" : "·"));
 }

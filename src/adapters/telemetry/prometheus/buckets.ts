@@ -1,6 +1,6 @@
 import type { Sample } from "./sample.ts";
 
-/** A histogram with fixed upper bounds, counted in an array and made into samples when somebody asks. */
+/** A histogram with fixed upper bounds, counted in an array and converted to samples on scraping. */
 export class Buckets {
   readonly #bounds: readonly number[];
   readonly #counts: Float64Array;

@@ -6,7 +6,7 @@ import type { AttemptFact } from "../../../ports/telemetry.ts";
 import { LabelValues, otherValue } from "./label-values.ts";
 import type { Sample } from "./sample.ts";
 
-/** Distinct values of one label, and of the pair: each costs up to a few dozen time series. */
+/** Limits on distinct values of one label, and of pairs: each costs up to a few dozen time series. */
 const eventTypesMax = 200;
 const tenantsMax = 200;
 const pairsMax = 1_000;

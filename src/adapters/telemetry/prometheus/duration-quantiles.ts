@@ -1,8 +1,8 @@
 /**
- * Quantiles of durations over the last minutes, in constant memory and a few nanoseconds an observation.
+ * Quantiles of durations over the last minutes, in constant memory and a few nanoseconds per observation.
  *
- * Durations fall into buckets that grow by 5 %, so a quantile is off by at most 2.5 %. Two generations of buckets take
- * turns: readings cover between one and two periods, old observations fade and nothing is copied on the hot path.
+ * Buckets grow by 5 %, so the error of a quantile is 2.5 % or less. Two generations of buckets alternate: readings
+ * cover between one and two periods, old observations fade, and nothing is copied on the hot path.
  */
 export class DurationQuantiles {
   readonly #periodMs: number;
@@ -25,7 +25,7 @@ export class DurationQuantiles {
     this.#current[index] = (this.#current[index] ?? 0) + 1;
   }
 
-  /** Called now and then, at least once per reading; `now` is monotonic. */
+  /** Called occasionally, at least once per reading; `now` is monotonic. */
   fade(now: number): void {
     const elapsedMs = now - this.#startedAt;
     if (elapsedMs < this.#periodMs) return;
@@ -36,7 +36,7 @@ export class DurationQuantiles {
     this.#startedAt = now;
   }
 
-  /** Milliseconds; NaN without observations, which is how Prometheus says that there is nothing to tell. */
+  /** Milliseconds; NaN without observations, which is Prometheus's value for no data. */
   quantile(share: number): number {
     let total = 0;
     for (let index = 0; index < bucketCount; index += 1) total += this.#at(index);

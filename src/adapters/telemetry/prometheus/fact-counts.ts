@@ -52,7 +52,7 @@ export class FactCounts implements Metrics {
     this.#attemptNumbers[fact.outcome].observe(fact.attemptNumber);
     this.#durations.observe(fact.durationMs);
     this.#sinceFade += 1;
-    // Without this, what nobody scrapes would never fade; the clock is too dear to ask every time.
+    // Without this, observations would never fade if nothing scrapes. The clock is too expensive to read every time.
     if (this.#sinceFade > 1_000) this.#fade();
   }
 
@@ -235,7 +235,7 @@ export class FactCounts implements Metrics {
     const name = "webhook_delivery_duration_seconds";
     const quantiles = [0.5, 0.95, 0.99].map(
       (share): Sample => ({
-        // WDS-228 names the label `percentile`; `quantile` is what the format asks of a summary.
+        // WDS-228 names the label `percentile`; the format requires `quantile` for a summary.
         labels: { quantile: share, percentile: `p${share * 100}` },
         value: this.#durations.quantile(share) / 1_000,
       }),

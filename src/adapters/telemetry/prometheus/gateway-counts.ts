@@ -6,10 +6,10 @@ import type { PlainMetric } from "./plain-metric.ts";
 
 const sourcesMax = 500;
 
-/** Counts what the gateway receives. */
+/** Counts messages to the gateway. */
 export class GatewayCounts {
   readonly #sources = new LabelValues(sourcesMax);
-  /** By source and outcome, with a blank between them. */
+  /** By source and outcome, separated by a space. */
   readonly #requests = new Map<string, number>();
   readonly #incidents = new Map<string, number>();
   readonly #seconds = new Buckets([

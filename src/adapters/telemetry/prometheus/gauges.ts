@@ -7,32 +7,32 @@ import { single } from "./plain-metric.ts";
 import type { PlainMetric } from "./plain-metric.ts";
 import type { Sample } from "./sample.ts";
 
-/** What is read when somebody scrapes, from parts that are made after the metrics. */
+/** Values read on scraping, from parts that are created after the metrics. */
 export interface MetricSources {
   readonly depth: () => Promise<StoreDepth>;
   readonly circuits: () => Iterable<{ readonly webhookId: string; readonly state: CircuitState }>;
-  /** Webhooks that somebody paused. */
+  /** Number of webhooks that a user paused. */
   readonly paused: () => number;
   readonly activity: () => Activity;
-  /** For how long the oldest delivery has been due that nothing holds back but this system. */
+  /** How late the oldest delivery is that only this system delays. */
   readonly oldestDueMs: () => Promise<number>;
-  /** Absent where the store is another machine's. */
+  /** Absent if the store is on another machine. */
   readonly disk?: () => { readonly freeBytes: number; readonly sizeBytes: number } | null;
-  /** Of the workers that this process is one of. */
+  /** The pool of this process's worker. */
   readonly pool: string;
   readonly openSockets: () => number;
   readonly streamClients: () => number;
-  /** In force, of all tenants. */
+  /** Valid sessions of all tenants. */
   readonly portalSessions: () => Promise<number>;
-  /** Absent where the store has no clock of its own. */
+  /** Absent if the store has no separate clock. */
   readonly clockOffsetMs?: () => number;
-  /** How many live in each pool. Absent where one process does everything. */
+  /** Number of live workers per pool. Absent if one process does everything. */
   readonly workers?: () => Promise<ReadonlyMap<string, number>>;
-  /** Absent where the store is the queue. */
+  /** Absent without a separate work queue. */
   readonly queue?: () => QueueReading;
-  /** Absent where nobody collects traces. */
+  /** Absent if traces are not collected. */
   readonly spans?: () => SpanReading;
-  /** Absent where processes share nothing but the store. */
+  /** Absent if processes share nothing but the store. */
   readonly sharedState?: () => SharedStateReading;
 }
 
@@ -67,7 +67,7 @@ interface Activity {
 }
 
 const tenantsMax = 200;
-/** Webhooks whose circuit is not closed; beyond this many, which ones hardly matters. */
+/** Limit on listed webhooks whose circuit is not closed; beyond it, the individual webhooks hardly matter. */
 const circuitsMax = 1_000;
 
 /** Values that are looked up instead of counted. */
@@ -114,7 +114,7 @@ export function gauges(sources: MetricSources): readonly PlainMetric[] {
   ];
 }
 
-/** How far a process is behind. */
+/** How late a process is. */
 function latenessMetrics(sources: MetricSources): readonly PlainMetric[] {
   return [
     single("posthorn_oldest_due_seconds", {
@@ -154,7 +154,7 @@ function diskMetrics({ disk }: MetricSources): readonly PlainMetric[] {
   ];
 }
 
-/** What a process holds at this moment. */
+/** Current resources of a process. */
 function processMetrics(sources: MetricSources): readonly PlainMetric[] {
   return [
     single("posthorn_requests_in_flight", {
@@ -239,7 +239,7 @@ function workersMetric(workers: NonNullable<MetricSources["workers"]>): PlainMet
   };
 }
 
-/** The broker's numbers are left out while it cannot be asked. */
+/** The broker's numbers are left out while it does not answer. */
 function queueMetrics(queue: () => QueueReading): readonly PlainMetric[] {
   return [
     single("posthorn_queue_connected", {

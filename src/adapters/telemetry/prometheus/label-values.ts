@@ -1,10 +1,10 @@
 /**
- * Bounds the values of a label that users choose: each value is a time series, and a publisher that makes up names
- * must not grow the memory of this process or of Prometheus without end.
+ * Limits the values of a label that users choose. Each value is a time series, and a publisher that invents names must
+ * not grow the memory of this process or of Prometheus without limit.
  */
 export class LabelValues {
   readonly #known = new Set<string>();
-  /** How many each tenant brought; no more tenants than values. */
+  /** Number of values per tenant; there are no more tenants than values. */
   readonly #admitted = new Map<string, number>();
   readonly #countMax: number;
 
@@ -13,8 +13,8 @@ export class LabelValues {
   }
 
   /**
-   * The value itself while there is room, then `other`. A value that was admitted stays. Where tenants choose the values, one
-   * of them admits no more than are left for the others: half of all, the next half of the rest, and so on.
+   * Returns the value while there is space, then `other`. An admitted value stays. If tenants choose the values, each
+   * may admit no more than remain for the others: the first one half of all, the next one half of the rest, and so on.
    */
   admit(value: string, tenantId?: string): string {
     if (this.#known.has(value)) return value;
@@ -27,5 +27,5 @@ export class LabelValues {
   }
 }
 
-/** Stands for every value beyond the bound. */
+/** Replaces every value beyond the limit. */
 export const otherValue = "other";

@@ -6,13 +6,13 @@ export interface PlainMetric {
   readonly name: string;
   readonly help: string;
   readonly type: "counter" | "gauge" | "histogram" | "summary";
-  /** Runs at scrape time. A rejection leaves this metric out and spares the others. */
+  /** Runs on scraping. A rejection leaves out this metric only. */
   readonly samples: () => readonly Sample[] | Promise<readonly Sample[]>;
 }
 
 /**
- * Registers metrics whose values are computed when they are scraped. The client's own classes look labels up in a
- * tree of maps on every call, which is too slow for the path of a delivery; its registry only needs `get`.
+ * Registers metrics whose values are computed on scraping. The client's own classes look labels up in a tree of maps on
+ * every call, which is too slow for the path of a delivery; its registry only needs `get`.
  */
 export function registerPlain(registry: Registry, metrics: readonly PlainMetric[]): void {
   for (const { name, help, type, samples } of metrics) {
@@ -25,7 +25,7 @@ async function samplesOrNone(samples: PlainMetric["samples"]): Promise<readonly 
   try {
     return await samples();
   } catch {
-    // The store is down, say. The scrape must still tell the rest.
+    // For example, the store is down. The scrape must still return the other metrics.
     return [];
   }
 }

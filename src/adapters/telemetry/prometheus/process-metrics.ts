@@ -3,13 +3,13 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { single } from "./plain-metric.ts";
 import type { PlainMetric } from "./plain-metric.ts";
 
-/** Coarse on purpose: an idle server should not wake up a hundred times a second to measure how idle it is. */
+/** Coarse on purpose: an idle server should not wake up a hundred times a second to measure its idleness. */
 const lagResolutionMs = 50;
 const nanosecondsPerSecond = 1e9;
 
 /**
- * The usual metrics of a process, by the names that dashboards know. Not the client's default set: that samples the
- * event loop every 10 ms and the garbage collector always.
+ * The usual metrics of a process, under the names that dashboards expect. Not the client's default set, which samples
+ * the event loop every 10 ms and always observes the garbage collector.
  */
 export function processMetrics(): { readonly metrics: readonly PlainMetric[]; readonly stop: () => void } {
   const lag = monitorEventLoopDelay({ resolution: lagResolutionMs });
@@ -56,7 +56,7 @@ export function processMetrics(): { readonly metrics: readonly PlainMetric[]; re
       samples: () => {
         const samples = [50, 99].map((percentile) => ({
           labels: { percentile: `p${percentile}` },
-          // What a timer is late by, not how long it waits.
+          // How late a timer is, without its delay.
           value: Math.max(0, lag.percentile(percentile) / nanosecondsPerSecond - lagResolutionMs / 1_000),
         }));
         lag.reset();

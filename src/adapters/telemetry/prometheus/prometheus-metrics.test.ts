@@ -23,7 +23,7 @@ async function linesOf(fill: (made: PrometheusMetrics) => void): Promise<readonl
   return text.split("\n");
 }
 
-/** What a process that does nothing observes. */
+/** The values of an idle process. */
 const idle = {
   depth: async () => ({ waiting: { high: 0, normal: 0, low: 0 }, deadLetters: new Map() }),
   paused: () => 2,

@@ -8,16 +8,16 @@ import { processMetrics } from "./process-metrics.ts";
 
 export interface PrometheusMetrics {
   readonly metrics: Metrics;
-  /** From then on gauges are part of the text. */
+  /** Adds gauges to the text from now on. */
   observe(sources: MetricSources): void;
-  /** The exposition format. */
+  /** The metrics in the exposition format. */
   text(): Promise<string>;
   stop(): void;
 }
 
 /**
- * Metrics by the names of WDS-227 to 235, and `posthorn_*` beyond them. Facts are counted in plain maps and arrays;
- * everything else happens when the text is asked for.
+ * Metrics under the names of WDS-227 to 235, and further `posthorn_*` metrics. Facts are counted in plain maps and
+ * arrays; everything else is computed when the text is requested.
  */
 export function createPrometheusMetrics(options: { readonly monotonicMs: () => number }): PrometheusMetrics {
   const registry = new Registry();
@@ -27,7 +27,7 @@ export function createPrometheusMetrics(options: { readonly monotonicMs: () => n
   return {
     metrics: counts,
     observe: (sources) => registerPlain(registry, gauges(sources)),
-    // The library writes `Nan` where the format has `NaN`: for summaries that have observed nothing.
+    // The library writes `Nan` instead of `NaN` for summaries without observations.
     text: async () => (await registry.metrics()).replaceAll(/ Nan$/gm, " NaN"),
     stop: process.stop,
   };
