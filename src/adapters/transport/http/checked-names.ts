@@ -13,17 +13,17 @@ const addressesPerNameMax = 8;
 
 interface Answer {
   readonly addresses: readonly string[];
-  /** Why there is no address to connect to. */
+  /** Why no address can be connected to. */
   readonly fault: TransportFault | null;
   readonly expiresAtMs: number;
 }
 
 /**
- * Names to addresses that the policy allows.
+ * Resolves names to addresses that the policy allows.
  *
- * What is cached is the judged result, and connections go to the addresses in it, so a name that changes between the
- * check and the connection (rebinding) changes nothing. Concurrent questions for one name share one query. Both the
- * cache and what a name may contribute to it are bounded, because receivers choose names and answers.
+ * The cache holds the judged result, and connections go to the addresses in it, so a name that changes between the
+ * check and the connection (rebinding) has no effect. Concurrent lookups of one name share one query. The cache and the
+ * number of addresses per name are bounded, because receivers choose names and answers.
  */
 export class CheckedNames {
   readonly #source: NameSource;
@@ -47,7 +47,7 @@ export class CheckedNames {
     return answer.addresses;
   }
 
-  /** After a failure to connect, or a 421: the next request asks again (C-36). */
+  /** Called after a failure to connect, or a 421: the next request resolves the name again. */
   forget(hostname: string): void {
     this.#answers.delete(hostname);
   }
@@ -95,7 +95,7 @@ export class CheckedNames {
   }
 
   #failure(fault: TransportFault): Answer {
-    // What this machine lacked says nothing about the name.
+    // A shortage of this machine says nothing about the name.
     const cachedMs = fault.shortage === null ? failureCachedMs : 0;
     return { addresses: [], fault, expiresAtMs: this.#clock.monotonicMs() + cachedMs };
   }
@@ -109,14 +109,14 @@ export class CheckedNames {
   }
 }
 
-/** What to report for an address that must not be connected to; null for one that may. */
+/** The fault of an address that must not be connected to; null for an allowed one. */
 export function refusal(policy: Pick<AddressPolicy, "judge">, address: string): TransportFault | null {
   const judgement = policy.judge(address);
   if (judgement.allowed) return null;
   return new TransportFault("network", `egress refused: ${address} is ${judgement.addressClass}`);
 }
 
-/** Both families in turn (RFC 8305), so that one broken family costs one attempt. */
+/** Alternates the families (RFC 8305), so that one broken family costs one attempt. */
 function interleave(addresses: readonly string[]): string[] {
   const isV6 = (address: string): boolean => address.includes(":");
   const v4 = addresses.filter((address) => !isV6(address));

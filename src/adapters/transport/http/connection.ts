@@ -4,37 +4,37 @@ import type { Exchange } from "./exchange.ts";
 import type { WireLimitListener } from "./response-gate.ts";
 
 export interface ConnectionOwner {
-  /** The connection ended, because the receiver closed it or because it was idle for long enough. */
+  /** The connection ended: closed by the receiver, or idle for too long. */
   disconnected(byReceiver: boolean): void;
-  /** The receiver said that it did not and will not look at the request (GOAWAY): nothing was lost by sending it. */
+  /** The receiver said that it did not and will not process the request (GOAWAY), so it can be sent again safely. */
   refused(exchange: Exchange): void;
 }
 
 /**
- * One socket, used for one exchange after the other, never for two at once: a limit on connections is then one on
- * requests, and what a receiver does to one request cannot touch another.
+ * One socket, used for one exchange after another, never for two at once. So a limit on connections is a limit on
+ * requests, and a receiver's handling of one request cannot affect another.
  */
 export interface Connection {
   /**
-   * A request is under way, perhaps not written yet: when the receiver closes an idle connection just as it is picked
-   * for a request, HTTP/1.1 connects anew and sends it there.
+   * A request is in flight, possibly not written yet: if the receiver closes an idle connection just as it is picked
+   * for a request, HTTP/1.1 reconnects and sends it there.
    */
   readonly busy: boolean;
   readonly usable: boolean;
-  /** What the socket said first when it failed; null while it works, and when the peer ends it in good order. */
+  /** The first error of the socket; null while it works, and after an orderly end by the peer. */
   readonly socketError: Error | null;
   /**
-   * Nothing of an answer has come to the request that is under way. Always false where the receiver says itself what it did
-   * not look at.
+   * No part of an answer to the current request has arrived. Always false where the receiver itself reports unprocessed
+   * requests.
    */
   readonly isSilent: boolean;
-  /** Null before it is known. */
+  /** Null until it is known. */
   readonly httpVersion: HttpVersion | null;
-  /** Of the newest socket; null before the first was asked for. */
+  /** Of the newest socket; null before the first dial. */
   readonly times: DialTimes | null;
-  /** May throw what undici throws for requests that cannot be sent. */
+  /** May throw undici's errors for requests that cannot be sent. */
   send(exchange: Exchange): void;
-  /** From here on the bytes belong to the answer of the next request. */
+  /** From here on, received bytes belong to the answer of the next request. */
   expectAnswer(listener: WireLimitListener): void;
   destroy(done: () => void): void;
 }

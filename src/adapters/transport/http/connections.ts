@@ -8,13 +8,13 @@ import { IdleTimes } from "./idle-times.ts";
 import { NegotiatedConnection } from "./negotiated-connection.ts";
 
 export interface ConnectionLimits {
-  /** Sockets open at once, idle ones included, over all origins. */
+  /** Limit on open sockets, including idle ones, over all origins. */
   readonly socketsMax: number;
-  /** Of those, how many may be idle; all of them when absent. */
+  /** Limit on idle sockets among them; no separate limit when absent. */
   readonly idleSocketsMax?: number;
-  /** How long a connection is kept for the next request where the receiver's `Keep-Alive` says nothing. */
+  /** How long a connection is kept for the next request, unless the receiver's `Keep-Alive` says otherwise. */
   readonly idleSocketMs: number;
-  /** Called with the count of open sockets whenever it is another one. */
+  /** Called whenever the number of open sockets changes. */
   readonly onOpenSockets?: (count: number) => void;
 }
 
@@ -24,15 +24,15 @@ export interface PooledConnection {
   readonly origin: string;
   /** Requests with the same key may share it; see `Exchange.poolKey`. */
   readonly poolKey: string;
-  /** Not to be used again. */
+  /** Must not be used again. */
   retired: boolean;
   idleSinceMs: number;
 }
 
 /**
- * Every socket of the transport, busy and idle, under one limit. Who may send how much at once is the engine's
- * decision; here a request waits only when all sockets are busy, in the order it came. At the limit the connection
- * that has been idle longest makes room, whichever origin it belongs to.
+ * All sockets of the transport, busy and idle, under one limit. The engine decides who may send how much at once. Here
+ * a request waits only when all sockets are busy, first come, first served. At the limit, the connection that has been
+ * idle longest is closed, whatever its origin.
  */
 export class Connections {
   readonly #dialer: Dialer;
@@ -54,12 +54,12 @@ export class Connections {
     this.#idleTimes = new IdleTimes({ clock, idleSocketMs: limits.idleSocketMs });
   }
 
-  /** Connections made or being made. While addresses are raced, one of these may hold a second socket. */
+  /** Connections open or being opened. While addresses are raced, one of these may hold a second socket. */
   get openCount(): number {
     return this.#open.size;
   }
 
-  /** Sends now if there is a socket or room for one, otherwise when there is. What cannot be sent fails. */
+  /** Sends now if there is a socket or space for one, otherwise later. Requests that cannot be sent fail. */
   run(exchange: Exchange): void {
     try {
       const idle = exchange.needsNewConnection ? null : this.#takeIdle(exchange.poolKey);
@@ -78,7 +78,7 @@ export class Connections {
     }
   }
 
-  /** Sends over a new connection what went out over one that the receiver closed in the same moment. */
+  /** Sends a request again over a new connection, after the receiver closed the old one at the same moment. */
   repeat(exchange: Exchange): boolean {
     const { pooled } = exchange;
     if (pooled === null) return false;
@@ -89,7 +89,7 @@ export class Connections {
     return true;
   }
 
-  /** Takes back the connection of an exchange that ended. */
+  /** Takes back the connection of an ended exchange. */
   release(pooled: PooledConnection, reusable: boolean): void {
     if (!reusable || pooled.retired || !pooled.connection.usable) {
       this.drop(pooled);
@@ -113,7 +113,7 @@ export class Connections {
     if (this.#waiting.length > 0) queueMicrotask(() => this.#serveWaiting());
   }
 
-  /** After a 421: connections that exist may be the wrong ones, those in use as well. */
+  /** After a 421, existing connections may lead to the wrong host, including those in use. */
   retire(origin: string): void {
     for (const pooled of [...this.#open]) {
       if (pooled.origin !== origin) continue;
@@ -169,7 +169,7 @@ export class Connections {
     return pooled;
   }
 
-  /** Once: a receiver that refuses on every connection must not keep a request going round. */
+  /** Only once: a receiver that refuses on every connection must not keep a request circulating. */
   #sendElsewhere(pooled: PooledConnection, exchange: Exchange): void {
     if (exchange.settled) return;
     if (!exchange.startOver()) return exchange.fail("network", "the receiver refused it on two connections");
@@ -204,5 +204,5 @@ function sendOver(pooled: PooledConnection, exchange: Exchange): void {
 }
 
 function ignore(): void {
-  // Nobody waits for a connection that is given up.
+  // No caller waits for an abandoned connection.
 }

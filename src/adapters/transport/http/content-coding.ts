@@ -3,9 +3,9 @@ import { bodyText, charsetOf } from "../../../core/http/body-text.ts";
 import { firstOf } from "./response-fields.ts";
 import type { RawFields } from "./response-fields.ts";
 
-/** More would only be a way to make us compute. */
+/** More codings would only serve to make us compute. */
 const codingsMax = 2;
-/** Of one try; a body that expands to more is decoded up to an earlier byte. */
+/** Of one try; a body that expands further is decoded up to an earlier byte. */
 const outputBytesMax = 256 * 1024;
 const triesMax = 6;
 const fieldLengthMax = 200;
@@ -32,7 +32,7 @@ function brotli({ bytesMax, mayBeCut }: Decoding) {
   };
 }
 
-/** RFC 9110 8.4.1; what is called deflate is often without its zlib wrapper. */
+/** RFC 9110 8.4.1; content labelled deflate often lacks its zlib wrapper. */
 const decoders: ReadonlyMap<string, readonly Decode[]> = new Map<string, readonly Decode[]>([
   ["gzip", [(input, how) => gunzipSync(input, zlib(how))]],
   ["x-gzip", [(input, how) => gunzipSync(input, zlib(how))]],
@@ -44,8 +44,9 @@ const decoders: ReadonlyMap<string, readonly Decode[]> = new Map<string, readonl
 ]);
 
 /**
- * A body as people can read it: without the content codings that the receiver applied although none was offered, and in UTF-8.
- * The body may be cut. The result is cut to `bytesMax`, and it is the body as it came where a coding is not known or broken.
+ * A body in readable form: in UTF-8, and without the content codings that the receiver applied although none was
+ * offered. The body may be cut. The result is cut to `bytesMax`. If a coding is unknown or broken, the body is returned
+ * unchanged.
  */
 export function readableSample(body: Uint8Array, head: RawFields, bytesMax: number): Uint8Array {
   const plain = withoutCodings(body, head, beginningOf);
@@ -58,8 +59,9 @@ export function readableSample(body: Uint8Array, head: RawFields, bytesMax: numb
 }
 
 /**
- * A whole body without its content codings, for programs: the beginning alone would be taken for the answer. Of one that is
- * too long it is only said that it has `bytesMax` bytes or more. The body as it came where a coding is not known or broken.
+ * A whole body without its content codings, for programs, which would mistake a beginning for the whole answer. For a
+ * body that is too long, returns `bytesMax` zero bytes as a placeholder. If a coding is unknown or broken, the body is
+ * returned unchanged.
  */
 export function decodedBody(body: Uint8Array, head: RawFields, bytesMax: number): Uint8Array {
   try {
@@ -72,7 +74,7 @@ export function decodedBody(body: Uint8Array, head: RawFields, bytesMax: number)
 
 type Undo = (ways: readonly Decode[], input: Uint8Array) => Uint8Array | null;
 
-/** Null where a coding cannot be undone. */
+/** Null if a coding cannot be decoded. */
 function withoutCodings(body: Uint8Array, head: RawFields, undo: Undo): Uint8Array | null {
   const codings = (firstOf(head["content-encoding"], fieldLengthMax) ?? "")
     .toLowerCase()
@@ -81,7 +83,7 @@ function withoutCodings(body: Uint8Array, head: RawFields, undo: Undo): Uint8Arr
     .filter((coding) => coding !== "" && coding !== "identity");
   if (codings.length > codingsMax) return null;
   let plain = body;
-  // In the order in which they were applied, so that the last one comes off first.
+  // Codings are listed in the order in which they were applied, so decode the last one first.
   for (const coding of codings.reverse()) {
     const decoded = undo(decoders.get(coding) ?? [], plain);
     if (decoded === null) return null;
@@ -91,14 +93,14 @@ function withoutCodings(body: Uint8Array, head: RawFields, undo: Undo): Uint8Arr
 }
 
 /**
- * A full sample may end within a secret, which is masked at the end of a sample only if the sample is full. Where the decoded
- * text is shorter, its end is left out.
+ * A full sample may end within a secret; the end of a sample is masked only if the sample is full. If the decoded text
+ * is shorter, its end is left out.
  */
 function safeEnd(length: number, bytesMax: number): number {
   return length >= bytesMax ? bytesMax : Math.floor(length * 0.75);
 }
 
-/** Throws where the output is too large. */
+/** Throws when the output is too large. */
 function wholeOf(ways: readonly Decode[], input: Uint8Array, bytesMax: number): Uint8Array | null {
   for (const decode of ways)
     try {
@@ -109,7 +111,7 @@ function wholeOf(ways: readonly Decode[], input: Uint8Array, bytesMax: number): 
   return null;
 }
 
-/** Half of the input as often as the output is too large. */
+/** Halves the input each time the output is too large. */
 function beginningOf(ways: readonly Decode[], body: Uint8Array): Uint8Array | null {
   for (const decode of ways) {
     let input = body;

@@ -10,9 +10,9 @@ export interface Expiring {
 const slackMs = 20;
 
 /**
- * Many deadlines over one timer. Nearly every request ends long before its deadline, so adding and removing must
- * cost next to nothing: a set, and a scan when the earliest deadline known at the last scan is due. What ended in
- * the meantime makes that scan find nothing and move on to the next earliest.
+ * Many deadlines over one timer. Nearly every request ends long before its deadline, so adding and removing must cost
+ * next to nothing: a set, and a scan when the earliest deadline of the last scan is due. If that item has ended, the
+ * scan finds nothing and moves on to the next earliest.
  */
 export class Deadlines {
   readonly #clock: Clock;
@@ -33,7 +33,7 @@ export class Deadlines {
     this.#items.delete(item);
   }
 
-  /** Ends everything under way, each through `end`, and stops the timer. */
+  /** Ends all pending items, each through `end`, and stops the timer. */
   drain(end: (item: Expiring) => void): void {
     this.#timer?.cancel();
     this.#timer = null;

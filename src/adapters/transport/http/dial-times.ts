@@ -1,12 +1,12 @@
 import type { Clock } from "../../../ports/clock.ts";
 
-/** When the steps to a connection were done, in monotonic milliseconds; null while they are not. */
+/** When each step of a connection was done, in monotonic milliseconds; null until then. */
 export class DialTimes {
   readonly startedMs: number;
   resolvedMs: number | null = null;
   connectedMs: number | null = null;
   securedMs: number | null = null;
-  /** What was connected to, or tried last; null through a proxy. */
+  /** The address connected to, or tried last; null through a proxy. */
   peerAddress: string | null = null;
   readonly #clock: Pick<Clock, "monotonicMs">;
 
@@ -39,7 +39,7 @@ export class DialTimes {
     return since(this.connectedMs, this.securedMs);
   }
 
-  /** When the connection could be used; null while it cannot. `isSecure` where TLS is part of it. */
+  /** When the connection became usable; null until then. `isSecure` includes TLS. */
   readyMs(isSecure: boolean): number | null {
     return isSecure ? this.securedMs : this.connectedMs;
   }

@@ -11,7 +11,7 @@ import { openTunnel } from "./proxy-tunnel.ts";
 import { TlsIdentities } from "./tls-identities.ts";
 import type { Connect, TlsIdentity } from "./tls-identities.ts";
 
-/** Where undici wants a connection to. `port` is empty for the scheme's own. */
+/** The target that undici wants to connect to. `port` is empty for the scheme's default. */
 export interface DialTarget {
   readonly protocol: string;
   /** Without brackets around IPv6. */
@@ -21,9 +21,9 @@ export interface DialTarget {
 
 export type DialDone = (fault: TransportFault | null, socket: Socket | null) => void;
 
-/** A connection being made. `abort` frees everything it holds and keeps `done` from being called. */
+/** A connection being opened. `abort` frees everything it holds and prevents `done` from being called. */
 export interface Dial {
-  /** How far it came; also after it ended. */
+  /** Its progress; also available after it ended. */
   readonly times: DialTimes;
   abort(): void;
 }
@@ -42,15 +42,15 @@ export interface DialerParts {
   readonly proxy: Proxy | null;
 }
 
-/** RFC 8305: how long an attempt may stay unanswered before the next address is tried beside it. */
+/** RFC 8305: how long an attempt may stay unanswered before the next address is tried in parallel. */
 const attemptHeadStartMs = 250;
 
 /**
- * Makes the connections: judges the address first, connects to exactly that address, and judges what the socket
- * says it is connected to before handing it over. TLS verifies the certificate against the name.
+ * Opens the connections: judges the address first, connects to exactly that address, and judges the socket's remote
+ * address before handing it over. TLS verifies the certificate against the name.
  *
- * With a proxy, the proxy resolves names and connects, so only literals can be judged here; the rest is the proxy's
- * task (such as smokescreen's). Its own address is the operator's choice and is not judged.
+ * With a proxy, the proxy resolves names and connects, so only literal addresses can be judged here; the rest is the
+ * proxy's task (for example smokescreen's). The proxy's own address is the operator's choice and is not judged.
  */
 export class Dialer {
   readonly #parts: DialerParts;
@@ -105,7 +105,7 @@ export class Dialer {
     const attempt = (address: string, attemptDone: DialDone): Socket =>
       this.#attempt(route, address, attemptDone);
     const race = new AddressRace(addresses, attempt, clock).start((fault, socket) => {
-      // The receiver may have moved: ask for its addresses again next time.
+      // The receiver may have moved: resolve its name again next time.
       if (fault !== null) names.forget(route.target.hostname);
       done(fault, socket);
     });
@@ -125,7 +125,7 @@ export class Dialer {
       socket.destroy();
       return done(refused, null);
     });
-    // Of addresses that were tried side by side, the last one that connected counts: nearly always the only one.
+    // If addresses were tried in parallel, the last one that connected counts: nearly always the only one.
     return made.prependOnceListener("connect", () => times.connected());
   }
 
@@ -153,7 +153,7 @@ export class Dialer {
   }
 }
 
-/** Names alone are shown in the handshake (SNI); certificates of addresses are checked against the address. */
+/** Only names are sent in the handshake (SNI); certificates of addresses are checked against the address. */
 function servernameOf(target: DialTarget): { servername?: string } {
   if (target.protocol !== "https:" || isIP(target.hostname) !== 0) return {};
   return { servername: target.hostname };
@@ -172,7 +172,7 @@ function failSoon(times: DialTimes, fault: TransportFault, done: DialDone): Dial
   };
 }
 
-/** Tries addresses one after the other, and side by side when one does not answer; the first connection wins. */
+/** Tries addresses one after another, and in parallel when one does not answer; the first connection wins. */
 class AddressRace implements Pick<Dial, "abort"> {
   readonly #addresses: readonly string[];
   readonly #attempt: (address: string, done: DialDone) => Socket;
@@ -180,7 +180,7 @@ class AddressRace implements Pick<Dial, "abort"> {
   readonly #sockets = new Set<Socket>();
   #next = 0;
   #timer: Timer | null = null;
-  /** The first one, or the first that this machine is to blame for. */
+  /** The first fault, or the first one caused by this machine. */
   #fault: TransportFault | null = null;
   #done: DialDone | null = null;
 
@@ -225,7 +225,7 @@ class AddressRace implements Pick<Dial, "abort"> {
       });
       this.#sockets.add(socket);
     } catch (error) {
-      // Unusable TLS material throws here; outside of any request's call stack it would end the process.
+      // Unusable TLS material throws here; outside any request's call stack it would end the process.
       queueMicrotask(() => this.#lose(connectFaultOf(error, "https:")));
     }
   }
@@ -239,7 +239,7 @@ class AddressRace implements Pick<Dial, "abort"> {
 
   #lose(fault: TransportFault | null): void {
     if (this.#done === null) return;
-    // With all it needs, this machine might have reached the address: what the others said is not the whole answer.
+    // Without its shortage this machine might have reached the address, so the other faults are not the full answer.
     const isOurs = fault !== null && fault.shortage !== null;
     if (this.#fault === null || (isOurs && this.#fault.shortage === null)) this.#fault = fault;
     if (this.#next < this.#addresses.length) this.#tryNext();

@@ -26,29 +26,31 @@ import type { RawFields } from "./response-fields.ts";
 import { wireTrace } from "./wire-trace.ts";
 
 /**
- * Body bytes read for the sake of keeping the connection. A longer body is cut by us, not by the receiver, so it does
- * not make the response incomplete: the status line has decided (C-11).
+ * How many body bytes are read to keep the connection. We cut a longer body, not the receiver, so it does not make the
+ * response incomplete: the status decides the outcome.
  */
 const bodyBytesMax = 64 * 1024;
-/** 1xx answers before the final one. */
+/** Limit on 1xx responses before the final one. */
 const interimResponsesMax = 32;
 
 export interface ExchangeOwner {
   monotonicMs(): number;
-  /** Whether the request goes out once more, over a connection that is new. */
+  /** Whether the request is sent again, over a new connection. */
   repeats(exchange: Exchange): boolean;
-  /** Called once, before the result is handed out. `reusable` says that the connection is at a message boundary. */
+  /** Called once, before the result is handed out. `reusable` means that the connection is at a message boundary. */
   ended(exchange: Exchange, reusable: boolean): void;
 }
 
 /**
- * One request and its answer: undici's handler, reduced to what a `TransportResult` needs. It settles exactly once,
- * by whichever comes first: end of the answer, failure, a limit, the deadline, or the end of the transport.
+ * One request and its answer: undici's handler, reduced to what a `TransportResult` needs. It settles exactly once, by
+ * whichever comes first: end of the answer, failure, a limit, the deadline, or the end of the transport.
  */
 export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimitListener {
   readonly request: OutboundRequest;
   readonly deadlineMs: number;
-  /** Only requests with the same key share connections: the origin, and whatever of TLS differs from the usual. */
+  /**
+   * Only requests with the same key share connections: the origin, plus any TLS settings that differ from the default.
+   */
   readonly poolKey: string;
   pooled: PooledConnection | null = null;
   /** The connection had served another request before. */
@@ -65,9 +67,9 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
   #interimResponses = 0;
   #retryAfter: string | null = null;
   #head: RawFields | null = null;
-  /** Where a trace is due. */
+  /** Set only if a trace is due. */
   #headMs: number | null = null;
-  /** It had to wait until a socket was free. */
+  /** Set if it had to wait for a free socket. */
   #placedMs: number | null = null;
   #fields: ResponseFields = noResponseFields;
   #sample: Buffer | null = null;
@@ -117,7 +119,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
   }
 
   onResponseEnd(): void {
-    // A body that ends with the connection looks complete to undici even when a reset ended it.
+    // A body that ends with the connection looks complete to undici even after a reset.
     const complete = (this.pooled?.connection.socketError ?? null) === null;
     const message = complete ? null : "connection reset before the response was complete";
     this.#answer({ complete, reusable: complete, message });
@@ -136,12 +138,12 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     this.fail(fault.category, message, ownFaultOf(fault));
   }
 
-  /** There is a socket for it, after it had to wait for one. */
+  /** It got a socket after waiting for one. */
   placed(): void {
     this.#placedMs = this.#owner.monotonicMs();
   }
 
-  /** True once: the receiver did not look at the request, which may go over another connection. */
+  /** True the first time: the receiver did not process the request, which may be sent over another connection. */
   startOver(): boolean {
     this.#requestSent = false;
     if (this.#startedOver) return false;
@@ -150,8 +152,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
   }
 
   /**
-   * The receiver closed an idle connection while the request was on its way to it, which every server does sooner or later.
-   * Most have not seen it. One that has gets it twice with the same key, as after any answer that is lost.
+   * The receiver closed an idle connection while the request was on the wire, which every server does sooner or later.
+   * Most have not seen the request. One that has receives it twice with the same key, as after any lost answer.
    */
   #isLostRace(error: Error): boolean {
     if (!this.isReused || this.#startedOver || this.settled || this.pooled?.connection.isSilent !== true)
@@ -159,7 +161,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     return lostCodes.has(codeOf(error) ?? "");
   }
 
-  /** After a connection was lost, in the place of `startOver`: the receiver may have got the request. */
+  /** Used instead of `startOver` after a lost connection: the receiver may have got the request. */
   repeat(): void {
     this.#startedOver = true;
     this.isReused = false;
@@ -171,7 +173,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     this.fail("timeout", `no complete response within ${this.request.timeoutMs} ms${seen}`);
   }
 
-  /** `ownFault` says what on this side kept the request from being sent. */
+  /** `ownFault` is what prevented this side from sending the request. */
   fail(
     category: TransportFailureCategory,
     message: string,
@@ -186,7 +188,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     });
   }
 
-  /** The head is bounded by undici and the body by us, so what is this large is hidden in the framing. */
+  /** undici bounds the head and we bound the body, so the excess is hidden in the framing. */
   onWireLimit(): void {
     if (this.status !== 0) this.#answer({ complete: true, reusable: false, message: null });
     else this.fail("protocol", `more than ${wireBytesMax} bytes without a complete response head`);
@@ -208,7 +210,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     this.#settle({ observation, reusable, message, ownFault: null });
   }
 
-  /** A TLS alert says why; undici reports only that the connection ended, which it does next. */
+  /** A TLS alert has the reason; undici reports only the end of the connection, which it does next. */
   #faultOf(error: Error): TransportFault {
     const socketError = this.pooled?.connection.socketError ?? null;
     const fault = faultOf(codeOf(socketError)?.startsWith("ERR_SSL_") === true ? socketError : error);
@@ -244,12 +246,12 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     });
   }
 
-  /** The address stands in the trace, for those who may see it. */
+  /** The address is in the trace, for those who may see it. */
   #shown(message: string): string {
     return withoutInnerAddresses(message, { host: new URL(this.request.origin).hostname });
   }
 
-  /** Null for what is usual, which an answer that broke off is not. */
+  /** Null for the usual case, which excludes interrupted answers. */
   #traceOf(observation: AttemptObservation, endedMs: number): WireTrace | null {
     const isAnswered = observation.kind === "response" && observation.complete && isUsual(observation.status);
     if (isAnswered && this.request.traced !== true) return null;
@@ -258,12 +260,12 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
       isSecure: this.request.origin.startsWith("https:"),
       head: this.#head,
       startedMs: this.#placedMs ?? this.#startedMs,
-      // An answer that looked usual until it broke off: nobody took the time when its head came.
+      // An answer that looked usual until it broke off: the time of its head was not recorded.
       waitedUntilMs: this.#head === null ? endedMs : this.#headMs,
     });
   }
 
-  /** Most answers come in one piece; the second piece makes room for all that will be kept. */
+  /** Most answers arrive in one piece; the second piece allocates space for everything that will be kept. */
   #keep(chunk: Uint8Array): void {
     const wanted = this.request.responseBodyBytesMax ?? responseSampleBytesMax;
     const keptMax = Math.min(wanted, responseBodyBytesMaxAllowed);
@@ -293,7 +295,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     if (head === null || !isCoded(head)) return body;
     const { responseBodyBytesMax } = this.request;
     if (responseBodyBytesMax === undefined) return readableSample(body, head, responseSampleBytesMax);
-    // A program reads it, which takes a whole body or none.
+    // A program reads it and needs the whole body or none.
     const isWhole = body.length < Math.min(responseBodyBytesMax, responseBodyBytesMaxAllowed);
     return isWhole ? decodedBody(body, head, responseBodyBytesMaxAllowed) : body;
   }
@@ -301,21 +303,21 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
 
 const lostCodes: ReadonlySet<string> = new Set(["UND_ERR_SOCKET", "ECONNRESET", "EPIPE", "ECONNABORTED"]);
 
-/** In UTF-8 and without a content coding for nearly all. */
+/** False for nearly all answers: UTF-8 without a content coding. */
 function isCoded(head: RawFields): boolean {
   if (head["content-encoding"] !== undefined) return true;
   const type = head["content-type"];
   return typeof type === "string" && /charset\s*=\s*"?(?!utf-8)/i.test(type);
 }
 
-/** Of class 2xx; 207 is accepted by few. */
+/** Status class 2xx, except 207, which few webhooks accept. */
 function isUsual(status: number): boolean {
   return status >= 200 && status < 300 && status !== multiStatus;
 }
 
 const multiStatus = 207;
 
-/** Costs nothing for the ordinary request. Over `http:` there is no TLS to differ in. */
+/** Costs nothing for the ordinary request. TLS settings do not matter over `http:`. */
 function poolKeyOf({ origin, http2, clientCertificate }: OutboundRequest): string {
   if ((!http2 && clientCertificate === null) || !origin.startsWith("https:")) return origin;
   return `${origin} ${http2 ? "h2" : "h1"} ${clientCertificate?.id ?? ""}`;

@@ -4,10 +4,10 @@ import type { TransportFailureCategory } from "../../../core/outcome.ts";
 import { codeOf, messageOf } from "../../../core/thrown.ts";
 import type { Shortage } from "../../../ports/transport.ts";
 
-/** A failure that this adapter found by itself, with the category it is reported under. */
+/** A failure detected by this adapter, with the category it is reported under. */
 export class TransportFault extends Error {
   readonly category: TransportFailureCategory;
-  /** What this machine lacked; null where it is not to blame. */
+  /** The resource that this machine lacked; null if it is not the cause. */
   readonly shortage: Shortage | null;
 
   constructor(category: TransportFailureCategory, message: string, shortage: Shortage | null = null) {
@@ -18,21 +18,23 @@ export class TransportFault extends Error {
   }
 }
 
-/** The request itself has a form that HTTP cannot carry. */
+/** The request has a form that HTTP cannot carry. */
 export class MalformedRequestFault extends TransportFault {
   constructor(problem: string) {
     super("protocol", sentence(`request cannot be sent: ${problem}`));
   }
 }
 
-/** What on this side kept a request from being sent; null where the receiver or the way to it is at fault. */
+/** What prevented this side from sending a request; null if the receiver or the network is at fault. */
 export function ownFaultOf(fault: TransportFault): Shortage | "malformed" | null {
   return fault instanceof MalformedRequestFault ? "malformed" : fault.shortage;
 }
 
 const messageLengthMax = 300;
 
-/** One printable sentence. Receivers choose parts of it (certificate names, TLS alerts), so it is bounded and cleaned. */
+/**
+ * One printable sentence. Receivers choose parts of it (certificate names, TLS alerts), so it is bounded and cleaned.
+ */
 export function sentence(text: string): string {
   return text
     .replaceAll(/[^\x20-\x7e]+/g, " ")
@@ -40,16 +42,16 @@ export function sentence(text: string): string {
     .slice(0, messageLengthMax);
 }
 
-/** `ECONNRESET` and its like; certificate codes and Node's own contain underscores, EPROTO comes from OpenSSL. */
+/** `ECONNRESET` and similar codes. Certificate codes and Node's own contain underscores, EPROTO comes from OpenSSL. */
 function isSystemCode(code: string): boolean {
   return /^E[A-Z0-9]+$/.test(code) && code !== "EPROTO";
 }
 
 /**
- * Names what ended an exchange before its header block was complete.
+ * Classifies the end of an exchange before its header block was complete.
  *
- * A connection that closes without an answer, or in the middle of the status line, is `network` (EDS-9.3-1): what
- * came so far may have been HTTP. `protocol` is for bytes that cannot be a valid answer, however they continue.
+ * A connection that closes without an answer, or in the middle of the status line, is `network` (EDS-9.3-1): the
+ * received part may have been HTTP. `protocol` is for bytes that cannot be a valid answer, however they continue.
  */
 export function faultOf(error: unknown): TransportFault {
   if (error instanceof TransportFault) return error;
@@ -64,7 +66,7 @@ export function faultOf(error: unknown): TransportFault {
   return new TransportFault("network", sentence(text));
 }
 
-/** What undici and Node throw about a request before anything of it is sent. */
+/** Errors that undici and Node throw before any part of a request is sent. */
 const malformedCodes: ReadonlySet<string> = new Set([
   "UND_ERR_INVALID_ARG",
   "UND_ERR_NOT_SUPPORTED",
@@ -83,14 +85,14 @@ export function breaksHttp(error: unknown): boolean {
   if (code === "UND_ERR_SOCKET") return error instanceof Error && error.message.startsWith("bad ");
   return (
     code === "UND_ERR_HEADERS_OVERFLOW" ||
-    // nghttp2: frames that make no sense, pushed streams.
+    // nghttp2: invalid frames, pushed streams.
     code === "ERR_HTTP2_ERROR" ||
     code === "UND_ERR_RES_CONTENT_LENGTH_MISMATCH" ||
     code === "ERR_ASSERTION"
   );
 }
 
-/** What the machine lacked when a system call failed; null for other failures. */
+/** The resource that the machine lacked when a system call failed; null for other failures. */
 export function shortageOf(error: unknown): Shortage | null {
   const shortage = shortages.get(codeOf(error) ?? "") ?? null;
   if (shortage !== "ports" || !(error instanceof Error) || !("address" in error)) return shortage;
@@ -104,7 +106,10 @@ const shortages: ReadonlyMap<string, Shortage> = new Map([
   ["ENOBUFS", "buffers"],
 ]);
 
-/** EADDRNOTAVAIL says as well that there is no address of the family at all, as without IPv6; then no port is missing. */
+/**
+ * EADDRNOTAVAIL also means that the machine has no address of this family, for example without IPv6; then no port is
+ * missing.
+ */
 function hasAddressFor(remote: string): boolean {
   const family = remote.includes(":") ? "IPv6" : "IPv4";
   const isLoopback = remote === "::1" || remote.startsWith("127.");
@@ -113,7 +118,7 @@ function hasAddressFor(remote: string): boolean {
     .some((own) => own.family === family && own.internal === isLoopback && !/^fe[89ab]/i.test(own.address));
 }
 
-/** Whether a descriptor can be had now. Resolvers hide that they got none behind other errors. */
+/** Whether a descriptor is available now. Resolvers hide a lack of them behind other errors. */
 export function descriptorShortage(): Shortage | null {
   try {
     closeSync(openSync(devNull, "r"));
@@ -123,7 +128,7 @@ export function descriptorShortage(): Shortage | null {
   }
 }
 
-/** Names what ended an attempt to connect: system errors are `network`, everything else about TLS is `ssl`. */
+/** Classifies a failed attempt to connect: system errors are `network`, everything else about TLS is `ssl`. */
 export function connectFaultOf(error: unknown, protocol: string): TransportFault {
   if (error instanceof TransportFault) return error;
   const shortage = shortageOf(error);
@@ -133,7 +138,7 @@ export function connectFaultOf(error: unknown, protocol: string): TransportFault
   return new TransportFault("network", sentence(messageOf(error)));
 }
 
-/** OpenSSL messages carry source files and thread ids; its `reason` is the part for people. */
+/** OpenSSL messages contain source files and thread ids; `reason` is the readable part. */
 function tlsSentence(error: unknown): string {
   if (!(error instanceof Error)) return "TLS failed";
   const reason = "reason" in error && typeof error.reason === "string" ? error.reason : error.message;

@@ -74,7 +74,7 @@ describe("http transport: sockets", () => {
     assert.equal(transport.openSockets(), 2);
     await silent.untilAllClosed();
     await eventually(() => transport.openSockets() === 1);
-    // By `Keep-Alive: timeout=5`.
+    // Because of `Keep-Alive: timeout=5`.
     assert.equal(offering.connectionsOpen, 1);
   });
 
@@ -100,7 +100,7 @@ describe("http transport: sockets", () => {
         await connection.request();
         requests.push(number);
         connection.socket.write(ok);
-        // The goodbye crosses the next request, which nobody answers.
+        // The FIN crosses the next request, which stays unanswered.
         await connection.request();
         requests.push(number);
         if (number === 1) connection.socket.end();
@@ -112,7 +112,7 @@ describe("http transport: sockets", () => {
       const result = await send(transport, peer.origin);
       assert.equal(statusOf(result), 200, String(count));
     }
-    // The second and the third request were lost on the connection before, and came again on a new one.
+    // The second and the third request were lost on the previous connection, and arrived again on a new one.
     assert.deepEqual(requests, [1, 1, 2, 2, 3]);
   });
 

@@ -13,7 +13,7 @@ import { Exchange } from "./exchange.ts";
 import type { ExchangeOwner } from "./exchange.ts";
 import { parseProxyUrl } from "./proxy-tunnel.ts";
 
-/** With the limits of its connections, over all origins. */
+/** Includes the limits of its connections, over all origins. */
 export interface HttpTransportOptions extends ConnectionLimits {
   readonly addressPolicy: Pick<AddressPolicy, "judge">;
   readonly clock: Clock;
@@ -89,7 +89,9 @@ class HttpTransport implements Transport, ExchangeOwner {
     if (exchange.status === misdirectedStatus) this.#misdirected(exchange.request.origin);
   }
 
-  /** C-36: the receiver says that this is not its host, so neither the addresses nor the connections are. */
+  /**
+   * The receiver answered that it does not serve this host (421), so both addresses and connections may be outdated.
+   */
   #misdirected(origin: string): void {
     this.#names.forget(new URL(origin).hostname);
     this.#connections.retire(origin);

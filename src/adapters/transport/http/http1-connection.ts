@@ -11,9 +11,9 @@ import type { WireLimitListener } from "./response-gate.ts";
 import type { TlsIdentity } from "./tls-identities.ts";
 
 const headerBytesMax = 16 * 1024;
-/** However long a receiver offers to keep a connection. */
+/** Upper limit, whatever a receiver offers in `Keep-Alive`. */
 const keepAliveMsMax = 5 * 60_000;
-/** undici's code where it ends a connection that was idle for long enough. */
+/** undici's code when it closes an idle connection. */
 const idledOut = "UND_ERR_INFO";
 
 export interface Http1ConnectionParts {
@@ -22,9 +22,9 @@ export interface Http1ConnectionParts {
   readonly dialer: Dialer;
   readonly idleSocketMs: number;
   readonly owner: Pick<ConnectionOwner, "disconnected">;
-  /** A connected socket to begin with. */
+  /** A connected socket to start with. */
   readonly firstSocket?: Socket;
-  /** How `firstSocket` was made. */
+  /** The dial times of `firstSocket`. */
   readonly firstTimes?: DialTimes;
 }
 
@@ -56,7 +56,7 @@ export class Http1Connection implements Connection {
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: parts.idleSocketMs,
-      // The receiver's own `Keep-Alive` may ask for less or for more.
+      // The receiver's `Keep-Alive` may ask for less or for more.
       keepAliveMaxTimeout: Math.max(parts.idleSocketMs, keepAliveMsMax),
       keepAliveTimeoutThreshold: 1000,
     });
@@ -89,7 +89,7 @@ export class Http1Connection implements Connection {
     this.#exchange = exchange;
     const { method, path, headers, body } = exchange.request;
     const content = method === "POST" || method === "PUT" ? body : null;
-    // undici copies what it needs out of `headers`; its type only lacks the `readonly`.
+    // undici copies what it needs out of `headers`; its type only lacks `readonly`.
     this.#client.dispatch({ method, path, headers: headers as string[], body: content }, exchange);
   }
 
@@ -106,7 +106,7 @@ export class Http1Connection implements Connection {
   #connect(options: buildConnector.Options, callback: buildConnector.Callback): void {
     const first = this.#firstSocket;
     this.#firstSocket = null;
-    // undici is still busy with asking for a connection, and would not notice one that is there at once.
+    // undici is still requesting a connection, and would miss one that is available at once.
     if (first !== null && !first.destroyed) return queueMicrotask(() => this.#use(first, callback));
     this.#dial = this.#dialer.dial(options, this.#identity, (fault, socket) => {
       this.#dial = null;

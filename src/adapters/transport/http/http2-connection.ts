@@ -15,7 +15,7 @@ const headerBytesMax = 16 * 1024;
 
 export interface Http2ConnectionParts {
   readonly origin: string;
-  /** Connected, with `h2` agreed. */
+  /** Connected, with `h2` negotiated. */
   readonly socket: Socket;
   readonly times: DialTimes | null;
   readonly idleSocketMs: number;
@@ -23,13 +23,13 @@ export interface Http2ConnectionParts {
 }
 
 /**
- * HTTP/2, one stream at a time. Push is refused in the settings, and a receiver that pushes all the same has broken
- * the protocol (EDS-9.9-4). After a GOAWAY the connection takes no further request; one that the receiver says it
- * did not look at goes to another connection.
+ * HTTP/2, one stream at a time. Push is disabled in the settings, and a receiver that pushes nevertheless violates the
+ * protocol (EDS-9.9-4). After a GOAWAY the connection takes no further request; a request that the receiver says it did
+ * not process goes to another connection.
  */
 export class Http2Connection implements Connection {
   readonly httpVersion = "2";
-  /** GOAWAY says which streams it did not look at. */
+  /** GOAWAY says which streams were not processed. */
   readonly isSilent = false;
   readonly times: DialTimes | null;
   readonly #authority: string;
@@ -38,7 +38,7 @@ export class Http2Connection implements Connection {
   readonly #session: ClientHttp2Session;
   readonly #owner: ConnectionOwner;
   #exchange: Exchange | null = null;
-  /** Streams above this one were not looked at. */
+  /** Streams above this one were not processed. */
   #lastStreamId = Number.POSITIVE_INFINITY;
   #spoiled = false;
 
@@ -57,7 +57,7 @@ export class Http2Connection implements Connection {
       this.#spoiled = true;
       this.#lastStreamId = lastStreamId;
     });
-    // The stream of the request hears of it as well, and reports it.
+    // The stream of the request receives the error as well, and reports it.
     this.#session.on("error", () => {
       this.#spoiled = true;
     });
@@ -98,7 +98,10 @@ export class Http2Connection implements Connection {
     this.#wire.expectAnswer(listener);
   }
 
-  /** The session ends with its wire. The other way round Node fails an assertion of its own while a write is under way. */
+  /**
+   * Destroying the wire ends the session. The other way round, Node fails an internal assertion while a write is in
+   * progress.
+   */
   destroy(done: () => void): void {
     this.#wire.destroy();
     if (this.#socket.closed) done();
@@ -115,7 +118,7 @@ export class Http2Connection implements Connection {
     stream.once("response", (fields) => {
       if (exchange.settled) return;
       exchange.onResponseStart(null, fields[":status"] ?? 0, fields);
-      // Not before: Node may hand out the body first.
+      // Not earlier: Node may hand out the body first.
       stream.on("data", (chunk: Buffer) => exchange.onResponseData(null, chunk));
     });
     stream.once("end", () => this.#ended(stream, exchange));
@@ -127,12 +130,12 @@ export class Http2Connection implements Connection {
 
   #ended(stream: ClientHttp2Stream, exchange: Exchange): void {
     if (stream.id === undefined || this.#wire.endedStreamId !== stream.id || exchange.status === 0) return;
-    // An answer that came before the request was written leaves the rest of the request in the way.
+    // If the answer came before the request was fully written, the rest of the request blocks the connection.
     if (!stream.writableFinished) this.#spoiled = true;
     exchange.onResponseEnd();
   }
 
-  /** EDS-9.9-2. Nothing to do when the answer is complete. */
+  /** EDS-9.9-2. Does nothing when the answer is complete. */
   #lost(
     stream: ClientHttp2Stream,
     { exchange, failure }: { exchange: Exchange; failure: Error | null },
@@ -147,7 +150,7 @@ export class Http2Connection implements Connection {
 }
 
 /**
- * The fields as HTTP/2 wants them. None goes into the receiver's compression table: they are secrets or differ each
+ * The header fields for HTTP/2. None is added to the receiver's compression table: they are secrets or differ each
  * time, and the webhooks of one origin share connections.
  */
 function headersOf(request: OutboundRequest, authority: string): OutgoingHttpHeaders {

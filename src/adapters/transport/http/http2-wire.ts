@@ -12,14 +12,14 @@ const headersType = 1;
 const endStreamFlag = 1;
 
 /**
- * Stands between a socket and node:http2, for two things that Node does not tell.
+ * Sits between a socket and node:http2, for two things that Node does not report.
  *
  * It counts the bytes since the last request and ends the connection at a limit, whatever they are: bodies, but also
- * pings, settings, padding, or frames of unknown types. And it sees END_STREAM, the only mark of a complete answer:
+ * pings, settings, padding, or frames of unknown types. And it detects END_STREAM, the only mark of a complete answer:
  * Node reports a stream that was reset with NO_ERROR or CANCEL in the middle of its body like one that ended well.
  */
 export class Http2Wire extends Duplex {
-  /** The last stream whose answer came in full. */
+  /** The last stream whose answer was complete. */
   endedStreamId = 0;
   readonly #socket: Socket;
   readonly #frameHead = Buffer.alloc(frameHeadLength);
@@ -27,7 +27,7 @@ export class Http2Wire extends Duplex {
   #payloadBytesLeft = 0;
   #wireBytes = 0;
   #listener: WireLimitListener | null = null;
-  /** What the socket said when it failed. */
+  /** The error of the socket, if it failed. */
   socketError: Error | null = null;
 
   constructor(socket: Socket) {
@@ -86,7 +86,7 @@ export class Http2Wire extends Duplex {
     }
   }
 
-  /** Returns how many bytes it took. */
+  /** Returns how many bytes it consumed. */
   #readHead(chunk: Buffer, from: number): number {
     const head = this.#frameHead;
     const taken = chunk.copy(head, this.#frameHeadBytes, from, from + frameHeadLength - this.#frameHeadBytes);

@@ -3,28 +3,28 @@ import type { Clock } from "../../../ports/clock.ts";
 interface Habit {
   /** How long the last connection had been idle when the receiver closed it. */
   readonly closedAfterMs: number;
-  /** What two of them in a row make of it; null after one. */
+  /** The time derived from two of them in a row; null after one. */
   readonly keptMs: number | null;
   readonly notedAtMs: number;
 }
 
 const habitsMax = 4096;
 const habitMsMax = 60 * 60_000;
-/** Closed so early, a connection tells of a restart rather than of a habit. */
+/** A connection closed earlier indicates a restart rather than a habit. */
 const habitMsMin = 500;
 /** Two times of one habit differ by no more than this. */
 const agreementMs = 500;
-/** A request may leave until then without meeting the receiver's goodbye. */
+/** Up to this share of the time, a request can be sent without racing the receiver's close. */
 const safeShare = 0.8;
 
 /**
- * How long idle connections may be kept, by origin. Receivers that close them early and do not say so (`Keep-Alive`) are
- * learned from: a request that leaves just as the receiver closes is lost, and nobody knows whether it arrived.
+ * How long idle connections may be kept, by origin. It learns from receivers that close them early without saying so
+ * (`Keep-Alive`): a request sent just as the receiver closes is lost, and it is unknown whether it arrived.
  */
 export class IdleTimes {
   readonly #clock: Clock;
   readonly #defaultMs: number;
-  /** Most recently noted last. */
+  /** Most recently recorded last. */
   readonly #habits = new Map<string, Habit>();
 
   constructor({ clock, idleSocketMs }: { readonly clock: Clock; readonly idleSocketMs: number }) {
@@ -36,7 +36,7 @@ export class IdleTimes {
     return Math.min(this.#habitOf(origin)?.keptMs ?? this.#defaultMs, this.#defaultMs);
   }
 
-  /** A receiver closed a connection that had been idle for so long. */
+  /** A receiver closed a connection that had been idle for this long. */
   closedByReceiver(origin: string, idleMs: number): void {
     if (idleMs < habitMsMin) return;
     const before = this.#habitOf(origin);

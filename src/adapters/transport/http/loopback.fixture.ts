@@ -1,4 +1,7 @@
-/** A transport that may talk to this machine, receivers on it, and one request between them; all ended with the test. */
+/**
+ * A transport that may connect to this machine, receivers on it, and one request between them; all closed after the
+ * test.
+ */
 import type { TestContext } from "node:test";
 import { startReceiver } from "../../../../test/peers/receiver.ts";
 import type { Receiver, ReceiverOptions } from "../../../../test/peers/receiver.ts";
@@ -43,7 +46,7 @@ export function send(transport: Transport, origin: string, timeoutMs = 5000): Pr
   });
 }
 
-/** The status that was answered, or why there is none. */
+/** The status of the answer, or why there is none. */
 export function statusOf(result: TransportResult): number | string {
   return result.observation.kind === "response" ? result.observation.status : (result.errorMessage ?? "");
 }

@@ -20,7 +20,7 @@ export interface NegotiatedConnectionParts {
   readonly owner: ConnectionOwner;
 }
 
-/** A connection that offers HTTP/2 and becomes what the receiver chooses in the TLS handshake (ALPN). */
+/** A connection that offers HTTP/2 and uses what the receiver selects in the TLS handshake (ALPN). */
 export class NegotiatedConnection implements Connection {
   readonly #parts: NegotiatedConnectionParts;
   #exchange: Exchange | null = null;

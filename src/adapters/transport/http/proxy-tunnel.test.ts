@@ -12,7 +12,7 @@ interface FakeProxy {
   readonly heads: string[];
 }
 
-/** Tunnels to 127.0.0.1 whatever host is asked for, or answers with `refusal`. */
+/** Tunnels to 127.0.0.1 whatever host is requested, or answers with `refusal`. */
 async function startProxy(t: TestContext, refusal?: string): Promise<FakeProxy> {
   const heads: string[] = [];
   const sockets = new Set<Socket>();

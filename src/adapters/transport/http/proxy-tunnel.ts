@@ -9,7 +9,7 @@ export interface Proxy {
   readonly secure: boolean;
   readonly hostname: string;
   readonly portNumber: number;
-  /** Instead of the system's. */
+  /** Replaces the system's resolver. */
   readonly lookup: LookupFunction | undefined;
   /** Value of `Proxy-Authorization`; never shown. */
   readonly authorization: string | null;
@@ -22,7 +22,7 @@ export interface Tunnel {
 const answerBytesMax = 16 * 1024;
 const headEnd = "\r\n\r\n";
 
-/** Throws a `TypeError` for what is not an `http:` or `https:` URL. */
+/** Throws a `TypeError` unless it is an `http:` or `https:` URL. */
 export function parseProxyUrl(text: string, lookup?: LookupFunction): Proxy {
   const url = new URL(text);
   if (url.protocol !== "http:" && url.protocol !== "https:") {
@@ -40,8 +40,8 @@ export function parseProxyUrl(text: string, lookup?: LookupFunction): Proxy {
 }
 
 /**
- * Asks the proxy for a connection to `target`. `http:` targets are tunnelled as well: one way through the proxy, and
- * one place where it decides.
+ * Requests a connection to `target` from the proxy. `http:` targets are tunnelled as well, so that there is one path
+ * through the proxy, and one place where it decides.
  */
 export function openTunnel(proxy: Proxy, target: DialTarget, done: DialDone): Tunnel {
   const socket = connectTo(proxy);

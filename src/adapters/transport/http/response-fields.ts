@@ -4,10 +4,10 @@ import type { OutboundRequest, ResponseFields } from "../../../ports/transport.t
 type FieldName = keyof ResponseFields;
 type Kept = Partial<Record<FieldName, string>>;
 
-/** Response fields by lower-case name, as undici and node:http2 give them. */
+/** Response fields by lower-case name, as undici and node:http2 provide them. */
 export type RawFields = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** Of every answer; `location` and `content-type` have conditions of their own. */
+/** Kept from every answer; `location` and `content-type` have separate conditions. */
 const alwaysKept = [
   "sunset",
   "webhook-allowed-origin",
@@ -16,7 +16,7 @@ const alwaysKept = [
   "www-authenticate",
 ] as const satisfies readonly FieldName[];
 
-/** What the port promises to keep. Ordinary answers have none of these and cost no object. */
+/** The fields that the port promises to keep. Ordinary answers have none of these and cost no object. */
 export function keptFields(raw: RawFields, status: number, request: OutboundRequest): ResponseFields {
   let kept: Kept | null = null;
   for (const name of alwaysKept) if (raw[name] !== undefined) kept = keep(kept, name, raw);

@@ -4,7 +4,7 @@ import { PassThrough } from "node:stream";
 import { describe, it } from "node:test";
 import { ResponseGate, wireBytesMax } from "./response-gate.ts";
 
-/** What the parser would see of `chunks`, read one by one. */
+/** What the parser would receive of `chunks`, read one by one. */
 function through(
   chunks: readonly string[],
   gate = new ResponseGate(),

@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 
 /**
- * Bytes of one answer on the wire, framing included: head, body, and whatever a receiver hides in chunk extensions,
- * reason phrases or trailers, which the limits on header and body size do not see.
+ * Limit on the bytes of one answer on the wire, including framing: head, body, and anything hidden in chunk extensions,
+ * reason phrases or trailers, which the limits on header and body size do not cover.
  */
 export const wireBytesMax = 128 * 1024;
 
@@ -12,12 +12,12 @@ const digitZero = 0x30;
 const digitOne = 0x31;
 const digitTwo = 0x32;
 const letterH = 0x48;
-/** `HTTP/1.1 100`: where the three digits are. */
+/** Position of the three digits in `HTTP/1.1 100`. */
 const firstDigitAt = 9;
 const lastDigitAt = 11;
 
 export interface WireLimitListener {
-  /** The answer is too large. Called at most once per request. */
+  /** The answer is too large. Called once per request or never. */
   onWireLimit(): void;
 }
 
@@ -33,15 +33,17 @@ const lowerCase = 0x20;
 const otherName = "X-Equal-Length";
 
 /**
- * Stands between a socket and undici's parser, for three things undici does not do.
+ * Sits between a socket and undici's parser, for three things undici does not do.
  *
- * It counts the bytes of each answer and stops at a limit. And it lets `100 Continue` through: RFC 9110 (15.2) wants
- * a client to accept it unasked, undici drops the connection. Turning the status into 102, which undici skips like any
- * other interim response, is one byte changed in place. And it makes one `Content-Length` of several equal ones (RFC 9110 8.6),
- * which undici takes for a broken answer, so that an event that was accepted would be sent again.
+ * - It counts the bytes of each answer and stops at a limit.
+ * - It lets `100 Continue` through: RFC 9110 (15.2) requires a client to accept it unasked, but undici drops the
+ *   connection. One byte is changed in place to turn the status into 102, which undici skips like any other interim
+ *   response.
+ * - It turns several equal `Content-Length` fields into one (RFC 9110 8.6). undici takes them for a broken answer, so
+ *   an accepted event would be sent again.
  */
 export class ResponseGate {
-  /** What the socket said first when it failed; null while it works, and when the peer ends it in good order. */
+  /** The first error of the socket; null while it works, and after an orderly end by the peer. */
   socketError: Error | null = null;
   #listener: WireLimitListener | null = null;
   #wireBytes = 0;
@@ -68,7 +70,7 @@ export class ResponseGate {
     };
   }
 
-  /** Nothing has come of the answer. */
+  /** No part of the answer has arrived. */
   get isSilent(): boolean {
     return this.#wireBytes === 0;
   }

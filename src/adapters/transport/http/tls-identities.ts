@@ -8,7 +8,7 @@ import type { ClientCertificate } from "../../../ports/transport.ts";
 import { TransportFault } from "./failures.ts";
 import { TlsSessions } from "./tls-sessions.ts";
 
-/** What a connection shows and offers in the TLS handshake. */
+/** What a connection presents and offers in the TLS handshake. */
 export interface TlsIdentity {
   /** Offers HTTP/2 before HTTP/1.1 (ALPN). */
   readonly http2: boolean;
@@ -17,12 +17,12 @@ export interface TlsIdentity {
 
 const plainIdentity: TlsIdentity = { http2: false, clientCertificate: null };
 
-/** Where a socket is to lead. */
+/** The target of a socket. */
 export interface SocketTarget {
   readonly protocol: string;
-  /** An address, or the name where a proxy resolves it. */
+  /** An address, or the name if a proxy resolves it. */
   readonly hostname: string;
-  /** Empty for the scheme's own. */
+  /** Empty for the scheme's default. */
   readonly port: string;
   /** The name that the certificate has to cover; absent for addresses. */
   readonly servername?: string;
@@ -34,13 +34,13 @@ export type ConnectDone = (error: Error | null, socket: Socket) => void;
 /** Deadlines belong to requests: it tries until it is destroyed. */
 export type Connect = (target: SocketTarget, done: ConnectDone) => Socket;
 
-/** Certificates that are parsed at one time; one more costs parsing again. */
+/** Limit on parsed certificates; one more only costs parsing again. */
 const connectorsMax = 256;
 const probeAfterMs = 60_000;
 
 /**
- * One way to connect for each identity. TLS sessions are resumed within it only: a session carries the certificate it
- * began with, and must not turn up in a connection of somebody else.
+ * One connector per identity. TLS sessions are resumed only within it: a session carries the certificate it began with,
+ * and must not be used in a connection of another webhook.
  */
 export class TlsIdentities {
   readonly #ca: string | undefined;
@@ -70,7 +70,7 @@ export class TlsIdentities {
 
   #connectorFor(identityKey: string, { http2, clientCertificate }: TlsIdentity): Connect {
     const trust = this.#ca === undefined ? {} : { ca: this.#ca };
-    // Made once: Node would otherwise make one for each connection.
+    // Created once: Node would otherwise create one per connection.
     let secureContext = clientCertificate === null ? null : secureContextOf(clientCertificate, trust);
     const ALPNProtocols = http2 ? ["h2", "http/1.1"] : ["http/1.1"];
     return (target, done) => {
@@ -104,7 +104,7 @@ function reporting(socket: Socket, connected: "connect" | "secureConnect", done:
     report?.(error, socket);
     report = null;
   };
-  // The listener for errors stays: one that nobody hears ends the process.
+  // The error listener stays: an unhandled error event would end the process.
   return socket.once(connected, () => end(null)).on("error", end);
 }
 
@@ -113,7 +113,7 @@ function secureContextOf(certificate: ClientCertificate, trust: { ca?: string })
   try {
     return createSecureContext({ ...trust, cert: certificatePem, key: privateKeyPem });
   } catch (error) {
-    // In our words, and without the cause: nothing of the key may get out.
+    // Our own text, without the cause: no part of the key may leak.
     const mismatch = codeOf(error) === "ERR_OSSL_X509_KEY_VALUES_MISMATCH";
     const problem = mismatch
       ? "the private key does not belong to the client certificate"

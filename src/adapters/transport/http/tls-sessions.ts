@@ -7,12 +7,12 @@ interface StoredSession {
 
 /** Some 2 kB each. */
 const sessionsMax = 4096;
-/** A resumed handshake does not look at the certificate again, so that one which was withdrawn is trusted no longer than this. */
+/** A resumed handshake does not check the certificate again, so a revoked one is trusted no longer than this. */
 const sessionMsMax = 60 * 60_000;
 
 /**
- * TLS sessions to resume, by the receiver and what was shown to it: a resumed handshake costs both sides a third less.
- * undici's connector keeps them weakly, and a session that is used once a minute is garbage by then.
+ * TLS sessions to resume, by receiver and presented identity: a resumed handshake costs both sides a third less.
+ * undici's connector keeps sessions weakly, so one that is used once a minute would be garbage collected.
  */
 export class TlsSessions {
   readonly #clock: Clock;

@@ -3,17 +3,17 @@ import type { WireTrace } from "../../../ports/transport.ts";
 import type { Connection } from "./connection.ts";
 import type { RawFields } from "./response-fields.ts";
 
-/** What an exchange knows of itself at its end. Times in monotonic milliseconds. */
+/** The data of an exchange at its end. Times in monotonic milliseconds. */
 export interface TracedExchange {
   readonly connection: Pick<Connection, "httpVersion" | "times"> | null;
   readonly isSecure: boolean;
   readonly head: RawFields | null;
   readonly startedMs: number;
-  /** Until the head of the answer, or the end without one; null where that is not known. */
+  /** Time of the answer's head, or of the end without one; null if unknown. */
   readonly waitedUntilMs: number | null;
 }
 
-/** A connection that was there before has no times of its own in this attempt. */
+/** A reused connection has no dial times in this attempt. */
 export function wireTrace(exchange: TracedExchange): WireTrace {
   const { connection, isSecure, startedMs, waitedUntilMs } = exchange;
   const times = connection?.times ?? null;
