@@ -1,4 +1,4 @@
-// A sender whose end is ordered by the path of a request; other requests are answered without a network.
+// A sender that ends as ordered by the path of a request; other requests are answered without a network.
 
 import { noResponseFields } from "../../../ports/transport.ts";
 import type { OutboundRequest, TransportResult } from "../../../ports/transport.ts";

@@ -1,16 +1,16 @@
 import type { ClientCertificate, OutboundMethod, OutboundRequest } from "../../../ports/transport.ts";
 
 /**
- * Requests on their way to a thread: one text, one list of numbers and one stretch of bytes for all of them. Structured
- * clone costs by the object, so a request with its headers as it is would cost more than sending it does.
+ * Requests to a thread, packed into one text, one list of numbers and one run of bytes. The cost of structured clone
+ * depends on the number of objects, so cloning a request with its headers would cost more than sending it.
  */
 export interface RequestBatch {
-  /** Origins, paths, header names and values, one after the other. */
+  /** Origins, paths, header names and values, one after another. */
   readonly text: string;
-  /** For each request `fixedNumbers` of them, then the length of each of its headers' texts. */
+  /** For each request `fixedNumbers` numbers, then the length of each of its header texts. */
   readonly numbers: Float64Array<ArrayBuffer>;
   readonly bodies: Uint8Array<ArrayBuffer>;
-  /** Of the requests that have one, in their order. */
+  /** Certificates of the requests that have one, in order. */
   readonly certificates: readonly ClientCertificate[];
 }
 
@@ -27,7 +27,7 @@ const flagCertificate = 2;
 const flagTraced = 4;
 const absent = -1;
 
-/** Gathers requests, and hands them over together. */
+/** Collects requests, and hands them over together. */
 export class RequestBatchWriter {
   #texts: string[] = [];
   #numbers: number[] = [];
@@ -55,7 +55,7 @@ export class RequestBatchWriter {
     if (clientCertificate !== null) this.#certificates.push(clientCertificate);
   }
 
-  /** All that was gathered, which is then forgotten here. */
+  /** Returns and clears everything collected. */
   take(): RequestBatch {
     const batch = {
       text: this.#texts.join(""),
@@ -105,7 +105,7 @@ export function readRequests({ text, numbers, bodies, certificates }: RequestBat
   return requests;
 }
 
-/** Copies, so that the batch has bytes of its own to give away. */
+/** Copies, so that the batch owns bytes that it can transfer. */
 export function joined(pieces: readonly Uint8Array[], byteLength: number): Uint8Array<ArrayBuffer> {
   const all = new Uint8Array(byteLength);
   let at = 0;

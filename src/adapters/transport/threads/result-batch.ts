@@ -3,16 +3,16 @@ import { noResponseFields } from "../../../ports/transport.ts";
 import type { ResponseFields, Shortage, TransportResult, WireTrace } from "../../../ports/transport.ts";
 import { joined } from "./request-batch.ts";
 
-/** Results on their way back from a thread; see `RequestBatch`. */
+/** Results from a thread; see `RequestBatch`. */
 export interface ResultBatch {
-  /** `Retry-After`, then the error message of each result, where it has them. */
+  /** `Retry-After`, then the error message, of each result that has them. */
   readonly text: string;
-  /** `fixedNumbers` for each result. */
+  /** `fixedNumbers` numbers for each result. */
   readonly numbers: Float64Array<ArrayBuffer>;
   readonly samples: Uint8Array<ArrayBuffer>;
-  /** Of the results that have some, in their order; ordinary answers have none. */
+  /** Fields of the results that have some, in order; ordinary answers have none. */
   readonly fields: readonly ResponseFields[];
-  /** Of the results that have one, in their order. */
+  /** Traces of the results that have one, in order. */
   readonly traces: readonly WireTrace[];
 }
 
@@ -34,7 +34,7 @@ const absent = -1;
 const categories: readonly TransportFailureCategory[] = ["timeout", "network", "dns", "ssl", "protocol"];
 const shortages: readonly Shortage[] = ["descriptors", "ports", "buffers", "threads"];
 
-/** Gathers results, and hands them over together. */
+/** Collects results, and hands them over together. */
 export class ResultBatchWriter {
   #texts: string[] = [];
   #numbers: number[] = [];
@@ -66,7 +66,7 @@ export class ResultBatchWriter {
     this.#sampleBytes += responseSample.byteLength;
   }
 
-  /** All that was gathered, which is then forgotten here. */
+  /** Returns and clears everything collected. */
   take(): ResultBatch {
     const batch = {
       text: this.#texts.join(""),

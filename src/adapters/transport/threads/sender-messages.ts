@@ -1,17 +1,17 @@
 import type { RequestBatch } from "./request-batch.ts";
 import type { ResultBatch } from "./result-batch.ts";
 
-/** What the main thread says to a sender. */
+/** Messages from the main thread to a sender. */
 export type ToSender = RequestBatch | "ping" | "close";
 
-/** What a sender answers; `ready` before anything else. */
+/** Messages from a sender; `ready` comes first. */
 export type FromSender = ResultBatch | "ready" | "pong" | "closed";
 
-/** What a sender is given at its start. */
+/** Start parameters of a sender. */
 export interface SenderData {
   /** For the module that the thread runs. */
   readonly settings: unknown;
-  /** Shared by all threads; each writes the count of its sockets into its slot. */
+  /** Shared by all threads; each writes its number of open sockets into its slot. */
   readonly openSockets: Int32Array;
   readonly slot: number;
 }

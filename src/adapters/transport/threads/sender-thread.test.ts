@@ -137,7 +137,7 @@ function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Whatever is scheduled is due with the next second. */
+/** Every timer is due with the next second. */
 class SecondsClock implements Clock {
   #timers = new Set<() => void>();
   #seconds = 0;
@@ -159,7 +159,7 @@ class SecondsClock implements Clock {
   }
 }
 
-/** Keeps what it is given, and says what it is told to say. */
+/** Records the messages it receives, and emits those that the test chooses. */
 class FakeWorker implements SenderWorker {
   readonly #posted: ToSender[] = [];
   readonly #listeners = new Map<string, (value: never) => void>();
@@ -174,7 +174,7 @@ class FakeWorker implements SenderWorker {
   }
 
   unref(): void {
-    // Keeps nothing alive.
+    // A fake worker keeps nothing alive.
   }
 
   terminate(): Promise<number> {

@@ -8,7 +8,7 @@ import { type RequestBatch, RequestBatchWriter } from "./request-batch.ts";
 import { readResults } from "./result-batch.ts";
 import type { FromSender, SenderData, ToSender } from "./sender-messages.ts";
 
-/** What is needed of a `Worker`. */
+/** The part of a `Worker` that is used. */
 export interface SenderWorker extends Pick<Worker, "postMessage" | "unref" | "terminate"> {
   on(event: "message", listener: (message: FromSender) => void): unknown;
   on(event: "error", listener: (error: unknown) => void): unknown;
@@ -23,11 +23,11 @@ export interface SenderThreadParts extends SenderData {
   readonly onLost: (lost: LostSender) => void;
 }
 
-/** A thread that ended although nobody asked it to. */
+/** A thread that ended unexpectedly. */
 export interface LostSender {
-  /** A code or the name of an error; never its message, which may hold what was being sent. */
+  /** An error code or name; never the message, which may contain the data being sent. */
   readonly cause: string;
-  /** Requests of which it is not known how far they came. */
+  /** Requests whose progress is unknown. */
   readonly inFlight: number;
 }
 
@@ -37,11 +37,12 @@ interface Flight {
 }
 
 /**
- * One thread that sends, seen from the main thread. Starts with the first request. When it ends by itself, or does not
- * answer for `silentTicksMax` seconds, its requests end as failures and the next request starts another one.
+ * One sending thread, seen from the main thread. Starts with the first request. When it ends, or does not answer for
+ * `silentTicksMax` seconds, its requests fail and the next request starts another thread.
  *
- * It is given nothing before it is ready. A busy machine may take longer for a start than a request should wait: then
- * the requests go back and the start goes on, because another one would take as long and might never get ready either.
+ * It receives requests only when it is ready. On a busy machine, starting may take longer than a request should wait.
+ * Then the requests are returned and the start continues, because another one would take as long and might never get
+ * ready either.
  */
 export class SenderThread {
   readonly #parts: SenderThreadParts;
@@ -50,10 +51,10 @@ export class SenderThread {
   #worker: SenderWorker | null = null;
   #isReady = false;
   #isFlushDue = false;
-  /** For a thread that is not ready. */
+  /** Requests for a thread that is not ready. */
   #held: RequestBatch[] = [];
   #lastId = 0;
-  /** Requests up to this one were handed over, or are held for the thread that starts. */
+  /** Requests up to this id were handed over, or are held for the thread that is starting. */
   #lastGivenId = 0;
   #watch: Timer | null = null;
   #silentTicks = 0;
@@ -75,7 +76,7 @@ export class SenderThread {
     });
   }
 
-  /** Ends the thread; what is in flight fails. */
+  /** Ends the thread; requests in flight fail. */
   async close(): Promise<void> {
     this.#flush();
     if (this.#worker === null) return;
@@ -126,7 +127,7 @@ export class SenderThread {
     worker.on("exit", () => {
       if (worker === this.#worker) this.#lost(...end);
     });
-    // The timer of `#watchOver` keeps the process alive while something is in flight.
+    // The timer of `#watchOver` keeps the process alive while requests are in flight.
     worker.unref();
     return worker;
   }
@@ -150,7 +151,9 @@ export class SenderThread {
     this.#worker?.postMessage(message);
   }
 
-  /** Counts ticks, not time: a process that slept, or a main thread that was held up, finds no fault with its threads. */
+  /**
+   * Counts ticks, not time: after a suspended process or a blocked main thread, its threads are not considered dead.
+   */
   #watchOver(): void {
     if (this.#watch !== null) return;
     this.#watch = this.#parts.clock.schedule(tickMs, () => {
@@ -164,7 +167,7 @@ export class SenderThread {
     });
   }
 
-  /** A thread that never said it was ready has sent nothing. */
+  /** A thread that never reported ready has sent nothing. */
   #sendBack(shortage: Shortage): void {
     this.#held = [];
     this.#endGiven({ ...neverStarted, shortage });
@@ -192,7 +195,7 @@ export class SenderThread {
     Atomics.store(this.#parts.openSockets, this.#parts.slot, 0);
   }
 
-  /** Ends what the thread was given. What waits for the next turn is not among it. */
+  /** Ends the requests that the thread was given, without those that wait for the next turn. */
   #endGiven(end: Omit<TransportResult, "durationMs">): number {
     const nowMs = this.#parts.clock.monotonicMs();
     let ended = 0;
@@ -212,7 +215,7 @@ function causeOf(error: unknown): string {
 
 const tickMs = 1000;
 const silentTicksMax = 10;
-/** No machine that gets anything done takes this long to start a thread: something it loads hangs. */
+/** A working machine never takes this long to start a thread: something that it loads hangs. */
 const startTicksMax = 300;
 const closeMsMax = 5000;
 

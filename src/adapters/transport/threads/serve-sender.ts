@@ -5,20 +5,20 @@ import { readRequests } from "./request-batch.ts";
 import { ResultBatchWriter } from "./result-batch.ts";
 import type { FromSender, SenderData, ToSender } from "./sender-messages.ts";
 
-/** Makes the transport of a thread. `settings` is what the main thread gave for it. */
+/** Creates the transport of a thread. `settings` comes from the main thread. */
 export type OpenTransport = (
   settings: never,
-  /** To be called whenever the number of open sockets is another one. */
+  /** Must be called whenever the number of open sockets changes. */
   onOpenSockets: (count: number) => void,
 ) => Transport;
 
-/** What a thread's module calls: the other end of `SenderThread`. */
+/** Called by a thread's module: the counterpart of `SenderThread`. */
 export function serveSender(open: OpenTransport): void {
   if (parentPort === null) throw new Error("a sender runs in a thread");
   serveOn(parentPort, workerData as SenderData, open);
 }
 
-/** Sends what comes in over a port, and hands the results of each turn of the loop back. */
+/** Sends the requests that arrive at a port, and returns the results of each turn of the event loop. */
 export function serveOn(
   port: MessagePort,
   { settings, openSockets, slot }: SenderData,
@@ -70,7 +70,7 @@ class ThreadSide {
 
   async #close(): Promise<void> {
     await this.#transport.close();
-    // What was on its way has failed by now, and its results come before the word that this is all.
+    // Requests in flight have failed by now; their results come before `closed`.
     await Promise.resolve();
     this.#flush();
     this.#post("closed");

@@ -28,7 +28,7 @@ for (const path of ["/throws", "/fills"])
     assert.deepEqual((await transport.send(request)).observation, answered);
     const [ended, beside] = await Promise.all([
       transport.send({ ...request, path }),
-      // Of another thread.
+      // This one runs in another thread.
       transport.send({ ...request, origin: otherOrigin }),
     ]);
     assert.deepEqual(ended.observation, stateUnknown);
@@ -102,7 +102,7 @@ const otherOrigin =
     (origin) => slotOf(origin, threads) !== slotOf(request.origin, threads),
   ) ?? "";
 
-/** Runs timers at once, by the turn of the loop, while it is hasty. */
+/** Runs timers at once, one per turn of the event loop, while it is hasty. */
 class HastyClock implements Clock {
   isHasty = false;
   now = systemClock.now;

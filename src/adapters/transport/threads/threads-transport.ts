@@ -11,18 +11,18 @@ export interface ThreadsTransportOptions {
   /** Given to each thread; plain data. */
   readonly settings: unknown;
   readonly clock: Clock;
-  /** Takes what goes to `http:` origins; the threads do when it is absent. Closed with this transport. */
+  /** Sends requests to `http:` origins; the threads do if it is absent. Closed with this transport. */
   readonly plain?: Transport;
-  /** A thread ended by itself. Another one takes its place. */
+  /** A thread ended unexpectedly. Another one replaces it. */
   readonly onLost: (lost: LostSender) => void;
 }
 
 /**
- * Sends from threads of its own: names, connections, TLS and answers cost the caller's thread nothing but handing over.
- * All requests to an origin go to the same thread, so that its connections and TLS sessions are found again.
+ * Sends from separate threads: names, connections, TLS and answers cost the caller's thread only the handover. All
+ * requests to an origin go to the same thread, so that its connections and TLS sessions are reused.
  *
- * Requests are handed over, and results back, once in each turn of the loops. When a thread dies, what it had in flight
- * may have arrived (`requestSent`); what was given to a thread that could not be started is a shortage.
+ * Requests and results are handed over once per turn of each event loop. When a thread dies, its requests in flight may
+ * have arrived (`requestSent`); requests for a thread that could not be started failed for a shortage.
  */
 export function createThreadsTransport(options: ThreadsTransportOptions): Transport {
   return new ThreadsTransport(options);
@@ -66,7 +66,7 @@ class ThreadsTransport implements Transport {
   }
 }
 
-/** FNV-1a: the same origin always finds the same thread. */
+/** FNV-1a: an origin always maps to the same thread. */
 export function slotOf(origin: string, slots: number): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < origin.length; at++) hash = Math.imul(hash ^ origin.charCodeAt(at), 0x01000193);
