@@ -1,18 +1,18 @@
 import type { PostgresMigration } from "../migrations.ts";
 
 /**
- * The first schema. What makes it fast:
+ * The first schema. Its design for speed:
  *
- * - What waits stands in `queue`, a narrow table: claims and releases rewrite these rows and none that history reads.
- *   A delivery's wide row is written when it is published and when it is settled; no index contains what a settlement
- *   changes, so that the second write stays within its page (HOT), where half of the room is left for it.
- * - Two partial indexes tell free deliveries of a lane, in the order of claims, from leased ones, by the end of the
- *   lease. A claim reads the head of the first and never meets what is leased.
- * - Ids, tenants, webhooks and types are numbers or UUIDs; `words` holds the texts.
- * - Counters are spread over shards and added up when somebody asks, so that no commit waits for another one's counter.
+ * - Waiting deliveries are in `queue`, a narrow table: claims and releases rewrite these rows and none that the history
+ *   reads. The wide row of a delivery is written on publish and on settlement. No index contains what a settlement
+ *   changes, so the second write stays within its page (HOT); half of each page is left free for it.
+ * - Two partial indexes separate the free deliveries of a lane, in claim order, from the leased ones, by the end of the
+ *   lease. A claim reads the head of the first and never touches leased rows.
+ * - Ids, tenants, webhooks and types are numbers or UUIDs; the string table `words` holds the texts.
+ * - Counters are spread over shards and added up on reading, so no commit waits for the counter of another one.
  *
- * `seq` is drawn in blocks of 1,024: a commit takes one number from a sequence, whatever its size. It is drawn while the
- * tenant's row in `tenant_sequences` is locked, so positions of one tenant follow the order of commits.
+ * `seq` is drawn in blocks of 1,024: a commit takes one number from a sequence, whatever its size. It is drawn while
+ * the tenant's row in `tenant_sequences` is locked, so positions of one tenant follow the order of commits.
  *
  * Codes of states, priorities and so on are those of ../../codes.ts.
  */

@@ -1,8 +1,8 @@
 import type { PostgresMigration } from "../migrations.ts";
 
 /**
- * Which worker serves which webhook. A worker is one row; that its row is gone is all that makes it dead, and the
- * reference sets what it owned free in the same moment. New tables and a column with a constant default only.
+ * Which worker owns which webhook. A worker is one row and is dead when its row is gone; the foreign key frees its
+ * webhooks at the same moment. Only new tables and a column with a constant default.
  */
 export const ownership: PostgresMigration = {
   number: 2,

@@ -1,6 +1,6 @@
 import type { PostgresMigration } from "../migrations.ts";
 
-/** Pools of workers (WDS-220). Columns with a constant default only; a version that knows no pools works in `default`. */
+/** Pools of workers (WDS-220). Only columns with a constant default; a version without pools works in `default`. */
 export const pools: PostgresMigration = {
   number: 3,
   name: "pools",

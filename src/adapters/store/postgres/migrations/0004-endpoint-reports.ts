@@ -1,6 +1,9 @@
 import type { PostgresMigration } from "../migrations.ts";
 
-/** What owners see of their endpoints, for processes that answer people. Not logged: after a crash they tell it again. */
+/**
+ * What owners observe of their endpoints, for processes that answer API calls. Not logged: owners report it again after
+ * a crash.
+ */
 export const endpointReports: PostgresMigration = {
   number: 4,
   name: "endpoint reports",

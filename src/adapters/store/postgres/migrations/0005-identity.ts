@@ -1,8 +1,8 @@
 import type { PostgresMigration } from "../migrations.ts";
 
 /**
- * Which deployment this is, for what is kept elsewhere on its behalf, and which worker a number stands for: after a restore
- * numbers are given again, tokens never.
+ * Identifies this deployment, for data that is kept elsewhere, and the worker behind a number: after a restore numbers
+ * are reused, tokens never.
  */
 export const identity: PostgresMigration = {
   number: 5,

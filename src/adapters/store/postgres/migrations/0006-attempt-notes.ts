@@ -1,6 +1,9 @@
 import type { PostgresMigration } from "../migrations.ts";
 
-/** Which gates held a delivery before an attempt, and what came of the answer's Retry-After. Older versions write none. */
+/**
+ * The gates that held a delivery before an attempt, and how the response's Retry-After was used. Older versions write
+ * none.
+ */
 export const attemptNotes: PostgresMigration = {
   number: 6,
   name: "attempt notes",

@@ -1,6 +1,6 @@
 import type { PostgresMigration } from "../migrations.ts";
 
-/** Which call has a key. Older versions leave it empty and settle their own rows without it. */
+/** The call that holds a key. Older versions leave it empty and settle their own rows without it. */
 export const idempotencyHolder: PostgresMigration = {
   number: 7,
   name: "idempotency-holder",

@@ -1,8 +1,8 @@
 import type { PostgresMigration } from "../migrations.ts";
 
 /**
- * The lease that a delivery was ended under by somebody else than its holder, until the holder has reported what came of
- * its request. Older versions leave it empty, and refuse what such a holder reports.
+ * The lease under which a delivery was ended by another process than its holder, until the holder reports the outcome
+ * of its request. Older versions leave it empty, and refuse such reports.
  */
 export const lateLease: PostgresMigration = {
   number: 8,

@@ -1,10 +1,10 @@
 import type { PostgresMigration } from "../migrations.ts";
 
 /**
- * Statistics. Buckets of one time stand together, so that writing touches few pages and removing takes them from one end; a
- * reader of one webhook seeks once for each bucket. No index has what a write replaces, and room is left for it (HOT).
- * Not partitioned: upkeep removes what is too old in portions by the key, and a partition that is missing would refuse
- * settlements. `stat_journal` holds facts that no row has counted yet: those of a few seconds.
+ * Statistics. Buckets of the same time are adjacent, so writing touches few pages and removing takes them from one end;
+ * a reader of one webhook seeks once per bucket. No index contains what a write replaces, and pages have room for it
+ * (HOT). Not partitioned: upkeep removes old rows in portions by the key, and a missing partition would refuse
+ * settlements. `stat_journal` holds facts of the last seconds that no row has counted yet.
  */
 export const statistics: PostgresMigration = {
   number: 9,

@@ -1,6 +1,6 @@
 import type { PostgresMigration } from "../migrations.ts";
 
-/** As migration 7 of SQLite. */
+/** Like migration 7 of SQLite. */
 export const auditLog: PostgresMigration = {
   number: 10,
   name: "audit-log",

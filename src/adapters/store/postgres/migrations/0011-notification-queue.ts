@@ -1,6 +1,8 @@
 import type { PostgresMigration } from "../migrations.ts";
 
-/** As migration 8 of SQLite. Failing webhooks have no index: it would make every write of their states a dearer one. */
+/**
+ * Like migration 8 of SQLite. Failing webhooks have no index: it would make every write of their states more expensive.
+ */
 export const notifications: PostgresMigration = {
   number: 11,
   name: "notifications",

@@ -1,6 +1,6 @@
 import type { PostgresMigration } from "../migrations.ts";
 
-/** As migration 9 of SQLite. */
+/** Like migration 9 of SQLite. */
 export const eventTraces: PostgresMigration = {
   number: 12,
   name: "event-traces",

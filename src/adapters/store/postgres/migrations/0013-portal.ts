@@ -1,6 +1,6 @@
 import type { PostgresMigration } from "../migrations.ts";
 
-/** As migration 10 of SQLite. */
+/** Like migration 10 of SQLite. */
 export const portal: PostgresMigration = {
   number: 13,
   name: "portal",

@@ -1,6 +1,6 @@
 import type { PostgresMigration } from "../migrations.ts";
 
-/** As migration 11 of SQLite. */
+/** Like migration 11 of SQLite. */
 export const deliveryProblems: PostgresMigration = {
   number: 14,
   name: "delivery-problems",

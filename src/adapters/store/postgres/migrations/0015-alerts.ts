@@ -1,6 +1,6 @@
 import type { PostgresMigration } from "../migrations.ts";
 
-/** As migration 12 of SQLite. */
+/** Like migration 12 of SQLite. */
 export const alerts: PostgresMigration = {
   number: 15,
   name: "alerts",

@@ -1,6 +1,6 @@
 import type { PostgresMigration } from "../migrations.ts";
 
-/** As migration 13 of SQLite. */
+/** Like migration 13 of SQLite. */
 export const webhookHistory: PostgresMigration = {
   number: 16,
   name: "webhook-history",

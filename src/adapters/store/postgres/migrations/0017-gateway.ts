@@ -1,6 +1,6 @@
 import type { PostgresMigration } from "../migrations.ts";
 
-/** As migration 14 of SQLite. */
+/** Like migration 14 of SQLite. */
 export const gateway: PostgresMigration = {
   number: 17,
   name: "gateway",

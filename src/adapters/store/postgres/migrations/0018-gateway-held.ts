@@ -1,6 +1,6 @@
 import type { PostgresMigration } from "../migrations.ts";
 
-/** As migration 15 of SQLite. */
+/** Like migration 15 of SQLite. */
 export const gatewayHeld: PostgresMigration = {
   number: 18,
   name: "gateway-held",

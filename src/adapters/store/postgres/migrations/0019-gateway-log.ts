@@ -1,6 +1,6 @@
 import type { PostgresMigration } from "../migrations.ts";
 
-/** As migration 16 of SQLite. */
+/** Like migration 16 of SQLite. */
 export const gatewayLog: PostgresMigration = {
   number: 19,
   name: "gateway-log",

@@ -1,6 +1,6 @@
 import type { PostgresMigration } from "../migrations.ts";
 
-/** As migration 17 of SQLite. */
+/** Like migration 17 of SQLite. */
 export const whatUpkeepFinds: PostgresMigration = {
   number: 20,
   name: "what-upkeep-finds",

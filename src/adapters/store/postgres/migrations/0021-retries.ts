@@ -1,6 +1,6 @@
 import type { PostgresMigration } from "../migrations.ts";
 
-/** As migration 19 of SQLite. A delivery that waits again needs a lease token that no earlier holder has. */
+/** Like migration 19 of SQLite. A delivery that waits again needs a lease token that no earlier holder has. */
 export const retries: PostgresMigration = {
   number: 21,
   name: "retries",

@@ -1,6 +1,6 @@
 import type { PostgresMigration } from "../migrations.ts";
 
-/** As migration 20 of SQLite; positions are drawn when the rows are written. */
+/** Like migration 20 of SQLite; positions are drawn when the rows are written. */
 export const fanOutParts: PostgresMigration = {
   number: 22,
   name: "fan-out-parts",

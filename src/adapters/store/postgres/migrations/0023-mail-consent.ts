@@ -1,6 +1,6 @@
 import type { PostgresMigration } from "../migrations.ts";
 
-/** As migration 21 of SQLite. */
+/** Like migration 21 of SQLite. */
 export const mailConsent: PostgresMigration = {
   number: 23,
   name: "mail-consent",
