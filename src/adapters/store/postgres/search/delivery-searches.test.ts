@@ -11,7 +11,7 @@ import { DeliverySearches } from "./delivery-searches.ts";
 const canceled = Object.assign(new Error("canceling statement due to statement timeout"), { code: "57014" });
 const rowsOfWindow = (values: readonly unknown[]): number => Number(values[2]);
 
-/** A server that gets through a hundred rows in its time, and ends any statement that wants more. */
+/** A server that processes a hundred rows in its time limit, and cancels any statement that reads more. */
 class SlowServer {
   readonly windows: number[] = [];
   readonly aside = {

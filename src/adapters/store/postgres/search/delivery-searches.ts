@@ -16,12 +16,12 @@ import {
   withLastAttempt,
 } from "./search-windows.ts";
 
-/** Of a window: how many rows it had, the last of them and when that was made; null without any. */
+/** Result for a window: the number of rows, the last one and its creation time; null if it is empty. */
 type EdgeRow = readonly [looked: number, reached: number | null, createdAt: number | null];
 
 const rowsFirst = 500;
 
-/** Searches of people, on the connections for people: window after window until the page is full or the budget used up. */
+/** Searches for people, over the maintenance pool: window by window until the page is full or the budget is spent. */
 export class DeliverySearches {
   readonly #state: StoreState;
   readonly #rows: HistoryRows;
@@ -41,7 +41,7 @@ export class DeliverySearches {
     return search.order === "next_attempt" ? this.#byNextAttempt(search, owner) : this.#walk(search, owner);
   }
 
-  /** Null when nobody's rows are asked for. */
+  /** Null if no rows can match. */
   async #owner({ filter }: DeliverySearch): Promise<Owner | null> {
     const { strings } = this.#state;
     const tenant = filter.tenantId === null ? null : strings.find(filter.tenantId);
@@ -79,7 +79,7 @@ export class DeliverySearches {
     return { ...page, rows: await this.#rows.deliveries(page.rows) };
   }
 
-  /** Looks at all rows of a window, and reads what matches. */
+  /** Examines all rows of a window, and reads the matching ones. */
   async #window(
     { filter, order }: DeliverySearch,
     look: { readonly owner: Owner; readonly window: Window; readonly wanted: number },
@@ -104,7 +104,7 @@ export class DeliverySearches {
     return { looked, reached, createdAt, matches: rows.map(withoutEdge).filter(isThere) };
   }
 
-  /** Looks at what waits in windows, and keeps what is due first. */
+  /** Examines waiting deliveries window by window, and keeps those that are due first. */
   async #byNextAttempt(search: DeliverySearch, owner: Owner): Promise<SearchPage<StoredDelivery>> {
     const { limit, after, budget } = search;
     const place = { dueAt: after?.dueAt ?? Number.MIN_SAFE_INTEGER, position: after?.position ?? -1 };
@@ -174,7 +174,7 @@ export class DeliverySearches {
     return { looked, reached, rows: due };
   }
 
-  /** In the order of the positions given. */
+  /** In the order of the given positions. */
   async #read(positions: readonly number[]): Promise<readonly StoredDelivery[]> {
     const rows = await this.#state.aside.rows<DeliveryRow>(
       `SELECT ${deliveryColumns} FROM unnest($1::bigint[]) WITH ORDINALITY AS p (seq, place)
@@ -200,7 +200,7 @@ interface Owner {
   readonly events: readonly number[] | null;
 }
 
-/** The smallest of what holds all that is asked for and has an order of its own. */
+/** The smallest source that holds all results and has an order. */
 function scopeOf({ filter }: DeliverySearch, { tenant, webhooks, events }: Owner): Scope {
   if (events !== null) return { kind: "of", column: "event", owners: events };
   if (webhooks !== null) return { kind: "of", column: "webhook", owners: webhooks };
@@ -217,7 +217,7 @@ function ofOwner({ tenant, webhooks, events }: Owner, parameters: Parameters): r
   return conditions;
 }
 
-/** Events and attempts are looked up only where a filter asks for them. */
+/** Joins events and attempts only if a filter needs them. */
 function matchingSql(owner: readonly string[], { onRow, onAttempt, onEvent }: SearchConditions): string {
   const joins = [onEvent.length > 0 ? withEvent : "", onAttempt.length > 0 ? withLastAttempt : ""];
   const conditions = ["true", ...owner, ...onRow, ...onAttempt, ...onEvent];
@@ -228,7 +228,7 @@ function withoutEdge([, , , ...row]: readonly [...EdgeRow, ...DeliveryRow]): Del
   return row;
 }
 
-/** A statement answers one row with nulls where nothing matches, because it says more than what it found. */
+/** A statement returns a row of nulls when nothing matches, because it also reports how far it looked. */
 function isThere(row: DeliveryRow): boolean {
   return (row[0] as number | null) !== null;
 }

@@ -9,16 +9,16 @@ import { searchBounds, type DatedWindow, spanOf, walkPositions } from "./search-
 import { eventsOfKeySql, type Span } from "./search-windows.ts";
 
 const rowsFirst = 500;
-/** Bodies may be of 256 KiB: the first window of a search through them has few. */
+/** Bodies may have 256 KiB, so the first window of a search through them is small. */
 const bodiesFirst = 50;
 
-/** Whose events are looked at: of a tenant, of a key, or all. */
+/** Which events are searched: of a tenant, of a key, or all. */
 interface Scope {
   readonly tenant: number | null;
   readonly events: readonly number[] | null;
 }
 
-/** Searches of events, as those of deliveries. */
+/** Searches events like DeliverySearches searches deliveries. */
 export class EventSearches {
   readonly #state: StoreState;
   readonly #rows: HistoryRows;
@@ -89,7 +89,7 @@ export class EventSearches {
 
 const nothing: SearchPage<never> = { rows: [], next: null, searchedTo: null, isCutShort: false };
 
-/** As the windows of deliveries: by one index alone. */
+/** Uses a single index, like the windows of deliveries. */
 function windowSql(
   { tenant, events }: Scope,
   { span, rows }: { readonly span: Span; readonly rows: number },

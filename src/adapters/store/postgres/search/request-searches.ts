@@ -19,7 +19,7 @@ type PlacedRow = readonly [id: string, ...RequestRow];
 
 const rowsFirst = 500;
 
-/** Searches of the gateway's log, as those of deliveries, on the connections for people. */
+/** Searches the gateway's log like DeliverySearches searches deliveries, over the maintenance pool. */
 export class RequestSearches {
   readonly #aside: Database;
 
@@ -41,7 +41,7 @@ export class RequestSearches {
     return requestPage(rows, page);
   }
 
-  /** Looks at all rows of a window of one index, and reads what matches. */
+  /** Examines all rows in a window of one index, and reads the matching ones. */
   async #window(
     { filter }: RequestSearch,
     window: WalkedWindow<string>,
@@ -54,7 +54,7 @@ export class RequestSearches {
     const where: string[] = only === null ? [] : [indexedRowsSql[only]];
     if (owner === null) where.push(`id > ${above} AND id < ${below}`);
     else {
-      // As the windows of deliveries: so that one index alone has the order.
+      // As for deliveries, only one index has this order.
       const [place, is] = [`(${owner.column}, id)`, `${add(owner.id)}::text`];
       where.push(`${place} > (${is}, ${above}) AND ${place} < (${is}, ${below})`);
     }

@@ -6,7 +6,7 @@ import { numbers, texts } from "../columns.ts";
 import { storable } from "../../storable-text.ts";
 import type { Value } from "../database.ts";
 
-/** SQL with its parameters; each `add` gives the number of a parameter. */
+/** Collects the parameters of a statement; each `add` returns the number of a parameter. */
 export class Parameters {
   readonly values: Value[] = [];
 
@@ -16,7 +16,7 @@ export class Parameters {
   }
 }
 
-/** What has to hold of deliveries `d`, of their last attempts `a`, and of their events `e`. */
+/** Conditions on deliveries `d`, their last attempts `a`, and their events `e`. */
 export interface SearchConditions {
   readonly onRow: readonly string[];
   readonly onAttempt: readonly string[];
@@ -36,7 +36,7 @@ export function searchConditions(filter: DeliveryFilter, parameters: Parameters)
   };
 }
 
-/** What has to hold of events `e`, which have the columns of a window; bodies are looked up. */
+/** Conditions on events `e`, which have the columns of a window; bodies are looked up. */
 export function eventConditions(filter: EventFilter, parameters: Parameters): readonly string[] {
   const { source, unmatched, dataContains, from, to, eventTypes } = filter;
   const conditions: string[] = [];
@@ -106,7 +106,7 @@ function statusCondition({ codes, classes, none }: HttpStatusFilter, parameters:
   return `(${given}${none ? " OR a.number IS NOT NULL AND a.status_code IS NULL" : ""})`;
 }
 
-/** As `matches` of core/event-type.ts. */
+/** Equivalent to `matches` of core/event-type.ts. */
 function typeCondition(patterns: readonly string[], parameters: Parameters): string {
   const exact = patterns.filter((pattern) => !pattern.endsWith("*"));
   const beginnings = patterns

@@ -7,25 +7,25 @@ import { positionAtSql, type Span } from "./search-windows.ts";
 
 const rowsMin = 50;
 const rowsMax = 10_000;
-/** One statement should take no longer, so that a page ends soon after its time is up. */
+/** Target duration of one statement, so that a page ends soon after its time is up. */
 const statementGoalMs = 25;
 
-/** A statement that takes much longer is ended by the server: it is busy with something else. */
+/** The server cancels a statement that takes much longer, because it is busy with other work. */
 export const searchBounds: ServerBounds = { statementMs: 1_000, lockMs: 500, walksByIndex: true };
 
-/** What a window had: how many rows, the last of them, and what matched. */
+/** The result of a window: the number of rows, the last one, and the matches. */
 export interface SeenWindow<Row, Place = number> {
   readonly looked: number;
   readonly reached: Place | null;
   readonly matches: readonly Row[];
 }
 
-/** With the time at which the last of them was made. */
+/** With the creation time of the last row. */
 export interface DatedWindow<Row> extends SeenWindow<Row> {
   readonly createdAt: number | null;
 }
 
-/** Of which rows a window is, how many of them it has, and how many matches are of use. */
+/** A window: its span, the number of rows, and how many matches are wanted. */
 export interface WalkedWindow<Place = number> {
   readonly span: Span<Place>;
   readonly rows: number;
@@ -38,7 +38,7 @@ type WalkSearch<Place> = Pick<DeliverySearch, "limit" | "budget"> & {
   readonly rowsFirst: number;
 };
 
-/** Rows by position, and when the last of them was made. */
+/** Rows by position, with the creation time of the last one. */
 export async function walkPositions<Row extends readonly [position: number, ...columns: unknown[]]>(
   search: WalkSearch<number> & { readonly createdAtOf: (row: Row) => number },
   look: (window: WalkedWindow) => Promise<DatedWindow<Row>>,
@@ -55,7 +55,7 @@ export async function walkPositions<Row extends readonly [position: number, ...c
   return { rows, next: { position: next, dueAt: null }, searchedTo, isCutShort };
 }
 
-/** Window after window, until the page is full or the budget used up. Places are positions or ids. */
+/** Reads window by window, until the page is full or the budget is spent. Places are positions or ids. */
 export async function walkWindows<Row extends readonly [place: Place, ...columns: unknown[]], Place>(
   search: WalkSearch<Place>,
   look: (window: WalkedWindow<Place>) => Promise<SeenWindow<Row, Place>>,
@@ -85,7 +85,7 @@ export async function walkWindows<Row extends readonly [place: Place, ...columns
   }
 }
 
-/** Where the range of time and the page before leave something to look at. */
+/** The span left by the time range and the previous page; null if it is empty. */
 export async function spanOf(
   aside: Transactor,
   search: Pick<DeliverySearch, "after"> & {
@@ -107,7 +107,7 @@ export async function spanOf(
     : { above, below: Math.min(below, after.position) };
 }
 
-/** A server that is busy, or reads from its disk, may not get through a large window in time; a small one has to work. */
+/** A server that is busy, or reads from disk, may not finish a large window in time; a small one has to work. */
 export function unlessItWasMuch(rows: number): (error: unknown) => null {
   return (error) => {
     const isTimeout = error instanceof StoreUnavailableError && codeOf(error.cause) === queryCanceled;
@@ -118,12 +118,12 @@ export function unlessItWasMuch(rows: number): (error: unknown) => null {
 
 const queryCanceled = "57014";
 
-/** After a window that the server did not get through. */
+/** After a window that the server did not finish. */
 export function fewerRows(rows: number): number {
   return Math.max(rowsMin, Math.floor(rows / 8));
 }
 
-/** Never more than twice as many: one quick window says little of the next. */
+/** Never more than doubled: one quick window says little about the next. */
 export function nextRows({ rows, tookMs }: { readonly rows: number; readonly tookMs: number }): number {
   const wanted = Math.min(rows * 2, Math.floor((rows * statementGoalMs) / Math.max(tookMs, 1)));
   return Math.min(rowsMax, Math.max(rowsMin, wanted));

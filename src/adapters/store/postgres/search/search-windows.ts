@@ -2,7 +2,7 @@ import type { DeliverySearch } from "../../../../ports/store/search.ts";
 import { numbers } from "../columns.ts";
 import type { Parameters } from "./search-filter.ts";
 
-/** Where a search walks: through all rows, those of a tenant or of some webhooks or events, or through what waits. */
+/** What a search walks through: all rows, those of a tenant, of some webhooks or events, or the waiting deliveries. */
 export type Scope =
   | { readonly kind: "everything" }
   | { readonly kind: "waiting" }
@@ -12,7 +12,7 @@ export type Scope =
       readonly owners: readonly number[];
     };
 
-/** Places that a walk may still meet; both excluded. */
+/** The bounds of the rest of a walk; both excluded. */
 export interface Span<Place = number> {
   readonly above: Place;
   readonly below: Place;
@@ -29,16 +29,18 @@ const columns = `d.seq, d.event, d.created_at, d.due_at, d.first_attempt_at, d.c
   d.retried_at, d.retried_attempts, d.retries, d.replay_of, d.replayed_by, d.tenant, d.webhook, d.lane, d.attempt_count, d.attempt_last, d.state, d.priority, d.origin, d.category, d.reason,
   d.format`;
 
-/** `OFFSET 0` keeps each a look-up for one row: the planner may otherwise begin with the attempts, and read all of them. */
+/**
+ * `OFFSET 0` keeps each a lookup of one row. Otherwise the planner may start with the attempts, and read all of them.
+ */
 export const withEvent = `CROSS JOIN LATERAL (
   SELECT e.id, e.event_type, e.idempotency_key FROM posthorn.events e WHERE e.seq = d.event OFFSET 0) e`;
 export const withLastAttempt = `LEFT JOIN LATERAL (
   SELECT * FROM posthorn.attempts a WHERE a.delivery = d.seq AND a.number = d.attempt_last OFFSET 0) a ON true`;
 
 /**
- * The next rows of a walk, whatever they are: the filter is applied to them and to no others, so that the cost of a window
- * is that of its rows. Each is written so that one index alone has its order: with an equality in place of the comparison of
- * rows, the planner may choose to walk through all rows instead.
+ * The next rows of a walk, matching or not. The filter is applied to these rows only, so the cost of a window depends
+ * only on its size. Each query is written so that a single index has its order: with an equality instead of the row
+ * comparison, the planner may choose to walk through all rows.
  */
 export function windowSql({ scope, span, rows, order }: Window, parameters: Parameters): string {
   const direction = order === "oldest" ? "ASC" : "DESC";
@@ -55,7 +57,7 @@ export function windowSql({ scope, span, rows, order }: Window, parameters: Para
       JOIN posthorn.deliveries d ON d.seq = q.delivery`;
   }
   const { column, owners } = scope;
-  // The newest of all are among the newest of each.
+  // The newest rows overall are among the newest rows of each owner.
   return `SELECT o.* FROM unnest(${parameters.add(numbers(owners))}::bigint[]) w CROSS JOIN LATERAL (
       SELECT ${columns} FROM posthorn.deliveries d
       WHERE (d.${column}, d.seq) > (w, ${above}) AND (d.${column}, d.seq) < (w, ${below})
@@ -64,8 +66,8 @@ export function windowSql({ scope, span, rows, order }: Window, parameters: Para
 }
 
 /**
- * The first position whose row was made at time $1 or later, found by halving: rows are made in the order of their positions,
- * but for what clocks and commits differ by.
+ * The first position whose row was created at time $1 or later, found by binary search: rows are created in the order
+ * of their positions, except for differences between clocks and commits.
  */
 export const positionAtSql = (
   table: "events" | "deliveries",
@@ -79,7 +81,7 @@ export const positionAtSql = (
     WHERE h.low < h.high)
   SELECT min(high) FROM halved`;
 
-/** Positions of the events with key $1, of one tenant ($2) or of each. */
+/** Positions of the events with key $1, of one tenant ($2) or of all. */
 export const eventsOfKeySql = `SELECT n.seq FROM posthorn.tenant_sequences t
   CROSS JOIN LATERAL (SELECT k.event FROM posthorn.dedup_keys k WHERE k.tenant = t.tenant AND k.key = $1) k
   CROSS JOIN LATERAL (SELECT e.seq FROM posthorn.events e WHERE e.id = k.event LIMIT 1) n
