@@ -8,7 +8,7 @@ import type { Membership, StoreState } from "./state.ts";
 
 type Row = [lane: number, worker: number | null, pool: string, free: number | null, leased: number | null];
 
-/** An announcer over a database that knows these owners, and what it said in the end. */
+/** An announcer over a database with these owners, and what it announced. */
 function scene({ hasQueue }: { readonly hasQueue: boolean }) {
   const owners = new Map<number, number>();
   const state = { failures: 0, gate: Promise.resolve() };

@@ -5,31 +5,31 @@ import type { StoreState } from "./state.ts";
 import { pendingLanesIn } from "./pending-lanes.ts";
 import { realTime } from "./real-time.ts";
 
-/** Where work is announced; `LISTEN posthorn_work` receives it. */
+/** The channel of work announcements (`LISTEN posthorn_work`). */
 export const workChannel = "posthorn_work";
 
 /**
- * Least time between two announcements. The lanes of a busy process go together, because a notification takes a lock
- * that all databases share.
+ * Minimum time between two announcements. The lanes of a busy process are announced together, because a notification
+ * takes a lock that all databases of the server share.
  */
 const gatherMs = 20;
-/** After the database could not be asked. */
+/** Pause after the database was unavailable. */
 const againMs = 1_000;
-/** Beyond that, workers find the lanes by looking. */
+/** Beyond this number, workers find the lanes by polling. */
 const againLanesMax = 10_000;
 /** PostgreSQL refuses payloads of 8,000 bytes. */
 const payloadBytesMax = 7_900;
-/** With more, everybody looks everywhere, and reads all configuration again. */
+/** With more payloads, every process polls all lanes, and reads all configuration again. */
 const payloadsMax = 16;
 
 type AnnouncerState = Pick<StoreState, "database" | "lanes" | "processNumber" | "membership">;
 
 /**
- * Notifies other processes of the lanes in which this one has stored work: through a queue, or by notification where
- * there is none or it carries nothing now. After the commit and not within, because a notification makes the commits of
- * all transactions that send one wait for each other. Polling finds the lanes that a crash loses.
+ * Announces lanes in which this process stored work: through a queue, or by notification if none is configured or it is
+ * away. It does so after the commit and not within it, because a notification makes the commits of all notifying
+ * transactions wait for each other. Polling finds the lanes that a crash loses.
  *
- * A process does not announce its own webhooks: notifying itself would loop: look, claim, release, notify.
+ * A process does not announce its own webhooks. Notifying itself would loop: look, claim, release, notify.
  */
 export class Announcer {
   readonly #state: AnnouncerState;
@@ -50,7 +50,7 @@ export class Announcer {
     if (this.#lanes.size > 0) this.#later(gatherMs - (performance.now() - this.#sentAtMs));
   }
 
-  /** Nobody needs the lanes any more that are not announced yet. */
+  /** Drops the lanes that are not announced yet. */
   abandon(): void {
     this.#closed = true;
     this.#alarm.close();
@@ -87,14 +87,15 @@ export class Announcer {
       ]);
     } catch {
       if (this.#closed) return;
-      // One connection may have been lost, while all others work: owners would not look by themselves for half a minute.
+      // Only one connection may be lost while the others work. Without a repeat, owners would not poll for half a
+      // minute.
       if (lanes.length > againLanesMax) return;
       for (const lane of lanes) this.#lanes.add(lane);
       this.#later(againMs);
     }
   }
 
-  /** Asks for the owners only now: a webhook without an owner at the commit may have been acquired since. */
+  /** Look up the owners only now: a webhook without an owner at the commit may have been acquired since. */
   async #queued(lanes: readonly number[]): Promise<boolean> {
     if (this.#queue?.isOpen() !== true) return false;
     const pending = await pendingLanesIn(this.#state, lanes);
@@ -103,11 +104,11 @@ export class Announcer {
   }
 }
 
-/** Another way to notify workers of work. */
+/** Another way to announce work to workers. */
 export interface PendingLaneQueue {
-  /** False when nothing would be carried now, which saves the look into the lanes. */
+  /** False when it cannot carry hints now, which saves looking up the lanes. */
   isOpen(): boolean;
-  /** False when something was not carried. */
+  /** False when it did not carry all hints. */
   announce(lanes: readonly PendingLane[]): boolean;
 }
 
@@ -127,7 +128,7 @@ function payloadsOf(processNumber: number, lanes: readonly number[]): readonly s
   return payloads.length <= payloadsMax ? payloads : [`${processNumber}:*`];
 }
 
-/** The lanes of an announcement, or null for "look everywhere"; undefined when it is our own or nobody's. */
+/** The lanes of an announcement, or null for "look everywhere"; undefined when it is our own or unreadable. */
 export function lanesOf(payload: string, processNumber: number): readonly number[] | null | undefined {
   const [sender, list] = payload.split(":");
   if (sender === undefined || list === undefined || Number(sender) === processNumber) return undefined;

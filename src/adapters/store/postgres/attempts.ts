@@ -8,7 +8,7 @@ import type { AttemptRow } from "../history-rows.ts";
 import { isStoredId } from "./columns.ts";
 import type { StoreState } from "./state.ts";
 
-/** One row for each outcome and category, and one for all with `outcome` null. */
+/** One row per outcome and category, and a total with `outcome` null. */
 type StatRow = [
   outcome: number | null,
   category: number | null,
@@ -18,7 +18,7 @@ type StatRow = [
   lastAttemptAt: number | null,
 ];
 
-/** As the port promises: statistics look at no more than this many attempts. */
+/** As the port promises, statistics read no more than this many attempts. */
 const attemptsReadMax = 10_000;
 
 export async function attemptsOf(state: StoreState, deliveryId: string): Promise<readonly AttemptRecord[]> {

@@ -16,7 +16,7 @@ interface Statement {
   readonly values: readonly Value[];
 }
 
-/** One statement, and with it the row of the audit log; that is left out where the statement returns no row. */
+/** Runs one statement together with writing its audit row, which is omitted if the statement returns no row. */
 export async function writeAudited(
   database: Database,
   audit: AuditEntry | undefined,
@@ -46,7 +46,7 @@ const windowSql = `SELECT seq, document FROM posthorn.audit_log WHERE seq < $1 A
   AND ($6::text IS NULL OR target = $6) AND ($7::bigint IS NULL OR at >= $7) AND ($8::bigint IS NULL OR at <= $8)
   ORDER BY seq DESC LIMIT $9`;
 
-/** On the connections for people. */
+/** Uses the maintenance pool for reading. */
 export class PostgresAudit implements AuditStore {
   readonly #database: Database;
   readonly #aside: Database;

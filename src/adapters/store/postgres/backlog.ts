@@ -4,8 +4,8 @@ import { texts } from "./columns.ts";
 import type { StoreState } from "./state.ts";
 
 /**
- * What waits in the lanes of a webhook, as far as $2. Two looks into each lane, because each partial index knows one kind of
- * row: free ones, and leased ones.
+ * Waiting deliveries in the lanes of a webhook, up to $2. Two lookups per lane, because each partial index covers one
+ * kind of row: free or leased.
  */
 const waitingIn = (webhook: string): string => `SELECT f.delivery, f.priority
     FROM posthorn.words w JOIN posthorn.lanes l ON l.webhook = w.ref CROSS JOIN LATERAL (
@@ -18,7 +18,7 @@ const backlogSql = `WITH looked AS MATERIALIZED (${waitingIn("$1")})
   SELECT k.priority, count(*), min((SELECT d.created_at FROM posthorn.deliveries d WHERE d.seq = k.delivery))
   FROM looked k GROUP BY k.priority ORDER BY k.priority`;
 
-/** The lowest position is the oldest, but for commits that ran side by side. */
+/** The lowest position is the oldest, except for commits that ran concurrently. */
 const waitingSql = `SELECT g.id, k.total, d.created_at
   FROM unnest($1::text[]) AS g (id)
     CROSS JOIN LATERAL (SELECT count(*) AS total, min(f.delivery) AS first FROM (${waitingIn("g.id")}) f) AS k
@@ -44,7 +44,7 @@ export async function backlogOfWebhook(
   { aside }: Pick<StoreState, "aside">,
   { webhookId, countMax }: { readonly webhookId: string; readonly countMax: number },
 ): Promise<Backlog> {
-  // One more than is counted tells whether there is more.
+  // One row more than is counted shows whether there are more.
   const rows = await aside.rows<BacklogRow>(backlogSql, [webhookId, countMax + 1]);
   const total = rows.reduce((sum, [, count]) => sum + count, 0);
   const last = rows.at(-1);

@@ -7,9 +7,9 @@ import type { StoreState } from "./state.ts";
 const { pending, failed } = stateCodes.encode;
 
 /**
- * `dueBroughtNear` of core/due-times.ts for a window of the queue above position $2. Attempts are only looked up for
- * retries that are not due, and only in partitions of the future. As in a settlement `queue` is locked before
- * `deliveries`; what is leased, or locked at this moment, is left alone.
+ * `dueBroughtNear` of core/due-times.ts, for a window of the queue above position $2. Attempts are looked up only for
+ * retries that are not due, and only in future partitions. As in a settlement, `queue` is locked before `deliveries`;
+ * rows that are leased or locked are skipped.
  */
 const bringNearSql = `WITH seen AS MATERIALIZED (
     SELECT q.delivery, d.state, d.attempt_count, d.created_at, d.due_at, d.retried_at
@@ -40,7 +40,7 @@ const bringNearSql = `WITH seen AS MATERIALIZED (
 
 type StepRow = [seen: number, reached: number | null, changed: number, lanes: string | null];
 
-/** Brings due times near that were written while a clock was ahead. */
+/** Corrects due times that were written while a clock was ahead. */
 export async function bringNear(
   { aside, announcer }: StoreState,
   { now, after, limit }: BringNearStep,
@@ -53,7 +53,7 @@ export async function bringNear(
   return { changed, next: seen < limit || reached === null ? null : String(reached) };
 }
 
-/** By the summary index, so that the cost is that of a few pages. */
+/** Uses the summary index, so it reads only a few pages. */
 export async function hasFutureDeliveries({ aside }: StoreState, now: number): Promise<boolean> {
   const [row] = await aside.rows<[any: boolean]>(
     "SELECT EXISTS (SELECT FROM posthorn.deliveries WHERE created_at > $1)",

@@ -3,13 +3,14 @@ import { tierSpan } from "../queue-position.ts";
 import { hasFree, hasLeased } from "./lanes-with-work.ts";
 import { plannedEachTime } from "./named-statements.ts";
 
-/** Beyond every queue position of an ordered lane, which is a publish position. */
+/** Greater than every queue position in an ordered lane, which is a publish position. */
 const orderedMax = 2 ** 53;
 const tiers = [0, 1, 2] as const;
 
 /**
- * Free deliveries of one priority that may be claimed now, in order; locks them, and passes over what others lock. One look
- * for each priority, because what is due of the next one begins elsewhere in the index, behind what is not due of this one.
+ * Free deliveries of one priority that may be claimed now, in order. Locks them and skips rows locked by others. One
+ * lookup per priority: the due rows of the next priority start elsewhere in the index, behind rows of this priority
+ * that are not due.
  */
 function freeInTier(tier: number): string {
   return `SELECT * FROM (
@@ -20,7 +21,10 @@ function freeInTier(tier: number): string {
 
 const behindLast = "(q.rank, q.delivery) > (last.rank, last.delivery)";
 
-/** One comparison of rows says where to start. With two the index would start at the first and read on to the second. */
+/**
+ * A single row comparison defines the start. With two conditions the index scan would start at the first and read on to
+ * the second.
+ */
 function moreInTier(tier: number): string {
   return hasFree(
     "w.lane",
@@ -38,25 +42,26 @@ const othersLeaseEnd = `(SELECT min(q.lease_until) FROM posthorn.queue q
       WHERE q.lane = w.lane AND q.owner IS NOT NULL AND q.owner <> $8 AND q.lease_until > w.now)`;
 
 /**
- * Claims from many lanes. Every look into the queue starts at a place of an index and stops after what it returns, so
- * that nothing depends on how much waits.
+ * Claims from many lanes. Every lookup in the queue starts at a position of an index and stops after the rows that it
+ * returns, so the cost does not depend on the number of waiting deliveries.
  *
- * - A lane with leases that ran out is `stale`: nothing is taken from it, and the caller frees them first.
- * - In an ordered lane nothing is taken while another process holds a lease. The caller has locked the lane.
- * - `more` and `later` look behind the last one taken; what others hold is only asked for when nothing is left to take.
+ * - A lane with expired leases is `stale`: nothing is claimed from it, and the caller frees them first.
+ * - In an ordered lane nothing is claimed while another process holds a lease. The caller has locked the lane.
+ * - `more` and `later` look behind the last claimed row; leases of others are looked up only when nothing is left to
+ *   claim.
  *
- * Step by step: `wanted` are the requests, with where each priority begins and how far it is due (`from`, `to`); `picked`
- * locks the first free ones of each lane; `kept` are those whose bodies fit, one at least; `leased` writes; `summary` looks
- * at what is left. MATERIALIZED keeps them apart, so that each looks where it is told to and nothing is planned as a join of
- * the queue with itself (claim-cost.pg.test.ts holds that).
+ * The steps: `wanted` are the requests, with the start of each priority and how far it is due (`from`, `to`); `picked`
+ * locks the first free rows of each lane; `kept` are those whose bodies fit, at least one; `leased` writes; `summary`
+ * looks at the remaining rows. MATERIALIZED separates them, so that each uses the intended index and none is planned as
+ * a join of the queue with itself (claim-cost.pg.test.ts checks that).
  *
- * Whose event and whose webhook it is, is read from the rows, never from what was remembered: the sender compares them.
+ * Tenant and webhook are read from the rows, never from memory: the sender compares them.
  *
- * One row for each lane, and one for each delivery, in no order: sorting them would mean sorting bodies.
+ * Returns one row per lane and one per delivery, unordered, because sorting would move the bodies.
  *
- * `ANY`, `OFFSET 0` and the look for `due_at` keep a plan that was made while tables were nearly empty from reading an
- * index from end to end when they are full. It would still compare each row that is found with all others, so that a claim
- * of many is planned for them.
+ * `ANY`, `OFFSET 0` and the lookup of `due_at` matter for plans made while the tables were nearly empty. They keep such
+ * a plan from reading an index from end to end when the tables are full. It would still compare each found row with all
+ * others, so claims of many deliveries are planned each time.
  */
 function claimSqlWith(keysBounded: string): string {
   return `WITH wanted AS MATERIALIZED (
@@ -117,10 +122,10 @@ function claimSqlWith(keysBounded: string): string {
   LEFT JOIN posthorn.webhooks w ON w.id = webhook.word`;
 }
 
-/** For few, with a plan that is kept. */
+/** For few deliveries, with a cached plan. */
 export const claimSql = claimSqlWith("q.delivery = ANY (ARRAY(SELECT delivery FROM kept)) AND ");
 
-/** For many. */
+/** For many deliveries. */
 export const claimManySql = plannedEachTime + claimSqlWith("");
 
 export type ClaimRow = [
@@ -141,7 +146,7 @@ export type ClaimRow = [
   queuePosition: number,
 ];
 
-/** Places of columns, for code that needs some of so many. A delivery has a `ref`, the row about its lane has none. */
+/** Column positions, for code that needs only some columns. A delivery has a `ref`, the row about its lane has none. */
 export const claimColumns = {
   place: 0,
   stale: 1,
@@ -156,7 +161,7 @@ export const claimColumns = {
   ref: 10,
   leaseToken: 11,
   attempts: 12,
-  /** Of the delivery (claimed-delivery.ts), which begins with its id. */
+  /** The first column of the delivery (claimed-delivery.ts). */
   id: 13,
   eventType: 18,
   attemptCount: 21,
@@ -164,7 +169,7 @@ export const claimColumns = {
   queuePosition: 39,
 } as const;
 
-/** Leases that ran out become free again. Their tokens stay, so that a late settlement counts if nobody was faster. */
+/** Frees expired leases. Their tokens stay, so that a late settlement counts if no other process was faster. */
 export const freeExpiredSql = `UPDATE posthorn.queue SET owner = NULL, lease_until = NULL WHERE delivery IN (
     SELECT q.delivery FROM unnest($1::int[], $2::bigint[]) AS g (lane, now)
     JOIN posthorn.queue q ON q.lane = g.lane AND q.owner IS NOT NULL AND q.lease_until <= g.now
@@ -172,8 +177,8 @@ export const freeExpiredSql = `UPDATE posthorn.queue SET owner = NULL, lease_unt
 
 /**
  * Frees foreign leases: leases of another process than $3 in lanes $1, whose webhooks worker $2 owns. Such a lease
- * comes from a call that was given up and reached the server after the webhook had gone to another worker; acquiring
- * the webhook freed all earlier leases. The lease token is raised, so that nobody settles it.
+ * comes from a cancelled call that reached the server after the webhook had moved to another worker; acquiring the
+ * webhook freed all earlier leases. The lease token is raised, so that its holder cannot settle.
  */
 export const freeForeignLeasesSql = `UPDATE posthorn.queue SET owner = NULL, lease_until = NULL, fence = fence + 1
   WHERE delivery IN (

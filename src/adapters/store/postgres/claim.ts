@@ -16,36 +16,33 @@ import type { Runner } from "./database.ts";
 import type { StoreState } from "./state.ts";
 import type { StoredLane } from "./string-table.ts";
 
-/** A request whose lane exists, and its place among the requests. */
+/** A request whose lane exists, with its index among the requests. */
 interface Wanted {
   readonly place: number;
   readonly lane: StoredLane;
   readonly request: ClaimRequest;
-  /** Leases that ran out were not freed yet. */
+  /** Expired leases were not freed yet. */
   readonly fresh: boolean;
 }
 
-/**
- * How soon to ask again for an ordered lane from which another process claims at this very moment, or after foreign
- * leases.
- */
+/** When to retry an ordered lane that another process is claiming right now, or one with foreign leases. */
 const againMs = 100;
-/** A claim that asks for no more deliveries than this, after one that found few, uses the plan for few. */
+/** A claim of no more deliveries than this, after one that found few, uses the plan for few. */
 const fewWanted = 256;
 const fewFound = 16;
 
 /**
- * Takes leases, written into the rows, so that several processes share the work.
+ * Claims deliveries. Leases are written into the rows, so that several processes share the work.
  *
- * Lanes without order need no lock: two that claim at once pass over each other's rows. An ordered lane is locked for as
- * long as the statement takes (its row in `lanes`), because its head must not be passed over. What ran out, or was lost with
- * a connection, is freed first and then asked for again, so that the usual claim stays one statement.
+ * Unordered lanes need no lock: concurrent claims skip each other's rows. An ordered lane is locked during the
+ * statement (its row in `lanes`), because its head must not be skipped. Expired leases, and leases lost with a
+ * connection, are freed first and the claim is repeated, so that the usual claim is one statement.
  */
 export class Claimer {
   readonly #state: StoreState;
   readonly #release: (leases: readonly Lease[]) => Promise<void>;
   readonly #lost: LostLeases;
-  /** The last claim found so many. */
+  /** Number of deliveries found by the last claim. */
   #found = Number.POSITIVE_INFINITY;
 
   constructor(
@@ -86,7 +83,7 @@ export class Claimer {
     );
   }
 
-  /** Fills in the results; returns what has to be asked again after leases that ran out were freed. */
+  /** Fills in the results; returns the requests to repeat after expired leases were freed. */
   async #attempt(wanted: readonly Wanted[], results: ClaimResult[]): Promise<readonly Wanted[]> {
     try {
       return await this.#ask(wanted, results);
@@ -115,7 +112,7 @@ export class Claimer {
     return this.#collect(rows, { asked, results });
   }
 
-  /** Ordered lanes are claimed by one process at a time; what another one is claiming is left out. */
+  /** Only one process at a time claims from an ordered lane; lanes locked by another process are left out. */
   async #lock(transaction: Runner, wanted: readonly Wanted[]): Promise<readonly Wanted[]> {
     const refs = wanted.filter(({ lane }) => lane.ordered).map(({ lane }) => lane.ref);
     const rows = await transaction.rows<[ref: number]>(
@@ -159,7 +156,7 @@ export class Claimer {
         taken.flatMap((row) => [row[column.eventType], row[column.contentType]]),
       );
     } catch (error) {
-      // Nobody would know of these leases. When they cannot be given back either, the next claim frees them.
+      // The caller will not learn of these leases. If releasing them fails too, the next claim frees them.
       await this.#release(leases).catch(() => undefined);
       throw error;
     }
@@ -178,7 +175,7 @@ export class Claimer {
     return stale;
   }
 
-  /** Nobody else has a right to leases in lanes of our webhooks, so that they are worth no wait. */
+  /** No other process has a right to leases in lanes of our webhooks, so do not wait for them. */
   async #freeForeignLeases(blocked: readonly Wanted[], results: ClaimResult[]): Promise<void> {
     const { database, membership, processNumber } = this.#state;
     if (blocked.length === 0 || membership.worker === null) return;
@@ -228,7 +225,7 @@ function leaseOf(row: ClaimRow): Lease {
   return { ref: row[column.ref] ?? 0, deliveryId: row[column.id], leaseToken: row[column.leaseToken] };
 }
 
-/** A lane that was asked for twice is claimed from twice, one after the other. */
+/** A lane that is requested twice is claimed twice, one after the other. */
 function roundsOf(
   requests: readonly {
     readonly place: number;
@@ -249,8 +246,8 @@ function roundsOf(
 }
 
 /**
- * Between the snapshot of the claim and its lock another process has sent this one and rescheduled it: the row of the queue
- * is the newest and counts more attempts than that of the delivery, which is read as the snapshot has it.
+ * Between the snapshot of the claim and its lock, another process sent and rescheduled this delivery. The queue row is
+ * current and counts more attempts than the delivery row, which is read from the snapshot.
  */
 function isOutdated(row: ClaimRow | undefined): boolean {
   return row !== undefined && row[column.attempts] !== row[column.attemptCount];

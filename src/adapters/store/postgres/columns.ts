@@ -1,11 +1,11 @@
 import { storable } from "../storable-text.ts";
 
 /**
- * Columns of a batch as PostgreSQL array literals, one parameter each, for `unnest`. Written by hand because pg's own
- * conversion costs more than the statement: it looks at every element with a regular expression.
+ * Encodes columns of a batch as PostgreSQL array literals, one parameter each, for `unnest`. Hand-written because pg's
+ * conversion costs more than the statement: it matches every element against a regular expression.
  */
 
-/** Whole numbers, null as NULL. A fraction of a millisecond is rounded, because a bigint takes none. */
+/** Whole numbers, null as NULL. Fractions of a millisecond are rounded, because the column is a bigint. */
 export function numbers(values: readonly (number | null)[]): string {
   return `{${values.map((value) => (value === null ? "NULL" : whole(value))).join(",")}}`;
 }
@@ -19,7 +19,7 @@ function whole(value: number): number {
   return Math.round(Math.min(Math.max(value, Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER));
 }
 
-/** UUIDs and other words without any character that an array literal gives a meaning. */
+/** UUIDs and other words without characters that are special in array literals. */
 export function plainWords(values: readonly (string | null)[]): string {
   return `{${values.map((value) => value ?? "NULL").join(",")}}`;
 }
@@ -42,7 +42,7 @@ function escaped(text: string): string {
 
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** Whether a row can have this id; anything else would be an error of the statement instead of an empty answer. */
+/** Whether a row can have this id. Any other text would make the statement fail instead of finding nothing. */
 export function isStoredId(id: string): boolean {
   return uuidForm.test(id);
 }

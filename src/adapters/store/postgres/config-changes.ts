@@ -6,13 +6,12 @@ import type { RegistryStore } from "../../../ports/store/registry.ts";
 import type { WebhookStore } from "../../../ports/store/webhooks.ts";
 import type { Database } from "./database.ts";
 
-/** Where changes of the configuration are announced. */
+/** The channel of configuration changes. */
 export const configChannel = "posthorn_config";
 
 /**
- * Notifies other processes of changed configuration: after the commit, so that they read the new state.
- * Where there is another way for such news, both are used, because each may be away. What is lost, the periodic reload
- * finds.
+ * Announces configuration changes after the commit, so that other processes read the new state. If there is a second
+ * way to announce them, both are used, because each may be away. The periodic reload finds lost changes.
  */
 export class ConfigAnnouncer {
   readonly #database: Database;
@@ -34,19 +33,19 @@ export class ConfigAnnouncer {
     try {
       await this.#database.rows("SELECT FROM pg_notify($1, $2)", [configChannel, payload]);
     } catch {
-      // The change itself is stored. Processes that come back, or reload, find it.
+      // The change itself is stored. Processes find it when they reconnect or reload.
     }
   }
 }
 
-/** The change of an announcement; null when it is our own or not one of ours. */
+/** The announced change; null when it is our own or not readable. */
 export function configChangeOf(payload: string, processNumber: number): ConfigChange | null {
   const colon = payload.indexOf(":");
   if (colon <= 0 || Number(payload.slice(0, colon)) === processNumber) return null;
   return (tryParseJson(payload.slice(colon + 1)) ?? null) as ConfigChange | null;
 }
 
-/** A store of webhooks that announces what it writes. */
+/** A store of webhooks that announces its writes. */
 export function announcedWebhooks(store: WebhookStore, announcer: ConfigAnnouncer): WebhookStore {
   const changed = (id: string): Promise<void> => announcer.announce({ kind: "webhooks", webhookIds: [id] });
   return {
@@ -73,7 +72,7 @@ export function announcedWebhooks(store: WebhookStore, announcer: ConfigAnnounce
   };
 }
 
-/** A registry that announces what it writes. */
+/** A registry that announces its writes. */
 export function announcedRegistry(store: RegistryStore, announcer: ConfigAnnouncer): RegistryStore {
   const after = async <Result>(work: Promise<Result>, kind: "tenants" | "api_keys" | "event_types") => {
     const result = await work;
@@ -94,7 +93,7 @@ export function announcedRegistry(store: RegistryStore, announcer: ConfigAnnounc
   };
 }
 
-/** Sessions that are ended, and settings. A new session is news to nobody: it is read when its token comes. */
+/** Announces ended sessions and settings. A new session needs no announcement: it is read when its token arrives. */
 export function announcedPortal(store: PortalStore, announcer: ConfigAnnouncer): PortalStore {
   const changed = (): Promise<void> => announcer.announce({ kind: "portal" });
   return {
@@ -122,7 +121,7 @@ export function announcedPortal(store: PortalStore, announcer: ConfigAnnouncer):
   };
 }
 
-/** Sources and connections. Requests and answers are news to nobody. */
+/** Announces sources and connections. Requests and answers need no announcement. */
 export function announcedGateway(store: GatewayStore, announcer: ConfigAnnouncer): GatewayStore {
   const changed = async (change: Promise<void>): Promise<void> => {
     await change;

@@ -1,4 +1,4 @@
-/** How many connections a server holds for a process, which counts one until it has ended it. */
+/** How many connections a server holds for a process. The process counts a connection until the server has ended it. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { eventually } from "../../../../test/scenarios/eventually.ts";
@@ -9,7 +9,7 @@ import { loadDriver } from "./driver.ts";
 import { Incarnations } from "./incarnations.ts";
 
 const connectTimeoutMs = 60_000;
-/** Each look opens a connection of its own, so that these take much longer than to open one. */
+/** Each check opens a separate connection, so these take much longer than opening one connection. */
 const looks = 10;
 
 suite("connections that the server has not ended yet", () => {
@@ -30,7 +30,7 @@ suite("connections that the server has not ended yet", () => {
     return rows.map(({ pid }) => Number(pid));
   };
 
-  /** The most that the server holds while the process behind a connection is stopped, and hears no goodbye. */
+  /** The highest number of connections while the server process behind one is stopped and cannot close it. */
   const mostWhileStopped = async (pid: number): Promise<number> => {
     let most = 0;
     try {
@@ -48,7 +48,7 @@ suite("connections that the server has not ended yet", () => {
       incarnations: new Incarnations(),
     });
     const old = await connections.use(async ({ greeting }) => {
-      // Longer than its time, so that it is closed when it comes back.
+      // Longer than its lifetime, so that it is closed when it is returned.
       await held();
       process.kill(greeting.pid, "SIGSTOP");
       return greeting.pid;

@@ -33,17 +33,17 @@ export interface ConnectionsOptions {
   readonly connectionsMax: number;
   readonly connectTimeoutMs: number;
   readonly preparedStatements: PreparedStatements;
-  /** What the server bounds by itself; null for none, as in migrations. */
+  /** Time limits that the server enforces; null for none, as in migrations. */
   readonly bounds: ServerBounds | null;
-  /** How long a connection is used at most, so that a process sees soon where the address leads now. */
+  /** Maximum age of a connection, so that a process soon sees where the address leads now. */
   readonly lifetimeMs?: number;
-  /** Is told which run of the server each connection leads to. */
+  /** Records which run of the server each connection leads to. */
   readonly incarnations: Incarnations;
-  /** Counts connections whose answer never came until the server has ended them; null where nobody can ask it. */
+  /** Counts unanswered connections until the server has ended them; null if the server cannot be queried. */
   readonly unanswered: UnansweredConnections | null;
 }
 
-/** Longer than the server takes to end a statement by itself, so that the server is always first. */
+/** Longer than the server's own limit on statements, so that the server always acts first. */
 export const answerMarginMs = 2_000;
 
 export function answerMsOf(bounds: ServerBounds): number {
@@ -51,15 +51,15 @@ export function answerMsOf(bounds: ServerBounds): number {
 }
 
 /**
- * The connections of one purpose, bounded in number as the server counts them: one whose statement was not answered stays
- * counted until the server process behind it is gone, and is not replaced before.
+ * The connections of one purpose, limited as the server counts them: an unanswered connection counts until its server
+ * process is gone, and is not replaced before.
  */
 export class Connections {
   readonly #options: ConnectionsOptions;
   readonly #pool: pg.Pool;
   readonly #met = new Map<pg.ClientBase, Met>();
   readonly #statements: NamedStatements;
-  /** A pooler refused the startup parameters, so that transactions bring their bounds themselves. */
+  /** A pooler refused the startup parameters, so each transaction sets its own limits. */
   #parametersRefused = false;
   #closing: Promise<void> | null = null;
 
@@ -80,9 +80,9 @@ export class Connections {
         parameters: () => (this.#parametersRefused ? {} : startupBounds(options.bounds)),
       }),
     });
-    // The pool drops a connection that broke while it was idle; whoever needs one next gets another.
+    // The pool drops a connection that broke while idle; the next caller gets another one.
     this.#pool.on("error", () => undefined);
-    // One that breaks in use also fails the statement; without a listener the event alone would end the process.
+    // A connection that breaks in use also fails its statement. Without a listener, the event would end the process.
     this.#pool.on("connect", (client) => client.on("error", () => undefined));
     this.#pool.on("remove", (client) => this.#met.delete(client));
     options.incarnations.watch(() => this.#leaveOthers());
@@ -110,7 +110,7 @@ export class Connections {
     await this.#closing;
   }
 
-  /** One that leads to the server as it runs now: older ones may lead to a server that was replaced, and still answers. */
+  /** Takes a connection to the current server run. Older ones may lead to a replaced server that still answers. */
   async #take(): Promise<Connection> {
     for (;;) {
       const client = await this.#connected();
@@ -148,7 +148,7 @@ export class Connections {
     if (plans?.areOld === true) await this.#asking(client, () => plans.renew(client));
   }
 
-  /** Nothing is written, so that the server ends the session as soon as it hears that nobody listens. */
+  /** Nothing was written, so the server ends the session as soon as it notices the closed connection. */
   async #asking<Result>(client: pg.PoolClient, ask: () => Promise<Result>): Promise<Result> {
     try {
       return await inTime(ask(), this.#options.connectTimeoutMs);
@@ -177,7 +177,7 @@ export class Connections {
     const { client, greeting } = connection;
     const { unanswered } = this.#options;
     if (isStatementLost(error)) this.#statements.lost(greeting);
-    // A session that cannot write may lead to a former primary; the next one finds the present one.
+    // A session that cannot write may lead to a former primary; the next connection finds the current one.
     if (!isConnectionLoss(error) && !connection.isBroken) return client.release(isReadOnlyRefusal(error));
     const mayBeBusy = greeting.isDirect && connection.isUnanswered && this.#isPresent(connection);
     if (unanswered === null || !mayBeBusy) {
@@ -189,47 +189,47 @@ export class Connections {
       client.release(true);
     });
     if (connection.overdue === null) return;
-    // The server listens again once it has answered: its process has gone when it closes the connection.
+    // The server reads again once it has answered; when it closes the connection, its process is gone.
     void connection.overdue.then(
       () => void client.end().then(free, free),
       () => undefined,
     );
   }
 
-  /** Sessions with another server than the present one are of no use, whatever they are doing. */
+  /** Sessions on another server than the current one are useless, even while they run a statement. */
   #leaveOthers(): void {
     for (const [client, met] of this.#met) if (!this.#isPresent(met)) destroy(client, new LeftServerError());
   }
 }
 
-/** Whom a connection met when it was opened. */
+/** What was found when a connection was opened. */
 interface Met {
   readonly greeting: Greeting;
-  /** Null behind a pooler, where each transaction may meet another one. */
+  /** Null behind a pooler, where each transaction may reach another server. */
   readonly incarnation: Incarnation | null;
-  /** Of named statements, when it was met. */
+  /** Generation of named statements at that time. */
   readonly generation: number;
-  /** Null where statements have no names, and behind a pooler, which has sessions of its own. */
+  /** Null where statements have no names, and behind a pooler, which has separate sessions. */
   readonly plans: SessionPlans | null;
 }
 
-/** A connection in the hands of one caller. */
+/** A connection checked out by one caller. */
 export class Connection {
   readonly client: pg.PoolClient;
   readonly greeting: Greeting;
-  /** The run of the server that it leads to for as long as it lasts; null behind a pooler. */
+  /** The server run that it leads to for its whole lifetime; null behind a pooler. */
   readonly incarnation: Incarnation | null;
-  /** Whether the session bounds what it does; else each transaction has to. */
+  /** Whether the session has time limits; otherwise each transaction sets them. */
   readonly isBounded: boolean;
-  /** The answer that did not come in time, and may come yet. */
+  /** The answer that did not arrive in time and may still arrive. */
   overdue: Promise<unknown> | null = null;
-  /** Not to be used again. */
+  /** Must not be used again. */
   isBroken = false;
-  /** The server may still be busy with the last statement. */
+  /** The server may still be running the last statement. */
   isUnanswered = false;
   readonly #answerMs: number;
   readonly #statements: NamedStatements | null;
-  /** Null where a session plans as the server pleases. */
+  /** Null where the server chooses how to plan. */
   readonly plans: SessionPlans | null;
 
   constructor(
@@ -246,19 +246,19 @@ export class Connection {
     this.#answerMs = bounds === null ? 0 : answerMsOf(bounds);
   }
 
-  /** The name under which the session keeps a statement; none where it would not find it again. */
+  /** The session's name for a statement; none if the session would not find it again. */
   nameOf(sql: string, values: readonly unknown[]): { readonly name?: string } {
     const name = this.#statements?.nameOf(sql, values) ?? null;
     return name === null ? {} : { name };
   }
 
-  /** The statement as the session keeps it; null where it has to be sent with its text. */
+  /** The statement as the session keeps it; null if its text has to be sent. */
   kept(text: string, values: readonly Value[]): KnownStatement | null {
     const { name } = this.nameOf(text, values);
     return name !== undefined && isKept(this.client, { name, text }) ? { name, values } : null;
   }
 
-  /** In one round trip, in a transaction that begins with it or has begun before. */
+  /** Runs statements in one round trip, in a transaction that begins with it or has begun before. */
   async together(
     statements: readonly KnownStatement[],
     { begin }: { readonly begin: boolean },
@@ -268,21 +268,24 @@ export class Connection {
     return this.#answer(batch.answer, this.#answerMs);
   }
 
-  /** Throws AnswerOverdueError when there is no answer in time, and UnreplicatedError for a commit that a standby lacks. */
+  /**
+   * Throws AnswerOverdueError when the server does not answer in time, and UnreplicatedError for a commit that is
+   * missing on a standby.
+   */
   async query(
     config: pg.QueryConfig & { readonly rowMode?: "array" },
     answerMs = this.#answerMs,
   ): Promise<readonly unknown[]> {
     let isUnreplicated = false;
     const hear = (notice: { readonly routine?: string | undefined }): void => {
-      // Only the server's source names it in every language.
+      // The message text depends on the language; the routine in the server's source does not.
       if (notice.routine === "SyncRepWaitForLSN") isUnreplicated = true;
     };
     this.client.on("notice", hear);
     try {
       const answer = await this.#answer(this.client.query<unknown[]>(config), answerMs);
       if (isUnreplicated) throw new UnreplicatedError();
-      // Of several statements at once, the last one is meant.
+      // Use the last of several results.
       const results: readonly { readonly rows: readonly unknown[] }[] = Array.isArray(answer)
         ? answer
         : [answer];
@@ -297,19 +300,19 @@ export class Connection {
       return answerMs === 0 ? await answer : await inTime(answer, answerMs);
     } catch (error) {
       if (error instanceof AnswerOverdueError) this.overdue = answer;
-      // What the server itself says about the end of the connection is an answer.
+      // An error from the server itself is an answer.
       this.isUnanswered = isConnectionLoss(error) && !(error instanceof Error && "severity" in error);
       throw error;
     }
   }
 }
 
-/** Rejects with AnswerOverdueError after a while; what comes later is heard by nobody else. */
+/** Rejects with AnswerOverdueError after a while; a later answer is ignored. */
 function inTime<Result>(answer: Promise<Result>, timeoutMs: number): Promise<Result> {
   return withDeadline(answer, { clock: realTime, timeoutMs, overdue: () => new AnswerOverdueError() });
 }
 
-/** Also while a statement runs, and whatever became of the way to the server. */
+/** Works also while a statement runs, and when the network is down. */
 function destroy(client: pg.ClientBase, error?: Error): void {
   const { connection } = client as unknown as {
     readonly connection: { readonly stream: { destroy(error?: Error): void } };

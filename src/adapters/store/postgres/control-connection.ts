@@ -17,9 +17,9 @@ export interface ControlConnectionOptions {
   readonly incarnations: Incarnations;
 }
 
-/** Who wants it open. */
+/** A user of the connection that keeps it open. */
 export interface ControlUser {
-  /** Called with each new connection before anybody else uses it. */
+  /** Called with each new connection before other code uses it. */
   readonly opened: (client: pg.Client) => Promise<void>;
 }
 
@@ -29,16 +29,16 @@ interface Opened {
   readonly incarnation: Incarnation;
 }
 
-/** A connection of this age may lead to where the address led before. */
+/** An older connection may lead to a former server. */
 const freshMs = 10_000;
-/** A server that ended one connection usually takes the next one at once. */
+/** A server that ended one connection usually accepts the next one at once. */
 const againBounds = { delayMsMin: 250, delayMsMax: 2_000 };
 const answerMsMax = 2_000;
 
 /**
- * One connection beside those that carry work, in a place of its own, so that the server can be asked also when all others
- * hang. The listener keeps it open; without one it is opened for a question and closed when nobody asks any more. It never
- * holds a statement that waits, so that closing it ends it in the server too.
+ * A connection separate from those that carry work, so that the server can be queried when all others hang. The
+ * listener keeps it open; without a listener it is opened for a query and closed when unused. It never holds a waiting
+ * statement, so closing it ends it in the server too.
  */
 export class ControlConnection implements FreshRunner {
   readonly #options: ControlConnectionOptions;
@@ -62,26 +62,26 @@ export class ControlConnection implements FreshRunner {
     return this.#opened !== null;
   }
 
-  /** Opens it, and again whenever it is lost. */
+  /** Opens it, and reopens it after every loss. */
   keepOpen(user: ControlUser): void {
     this.#user = user;
     this.renew();
   }
 
-  /** Closes it, and opens another one at once where somebody wants it open. */
+  /** Closes it, and reopens it at once if a user wants it open. */
   renew(): void {
     if (this.#opened !== null) this.#leave(this.#opened.client);
     if (this.#user !== null) this.#openSoon(0);
   }
 
-  /** The same for one that leads nowhere: nobody would hear a goodbye. */
+  /** The same for a connection that leads nowhere: skip the polite close. */
   abandon(): void {
     this.#opened?.client.connection.stream.destroy();
     this.#opened = null;
     this.renew();
   }
 
-  /** Over a connection that is not older than some seconds. */
+  /** Runs a query over a connection that is only some seconds old. */
   async rows<Row extends readonly unknown[]>(
     sql: string,
     values: readonly Value[] = [],
@@ -146,7 +146,7 @@ export class ControlConnection implements FreshRunner {
     }
   }
 
-  /** Says goodbye to one that works. The next one waits until the server has closed it. */
+  /** Closes a working connection politely. The next one waits until the server has closed it. */
   #leave(client: pg.Client): void {
     if (this.#opened?.client !== client) return;
     this.#opened = null;

@@ -3,13 +3,13 @@ import { numbers } from "./columns.ts";
 /** Kinds below this one are waiting deliveries by priority code. */
 export const deadLetterKind = 3;
 
-/** Commits that run at the same time mostly add to different shards. */
+/** Concurrent commits mostly add to different shards. */
 const shards = 16;
 
 /**
- * Adds `rows`, a query of (kind, tenant, value), to the counters. In a fixed order, so that two commits that meet in a
- * shard wait for each other instead of locking each other out. For the same reason a commit that adds twice, when it
- * writes deliveries (`beginning`) and when it ends some, uses higher shards the second time.
+ * Adds `rows`, a query of (kind, tenant, value), to the counters. Rows are locked in a fixed order, so that two commits
+ * in one shard wait for each other instead of deadlocking. For the same reason a commit that adds twice, when it writes
+ * deliveries (`beginning`) and when it ends some, uses higher shards the second time.
  */
 export function addToCounters(rows: string, part: "beginning" | "ending" = "ending"): string {
   const first = part === "beginning" ? 0 : shards;
@@ -19,7 +19,7 @@ export function addToCounters(rows: string, part: "beginning" | "ending" = "endi
     ON CONFLICT (shard, kind, tenant) DO UPDATE SET value = c.value + excluded.value`;
 }
 
-/** What a transaction changed in what is counted. */
+/** Changes of the counters by one transaction. */
 export class Deltas {
   readonly #waiting: [number, number, number] = [0, 0, 0];
   readonly #deadLetters = new Map<number, number>();

@@ -18,7 +18,7 @@ import { openPostgresStore } from "./open.ts";
 
 const crowd = 20_000;
 
-/** Works on a store that is closed again, so that the server has counted all of it. */
+/** Runs `work` on a store and closes it, so that the server's statistics include all of it. */
 async function withStore(database: TestDatabase, work: (store: Store) => Promise<void>): Promise<void> {
   const masterKeyIds = { current: "key", previous: [] };
   const store = await openPostgresStore({ url: database.url, now: start, masterKeyIds });
@@ -28,13 +28,13 @@ async function withStore(database: TestDatabase, work: (store: Store) => Promise
     await store.close();
   }
   await eventually("the connections are gone", {
-    // All but the one that asks.
+    // Wait until only the asking connection is left.
     ask: () => database.query("SELECT pid FROM pg_stat_activity WHERE datname = current_database()"),
     holds: (connections) => connections.length === 1,
   });
 }
 
-/** Rows of the queue that were read one after the other, without an index. */
+/** Rows of the queue that were read by sequential scans. */
 async function rowsWalked(database: TestDatabase): Promise<number> {
   const [row] = await database.query(
     "SELECT seq_tup_read::int AS walked FROM pg_stat_user_tables WHERE schemaname = 'posthorn' AND relname = 'queue'",

@@ -10,48 +10,55 @@ import { isStatementLost } from "./named-statements.ts";
 import { beginWith, type ServerBounds } from "./server-greeting.ts";
 import type { Rows } from "./statement-batch.ts";
 
-/** One parameter of a statement; columns of a batch come as array literals (columns.ts). */
+/** One parameter of a statement; columns of a batch are array literals (columns.ts). */
 export type Value = string | number | boolean | Uint8Array | null;
 
-/** Runs statements: each on its own, or all of them in one transaction. Rows are arrays of columns. */
+/** Runs statements, each in its own transaction or all in one. Rows are arrays of columns. */
 export interface Runner {
   rows<Row extends readonly unknown[]>(sql: string, values?: readonly Value[]): Promise<readonly Row[]>;
 }
 
-/** Runs statements, several in one transaction where that is wanted. */
+/** Runs statements, several of them in one transaction if needed. */
 export interface Transactor extends Runner {
-  /** One statement in a transaction of its own; `bounds` where it must not wait for as long as others. */
+  /** Runs one statement in a separate transaction; `bounds` sets a shorter time limit. */
   rows<Row extends readonly unknown[]>(
     sql: string,
     values?: readonly Value[],
     bounds?: ServerBounds,
   ): Promise<readonly Row[]>;
-  /** Everything `work` does happens, or nothing. It may run more than once, so it must not change anything else. */
+  /** Everything in `work` is committed, or nothing. It may run more than once, so it must have no other effects. */
   transaction<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result>;
 }
 
 /** A running transaction. */
 export interface Transaction extends Runner {
   /**
-   * A query that returns a row only if this transaction was committed, by something that nothing else wrote. It is asked
-   * when the answer to the commit is lost. Without one the outcome is unknown then.
+   * Sets a query that returns a row only if this transaction was committed, and cannot match other writes. It runs when
+   * the answer to the commit is lost. Without one, the outcome is unknown then.
    */
   provenBy(sql: string, values: readonly Value[]): void;
 }
 
-/** Conflicts between transactions resolve themselves; this many in a row mean something else. */
+/** Conflicts between transactions resolve on retry; this many in a row have another cause. */
 const triesMax = 4;
-/** How often to look for what a transaction wrote whose answer was lost, no longer than for the answer: callers wait. */
+/**
+ * How often to check for the writes of a transaction whose answer was lost. The total is limited like the answer,
+ * because callers wait.
+ */
 const provePauseMs = 500;
-/** Makes a transaction a write, which waits for whatever a commit waits for; a number alone does not. Touches no row. */
+/**
+ * Makes a transaction a write, so that its commit waits like others; assigning a transaction id alone does not. Touches
+ * no row.
+ */
 const writeSql = "SELECT pg_logical_emit_message(true, 'posthorn', '')";
-/** Not found so often is the end of it: the commit never reached the server, or another one answers now. */
+/** Stop after this many checks without a result: the commit never reached the server, or another server answers now. */
 const looksMax = 3;
 
 /**
- * Statements and transactions of one database. Nothing relies on the state of a session, so that a pooler in transaction
- * mode may sit in between: no advisory lock, no temporary table, and named statements and SET only where nothing is in
- * between (named-statements.ts). How outcomes are decided when an answer is lost: ARCHITECTURE.md, "When PostgreSQL does not answer".
+ * Statements and transactions of one database. Nothing relies on session state, so a pooler in transaction mode may be
+ * in between: no advisory session locks, no temporary tables, and named statements and SET only on direct connections
+ * (named-statements.ts). How outcomes are decided when an answer is lost: ARCHITECTURE.md, "When PostgreSQL does not
+ * answer".
  */
 export class Database implements Transactor {
   readonly #connections: Connections;
@@ -76,7 +83,7 @@ export class Database implements Transactor {
     return this.#transaction(work, null);
   }
 
-  /** For statements that hold numbers of one incarnation: in another one they fail before they run. */
+  /** For statements that hold numbers of one server run: on another run they fail before they are executed. */
   within(incarnation: Incarnation): Transactor {
     return {
       rows: (sql, values, bounds) =>
@@ -94,7 +101,7 @@ export class Database implements Transactor {
       const commit: Commit = { isSent: false };
       try {
         return await this.#connections.use(async (connection) => {
-          // What a pooler does between two transactions, it cannot do within one.
+          // A pooler may switch servers between two transactions, but not within one.
           const isPinned = within === null || connection.incarnation !== null;
           if (bounds === undefined && connection.isBounded && isPinned) {
             assertWithin(connection, within);
@@ -147,7 +154,7 @@ export class Database implements Transactor {
     const { work, commit, within } = transact;
     const bounds = transact.bounds ?? (connection.isBounded ? null : this.#bounds);
     const answerMs = bounds === null ? undefined : answerMsOf(bounds);
-    // Where each transaction brings its bounds, or asks where it is, that comes first.
+    // If each transaction sets its limits or checks its server run, that comes first.
     const mayGather = bounds === null && connection.incarnation !== null;
     const statements = new GatheredStatements({
       begin: () =>
@@ -178,7 +185,7 @@ export class Database implements Transactor {
     }
   }
 
-  /** Behind a pooler the transaction itself says which server it runs on, in the same round trip. */
+  /** Behind a pooler the transaction itself reads the server run, in the same round trip. */
   async #begin(
     connection: Connection,
     begin: {
@@ -214,7 +221,7 @@ export class Database implements Transactor {
     return rows as readonly Row[];
   }
 
-  /** Null where the session does not keep all of them. */
+  /** Null if the session does not keep all of them. */
   async #together(
     connection: Connection,
     { gathered, begun }: { readonly gathered: readonly Statement[]; readonly begun: boolean },
@@ -228,7 +235,7 @@ export class Database implements Transactor {
     return connection.together(kept, { begin: !begun });
   }
 
-  /** Changes nothing but the session, so that what becomes of it says nothing of what comes next. */
+  /** Changes only the session, so its outcome says nothing about later statements. */
   async #planFor(
     connection: Connection,
     { sql, values, answerMs }: Statement & { readonly answerMs?: number | undefined },
@@ -239,9 +246,9 @@ export class Database implements Transactor {
   }
 
   /**
-   * Whether a transaction whose answer was lost is found to be committed, where the address leads now. What was found counts
-   * only once a transaction that looked and wrote is committed itself: it comes later in the same log, so that a
-   * standby that has it has both. Not to be found proves nothing.
+   * Whether a transaction whose answer was lost is found to be committed, on the server where the address leads now. A
+   * find counts only once the transaction that looked has itself written and committed: it is later in the same log, so
+   * a standby that has it has both. Finding nothing proves nothing.
    */
   async #isProven(error: unknown, { isSent, proof }: Commit): Promise<boolean> {
     if (!isSent || proof === undefined || this.#bounds === null || !isConnectionLoss(error)) return false;
@@ -267,7 +274,7 @@ export class Database implements Transactor {
         looks += 1;
       } catch (failure) {
         if (!(storeError(failure) instanceof StoreUnavailableError)) throw failure;
-        // It was found, and the commit that would make sure of it is not answered either.
+        // It was found, but the commit that would confirm it was not answered either.
         if (look.isSent) return false;
       }
       await sleep(provePauseMs);
@@ -281,12 +288,12 @@ async function rollBack(connection: Connection): Promise<void> {
     connection.plans?.rolledBack();
     await connection.query({ text: "ROLLBACK" });
   } catch {
-    // The server rolls back by itself when the connection ends.
+    // The server rolls back when the connection ends.
     connection.isBroken = true;
   }
 }
 
-/** What the caller hears: whether nothing was written, or nobody knows. */
+/** The error for the caller: nothing was written, or the outcome is unknown. */
 function outcomeOf(error: unknown, commit: Commit): unknown {
   const isUnknown = commit.isSent && (isConnectionLoss(error) || isUnreplicated(error));
   if (!isUnknown) return error;
@@ -296,7 +303,7 @@ function outcomeOf(error: unknown, commit: Commit): unknown {
   });
 }
 
-/** Before anything is sent. */
+/** Checked before anything is sent. */
 function assertWithin({ incarnation }: Connection, within: Incarnation | null): void {
   if (within !== null && incarnation !== within) throw new IncarnationChangedError();
 }
@@ -308,7 +315,7 @@ interface TransactionParts<Result> {
   readonly bounds?: ServerBounds | undefined;
 }
 
-/** How far a transaction came. */
+/** The progress of a transaction. */
 interface Commit {
   isSent: boolean;
   result?: unknown;

@@ -46,13 +46,13 @@ import {
 import type { StoreState } from "./state.ts";
 import { type Counting, stringsOfStatistics, writeStatistics } from "./statistics-sql.ts";
 
-/** A position may be given out again after a crash, and an id may be published twice; both together are of one commit. */
+/** A position may be reused after a crash, and an id may be published twice; together they identify one commit. */
 const storedSql = {
   events: "SELECT FROM posthorn.events WHERE seq = $1 AND id = $2::uuid",
   deliveries: "SELECT FROM posthorn.deliveries WHERE seq = $1 AND id = $2::uuid",
 } as const;
 
-/** What a transaction did, and the lanes in which it left work for others. */
+/** The result of a transaction, and the lanes in which it left work for others. */
 interface Committed {
   readonly result: CommitResult;
   readonly lanes: readonly number[];
@@ -68,7 +68,7 @@ interface WritingInTurn extends Writing {
   readonly requeuing: RequeueBatch;
   readonly retrying: RetryBatch;
   readonly deliveries: DeliveryRows;
-  /** Whether nothing has to be read before what is published can be written. */
+  /** Whether publishes can be written without reading anything first. */
   readonly isPlain: boolean;
 }
 
@@ -76,7 +76,7 @@ type Stored = Pick<CommitResult, "publishes" | "requeues" | "retries"> & SettleR
 
 const accepted = { kind: "accepted" } as const;
 
-/** Whether no event brings along what has to be written after it. */
+/** Whether no event comes with data that must be written after it. */
 function isApart({ publishes }: CommitBatch): boolean {
   return publishes.every(
     ({ request, answer, attempted = [] }) =>
@@ -84,14 +84,14 @@ function isApart({ publishes }: CommitBatch): boolean {
   );
 }
 
-/** A look into each tier of each lane; an ordered lane has one tier, whose first is the next. */
+/** One lookup per priority of each lane. An ordered lane has one, whose first row is the next delivery. */
 const oldestDueSql = `SELECT min(d.due_at) FROM unnest($1::int[]) AS l (lane) CROSS JOIN generate_series(0, 2) AS t (tier)
   CROSS JOIN LATERAL (SELECT q.delivery FROM posthorn.queue q WHERE q.lane = l.lane AND q.owner IS NULL
     AND q.rank >= t.tier * ${tierSpan}::bigint AND q.rank < (t.tier + 1) * ${tierSpan}::bigint
     ORDER BY q.rank, q.delivery LIMIT 1) AS first
   JOIN posthorn.deliveries d ON d.seq = first.delivery`;
 
-/** The path of an event: a commit is a handful of statements, a claim one, whatever the size of the batch. */
+/** The path of an event. A commit takes a handful of statements and a claim one, whatever the size of the batch. */
 export class PostgresDeliveries implements DeliveryStore {
   readonly #state: StoreState;
   readonly #claimer: Claimer;
@@ -159,7 +159,7 @@ export class PostgresDeliveries implements DeliveryStore {
     this.#state.announcer.announce(rows.map(([lane]) => lane));
   }
 
-  /** One more than asked for tells whether there is another page. */
+  /** One lane more than the limit shows whether there is another page. */
   async lanesWithWork(page: { readonly after: string | null; readonly limit: number }): Promise<LanePage> {
     const { database, lanes } = this.#state;
     const rows = await database.rows<[lane: number]>(
@@ -194,7 +194,7 @@ export class PostgresDeliveries implements DeliveryStore {
     };
   }
 
-  /** Before the transaction: strings and lanes are of use to everyone, and a refused commit does no harm to them. */
+  /** Before the transaction: strings and lanes are useful to all processes, and a refused commit does not harm them. */
   async #ensureStrings({ publishes, requeues, retries, statistics }: CommitBatch): Promise<void> {
     const { strings, lanes } = this.#state;
     if (statistics !== undefined) await strings.ensure(stringsOfStatistics(statistics));
@@ -209,7 +209,7 @@ export class PostgresDeliveries implements DeliveryStore {
   /** The most frequent commit under load needs no transaction around its one statement. */
   async #settleAlone({ settlements, statistics }: CommitBatch): Promise<Committed> {
     const { database } = this.#state;
-    // With nothing to settle somebody asks whether it can write. A number is given on a primary alone.
+    // An empty commit checks whether the store can write. Only a primary assigns transaction ids.
     if (settlements.length === 0 && statistics === undefined)
       await database.rows("SELECT pg_current_xact_id()::text");
     const counting = this.#countingOf(statistics);
@@ -221,19 +221,19 @@ export class PostgresDeliveries implements DeliveryStore {
   }
 
   /**
-   * The order in which rows are locked, which all commits share, so that none waits for another in a circle:
+   * All commits lock rows in this order, which prevents deadlocks:
    *
-   *   1. `tenant_sequences` of the publishes, by tenant: from here on commits of one tenant follow each other
-   *   2. `events` that are sent again, then `queue` and `deliveries` of what waits again, each by position
-   *   3. `counters`, the lower shards, for what is new
+   *   1. `tenant_sequences` of the publishes, by tenant; from here on commits of one tenant run one after the other
+   *   2. `events` that are sent again, then `queue` and `deliveries` that wait again, each by position
+   *   3. `counters`, the lower shards, for new deliveries
    *   4. `queue` and `deliveries` of the settlements, then `counters`, the higher shards
    *   5. `webhook_states`, by webhook
    *   6. `operational_events`, by key
-   *   7. where something failed: `webhooks`, then `delivery_problems`, each by id
+   *   7. on failures: `webhooks`, then `delivery_problems`, each by id
    *
-   * New rows are nobody else's, among them those of the gateway's log; so are its answers, each of which belongs to whoever
-   * claimed its key. Settlements are sorted by position, in which they are usually locked; should two meet in a circle all the
-   * same, the server ends one after a second and database.ts tries it again.
+   * New rows, including those of the gateway's log, have no other writer. Nor have the gateway's answers, each of which
+   * belongs to the claimer of its key. Settlements are sorted by position, in which they are usually locked. If two
+   * commits deadlock nevertheless, the server ends one after a second and database.ts repeats it.
    */
   async #write(
     transaction: Transaction,
@@ -274,7 +274,7 @@ export class PostgresDeliveries implements DeliveryStore {
     };
   }
 
-  /** New events and settlements that have nothing to do with each other: no statement needs what another one answers. */
+  /** New events and settlements that are independent: no statement needs the answer of another one. */
   async #writeAtOnce(transaction: Transaction, { batch, publishing, counting }: Writing): Promise<Stored> {
     const settling = this.#settleBatch(batch.settlements, counting);
     const [publishes, settled] = await Promise.all([
@@ -289,7 +289,7 @@ export class PostgresDeliveries implements DeliveryStore {
     return { publishes, requeues: [], retries: [], ...settled };
   }
 
-  /** What an event brings along is written once the event is. */
+  /** What comes with an event is written after the event. */
   async #writeInTurn(
     transaction: Transaction,
     { batch, publishing, counting, requeuing, retrying, deliveries, isPlain }: WritingInTurn,
@@ -310,7 +310,7 @@ export class PostgresDeliveries implements DeliveryStore {
     if (!isPlain && published.length + replayed.length + retried.length > 0)
       await deliveries.insert(transaction);
     await requeuing.linkCopies();
-    // What came with its event is counted with it.
+    // Settlements that come with an event are counted with it.
     const attempted = batch.publishes.flatMap((command, at) => attemptedOf(command, publishes[at]));
     const settling = this.#settleBatch([...batch.settlements, ...attempted], counting);
     const { settled, ...more } = await writeSettlements(transaction, settling);
@@ -336,7 +336,7 @@ export class PostgresDeliveries implements DeliveryStore {
       await writeStatistics(transaction, { ...counting, facts, carriesRows: !takesRows(settling) });
   }
 
-  /** What an earlier commit had written has changed them too. */
+  /** Writes of an earlier commit have changed them too. */
   async #writeProblems(
     transaction: Transaction,
     { problems }: CommitBatch,

@@ -6,14 +6,14 @@ import { addToCounters, type Deltas } from "./counters.ts";
 import type { Transaction, Value } from "./database.ts";
 import type { StoredLane } from "./string-table.ts";
 
-/** The event of a new delivery, as stored. */
+/** The stored event of a new delivery. */
 export interface EventRef {
   readonly seq: number;
   readonly tenant: number;
   readonly bodyBytes: number;
 }
 
-/** A row that one transaction wrote and no other. */
+/** A row that was written by this transaction only. */
 export interface StoredRow {
   readonly table: "events" | "deliveries";
   readonly seq: number;
@@ -27,8 +27,8 @@ export interface LeasedDelivery {
 }
 
 /**
- * Steps of a statement that writes the deliveries of $1 to $21; the last of them is `queued`. `seq` and `event` are made of
- * those of the batch `g`, and of what `from` adds to it. Ordered lanes go by position.
+ * Steps of a statement that writes the deliveries of $1 to $21; the last one is `queued`. `seq` and `event` are
+ * expressions over the batch `g` and what `from` adds to it. Ordered lanes use the position as queue position.
  */
 export function insertDeliveriesSteps(made: {
   readonly seq: string;
@@ -62,13 +62,13 @@ const insertSql = `WITH ${insertDeliveriesSteps({ seq: "g.seq", event: "g.event"
 export class DeliveryRows {
   readonly #processNumber: number;
   readonly deltas: Deltas;
-  /** What the committer leased with it. */
+  /** Deliveries that the committer leased in the commit. */
   readonly leased: LeasedDelivery[] = [];
   readonly #ids: string[] = [];
   readonly #numbers: (number | null)[][] = Array.from({ length: 15 }, () => []);
   readonly #ordered: boolean[] = [];
   readonly #reasons: (string | null)[] = [];
-  /** Lanes that hold something now that the committer did not lease. */
+  /** Lanes with deliveries that the committer did not lease. */
   readonly lanesWithFree = new Set<number>();
 
   constructor(context: { readonly processNumber: number; readonly deltas: Deltas }) {
@@ -76,7 +76,7 @@ export class DeliveryRows {
     this.deltas = context.deltas;
   }
 
-  /** Stands for all that the transaction writes; null when it writes no deliveries. */
+  /** Identifies everything that the transaction writes; null when it writes no deliveries. */
   get first(): StoredRow | null {
     const [[seq] = [], [id]] = [this.#numbers[0], this.#ids];
     return seq === undefined || seq === null || id === undefined ? null : { table: "deliveries", seq, id };
@@ -130,7 +130,7 @@ export class DeliveryRows {
     await transaction.rows(insertSql, this.columns());
   }
 
-  /** They were added with positions from 0 on, and are written from here on. */
+  /** Rows were added with positions counting from 0; they are written starting at this position. */
   placedAt(first: number): void {
     for (const [at, { seq, id, lane }] of this.leased.entries())
       this.leased[at] = { seq: seq + first, id, lane };

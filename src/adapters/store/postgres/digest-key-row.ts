@@ -1,6 +1,6 @@
 import type { Runner } from "./database.ts";
 
-/** The sealed key of digests, which all processes of a deployment share (see adapters/keys/digest-key.ts). */
+/** The sealed digest key, which all processes of a deployment share (see adapters/keys/digest-key.ts). */
 export interface DigestKeyRow {
   readonly place: string;
   read(): Promise<Uint8Array | null>;
@@ -18,7 +18,7 @@ export function digestKeyRow(runner: Runner, at: string): DigestKeyRow {
     place: `the row posthorn.deployment of ${at}`,
     read,
     async create(sealed) {
-      // Of several processes that start together one makes the key.
+      // If several processes start together, one creates the key.
       await runner.rows("UPDATE posthorn.deployment SET digest_key = $1 WHERE digest_key IS NULL", [
         Buffer.from(sealed),
       ]);

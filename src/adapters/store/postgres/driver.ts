@@ -5,7 +5,7 @@ import { DatabaseSetupError } from "./errors.ts";
 
 type Driver = typeof pg;
 
-/** pg is loaded when a PostgreSQL store is opened, not before: installations without one never need it. */
+/** Loads pg when a PostgreSQL store is opened. Installations without PostgreSQL never need it. */
 export async function loadDriver(lookup?: LookupFunction): Promise<Driver> {
   const { default: driver } = await import("pg");
   return lookup === undefined ? driver : { ...driver, Client: clientWith(driver, lookup) };
@@ -20,7 +20,7 @@ function clientWith(driver: Driver, lookup: LookupFunction): Driver["Client"] {
   };
 }
 
-/** pg connects the socket itself, and gives it a port and a host, or a path. */
+/** pg connects the socket itself, with a port and a host, or a path. */
 function socketWith(lookup: LookupFunction): Socket {
   const socket = new Socket();
   const connect = socket.connect.bind(socket);
@@ -31,11 +31,11 @@ function socketWith(lookup: LookupFunction): Socket {
 
 export interface Address {
   readonly url: string;
-  /** `host:port/database`, for messages: neither user nor password. */
+  /** `host:port/database`, for messages: without user and password. */
   readonly at: string;
 }
 
-/** Checks the form of the URL. Never shows it: it holds the password. */
+/** Checks the form of the URL. Error messages never contain the URL, because it holds the password. */
 export function parseAddress(url: string): Address {
   const parsed = URL.canParse(url) ? new URL(url) : null;
   const hosts = `${/^postgres(?:ql)?:\/\/(?:[^/?#]*@)?([^/?#]*)/.exec(url)?.[1] ?? ""},${parsed?.searchParams.get("host") ?? ""}`;
@@ -53,7 +53,7 @@ export function parseAddress(url: string): Address {
         "of the password percent-encoded",
     );
   }
-  // User and password end with the first / ? or #, and what follows would be shown as port and database.
+  // User and password end at the first / ? or #. What follows would be shown as port and database.
   const names = [...parsed.searchParams.keys()].join();
   if ([parsed.username, parsed.password, parsed.pathname].some((part) => !isDecodable(part))) {
     throw new DatabaseSetupError(
@@ -82,7 +82,7 @@ const parsers: ReadonlyMap<number, (text: string) => unknown> = new Map<number, 
   [701, Number],
 ]);
 
-/** Only what our tables hold; bigint becomes a number, which all our times and positions fit into. */
+/** Only the types of our tables; bigint becomes a number, because all our times and positions fit. */
 export const columnTypes = {
   getTypeParser: (oid: number) => parsers.get(oid) ?? ((text: string) => text),
 };
@@ -93,10 +93,10 @@ function safeInteger(text: string): number {
   return value;
 }
 
-/** A plain array of bytes, as the port has it, not a Buffer. */
+/** A plain Uint8Array as in the port, not a Buffer. */
 function bytesOf(text: string): Uint8Array {
   const buffer = Buffer.from(text.slice(2), "hex");
-  // Node stops at the first character that is no digit, so that bytes in another form would be read as none.
+  // Node stops at the first character that is not a hex digit, so bytes in another format would be read as empty.
   if (!text.startsWith("\\x") || buffer.length * 2 !== text.length - 2)
     throw new RangeError("stored bytes are not in hexadecimal form: is bytea_output set by something else?");
   return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);

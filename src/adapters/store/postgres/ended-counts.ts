@@ -8,7 +8,7 @@ import { byteColumn } from "./statistics-sql.ts";
 const table = `posthorn.${statisticsTables.delivery}`;
 const ofStore = `${stepCode("minute")}, u.bucket, u.tenant, u.subject, ${storeWriter}, 0, 0`;
 
-/** Makes rows that are missing, locks all of them in the order of their names, and answers what they hold. */
+/** Creates missing rows, locks all of them in the order of their names, and returns their contents. */
 const lockSql = `INSERT INTO ${table} AS s (step, bucket, tenant, subject, writer, part, counted_to, counts)
   SELECT ${ofStore}, ''::bytea
   FROM unnest($1::bigint[], $2::int[], $3::int[]) AS u (bucket, tenant, subject) ORDER BY 2, 3, 4
@@ -21,8 +21,8 @@ const writeSql = `UPDATE ${table} AS s SET counts = u.counts
     AND s.writer = ${storeWriter} AND s.part = 0`;
 
 /**
- * Counts what this transaction ended without a settlement. The last of its work: other processes wait for these rows, so
- * that whoever holds them must not wait for anything else.
+ * Counts deliveries that this transaction ended without a settlement. Must come last: other processes wait for these
+ * rows, so their holder must not wait for anything.
  */
 export async function writeEnded(
   transaction: Transaction,
@@ -45,7 +45,7 @@ export async function writeEnded(
   await transaction.rows(writeSql, [...names, byteColumn(buckets.map(({ counts }) => counts.pack()))]);
 }
 
-/** Of a statement: how many ended of each tenant and webhook, as text. */
+/** Column of a statement: the number of ended deliveries per tenant and webhook, as text. */
 export const endedColumn = (rows: string): string =>
   `(SELECT coalesce(json_agg(json_build_array(tenant, webhook, ended)), '[]')::text
     FROM (SELECT tenant, webhook, count(*) AS ended FROM ${rows} GROUP BY tenant, webhook) AS g)`;

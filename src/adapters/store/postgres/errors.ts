@@ -1,7 +1,7 @@
 import { codeOf } from "../../../core/thrown.ts";
 import { StoreUnavailableError, type StoreTrouble, storeTroubles } from "../../../ports/store.ts";
 
-/** What keeps a database from being used at all; each has a remedy in the message. */
+/** Reasons why a database cannot be used; each message includes a remedy. */
 export type DatabaseProblem =
   | "invalid_url"
   | "unreachable"
@@ -16,7 +16,9 @@ export type DatabaseProblem =
   | "pooler"
   | "foreign";
 
-/** The database of `POSTHORN_DATABASE_URL` cannot be opened. Says why and what to do; holds no credentials. */
+/**
+ * The database of `POSTHORN_DATABASE_URL` cannot be opened. The message says why and what to do, without credentials.
+ */
 export class DatabaseSetupError extends Error {
   override readonly name = "DatabaseSetupError";
   readonly problem: DatabaseProblem;
@@ -48,7 +50,7 @@ export class AnswerOverdueError extends Error {
   }
 }
 
-/** The address leads to another server by now. */
+/** The address now leads to another server. */
 export class LeftServerError extends Error {
   override readonly name = "LeftServerError";
 
@@ -57,7 +59,7 @@ export class LeftServerError extends Error {
   }
 }
 
-/** Somebody ended the wait of a commit for its synchronous standby: it is visible, and may be lost with its server. */
+/** A commit's wait for its synchronous standby was cancelled: it is visible, and may be lost with its server. */
 export class UnreplicatedError extends Error {
   override readonly name = "UnreplicatedError";
 
@@ -66,17 +68,17 @@ export class UnreplicatedError extends Error {
   }
 }
 
-/** A standby that was not promoted. Reading from it would be reading the past. */
+/** A standby that was not promoted. Reading from it could return old data. */
 export class StandbyError extends StoreUnavailableError {
   constructor() {
     super(storeTroubles.standby, { trouble: "standby" });
   }
 }
 
-/** After these nothing was written, and the same transaction may succeed at once. */
+/** After these errors nothing was written, and the same transaction may succeed at once. */
 const transient: ReadonlySet<string> = new Set(["40001", "40P01"]);
 
-/** SQLSTATE, whole or class, after which the engine may try again: the caller did nothing wrong. */
+/** SQLSTATE codes or classes after which the engine may retry: the caller did nothing wrong. */
 const unavailable: ReadonlyMap<string, string> = new Map([
   ["08", "the connection to the database was lost"],
   ["25006", "the database is read-only: a standby, or default_transaction_read_only is on"],
@@ -96,14 +98,14 @@ const unavailable: ReadonlyMap<string, string> = new Map([
   ["XX", "the database had an internal error"],
 ]);
 
-/** Those that need a person. */
+/** Problems that an operator has to fix. */
 const troubles: ReadonlyMap<string, StoreTrouble> = new Map([
   ["53100", "disk_full"],
   ["XX001", "damaged"],
   ["XX002", "damaged"],
 ]);
 
-/** Of Node's sockets. */
+/** Error codes of Node's sockets. */
 const networkCodes: ReadonlySet<string> = new Set([
   "ECONNREFUSED",
   "ECONNRESET",
@@ -116,11 +118,11 @@ const networkCodes: ReadonlySet<string> = new Set([
   "EAI_AGAIN",
   "ENOENT",
 ]);
-/** pg reports the end of a connection by text alone. */
+/** pg reports the end of a connection only by text. */
 const networkTexts =
   /connection terminated|timeout exceeded|timeout expired|not queryable|read timeout|after calling end|client was closed|socket/i;
 
-/** Whether the connection is lost or in doubt, so that nobody knows what became of the last statement. */
+/** Whether the connection is lost or in doubt, so that the outcome of the last statement is unknown. */
 export function isConnectionLoss(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof AnswerOverdueError || error instanceof LeftServerError) return true;
@@ -129,7 +131,10 @@ export function isConnectionLoss(error: unknown): boolean {
   return isNetworkFailure(error) || code.startsWith("08") || /^57P0[123]$/.test(code);
 }
 
-/** By the code, or because the system refused a socket for a reason of its own: no address, no file handles, a firewall. */
+/**
+ * Recognised by the code, or because the system refused a socket for lack of an address or file handles, or because of
+ * a firewall.
+ */
 function isNetworkFailure(error: Error): boolean {
   return networkCodes.has(codeOf(error) ?? "") || ("syscall" in error && !isFileFailure(error));
 }
@@ -138,12 +143,12 @@ function isFileFailure(error: Error): boolean {
   return "syscall" in error && (error.syscall === "open" || codeOf(error) === "EISDIR");
 }
 
-/** Nobody listens at the address, or a server that is starting or stopping: no process of an earlier one is left. */
+/** Nothing listens at the address, or the server is starting or stopping: no process of an earlier run is left. */
 export function isConnectionRefused(error: unknown): boolean {
   return ["ECONNREFUSED", "57P03"].includes(codeOf(error) ?? "");
 }
 
-/** A write was refused because the session cannot write. */
+/** A write was refused because the session is read-only. */
 export function isReadOnlyRefusal(error: unknown): boolean {
   return codeOf(error) === "25006";
 }
@@ -157,7 +162,7 @@ export function isTransient(error: unknown): boolean {
   return code !== null && transient.has(code);
 }
 
-/** Turns what pg throws into the port's error; anything else is a bug and passes through. */
+/** Turns errors of pg into the port's error; anything else is a bug and passes through. */
 export function storeError(error: unknown): unknown {
   if (error instanceof StoreUnavailableError || !(error instanceof Error)) return error;
   const code = codeOf(error);
@@ -176,12 +181,12 @@ export function storeError(error: unknown): unknown {
   return error;
 }
 
-/** SQLSTATE of a migration that meets what it was to make: a schema, table, function or other object of that name. */
+/** SQLSTATE codes of a migration that finds its new schema, table, function or other object already there. */
 const existsAlready: ReadonlySet<string> = new Set(["42P06", "42P07", "42723", "42710"]);
-/** Of pg, when an answer cannot be understood. */
+/** Errors of pg for an answer that it cannot parse. */
 const nonsense = /unexpected \w+ message from backend|invalid response|Unknown authenticationOk message/i;
 
-/** What an error at opening says about the setting; the error itself when it is none of those. */
+/** Translates an error of opening into a message about the setting; other errors are returned unchanged. */
 export function setupError(error: unknown, at: string): unknown {
   if (!(error instanceof Error)) return error;
   return tlsError(error, at) ?? refusal(error, at) ?? connectError(error, at) ?? storeError(error);
@@ -202,7 +207,7 @@ function tlsError(error: Error, at: string): DatabaseSetupError | null {
   );
 }
 
-/** The server answered, and does not want us. */
+/** The server answered and refused us. */
 function refusal(error: Error, at: string): DatabaseSetupError | null {
   const code = codeOf(error) ?? "";
   if (/statement pooling mode/i.test(error.message)) {

@@ -6,7 +6,7 @@ import { storable } from "../storable-text.ts";
 import type { Transaction, Value } from "./database.ts";
 import type { StoredRow } from "./delivery-rows.ts";
 
-/** What is stored of an event beside what it says itself. */
+/** Stored data of an event that is not part of the event itself. */
 interface EventPlace {
   readonly seq: number;
   readonly tenant: number;
@@ -26,8 +26,9 @@ interface KeyRow {
 }
 
 /**
- * Writes the events of $1 to $18. All bodies are one binary parameter, cut up by the server: in an array they would travel
- * as hexadecimal text. `seq` and `sequenceNumber` are made of those of the batch `g`, and of what `from` adds to it.
+ * Writes the events of $1 to $18. All bodies are one binary parameter that the server cuts up; in an array they would
+ * be sent as hexadecimal text. `seq` and `sequenceNumber` are expressions over the batch `g` and what `from` adds to
+ * it.
  */
 export function insertEventsSql(made: {
   readonly seq: string;
@@ -46,7 +47,7 @@ export function insertEventsSql(made: {
     body_from, body_bytes, source, idempotency_key, raw, trace, relayed) ${made.from}`;
 }
 
-/** Keys of repeated events replace those that ran out. */
+/** Keys of repeated events replace expired ones. */
 const insertSql = `WITH keyed AS (
     INSERT INTO posthorn.dedup_keys (tenant, key, event, fingerprint, expires_at)
     SELECT * FROM unnest($19::int[], $20::text[], $21::uuid[], $22::text[], $23::bigint[])
@@ -66,10 +67,10 @@ export class EventRows {
   readonly #bodies: Uint8Array[] = [];
   #firstPosition = 0;
   #bodyBytes = 0;
-  /** By tenant and key: a key that ran out within the batch can come twice, and the later one stays. */
+  /** By tenant and key: a key that expires within the batch can occur twice, and the later one is kept. */
   readonly #keys = new Map<string, KeyRow>();
 
-  /** Stands for all that the transaction writes; null when it writes no events. */
+  /** Identifies everything that the transaction writes; null when it writes no events. */
   get first(): StoredRow | null {
     const [[seq] = [], [id]] = [this.#numbers[0], this.#ids];
     return seq === undefined || id === undefined
@@ -77,14 +78,14 @@ export class EventRows {
       : { table: "events", seq: this.#firstPosition + seq, id };
   }
 
-  /** How many there are of each tenant. */
+  /** Number of events per tenant. */
   get countsByTenant(): ReadonlyMap<number, number> {
     const counts = new Map<number, number>();
     for (const tenant of this.#numbers[4] ?? []) counts.set(tenant, (counts.get(tenant) ?? 0) + 1);
     return counts;
   }
 
-  /** They were added with positions from 0 on, and are written from here on. */
+  /** Rows were added with positions counting from 0; they are written starting at this position. */
   placedAt(first: number): void {
     this.#firstPosition = first;
   }
@@ -151,7 +152,7 @@ class RareBytes {
     this.#isEmpty &&= bytes === null;
   }
 
-  /** `unnest` fills up what is shorter than the other columns. */
+  /** `unnest` pads columns that are shorter than the others. */
   column(): Value {
     return this.#isEmpty ? "{}" : plainWords(this.#texts);
   }

@@ -15,9 +15,9 @@ import { Sweep, toVisit, type Visit, type VisitRow, windowRows } from "./sweeps.
 const isFree = "(q.owner IS NULL OR q.lease_until <= $1)";
 
 /**
- * A window of the queue above position $2, by its primary key, so that its cost is that of the window. `seen` and `due` are
- * guesses of the snapshot; `locked` asks again whether a row is free and passes over what a claim holds at that moment. As
- * in a settlement `queue` is locked before `deliveries`, and counters are added to last.
+ * Expires a window of the queue above position $2, found by its primary key, so the cost is that of the window. `seen`
+ * and `due` come from the snapshot and may be outdated; `locked` checks again whether a row is free and skips rows that
+ * a claim holds. As in a settlement, `queue` is locked before `deliveries`, and the counters come last.
  */
 const expireSqlOf = (
   kind: string,
@@ -48,10 +48,10 @@ const expireSqlOf = (
   FROM seen`;
 
 const expireSql = expireSqlOf("");
-/** Retried deliveries may lie below the floor of the sweep, so they are looked through by themselves. */
+/** Retried deliveries may be below the floor of the sweep, so they are examined separately. */
 const expireRetriedSql = expireSqlOf(" AND retried_at IS NOT NULL");
 
-/** With the first of each webhook, and how many of each. */
+/** With the first delivery of each webhook, and the number per webhook. */
 type ExpireRow = [...VisitRow, firsts: string | null, ended: string];
 
 const expiredSql = `SELECT d.id::text, e.id::text, t.word, o.word, w.word, d.attempt_count
@@ -68,7 +68,9 @@ type ExpiredRow = [
   attemptCount: number,
 ];
 
-/** A limited look into each lane of webhook $1, in the order of the index, which no walk through the table has. */
+/**
+ * A limited lookup in each lane of webhook $1, in an order that only the index has, so that the table is never scanned.
+ */
 const inLanes = ({ condition, order }: { readonly condition: string; readonly order: string }): string =>
   `SELECT q.delivery FROM posthorn.lanes l CROSS JOIN LATERAL (
         SELECT q.delivery FROM posthorn.queue q WHERE q.lane = l.ref AND ${condition} ORDER BY ${order} LIMIT $3
@@ -76,8 +78,8 @@ const inLanes = ({ condition, order }: { readonly condition: string; readonly or
       WHERE l.webhook = $1`;
 
 /**
- * Ends what waits of a webhook, leased or not. Two looks, because each partial index knows one kind of row, and each with
- * the limit, so that a lane of a million is not read to take a hundred. Locks as above.
+ * Ends waiting deliveries of a webhook, leased or not. Two lookups, because each partial index covers one kind of row,
+ * and each with the limit, so that a lane of a million is not read to end a hundred. Locks as above.
  */
 const cancelSql = `WITH picked AS MATERIALIZED (
     SELECT delivery FROM (${inLanes({ condition: "q.owner IS NULL", order: "q.rank, q.delivery" })}
@@ -94,7 +96,7 @@ const cancelSql = `WITH picked AS MATERIALIZED (
 
 const anyLeftSql = `SELECT EXISTS (SELECT FROM posthorn.lanes l WHERE l.webhook = $1 AND ${hasWork("l.ref")})`;
 
-/** Ends deliveries that nobody waits for any more: too old, or their webhook is gone. */
+/** Ends deliveries that are too old, or whose webhook was deleted. */
 export class Expiry {
   readonly #state: StoreState;
   readonly #sweep: Sweep;
@@ -123,7 +125,7 @@ export class Expiry {
     return { changed: changed + retried.changed, more: more || hasMore };
   }
 
-  /** What others lock at this moment, to claim or to settle it, is left for another step. */
+  /** Rows that others lock at this moment, to claim or settle them, are left for a later step. */
   async cancelWebhook(step: CancelStep): Promise<StepResult> {
     const { strings, aside } = this.#state;
     await strings.lookUp([step.webhookId]);

@@ -29,7 +29,7 @@ import { openPostgresStore } from "./open.ts";
 const key = lane("webhook-1");
 const unavailable = { name: "StoreUnavailableError" };
 
-/** What a test opens, closed in reverse order. */
+/** Resources that a test opens, closed in reverse order. */
 function opened(t: TestContext): AsyncDisposableStack {
   const stack = new AsyncDisposableStack();
   t.after(() => stack.disposeAsync());
@@ -142,7 +142,7 @@ test("a deadlock with somebody else is resolved without the caller noticing", as
   await other.query(`BEGIN; ${update(1)}`);
   const committing = commit(store, { publishes: events.map(publishCommand) });
   await untilBlocked(database);
-  // Whoever waits first looks for deadlocks first, and that is the store.
+  // The first waiter checks for deadlocks first, which is the store.
   await other.query(update(0)).catch(() => undefined);
   await other.query("ROLLBACK");
   assert.deepEqual(

@@ -14,14 +14,14 @@ const partSql = (more: string): string =>
    FROM posthorn.fan_out_parts p JOIN posthorn.events e ON e.seq = p.event ${more}`;
 
 const nextSql = partSql("ORDER BY p.event, p.part LIMIT 1 OFFSET $1");
-/** Nobody else writes it meanwhile, and nobody waits for who does. */
+/** Locks the part against other writers, and skips it if another process holds it. */
 const lockSql = partSql("WHERE p.event = $1 AND p.part = $2 FOR UPDATE OF p SKIP LOCKED");
 
-/** Upkeep may have cancelled already what waited of a deleted webhook. */
+/** Upkeep may already have cancelled the waiting deliveries of a deleted webhook. */
 const cancelAgainSql = `UPDATE posthorn.webhooks SET cancel_due = true
   WHERE deleted_at IS NOT NULL AND NOT cancel_due AND id = ANY ($1::text[])`;
 
-/** Keeps what is written later, once the events are written. */
+/** Stores the parts to be written later, after the events are written. */
 export async function keepParts(
   transaction: Transaction,
   publishes: readonly PublishCommand[],
@@ -39,7 +39,7 @@ export async function keepParts(
   }
 }
 
-/** Writes the first part that no other process writes at this moment. */
+/** Writes the first part that no other process is writing. */
 export async function fanOut(state: StoreState): Promise<FanOutPart | null> {
   const { database, announcer, lanes } = state;
   for (let passed = 0; ; passed += 1) {

@@ -4,7 +4,7 @@ import { isStoredId, numbers } from "./columns.ts";
 import type { Value } from "./database.ts";
 import type { StringTable } from "./string-table.ts";
 
-/** Conditions of a listing as SQL with its values; null when no row can match. */
+/** Conditions of a listing as SQL with their values; null when no row can match. */
 export interface Filter {
   readonly where: string;
   readonly values: readonly Value[];

@@ -1,4 +1,4 @@
-/** Leases that a call of the former owner wrote after the webhook had gone to another worker. */
+/** Leases written by a call of the former owner after the webhook had moved to another worker. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { createTestDatabase } from "../../../../test/conformance/store/postgres-database.fixture.ts";
@@ -42,7 +42,7 @@ test("WDS-199 WDS-217 a foreign lease is freed with a new token, so that its hol
   // The claim of the former owner arrives only now.
   const late = only((await claim(former, key)).deliveries);
   assert.deepEqual((await claim(owner, key)).deliveries, [], "the foreign lease is still in force");
-  // It is free now, and nobody has claimed it: the token alone refuses the former owner.
+  // The delivery is free and unclaimed now: the token alone refuses the former owner.
   assert.notEqual((await settled(former, late.lease)).kind, "written");
   const own = only((await claim(owner, key, { now: start + minute / 2 })).deliveries);
   assert.equal((await settled(owner, own.lease)).kind, "written");

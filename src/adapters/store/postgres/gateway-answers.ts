@@ -9,12 +9,12 @@ import { answerOutcome, type AnswerRow } from "../gateway-rows.ts";
 import { numbers, texts } from "./columns.ts";
 import type { Database, Runner } from "./database.ts";
 
-/** A claim that ran out is anybody's. */
+/** An expired claim may be taken over. */
 const claimSql = `INSERT INTO posthorn.gateway_answers AS known VALUES ($1, $2, $3, $4, NULL)
   ON CONFLICT (key) DO UPDATE SET fingerprint = $2, holder = $3, expires_at = $4, document = NULL
   WHERE known.expires_at <= $5 RETURNING key`;
 
-/** Claims and answers are rows, because other processes ask for the same keys. */
+/** Claims and answers are rows, because other processes look up the same keys. */
 export class GatewayAnswers implements AnswerStore {
   readonly #database: Database;
   readonly #aside: Database;
@@ -31,7 +31,7 @@ export class GatewayAnswers implements AnswerStore {
       "SELECT fingerprint, expires_at, document FROM posthorn.gateway_answers WHERE key = $1",
       [key],
     );
-    // Released in between: whoever comes again finds it free.
+    // Released in between: the next call finds it free.
     return row === undefined ? { kind: "running", expiresAt: now } : answerOutcome(row, fingerprint);
   }
 
@@ -54,7 +54,7 @@ export class GatewayAnswers implements AnswerStore {
   }
 }
 
-/** How many there were whose claim is still the newest. */
+/** Returns the number of answers whose claim was still current. */
 export async function keepAnswers(runner: Runner, completions: readonly AnswerCompletion[]): Promise<number> {
   if (completions.length === 0) return 0;
   const rows = await runner.rows(

@@ -3,7 +3,7 @@ import { heldOf, requestDocument } from "../gateway-rows.ts";
 import { numbers, texts } from "./columns.ts";
 import type { Transaction } from "./database.ts";
 
-/** Bodies are few, and of rows that are not written in a commit: as hexadecimal text. */
+/** Bodies are rare, and only in rows that are not written by a commit, so they are sent as hexadecimal text. */
 const insertSql = `INSERT INTO posthorn.gateway_requests AS known
   SELECT id, tenant, source, received_at, status, outcome, cause, bookmark, document, decode(body, 'hex')
   FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::int[], $6::text[], $7::text[], $8::text[],
@@ -15,7 +15,7 @@ const keptSql = `${insertSql} ON CONFLICT DO NOTHING`;
 const replacedSql = `${insertSql} ON CONFLICT (id) DO UPDATE SET status = excluded.status,
   outcome = excluded.outcome, cause = excluded.cause, document = excluded.document`;
 
-/** Rows of the gateway's log and of what is held; one that is there stays as it is, or is replaced but for its body. */
+/** Rows of the gateway's log and of held messages. An existing row is kept, or replaced except for its body. */
 export async function writeRequests(
   transaction: Transaction,
   { requests, replaces }: { readonly requests: readonly ReceivedRequest[]; readonly replaces: boolean },

@@ -44,7 +44,7 @@ const recentSql = `SELECT asked.id, outcome, count(*)::int, max(received_at)
     WHERE source = asked.id ORDER BY gateway_requests.id DESC LIMIT $2) AS newest
   GROUP BY asked.id, outcome`;
 
-/** What people read goes over the connections for people. */
+/** Reads for people use the maintenance pool. */
 export class PostgresGateway implements GatewayStore {
   readonly #database: Database;
   readonly #aside: Database;
@@ -162,7 +162,7 @@ export class PostgresGateway implements GatewayStore {
     const connectionIds = texts(messages.map(({ connectionId }) => connectionId));
     const requestIds = texts(messages.map(({ requestId }) => requestId));
     await this.#database.transaction(async (transaction) => {
-      // Locked in the order of ids: another connection may settle the same requests at the same time.
+      // Locked in the order of ids, because another connection may settle the same requests at the same time.
       const rows = await transaction.rows<[id: string, document: string]>(
         `SELECT id, document FROM posthorn.gateway_requests WHERE id = ANY ($1::text[]) ORDER BY id FOR UPDATE`,
         [requestIds],

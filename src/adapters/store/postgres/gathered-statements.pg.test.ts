@@ -24,7 +24,7 @@ suite("statements of a transaction that are sent together", () => {
       ...{ bounds: null, unanswered: null, incarnations: new Incarnations() },
     });
     stack.defer(() => database.close());
-    // From now on the session keeps them.
+    // From now on the session keeps the statements.
     await database.rows(insertSql, [0, null]);
     await database.rows(readSql);
   });

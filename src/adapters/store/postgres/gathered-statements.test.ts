@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { GatheredStatements } from "./gathered-statements.ts";
 
-/** A session that notes what is sent, a line for each round trip. */
+/** A session that records what is sent, one line per round trip. */
 function sessionThat({ gathers, failsAt = "" }: { readonly gathers: boolean; readonly failsAt?: string }) {
   const sent: string[] = [];
   const run = (sql: string) => {

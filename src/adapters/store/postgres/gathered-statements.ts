@@ -14,23 +14,26 @@ interface Session {
   /** Sends BEGIN alone. */
   readonly begin: () => Promise<void>;
   readonly run: (statement: Statement) => Promise<Rows>;
-  /** Sends them at once, after BEGIN unless that has `begun`; null where they cannot be, with nothing sent. */
+  /**
+   * Sends the statements together, after BEGIN unless the transaction has `begun`. Returns null, with nothing sent, if
+   * that is impossible.
+   */
   readonly together:
     | ((statements: readonly Statement[], begun: boolean) => Promise<readonly Rows[] | null>)
     | null;
 }
 
 /**
- * The statements of one transaction, in the order in which they are asked for. Those that are asked for before the program
- * waits for one of them go to the server together, and BEGIN with the first: each round trip that an event does without is
- * processor time of both sides.
+ * The statements of one transaction, in the order in which they are requested. Statements requested before the program
+ * awaits one of them are sent together, and BEGIN with the first. Each saved round trip saves processor time on both
+ * sides.
  */
 export class GatheredStatements {
   readonly #session: Session;
   #waiting: Asked[] = [];
   #isBegun = false;
   #sent: Promise<void> = Promise.resolve();
-  /** Why nothing is sent any more: on this connection it would run outside of the transaction. */
+  /** Why nothing is sent any more: it would run outside the transaction. */
   #over: { readonly reason: unknown } | null = null;
 
   constructor(session: Session) {
@@ -44,14 +47,14 @@ export class GatheredStatements {
     return answer.promise;
   }
 
-  /** Once, however often it is called. */
+  /** Sends BEGIN once, however often it is called. */
   async begin(): Promise<void> {
     if (this.#isBegun) return;
     this.#isBegun = true;
     await this.#session.begin();
   }
 
-  /** To be called before the transaction is committed or rolled back. */
+  /** Must be called before the transaction is committed or rolled back. */
   end(reason: unknown): void {
     this.#over ??= { reason };
   }

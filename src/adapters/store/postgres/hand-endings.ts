@@ -38,13 +38,13 @@ const discardSql = `WITH undead AS (DELETE FROM posthorn.dead_letters l WHERE l.
   counted AS (${addToCounters(`SELECT ${deadLetterKind}, tenant, -1 FROM undead`)})
   SELECT count(*) FROM done`;
 
-/** What became of each id, and the lanes that may go on. */
+/** The result for each id, and the lanes that may continue. */
 interface Ended {
   readonly results: readonly EndResult[];
   readonly lanes: readonly number[];
 }
 
-/** Ends deliveries as a person asked. Locks in the order that all statements share: queue, then deliveries. */
+/** Ends deliveries on a user's request. Locks in the order of all statements: queue, then deliveries. */
 export async function endByHand(state: StoreState, command: EndCommand): Promise<readonly EndResult[]> {
   const { strings, aside, announcer } = state;
   if (command.tenantId !== null) await strings.lookUp([command.tenantId]);
@@ -65,7 +65,7 @@ async function end(
   const results = ids.map((id): EndResult => {
     const row = rows.get(id);
     if (row === undefined || (tenant !== null && row[2] !== tenant)) return "not_found";
-    // Named twice, it ends once.
+    // An id that is named twice ends once.
     if (judged.has(id)) return "not_possible";
     judged.add(id);
     return event === "discarded" ? judgeDiscard(row) : judgeCancel(row, now);

@@ -22,11 +22,11 @@ interface Worker {
 interface Scene {
   readonly database: TestDatabase;
   readonly workers: readonly Worker[];
-  /** Holds the rows of all workers. */
+  /** A session that locks the rows of all workers. */
   readonly blocker: pg.Client;
 }
 
-/** Several workers, each of a process of its own. */
+/** Several workers, each in a separate process. */
 async function openScene(t: TestContext, life: { readonly aliveMs: number }): Promise<Scene> {
   const stack = new AsyncDisposableStack();
   t.after(() => stack.disposeAsync());

@@ -15,11 +15,11 @@ export const deliveryColumns = `d.seq, d.id, d.tenant, d.webhook, e.id, e.event_
   d.state, d.attempt_count, d.created_at, d.first_attempt_at, d.due_at, d.reason, d.category, d.completed_at,
   d.format, d.retried_at, d.retried_attempts, d.retries, d.replay_of, d.replayed_by,
   ${attemptColumns}`;
-/** What `deliveryColumns` need beside the deliveries themselves. */
+/** Joins that `deliveryColumns` need in addition to the deliveries. */
 export const ofDelivery = `JOIN posthorn.events e ON e.seq = d.event
   LEFT JOIN posthorn.attempts a ON a.delivery = d.seq AND a.number = d.attempt_last`;
 
-/** Stored rows as the port shows them. */
+/** Converts stored rows into the port's types. */
 export class HistoryRows {
   readonly #strings: StringTable;
   readonly #lanes: Lanes;

@@ -26,7 +26,7 @@ import { EventSearches } from "./search/event-searches.ts";
 import { backlogOfWebhook, waitingOfWebhooks } from "./backlog.ts";
 import type { StoreState } from "./state.ts";
 
-/** What is listed: its columns, its tables, and the column that holds the position. */
+/** A listing: its columns, its tables, and its position column. */
 interface Listing {
   readonly columns: string;
   readonly from: string;
@@ -46,7 +46,7 @@ const deadLetters: Listing = {
   position: "l.delivery",
 };
 
-/** Reads for people, on connections of their own. */
+/** Reads for people, over the maintenance pool. */
 export class PostgresHistory implements HistoryStore {
   readonly #state: StoreState;
   readonly #rows: HistoryRows;
@@ -172,7 +172,7 @@ export class PostgresHistory implements HistoryStore {
   ): Promise<Page<Row>> {
     if (filter === null) return { rows: [], next: null };
     const at = filter.values.length;
-    // One more than asked for tells whether there is an older row.
+    // One row more than the limit shows whether there is an older one.
     const rows = await this.#state.aside.rows<Row>(
       `SELECT ${columns} FROM ${from} WHERE ${filter.where} AND ${position} < $${at + 1}
        ORDER BY ${position} DESC LIMIT $${at + 2} OFFSET $${at + 3}`,
@@ -195,7 +195,7 @@ export class PostgresHistory implements HistoryStore {
   }
 }
 
-/** Rows of other tenants do not exist. */
+/** Rows of other tenants count as missing. */
 function ownedBy<Row extends { readonly tenantId: string }>(
   tenantId: string | null,
   rows: readonly Row[],

@@ -12,10 +12,13 @@ import type { Database } from "./database.ts";
 
 type EntryRow = [fingerprint: string, status: number | null, body: string | null];
 
-/** How often to look again when the entry that was in the way is gone by the time it is read. */
+/** How often to try again when a conflicting entry is gone before it can be read. */
 const triesMax = 5;
 
-/** Answers of calls by key, for the API. The row is the lock: who writes it makes the call, others find it running. */
+/**
+ * Answers of API calls by idempotency key. The row is the lock: the process that inserts it executes the call, others
+ * find it running.
+ */
 export class PostgresIdempotency implements IdempotencyStore {
   readonly #database: Database;
 
@@ -35,7 +38,7 @@ export class PostgresIdempotency implements IdempotencyStore {
   }
 
   async renew(claims: readonly ClaimedKey[], claimUntil: number): Promise<void> {
-    // A row is written by its holder alone while the claim lasts, so no two of these wait for each other.
+    // Only its holder writes a row while the claim lasts, so these statements never wait for each other.
     await this.#database.rows(
       `UPDATE posthorn.idempotency i SET claim_until = $4
        FROM unnest($1::text[], $2::text[], $3::text[]) AS c (scope, key, holder)
@@ -68,8 +71,8 @@ export class PostgresIdempotency implements IdempotencyStore {
   }
 
   /**
-   * One statement, so that of two processes one gets it: a free key, one that expired, one that a crash left behind, or
-   * its own, when the answer to the first try was lost.
+   * A single statement, so that only one of two processes succeeds. It takes a key that is free, expired, left behind
+   * by a crash, or already its own (when the answer to the first try was lost).
    */
   async #take(entry: IdempotencyClaim): Promise<boolean> {
     const rows = await this.#database.rows(

@@ -13,7 +13,7 @@ import { PostgresStatistics } from "./statistics.ts";
 import { PostgresUpkeep } from "./upkeep.ts";
 import { Lanes, StringTable } from "./string-table.ts";
 
-/** The parts of the store that remember numbers of the database. */
+/** The parts of the store that cache numbers of the database. */
 interface Parts {
   readonly state: StoreState;
   readonly deliveries: PostgresDeliveries;
@@ -32,12 +32,12 @@ export interface IncarnatePartsOptions {
   readonly config: ConfigAnnouncer;
 }
 
-/** A call that meets one incarnation after the other is given up; servers do not start that often. */
+/** A call that meets one server restart after the other gives up; servers do not restart that often. */
 const triesMax = 4;
 
 /**
- * Makes new parts for each incarnation of the database, so that no memory of an earlier one can be
- * used: a call that began with the old parts fails before it writes anything, and runs again with the new ones.
+ * Creates new parts for each server run, so that caches of an earlier run cannot be used. A call that began with the
+ * old parts fails before it writes anything, and is repeated with the new ones.
  */
 export class IncarnateParts {
   readonly #options: IncarnatePartsOptions;
@@ -50,25 +50,25 @@ export class IncarnateParts {
     this.#options = options;
   }
 
-  /** Of the present incarnation, or of the last one while the present one has not been worked with. */
+  /** Of the current server run, or of the last one until the current one is used. */
   get state(): StoreState {
     if (this.#made === null) throw new Error("the store was not opened");
     return this.#made.state;
   }
 
-  /** `now` says for which month attempts need a partition. */
+  /** `now` determines the month for which attempts need a partition. */
   async open(now: number): Promise<void> {
     await this.#run(async ({ partitions }) => {
       try {
         await partitions.ensure(now);
       } catch (error) {
-        // A backup may hold the table. Upkeep makes the partitions later, and nothing is lost until then.
+        // A backup may lock the table. Upkeep creates the partitions later, and nothing is lost until then.
         if (!(error instanceof StoreUnavailableError)) throw error;
       }
     });
   }
 
-  /** A part whose methods are those of the present incarnation. `like` names them. */
+  /** A part whose methods run on the parts of the current server run. `like` names them. */
   follow<Name extends Exclude<keyof Parts, "state" | "partitions">>(
     name: Name,
     like: { readonly prototype: Parts[Name] },
@@ -103,7 +103,7 @@ export class IncarnateParts {
     this.#incarnation = current;
     const making = this.#make(current);
     this.#making = making;
-    // Whoever asks next tries again.
+    // The next caller tries again.
     making.catch(() => {
       if (this.#making === making) this.#making = null;
     });
@@ -133,7 +133,7 @@ export class IncarnateParts {
       ownership: new PostgresOwnership(state, config),
     };
     if (this.#options.incarnations.current !== incarnation) throw new IncarnationChangedError();
-    // Lanes that it had to announce have other numbers now; who works in this incarnation looks everywhere.
+    // The numbers of its unannounced lanes are no longer valid; workers of the new server run look everywhere.
     this.#made?.state.announcer.abandon();
     this.#made = parts;
     return parts;
@@ -150,7 +150,7 @@ export class IncarnateParts {
 
 type Call = (...given: unknown[]) => Promise<unknown>;
 
-/** The worker of an earlier incarnation is no worker of this one, and its number may be given to somebody else. */
+/** A worker of an earlier server run is not a worker of this one, and its number may be assigned to another worker. */
 function heirOf(before: Membership | undefined): Membership {
   if (before === undefined) return { worker: null, joined: null, former: new Set() };
   const { joined, former } = before;

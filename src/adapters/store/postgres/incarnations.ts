@@ -1,21 +1,21 @@
 /**
- * One run of a database server, from its start to its end. After a failover, a restore or a crash another one serves the
- * same address, and may lack the last commits of the one before. Numbers of those commits (words, lanes, positions, workers)
- * are then given to something else, so whatever was remembered by number belongs to one incarnation.
+ * One run of a database server, from its start to its end. After a failover, a restore or a crash, another server run
+ * has the same address and may lack the last commits of the previous one. Numbers from those commits (strings, lanes,
+ * positions, workers) are then assigned to something else, so everything cached by number belongs to one server run.
  *
- * A restart that lost nothing is another incarnation too. That costs one refill of the caches.
+ * A restart that lost nothing is another server run too. That costs one refill of the caches.
  */
 export interface Incarnation {
   readonly identity: string;
 }
 
 /**
- * When the server started, in microseconds since 1970: as a number, because the text of a time depends on settings of the
- * session. Anybody may ask, it costs nothing, and a pooler carries it like any statement.
+ * When the server started, in microseconds since 1970. A number, because the text of a time depends on session
+ * settings. Every user may read it, it costs nothing, and it works through a pooler.
  */
 export const identityOf = "extract(epoch FROM pg_postmaster_start_time())::text";
 
-/** A statement would have run on another incarnation than the one whose numbers it holds. Nothing of it was run. */
+/** A statement would have run on another server run than the one whose numbers it holds. It was not executed. */
 export class IncarnationChangedError extends Error {
   override readonly name = "IncarnationChangedError";
 
@@ -25,21 +25,21 @@ export class IncarnationChangedError extends Error {
 }
 
 /**
- * Which incarnation the database is now: the one that was met last, because it is met over new connections only, and those
- * lead to where the address points now.
+ * The current server run: the one found last, because it is read over new connections only, and those lead to where the
+ * address points now.
  */
 export class Incarnations {
   readonly #listeners = new Set<() => void>();
   #current: Incarnation | null = null;
   #answeredMs = Number.NEGATIVE_INFINITY;
 
-  /** Calls when another one than before was met; not for the first. */
+  /** Called when a different server run is found; not for the first. */
   watch(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Null until a connection was made. */
+  /** Null until a connection was opened. */
   get current(): Incarnation | null {
     return this.#current;
   }
@@ -49,7 +49,7 @@ export class Incarnations {
     this.#answeredMs = performance.now();
   }
 
-  /** The present one, while somebody has heard of it in this time; else another one may have taken over. */
+  /** The current server run, if the server answered within this time; otherwise another one may have taken over. */
   heardOfWithin(ms: number): Incarnation | null {
     return performance.now() - this.#answeredMs <= ms ? this.#current : null;
   }

@@ -1,16 +1,18 @@
 /**
- * Lanes that have a row in `posthorn.queue`, in SQL. All three are written as two looks, at free rows and at leased ones,
- * because a partial index serves only a query that repeats its condition: `queue_free` holds the one kind and `queue_leased`
- * the other, both beginning with the lane. A single look without a condition on the owner would read the whole table.
+ * Lanes that have a row in `posthorn.queue`, in SQL. All three queries do two lookups, for free and for leased rows,
+ * because a partial index serves only a query that repeats its condition: `queue_free` covers the free rows and
+ * `queue_leased` the leased ones, both starting with the lane. A single lookup without a condition on the owner would
+ * scan the whole table.
  */
 const kinds = ["owner IS NULL", "owner IS NOT NULL"] as const;
 
 /**
- * Whether a lane has a free row, or a leased one, for which a condition on `q` holds. `lane` is an expression of the query
- * around it.
+ * Whether a lane has a free row, or a leased one, that satisfies a condition on `q`. `lane` is an expression of the
+ * surrounding query.
  *
- * Not EXISTS but the first of an order, which only the index has: where one lane holds most of the queue, EXISTS is planned
- * as a walk through the table that soon finds a row, and reads all of it when there is none.
+ * It selects the first row in an order that only the index has, instead of using EXISTS. Where one lane holds most of
+ * the queue, EXISTS is planned as a sequential scan that expects to find a row soon, and reads the whole table when
+ * there is none.
  */
 export const hasFree = (lane: string, condition = "true"): string =>
   `(SELECT true FROM posthorn.queue q WHERE q.lane = ${lane} AND q.owner IS NULL AND ${condition}
@@ -20,10 +22,10 @@ export const hasLeased = (lane: string, condition = "true"): string =>
   `(SELECT true FROM posthorn.queue q WHERE q.lane = ${lane} AND q.owner IS NOT NULL AND ${condition}
       ORDER BY q.lease_until LIMIT 1) IS NOT NULL`;
 
-/** Whether anything stands in a lane, free or leased. */
+/** Whether a lane has any row, free or leased. */
 export const hasWork = (lane: string): string => `(${hasFree(lane)} OR ${hasLeased(lane)})`;
 
-/** The first lane above a number in which anything stands: the smaller one of what each index has there. */
+/** The first lane with rows above a number: the smaller of the results of both indexes. */
 const nextLane = (after: string): string =>
   `least(${kinds
     .map(
@@ -32,9 +34,9 @@ const nextLane = (after: string): string =>
     .join(", ")})`;
 
 /**
- * A recursive query `found (lane)`: the lanes above a number in which anything stands, in order, and a null at the end. It
- * seeks from lane to lane instead of reading rows and dropping repetitions, so that a million deliveries in one lane cost as
- * much as one. As PostgreSQL runs a recursion only as far as it is read, a LIMIT on it bounds the seeks.
+ * A recursive query `found (lane)`: the lanes with rows above a number, in order, and a null at the end. It seeks from
+ * lane to lane instead of reading rows and dropping duplicates, so a million deliveries in one lane cost as much as
+ * one. PostgreSQL evaluates a recursion only as far as it is read, so a LIMIT bounds the seeks.
  */
 export const lanesFound = (after: string): string => `found AS (
     SELECT ${nextLane(after)} AS lane UNION ALL SELECT ${nextLane("found.lane")} FROM found WHERE found.lane IS NOT NULL)`;

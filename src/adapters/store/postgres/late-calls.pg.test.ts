@@ -1,4 +1,4 @@
-/** Calls that a worker gave up, and that reach the server when it has long gone on. */
+/** Calls that a worker cancelled, and that reach the server long afterwards. */
 import assert from "node:assert/strict";
 import { suite, type TestContext, test } from "node:test";
 import pg from "pg";
@@ -11,7 +11,7 @@ import { openPostgresStore } from "./open.ts";
 class Scene {
   readonly ownership: OwnershipStore;
   readonly webhookId: string;
-  /** As an operator, and in transactions of its own. */
+  /** An operator's session with separate transactions. */
   readonly client: pg.Client;
   worker = 0;
 
@@ -21,7 +21,7 @@ class Scene {
     this.client = parts.client;
   }
 
-  /** A webhook with work, and a worker. Ends with the test. */
+  /** A webhook with work, and a worker. Closed after the test. */
   static async open(t: TestContext): Promise<Scene> {
     const stack = new AsyncDisposableStack();
     t.after(() => stack.disposeAsync());
@@ -100,7 +100,7 @@ suite("calls that arrive late", () => {
     await scene.acquire();
     const { client, ownership, worker } = scene;
     await client.query("BEGIN");
-    // Given back by a second try, and taken again.
+    // Released by a second try, and acquired again.
     await client.query("UPDATE posthorn.ownership SET fence = fence + 1");
     const late = ownership.keepOnly({ worker, webhookIds: [] });
     await eventually("the call waits", {

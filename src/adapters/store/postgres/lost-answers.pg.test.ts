@@ -26,7 +26,7 @@ const unavailable = { name: "StoreUnavailableError" };
 
 interface Scene {
   readonly store: Store;
-  /** Runs a call whose effect is seen in the database, and whose answer is lost with the connection. */
+  /** Runs a call whose effect is visible in the database, and whose answer is lost with the connection. */
   losingAnswer(call: () => Promise<unknown>, effect: string): Promise<void>;
 }
 
@@ -39,7 +39,7 @@ async function openScene(t: TestContext): Promise<Scene> {
   stack.defer(() => proxy.close());
   const store = await openPostgresStore({
     ...{ url: proxy.addressOf(database.url), now: start, masterKeyIds },
-    // One of them for events.
+    // One of them is for events.
     connectionsMax: 3,
   });
   stack.defer(() => store.close());
@@ -71,7 +71,7 @@ test("WDS-204 a settlement that was written, and not answered, is written when i
   await losingAnswer(() => commit(store, { settlements }), "(SELECT count(*) FROM posthorn.attempts) = 2");
   assert.deepEqual((await commit(store, { settlements })).settled, [written, written]);
   for (const { id } of deliveries) assert.equal((await store.history.listAttempts(id)).length, 1);
-  // Somebody else's attempt under the same lease is not taken for it.
+  // Another attempt under the same lease is not mistaken for it.
   const other = settlement(only(leases.slice(0, 1)), { attempt: newAttempt() });
   assert.deepEqual((await commit(store, { settlements: [other] })).settled, [{ kind: "lost" }]);
 });
@@ -81,7 +81,7 @@ test("WDS-204 what a claim took, and nobody was told of, is claimed again", asyn
   const key = lane("webhook-1");
   const { deliveries } = await publish(store, { deliveries: [1, 2, 3].map(() => ({ lane: key })) });
   const leased = "EXISTS (SELECT FROM posthorn.queue WHERE owner IS NOT NULL)";
-  // Twice, so that the session has the plan of a claim, and a claim is one message.
+  // Twice, so that the session has the plan of a claim and sends a claim as one message.
   const empty = lane("webhook-2");
   await publish(store, { deliveries: [{ lane: empty, state: "skipped" }] });
   for (let count = 0; count < 2; count += 1) await claim(store, empty, { limit: 1 });

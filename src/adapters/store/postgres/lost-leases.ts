@@ -3,16 +3,16 @@ import { numbers, plainWords } from "./columns.ts";
 import type { Runner } from "./database.ts";
 import type { LeasedDelivery } from "./delivery-rows.ts";
 
-/** Says which leases a claim took, if it took any: no other claim of this process has this lane and this end. */
+/** Identifies the leases that a claim took, if any: no other claim of this process has this lane and this end. */
 interface LostClaim {
   readonly lane: number;
   readonly leaseUntil: number;
 }
 
-/** Longer than a lease lasts: until then a commit that waits for its standby may still be written. */
+/** Longer than a lease: until then, a commit that waits for its standby may still be written. */
 const rememberMs = 600_000;
 
-/** By position, as everywhere. */
+/** Locks by position, as all statements do. */
 const heldSql = (
   query: string,
 ): string => `WITH held AS MATERIALIZED (${query} ORDER BY q.delivery FOR UPDATE OF q)
@@ -23,23 +23,23 @@ const freeClaimsSql = `${heldSql(`SELECT q.delivery, g.at FROM unnest($1::int[],
   JOIN posthorn.queue q ON q.lane = g.lane AND q.lease_until = g.lease_until AND q.owner = $3`)} held.at::int`;
 
 /**
- * The id, because a position may be given out again after a crash; the first lease token, because that is what was
- * leased then.
+ * Checks the id, because a position may be reused after a crash, and the first lease token, because that one was
+ * leased.
  */
 const freeDeliveriesSql = `${heldSql(`SELECT q.delivery, g.at FROM unnest($1::bigint[], $2::uuid[]) WITH ORDINALITY AS g (seq, id, at)
   JOIN posthorn.deliveries d ON d.seq = g.seq AND d.id = g.id
   JOIN posthorn.queue q ON q.delivery = g.seq AND q.fence = 1 AND q.owner = $3`)} held.at::int`;
 
 /**
- * Leases of claims and commits whose answer was lost. The server may have written them, and nobody knows of them: until they
- * ran out their deliveries would stand still, and in an ordered lane what follows would overtake them. So whoever claims
- * from the lane next gives them back first.
+ * Leases of claims and commits whose answer was lost. The server may have written them without our knowing. Until they
+ * expire, their deliveries would be stuck, and in an ordered lane later ones would overtake them. So the next claim
+ * from the lane releases them first.
  */
 export class LostLeases {
   readonly #claims = new Map<LostClaim, number>();
   readonly #deliveries = new Map<LeasedDelivery, number>();
 
-  /** Lanes in which something may be leased that nobody knows of. */
+  /** Lanes that may have such leases. */
   get lanes(): ReadonlySet<number> {
     return new Set([...this.#claims.keys(), ...this.#deliveries.keys()].map(({ lane }) => lane));
   }
@@ -53,8 +53,8 @@ export class LostLeases {
   }
 
   /**
-   * In the transaction of an ordered claim, which has locked the lane: what was lost is committed by then, or never. The
-   * result is to be called once that is committed: what was found then need not be looked for again.
+   * Called in the transaction of an ordered claim, which has locked the lane: a lost commit is committed by then, or
+   * never. Call the result after the commit; the leases that were found are not looked for again.
    */
   async free(
     runner: Runner,
@@ -85,7 +85,7 @@ export class LostLeases {
   }
 }
 
-/** Only where the outcome is unknown: what certainly was not written needs no looking for. */
+/** Only if the outcome is unknown: what was certainly not written needs no lookup. */
 function note<Lost>(
   known: Map<Lost, number>,
   { error, lost }: { readonly error: unknown; readonly lost: readonly Lost[] },
@@ -106,7 +106,7 @@ function lostIn<Lost extends { readonly lane: number }>(
   return [...known.keys()].filter(({ lane }) => asked.has(lane));
 }
 
-/** What was found is written, and was written once. */
+/** What was found was written, and only once. */
 function forget<Lost>(
   known: Map<Lost, number>,
   found: { readonly lost: readonly Lost[]; readonly rows: readonly (readonly [at: number])[] },

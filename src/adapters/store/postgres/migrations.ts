@@ -34,16 +34,16 @@ import { fanOutParts } from "./migrations/0022-fan-out-parts.ts";
 import { mailConsent } from "./migrations/0023-mail-consent.ts";
 
 /**
- * A step that touches a large table does so online: `beforehand` holds statements that cannot run in a transaction,
- * such as `CREATE INDEX CONCURRENTLY IF NOT EXISTS`, or that backfill in small steps. They run one by one before `sql`,
- * block neither reads nor writes, and do no harm when a broken run repeats them. `sql` itself only makes changes that
- * are instant: new tables, columns with a constant default, constraints NOT VALID.
+ * A step that touches a large table works online: `beforehand` holds statements that cannot run in a transaction, such
+ * as `CREATE INDEX CONCURRENTLY IF NOT EXISTS`, or that backfill in small steps. They run one by one before `sql`,
+ * block neither reads nor writes, and can be repeated after an interrupted run. `sql` itself only makes instant
+ * changes: new tables, columns with a constant default, constraints NOT VALID.
  */
 export interface PostgresMigration extends Migration {
   readonly beforehand?: readonly string[];
 }
 
-/** In order. A released migration never changes: its checksum is in the databases it made. */
+/** In order. A released migration never changes, because databases store its checksum. */
 export const migrations: readonly PostgresMigration[] = [
   ...[initialSchema, ownership, pools, endpointReports, identity, attemptNotes, idempotencyHolder, lateLease],
   statistics,
@@ -63,18 +63,18 @@ export const migrations: readonly PostgresMigration[] = [
   mailConsent,
 ];
 
-/** "POSTHORN" as a number: the advisory lock of whoever migrates. */
+/** "POSTHORN" as a number: the advisory lock for migrating. */
 const migrationLock = "5787800397498404430";
 
 /**
- * Changing a table locks it for an instant. When a long reader (a backup) stands in the way, everybody would queue behind
- * us, also workers that have to tell that they live: rather give up soon, and try again while they go on.
+ * Changing a table locks it for an instant. If a long reader (a backup) holds it, all others would queue behind us,
+ * including workers that have to send heartbeats. So give up soon and try again later.
  */
 const lockTimeout = "SELECT set_config('lock_timeout', '500ms', true)";
 const againMs = 1_000;
 const triesMax = 600;
 
-/** What `migrate` would do. Writes nothing. */
+/** The migrations that `migrate` would run. Writes nothing. */
 export async function planMigrations(
   database: Runner,
   known: readonly PostgresMigration[] = migrations,
@@ -83,8 +83,8 @@ export async function planMigrations(
 }
 
 /**
- * Brings the database up to date, each migration in a transaction of its own. Of several processes that start
- * together one migrates and the others wait for it.
+ * Migrates the database, each migration in a separate transaction. If several processes start together, one migrates
+ * and the others wait.
  */
 export async function migrate(
   database: Database,
@@ -102,7 +102,7 @@ export async function migrate(
   return plan;
 }
 
-/** Repeats what could not get its locks. */
+/** Repeats work that could not get its locks. */
 async function withoutBlocking(work: () => Promise<void>): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -128,13 +128,13 @@ async function apply(
   },
 ): Promise<void> {
   const { migration } = step;
-  // Ends with the transaction, so that it works through a pooler and cannot be left behind.
+  // The lock ends with the transaction, so it works through a pooler and cannot be left behind.
   await transaction.rows(`SELECT pg_advisory_xact_lock(${migrationLock})`);
   const { from } = await planMigrations(transaction, step.known);
   if (from >= migration.number) return;
-  // Not before: of those that start together, others wait for the one that migrates, however long that takes.
+  // Not set before: processes that start together wait for the one that migrates, however long that takes.
   await transaction.rows(lockTimeout);
-  // Not IF NOT EXISTS, which asks for the right to create schemas even where an administrator has made this one.
+  // Not IF NOT EXISTS, which requires the right to create schemas even if an administrator has created this one.
   const [schema] = await transaction.rows<[isThere: boolean]>(
     "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'posthorn')",
   );
@@ -152,7 +152,7 @@ async function apply(
   ]);
 }
 
-// Catalogs are read as tables: to_regclass answers from a cache that does not see what was made while we waited.
+// Reads the catalogs as tables: to_regclass answers from a cache that misses objects created while we waited.
 async function appliedMigrations(database: Runner): Promise<readonly AppliedMigration[]> {
   const [found] = await database.rows<[isThere: boolean]>(
     "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = 'posthorn' AND tablename = 'migrations')",
@@ -164,7 +164,7 @@ async function appliedMigrations(database: Runner): Promise<readonly AppliedMigr
   return rows.map(([number, name, sum]) => ({ number, name, checksum: sum }));
 }
 
-/** A statement ends with a semicolon at the end of a line, which no function body of ours contains. */
+/** Statements are separated by a semicolon at the end of a line, which none of our function bodies contains. */
 function statementsOf(sql: string): readonly string[] {
   return sql
     .split(/;\n/)

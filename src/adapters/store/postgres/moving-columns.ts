@@ -1,7 +1,7 @@
 import type { MovedKind, MovedPart, MovedRow, MovedValue } from "../../../ports/store/moving.ts";
 import { numbers, plainWords, texts } from "./columns.ts";
 
-/** The type of a column's array, as it is sent. */
+/** The array type in which a column is sent. */
 export const arrayTypes: Readonly<Record<MovedKind, string>> = {
   integer: "bigint[]",
   real: "float8[]",

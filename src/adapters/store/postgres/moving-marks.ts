@@ -1,12 +1,12 @@
 import { type MovedTo, movedAway, movingHere } from "../moved-error.ts";
 import type { Runner } from "./database.ts";
 
-/** What a move has done so far. While the table is there, nobody serves from the database. */
+/** The progress of a move. While the table exists, no process serves from the database. */
 export const movingTable = "posthorn.moving";
-/** Where everything went. */
+/** Where the contents moved to. */
 const movedTable = "posthorn.moved";
 
-/** Throws StoreMovedError where the database must not be served from. `at` is its address without credentials. */
+/** Throws StoreMovedError if the database must not be served from. `at` is its address without credentials. */
 export async function refuseMoved(runner: Runner, at: string): Promise<void> {
   const [found] = await runner.rows<[isMoving: boolean, isMoved: boolean]>(
     `SELECT to_regclass('${movingTable}') IS NOT NULL, to_regclass('${movedTable}') IS NOT NULL`,
@@ -16,7 +16,7 @@ export async function refuseMoved(runner: Runner, at: string): Promise<void> {
   if (to !== null) throw movedAway(at, to);
 }
 
-/** Where everything went; null while it is here. */
+/** Where the contents moved to; null if they are here. */
 export async function readMoved(runner: Runner): Promise<MovedTo | null> {
   const [found] = await runner.rows<[isMoved: boolean]>(`SELECT to_regclass('${movedTable}') IS NOT NULL`);
   return found?.[0] === true ? readMark(runner) : null;
@@ -27,7 +27,7 @@ async function readMark(runner: Runner): Promise<MovedTo | null> {
   return row === undefined ? null : { place: row[0], at: row[1] };
 }
 
-/** Notes where everything went, or with null that the database is served from again. */
+/** Records where the contents moved to, or with null that the database is in service again. */
 export async function markMoved(runner: Runner, to: MovedTo | null): Promise<void> {
   await runner.rows(`CREATE TABLE IF NOT EXISTS ${movedTable} (place text NOT NULL, at bigint NOT NULL)`);
   await runner.rows(`DELETE FROM ${movedTable}`);

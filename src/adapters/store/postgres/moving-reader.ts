@@ -3,15 +3,15 @@ import { movedRow } from "../moved-values.ts";
 import type { Runner } from "./database.ts";
 import { keyColumns, within } from "./moving-sql.ts";
 
-/** What is read where that is not the table alone. */
+/** Sources of tables that are not read as they are. */
 const sources: Readonly<Record<string, string>> = {
-  // A version that knows no pools leaves them out of documents. A document is not read as JSON where its text already
-  // has the pool: PostgreSQL refuses documents with half of a surrogate pair, which older versions stored.
+  // A version without pools omits them from documents. A document that already contains the pool is not parsed as JSON:
+  // PostgreSQL refuses documents with half a surrogate pair, which older versions stored.
   tenants: `(SELECT id, CASE WHEN position('"workerPool":' || to_json(pool)::text IN document) > 0 THEN document
       ELSE jsonb_set(regexp_replace(document, '\\\\u(d[89a-f]..|0000)', '\\\\ufffd', 'gi')::jsonb,
         '{workerPool}', to_jsonb(pool))::text END AS document
     FROM posthorn.tenants) AS tenants`,
-  // Keys whose event is gone decide nothing any more.
+  // Skip keys whose event was deleted; they have no effect.
   dedup_keys: `(SELECT * FROM posthorn.dedup_keys k
     WHERE EXISTS (SELECT FROM posthorn.events e WHERE e.id = k.event)) AS dedup_keys`,
 };
@@ -20,7 +20,7 @@ function sourceOf({ name }: MovedPart): string {
   return sources[name] ?? `posthorn.${name}`;
 }
 
-/** Rows of a part, in the order of its key. */
+/** Rows of a part, in key order. */
 export async function readPart(
   runner: Runner,
   part: MovedPart,
@@ -36,7 +36,7 @@ export async function readPart(
   return rows.map((row) => movedRow(part, row));
 }
 
-/** The database joins the rows, so that nothing but the digest is sent. */
+/** The database concatenates the rows, so that only the digest is sent. */
 export async function fingerprintOf(runner: Runner, part: MovedPart, stretch: Stretch): Promise<string> {
   const key = keyColumns(part);
   const bounds = within(key, stretch);

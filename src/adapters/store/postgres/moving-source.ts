@@ -12,24 +12,24 @@ import { countPart, fingerprintOf, readPart } from "./moving-reader.ts";
 
 const connectTimeoutMs = 6_000;
 
-/** A database that everything moves from: what is read, and whether somebody serves from it. */
+/** A database that is moved from: its contents, and whether a process serves from it. */
 export interface PostgresMoveSource extends MoveSource {
   /** The address without credentials. */
   readonly place: string;
   /** Whether a process of Posthorn is connected. */
   isServed(): Promise<boolean>;
-  /** The sealed key of digests. */
+  /** The sealed digest key. */
   digestKey(): Promise<Uint8Array | null>;
-  /** Notes where everything went, or with null that the database is served from again. */
+  /** Records where the contents moved to, or with null that the database is in service again. */
   markMoved(to: MovedTo | null): Promise<void>;
-  /** Where everything went; null while it is here. */
+  /** Where the contents moved to; null if they are here. */
   movedTo(): Promise<MovedTo | null>;
 }
 
-/** Opens a database; it may be served from meanwhile. Throws DatabaseSetupError. */
+/** Opens a database, which may be in service. Throws DatabaseSetupError. */
 export async function openPostgresMoveSource({ url }: { readonly url: string }): Promise<PostgresMoveSource> {
   const { at } = parseAddress(url);
-  // Two connections: one sees a state of the past for as long as a round takes, the other what is there now.
+  // Two connections: one reads a snapshot for the duration of a round, the other the current state.
   const [reader, asker] = [connectionTo(url), connectionTo(url)];
   try {
     await Promise.all(

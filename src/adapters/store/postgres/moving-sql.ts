@@ -6,7 +6,7 @@ import type { Value } from "./database.ts";
 import { arrayTypes } from "./moving-columns.ts";
 import { blockSize } from "./positions.ts";
 
-/** The rows of a stretch, as a condition on `columns` whose values are `$first` and following. */
+/** The rows of a stretch, as a condition on `columns` with the values `$first` and following. */
 export function within(
   columns: readonly string[],
   { after, upTo }: Stretch,
@@ -24,20 +24,20 @@ export function within(
   };
 }
 
-/** In the order in which SQLite has them too. */
+/** In the same order as in SQLite. */
 export function keyColumns({ columns, keyLength }: MovedPart): readonly string[] {
   return Object.entries(columns)
     .slice(0, keyLength)
     .map(([name, kind]) => (kind === "text" ? `${name} COLLATE "C"` : name));
 }
 
-/** Columns that follow from the row alone. */
+/** Columns that are derived from the row alone. */
 const derived: Readonly<Record<string, readonly [column: string, sql: string]>> = {
   tenants: ["pool", "coalesce(document::json ->> 'workerPool', 'default')"],
   deliveries: ["attempt_last", "attempt_count"],
 };
 
-/** Takes one array for each column. */
+/** Takes one array per column. */
 export function insertSql({ name, columns }: MovedPart): string {
   const names = Object.keys(columns).join(", ");
   const arrays = Object.values(columns).map((kind, place) => `$${place + 1}::${arrayTypes[kind]}`);
@@ -47,7 +47,10 @@ export function insertSql({ name, columns }: MovedPart): string {
     SELECT ${names}${more(sql)} FROM unnest(${arrays.join(", ")}) AS given (${names})`;
 }
 
-/** What else has rows of the part: removed before it, and made behind it. `bounds` stands for a condition on `d.seq`. */
+/**
+ * Other tables with rows of the part: removed before it and written after it. `bounds` is replaced by a condition on
+ * `d.seq`.
+ */
 export const besides: Readonly<
   Record<string, readonly { readonly table: string; readonly insert: string }[]>
 > = {
@@ -71,13 +74,13 @@ export const besides: Readonly<
   ],
 };
 
-/** No number is given to a second attempt (C-40), also where earlier ones were not counted. */
+/** No attempt number is used twice, even if earlier attempts were not counted. */
 export const raiseAttemptLast = `UPDATE posthorn.deliveries d SET attempt_last = a.last
   FROM (SELECT delivery, max(number) AS last FROM unnest($1::bigint[], $2::bigint[]) AS g (delivery, number)
         GROUP BY delivery) a
   WHERE d.seq = a.delivery AND d.attempt_last < a.last`;
 
-/** Tables and columns that number their rows by themselves. */
+/** Identity columns and their tables. */
 export const identities = `SELECT table_name, column_name FROM information_schema.columns
   WHERE table_schema = 'posthorn' AND is_identity = 'YES' AND table_name = ANY ($1::text[])`;
 
@@ -86,9 +89,9 @@ export function numberOn({ table, column }: { readonly table: string; readonly c
     coalesce(max(${column}), 0) + 1, false) FROM posthorn.${table}`;
 }
 
-/** Positions and counters go on where the rows end. */
+/** Positions and counters continue after the last rows. */
 export const finishing: readonly string[] = [
-  // Retries draw their order positions where deliveries draw theirs.
+  // Retries draw their order positions from the same sequence as deliveries.
   ...[
     ["event_blocks", "events", "max(seq)"],
     ["delivery_blocks", "deliveries", "greatest(max(seq), max(order_position))"],

@@ -18,7 +18,7 @@ import {
 } from "./moving-sql.ts";
 import { Partitions } from "./partitions.ts";
 
-/** Takes everything that another store holds. */
+/** Receives everything that another store holds. */
 export class PostgresMoveTarget implements MoveTarget {
   readonly #database: Transactor;
   readonly #partitions: Partitions;
@@ -72,7 +72,7 @@ export class PostgresMoveTarget implements MoveTarget {
     for (const time of months.values()) await this.#partitions.ensureMonthOf(time);
   }
 
-  /** In one transaction, so that a database that may be served from is whole. */
+  /** In one transaction, so that a database in service is complete. */
   async finish(): Promise<void> {
     await this.#database.transaction(async (transaction) => {
       const names = movedParts.map(({ name }) => name);
@@ -81,7 +81,7 @@ export class PostgresMoveTarget implements MoveTarget {
       for (const sql of finishing) await transaction.rows(sql);
       await transaction.rows(`DROP TABLE ${movingTable}`);
     });
-    // Else the first statements would be planned for empty tables.
+    // Otherwise the first statements would be planned for empty tables.
     for (const { name } of movedParts) await this.#database.rows(`ANALYZE posthorn.${name}`);
     await this.#database.rows("ANALYZE posthorn.queue");
   }

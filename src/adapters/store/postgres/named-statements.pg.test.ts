@@ -118,7 +118,7 @@ suite("statements that sessions keep under a name", () => {
 const crowd = 20_000;
 const few = 5;
 
-/** Publishes, claims and settles a few in another lane, one by one. */
+/** Publishes, claims and settles a few deliveries in another lane, one by one. */
 async function work(store: Store): Promise<void> {
   for (const ordering of ["none", "strict"] as const) {
     const own = lane("own", ordering);
@@ -151,7 +151,7 @@ test("a plan that was made for nearly empty tables serves well when they are ful
     const rows = await database.query("SELECT pid FROM pg_stat_activity WHERE datname = current_database()");
     return rows.map(({ pid }) => Number(pid));
   };
-  /** Rows that were read, one after the other or from an index, as the server counts them when sessions have ended. */
+  /** Rows read sequentially or from an index, as the server counts them when sessions have ended. */
   const rowsRead = async (): Promise<number> => {
     const [row] = await database.query(
       `SELECT (sum(seq_tup_read) + sum(idx_tup_fetch) + (SELECT sum(idx_tup_read) FROM pg_stat_user_indexes
@@ -162,14 +162,14 @@ test("a plan that was made for nearly empty tables serves well when they are ful
   };
   const planned = await open();
   await work(planned);
-  // Pages and rows as they are now are what plans are made for from here on. News of any table in a statement would have
-  // it planned anew.
+  // Plans from here on are made for the current pages and rows. New statistics of any table in a statement would cause
+  // a new plan.
   const tables = await database.query(
     "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'posthorn'::regnamespace",
   );
   for (const { relname } of tables)
     await database.query(`ALTER TABLE posthorn.${String(relname)} SET (autovacuum_enabled = off)`);
-  // Autovacuum summarizes these even so, and what it reads for that would count as read by the statements.
+  // Autovacuum summarises these nevertheless, and its reads would count as reads of the statements.
   for (const index of ["events_created", "deliveries_created"])
     await database.query(`ALTER INDEX posthorn.${index} SET (autosummarize = off)`);
   for (const table of ["queue", "deliveries", "events"])
@@ -181,7 +181,7 @@ test("a plan that was made for nearly empty tables serves well when they are ful
   await fill(filling, crowd);
   const itsOwn = new Set(await connections()).difference(others);
   await filling.close();
-  // Each counts what it read when it ends.
+  // Each session reports its reads when it ends.
   await eventually("all its connections are gone", {
     ask: connections,
     holds: (pids) => itsOwn.isDisjointFrom(new Set(pids)),

@@ -3,36 +3,36 @@ import type pg from "pg";
 import { codeOf } from "../../../core/thrown.ts";
 
 /**
- * Which connections keep statements under a name, parsed and planned: none; those that lead to the server itself
- * (`auto`); or all, because whoever set it says that the pooler in between carries them (`on`).
+ * Which connections keep statements under a name, parsed and planned: none; those directly to the server (`auto`); or
+ * all, because the operator says that the pooler in between supports them (`on`).
  */
 export type PreparedStatements = "auto" | "on" | "off";
 
 /**
- * A batch with a longer column (some fifty ids) is planned for what it holds, because a plan for any values expects few, and
- * what that costs is nothing beside the batch.
+ * A batch with a longer column (some fifty ids) is planned for its contents. A generic plan expects few rows, and
+ * planning costs little compared with the batch.
  */
 const columnLengthMax = 2_000;
-/** Begins a statement that never has a name, because what it does with many rows needs a plan for the tables as they are. */
+/** Prefix of a statement that never has a name, because with many rows it needs a plan for the current tables. */
 export const plannedEachTime = "/* planned each time */ ";
-/** More texts than the hot path has. What comes later has no name, so that nobody fills the server's memory. */
+/** More texts than the hot path has. Later ones get no name, so that the server's memory stays bounded. */
 const namesMax = 300;
 /**
- * How long a plan is used: a table that was nearly empty when it was made may have grown. To plan all statements of a
- * session again costs some milliseconds.
+ * How long a plan is used: a table that was nearly empty when the plan was made may have grown. Planning all statements
+ * of a session again costs some milliseconds.
  */
 const plansMsMax = 5_000;
 
 /**
- * A plan lasts for a while, so that it has to suit tables of any size: without walks through whole tables where an index will
- * do. The cost that stands for that would otherwise make the server compile the plan. What else a statement does to that
- * end stands beside it.
+ * A plan is used for a while, so it has to suit tables of any size: no sequential scans where an index works. The
+ * planner's penalty for them would trigger JIT compilation, so that is disabled. Other measures to this end are
+ * described at the statements.
  */
 const sessionSql = "SELECT set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false)";
 
 /**
- * For what a statement is planned: for any values, once, or for its own, which is what one without a name needs. The server
- * does not tell the two apart, and left to itself plans nearly all anew each time.
+ * How a statement is planned: once for any values, or for its own values, as one without a name needs. The server does
+ * not tell the two apart, and on its own plans nearly all of them each time.
  */
 export type PlannedFor = "any_values" | "its_own";
 
@@ -45,9 +45,9 @@ const plannedForSql: Readonly<Record<PlannedFor, string>> = {
 export class NamedStatements {
   readonly #mode: PreparedStatements;
   readonly #names = new Map<string, string>();
-  /** A pooler in between was found not to carry them. */
+  /** A pooler in between turned out not to support them. */
   #isPoolerUnable = false;
-  /** Sessions of an earlier one have lost statements, or have some that do not fit any more. */
+  /** Sessions of an earlier generation have lost statements, or have outdated ones. */
   #generation = 0;
 
   constructor(mode: PreparedStatements) {
@@ -74,7 +74,7 @@ export class NamedStatements {
     return name;
   }
 
-  /** A session does not know a statement that it should. Other sessions may be as bad, so that all are renewed. */
+  /** A session lost a statement. Other sessions may have lost it too, so all are renewed. */
   lost({ isDirect }: { readonly isDirect: boolean }): void {
     if (isDirect) this.#generation += 1;
     else this.#isPoolerUnable = true;
@@ -84,16 +84,16 @@ export class NamedStatements {
 /** The plans of a direct session. */
 export class SessionPlans {
   #madeAtMs = performance.now();
-  /** Null when nobody knows: a rolled back transaction takes back what it set. */
+  /** Null when unknown: a rolled back transaction reverts what it set. */
   #plannedFor: PlannedFor | null = null;
 
-  /** To be called once, before the first named statement. */
+  /** Call once, before the first named statement. */
   static async open(client: pg.ClientBase): Promise<SessionPlans> {
     await client.query(sessionSql);
     return new SessionPlans();
   }
 
-  /** What is to be sent before a statement that is planned for this; null for nothing. It counts as done. */
+  /** The statement to send before one that is planned this way; null for none. It counts as sent. */
   changeTo(plannedFor: PlannedFor): string | null {
     if (this.#plannedFor === plannedFor) return null;
     this.#plannedFor = plannedFor;
@@ -115,12 +115,12 @@ export class SessionPlans {
 }
 
 /**
- * Whether a named statement could not be run because the session does not know it, knows another one by its name, or its
- * result has other columns since a migration. Nothing of it was run.
+ * Whether a named statement could not be run because the session lacks it, has another one by its name, or its result
+ * has other columns since a migration. It was not executed.
  */
 export function isStatementLost(error: unknown): boolean {
   const code = codeOf(error);
   if (code === "26000" || code === "42P05") return true;
-  // The code says "not supported". Only the server's source names the reason in every language.
+  // The code says "not supported". The message text depends on the language; the routine does not.
   return code === "0A000" && (error as { readonly routine?: unknown }).routine === "RevalidateCachedQuery";
 }

@@ -7,11 +7,11 @@ import { type EventRows, insertEventsSql } from "./event-rows.ts";
 import { blockSize, bumpedSql } from "./positions.ts";
 
 /**
- * New events with their deliveries in one statement, where nothing has to be read first: it draws the numbers as well.
- * Three statements fewer than otherwise, which is most of what a single event costs.
+ * Writes new events with their deliveries in one statement, if nothing has to be read first; it draws the numbers as
+ * well. This saves three statements, which is most of the cost of a single event.
  *
- * The tenants are locked first, because the positions are drawn from what `bumped` returned, and because the steps that
- * nobody reads from run last (counters).
+ * The tenants are locked first, because the positions are drawn from what `bumped` returned. The counters come last,
+ * because steps that no other step reads run last.
  */
 const insertSql = `WITH bumped AS (${bumpedSql}),
   blocks AS MATERIALIZED (
@@ -36,7 +36,7 @@ const insertSql = `WITH bumped AS (${bumpedSql}),
   )}
   SELECT b.event, b.delivery, s.tenant, s.last FROM blocks b CROSS JOIN bumped s`;
 
-/** Where the rows were put. */
+/** The positions of the written rows. */
 interface Placed {
   /** Position of the first event. */
   readonly event: number;
@@ -46,7 +46,7 @@ interface Placed {
   readonly lasts: ReadonlyMap<number, number>;
 }
 
-/** Writes rows whose numbers are relative (`relativeNumbers`). There is at least one event. */
+/** Writes rows whose numbers are relative (`relativeNumbers`). There must be at least one event. */
 export async function writeNewEvents(
   transaction: Transaction,
   { events, deliveries }: { readonly events: EventRows; readonly deliveries: DeliveryRows },
@@ -65,7 +65,7 @@ export async function writeNewEvents(
   return { event, delivery, lasts: new Map(rows.map(([, , tenant, last]) => [tenant, last])) };
 }
 
-/** Whether these can be written without a look at what is stored: at keys, and at what waits in ordered lanes. */
+/** Whether these can be written without reading stored keys or waiting deliveries of ordered lanes. */
 export function areNew(publishes: readonly PublishCommand[]): boolean {
   let deliveries = 0;
   for (const command of publishes) {
@@ -77,7 +77,7 @@ export function areNew(publishes: readonly PublishCommand[]): boolean {
   return publishes.length > 0 && publishes.length <= blockSize && deliveries <= blockSize;
 }
 
-/** The same statement with other numbers of parameters. */
+/** The same statement with shifted parameter numbers. */
 function shifted(sql: string, by: number): string {
   return sql.replaceAll(/\$(\d+)/g, (_, number) => `$${Number(number) + by}`);
 }

@@ -49,7 +49,7 @@ import { numbers, texts } from "./columns.ts";
 import { storable } from "../storable-text.ts";
 import type { Database, Runner } from "./database.ts";
 
-/** In the order of keys, in which all transactions write them. */
+/** In key order, as in all transactions that write them. */
 export async function writeOperationalEvents(
   runner: Runner,
   events: readonly OperationalEvent[] = [],
@@ -367,14 +367,14 @@ const countSql = `INSERT INTO posthorn.notification_counts AS c (subject, since,
   SELECT subject, since, 1 FROM unnest($1::text[], $2::bigint[]) AS g (subject, since)
   ON CONFLICT (subject, since) DO UPDATE SET count = c.count + 1 RETURNING count`;
 
-/** Whose messages a claim looks at, and which go first. */
+/** Whose messages a claim considers, and their order. */
 function turnSql(turn: NotificationClaim["turn"]): readonly [whose: string, order: string] {
   if (turn === undefined) return ["$7::text IS NOT NULL", "due_at, seq"];
   if (turn === "operator") return ["tenant IS NULL AND $7::text IS NOT NULL", "urgent DESC, due_at, seq"];
   return ['tenant COLLATE "C" > $7::text', 'tenant COLLATE "C", urgent DESC, due_at, seq'];
 }
 
-/** Of all, of nobody, or of a tenant; by the index of tenants where there is one. */
+/** Messages of all owners, of the operator, or of a tenant; by the tenant index where there is one. */
 function whoseSql({ tenantId }: NotificationQuery): string {
   if (tenantId === undefined) return "$1::text IS NULL";
   return tenantId === null ? "tenant IS NULL AND $1::text IS NULL" : "tenant = $1";

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { TestContext } from "node:test";
 import { Notifications, type NotificationsOptions } from "./notifications.ts";
 
-/** A server to which notices are sent, and a connection that listens there, or at one that others left. */
+/** A server that receives notifications, and a connection that listens there, or at a server that others left. */
 function openScene(t: TestContext) {
   t.mock.timers.enable({ apis: ["setInterval"] });
   let nowMs = 0;
@@ -18,7 +18,7 @@ function openScene(t: TestContext) {
     await opened(listener as never);
   };
   const scene = {
-    /** Notices reach the connection that listens. */
+    /** Notifications reach the listening connection. */
     isHeard: true,
     told: [] as string[],
     connections: () => connections,

@@ -8,28 +8,28 @@ import type { Runner } from "./database.ts";
 import type { StoreState } from "./state.ts";
 
 export interface NotificationsOptions {
-  /** Leads to the server directly: a pooler in transaction mode does not carry notifications. */
+  /** A direct connection to the server: a pooler in transaction mode does not carry notifications. */
   readonly control: ControlConnection;
-  /** Of the present incarnation of the database. */
+  /** The parts of the current server run. */
   readonly numbers: () => Pick<StoreState, "processNumber" | "lanes">;
-  /** Other connections than the one that listens, opened again every few seconds. */
+  /** Connections other than the listening one, reopened every few seconds. */
   readonly announcing: Runner;
 }
 
-/** How often it makes sure that it hears what others announce now. */
+/** How often it verifies that it receives what others announce now. */
 const proofMs = 2_000;
-/** After this time without a proof it listens again. */
+/** Without a proof for this time, it listens again. */
 const silentMsMax = 5_000;
 
-/** It need not survive a crash, so that it waits for no disk and no standby. */
+/** Does not need to survive a crash, so it waits for no disk and no standby. */
 const proofSql = "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, '')";
 
 /**
- * The other end of announcer.ts and config-changes.ts: hears what other processes announce, from the first listener on. Whenever
- * it listens again, listeners are notified that they may have missed something.
+ * The counterpart of announcer.ts and config-changes.ts: receives announcements of other processes, from the first
+ * listener on. Whenever it listens again, listeners are notified that they may have missed something.
  *
- * That a connection answers proves nothing: it may lead to a server that others left. So it sends itself a notification
- * every few seconds, over a connection of those that announce, and listens again when none arrives.
+ * An answering connection proves nothing: it may lead to a server that others left. So it sends itself a notification
+ * every few seconds, over one of the announcing connections, and listens again when none arrives.
  */
 export class Notifications implements StoreChanges {
   readonly #options: NotificationsOptions;
@@ -37,7 +37,7 @@ export class Notifications implements StoreChanges {
   readonly #proofChannel: string;
   #timer: NodeJS.Timeout | null = null;
   #heardMs = 0;
-  /** How long the connection before had heard nothing when it was given up. */
+  /** How long the previous connection had received nothing when it was dropped. */
   #silentMs: number | undefined;
   #isProving = false;
 
@@ -84,7 +84,7 @@ export class Notifications implements StoreChanges {
     }
     if (this.#isProving) return;
     this.#isProving = true;
-    // Where nothing can be announced, nothing can be missed, and the next proof tells.
+    // While nothing can be announced, nothing can be missed; the next proof decides.
     await announcing.rows(proofSql, [this.#proofChannel]).catch(() => undefined);
     this.#isProving = false;
   }

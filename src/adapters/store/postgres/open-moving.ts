@@ -23,8 +23,8 @@ export interface PostgresMoveEnd<Rows> {
 }
 
 /**
- * Opens an empty database for a move, or one into which the same move has begun. Nobody can serve from it before the
- * move is finished. Throws what opening a store does, and StoreMovedError.
+ * Opens an empty database for a move, or one into which the same move has begun. No process can serve from it before
+ * the move is finished. Throws the errors of opening a store, and StoreMovedError.
  */
 export async function openPostgresMoveTarget(
   options: Pick<PostgresStoreOptions, "url" | "now" | "masterKeyIds"> & { readonly source: string },
@@ -50,7 +50,7 @@ export async function openPostgresMoveTarget(
   };
 }
 
-/** Throws what `openPostgresMoveTarget` would, and changes nothing. */
+/** Throws the errors of `openPostgresMoveTarget`, and changes nothing. */
 export async function judgePostgresMoveTarget(options: {
   readonly url: string;
   readonly source: string;
@@ -68,7 +68,7 @@ export async function judgePostgresMoveTarget(options: {
   });
 }
 
-/** Empties what a first start has made, and closes the database for servers. */
+/** Deletes what a first start has created, and closes the database for servers. */
 async function begin(
   transaction: Transaction,
   { at, source }: { readonly at: string; readonly source: string },
@@ -85,7 +85,7 @@ async function begin(
   await transaction.rows(`INSERT INTO ${movingTable} VALUES ('', 0, $1, 0, '', '')`, [source]);
 }
 
-/** Whether this move has begun before. */
+/** Whether this move has already begun. */
 async function sameMove(
   runner: Runner,
   { at, source }: { readonly at: string; readonly source: string },

@@ -47,65 +47,67 @@ export interface PostgresStoreOptions {
   /** `postgres://…`; may lead to a pooler in transaction mode. */
   readonly url: string;
   /**
-   * Leads past the pooler, for notifications and migrations. The same as `url` when it is left out; null when there is
-   * no way past it: then other processes' work is found by looking, and `changes` is absent.
+   * An address that bypasses the pooler, for notifications and migrations. Defaults to `url`. Null when there is no
+   * such address: then work of other processes is found by polling, and `changes` is absent.
    */
   readonly directUrl?: string | null;
-  /** Unix milliseconds: noted with migrations, and the month for which attempts need a partition. */
+  /** Unix milliseconds: recorded with migrations, and determines the month for which attempts need a partition. */
   readonly now: number;
   readonly masterKeyIds: MasterKeyIds;
-  /** All that this store holds at once: most of them for the path of events, one to listen. At least 3. */
+  /** Maximum number of connections of this store: most of them for the path of events, one to listen. At least 3. */
   readonly connectionsMax?: number;
-  /** Whether statements on the path of events are parsed and planned once; `auto` unless said otherwise. */
+  /** Whether statements on the path of events are parsed and planned once; defaults to `auto`. */
   readonly preparedStatements?: PreparedStatements;
-  /** How long opening may take to reach the server, and later a caller waits for a connection. */
+  /** Time limit for reaching the server when opening, and later for waiting for a connection. */
   readonly connectTimeoutMs?: number;
   readonly statementTimeoutMs?: number;
-  /** Carries to workers what notifications would; those are used while it does not. */
+  /** Carries announcements to workers instead of notifications, which are used while it does not. */
   readonly workQueue?: PendingLaneQueue;
-  /** For the move itself: opens also what moved elsewhere, or is moving here. */
+  /** For the move itself: also opens a store that moved elsewhere, or into which a move is running. */
   readonly evenIfMoved?: boolean;
-  /** Is told of every change of the configuration by this process, after it was stored. Must not throw. */
+  /** Called for every configuration change by this process, after it was stored. Must not throw. */
   readonly configChanged?: (change: ConfigChange) => void;
-  /** Finds the server's addresses instead of the system's resolver. */
+  /** Resolves the server's name instead of the system's resolver. */
   readonly lookup?: LookupFunction;
 }
 
 const connectTimeoutMsDefault = 5_000;
-/** Together with the above under ten seconds, so that whoever starts the program is told soon. */
+/** Together with the connect timeout under ten seconds, so that the operator sees a failed start quickly. */
 const setupTimeoutMs = 4_000;
-/** Publishers wait for these statements, so that a server which fell silent is noticed soon. */
+/** Publishers wait for these statements, so a silent server has to be noticed soon. */
 const statementTimeoutMsDefault = 10_000;
-/** Whoever waits longer for a lock than this only holds up others that need the connection. */
+/** A longer wait for a lock only delays other callers that need the connection. */
 const lockTimeoutMsMax = 5_000;
-/** Connections for people and upkeep are opened again so often, so that every process learns where the address leads. */
+/**
+ * How often the connections of the maintenance pool are reopened, so that every process learns where the address leads.
+ */
 const asideLifetimeMs = 8_000;
 /** Upkeep and listings may take longer. */
 const patientTimeoutMsDefault = 30_000;
-/** Enough for the few calls an engine makes at once, for people and upkeep, and one that listens. */
+/** Enough for the few concurrent calls of an engine, the maintenance pool, and one connection to listen. */
 const connectionsMaxDefault = 12;
-/** What one opening and its migration need. */
+/** Connections needed for opening and migrating. */
 const connectionsForSetup = 1;
 
 /**
- * A server that was replaced is noticed when a connection to it breaks. Who has not asked it for this long cannot know, and
- * asks it before saying what it holds.
+ * A process notices a replaced server when a connection breaks. After this long without an answer it cannot know, and
+ * asks the server before it reports what it holds.
  */
 const incarnationMsMax = 5_000;
 
-/** The store, with the key that its processes share and that is not part of the port. */
+/** The store, with the digest key that its processes share and that is not part of the port. */
 export interface PostgresStore extends Store {
-  /** On whose behalf something may be kept beside the store. */
+  /** The scope of data that is kept outside the store. */
   readonly scope: () => { readonly deployment: string; readonly incarnation: string | null };
   readonly digestKey: DigestKeyRow;
 }
 
 /**
- * Opens the store in a PostgreSQL database that several processes may share: checks the server, brings the schema up to
- * date and checks the master key. Its cost does not depend on how much is stored. Deliveries that a process held when
- * it died become free when their leases run out.
+ * Opens the store in a PostgreSQL database that several processes may share: checks the server, migrates the schema and
+ * checks the master key. The cost does not depend on the amount of stored data. Deliveries that a process held when it
+ * died become free when their leases expire.
  *
- * Throws DatabaseSetupError (within the time to connect), SchemaTooNewError, MigrationMismatchError,
+ * Throws DatabaseSetupError (within the connect timeout), SchemaTooNewError, MigrationMismatchError,
  * DifferentMasterKeyError, StoreMovedError, StoreUnavailableError.
  */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
@@ -121,7 +123,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   }
 }
 
-/** Brings the schema up to date, unless the server or the database is not one to use. */
+/** Migrates the schema, unless the server or the database must not be used. */
 export async function preparePostgres(
   options: Pick<
     PostgresStoreOptions,
@@ -157,7 +159,7 @@ function openParts(driver: typeof pg, options: PostgresStoreOptions): StoreParts
   const directUrl = options.directUrl ?? url;
   const control = new ControlConnection({
     ...{ driver, connectTimeoutMs, url: directUrl },
-    // A pooler may lead elsewhere than the way past it.
+    // A pooler and the direct address may lead to different servers.
     incarnations: directUrl === url ? incarnations : new Incarnations(),
   });
   const unanswered = new UnansweredConnections(control);
@@ -169,7 +171,7 @@ function openParts(driver: typeof pg, options: PostgresStoreOptions): StoreParts
   });
   const aside = new Database(driver, {
     ...common,
-    // What people ask for is not asked for often, and a plan for one tenant may be bad for another.
+    // Reads for people are rare, and a plan for one tenant may be bad for another.
     preparedStatements: "off",
     bounds: boundsFor(options.statementTimeoutMs ?? patientTimeoutMsDefault),
     connectionsMax: shares.aside,
@@ -184,14 +186,14 @@ async function closeParts({ database, aside, control, unanswered }: StoreParts):
   await Promise.all([database.close(), aside.close()]);
 }
 
-/** What the server bounds when a caller waits for so long at most. */
+/** The server-side limits for a caller that waits this long. */
 function boundsFor(timeoutMs: number): ServerBounds | null {
   if (timeoutMs === 0) return null;
   const statementMs = Math.max(timeoutMs - answerMarginMs, timeoutMs / 2);
   return { statementMs, lockMs: Math.min(statementMs, lockTimeoutMsMax) };
 }
 
-/** What opening the database would migrate. Only reads, also while servers run. */
+/** The migrations that opening the database would run. Only reads, even while servers run. */
 export async function planPostgresMigrations(
   options: Pick<PostgresStoreOptions, "url" | "connectTimeoutMs">,
 ): Promise<MigrationPlan> {
@@ -201,7 +203,7 @@ export async function planPostgresMigrations(
   });
 }
 
-/** How many migrations are due in a database that may be used. A process that may not open it must not migrate it. */
+/** The number of pending migrations of a usable database. A process that may not open it must not migrate it. */
 async function inspect(
   database: Database,
   { masterKeyIds }: Pick<PostgresStoreOptions, "masterKeyIds">,
@@ -212,7 +214,7 @@ async function inspect(
   return pending.length;
 }
 
-/** Runs `work` with a connection of its own, and says what is wrong with the setting when it cannot. */
+/** Runs `work` with a separate connection; explains what is wrong with the setting on failure. */
 export async function withSetup<Result>(
   driver: typeof pg,
   options: Pick<PostgresStoreOptions, "url" | "connectTimeoutMs" | "statementTimeoutMs">,
@@ -237,14 +239,14 @@ export async function withSetup<Result>(
   }
 }
 
-/** People and upkeep have connections of their own, so that a long listing delays no event. */
+/** The maintenance pool has separate connections, so that a long listing delays no event. */
 function connectionShares(connectionsMax: number): { readonly events: number; readonly aside: number } {
   const listening = 1;
   const aside = Math.max(1, Math.floor(connectionsMax / 4));
   return { aside, events: Math.max(1, connectionsMax - listening - aside) };
 }
 
-/** Opening has more to say than "unavailable". */
+/** On opening, the cause explains more than "unavailable". */
 function causeOf(error: unknown): unknown {
   return error instanceof StoreUnavailableError && error.cause !== undefined ? error.cause : error;
 }
@@ -310,7 +312,7 @@ async function readFacts(database: Database): Promise<StoreFacts> {
   return { schemaVersion, sizeBytes };
 }
 
-/** Whether the store can write now, without writing. */
+/** Checks without writing whether the store can write now. */
 async function ping({ database, unanswered }: Pick<StoreParts, "database" | "unanswered">): Promise<void> {
   if (unanswered.waitsForStandby)
     throw new StoreUnavailableError(storeTroubles.waits_for_standby, { trouble: "waits_for_standby" });

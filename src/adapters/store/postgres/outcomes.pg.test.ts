@@ -1,4 +1,4 @@
-/** What is answered when nobody knows what became of a transaction: the truth, or that it is not known. */
+/** The answer when the outcome of a transaction is in doubt: the truth, or that it is unknown. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import {
@@ -25,7 +25,7 @@ const masterKeyIds = { current: "key", previous: [] };
 const written = { kind: "written" };
 const unknown = { name: "StoreUnavailableError", outcome: "unknown" };
 
-/** A server of its own, and a store that reaches it through a network that can be broken. */
+/** A dedicated server, and a store that reaches it through a network that can be broken. */
 class World {
   readonly server: PostgresServer;
   readonly proxy: CuttingProxy;
@@ -56,11 +56,13 @@ class World {
   }
 }
 
-/** Every call is on its way when the server crashes; nothing of them was durable, and others get their numbers. */
+/**
+ * All calls are in flight when the server crashes. None of them was durable, and other transactions get their numbers.
+ */
 suite("a transaction whose number another one gets after a crash", () => {
   const stack = new AsyncDisposableStack();
   const refusals = new Map<string, unknown>();
-  // Of priorities of their own, so that none waits for a counter of another.
+  // With separate priorities, so that none waits for a counter of another one.
   const publishing = publishCommand({
     event: { tenantId: "p", priority: "high" },
     deliveries: [{ lane: lane("webhook-p") }],
@@ -76,7 +78,7 @@ suite("a transaction whose number another one gets after a crash", () => {
       deliveries: lanes.flatMap((key) => [{ lane: key }, { lane: key }]),
     });
     const settlements = sent.leases.map((lease) => settlement(lease, { attempt: newAttempt() }));
-    // Known strings, so that the calls below need nothing else.
+    // Known strings, so that the calls below need no other statements.
     await publish(store, { event: { tenantId: "p" }, deliveries: [{ lane: lane("webhook-p") }] });
     await publish(store, { event: { tenantId: "s" }, deliveries: [{ lane: lane("webhook-r") }] });
     const requeues = [{ eventId: sent.event.id, deliveries: [again] }];
@@ -84,7 +86,7 @@ suite("a transaction whose number another one gets after a crash", () => {
   }
 
   before(async () => {
-    // What is not committed stays in memory, so that it is lost with its number.
+    // Uncommitted data stays in memory, so that it is lost together with its number.
     const settings = { wal_writer_delay: "10s", autovacuum: "off" };
     const world = await World.open(stack, { server: settings });
     const { server, proxy } = world;

@@ -18,8 +18,8 @@ const freeDue = (tier: number): string =>
 const leased = (until: string): string => hasLeased("l.ref", `q.lease_until ${until}`);
 
 /**
- * The oldest of an ordered lane in which no lease runs: the first free one, or one whose lease ran out, of which there are
- * no more than a process holds in memory.
+ * The oldest delivery of an ordered lane without running leases: the first free one, or one whose lease expired; there
+ * are no more of those than a process holds in memory.
  */
 const headDueAt = `(SELECT d.due_at FROM (
       (SELECT q.delivery, q.rank FROM posthorn.queue q WHERE q.lane = l.ref AND q.owner IS NULL
@@ -28,8 +28,8 @@ const headDueAt = `(SELECT d.due_at FROM (
     JOIN posthorn.deliveries d ON d.seq = first.delivery ORDER BY first.rank, first.delivery LIMIT 1)`;
 
 /**
- * A page of lanes with work after lane $1, $2 of them, and whether what is in them could have been claimed by worker $3
- * since $4. Each look reads a row or two of an index (lanes-with-work.ts), and only of webhooks that the worker owns.
+ * A page of $2 lanes with work after lane $1, and whether worker $3 could have claimed deliveries in them since $4.
+ * Each lookup reads a row or two of an index (lanes-with-work.ts), and only for webhooks that the worker owns.
  */
 const overdueSql = `WITH RECURSIVE ${lanesFound("$1::int")},
   looked AS MATERIALIZED (SELECT lane FROM found WHERE lane IS NOT NULL LIMIT $2)
@@ -41,7 +41,7 @@ const overdueSql = `WITH RECURSIVE ${lanesFound("$1::int")},
   LEFT JOIN posthorn.ownership o ON o.webhook = l.webhook AND o.worker = $3
   ORDER BY l.ref`;
 
-/** What the owner could have claimed long ago and did not. */
+/** Lanes from which the owner could have claimed long ago and did not. */
 export async function overdueLanes(
   { database, lanes }: Pick<StoreState, "database" | "lanes">,
   { worker, before, after, limit }: OverdueQuery,

@@ -1,44 +1,44 @@
 import { hasWork, lanesFound } from "./lanes-with-work.ts";
 
-/** The pool that serves a webhook, named by its number: that of its tenant (WDS-220). */
+/** The pool that serves a webhook, given by its number: the pool of its tenant (WDS-220). */
 export const poolOf = (webhook: string): string =>
   `coalesce((SELECT t.pool FROM posthorn.words d JOIN posthorn.webhooks w ON w.id = d.word
     JOIN posthorn.tenants t ON t.id = w.tenant WHERE d.ref = ${webhook}), 'default')`;
 
 /**
- * Frees all that some workers own, by webhook, or gives it to `heir`. A dead owner reported no rest of a limit:
- * `rate_full_at` stays as it is.
+ * Frees everything that some workers own, by webhook, or gives it to `heir`. A dead owner reported no remaining rate
+ * limit, so `rate_full_at` stays unchanged.
  */
 const freeAllOf = (workers: string, heir = "NULL"): string => `owned AS MATERIALIZED (
     SELECT webhook FROM posthorn.ownership WHERE worker IN (${workers}) ORDER BY webhook FOR UPDATE),
   freed AS (
     UPDATE posthorn.ownership o SET worker = ${heir} FROM owned WHERE o.webhook = owned.webhook RETURNING o.webhook)`;
 
-/** Lanes looked at for one page of work: a seek or two each, so that a statement stays short. */
+/** Lanes examined for one page of work: a seek or two each, so that the statement stays short. */
 export const lanesPerPage = 1_000;
 
-/** Of all workers of the pool of `me`, a query around it: what there is to share. */
+/** Number of webhooks owned by all workers in the pool of `me`, a surrounding query. */
 const ownedInPool = `(SELECT count(*) FROM posthorn.ownership o JOIN posthorn.workers w USING (worker)
         WHERE w.pool = (SELECT pool FROM me))`;
 
 /**
- * Acquires free webhooks of its pool for worker $1: at most $2, and no more than an equal share of what the workers of
- * that pool own or may acquire, plus $3. `candidates` names one column `webhook` and one `lane` that was looked at
- * last. Step by step, each computed once:
+ * Acquires free webhooks of its pool for worker $1: up to $2, and no more than an equal share of what the workers of
+ * that pool own or may acquire, plus $3. `candidates` has a column `webhook` and a column `lane` with the last lane
+ * examined. The steps, each computed once:
  *
- * - `me`: the pool of the worker. Without a row it was reaped, and then nothing below finds anything.
- * - `free`: candidates without an owner, as the snapshot sees them: a guess. Pools of webhooks are looked up only where
- *   there are any, because that costs three looks for each candidate.
- * - `facts`, `chosen`: as many as the share allows, at random, so that workers that see the same page do not all try to
- *   get the same ones and find nothing.
- * - `taken`: the decision. A row of `ownership` says by itself whether it is free, and ON CONFLICT judges its newest
- *   version, however many workers try at once. The reference to `workers` refuses one that was reaped meanwhile. By number
- *   of the webhook, an order that all share, so that no two wait for each other.
- * - `leftover`, `freed`: every lease in the lanes of a webhook with a new owner is a leftover: the owner has nothing in
- *   flight. Nobody settles it any more, because its lease token is raised. Locked by position, as everywhere.
+ * - `me`: the pool of the worker. Without this row it was reaped, and no later step finds anything.
+ * - `free`: candidates without an owner according to the snapshot, which may be outdated. Pools of webhooks are looked
+ *   up only if there are any, because that costs three lookups per candidate.
+ * - `facts`, `chosen`: as many as the share allows, chosen at random. Otherwise workers that see the same page would
+ *   compete for the same webhooks and find nothing.
+ * - `taken`: the decision. A row of `ownership` says whether it is free, and ON CONFLICT checks its newest version,
+ *   however many workers try at once. The foreign key to `workers` refuses a worker that was reaped in between. Locked
+ *   by webhook number, the common order, which prevents deadlocks.
+ * - `leftover`, `freed`: every lease in the lanes of a newly owned webhook is a leftover, because the owner has nothing
+ *   in flight. Its lease token is raised, so that its holder cannot settle. Locked by position, as everywhere.
  *
- * Returns a row for each acquired webhook and lane of it with work. With nothing acquired it is one row of nulls,
- * because the caller needs the last two columns for the next page all the same.
+ * Returns a row for each acquired webhook and each of its lanes with work. If nothing was acquired, it returns one row
+ * of nulls, because the caller needs the last two columns for the next page.
  */
 const acquire = (candidates: string): string => `WITH RECURSIVE ${candidates},
   me AS MATERIALIZED (SELECT pool FROM posthorn.workers WHERE worker = $1),
@@ -82,8 +82,8 @@ export const acquireNamedSql = acquire(
 );
 
 /**
- * $4: the lane after which to look; $5: numbers of webhooks to leave alone. Those count as looked at, with a null in place
- * of the webhook: a page of nothing else must not look like the end.
+ * $4: the lane after which to look; $5: numbers of webhooks to skip. Those count as examined, with a null as webhook: a
+ * page of only such webhooks must not look like the end.
  */
 export const acquireWorkSql = acquire(`${lanesFound("$4::int")},
   looked AS MATERIALIZED (SELECT lane FROM found WHERE lane IS NOT NULL LIMIT ${lanesPerPage}),
@@ -107,8 +107,8 @@ export type AcquireRow = [
 ];
 
 /**
- * Prolongs worker $1 for $2 ms. Counts its pool; no row when it was reaped. Only the database's clock decides. It
- * touches no row but its own, so that workers never wait for each other here.
+ * Extends the life of worker $1 by $2 ms. Counts its pool; returns no row when it was reaped. Only the database's clock
+ * decides. It touches only its own row, so workers never wait for each other here.
  */
 export const heartbeatSql = `WITH me AS (
     UPDATE posthorn.workers SET alive_until = clock_timestamp() + $2 * interval '1 millisecond'
@@ -119,9 +119,9 @@ export const heartbeatSql = `WITH me AS (
   FROM me`;
 
 /**
- * Removes workers other than $1 whose time is over, and frees what they owned. Rows that somebody else holds are left for the
- * next time: a worker whose row is locked may be about to prolong it. What they owned is locked by webhook, in the order of
- * `release`; the reference would free it in no order, and finds nothing to do.
+ * Removes workers other than $1 that expired, and frees what they owned. Locked rows are skipped until the next time: a
+ * worker whose row is locked may be about to extend its life. The webhooks are locked in the order of `release`; the
+ * foreign key would free them in no order, and then has nothing left to do.
  */
 export const reapSql = `WITH dead AS MATERIALIZED (
     SELECT worker FROM posthorn.workers WHERE worker <> $1 AND alive_until <= clock_timestamp()
@@ -134,10 +134,10 @@ const keptByJoined = `CASE WHEN EXISTS (
       THEN (SELECT worker FROM joined) END`;
 
 /**
- * A worker of pool $2, alive for $1 ms. What this process was before the database was restarted ends at once: worker $3
- * with token $4, because after a restore the number alone may be somebody else's. The new worker owns the webhooks $5
- * of it, if their owner epochs are still $6: the process has requests or settlements of them, and an acquisition would
- * void their leases. The other webhooks are free.
+ * Registers a worker of pool $2, alive for $1 ms. The worker that this process was before a restart of the database
+ * ends at once: worker $3 with token $4, because after a restore the number alone may belong to another worker. The new
+ * worker takes over its webhooks $5 if their owner epochs are still $6: the process has requests or settlements of
+ * them, and a new acquisition would void their leases. The other webhooks are freed.
  */
 export const joinSql = `WITH former AS MATERIALIZED (
     SELECT worker FROM posthorn.workers WHERE worker = $3 AND token = $4::uuid FOR UPDATE SKIP LOCKED),
@@ -149,8 +149,8 @@ export const joinSql = `WITH former AS MATERIALIZED (
   SELECT worker, token FROM joined`;
 
 /**
- * Frees the webhooks of worker $1 that it still owns, under the owner epochs it knows, and keeps their state: a call
- * that arrives late does not free what the worker acquired again. Returns the lanes that have work.
+ * Frees the webhooks that worker $1 still owns under the given owner epochs, and stores their state. A call that
+ * arrives late does not free what the worker has acquired again. Returns the lanes that have work.
  */
 export const releaseSql = `WITH given AS (
     SELECT * FROM unnest($2::int[], $3::double precision[], $4::bigint[], $5::text[], $6::bigint[], $7::text[],
@@ -171,13 +171,13 @@ export const releaseSql = `WITH given AS (
       last_success_at = excluded.last_success_at, circuit = excluded.circuit, health = excluded.health)
   SELECT l.ref FROM freed f JOIN posthorn.lanes l ON l.webhook = f.webhook WHERE ${hasWork("l.ref")}`;
 
-/** The webhooks of worker $1 beside $2, with their owner epochs. */
+/** The webhooks of worker $1 except $2, with their owner epochs. */
 export const ownedBesideSql = `SELECT webhook, fence FROM posthorn.ownership
   WHERE worker = $1 AND NOT webhook = ANY ($2::int[])`;
 
 /**
- * Frees webhooks $2, which worker $1 owns under the owner epochs $3 and never served: the rest of a limit is the one it
- * found. Returns the lanes that have work.
+ * Frees webhooks $2, which worker $1 owns under the owner epochs $3 and never served; their remaining rate limit is
+ * unchanged. Returns the lanes that have work.
  */
 export const freeNamedSql = `WITH mine AS MATERIALIZED (
     SELECT webhook FROM posthorn.ownership WHERE worker = $1 AND webhook = ANY ($2::int[]) ORDER BY webhook FOR UPDATE),
@@ -187,7 +187,7 @@ export const freeNamedSql = `WITH mine AS MATERIALIZED (
     WHERE o.webhook = g.webhook AND o.worker = $1 AND o.fence = g.fence RETURNING o.webhook)
   SELECT l.ref FROM freed f JOIN posthorn.lanes l ON l.webhook = f.webhook WHERE ${hasWork("l.ref")}`;
 
-/** Worker $1 belongs to no pool any more: no webhook has the empty one. */
+/** Removes worker $1 from its pool: no webhook has the empty pool. */
 export const retireSql = "UPDATE posthorn.workers SET pool = '' WHERE worker = $1";
 
 /** Ends worker $1. Returns the lanes that have work. */
@@ -202,11 +202,11 @@ export const ordersForWorkerSql = `${orderColumns} JOIN posthorn.words word ON w
 
 export const ordersForWebhooksSql = `${orderColumns} WHERE r.webhook = ANY ($1::text[]) ORDER BY r.ref`;
 
-/** Forgets orders $2 of webhooks that worker $1 owns. */
+/** Deletes orders $2 of webhooks that worker $1 owns. */
 export const followedSql = `DELETE FROM posthorn.runtime_orders r USING posthorn.words word, posthorn.ownership o
   WHERE r.ref = ANY ($2::int[]) AND word.word = r.webhook AND o.webhook = word.ref AND o.worker = $1`;
 
-/** Webhooks $1 with owner epochs $2 and documents $3, in an order that all share. */
+/** Webhooks $1 with owner epochs $2 and documents $3, in the common lock order. */
 export const reportSql = `INSERT INTO posthorn.endpoint_reports AS r (webhook, fence, document)
   SELECT * FROM unnest($1::int[], $2::bigint[], $3::text[]) ORDER BY 1
   ON CONFLICT (webhook) DO UPDATE SET fence = excluded.fence, document = excluded.document WHERE r.fence <= excluded.fence`;
@@ -221,7 +221,7 @@ export const acquireLeadershipSql = `INSERT INTO posthorn.duties AS d VALUES ($1
   ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
   WHERE d.holder = excluded.holder OR d.until <= clock_timestamp() RETURNING 1`;
 
-/** Pools that somebody works in or asks for, with those who live there. */
+/** Pools with workers or with tenants, and their number of live workers. */
 export const poolsSql = `SELECT p.pool, count(w.worker) FROM
   (SELECT 'default' COLLATE "C" AS pool UNION SELECT pool FROM posthorn.tenants WHERE pool <> 'default'
    UNION SELECT pool FROM posthorn.workers WHERE pool <> '') p

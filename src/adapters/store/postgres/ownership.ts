@@ -47,15 +47,17 @@ import type { StoreState } from "./state.ts";
 import type { Value } from "./database.ts";
 
 /**
- * A heartbeat that waits for a lock is given up soon, and the next one is sent: of four in the life of a worker one has to be
- * in time.
+ * A heartbeat that waits for a lock is cancelled soon and repeated: one of the four in the lifetime of a worker has to
+ * succeed.
  */
 const heartbeatBounds = { statementMs: 2_500, lockMs: 2_000 };
 
-/** Within this time after a restart of the database its other workers join again, or are dead. Two heartbeats. */
+/**
+ * After a restart of the database, the other workers either join again within this time, two heartbeats, or are dead.
+ */
 const returnMs = 6_000;
 
-/** Ownership in rows; only the database's clock decides whether a worker lives. */
+/** Ownership in rows; only the database's clock decides whether a worker is alive. */
 export class PostgresOwnership implements OwnershipStore {
   readonly #state: StoreState;
   readonly #config: ConfigAnnouncer;
@@ -103,7 +105,7 @@ export class PostgresOwnership implements OwnershipStore {
     const wasAway = sentMs - this.#heardMs > aliveMs;
     this.#heardMs = performance.now();
     if (row === undefined) return null;
-    // The cause of this worker's silence may have silenced the others too: they get a turn before they are reaped.
+    // The cause of this worker's silence may have affected the others too: give them time before they are reaped.
     if (!wasAway && sentMs >= this.#reapsFromMs) await database.rows(reapSql, [worker], heartbeatBounds);
     return { workers: row[0], owned: row[1] };
   }
@@ -120,7 +122,7 @@ export class PostgresOwnership implements OwnershipStore {
     const after = from.after === null ? 0 : Number(from.after);
     const except = numbers(await this.#refs(from.except));
     const rows = await this.#rows(acquireWorkSql, [...bounds, after, except]);
-    // Each row has them, and there is always one.
+    // Each row has these columns, and there is always one row.
     const [, , , , , , , , , , lastLane, looked] = rows[0] ?? noRow;
     const { webhooks } = await this.#acquired(rows);
     return { webhooks, next: looked < lanesPerPage || lastLane === null ? null : String(lastLane) };
@@ -170,7 +172,7 @@ export class PostgresOwnership implements OwnershipStore {
     announcer.announce(rows.map(([lane]) => lane));
   }
 
-  /** Reads and frees in two statements: one that arrives late would free webhooks that the worker acquired since. */
+  /** Reads and frees in two statements: a single late one would free webhooks that the worker acquired since. */
   async keepOnly(command: {
     readonly worker: number;
     readonly webhookIds: readonly string[];
@@ -282,12 +284,12 @@ export class PostgresOwnership implements OwnershipStore {
     return this.#state.database.rows<AcquireRow>(sql, values);
   }
 
-  /** Of an earlier incarnation of the database: as good as reaped, and the number may be somebody else's. */
+  /** A worker of an earlier server run counts as reaped, and its number may belong to another worker. */
   #isFormer(worker: number): boolean {
     return this.#state.membership.former.has(worker);
   }
 
-  /** A webhook that has no number never had a delivery, so there is nothing to own. */
+  /** A webhook without a number never had a delivery, so there is nothing to own. */
   async #refs(ids: readonly string[]): Promise<readonly number[]> {
     if (ids.length === 0) return [];
     const { strings } = this.#state;
@@ -317,7 +319,7 @@ export class PostgresOwnership implements OwnershipStore {
   }
 }
 
-/** A webhook of which nothing waits has a row all the same, without a lane. */
+/** A webhook without waiting deliveries still has a row, without a lane. */
 function laneIn([, , , , , , , , , lane]: AcquireRow): readonly number[] {
   return lane === null ? [] : [lane];
 }
@@ -331,7 +333,7 @@ function runtimeOf(webhookId: string, row: AcquireRow): AcquiredWebhook["runtime
   return hasState ? { webhookId, pausedUntil, pauseReason, lastSuccessAt, circuit, health } : null;
 }
 
-/** Null: the last owner had no limit. Negative: it left nothing, because it died (migrations/0002-ownership.ts). */
+/** Null: the last owner had no limit. Negative: it reported nothing, because it died (migrations/0002-ownership.ts). */
 function rateOf(handed: number | null): RateHandover {
   if (handed === null) return { kind: "unused" };
   return handed < 0 ? { kind: "unknown" } : { kind: "full_at", fullAt: handed };

@@ -1,20 +1,23 @@
 import type { Transaction, Transactor } from "./database.ts";
 import type { RetentionStep } from "./retention.ts";
 
-/** Months that are there before they begin. */
+/** How many months ahead partitions are created. */
 const monthsAhead = 2;
 /**
- * Attaching and dropping a partition locks for an instant. When a long reader (a backup) stands in the way, everybody
- * would queue behind us: rather give up soon and try again with the next round.
+ * Attaching and dropping a partition locks for an instant. If a long reader (a backup) holds the table, all others
+ * would queue behind us. So give up soon and try again in the next round.
  */
 const lockTimeout = "SELECT set_config('lock_timeout', '500ms', true)";
 const partitionLock = "5787800397498404431";
-/** Attempts wait while others of a month that comes late are moved; a month with more than this stays where it is. */
+/**
+ * Limit on attempts moved into a late partition, because others wait during the move. A month with more stays in
+ * `attempts_rest`.
+ */
 const movedMax = 10_000;
 
 /**
- * The partitions of `attempts`, one for each month, in UTC. What no month takes goes to `attempts_rest`, so that a
- * clock that jumped or an upkeep that never ran loses nothing.
+ * The partitions of `attempts`, one per month in UTC. Rows without a partition go to `attempts_rest`, so that nothing
+ * is lost after a clock jump or if upkeep never ran.
  */
 export class Partitions {
   readonly #database: Transactor;
@@ -24,7 +27,7 @@ export class Partitions {
     this.#database = database;
   }
 
-  /** Makes what is missing from the month before a time to some months ahead. Cheap when there is nothing to do. */
+  /** Creates missing partitions from the month before a time to some months ahead. Cheap when none is missing. */
   async ensure(now: number): Promise<void> {
     if (now < this.#madeUntil) return;
     for (let offset = -1; offset <= monthsAhead; offset += 1)
@@ -32,15 +35,15 @@ export class Partitions {
     this.#madeUntil = monthStart(now, { months: 1 });
   }
 
-  /** Makes the month that a time falls into. */
+  /** Creates the partition of the month that contains a time. */
   async ensureMonthOf(time: number): Promise<void> {
     const month = { from: monthStart(time, { months: 0 }), to: monthStart(time, { months: 1 }) };
     await this.#database.transaction((transaction) => makePartition(transaction, month));
   }
 
   /**
-   * Drops months that lie wholly before a time, once no delivery of that age waits any more: dropping costs the same
-   * however much is in them. From `attempts_rest` old rows are deleted.
+   * Drops months that are entirely before a time, once no delivery of that age is waiting: dropping costs the same for
+   * any number of rows. Old rows in `attempts_rest` are deleted.
    */
   async dropBefore(step: RetentionStep): Promise<void> {
     const [oldest] = await this.#database.rows<[createdAt: number]>(
@@ -85,9 +88,9 @@ async function makePartition(transaction: Transaction, month: Month): Promise<vo
   const ofMonth = "posthorn.attempts_rest WHERE executed_at >= $1 AND executed_at < $2";
   const late = await transaction.rows(`SELECT FROM ${ofMonth} LIMIT ${movedMax + 1}`, [month.from, month.to]);
   if (late.length > movedMax) return;
-  // What is written meanwhile would stand in the way of attaching, and with it of a server that starts.
+  // Concurrent writes would prevent attaching, and thereby block the start of a server.
   await transaction.rows("LOCK TABLE posthorn.attempts_rest IN SHARE ROW EXCLUSIVE MODE");
-  // Filled first and attached then, which locks less than making it in place.
+  // Filled first and attached then, which holds weaker locks than creating it in place.
   await transaction.rows(`CREATE TABLE posthorn.${name} (LIKE posthorn.attempts INCLUDING ALL)`);
   await transaction.rows(
     `WITH moved AS (DELETE FROM ${ofMonth} RETURNING *)
@@ -108,7 +111,7 @@ function partitionName(month: number): string {
   return `attempts_${new Date(month).toISOString().slice(0, 7).replace("-", "_")}`;
 }
 
-/** When the month of a partition begins; null for anything that is not one of ours by month. */
+/** The start of a partition's month; null for other tables. */
 function monthOf(name: string): number | null {
   const match = /^attempts_(\d{4})_(\d{2})$/.exec(name);
   return match === null ? null : Date.UTC(Number(match[1]), Number(match[2]) - 1, 1);

@@ -15,9 +15,9 @@ type PendingLaneRow = [
 ];
 
 /**
- * Lanes with work, their owner, their pool, and the priority of the first delivery. A lease counts only where nobody
- * owns the webhook: it is that of a dead owner, while a living owner knows its leases. Two looks, because each partial
- * index knows one kind of row (lanes-with-work.ts); each reads one row of the index, however much waits in the lane.
+ * Lanes with work, their owner, their pool, and the priority of the first delivery. A lease counts only if the webhook
+ * has no owner: then it belongs to a dead owner, while a live owner knows its leases. Two lookups, because each partial
+ * index covers one kind of row (lanes-with-work.ts); each reads one index row, however much waits in the lane.
  */
 const pendingLanesSql = (lanes: string): string => `SELECT l.ref, o.worker, ${poolOf("l.webhook")},
     (SELECT q.priority FROM posthorn.queue q WHERE q.lane = l.ref AND q.owner IS NULL ORDER BY q.rank LIMIT 1),
@@ -32,7 +32,7 @@ const pageSql = `WITH RECURSIVE ${lanesFound("$1::int")},
   looked AS MATERIALIZED (SELECT lane FROM found WHERE lane IS NOT NULL LIMIT $2)
   ${pendingLanesSql("looked")}`;
 
-/** The pending ones of these lanes, by number. */
+/** Those of the given lanes that are pending, by number. */
 export async function pendingLanesIn(
   state: PendingLanesState,
   refs: readonly number[],

@@ -1,11 +1,11 @@
 import type pg from "pg";
 
-/** Who says goodbye and hears nothing for so long talks to nobody. */
+/** If the server has not closed the connection this long after `end()`, treat it as dead. */
 const goodbyeMsMax = 2_000;
 
 /**
- * Places for connections, as the server counts them: whoever said goodbye keeps its place until the server has closed the
- * connection. Where packets vanish nobody can know, and the place is free after some seconds.
+ * Limits connections as the server counts them: a connection that is being closed counts until the server has closed
+ * it. If packets are lost, that cannot be observed, and its slot is freed after some seconds.
  */
 export class ServerPlaces {
   readonly #placesMax: number;
@@ -47,10 +47,10 @@ export interface ClientParts {
 }
 
 /**
- * A client of pg that connects when there is a place for it, and gives the place back when its connection is closed.
+ * A pg client that connects when a slot is free, and returns the slot when its connection is closed.
  *
- * It also closes a connection that failed to open. Where the client itself gave it up, as without a password that the server
- * asks for, nobody else would, and it would hold up the end of the program until the server loses patience.
+ * It also closes a connection that failed to open. pg itself leaves it open, for example if the server requires a
+ * password and none is set, and it would delay the end of the program until the server closes it.
  */
 export function clientClass(
   driver: typeof pg,
@@ -72,7 +72,7 @@ export function clientClass(
         isWaiting = false;
         callback(new Error("timeout exceeded when trying to connect"), this);
       };
-      // So the pool ends one that took too long.
+      // The pool ends a client that takes too long in this way.
       stream.once("close", giveUp);
       places.take(() => {
         if (!isWaiting) return places.free();

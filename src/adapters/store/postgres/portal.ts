@@ -26,7 +26,7 @@ import { writeAudited } from "./audit.ts";
 import { storable } from "../storable-text.ts";
 import type { Database, Value } from "./database.ts";
 
-/** Beside the path of events: sessions are read on the connections for people. */
+/** Not part of the path of events: sessions are read over the maintenance pool. */
 export class PostgresPortal implements PortalStore {
   readonly #database: Database;
   readonly #aside: Database;

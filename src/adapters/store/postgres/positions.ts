@@ -2,24 +2,24 @@ import { numbers } from "./columns.ts";
 import type { Transaction } from "./database.ts";
 
 /**
- * Positions of one block; the sequences of migrations/0001-initial.ts count blocks. What a commit does not use of its last
- * one is never used: positions only have to rise, and there is room for 2^43 blocks below 2^53.
+ * Positions per block; the sequences of migrations/0001-initial.ts count blocks. The unused rest of a commit's last
+ * block is lost: positions only have to rise, and below 2^53 there is space for 2^43 blocks.
  */
 export const blockSize = 1024;
 
-/** Numbers that one commit may give out. */
+/** Numbers that one commit may assign. */
 export interface Numbers {
   readonly nextEvent: () => number;
   readonly nextDelivery: () => number;
   /** Of the tenant's next event, without gaps. */
   readonly nextSequence: (tenant: number) => number;
-  /** Sequence numbers that were drawn and not given out, by tenant. */
+  /** Sequence numbers that were drawn and not used, by tenant. */
   readonly unused: () => ReadonlyMap<number, number>;
 }
 
 /**
- * Draws what a commit needs in one statement, and locks the tenants until it ends: numbers without gaps cannot be had
- * otherwise. The positions are drawn after the lock, so that later commits of a tenant get higher ones.
+ * Draws all numbers of a commit in one statement, and locks the tenants until it ends: numbers without gaps require
+ * that. The positions are drawn after the lock, so that later commits of a tenant get higher ones.
  */
 export async function drawNumbers(
   transaction: Transaction,
@@ -43,8 +43,8 @@ export async function drawNumbers(
 }
 
 /**
- * Numbers of a commit before they are drawn, each relative to what will be drawn: to the first event and the first
- * delivery of a block, and to the last sequence number of the tenant.
+ * Numbers of a commit before they are drawn, relative to what will be drawn: the first event and the first delivery of
+ * a block, and the last sequence number of the tenant.
  */
 export function relativeNumbers(eventsByTenant: ReadonlyMap<number, number>): Numbers {
   const left = new Map(eventsByTenant);
@@ -60,14 +60,16 @@ export function relativeNumbers(eventsByTenant: ReadonlyMap<number, number>): Nu
   };
 }
 
-/** Locks the tenants with all that follows in the transaction: `bumped (tenant, last)`. */
+/** Locks the tenants for the rest of the transaction: `bumped (tenant, last)`. */
 export const bumpedSql = `INSERT INTO posthorn.tenant_sequences AS s (tenant, last)
        SELECT tenant, count FROM unnest($1::int[], $2::bigint[]) AS t (tenant, count) ORDER BY tenant
        ON CONFLICT (tenant) DO UPDATE SET last = s.last + excluded.last RETURNING s.tenant, s.last`;
 
 type NumberRow = [kind: number, tenant: number, value: number];
 
-/** Gives back what duplicates did not use. The tenants are still locked, so nobody has seen the higher number. */
+/**
+ * Returns the numbers that duplicates did not use. The tenants are still locked, so the higher number was not visible.
+ */
 export async function giveBackNumbers(
   transaction: Transaction,
   unused: ReadonlyMap<number, number>,

@@ -23,8 +23,9 @@ import { numbers, plainWords, texts } from "./columns.ts";
 import type { Runner } from "./database.ts";
 
 /**
- * Problems of a commit, after its settlements and in its transaction. The rows of the webhooks are locked, in an order that
- * all share: whoever else has a failure of one of these waits, so that what is read here stays true until it is written.
+ * Writes the problems of a commit, after its settlements and in its transaction. The rows of the webhooks are locked in
+ * the common order. Other commits with failures of these webhooks wait, so that what is read here stays true until it
+ * is written.
  */
 export async function writeProblems(
   runner: Runner,
@@ -88,7 +89,7 @@ async function readKnown(
   return rows.map(toProblem);
 }
 
-/** Webhooks of which a kind is new. */
+/** Webhooks with a new kind of problem. */
 function crowdedOf(facts: readonly ProblemFact[], rows: readonly StoredProblem[]): readonly string[] {
   const ids = new Set(rows.map(({ id }) => id));
   const crowded = facts.filter((fact) => !ids.has(candidateIds(fact)[0]));

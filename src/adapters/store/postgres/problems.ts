@@ -27,7 +27,7 @@ import { isStoredId, texts } from "./columns.ts";
 import type { Database, Transaction } from "./database.ts";
 import { saveProblems } from "./problem-writes.ts";
 
-/** On the connections for people. */
+/** Uses the maintenance pool. */
 export class PostgresDeliveryProblems implements DeliveryProblemStore {
   readonly #database: Database;
 

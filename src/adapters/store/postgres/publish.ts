@@ -27,7 +27,7 @@ interface Earlier extends EarlierPublish {
   readonly expiresAt: number;
 }
 
-/** One commit's publishes: reads what the decisions depend on, decides in memory, and collects the rows. */
+/** The publishes of one commit: reads what the decisions depend on, decides in memory, and collects the rows. */
 export class PublishBatch {
   readonly #state: StoreState;
   readonly #transaction: Transaction;
@@ -35,7 +35,7 @@ export class PublishBatch {
   readonly #deliveries: DeliveryRows;
   readonly #events = new EventRows();
   #earlier = new Map<string, Earlier>();
-  /** Ordered lanes in which something waits that is not ours: what is new must wait behind it. */
+  /** Ordered lanes with waiting deliveries of others: new deliveries must wait behind them. */
   readonly #behindOthers: Set<number>;
 
   constructor(
@@ -44,7 +44,7 @@ export class PublishBatch {
       readonly transaction: Transaction;
       readonly numbers: Numbers;
       readonly deliveries: DeliveryRows;
-      /** In which this process may hold leases that it does not know of. */
+      /** Lanes in which this process may hold leases that it does not know of. */
       readonly lostLanes: ReadonlySet<number>;
     },
   ) {
@@ -55,12 +55,12 @@ export class PublishBatch {
     this.#behindOthers = new Set(context.lostLanes);
   }
 
-  /** Once they are written. */
+  /** Valid after they are written. */
   get firstEvent(): StoredRow | null {
     return this.#events.first;
   }
 
-  /** In one statement, for commands that need no look at what is stored; the numbers are relative. */
+  /** Runs commands that need no reads in one statement; the numbers are relative. */
   async runAtOnce(commands: readonly PublishCommand[]): Promise<readonly PublishResult[]> {
     const results = commands.map((command) => this.#publish(command));
     const placed = await writeNewEvents(this.#transaction, {
@@ -153,7 +153,7 @@ export class PublishBatch {
     this.#events.addKey(event, { tenant: at.tenant, expiresAt });
   }
 
-  /** The tenants are locked, so no other commit can bring one of these keys until this one ends. */
+  /** The tenants are locked, so no other commit can add one of these keys until this one ends. */
   async #readEarlier(keyed: readonly PublishCommand[]): Promise<void> {
     if (keyed.length === 0) return;
     const rows = await this.#transaction.rows<EarlierRow>(
@@ -179,7 +179,7 @@ export class PublishBatch {
     );
   }
 
-  /** A lease in an ordered lane is only given when everything that waits there is leased by this process. */
+  /** In an ordered lane a lease is given only if everything that waits there is leased by this process. */
   async #readOrderedLanes(commands: readonly PublishCommand[]): Promise<void> {
     const asked = new Map<number, number>();
     for (const { deliveries } of commands) {

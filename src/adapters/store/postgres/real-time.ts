@@ -1,6 +1,6 @@
 import type { Clock } from "../../../ports/clock.ts";
 
-/** Timers of this adapter: they bound what a server and its driver do, which no simulation replaces. */
+/** Timers of this adapter. They bound what a server and its driver do, which no simulation replaces. */
 export const realTime: Pick<Clock, "schedule"> = {
   schedule(delayMs, callback) {
     const timer = setTimeout(callback, delayMs);
@@ -8,7 +8,7 @@ export const realTime: Pick<Clock, "schedule"> = {
   },
 };
 
-/** For what may be left undone: its timers keep no process alive. */
+/** For optional work: its timers do not keep the process alive. */
 export const spareTime: Pick<Clock, "schedule"> = {
   schedule(delayMs, callback) {
     const timer = setTimeout(callback, delayMs).unref();

@@ -1,6 +1,7 @@
 /**
- * A bounded cache in two generations: when the younger one is full it becomes the older one, which is forgotten. So an
- * entry that was just read or written stays for at least `entriesMax` further ones, however busy other callers are.
+ * A bounded cache with two generations: when the younger one is full, it becomes the older one, and the former older
+ * one is dropped. So an entry that was just read or written survives at least `entriesMax` further ones, however busy
+ * other callers are.
  */
 export class RecentMap<Key, Entry> {
   readonly #entriesMax: number;

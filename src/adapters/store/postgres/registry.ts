@@ -12,7 +12,7 @@ import type { AuditEntry } from "../../../ports/store/audit.ts";
 import { writeAudited } from "./audit.ts";
 import type { Database } from "./database.ts";
 
-/** Tables of JSON documents, in the order of their ids (UUIDv7: of creation) or names. */
+/** Tables of JSON documents, ordered by id (UUIDv7: by creation) or name. */
 export class PostgresRegistry implements RegistryStore {
   readonly #database: Database;
 
@@ -28,7 +28,7 @@ export class PostgresRegistry implements RegistryStore {
     });
   }
 
-  /** The pool is that of its column, which ownership goes by: a version that knows no pools leaves it out of documents. */
+  /** The pool comes from its column, which ownership uses: a version without pools omits it from documents. */
   async tenants(): Promise<readonly Tenant[]> {
     const rows = await this.#database.rows<[document: string, workerPool: string]>(
       "SELECT document, pool FROM posthorn.tenants ORDER BY id",
@@ -77,7 +77,7 @@ export class PostgresRegistry implements RegistryStore {
     return row === undefined ? null : toDocument(row);
   }
 
-  /** The bytes are summed up without reading the documents, so that no more of them travel than are shown. */
+  /** The bytes are added up without reading the documents, so that only shown documents are sent. */
   async eventTypePage(query: EventTypeQuery): Promise<EventTypePage> {
     const { tenantId, limit, offset, bytesMax } = query;
     const rows = await this.#database.rows<[document: string, fetched: number]>(

@@ -1,4 +1,5 @@
-// What workers hold when their database crashes, and what becomes of it when they join again.
+// Webhooks and leases that workers hold when their database crashes, and what happens to them when the workers join
+// again.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import {
@@ -41,7 +42,7 @@ async function openScene(t: TestContext): Promise<Scene> {
   return { server, stores: [await open(), await open()] };
 }
 
-/** A webhook that a worker owns, and a delivery of it that the worker has leased. */
+/** A webhook that a worker owns, and one of its deliveries that the worker has leased. */
 async function ownedWebhook(store: SharedStore, worker: number) {
   const webhook = newWebhook();
   await store.webhooks.save(webhook);

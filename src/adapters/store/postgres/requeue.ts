@@ -7,7 +7,7 @@ import type { StoreState } from "./state.ts";
 
 type EventRow = [id: string, seq: number, tenant: number, bodyBytes: number | null];
 
-/** One commit's replays: new deliveries of stored events. */
+/** The replays of one commit: new deliveries of stored events. */
 export class RequeueBatch {
   readonly #state: StoreState;
   readonly #transaction: Transaction;
@@ -44,7 +44,7 @@ export class RequeueBatch {
     return results;
   }
 
-  /** After the new rows were written: what each of them is a copy of. */
+  /** Links each copy to its original, after the new rows were written. */
   async linkCopies(): Promise<void> {
     const copies = this.#copies;
     if (copies.length === 0) return;
@@ -82,7 +82,7 @@ export class RequeueBatch {
       const { id, replayOf: of, operationId: operation } = delivery;
       if (of !== null && isStoredId(of)) this.#copies.push({ id, of, event: event.seq, operation });
       const lane = this.#state.lanes.get(delivery.lane);
-      // Nothing here locks an ordered lane against others, so what is new there waits for a claim.
+      // Ordered lanes are not locked here, so new deliveries in them wait for a claim.
       const leased = delivery.state === "pending" && delivery.claim && !lane.ordered;
       return this.#deliveries.add(delivery, { seq: this.#numbers.nextDelivery(), event, lane, leased });
     });

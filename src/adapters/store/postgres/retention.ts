@@ -11,7 +11,7 @@ export interface RetentionStep {
 }
 
 /**
- * One window of a table: `seen` has `seq`, `created_at`, `is_due` and `is_left` (a later sweep looks again); `work` are
+ * One window of a table. `seen` has `seq`, `created_at`, `is_due` and `is_left` (a later sweep looks again); `work` are
  * the statements that end in `done`. Parameters: 1 created before, 2 above, 3 limit.
  */
 function windowSql({ seen, work }: { readonly seen: string; readonly work: string }): string {
@@ -46,8 +46,8 @@ const deliveriesSql = windowSql({
 });
 
 /**
- * An event that got another delivery after it was looked at has another count, and stays. Its deduplication key goes with it
- * ($4 is now), unless it stands for another event by now.
+ * An event that got another delivery after it was examined has another count, and stays. Its deduplication key is
+ * deleted with it ($4 is now), unless it already refers to another event.
  */
 const eventsSql = windowSql({
   seen: `SELECT e.seq, e.created_at, e.requeue_count, true AS is_left, e.created_at < $1
@@ -71,14 +71,14 @@ const expiredKeysSql = [
      (SELECT id FROM posthorn.api_keys WHERE expires_at <= $1 LIMIT $2) AND expires_at <= $1 RETURNING 1`,
 ];
 
-/** Forgets what is older than the operator wants to keep. */
+/** Deletes data that is older than the operator's retention. */
 export class Retention {
   readonly #state: StoreState;
   readonly #partitions: Partitions;
   readonly #payloads: Sweep;
   readonly #deliveries: Sweep;
   readonly #events: Sweep;
-  /** History is forgotten in two sweeps, one after the other: an event outlives its deliveries. */
+  /** History is deleted in two successive sweeps, because an event outlives its deliveries. */
   #historyPhase: "deliveries" | "events" = "deliveries";
 
   constructor(state: StoreState, partitions: Partitions) {

@@ -24,7 +24,7 @@ type Row = [
   bodyBytes: number | null,
 ];
 
-/** A delivery as the commands of the batch leave it. */
+/** A delivery after the commands of the batch. */
 interface Subject {
   readonly seq: number;
   readonly tenant: number;
@@ -41,15 +41,15 @@ interface Subject {
   leaseUntil: number | null;
   format: number;
   queuePosition: number;
-  /** It moves to another place. */
+  /** Whether it gets a new queue position. */
   isChanged: boolean;
-  /** Its retry is noted, at least. */
+  /** Whether at least its retry is recorded. */
   isNoted: boolean;
 }
 
 /**
- * Writes what waits again. A row of `queue` that is there already loses its lease; a new one begins above every lease token
- * that the delivery had, so that no former holder settles it.
+ * Writes deliveries that wait again. An existing row of `queue` loses its lease. A new row starts above every lease
+ * token that the delivery had, so that no former holder settles it.
  */
 const retrySql = `WITH given AS (
     SELECT * FROM unnest($1::bigint[], $2::int[], $3::smallint[], $4::smallint[], $5::bigint[], $6::bigint[], $7::bigint[],
@@ -69,7 +69,7 @@ const retrySql = `WITH given AS (
     operation = coalesce(g.operation, d.operation)
   FROM given g WHERE d.seq = g.seq`;
 
-/** One commit's manual retries: deliveries that wait again. */
+/** The manual retries of one commit: deliveries that wait again. */
 export class RetryBatch {
   readonly #state: StoreState;
   readonly #transaction: Transaction;
@@ -114,7 +114,7 @@ export class RetryBatch {
     if (subject.bodyBytes === null) return { kind: "payload_gone" };
     const { operationId } = command.retry;
     const isDue = waited && dueAt <= at && priority === subject.priority;
-    // Only an operation needs to know that it has asked for what is due already.
+    // Only a bulk operation has to record that it requested what is already due.
     if (isDue && operationId === null) return accepted;
     subject.retries = withRetry(subject.retries, { ...command.retry, attemptCount });
     subject.operation = operationId ?? subject.operation;
@@ -142,8 +142,8 @@ export class RetryBatch {
   }
 
   /**
-   * Locks in the order that all statements share: events, queue, deliveries. The rows are read once more afterwards, because
-   * another retry may have queued one of them meanwhile.
+   * Locks in the common order: events, queue, deliveries. The rows are read again afterwards, because another retry may
+   * have queued one of them in between.
    */
   async #read(ids: readonly string[]): Promise<void> {
     const known = plainWords(ids);

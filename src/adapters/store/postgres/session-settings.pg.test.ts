@@ -1,4 +1,6 @@
-/** Settings of a role or database that change how values are written, how commits last, or what a comparison means. */
+/**
+ * Settings of a role or database that change how values are written, how durable commits are, or how comparisons work.
+ */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { createTestDatabase } from "../../../../test/conformance/store/postgres-database.fixture.ts";
@@ -54,7 +56,7 @@ for (const pooled of [false, true]) {
   test(`events pass a database with odd settings unchanged${pooled ? ", behind a pooler" : ""}`, async (t) => {
     const { store } = await openOdd(t, pooled);
     const key = lane(newWebhook().id);
-    // Every byte, quotes and backslashes among them, as it is in a body.
+    // Every byte, including quotes and backslashes, as in a body.
     const body = Uint8Array.from({ length: 512 }, (_, index) => index % 256);
     const { event } = await publish(store, {
       event: { body, contentType: "application/octet-stream" },
@@ -68,7 +70,7 @@ for (const pooled of [false, true]) {
 
   test(`commits are durable although the database says otherwise${pooled ? ", behind a pooler" : ""}`, async (t) => {
     const { database, store } = await openOdd(t, pooled);
-    // A trigger notes what is in force when an event is written.
+    // A trigger records the settings in force when an event is written.
     await database.query(`CREATE TABLE public.seen (commit text, nulls text, isolation text, messages text)`);
     await database.query(`CREATE FUNCTION public.note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
       INSERT INTO public.seen VALUES (current_setting('synchronous_commit'), current_setting('array_nulls'),

@@ -24,7 +24,7 @@ interface Plan {
   readonly Plans?: readonly Plan[];
 }
 
-/** How many rows the steps of a plan looked at, also those that they threw away. */
+/** Number of rows that the steps of a plan examined, including discarded ones. */
 function rowsLookedAt(plan: Plan): number {
   const each =
     plan["Actual Rows"] + (plan["Rows Removed by Join Filter"] ?? 0) + (plan["Rows Removed by Filter"] ?? 0);

@@ -19,9 +19,9 @@ import {
 } from "./statistics-sql.ts";
 
 /**
- * The batch; leaves out what is not the delivery that was leased: after a restore its position may be another one's. The
- * CASE is for the planner, which takes it for half of the rows. Of a join by position and id it expects a single row, and
- * plans to compare each row of the batch with all others.
+ * The batch, restricted to deliveries that still are the leased ones: after a restore, a position may belong to another
+ * delivery. The CASE is for the planner, which estimates that it keeps half of the rows. For a join by position and id
+ * it expects a single row, and would compare each row of the batch with all others.
  */
 const givenSql = `given AS (
     SELECT * FROM unnest($1::int[], $2::bigint[], $3::int[], $4::smallint[], $5::int[], $6::bigint[], $7::bigint[],
@@ -31,7 +31,7 @@ const givenSql = `given AS (
 
 const givenUp = givenUpStates.map((state) => stateCodes.encode[state]).join();
 
-/** The attempts of what was written (`done`). */
+/** The attempts of the written settlements (`done`). */
 const attemptedSql = `attempted AS (
     INSERT INTO posthorn.attempts (delivery, webhook, id, number, outcome, state_unknown, category, status_code,
       response_sample, error_message, duration_ms, scheduled_at, executed_at, next_retry_at, notes)
@@ -45,20 +45,19 @@ const attemptedSql = `attempted AS (
       scheduled_at, executed_at, next_retry_at, notes) ON a.at = done.at)`;
 
 /**
- * Ends or reschedules every delivery whose lease token is the newest, with its attempt, its dead letter and the
- * counters. A later success keeps the category of the last failure.
+ * Ends or reschedules every delivery whose lease token is current, with its attempt, its dead letter and the counters.
+ * A later success keeps the category of the last failure. Returns for each settled row its index in the batch. Also
+ * returns its lane if others may continue there: it is ordered, has free deliveries, and this process holds no more of
+ * it.
  *
- * Tells of each settled row its place in the batch, and its lane when others may go on there: it is ordered, something
- * is free in it, and this process holds nothing more of it.
+ * A single statement, because settlements are the most frequent writes. The steps read from each other, which orders
+ * them. `ended` and `kept` decide by the lease token and lock rows of `queue`. Only the rows that they return are
+ * changed in `deliveries` (`done`), and only those get an attempt. Requeues, expiry and cancelling lock in the same
+ * order, `queue` first. Rows are found by their keys; `unnest` provides the batch. For small batches the keys are
+ * repeated: a cached plan made while the tables were nearly empty would otherwise read an index from end to end when
+ * they are full. For large batches that plan would compare each row with all others.
  *
- * One statement, because a settlement is the most frequent write. Its steps read from each other, which is what orders
- * them: `ended` and `kept` decide by the lease token and lock rows of `queue`, only what they return is changed in
- * `deliveries` (`done`), and only that has an attempt. Requeues, expiry and cancelling lock in the same order, `queue`
- * first. Rows are found by their keys; what `unnest` brings is the batch. For a few the keys stand there once more, or a plan
- * that is kept and was made while the tables were nearly empty would read an index from end to end when they are full. For
- * many it would compare each row with all others.
- *
- * The looks at the end see the queue as it was before the statement, hence `<> s.delivery`.
+ * The lookups at the end see the queue as it was before the statement, hence `<> s.delivery`.
  */
 const settleSqlWith = (keyOf: (column: string) => string, more = ""): string => `WITH ${givenSql},
   ended AS (
@@ -95,7 +94,7 @@ const settleSqlWith = (keyOf: (column: string) => string, more = ""): string => 
     THEN s.lane END
   FROM settled s`;
 
-/** With the statistics of what it wrote; the last parameter names the place in the batch of each fact, in their order. */
+/** With the statistics of the written settlements; the last parameter holds the batch index of each fact, in order. */
 const settledFacts = `,
   ${countedSteps(28, "settled")}`;
 const keyed = (column: string): string => `${column} = ANY ($2) AND `;
@@ -114,8 +113,8 @@ function countedSteps(first: number, from: string): string {
 }
 
 /**
- * What is kept of the lease of a row of `queue` when its delivery ends over the head of its holder: `late_fence`, null when it
- * is free, for the holder's report, and `lease_token`, above which a retry goes on.
+ * What is kept of the lease in `queue` when a delivery ends without its holder: `late_fence` for the holder's report,
+ * null when the delivery is free, and `lease_token`, above which a retry continues.
  */
 export const endedUnder =
   "CASE WHEN q.owner IS NOT NULL THEN q.fence END AS late_fence, q.fence AS lease_token";
@@ -123,8 +122,8 @@ export const endedUnder =
 const isAccepted = `g.state = ${stateCodes.encode.success}`;
 
 /**
- * The same for deliveries that were ended over the head of their holder: they are in no queue any more. What is no success
- * leaves the end as it was; a success settles the dead letter, unless a retry has closed it.
+ * The same for deliveries that ended without their holder and left the queue. A failure leaves the end unchanged; a
+ * success settles the dead letter, unless a retry has closed it.
  */
 const lateSqlWith = (more = ""): string => `${plannedEachTime}WITH ${givenSql},
   done AS (
@@ -164,18 +163,18 @@ type EndedRow = [
 const written: SettlementResult = { kind: "written" };
 const lost: SettlementResult = { kind: "lost" };
 
-/** In the order of the batch, and the lanes in which others may go on. */
+/** Results in the order of the batch, and the lanes in which others may continue. */
 export interface SettleResult {
   readonly settled: readonly SettlementResult[];
   readonly freeLanes: readonly number[];
-  /** Places of what an earlier commit had written, whose answer was lost. */
+  /** Indexes of settlements that an earlier commit had written, whose answer was lost. */
   readonly writtenBefore: ReadonlySet<number>;
 }
 
 export interface SettleBatch {
   readonly settlements: readonly Settlement[];
   readonly processNumber: number;
-  /** Whether it was tried before and nobody knows what became of that: the connection was lost. */
+  /** Whether it was tried before with an unknown outcome, because the connection was lost. */
   readonly isInDoubt: (settlement: Settlement) => boolean;
   /** Null where nothing is counted. */
   readonly counting: Counting | null;
@@ -211,12 +210,14 @@ export async function writeSettlements(runner: Runner, batch: SettleBatch): Prom
   return { settled, freeLanes, writtenBefore: before };
 }
 
-/** Whether `writeSettlements` writes the buckets of the batch: only together with a settlement that may have its lease. */
+/**
+ * Whether `writeSettlements` writes the buckets of the batch: only together with a settlement that may hold its lease.
+ */
 export function takesRows({ settlements, counting }: SettleBatch): boolean {
   return counting !== null && firstOfEachLease(settlements).length > 0;
 }
 
-/** What the holder of a lease reports after the delivery was ended over its head. It reports once. */
+/** Writes the reports of lease holders whose delivery was ended by another process. Each reports once. */
 async function writeLate(
   runner: Runner,
   { given, counting }: { readonly given: readonly Placed[]; readonly counting: Counting | null },
@@ -231,7 +232,7 @@ async function writeLate(
   return rows.map(([at]) => at);
 }
 
-/** The facts of these settlements, and the place of each in the batch. Buckets go with the first statement. */
+/** The facts of these settlements, and the batch index of each. Buckets are written with the first statement. */
 function countedValues(
   given: readonly Placed[],
   { counting, part }: { readonly counting: Counting | null; readonly part: JournalPart },
@@ -247,7 +248,7 @@ function countedValues(
   ];
 }
 
-/** Which of these were ended over the head of their holder, and where they stand. */
+/** Which of these were ended without their holder, and their indexes. */
 async function endedMeanwhile(
   runner: Runner,
   given: readonly Placed[],
@@ -273,9 +274,8 @@ async function endedMeanwhile(
 }
 
 /**
- * Rewrites what is remembered of webhooks; of two states of one webhook the last stays. Former owners write nothing:
- * the owner epoch has to be that of the ownership, and the ownership somebody's. In an order that all share, as release
- * does.
+ * Writes the state of webhooks; of two states of one webhook the last is kept. Former owners write nothing: the owner
+ * epoch has to be the current one, and the webhook must have an owner. In the common lock order, like release.
  */
 export async function writeWebhookStates(
   runner: Runner,
@@ -312,7 +312,7 @@ export async function writeWebhookStates(
   await writeHistory(runner, takenMoves, { mayRepeat: true });
 }
 
-/** Which of these were written by the try whose answer was lost. An attempt's id is given once. */
+/** Which of these were written by the try whose answer was lost. The id of an attempt is never reused. */
 async function writtenBefore(runner: Runner, doubtful: readonly Placed[]): Promise<readonly number[]> {
   if (doubtful.length === 0) return [];
   const rows = await runner.rows<[at: number]>(
@@ -341,7 +341,9 @@ interface Placed extends Settlement {
   readonly settlement: Settlement;
 }
 
-/** The first settlement ends its lease, so a second one with the same lease has lost it. Lease token 0 is no lease. */
+/**
+ * The first settlement ends its lease, so a second one with the same lease has lost it. Lease token 0 means no lease.
+ */
 function firstOfEachLease(settlements: readonly Settlement[]): readonly Placed[] {
   const first = new Map<string, Placed>();
   for (const [at, settlement] of settlements.entries()) {
@@ -388,7 +390,7 @@ function attemptColumns(given: readonly Placed[]): readonly string[] {
   ];
 }
 
-/** The largest number of its column; no lease has it. */
+/** The largest number of the column; no lease has it. */
 const leaseTokenMax = 2 ** 31 - 1;
 
 function categoryCode(category: keyof typeof categoryCodes.encode | null): number | null {

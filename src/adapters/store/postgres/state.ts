@@ -3,41 +3,41 @@ import type { Announcer } from "./announcer.ts";
 import type { Transactor } from "./database.ts";
 import type { Lanes, StringTable } from "./string-table.ts";
 
-/** A worker as it was registered; its token tells it from another one that was given the same number. */
+/** A registered worker; the token distinguishes it from another one that got the same number. */
 export interface JoinedWorker {
   readonly worker: number;
   readonly token: string;
 }
 
-/** Which worker this process is now. It changes when the last one was taken for dead. */
+/** Which worker this process is now. It changes after the last one was considered dead. */
 export interface Membership {
-  /** Null before it joined. */
+  /** Null until it joined. */
   worker: number | null;
-  /** The last one that joined in this incarnation of the database, or in an earlier one. */
+  /** The last worker of this process, in this server run or in an earlier one. */
   joined: JoinedWorker | null;
-  /** Numbers from earlier incarnations, which may be somebody else's by now. */
+  /** Numbers from earlier server runs, which may belong to other workers now. */
   readonly former: Set<number>;
 }
 
 /**
- * What all parts of the store share: for one incarnation of the database (incarnations.ts). Everything in it that is a number
- * was given by that incarnation, and both databases refuse statements once there is another one.
+ * What all parts of the store share, for one server run (incarnations.ts). All numbers in it come from that server run,
+ * and both databases refuse statements once there is another one.
  */
 export interface StoreState {
-  /** For the path of an event. */
+  /** For the path of events. */
   readonly database: Transactor;
-  /** For people and upkeep, whose long statements must not take the connections that deliveries need. */
+  /** The maintenance pool, whose long statements must not use the connections that deliveries need. */
   readonly aside: Transactor;
   readonly strings: StringTable;
   readonly lanes: Lanes;
   /**
-   * The number of this opening in its leases (`queue.owner`); no other opening of the database ever had it. Not the
-   * number of the worker, which owns webhooks (`ownership.worker`). A worker that was taken for dead gets another
+   * The number of this opening in its leases (`queue.owner`), never reused by another opening of the database. It is
+   * not the worker number, which owns webhooks (`ownership.worker`). A worker that was considered dead gets another
    * number, while the leases stay those of the process, until the next owner of the webhook raises their tokens.
    */
   readonly processNumber: number;
   readonly membership: Membership;
   readonly announcer: Announcer;
-  /** Settlements of commits that failed with the connection: they may have been written. Known over all incarnations. */
+  /** Settlements of commits that failed with the connection, which may have been written. Kept across server runs. */
   readonly inDoubt: WeakSet<Settlement>;
 }

@@ -3,7 +3,7 @@ import type pg from "pg";
 import type { Value } from "./database.ts";
 import { columnTypes } from "./driver.ts";
 
-/** A statement that its session keeps under a name. */
+/** A statement that the session keeps under a name. */
 export interface KnownStatement {
   readonly name: string;
   readonly values: readonly Value[];
@@ -13,8 +13,8 @@ export interface KnownStatement {
 export type Rows = readonly (readonly unknown[])[];
 
 /**
- * The part of pg's connection that a batch writes to. pg itself sends one statement at a time and waits for its answer; whatever
- * has a `submit` may write what it pleases, and hears of each message that answers it.
+ * The part of pg's connection that a batch writes to. pg itself sends one statement at a time and waits for its answer.
+ * An object with a `submit` method may write what it needs, and receives each message that answers it.
  */
 interface Wire {
   readonly stream: { cork(): void; uncork(): void };
@@ -41,8 +41,8 @@ export function isKept(
 }
 
 /**
- * Statements that are sent together and answered together. The server goes on to the next one only where none before it
- * failed, `begin` among them, so that what belongs into a transaction never runs outside of it.
+ * Statements that are sent together and answered together. The server runs a statement only if none before it failed,
+ * including `begin`, so nothing of a transaction ever runs outside it.
  */
 export class StatementBatch {
   readonly answer: Promise<readonly Rows[]>;
@@ -111,7 +111,7 @@ export function send(client: pg.ClientBase, batch: StatementBatch): void {
   (client as unknown as { query(batch: StatementBatch): void }).query(batch);
 }
 
-/** As pg writes it. */
+/** Encodes a value like pg does. */
 function onTheWire(value: Value): Buffer | string | null {
   if (value === null) return null;
   if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);

@@ -7,15 +7,15 @@ import { numbers, texts } from "./columns.ts";
 import type { Runner, Value } from "./database.ts";
 import type { StringTable } from "./string-table.ts";
 
-/** Which part of a commit facts are of: each is written by another statement. */
+/** The part of a commit that facts belong to; each part is written by another statement. */
 const journalParts = { publishes: 0, settlements: 1, lateSettlements: 2 } as const;
 export type JournalPart = keyof typeof journalParts;
 
 const columnsOfRows = 6;
 
 /**
- * Steps of a statement that write statistics. Parameters begin at `first`, in the order of `statisticsValues`. `written` is
- * which of the facts count: an expression for their places from 0, or NULL for all of them.
+ * Steps of a statement that write statistics. Parameters begin at `first`, in the order of `statisticsValues`.
+ * `written` selects the facts that count: an expression for their indexes from 0, or NULL for all of them.
  */
 export function statisticsSteps(
   first: number,
@@ -46,7 +46,7 @@ function savedSql(kind: FactKind, first: number): string {
     WHERE excluded.counted_to >= ${table}.counted_to)`;
 }
 
-/** From the columns of its rows back to the writer. */
+/** Distance from the columns of its rows back to the writer. */
 function offsetOf(kind: FactKind): number {
   return 6 + factKinds.indexOf(kind) * columnsOfRows;
 }
@@ -90,12 +90,12 @@ function rowColumns(rows: readonly BucketRow[], strings: StringTable): readonly 
   ];
 }
 
-/** Bytes as hexadecimal text, whose backslash an array literal takes for a mark. */
+/** Bytes as hexadecimal text; the backslash is special in array literals. */
 export function byteColumn(values: readonly Uint8Array[]): string {
   return texts(values.map((value) => `\\x${Buffer.from(value).toString("hex")}`));
 }
 
-/** The strings that a batch needs numbers for. */
+/** The strings of a batch that need numbers. */
 export function stringsOfStatistics({ settled, published, rows }: StatisticsBatch): readonly string[] {
   const facts = [
     ...settled.filter((fact) => fact !== null),
@@ -107,7 +107,7 @@ export function stringsOfStatistics({ settled, published, rows }: StatisticsBatc
   ];
 }
 
-/** What a commit counts, and the numbers of its names. */
+/** What a commit counts, and the numbers of its strings. */
 export interface Counting {
   readonly statistics: StatisticsBatch;
   readonly strings: StringTable;
@@ -115,7 +115,7 @@ export interface Counting {
 
 const aloneSql = `WITH ${statisticsSteps(1, { written: "NULL::integer[]", when: "true" })} SELECT`;
 
-/** Statistics of publishes, whose outcome is known, and buckets that go with no settlement. */
+/** Writes statistics of publishes, whose outcome is known, and buckets that belong to no settlement. */
 export async function writeStatistics(
   runner: Runner,
   { statistics, ...more }: Counting & { readonly facts: readonly Fact[]; readonly carriesRows: boolean },

@@ -22,10 +22,10 @@ import { byteColumn } from "./statistics-sql.ts";
 
 type LastRow = [at: number, part: number, countedTo: number, counts: Uint8Array];
 
-/** House-keeping of statistics, one transaction a step. Of several processes one does it at a time; two do no harm. */
+/** Upkeep of statistics, one transaction per step. One process at a time does it; two are harmless. */
 export class StatisticsUpkeep {
   readonly #database: Transactor;
-  /** Within the bucket that is being added up. */
+  /** Position within the bucket that is being rolled up. */
   #place: RollUpPlace = rollUpStart;
   #kind: FactKind = "delivery";
 
@@ -33,7 +33,7 @@ export class StatisticsUpkeep {
     this.#database = database;
   }
 
-  /** A journal holds the facts of a few seconds, so that one writer is one portion. */
+  /** A journal holds the facts of a few seconds, so one writer is one portion. */
   recover({ writtenBefore }: { readonly writtenBefore: number }): Promise<StepResult> {
     return this.#database.transaction(async (transaction) => {
       const [silent] = await transaction.rows<[writer: number]>(
@@ -51,7 +51,7 @@ export class StatisticsUpkeep {
         return { number, facts, written: written === null ? null : (JSON.parse(written) as number[]) };
       });
       const changed = await complete(transaction, { writer, entries });
-      // Only what was read: a writer that was merely silent may have written more.
+      // Delete only what was read: a writer that was merely silent may have written more.
       await transaction.rows("DELETE FROM posthorn.stat_journal WHERE writer = $1 AND number <= $2", [
         writer,
         entries.at(-1)?.number ?? 0,
@@ -125,7 +125,7 @@ export class StatisticsUpkeep {
     return new Map(rows.map(([step, until]) => [statisticsSteps[step] ?? "minute", until]));
   }
 
-  /** Where the oldest bucket of a step begins; null when there is none. */
+  /** The start of the oldest bucket of a step; null when there is none. */
   async first(step: StatisticsStep): Promise<number | null> {
     const [row] = await this.#database.rows<[first: number | null]>(`SELECT ${firstBucketSql("$1")}`, [
       stepCode(step),
@@ -150,7 +150,7 @@ export class StatisticsUpkeep {
   }
 }
 
-/** Adds what is missing in the rows of a writer; returns how many changed. */
+/** Adds missing counts to the rows of a writer; returns the number of changed rows. */
 async function complete(
   transaction: Transaction,
   { writer, entries }: { readonly writer: number; readonly entries: readonly JournalEntry[] },
@@ -185,7 +185,7 @@ async function complete(
   return changed;
 }
 
-/** What the writer wrote last of each bucket, by place in the list. */
+/** The last row that the writer wrote for each bucket, by index in the list. */
 async function lastRows(
   transaction: Transaction,
   of: { readonly kind: FactKind; readonly writer: number; readonly left: readonly LeftBucket[] },
@@ -207,10 +207,10 @@ async function lastRows(
   return new Map(rows.map(([at, part, countedTo, counts]) => [at, { part, countedTo, counts }]));
 }
 
-/** More than the rows that one bucket has, or a portion could not get past it. */
+/** More than the rows of one bucket; otherwise a portion could not pass it. */
 const portionRowsMin = 200;
 
-/** Where the oldest bucket of a step begins; null when there is none. */
+/** The start of the oldest bucket of a step; null when there is none. */
 export function firstBucketSql(step: number | string): string {
   const first = factKinds.map(
     (kind) => `(SELECT min(bucket) FROM posthorn.${statisticsTables[kind]} WHERE step = ${step})`,

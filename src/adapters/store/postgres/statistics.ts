@@ -19,14 +19,14 @@ import { firstBucketSql, StatisticsUpkeep } from "./statistics-upkeep.ts";
 
 type Row = [start: number, tenant: number, subject: number, counts: Uint8Array];
 
-/** Whose rows a statement reads: of those who are named, or of all to whom a condition applies. */
+/** Whose rows a statement reads: those of named owners, or all that satisfy a condition. */
 interface Whose {
-  /** `named` where names are given. */
+  /** `named` if names are given. */
   readonly where: string;
   readonly values: readonly Value[];
 }
 
-/** Statistics, over the connections for people and upkeep. */
+/** Statistics, over the maintenance pool. */
 export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitMax"> {
   readonly #state: StoreState;
   readonly #upkeep: StatisticsUpkeep;
@@ -36,7 +36,7 @@ export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitM
     this.#upkeep = new StatisticsUpkeep(state.aside);
   }
 
-  /** A statement for some buckets at a time, so that a question that is too large ends early. */
+  /** One statement for some buckets at a time, so that a query that is too large ends early. */
   async read(query: StatisticsQuery): Promise<StatisticsPage> {
     const found = await this.#whose(query.of);
     if (found === null) return { rows: [], next: null };
@@ -45,7 +45,7 @@ export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitM
     const atOnce = bucketsAtOnce(query.of);
     for (let at = 0; at < starts.length && rows.length <= query.limit; at += atOnce)
       rows.push(...(await this.#readSome(query, { ...found, starts: starts.slice(at, at + atOnce) })));
-    // The last bucket may not be whole.
+    // The last bucket may be incomplete.
     const next = rows.length > query.limit ? (rows[query.limit]?.[0] ?? null) : null;
     const shown = next === null ? rows : rows.filter(([start]) => start < next);
     const { strings } = this.#state;
@@ -75,7 +75,7 @@ export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitM
     return this.#state.aside.rows<Row>(sql, [numbers(of.starts), stepCode(step), limit + 1, ...of.values]);
   }
 
-  /** Null when no row can be of it. */
+  /** Null when no row can match. */
   async #whose(of: StatisticsOf): Promise<Whose | null> {
     if (of.level === "all") return { where: "s.tenant = 0 AND s.subject = 0", values: [] };
     if (of.level === "tenants") {
@@ -103,7 +103,7 @@ export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitM
         const [tenant, ref] = [strings.find(tenantId), strings.find(subject)];
         return tenant === null || ref === null ? [] : [{ tenant, ref }];
       })
-      // In the order of the index.
+      // In index order.
       .toSorted((left, right) => left.tenant - right.tenant || left.ref - right.ref);
     return {
       where: named,
@@ -165,8 +165,8 @@ const progressSql = `SELECT (SELECT min(at) FROM posthorn.stat_journal), ${first
   ${doneUntil("hour")}, ${doneUntil("day")}`;
 
 /**
- * A seek for each name in each bucket, which are bounded together (statistics-reader.ts). The planner may join instead, and
- * where it has not heard of the newest buckets yet it reads everybody's rows of a day for six names.
+ * A seek for each name in each bucket; statistics-reader.ts limits both. The planner may join instead. Without
+ * statistics about the newest buckets, it would read the rows of all webhooks of a day to find six names.
  */
 export const namedSql = (table: string): string =>
   `SELECT p.bucket, n.tenant, n.subject, r.counts FROM unnest($1::bigint[]) AS p (bucket)
@@ -174,7 +174,7 @@ export const namedSql = (table: string): string =>
    CROSS JOIN LATERAL (SELECT s.counts FROM ${table} s WHERE s.step = $2 AND s.bucket = p.bucket
      AND s.tenant = n.tenant AND s.subject = n.subject OFFSET 0) AS r ORDER BY 1 LIMIT $3`;
 
-/** A day of minutes in one statement where a bucket has one row, or two; an hour of them where it may have one of each webhook. */
+/** A day of minutes in one statement if a bucket has one or two rows; an hour if it may have a row per webhook. */
 function bucketsAtOnce(of: StatisticsOf): number {
   if (of.level === "all") return bucketsMax;
   if (of.level !== "tenants" || of.tenantIds === null) return bucketsMin;

@@ -5,12 +5,13 @@ import { storable } from "../storable-text.ts";
 import type { Runner } from "./database.ts";
 import { RecentMap } from "./recent-map.ts";
 
-/** Keeps memory flat when somebody invents event types without end; what is forgotten is read again. */
+/** Bounds memory if a client keeps inventing event types; dropped strings are read again. */
 const cachedMax = 200_000;
 
 /**
- * Strings that repeat in every row, stored once in `posthorn.words` and named by a number. A string is never removed,
- * so the cache stays true whatever other processes do; new strings are written before the transaction that uses them.
+ * Strings that repeat in many rows, stored once in `posthorn.words` and referred to by number. Strings are never
+ * removed, so the cache stays valid whatever other processes do. New strings are written before the transaction that
+ * uses them.
  */
 export class StringTable {
   readonly #database: Runner;
@@ -21,7 +22,7 @@ export class StringTable {
     this.#database = database;
   }
 
-  /** Gives every string a number; `ref` knows them afterwards. */
+  /** Assigns a number to every string; afterwards `ref` finds them. */
   async ensure(strings: Iterable<string>): Promise<void> {
     const missing = this.#unknown(strings);
     if (missing.length === 0) return;
@@ -36,7 +37,7 @@ export class StringTable {
     await this.#read(added);
   }
 
-  /** Reads the numbers of strings without making any. */
+  /** Reads the numbers of strings without creating any. */
   async lookUp(strings: Iterable<string>): Promise<void> {
     const missing = this.#unknown(strings);
     if (missing.length > 0) await this.#read(missing);
@@ -103,7 +104,7 @@ export interface StoredLane {
 
 type LaneRow = [ref: number, webhook: number, ordering: number, eventType: number];
 
-/** Lanes by key and by number; never removed, like strings. */
+/** Lanes by key and by number. Like strings, they are never removed. */
 export class Lanes {
   readonly #database: Runner;
   readonly #strings: StringTable;
@@ -115,7 +116,7 @@ export class Lanes {
     this.#strings = strings;
   }
 
-  /** Makes the lanes that do not exist yet; `get` knows all of them afterwards. */
+  /** Creates missing lanes; afterwards `get` finds all of them. */
   async ensure(keys: Iterable<LaneKey>): Promise<void> {
     const missing = this.#unknown(keys);
     if (missing.length === 0) return;
@@ -131,7 +132,7 @@ export class Lanes {
     await this.#read(added);
   }
 
-  /** Reads lanes without making any. */
+  /** Reads lanes without creating any. */
   async lookUp(keys: Iterable<LaneKey>): Promise<void> {
     const missing = this.#unknown(keys);
     if (missing.length === 0) return;

@@ -33,7 +33,7 @@ test("upkeep comes back for what was committed later than what has a higher posi
   await client.query(
     `INSERT INTO posthorn.dedup_keys SELECT ref, 'key', '${newId()}', NULL, 0 FROM posthorn.words WHERE word = 'slow'`,
   );
-  // It has its positions, and waits for somebody who uses the same key.
+  // It has its positions, and waits for another transaction with the same key.
   const late = publish(slow, {
     event: { tenantId: "slow", idempotencyKey: "key" },
     dedupUntil: start + hour,
@@ -54,7 +54,7 @@ test("upkeep comes back for what was committed later than what has a higher posi
 
   await publish(fast);
   const places = `(SELECT floor FROM posthorn.sweeps WHERE name = 'expire') - (SELECT min(delivery) FROM posthorn.queue)`;
-  // Not before every transaction of the server has ended that was under way, and others use it too.
+  // The floor rises only after every transaction that was running has ended, and others use the server too.
   await eventually("the floor is below what waits", {
     ask: async () => {
       await expire(start);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Database, Transaction } from "./database.ts";
 import { Sweep, type Visit, windowRows } from "./sweeps.ts";
 
-/** Answers what a sweep asks, and can lose a transaction while it commits. */
+/** Answers a sweep's queries, and can lose a transaction while it commits. */
 class ScriptedDatabase {
   floor = 0;
   losesNext = false;

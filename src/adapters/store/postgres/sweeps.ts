@@ -1,16 +1,16 @@
 import type { StepResult } from "../../../ports/store/upkeep.ts";
 import type { Transaction, Transactor } from "./database.ts";
 
-/** What one window of a sweep held. */
+/** The result of one window of a sweep. */
 export interface Visit {
   readonly changed: number;
-  /** Rows of the window; fewer than asked for at the end of the table. */
+  /** Rows of the window; fewer than requested at the end of the table. */
   readonly seen: number;
-  /** The last position that was dealt with; null in an empty window. */
+  /** The last position that was processed; null in an empty window. */
   readonly reached: number | null;
-  /** The first position up to there that a later sweep has to look at again; null when there is none. */
+  /** The first position up to there that a later sweep has to examine again; null when there is none. */
   readonly firstLeft: number | null;
-  /** Whether a row of the window is old enough; rows are roughly in the order of time. */
+  /** Whether a row of the window is old enough; rows are roughly ordered by time. */
   readonly anyOld: boolean;
   /** The step's limit cut the window short. */
   readonly full: boolean;
@@ -29,16 +29,16 @@ export function toVisit([changed, seen, reached, firstLeft, anyOld, full]: Visit
   return { changed, seen, reached, firstLeft, anyOld, full };
 }
 
-/** Positions looked at in one step. */
+/** Positions examined in one step. */
 export const windowRows = 2_000;
 
 /**
- * Upkeep goes through a table in the order of positions, a window per step, until rows are too young, and starts again
- * at the floor. The floor rises over what needs no second look and is kept in the database, so that a sweep of a long
- * history is short. Two processes that sweep at once do no harm: each row is changed once.
+ * Walks through a table by position, one window per step, until rows are too young, and starts again at the floor. The
+ * floor rises over rows that need no second look and is stored in the database, so that a sweep of a long history is
+ * short. Two concurrent sweeps are harmless: each row is changed once.
  *
- * Commits do not end in the order of their positions. So the floor rises only as far as the last sweep came, and only once
- * everything has ended that was under way then: nothing can turn up below it any more.
+ * Commits do not end in the order of their positions. So the floor rises only as far as the last sweep came, and only
+ * once all transactions of that time have ended: no row can appear below it afterwards.
  */
 export class Sweep {
   readonly #database: Transactor;
@@ -50,7 +50,7 @@ export class Sweep {
     this.#name = name;
   }
 
-  /** Goes on by one window; `visit` handles rows above a position. `more` is false at the end. */
+  /** Processes one window; `visit` handles rows above a position. `more` is false at the end. */
   async step(visit: (transaction: Transaction, above: number) => Promise<Visit>): Promise<StepResult> {
     const { place, ...result } = await this.#database.transaction(async (transaction) => {
       const before = this.#place.cursor === null ? await this.#begin(transaction) : this.#place;
@@ -68,7 +68,7 @@ export class Sweep {
       const after = { ...before, cursor: more ? reached : null, floor, clean, last };
       return { changed: visited.changed, more, place: after };
     });
-    // Not before it is committed: what was lost with its transaction has to be looked at again.
+    // Only after the commit: rows of a lost transaction have to be examined again.
     this.#place = place;
     return result;
   }
@@ -106,18 +106,18 @@ export class Sweep {
   }
 }
 
-/** Where a sweep stands after a step. */
+/** The state of a sweep after a step. */
 interface Place {
   /** Null between two sweeps. */
   readonly cursor: number | null;
   readonly floor: number;
   /** Up to here this sweep found nothing that needs a second look. */
   readonly clean: number;
-  /** Up to here nothing can turn up any more. */
+  /** No row can appear up to here any more. */
   readonly certain: number;
-  /** How far the last sweep found that, and the number of the first transaction that began after it. */
+  /** The `clean` position of the last sweep, and the number of the first transaction that began after it. */
   readonly last: { readonly clean: number; readonly transaction: number };
 }
 
-/** No transaction has such a number. */
+/** No transaction has this number. */
 const never = Number.POSITIVE_INFINITY;

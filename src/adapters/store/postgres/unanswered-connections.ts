@@ -8,11 +8,11 @@ import { realTime } from "./real-time.ts";
 import type { Greeting } from "./server-greeting.ts";
 
 /**
- * Asks over a connection that was opened not long ago, so that it leads to where the address leads now, and that is not
- * one of those that are counted here.
+ * Runs queries over a recently opened connection, which leads to where the address leads now, and is not one of those
+ * counted here.
  */
 export interface FreshRunner extends Runner {
-  /** The connection that is open may lead elsewhere: the next question needs another one. */
+  /** The open connection may lead elsewhere: the next query needs another one. */
   renew(): void;
 }
 
@@ -25,7 +25,7 @@ type FoundRow = [identity: string, pid: number | null, waitsForStandby: boolean 
 
 const askBounds = { delayMsMin: 250, delayMsMax: 2_000 };
 
-/** Which of these server processes are still those that were greeted then. */
+/** Which of these server processes are still the ones that were greeted. */
 const findSql = `SELECT ${identityOf}, a.pid, coalesce(a.wait_event = 'SyncRep', false)
   FROM (SELECT 1) AS always LEFT JOIN (
     SELECT a.pid, a.wait_event FROM pg_stat_activity a
@@ -35,12 +35,12 @@ const findSql = `SELECT ${identityOf}, a.pid, coalesce(a.wait_event = 'SyncRep',
 const endSql = "SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) AS pid";
 
 /**
- * Connections whose last statement was not answered. Closing them would not end what the server does for them: a commit that
- * waits for a synchronous standby waits for ever, and each connection opened in its place would be one more. So each counts
- * as used until the server has no process for it any more, or the address leads to another server.
+ * Connections whose last statement was not answered. Closing them would not end their work in the server: a commit that
+ * waits for a synchronous standby waits forever, and each replacement would be one more connection. So each counts as
+ * used until its server process is gone, or the address leads to another server.
  *
- * What should have ended by its bounds in the server is ended with `pg_terminate_backend`. A commit that waits for its
- * standby is left alone: ending the wait would show others what only one server has.
+ * A statement that should have ended by its limits is ended with `pg_terminate_backend`. A commit that waits for its
+ * standby is left alone: ending the wait would make visible what only one server has.
  */
 export class UnansweredConnections {
   readonly #fresh: FreshRunner;
@@ -60,7 +60,10 @@ export class UnansweredConnections {
     return this.#held.size > 0 && this.#waitsForStandby;
   }
 
-  /** Calls `free` once, when the server has ended it. The result does the same at once, for who knows it otherwise. */
+  /**
+   * Calls `free` once, when the server has ended the connection. The returned function does so at once, for a caller
+   * that knows it already.
+   */
   hold(greeting: Greeting, free: () => void): () => void {
     const held: Held = { greeting, free };
     const release = (): void => this.#release(held);
@@ -96,7 +99,7 @@ export class UnansweredConnections {
     try {
       await this.#look(asked);
     } catch (error) {
-      // Nobody listens there, or a server that has just begun: no process of before is left.
+      // Nothing listens there, or the server has just started: no earlier server process is left.
       if (isConnectionRefused(error)) for (const held of asked) this.#release(held);
     }
     this.#isAsking = false;

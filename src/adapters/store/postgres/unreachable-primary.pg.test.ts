@@ -1,4 +1,4 @@
-/** A server that answers and cannot be written to, or whose answers do not arrive. */
+/** A server that answers but cannot be written to, or whose answers do not arrive. */
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, suite, test } from "node:test";
 import { publish, start } from "../../../../test/conformance/store/scene.ts";
@@ -53,7 +53,7 @@ suite("a primary that cannot be reached", () => {
       );
       counts.push(Number(row?.["held"]));
     };
-    // More than there are connections for, each given up by its caller.
+    // More calls than connections, each abandoned by its caller.
     const refused: Promise<unknown>[] = [];
     for (let round = 0; round < 3 * connectionsMax; round += 1) {
       refused.push(assert.rejects(publish(store), { name: "StoreUnavailableError" }));
@@ -69,7 +69,7 @@ suite("a primary that cannot be reached", () => {
     });
     await server.needNoStandby();
     await eventually("publishing works again", { ask: publishes, holds: Boolean, withinMs: 30_000 });
-    // Another commit may go on a moment later than this one.
+    // Another commit may resume a moment later than this one.
     await eventually("it is well again", {
       ask: () => succeeds(store.ping()),
       holds: Boolean,
@@ -86,7 +86,7 @@ suite("a primary that cannot be reached", () => {
     await told.promise;
     told = Promise.withResolvers();
     proxy.strand();
-    // How soon is proved by notifications.test.ts, where no machine is busy.
+    // notifications.test.ts checks how soon, independently of the machine's load.
     await told.promise;
     await eventually("publishing works again", { ask: publishes, holds: Boolean, withinMs: 30_000 });
   });

@@ -13,7 +13,7 @@ import type { Partitions } from "./partitions.ts";
 import { Retention, type RetentionStep } from "./retention.ts";
 import type { StoreState } from "./state.ts";
 
-/** House-keeping, one transaction per step. */
+/** Upkeep, one transaction per step. */
 export class PostgresUpkeep implements UpkeepStore {
   readonly #state: StoreState;
   readonly #partitions: Partitions;

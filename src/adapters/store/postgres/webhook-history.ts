@@ -10,7 +10,10 @@ export interface WrittenEntry {
   readonly entry: WebhookHistoryEntry;
 }
 
-/** Leaves out what may be a repeat and stands there already, and what is of a webhook that is gone; then removes what is beyond the bound. */
+/**
+ * Skips possible repeats that are already stored, and entries of deleted webhooks; then removes entries beyond the
+ * limit.
+ */
 export async function writeHistory(
   runner: Runner,
   written: readonly WrittenEntry[],

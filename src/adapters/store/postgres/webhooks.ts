@@ -24,7 +24,7 @@ const selectWebhooks = `SELECT w.id, w.document, s.webhook, s.paused_until, s.pa
     s.health FROM posthorn.webhooks w LEFT JOIN posthorn.webhook_states s ON s.webhook = w.id
     WHERE w.deleted_at IS NULL`;
 
-/** Webhooks are stored as JSON documents: they are read whole at start and never searched. */
+/** Webhooks are stored as JSON documents: they are all read at start and never searched. */
 export class PostgresWebhooks implements WebhookStore {
   readonly #database: Database;
 
@@ -36,7 +36,7 @@ export class PostgresWebhooks implements WebhookStore {
     const { id, tenantId } = webhook;
     const { secrets } = given;
     return this.#database.transaction(async (transaction) => {
-      // The lock makes changes and the deletion follow each other.
+      // The lock serialises changes and the deletion.
       const [row] = await transaction.rows<[document: string, deletedAt: number | null]>(
         "SELECT document, deleted_at FROM posthorn.webhooks WHERE id = $1 FOR UPDATE",
         [id],
@@ -49,7 +49,7 @@ export class PostgresWebhooks implements WebhookStore {
          ON CONFLICT (id) DO UPDATE SET tenant = excluded.tenant, document = excluded.document`,
         [id, tenantId, JSON.stringify(saved)],
       );
-      // A change that raced with the deletion must not bring secrets back.
+      // A change that races with the deletion must not restore secrets.
       if (deletedAt === null) {
         const owner = { kind: secretOwners.webhook, id };
         if (secrets !== undefined) await replaceSecrets(transaction, { owner, secrets });
