@@ -12,17 +12,17 @@ import type { StoreState } from "./state.ts";
 
 type StatRow = [outcome: number, category: number | null, durationMs: number, executedAt: number];
 
-/** As the port promises: statistics look at no more than this many attempts. */
+/** As the port promises, statistics read no more than this many attempts. */
 const attemptsReadMax = 10_000;
 
-/** A look into each is a seek where the tenant is known, and a walk where it is not. */
+/** Each chunk is a seek if the tenant is known, and a walk if not. */
 const chunksAtOnce = 64;
 
 const keysOf = "BETWEEN (d.seq << 16) AND (d.seq << 16) + 65535";
 
 /**
- * Newest deliveries first; those of an owner lie together in each chunk, and their attempts are found by their key. The
- * plus lets the index serve, which has no type where the column has one.
+ * Newest deliveries first. Those of an owner are adjacent in each chunk, and their attempts are found by key. The plus
+ * removes the column's type affinity, so that the index can be used.
  */
 export function attemptsOf(owner: string): string {
   return `SELECT a.outcome, a.category, a.duration_ms, a.executed_at FROM chunks c
@@ -71,7 +71,7 @@ export class AttemptReader {
     return summary.done();
   }
 
-  /** Returns where to go on, null at the end. */
+  /** Returns where to continue, null at the end. */
   #addChunks(
     summary: AttemptSummary,
     slice: { readonly webhook: number; readonly tenant: number | null; readonly before: number },
@@ -126,7 +126,7 @@ class AttemptSummary {
   }
 }
 
-/** Nearest rank. */
+/** Nearest-rank method. */
 function percentile(sorted: readonly number[], share: number): number | null {
   return sorted[Math.ceil(sorted.length * share) - 1] ?? null;
 }

@@ -28,7 +28,7 @@ export class AuditRows {
   }
 }
 
-/** Without an index: a search walks back in short turns, with others in between. */
+/** Searches without an index: walks back in short turns, so that other work runs in between. */
 export class SqliteAudit implements AuditStore {
   readonly #connection: Connection;
   readonly #rows: AuditRows;

@@ -5,12 +5,15 @@ import { backlogOf, type BacklogRow } from "../backlog-rows.ts";
 import { waitingMax } from "../codes.ts";
 import type { StoreState } from "./state.ts";
 
-/** Rows of one turn: a person's question must not hold up deliveries. */
+/** Rows per turn: a user's query must not delay deliveries. */
 const rowsPerTurn = 500;
-/** What a look at a webhook counts for, in rows. */
+/** The cost of a webhook, in rows. */
 const rowsPerWebhook = 10;
 
-/** Counts what waits of a webhook, by its lanes and by what was leased as it was written, which is in memory. */
+/**
+ * Counts the waiting deliveries of a webhook: by its lanes, plus those leased as they were written, which are in
+ * memory.
+ */
 export class BacklogCounter {
   readonly #state: StoreState;
   readonly #entries: StatementSync;
@@ -55,7 +58,7 @@ export class BacklogCounter {
     return backlogOf(rows, counted >= countMax && at < all.length);
   }
 
-  /** Several webhooks in a turn, as long as little waits of them. */
+  /** Several webhooks per turn, as long as few deliveries wait. */
   async countOfEach({ webhookIds, countMax }: WaitingQuery): Promise<ReadonlyMap<string, WaitingCount>> {
     const counts = new Map<string, WaitingCount>();
     const note = (id: string, { waiting, isMore, oldestCreatedAt }: Backlog): void => {
@@ -75,7 +78,7 @@ export class BacklogCounter {
     return counts;
   }
 
-  /** In one turn: the first of these webhooks, up to one that has more than belongs in it. */
+  /** Counts in one turn the first of these webhooks, up to one that exceeds the turn. */
   #countSome(webhookIds: readonly string[], countMax: number): ReadonlyMap<string, Backlog> {
     return this.#state.connection.read(() => {
       const counted = new Map<string, Backlog>();
@@ -93,7 +96,7 @@ export class BacklogCounter {
     });
   }
 
-  /** Where something of a webhook may wait, a little more than is counted; null where nothing of it was ever stored. */
+  /** Positions of waiting deliveries of a webhook, slightly more than are counted; null if it never had a delivery. */
   #placesOf(
     webhookId: string,
     {
@@ -107,7 +110,7 @@ export class BacklogCounter {
     return { webhook, all: [...new Set([...placed.map(([seq]) => seq), ...(fresh.get(webhook) ?? [])])] };
   }
 
-  /** What was leased as it was written, by webhook. */
+  /** Deliveries that were leased as they were written, by webhook. */
   #fresh(): ReadonlyMap<number, readonly number[]> {
     const { leases, lanes } = this.#state;
     const byWebhook = new Map<number, number[]>();

@@ -4,15 +4,16 @@ import { StoreUnavailableError } from "../../../ports/store.ts";
 import { refuseEmptied, storeError } from "./errors.ts";
 import { databaseFile } from "./open.ts";
 
-/** More pages than a file can have: the copy is one step. */
+/** More pages than a file can have, so that the copy is one step. */
 const everyPage = 2 ** 31 - 1;
 
 /**
- * Copies the store of a data folder into one file while its owner goes on working. Runs in any process: it only reads.
+ * Copies the store of a data folder into one file while its owner keeps working. Runs in any process, because it only
+ * reads.
  *
- * The copy is one step on one snapshot, because a backup in several steps starts again whenever another process
- * writes, and never ends under load. Meanwhile the owner's WAL cannot shrink. The file appears under its name only
- * when it is whole.
+ * The copy is one step on one snapshot: a backup in several steps restarts whenever another process writes, and never
+ * ends under load. During the copy, the owner's WAL cannot shrink. The file appears under its name only when it is
+ * complete.
  */
 export async function backupSqliteStore(options: {
   readonly dataDir: string;

@@ -21,7 +21,7 @@ type SeenRow = [
 ];
 type LastRow = [executedAt: number, nextRetryAt: number | null];
 
-/** Brings due times near that were written while the clock was ahead. Only inside a write. */
+/** Corrects due times that were written while the clock was ahead. Only inside a write. */
 export class BringNear {
   readonly #state: StoreState;
   readonly #seen: StatementSync;
@@ -38,7 +38,7 @@ export class BringNear {
          ORDER BY lane, rank, delivery LIMIT ? + 0) AS e LEFT JOIN deliveries d ON d.seq = e.delivery
        ORDER BY e.lane, e.rank, e.delivery`,
     );
-    // `attempts.key` is delivery << 16 | number; multiplied, because positions may outgrow 32 bits.
+    // `attempts.key` is delivery << 16 | number; multiplied, because positions may exceed 32 bits.
     this.#last = connection.prepare(
       `SELECT executed_at, next_retry_at FROM attempts WHERE key >= ?1 * 65536 AND key < (?1 + 1) * 65536
        ORDER BY key DESC LIMIT 1`,
@@ -71,7 +71,7 @@ export class BringNear {
     const due = dueBroughtNear({ state, attemptCount, createdAt, dueAt, retried }, lastAttempt, now);
     if (due === null) return false;
     const lane = lanes.get(laneRef);
-    // The place in an ordered lane has nothing to do with time.
+    // The position in an ordered lane does not depend on time.
     const queuePosition = lane.ordered ? before : queuePositionIn(lane, { order: seq, priority, dueAt: due });
     this.#save.run(due, now, queuePosition, seq);
     if (queuePosition !== before) {

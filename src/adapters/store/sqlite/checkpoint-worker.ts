@@ -1,6 +1,6 @@
 /**
- * The thread of checkpointer.ts: copies committed pages from the WAL into the database, beside the thread that writes.
- * A passive checkpoint waits for nobody and holds nobody up.
+ * The thread of checkpointer.ts: copies committed pages from the WAL into the database, in parallel with the writing
+ * thread. A passive checkpoint neither waits nor blocks.
  */
 import { DatabaseSync } from "node:sqlite";
 import { parentPort, workerData } from "node:worker_threads";
@@ -20,7 +20,7 @@ parentPort?.on("message", (message: "checkpoint" | "close") => {
   try {
     checkpoint.get();
   } catch {
-    // The writer goes on without; past its own bound it checkpoints by itself and meets the error where it is told.
+    // The writer continues without it. Beyond its own limit it checkpoints itself, and reports the same error.
   }
   parentPort?.postMessage("done");
 });

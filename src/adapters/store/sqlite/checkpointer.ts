@@ -3,14 +3,14 @@ import { Worker } from "node:worker_threads";
 import type { TransactionListener } from "./connection.ts";
 
 /**
- * Keeps the WAL short without holding up the path of an event: a thread of its own copies the bulk of the pages into
- * the database, then the writer copies the few that were added meanwhile, which lets the WAL begin anew.
+ * Keeps the WAL short without delaying the path of events. A separate thread copies most pages into the database; then
+ * the writer copies the few that were added since, which lets the WAL restart.
  *
  * The thread starts when the WAL first grows long, so a quiet installation never has it. If it cannot be started or
  * falls behind, SQLite's own checkpoint inside a commit (`walPagesMax` in connection.ts) still bounds the file.
  *
- * Nothing here may fail anybody: what is copied is committed already. After an error (a full disk, a file that cannot be
- * opened) it rests for some commits and tries again; a commit meets the same cause where it is told.
+ * Errors here must not fail a caller: all copied data is committed already. After an error (a full disk, a file that
+ * cannot be opened) it pauses for some commits and tries again; commits report the same cause.
  */
 export class Checkpointer implements TransactionListener {
   readonly #file: string;
@@ -18,7 +18,7 @@ export class Checkpointer implements TransactionListener {
   readonly #finish: StatementSync;
   #worker: Worker | null = null;
   #commits = 0;
-  /** Looks again when this many commits are written. */
+  /** Checks again after this number of commits. */
   #restsUntil = 0;
   #running = false;
   #rounds = 0;
@@ -71,7 +71,7 @@ export class Checkpointer implements TransactionListener {
   }
 
   #start(): Worker {
-    // Source and compiled file stand side by side with this one, whatever their ending.
+    // Source and compiled files are in the same folder and differ in their extension.
     const ending = import.meta.url.endsWith(".ts") ? ".ts" : ".js";
     const worker = new Worker(new URL(`./checkpoint-worker${ending}`, import.meta.url), {
       workerData: { file: this.#file },
@@ -106,12 +106,12 @@ export class Checkpointer implements TransactionListener {
   }
 }
 
-/** Looking costs two microseconds. */
+/** A check costs two microseconds. */
 const commitsPerLook = 16;
-/** After an error. */
+/** Pause after an error. */
 const commitsOfRest = 256;
 /** 16 MiB with pages of 8 KiB. */
 const pagesPerRound = 2048;
-/** So few that the writer copies them in a few milliseconds. */
+/** Few enough that the writer copies them in some milliseconds. */
 const pagesToFinish = 512;
 const roundsMax = 4;

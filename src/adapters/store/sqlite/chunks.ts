@@ -1,7 +1,7 @@
 import type { StatementSync } from "node:sqlite";
 import type { Connection } from "./connection.ts";
 
-/** 4,096 rows; the same number is in the indexes of migrations/0001-initial.ts. */
+/** 4,096 rows; the indexes of migrations/0001-initial.ts contain the same number. */
 export const chunkBits = 12;
 export const chunkRows = 2 ** chunkBits;
 
@@ -21,9 +21,9 @@ interface OpenChunk {
 }
 
 /**
- * Creation times by chunk of rows. Listings and upkeep step from chunk to chunk and skip those whose times do not
- * matter, so that neither needs an index on time. Rows are appended, so only the newest chunk of a kind changes: it is
- * kept in memory and written once per transaction.
+ * Creation times by chunk of rows. Listings and upkeep step from chunk to chunk and skip those outside the time range,
+ * so neither needs an index on time. Rows are appended, so only the newest chunk of a kind changes: it is kept in
+ * memory and written once per transaction.
  */
 export class Chunks {
   readonly #upsert: StatementSync;
@@ -67,7 +67,7 @@ export class Chunks {
     });
   }
 
-  /** Notes a row that is being written. */
+  /** Records a row that is being written. */
   note(kind: ChunkKind, row: { readonly seq: number; readonly createdAt: number }): void {
     const open = this.#open[kind];
     const chunk = chunkOf(row.seq);
@@ -89,7 +89,7 @@ export class Chunks {
     }
   }
 
-  /** The creation time of a row that was written before became earlier. */
+  /** Lowers the creation time of an existing row. */
   lower(kind: ChunkKind, row: { readonly seq: number; readonly createdAt: number }): void {
     const chunk = chunkOf(row.seq);
     if (chunk === this.#open[kind].chunk) this.note(kind, row);
@@ -106,7 +106,7 @@ export class Chunks {
     return this.#chunkOf(this.#older, { kind, ...search });
   }
 
-  /** The oldest one at or above it. */
+  /** The oldest such chunk at or above `chunk`. */
   atOrAbove(kind: ChunkKind, search: TimeRange & { readonly chunk: number }): number | null {
     return this.#chunkOf(this.#newer, { kind, ...search });
   }
@@ -128,7 +128,7 @@ export class Chunks {
     return row === undefined ? 0 : chunkEnd(row[0]);
   }
 
-  /** Drops what is known of chunks that lie wholly below a position. */
+  /** Drops the records of chunks entirely below a position. */
   forgetBelow(kind: ChunkKind, seq: number): void {
     this.#forget.run(kind, Math.min(chunkOf(seq), this.#open[kind].chunk));
   }
@@ -151,7 +151,7 @@ export class Chunks {
   }
 }
 
-/** Not a shift: positions may outgrow 32 bits. */
+/** Not a shift: positions may exceed 32 bits. */
 export function chunkOf(seq: number): number {
   return Math.floor(seq / 2 ** chunkBits);
 }

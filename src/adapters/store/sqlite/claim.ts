@@ -18,8 +18,8 @@ interface ClaimDraft {
 }
 
 /**
- * Takes leases. A claim reads one stretch of the lane, from its head, and stops as soon as it has enough: what waits
- * behind costs nothing. It steps over what is leased, which is as much as the engine has in hand of this lane.
+ * Takes leases. A claim reads one stretch of the lane, from its head, and stops as soon as it has enough, so deliveries
+ * further back cost nothing. It skips leased ones, of which there are as many as the engine holds of this lane.
  */
 export class Claimer {
   readonly #state: StoreState;
@@ -48,7 +48,7 @@ export class Claimer {
     }
   }
 
-  /** When the first delivery of these lanes is due that nobody holds; null without one. */
+  /** The due time of the first free delivery in these lanes; null if there is none. */
   oldestDue(lanes: readonly LaneKey[]): number | null {
     const dues = this.#state.connection.read(() =>
       lanes.flatMap((key) => {
@@ -82,7 +82,7 @@ export class Claimer {
     };
     const lane = this.#state.lanes.find(request.lane);
     if (lane === null) return draft;
-    // All that waits in a lane is of one webhook, so its row is read once.
+    // All deliveries of a lane belong to one webhook, so its row is read once.
     const webhook = this.#webhookTenant.get(request.lane.webhookId) as unknown as [string | null] | undefined;
     const webhookTenant = webhook?.[0] ?? null;
     const work: LaneWork = { lane, request, webhookTenant, draft, granted, bodyBytes: 0 };
@@ -94,7 +94,7 @@ export class Claimer {
   #claimByDueTime(work: LaneWork): void {
     for (const priority of priorityCodes.decode) {
       const tier = priorityCodes.encode[priority];
-      // Counts every lane, but most stores use one priority, and then two thirds of the seeks are saved.
+      // Counts all lanes, but most stores use one priority, and then two thirds of the seeks are saved.
       if (this.#state.counters.waiting[tier as 0 | 1 | 2] > 0) this.#claimTier(work, priority);
     }
   }
@@ -116,7 +116,7 @@ export class Claimer {
       if (isFull(work)) {
         if (this.#waitingHead({ lane: work.lane.ref, queuePosition, seq }) === null) continue;
         draft.more[priority] = true;
-        // One seek past everything that is due.
+        // One seek past all due deliveries.
         for (const [, later] of this.#free(inLane(work), {
           from: dueMax + 1,
           to: base + tierSpan - 1,
@@ -173,7 +173,7 @@ export class Claimer {
     }
   }
 
-  /** The delivery of an entry; null when a crash left the entry behind and its delivery ended or is gone. */
+  /** The delivery of an entry; null for an entry left by a crash whose delivery ended or was deleted. */
   #waitingHead(entry: LaneEntry): HeadRow | null {
     const row = this.#head.get(entry.seq) as unknown as HeadRow | undefined;
     if (row !== undefined && row[2] <= waitingMax) return row;
@@ -200,7 +200,7 @@ export class Claimer {
     work.draft.deliveries.push(toClaimedDelivery(row, { first: 0, lease, strings }));
   }
 
-  /** With the names that a claim need not look up for each row. */
+  /** With the names that a claim already knows. */
   #claimedRow({ request, webhookTenant }: LaneWork, seq: number): ClaimedRow | undefined {
     const row = this.#row.get(seq) as unknown as unknown[] | undefined;
     if (row === undefined) return undefined;
@@ -214,10 +214,10 @@ export class Claimer {
 interface LaneWork {
   readonly lane: StoredLane;
   readonly request: ClaimRequest;
-  /** Of the lane's webhook; null when there is no such webhook. */
+  /** Tenant of the lane's webhook; null when the webhook does not exist. */
   readonly webhookTenant: string | null;
   readonly draft: ClaimDraft;
-  /** Every lease of the call, to be taken back when a later lane fails. */
+  /** Every lease of the call, to be released if a later lane fails. */
   readonly granted: number[];
   bodyBytes: number;
 }

@@ -7,18 +7,20 @@ import { refuseEmptied, storeError } from "./errors.ts";
 /**
  * Pages of the WAL after which a commit itself copies them into the database: 128 MiB with pages of 8 KiB. Normally the
  * thread of checkpointer.ts keeps it far below. The file can grow beyond while a backup or another reader holds an old
- * snapshot, and shrinks back to it afterwards.
+ * snapshot, and shrinks afterwards.
  */
 const walPagesMax = 16_384;
-/** What a WAL that grew longer is cut to when it begins again: 32 MiB, twice of what it has under load. */
+/** The size to which a longer WAL is cut when it restarts: 32 MiB, twice its usual size under load. */
 const walPagesKept = 4_096;
-/** Larger than SQLite's 4 KiB: bodies of about a kilobyte fill the pages better and cost fewer system calls. */
+/**
+ * Larger than SQLite's default of 4 KiB: bodies of about a kilobyte fill the pages better and cost fewer system calls.
+ */
 const pageSizeBytes = 8192;
 const cacheKib = 65_536;
 
 /**
- * The one connection of the store. Statements are prepared once and kept; every read and write goes through `read` or
- * `write`, so that a refused statement leaves neither an open transaction nor memory that disagrees with the file.
+ * The only connection of the store. Statements are prepared once and kept. Every read and write goes through `read` or
+ * `write`, so that a refused statement leaves no open transaction, and no memory that differs from the file.
  */
 export class Connection {
   readonly db: DatabaseSync;
@@ -38,7 +40,7 @@ export class Connection {
       try {
         truncate.get();
       } catch {
-        // Another connection reads, or the database would have to grow: the next look tries again.
+        // Another connection is reading, so the database would have to grow; the next check tries again.
       }
     });
     this.#begin = db.prepare("BEGIN IMMEDIATE");
@@ -46,19 +48,19 @@ export class Connection {
     this.#commit = db.prepare("COMMIT");
   }
 
-  /** A statement whose rows come as arrays, which is cheaper than objects. */
+  /** Prepares a statement that returns rows as arrays, which are cheaper than objects. */
   prepare(sql: string): StatementSync {
     const statement = this.db.prepare(sql);
     statement.setReturnArrays(true);
     return statement;
   }
 
-  /** Whatever is kept in memory about the file takes part in its transactions. */
+  /** Adds a listener whose in-memory data takes part in the file's transactions. */
   join(listener: TransactionListener): void {
     this.#listeners.push(listener);
   }
 
-  /** Runs `work` in one durable transaction: everything of it happens, or nothing, in the file and in memory. */
+  /** Runs `work` in one durable transaction: all of it is applied, or nothing, in the file and in memory. */
   write<Result>(work: () => Result): Result {
     this.checkWritable();
     let result: Result;
@@ -89,7 +91,7 @@ export class Connection {
     }
   }
 
-  /** As `read`, of one statement alone, which is its own snapshot. */
+  /** Like `read`, for a single statement, which is its own snapshot. */
   readOne<Result>(work: () => Result): Result {
     this.#ready();
     try {
@@ -100,14 +102,14 @@ export class Connection {
   }
 
   /**
-   * Throws once damage was met, in any read or write: what is written after it may be lost with the rest, or make it
-   * worse. Reads are still tried, so that people see what there is.
+   * Throws after damage was found in any read or write: later writes may be lost with the rest, or make it worse. Reads
+   * are still tried, so that users see what is there.
    */
   check(): void {
     if (this.#damage !== null) throw this.#damage;
   }
 
-  /** Throws where a write would be refused without being tried. */
+  /** Throws if a write would certainly be refused. */
   checkWritable(): void {
     this.#ready();
     this.check();
@@ -142,53 +144,53 @@ export class Connection {
   #rollBack(): void {
     this.#endTransaction();
     for (const listener of this.#listeners) listener.afterRollback?.();
-    // Reading the file again may fail for the same reason as the write did, so it waits for the next call.
+    // Reading the file again may fail for the same reason as the write did, so it is left to the next call.
     this.#stale = true;
   }
 
   #endTransaction(): void {
-    // A full disk makes SQLite roll back by itself.
+    // On a full disk, SQLite has already rolled back.
     if (!this.db.isOpen || !this.db.isTransaction) return;
     try {
       this.db.exec("ROLLBACK");
     } catch {
-      // The error that led here says more; if the transaction is still open, the next one is refused.
+      // The original error is more informative. If the transaction is still open, the next one is refused.
     }
   }
 }
 
 export interface TransactionListener {
-  /** Writes what was accumulated in memory. */
+  /** Writes data that was accumulated in memory. */
   readonly beforeCommit?: () => void;
-  /** Must not throw: the transaction is written, and whoever asked for it must hear so. */
+  /** Must not throw: the transaction is committed, so the call has succeeded. */
   readonly afterCommit?: () => void;
-  /** Undoes changes that no reading of the file can restore. Must not throw. */
+  /** Undoes changes that cannot be read from the file again. Must not throw. */
   readonly afterRollback?: () => void;
-  /** Forgets what was cached and reads it again. */
+  /** Drops the cache and reads it again. */
   readonly reload?: () => void;
 }
 
 export interface DatabaseOptions {
   readonly file: string;
   readonly busyTimeoutMs: number;
-  /** Called before anything is changed; throws when the file must be left alone. */
+  /** Called before anything is changed; throws when the file must not be touched. */
   readonly inspect: (db: DatabaseSync) => void;
 }
 
-/** Opens the file with the settings that the promises of the port rest on. */
+/** Opens the file with the settings that the port's promises require. */
 export function openDatabase(options: DatabaseOptions): DatabaseSync {
   refuseEmptied(options.file);
   const isNew = !existsSync(options.file);
   const db = new DatabaseSync(options.file, {
     timeout: options.busyTimeoutMs,
-    // Rows are written in one place each, and history is removed in steps that would trip over foreign keys.
+    // Each table is written in one place, and the steps that remove history would violate foreign keys.
     enableForeignKeyConstraints: false,
   });
   try {
     options.inspect(db);
     db.exec(`PRAGMA page_size = ${pageSizeBytes}`);
     db.exec("PRAGMA journal_mode = WAL");
-    // FULL, not NORMAL: an answered publish must survive a power cut.
+    // FULL, not NORMAL: an answered publish must survive a power failure.
     db.exec("PRAGMA synchronous = FULL");
     db.exec(`PRAGMA wal_autocheckpoint = ${walPagesMax}`);
     db.exec(`PRAGMA journal_size_limit = ${walPagesKept * pageSizeBytes}`);
@@ -199,7 +201,7 @@ export function openDatabase(options: DatabaseOptions): DatabaseSync {
     return db;
   } catch (error) {
     db.close();
-    // On a full disk a first start leaves an empty file, which the next one would take for damage.
+    // On a full disk, a first start leaves an empty file, which the next one would mistake for damage.
     if (isNew && statSync(options.file, { throwIfNoEntry: false })?.size === 0) rmSync(options.file);
     throw storeError(error);
   }

@@ -18,15 +18,15 @@ type CountersRow = [
 ];
 
 /**
- * Counters and the last positions, kept in memory and written once per transaction however many rows it moved. Counts
- * are never taken by counting rows: a million waiting deliveries cost as much as none.
+ * Counters and the last positions, kept in memory and written once per transaction, whatever its size. Rows are never
+ * counted: a million waiting deliveries cost as much as none.
  */
 export class Counters {
   /** By priority code. */
   readonly waiting: [number, number, number] = [0, 0, 0];
   eventLast = 0;
   deliveryLast = 0;
-  /** Which open of the file this is; makes lease tokens of one process differ from those of the next. */
+  /** Counts openings of the file, so that the lease tokens of two processes differ. */
   opens = 0;
   readonly #freshFirst: () => number | null;
   readonly #tenants = new Map<number, TenantCounters>();
@@ -39,7 +39,7 @@ export class Counters {
   #changed = false;
   #freshFloor = 1;
 
-  /** `freshFirst` tells the oldest delivery that waits in no lane index. */
+  /** `freshFirst` returns the oldest delivery that waits outside the lane index. */
   constructor(connection: Connection, freshFirst: () => number | null) {
     this.#freshFirst = freshFirst;
     this.#read = connection.prepare(
@@ -60,7 +60,7 @@ export class Counters {
     connection.join({ beforeCommit: () => this.#flush(), reload: () => this.#load() });
   }
 
-  /** No waiting delivery below this position is missing from the lane index, as of the last commit. */
+  /** As of the last commit, no waiting delivery below this position is missing from the lane index. */
   get freshFloor(): number {
     return this.#freshFloor;
   }
@@ -76,7 +76,7 @@ export class Counters {
     this.#markTenant(tenant, counters);
   }
 
-  /** Numbers the next event of a tenant. */
+  /** Assigns the next sequence number of a tenant. */
   nextSequence(tenant: number): number {
     const counters = this.#tenantCounters(tenant);
     counters.sequenceLast += 1;
@@ -96,7 +96,7 @@ export class Counters {
     return this.deliveryLast;
   }
 
-  /** Positions for deliveries that are written later. Returns the first of them. */
+  /** Reserves positions for deliveries that are written later. Returns the first one. */
   reserveDeliveries(count: number): number {
     const first = this.deliveryLast + 1;
     this.deliveryLast += count;
@@ -104,7 +104,7 @@ export class Counters {
     return first;
   }
 
-  /** Makes the next commit write the row, for changes that only show in `freshFloor` or `opens`. */
+  /** Makes the next commit write the row, for changes that affect only `freshFloor` or `opens`. */
   touch(): void {
     this.#changed = true;
   }

@@ -35,7 +35,7 @@ function openHere(dataDir: string): Promise<Store> {
   return openSqliteStore({ dataDir, now: start, pid: process.pid, busyTimeoutMs: 0 });
 }
 
-/** Something in every table, and bodies long enough for pages of their own. */
+/** Rows in every table, and bodies long enough for separate pages. */
 async function furnish(store: Store): Promise<void> {
   const body = new TextEncoder().encode(JSON.stringify({ filling: "x".repeat(20_000) }));
   for (let index = 0; index < 3; index += 1) {
@@ -60,14 +60,14 @@ async function furnish(store: Store): Promise<void> {
   }
 }
 
-/** By another process: closing a file here would drop the locks that SQLite holds on it. */
+/** In another process: closing a file here would drop the locks that SQLite holds on it. */
 function overwrite(file: string, page: number): void {
   const script =
     'dd if=/dev/zero bs="$3" count=1 2>/dev/null | tr "\\0" "\\377" | dd of="$1" bs="$3" seek="$2" conv=notrunc 2>/dev/null';
   execFileSync("sh", ["-c", script, "sh", file, String(page), String(pageBytes)]);
 }
 
-/** What a running Posthorn asks of a store; each question is answered, or refused as unavailable. */
+/** Calls of a running Posthorn to a store; each is answered, or refused as unavailable. */
 const questions: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
   publish: (store) => publish(store, { event: { idempotencyKey: "key-1", fingerprint: "f" } }),
   publishNew: (store) => publish(store, { deliveries: [{ lane: lane("webhook-9") }] }),
@@ -106,7 +106,7 @@ test("whichever page is destroyed, a start or a call says that the database is d
   assert.ok(met > pages / 3);
 });
 
-/** Whether anything noticed. */
+/** Whether any call detected the damage. */
 async function meets(dataDir: string, page: number): Promise<boolean> {
   let store: Store;
   try {
@@ -138,7 +138,7 @@ function assertDamaged(error: unknown, what: string): void {
   if (error instanceof StoreUnavailableError) assert.equal(error.trouble, "damaged", `${what}: ${stack}`);
 }
 
-/** Once it knows, it says so when asked, and accepts nothing that might be lost. */
+/** After detection, it reports the damage when asked, and accepts nothing that might be lost. */
 async function assertGivesUp(store: Store): Promise<void> {
   const isDamaged = { name: "StoreUnavailableError", trouble: "damaged" };
   await assert.rejects(store.ping(), isDamaged);

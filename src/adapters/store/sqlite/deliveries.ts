@@ -37,9 +37,9 @@ import type { HistoryRows } from "./webhook-history.ts";
 import type { StatisticsWriter } from "./statistics-writer.ts";
 
 /**
- * The path of an event. A delivery that is leased as it is written ("fresh") takes no place in its lane, and never
- * does when its first request succeeds, which saves two writes of the common case. It is put there when it is released,
- * rescheduled, or when its lease ran out; after a crash, when the store is opened.
+ * The path of events. A delivery that is leased as it is written ("fresh") gets no position in its lane, and never does
+ * when its first request succeeds, which saves two writes in the common case. It gets one when it is released or
+ * rescheduled, when its lease expires, or, after a crash, when the store is opened.
  */
 export class SqliteDeliveries implements DeliveryStore {
   readonly #state: StoreState;
@@ -112,7 +112,7 @@ export class SqliteDeliveries implements DeliveryStore {
       const moves = problemMoves.length > 0 && { problemMoves };
       const result = { publishes, requeues, retries, settled, ...moves };
       if (batch.statistics !== undefined) this.#statistics.write(batch.statistics, result);
-      // SQLite writes nothing for a transaction that changed nothing, and so would not notice that it cannot.
+      // SQLite writes nothing for a transaction without changes, so it would not detect that it cannot write.
       if (isEmpty(batch)) this.#state.counters.touch();
       return result;
     });
@@ -188,14 +188,14 @@ export class SqliteDeliveries implements DeliveryStore {
     });
   }
 
-  /** Puts fresh deliveries into their lanes whose lease ran out, so that others can claim them. */
+  /** Puts fresh deliveries with expired leases into their lanes, so that others can claim them. */
   endExpiredLeases(now: number): void {
     this.#enterLanes(this.#state.leases.freshExpired(now));
   }
 
   /**
-   * After a crash: what was leased as it was written is in no lane. Looks only at rows above the floor, which the last
-   * commit left at the oldest of them.
+   * After a crash, deliveries leased as they were written are in no lane. Examines only rows above the floor, which the
+   * last commit set to the oldest of them.
    */
   recover(): void {
     const { connection, counters } = this.#state;

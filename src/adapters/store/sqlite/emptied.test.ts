@@ -1,4 +1,4 @@
-/** A database file that was emptied or removed is not taken for a new installation, and its WAL is kept. */
+/** A database file that was emptied or removed is not mistaken for a new installation, and its WAL is kept. */
 import assert from "node:assert/strict";
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ import { openSqliteMoveSource } from "./moving-source.ts";
 import { openSqliteMoveTarget } from "./open-moving.ts";
 import { databaseFile, openSqliteStore, planStoreMigrations } from "./open.ts";
 
-/** A folder as a kill leaves it: the last event is in the WAL alone. */
+/** A folder as a killed process leaves it: the last event is only in the WAL. */
 async function killedFolder(t: TestContext): Promise<string> {
   const [served, folder] = [1, 2].map(() => mkdtempSync(join(tmpdir(), "posthorn-emptied-"))) as [
     string,
@@ -29,7 +29,7 @@ async function killedFolder(t: TestContext): Promise<string> {
   return folder;
 }
 
-/** Everything that opens the file, reading or writing. */
+/** Everything that opens the file, for reading or writing. */
 const openings: Readonly<Record<string, (dataDir: string) => unknown>> = {
   "a start": (dataDir) => openSqliteStore({ dataDir, now: start, pid: process.pid }),
   "a look at what would be migrated": (dataDir) => planStoreMigrations({ dataDir }),

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { StoreUnavailableError, type StoreTrouble } from "../../../ports/store.ts";
 
-/** Another process owns the data folder. Two writers would each believe in leases the other does not know. */
+/** Another process owns the data folder. Two writers would each rely on leases that the other does not know. */
 export class DataFolderInUseError extends Error {
   override readonly name = "DataFolderInUseError";
   readonly dataDir: string;
@@ -14,7 +14,7 @@ export class DataFolderInUseError extends Error {
   }
 }
 
-/** The file is a database, but not one of Posthorn's. */
+/** The file is a database, but not one of Posthorn. */
 export class ForeignDatabaseError extends Error {
   override readonly name = "ForeignDatabaseError";
 
@@ -24,8 +24,8 @@ export class ForeignDatabaseError extends Error {
 }
 
 /**
- * Throws EmptiedDatabaseError where the file of a database is empty, or missing while its WAL is there. Asked before every
- * opening: SQLite takes an empty file for a new database, and deletes the WAL with what was committed last.
+ * Throws EmptiedDatabaseError if the database file is empty, or missing while its WAL exists. Called before every
+ * opening: SQLite takes an empty file for a new database, and deletes the WAL with the last commits.
  */
 export function refuseEmptied(file: string): void {
   const bytes = bytesOf(file);
@@ -34,12 +34,12 @@ export function refuseEmptied(file: string): void {
     throw new EmptiedDatabaseError(file, { isThere: bytes === 0, walBytes });
 }
 
-/** Null when there is no such file. */
+/** Null when the file does not exist. */
 function bytesOf(file: string): number | null {
   return statSync(file, { throwIfNoEntry: false })?.size ?? null;
 }
 
-/** The file was emptied or removed. Nothing was opened, so what is left of it is untouched. */
+/** The file was emptied or removed. Nothing was opened, so the rest is untouched. */
 class EmptiedDatabaseError extends Error {
   override readonly name = "EmptiedDatabaseError";
 
@@ -56,8 +56,8 @@ class EmptiedDatabaseError extends Error {
 }
 
 /**
- * SQLite's primary result codes after which the engine may try again, or nobody may: the caller did nothing wrong, and
- * the statement or transaction left nothing behind.
+ * SQLite's primary result codes that are not the caller's fault. The engine may retry, or an operator has to act; the
+ * statement or transaction left nothing behind.
  */
 const unavailable: ReadonlyMap<number, readonly [text: string, trouble: StoreTrouble]> = new Map([
   [5, ["the database is locked by another process", "away"]],
@@ -73,7 +73,7 @@ const unavailable: ReadonlyMap<number, readonly [text: string, trouble: StoreTro
   [26, ["the database is damaged: its first page is not one", "damaged"]],
 ]);
 
-/** Turns what node:sqlite throws into the port's error; anything else is a bug and passes through. */
+/** Turns errors of node:sqlite into the port's error; anything else is a bug and passes through. */
 export function storeError(error: unknown): unknown {
   if (!(error instanceof Error) || !("code" in error)) return error;
   if (error.code === "ERR_INVALID_STATE")

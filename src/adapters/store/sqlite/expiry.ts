@@ -42,7 +42,7 @@ interface Waiting {
 
 const windowRows = 4096;
 
-/** Ends deliveries that nobody waits for any more: too old, or their webhook is gone. Only inside a write. */
+/** Ends deliveries that are too old, or whose webhook was deleted. Only inside a write. */
 export class Expiry {
   readonly #state: StoreState;
   readonly #sweeps: Sweeps;
@@ -56,7 +56,7 @@ export class Expiry {
   readonly #waitingIn: StatementSync;
   readonly #cancelDone: StatementSync;
   readonly #expired: StatementSync;
-  /** Retried deliveries are swept by themselves, because they may lie below the floor of the others. */
+  /** Retried deliveries are swept separately, because they may be below the floor of the others. */
   #retriedAbove = 0;
 
   constructor(
@@ -124,7 +124,7 @@ export class Expiry {
     return { changed, more };
   }
 
-  /** What is leased ends too, whether or not it has a place in its lane. */
+  /** Leased deliveries end too, whether or not they have a position in their lane. */
   cancelWebhook(step: CancelStep): StepResult {
     const webhook = this.#state.strings.find(step.webhookId);
     const waiting = webhook === null ? [] : this.#waitingOf({ webhook, limit: step.limit + 1 });
@@ -170,7 +170,7 @@ export class Expiry {
     const { strings, leases, counters } = this.#state;
     const ending = endings.expired;
     const ended: EndedDeliveries[] = [];
-    /** The first of each webhook. */
+    /** The first delivery of each webhook. */
     const firsts = new Map<number, number>();
     for (const [seq, priority, lane, queuePosition, webhook, tenant, createdAt, retriedAt] of rows) {
       const ageMsMax = step.ageMsByWebhook.get(strings.text(webhook)) ?? step.ageMsDefault;
@@ -206,7 +206,7 @@ export class Expiry {
     return { id, eventId, eventType: strings.text(eventType), tenantId, webhookId, attemptCount };
   }
 
-  /** Its holder may be in the middle of a request, whose answer it still reports. */
+  /** The lease holder may be in the middle of a request, and still reports its response. */
   #end(end: Waiting & { readonly ending: Ending; readonly now: number }): EndedDeliveries {
     const { leases, queue, counters } = this.#state;
     leases.end(end.seq);

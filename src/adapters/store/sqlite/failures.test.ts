@@ -35,7 +35,7 @@ import { ProblemWriter } from "./problem-writer.ts";
 import { HistoryRows } from "./webhook-history.ts";
 import { StatisticsWriter } from "./statistics-writer.ts";
 
-/** The parts of a store that these tests use, with the connection beneath it to break things with. */
+/** The parts of a store that these tests use, with the underlying connection to break things. */
 interface BreakableStore {
   readonly store: Store;
   readonly db: DatabaseSync;
@@ -86,7 +86,7 @@ test("a full disk refuses the batch whole: no row, no lease, no counter, no numb
   });
   assert.deepEqual(await store.deliveries.depth(), depth);
   assert.deepEqual((await store.deliveries.lanesWithWork({ after: null, limit: 9 })).lanes, [key]);
-  // The same batch goes through once there is room, with the leases it was refused with.
+  // The same batch succeeds once there is space, with the leases it was refused with.
   db.exec("PRAGMA max_page_count = 1000000");
   const { publishes, settled } = await commit(store, batch);
   assert.deepEqual(settled, [{ kind: "written" }, { kind: "written" }]);
@@ -114,7 +114,7 @@ test("a statement that fails in mid-batch takes everything before it back", asyn
   await assert.rejects(commit(store, { publishes: [command], settlements: [settlement(first), broken] }));
   assert.equal(await store.history.getEvent({ tenantId: null, id: command.event.id }), null);
   assert.equal((await store.deliveries.depth()).waiting.normal, 2);
-  // The strings of the refused event were stored in a transaction that never was.
+  // The strings of the refused event were stored in a transaction that was rolled back.
   const retried = await commit(store, {
     publishes: [command],
     settlements: [settlement(first), settlement(second)],
@@ -161,7 +161,7 @@ test("leases that a refused batch had taken back protect their rows as before, o
     commit(store, { settlements: leases.slice(0, 1).map((lease) => settlement(lease, { attempt })) }),
   );
   assert.deepEqual(claimedIds(await claim(store, key)), []);
-  // A commit after it notes how far back the next start must look. The first lease must still count.
+  // A later commit records how far back the next start must look. The first lease must still count.
   await publish(store, { deliveries: [{ state: "skipped" }] });
   const floor = db.prepare("SELECT fresh_floor FROM tally").get()?.["fresh_floor"];
   assert.equal(floor, leases[0]?.ref);
@@ -177,7 +177,7 @@ test("a database that another process locks is unavailable, and available again 
     assert.match(error.message, /locked/);
     return true;
   });
-  // Readers are not kept out by a writer.
+  // A writer does not block readers.
   assert.equal((await store.deliveries.depth()).waiting.normal, 1);
   other.exec("ROLLBACK");
   other.close();

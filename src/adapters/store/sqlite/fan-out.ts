@@ -7,7 +7,7 @@ import type { StoreState } from "./state.ts";
 
 type PartRow = [event: number, part: number, first: number, document: string, tenant: number];
 
-/** Deliveries of large events that are written in transactions of their own. Only inside a write. */
+/** Deliveries of large events that are written in separate transactions. Only inside a write. */
 export class FanOut {
   readonly #state: StoreState;
   readonly #deliveries: DeliveryWriter;
@@ -26,7 +26,7 @@ export class FanOut {
        FROM fan_out_parts p JOIN events e ON e.seq = p.event ORDER BY p.event, p.part LIMIT 1`,
     );
     this.#forget = connection.prepare("DELETE FROM fan_out_parts WHERE event = ? AND part = ?");
-    // Upkeep may have cancelled what waited of it already.
+    // Upkeep may already have cancelled the waiting deliveries of the webhook.
     this.#cancelAgain = connection.prepare(
       `UPDATE webhooks SET cancel_due = 1 WHERE deleted_at IS NOT NULL AND cancel_due = 0
        AND id IN (SELECT value FROM json_each(?))`,
@@ -34,8 +34,8 @@ export class FanOut {
   }
 
   /**
-   * The rows of an event lie side by side, which listings, searches and retention rely on, so all positions are reserved
-   * here. Their times are noted here as well, because only the newest chunk can be noted.
+   * The rows of an event are contiguous, which listings, searches and retention rely on, so all positions are reserved
+   * here. Their times are recorded here too, because only the newest chunk can be changed.
    */
   keep(event: number, command: PublishCommand): void {
     const { counters, chunks } = this.#state;

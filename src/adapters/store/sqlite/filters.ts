@@ -2,13 +2,13 @@ import type { DeadLetterQuery, DeliveryQuery } from "../../../ports/store/histor
 import { categoryCodes, exhausted, stateCodes } from "../codes.ts";
 import type { StringTable } from "./string-table.ts";
 
-/** Conditions of a listing as SQL with its values; null when no row can match. */
+/** Conditions of a listing as SQL with their values; null when no row can match. */
 export interface Filter {
   readonly conditions: readonly string[];
   readonly values: readonly (number | string)[];
 }
 
-/** Collects conditions; a word that was never stored makes the whole filter empty. */
+/** Collects conditions; a string that was never stored makes the whole filter empty. */
 class FilterDraft {
   readonly conditions: string[] = [];
   readonly values: (number | string)[] = [];
@@ -22,7 +22,7 @@ class FilterDraft {
   oneOf(column: string, values: readonly (number | null)[]): void {
     const known = values.filter((value) => value !== null);
     if (known.length === 0) this.empty = true;
-    // One parameter however long the list is, so that the statement can be kept.
+    // One parameter for any list length, so that the statement can be cached.
     else this.add(`${column} IN (SELECT value FROM json_each(?))`, JSON.stringify(known));
   }
 
@@ -41,7 +41,10 @@ class FilterDraft {
   }
 }
 
-/** The listed table is `d`. `tenantId` is that of the webhook when only the webhook was asked for, so that the index on both can serve. */
+/**
+ * The listed table is `d`. `tenantId` is the webhook's tenant when only the webhook was given, so that the index on
+ * both can be used.
+ */
 export function deliveryFilter(
   strings: StringTable,
   query: Omit<DeliveryQuery, "page">,

@@ -20,15 +20,15 @@ const statements = {
 } as const;
 
 /**
- * Answers are rows, claims are in memory: nobody else has the file, so claims end with the process that has them, and a
- * message that is passed on costs one write, of its answer.
+ * Answers are rows, claims are in memory. No other process has the file, so claims end with the process. A forwarded
+ * message costs one write, of its answer.
  */
 export class GatewayAnswers implements AnswerStore {
   readonly #connection: Connection;
   readonly #statements: StatementCache;
   readonly #grouped: GroupedWrites;
   readonly #claims = new Map<string, AnswerClaim>();
-  /** Keys whose answers the running transaction writes. */
+  /** Keys whose answers the current transaction writes. */
   readonly #keeping = new Set<string>();
 
   constructor(connection: Connection) {
@@ -51,7 +51,7 @@ export class GatewayAnswers implements AnswerStore {
       return answerOutcome([held.fingerprint, held.expiresAt, null], fingerprint);
     const row = this.#connection.readOne(() => this.#sql("find").get(key, now));
     if (row !== undefined) return answerOutcome(row as unknown as AnswerRow, fingerprint);
-    // Nothing is passed on whose answer could not be written.
+    // Do not forward a message whose answer could not be written.
     this.#connection.checkWritable();
     this.#claims.set(key, claim);
     return { kind: "claimed" };
@@ -61,7 +61,7 @@ export class GatewayAnswers implements AnswerStore {
     return this.#grouped.run(() => this.keep(completion));
   }
 
-  /** Only inside a write. False when somebody else took the key. */
+  /** Only inside a write. False when another call took the key. */
   keep({ key, token, fingerprint, expiresAt, result }: AnswerCompletion): boolean {
     if (this.#claims.get(key)?.token !== token || this.#keeping.has(key)) return false;
     this.#sql("keep").run(key, fingerprint, expiresAt, result);

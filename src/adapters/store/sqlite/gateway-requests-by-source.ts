@@ -13,17 +13,17 @@ const statements = {
   forget: "DELETE FROM gateway_requests_by_source WHERE source = ? AND id = ?",
 } as const;
 
-/** Takes a few milliseconds to file, and leaves several lines of a source for each page that is written. */
+/** Filing takes a few milliseconds, and writes several lines of a source per page. */
 const unfiledMax = 1_024;
 
 /**
- * The index of the gateway's log by source. A line costs a page of the index where it is filed alone, so lines wait, one
- * behind the other, until there are many or somebody searches.
+ * The index of the gateway's log by source. Filing each line separately would write an index page per line. So lines
+ * wait in a queue until there are many, or until a search.
  */
 export class RequestsBySource {
   readonly #connection: Connection;
   readonly #statements: StatementCache;
-  /** Since this process filed; what was left by another one is filed with them. */
+  /** Lines since this process last filed; lines left by an earlier process are filed with them. */
   #noted = 0;
 
   constructor(connection: Connection) {
@@ -50,7 +50,7 @@ export class RequestsBySource {
     this.#sql("forget").run(sourceId, id);
   }
 
-  /** Before a search by source. While nothing can be written, searches find what was filed. */
+  /** Called before a search by source. While nothing can be written, searches find the filed lines. */
   fileForSearch(): void {
     if (this.#connection.readOne(() => this.#sql("waits").get()) === undefined) return;
     try {

@@ -27,7 +27,7 @@ const statements = {
   note: "UPDATE gateway_requests SET document = ? WHERE id = ?",
 } as const;
 
-/** The rows of the gateway's log and of what is held. Writes only inside a write. */
+/** The rows of the gateway's log and of held messages. Writes only inside a write. */
 export class GatewayRequestRows {
   readonly #statements: StatementCache;
   readonly #bySource: RequestsBySource;
@@ -37,14 +37,14 @@ export class GatewayRequestRows {
     this.#statements = new StatementCache(connection);
   }
 
-  /** One that is there stays as it is. */
+  /** Keeps an existing row. */
   add(request: ReceivedRequest): void {
     this.#sql("add").run(...columnsOf(request));
     this.#bySource.note(request);
     this.#hold(request);
   }
 
-  /** With the event that it became. */
+  /** Writes it with the event that it became. */
   put(request: ReceivedRequest): void {
     this.#sql("put").run(...columnsOf(request));
     this.#bySource.note(request);

@@ -58,7 +58,7 @@ const statements = {
 export class SqliteGateway implements GatewayStore {
   readonly #connection: Connection;
   readonly #audit: AuditRows;
-  /** Prepared when they are first used: most deployments have no gateway. */
+  /** Prepared on first use: most deployments have no gateway. */
   readonly #statements: StatementCache;
   readonly #requests: GatewayRequestRows;
   readonly #bySource: RequestsBySource;

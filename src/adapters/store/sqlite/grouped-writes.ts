@@ -1,13 +1,15 @@
 import type { Connection } from "./connection.ts";
 
 interface PendingWrite {
-  /** Within the transaction. */
+  /** Runs within the transaction. */
   readonly run: () => void;
   readonly done: () => void;
   readonly failed: (error: unknown) => void;
 }
 
-/** Small writes that are waited for one by one: what comes in one turn of the event loop shares a transaction and its flush. */
+/**
+ * Small writes that callers await one by one: those of one turn of the event loop share a transaction and its flush.
+ */
 export class GroupedWrites {
   readonly #connection: Connection;
   #waiting: PendingWrite[] = [];
@@ -16,7 +18,7 @@ export class GroupedWrites {
     this.#connection = connection;
   }
 
-  /** Resolves after the commit. Work does not throw but for reasons of the store, which all of a group share. */
+  /** Resolves after the commit. `work` throws only for reasons of the store, which affect the whole group. */
   run<Result>(work: () => Result): Promise<Result> {
     return new Promise((resolve, reject) => {
       let result: Result;

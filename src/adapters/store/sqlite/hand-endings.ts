@@ -17,7 +17,7 @@ type Row = [
   webhook: number,
 ];
 
-/** Ends deliveries as a person asked. Only inside a write. */
+/** Ends deliveries on a user's request. Only inside a write. */
 export class HandEndings {
   readonly #state: StoreState;
   readonly #statistics: Pick<StatisticsWriter, "writeEnded">;

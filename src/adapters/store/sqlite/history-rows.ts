@@ -16,7 +16,7 @@ const selectDelivery = `SELECT d.seq, d.id, d.tenant, d.webhook, e.id, e.event_t
   ${attemptColumns} FROM deliveries d JOIN events e ON e.seq = d.event
   LEFT JOIN attempts a ON a.key = (d.seq << 16) | d.attempt_count`;
 
-/** Stored rows as the port shows them. */
+/** Converts stored rows into the port's types. */
 export class HistoryRows {
   readonly #names: StoredNames;
   readonly #summary: StatementSync;

@@ -27,7 +27,7 @@ import { EventSearches } from "./search/event-searches.ts";
 import type { StoreState } from "./state.ts";
 import { collectSeqs, readPage, type Walk } from "./walk.ts";
 
-/** Reads for people. How a listing stays fast without an index per filter is told in walk.ts and chunks.ts. */
+/** Reads for people. walk.ts and chunks.ts describe how listings stay fast without an index per filter. */
 export class SqliteHistory implements HistoryStore {
   readonly #state: StoreState;
   readonly #rows: HistoryRows;
@@ -161,7 +161,7 @@ export class SqliteHistory implements HistoryStore {
     return deliveryWalk(this.#walks, query, [...tenantIds]);
   }
 
-  /** Those of webhooks are among their tenants'. */
+  /** Dead letters of webhooks are found among those of their tenants. */
   #deadLetterWalk(query: Omit<DeadLetterQuery, "page">): Walk | null {
     const owners = query.webhookIds?.map((id) => this.#webhookTenant(id)) ?? [null];
     const known = owners.filter((owner) => owner !== null);
@@ -192,7 +192,7 @@ export class SqliteHistory implements HistoryStore {
 
 const noRows = { rows: [], next: null };
 
-/** Rows of other tenants do not exist. */
+/** Rows of other tenants count as missing. */
 function ownedBy<Row extends { readonly tenantId: string }>(
   tenantId: string | null,
   row: Row | null,

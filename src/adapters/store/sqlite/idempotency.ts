@@ -11,15 +11,15 @@ import type { Connection } from "./connection.ts";
 
 type EntryRow = [fingerprint: string, expiresAt: number, status: number | null, body: string | null];
 
-/** Who has a key, and until when unless it is renewed. */
+/** The holder of a key, and when its claim ends unless renewed. */
 interface Held {
   readonly holder: string;
   until: number;
 }
 
 /**
- * Rows are in the file, claims in memory: one process owns the folder, so a claim ends with it, and a row without an
- * answer that nobody holds was left behind by a process that is gone.
+ * Rows are in the file, claims in memory. One process owns the folder, so a claim ends with it. A row without an answer
+ * and without a claim was left behind by an earlier process.
  */
 export class SqliteIdempotency implements IdempotencyStore {
   readonly #connection: Connection;
@@ -80,7 +80,9 @@ export class SqliteIdempotency implements IdempotencyStore {
     return held?.holder === claim.holder ? held : null;
   }
 
-  /** What an entry says to a call; null when it may be taken, because it expired or a crash left it behind. */
+  /**
+   * The answer of an entry to a call; null when the key may be taken, because it expired or was left behind by a crash.
+   */
   #stateOf(row: EntryRow, entry: IdempotencyClaim): IdempotencyState | null {
     const [fingerprint, expiresAt, status, body] = row;
     if (expiresAt <= entry.now) return null;

@@ -3,7 +3,7 @@ import { waitingMax } from "../codes.ts";
 import type { Connection, TransactionListener } from "./connection.ts";
 import { queuePositionMax } from "../queue-position.ts";
 
-/** The place of one waiting delivery in its lane. */
+/** The position of one waiting delivery in its lane. */
 export interface LaneEntry {
   readonly lane: number;
   readonly queuePosition: number;
@@ -12,18 +12,18 @@ export interface LaneEntry {
 
 export type EntryRow = [seq: number, queuePosition: number];
 
-/** Spent entries of a lane that are removed together: they lie side by side, so it costs one page instead of this many. */
+/** Spent entries of a lane that are removed together: they are adjacent, so this costs one page instead of one each. */
 const spentPerLane = 16;
-/** Over all lanes; then everything goes, in the order of the lanes. */
+/** Limit over all lanes; beyond it all are removed, in the order of the lanes. */
 const spentMax = 8192;
 
 /**
- * The waiting deliveries of every lane in the order in which they are claimed.
+ * The waiting deliveries of every lane in claim order.
  *
  * An entry is removed some time after its delivery has ended: removing the heads of a hundred lanes with every commit
- * would rewrite a hundred pages for it. Until then it is "spent": known in memory, and after a crash by its delivery,
- * which no longer waits. So an entry is a hint and the delivery's row the truth, but every delivery that waits and has
- * a queue position has its entry.
+ * would rewrite a hundred pages. Until then it is "spent". In memory it is marked as such; after a crash its delivery
+ * shows it, because it no longer waits. So an entry is only a hint, and the delivery's row decides. But every waiting
+ * delivery with a queue position has an entry.
  */
 export class LaneQueue {
   readonly #insert: StatementSync;
@@ -31,12 +31,12 @@ export class LaneQueue {
   readonly #entries: StatementSync;
   readonly #nextLane: StatementSync;
   readonly #state: StatementSync;
-  /** Lane to publish position to queue position; those of the running transaction included. */
+  /** Lane to publish position to queue position, including those of the current transaction. */
   readonly #spent = new Map<number, Map<number, number>>();
   #spentCount = 0;
-  /** Of the running transaction. */
+  /** Of the current transaction. */
   #spending: LaneEntry[] = [];
-  /** The same: spent entries whose deliveries wait again. */
+  /** Of the current transaction: spent entries whose deliveries wait again. */
   #revived: LaneEntry[] = [];
   #swept: readonly number[] = [];
 
@@ -45,7 +45,7 @@ export class LaneQueue {
     this.#remove = connection.prepare(
       "DELETE FROM lane_entries WHERE lane = ? AND rank = ? AND delivery = ?",
     );
-    // With a bare `LIMIT ?` SQLite plans the statement anew on every call, as its plan may depend on the limit: 3 µs.
+    // With a bare `LIMIT ?` SQLite plans the statement on every call, as the plan may depend on the limit: 3 µs.
     this.#entries = connection.prepare(
       `SELECT delivery, rank FROM lane_entries WHERE lane = ? AND (rank, delivery) > (?, ?) AND rank <= ?
        ORDER BY rank, delivery LIMIT ? + 0`,
@@ -70,13 +70,13 @@ export class LaneQueue {
     this.#remove.run(entry.lane, entry.queuePosition, entry.seq);
   }
 
-  /** The delivery ended: its entry goes with this commit or a later one. */
+  /** The delivery ended: its entry is removed with this commit or a later one. */
   spend(entry: LaneEntry): void {
     this.#remember(entry);
     this.#spending.push(entry);
   }
 
-  /** An ended delivery waits again: removes the entry that its end may have left, spent or forgotten by a crash. */
+  /** An ended delivery waits again: removes the entry that its end may have left, marked as spent or not. */
   revive(entry: LaneEntry): void {
     this.remove(entry);
     const queuePosition = this.#spent.get(entry.lane)?.get(entry.seq);
@@ -87,7 +87,7 @@ export class LaneQueue {
     this.#revived.push(spent);
   }
 
-  /** A claim met an entry whose delivery had ended before a crash. */
+  /** A claim found an entry whose delivery had ended before a crash. */
   foundSpent(entry: LaneEntry): void {
     this.#remember(entry);
   }
@@ -96,12 +96,12 @@ export class LaneQueue {
     return this.#spent.get(lane)?.has(seq) === true;
   }
 
-  /** How many entries of the lane a scan may have to step over. */
+  /** How many entries of the lane a scan may have to skip. */
   spentIn(lane: number): number {
     return this.#spent.get(lane)?.size ?? 0;
   }
 
-  /** Entries behind a place, in order, spent ones included. */
+  /** Entries behind a position, in order, including spent ones. */
   after(
     place: LaneEntry,
     stretch: { readonly queuePositionMax: number; readonly limit: number },
@@ -116,7 +116,7 @@ export class LaneQueue {
     return rows as unknown as readonly EntryRow[];
   }
 
-  /** The next lane in which something waits; seeks from lane to lane, however much that is. */
+  /** The next lane with waiting deliveries; seeks from lane to lane, however many there are. */
   laneAfter(lane: number): number | null {
     for (let next = this.#seekLane(lane); ; next = this.#seekLane(next)) {
       if (next === null || this.#holdsWaiting(next)) return next;
@@ -157,7 +157,7 @@ export class LaneQueue {
     }
   }
 
-  /** Among the lanes of this transaction; others did not grow. */
+  /** Only among the lanes of this transaction; others did not grow. */
   #fullLanes(): ReadonlySet<number> {
     const full = new Set<number>();
     for (const { lane } of this.#spending) if (this.spentIn(lane) >= spentPerLane) full.add(lane);

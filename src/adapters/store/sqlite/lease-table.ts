@@ -1,4 +1,4 @@
-/** Who holds a waiting delivery, and until when. */
+/** The holder of a waiting delivery's lease, and its end. */
 export interface LeaseRecord {
   readonly leaseToken: number;
   readonly until: number;
@@ -9,8 +9,8 @@ export interface LeaseRecord {
 }
 
 /**
- * Leases by position, kept in columns: an engine may hold hundreds of thousands, and as objects they take three times
- * the memory and keep the garbage collector busy. Goes through them in the order in which they were added.
+ * Leases by position, stored in columns: an engine may hold hundreds of thousands, and objects would take three times
+ * the memory and burden the garbage collector. Iterates in insertion order.
  */
 export class LeaseTable {
   readonly #rows = new Map<number, number>();
@@ -18,7 +18,7 @@ export class LeaseTable {
   #rowsUsed = 0;
   #leaseTokens = new Float64Array(256);
   #untils = new Float64Array(256);
-  /** NaN where there is no queue position. */
+  /** NaN without a queue position. */
   #queuePositions = new Float64Array(256);
   #lanes = new Uint32Array(256);
   #priorities = new Uint8Array(256);
@@ -32,7 +32,7 @@ export class LeaseTable {
     return row === undefined ? undefined : this.#read(row);
   }
 
-  /** When the lease runs out, without making a record; undefined when there is none. */
+  /** The end of the lease, without creating a record; undefined when there is none. */
   untilOf(seq: number): number | undefined {
     const row = this.#rows.get(seq);
     return row === undefined ? undefined : this.#untils[row];
@@ -62,7 +62,7 @@ export class LeaseTable {
     for (const [seq, row] of this.#rows) yield [seq, this.#read(row)];
   }
 
-  /** Makes the order that of positions again, after a lease was put back. */
+  /** Restores the order by position after a lease was put back. */
   sort(): void {
     const sorted = [...this.#rows].sort((a, b) => a[0] - b[0]);
     this.#rows.clear();

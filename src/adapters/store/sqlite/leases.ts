@@ -2,23 +2,23 @@ import type { TransactionListener } from "./connection.ts";
 import { type LeaseRecord, LeaseTable } from "./lease-table.ts";
 
 /**
- * Leases live in memory: one process owns the folder, so none survives a restart and a claim writes nothing.
+ * Leases are in memory: one process owns the folder, so none survives a restart and a claim writes nothing.
  *
- * Fresh ones are kept apart because they are bounded by the engine's buffers, and because the oldest of them says how
- * far back the next start has to look.
+ * Fresh ones are kept separately, because the engine's buffers bound their number, and because the oldest of them
+ * determines how far back the next start has to look.
  */
 export class Leases {
   readonly #fresh = new LeaseTable();
   readonly #placed = new LeaseTable();
   readonly #placedPerLane = new Map<number, number>();
-  /** Lease tokens of deliveries that were ended over the head of their holder. */
+  /** Lease tokens of deliveries that were ended without their holder. */
   readonly #ended = new Map<number, number>();
   #leaseToken = 0;
-  /** No fresh lease runs out before this. */
+  /** No fresh lease expires before this time. */
   #freshUntilMin = Number.POSITIVE_INFINITY;
-  /** What the running transaction changed, newest last; undone when it fails. */
+  /** Changes of the current transaction, newest last; undone when it fails. */
   #journal: JournalEntry[] = [];
-  /** The same for `#ended`, with the token that was there before. */
+  /** The same for `#ended`, with the previous token. */
   #endedJournal: { readonly seq: number; readonly before: number | undefined }[] = [];
 
   readonly listener: TransactionListener = {
@@ -39,13 +39,13 @@ export class Leases {
     return this.#fresh.get(seq) ?? this.#placed.get(seq);
   }
 
-  /** Leased at `now`: a lease that ran out counts until somebody else takes it, but no longer protects. */
+  /** Whether it is leased at `now`: an expired lease counts until another claim takes it, but no longer protects. */
   isHeld({ seq, now }: { readonly seq: number; readonly now: number }): boolean {
     const until = this.#fresh.untilOf(seq) ?? this.#placed.untilOf(seq);
     return until !== undefined && until > now;
   }
 
-  /** How many entries of the lane a scan may have to step over. */
+  /** How many entries of the lane a scan may have to skip. */
   placedIn(lane: number): number {
     return this.#placedPerLane.get(lane) ?? 0;
   }
@@ -67,7 +67,7 @@ export class Leases {
     return lease.leaseToken;
   }
 
-  /** Ends a lease inside a transaction. Returns it when the token is the newest, undefined when it was lost. */
+  /** Ends a lease inside a transaction. Returns it when the token is current, undefined when it was lost. */
   take(seq: number, leaseToken: number | null): LeaseRecord | undefined {
     const lease = this.get(seq);
     if (lease === undefined || (leaseToken !== null && lease.leaseToken !== leaseToken)) return undefined;
@@ -76,7 +76,7 @@ export class Leases {
     return lease;
   }
 
-  /** The delivery ends inside a transaction; who held it may still report what came of its request. */
+  /** The delivery ends inside a transaction; its lease holder may still report the outcome of its request. */
   end(seq: number): void {
     const lease = this.take(seq, null);
     if (lease === undefined) return;
@@ -84,18 +84,21 @@ export class Leases {
     this.#ended.set(seq, lease.leaseToken);
   }
 
-  /** Whether the delivery was ended while this was its newest lease. */
+  /** Whether the delivery was ended while this was its current lease. */
   wasEnded(lease: { readonly seq: number; readonly leaseToken: number }): boolean {
     return this.#ended.get(lease.seq) === lease.leaseToken;
   }
 
-  /** Its holder has reported, inside a transaction. */
+  /** The lease holder has reported, inside a transaction. */
   reported(seq: number): void {
     this.#endedJournal.push({ seq, before: this.#ended.get(seq) });
     this.#ended.delete(seq);
   }
 
-  /** Gives a fresh delivery its place inside a transaction. Its lease stays, so that its holder may still settle late. */
+  /**
+   * Gives a fresh delivery its position inside a transaction. Its lease stays, so that its holder may still settle
+   * late.
+   */
   place({ seq, queuePosition }: { readonly seq: number; readonly queuePosition: number }): void {
     const lease = this.take(seq, null);
     if (lease === undefined) return;
@@ -104,18 +107,18 @@ export class Leases {
     this.#journal.push({ seq, lease: null });
   }
 
-  /** The holder of a delivery that was ended has no request to report. */
+  /** The lease holder of an ended delivery has no request to report. */
   forgetEnded(lease: { readonly seq: number; readonly leaseToken: number }): void {
     if (this.wasEnded(lease)) this.#ended.delete(lease.seq);
   }
 
-  /** Ends the lease of a delivery that has its place already; nothing needs to be written for it. */
+  /** Ends the lease of a delivery that has a position; nothing needs to be written. */
   drop(seq: number): void {
     const lease = this.#placed.get(seq);
     if (lease !== undefined) this.#remove(seq, lease);
   }
 
-  /** The oldest delivery that is leased and has no place; null when there is none. */
+  /** The oldest leased delivery without a position; null when there is none. */
   freshFirst(): number | null {
     const first = this.#fresh.seqs().next();
     return first.done === true ? null : first.value;
@@ -125,7 +128,7 @@ export class Leases {
     return this.#fresh.entries();
   }
 
-  /** Fresh deliveries whose lease ran out. Looks through all of them at most once per lease time. */
+  /** Fresh deliveries with expired leases. Examines all of them no more than once per lease time. */
   freshExpired(now: number): readonly number[] {
     if (now < this.#freshUntilMin) return [];
     const expired: number[] = [];
@@ -134,7 +137,7 @@ export class Leases {
       if (lease.until <= now) expired.push(seq);
       else if (lease.until < untilMin) untilMin = lease.until;
     }
-    // The expired ones stay in view until the caller has taken them in a transaction that held.
+    // Expired leases are returned again until the caller has taken them in a committed transaction.
     this.#freshUntilMin = expired.length > 0 ? now : untilMin;
     return expired;
   }
@@ -164,7 +167,7 @@ export class Leases {
     if (lease !== undefined) this.#remove(seq, lease);
   }
 
-  /** Some holders never report, and nobody tells: their processes gave up, or there was nothing to report. */
+  /** Some holders never report: their processes gave up, or had nothing to report. */
   #forgetOldest(): void {
     const seqs = this.#ended.keys();
     while (this.#ended.size > endedMax) this.#ended.delete(seqs.next().value ?? 0);
@@ -175,7 +178,7 @@ export class Leases {
       if (lease !== null) this.#put(seq, lease);
       else this.#forget(seq);
     }
-    // Putting one back appended it; `freshFirst` relies on the order of positions.
+    // Putting a lease back appends it, but `freshFirst` relies on the order of positions.
     this.#fresh.sort();
     this.#journal = [];
     for (const { seq, before } of this.#endedJournal.reverse()) {
@@ -187,10 +190,10 @@ export class Leases {
   }
 }
 
-/** Many times what is on its way at once. */
+/** Many times the number of deliveries in flight. */
 const endedMax = 50_000;
 
-/** `lease: null` undoes a grant, anything else the end of that lease. */
+/** `lease: null` undoes a grant, any other value the end of that lease. */
 interface JournalEntry {
   readonly seq: number;
   readonly lease: LeaseRecord | null;

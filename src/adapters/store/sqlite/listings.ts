@@ -26,8 +26,8 @@ export function deliveryWalk(
 }
 
 /**
- * The dead letters of a tenant have an index of their own, so chunks without any are not even looked at. `tenantIds` are
- * those that all of them are of, null where that is not known.
+ * The dead letters of a tenant have a separate index, so chunks without any are skipped. `tenantIds` are the tenants of
+ * all results, null if unknown.
  */
 export function deadLetterWalk(
   context: WalkContext,
@@ -58,7 +58,7 @@ export function deadLetterWalk(
       const [seq] = newest.get(before, names) as unknown as [seq: number | null];
       return seq === null ? null : chunkOf(seq);
     },
-    // By the index again, so that of a chunk with few dead letters few rows are read.
+    // Also by the index, so that few rows are read of a chunk with few dead letters.
     seqs: ({ chunk, before, limit }) => {
       const range = [chunkStart(chunk), chunkEnd(chunk), before];
       const rows = slice.all(names, ...range, ...filter.values, limit) as unknown as [seq: number][];
@@ -67,7 +67,7 @@ export function deadLetterWalk(
   };
 }
 
-/** Deliveries of one event: those written with it lie side by side, later ones are listed by event. */
+/** Deliveries of one event: those written with it are contiguous, later ones are listed by event. */
 function eventDeliveriesWalk(
   context: WalkContext,
   query: { readonly eventId: string; readonly filter: Filter },
@@ -108,7 +108,7 @@ function chunkBelow(
   return state.chunks.atOrBelow(chunkKinds.deliveries, { from, to, chunk: chunkOf(search.before - 1) });
 }
 
-/** Through the index on (chunk, owner) when the owner is known, otherwise along the rows. */
+/** Uses the index on (chunk, owner) if the owner is known, and scans the rows otherwise. */
 function sliceReader(
   context: WalkContext,
   source: { readonly filter: Filter; readonly isOwned: boolean },

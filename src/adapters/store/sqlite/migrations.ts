@@ -29,7 +29,7 @@ import { retries } from "./migrations/0019-retries.ts";
 import { fanOutParts } from "./migrations/0020-fan-out-parts.ts";
 import { mailConsent } from "./migrations/0021-mail-consent.ts";
 
-/** In order. A released migration never changes: its checksum is in the databases it made. */
+/** In order. A released migration never changes, because databases store its checksum. */
 export const migrations: readonly Migration[] = [
   initialSchema,
   payloadFormatColumns,
@@ -54,18 +54,21 @@ export const migrations: readonly Migration[] = [
   mailConsent,
 ];
 
-/** "PHRN". Tells our files from those of other programs. */
+/** "PHRN". Distinguishes our files from those of other programs. */
 const applicationId = 0x5048524e;
 
-/** SQLite's result code for a file that is something else. */
+/** SQLite's result code for a file that is not a database. */
 const notADatabase = 26;
 
-/** What `migrate` would do, after checking that the database is ours, unchanged and not newer. Writes nothing. */
+/**
+ * The migrations that `migrate` would run, after checking that the database is ours, unchanged and not newer. Writes
+ * nothing.
+ */
 export function planMigrations(db: DatabaseSync, known: readonly Migration[] = migrations): MigrationPlan {
   return planFrom(appliedMigrations(db), known);
 }
 
-/** Brings the database up to date, each migration in a transaction of its own. */
+/** Migrates the database, each migration in a separate transaction. */
 export function migrate(
   db: DatabaseSync,
   run: { readonly now: number; readonly known?: readonly Migration[] },

@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { type MovedTo, movedAway, movingHere } from "../moved-error.ts";
 import { refuseEmptied, storeError } from "./errors.ts";
 
-/** Throws StoreMovedError where the file must not be served from. */
+/** Throws StoreMovedError if the file must not be served from. */
 export function refuseMoved(db: DatabaseSync, dataDir: string): void {
   const marks = db.prepare("SELECT key, value FROM meta WHERE key IN ('moved', 'moving')").all();
   for (const { key, value } of marks) {
@@ -11,7 +11,7 @@ export function refuseMoved(db: DatabaseSync, dataDir: string): void {
   }
 }
 
-/** Notes where everything went, or with null that the file is served from again. */
+/** Records where the contents moved to, or with null that the file is in service again. */
 export function markMoved(file: string, to: MovedTo | null): void {
   refuseEmptied(file);
   const db = new DatabaseSync(file, { timeout: 5_000 });
@@ -25,7 +25,7 @@ export function markMoved(file: string, to: MovedTo | null): void {
   }
 }
 
-/** Where everything went; null while it is here. */
+/** Where the contents moved to; null if they are here. */
 export function readMoved(file: string): MovedTo | null {
   const db = new DatabaseSync(file, { readOnly: true, timeout: 5_000 });
   try {

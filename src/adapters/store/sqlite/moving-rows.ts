@@ -2,18 +2,18 @@ import type { MovedKey, MovedPart, Stretch } from "../../../ports/store/moving.t
 import { orderingCodes, waitingMax } from "../codes.ts";
 import { tierSpan } from "../queue-position.ts";
 
-/** How the rows of a part stand in this store. */
+/** How the rows of a part are stored here. */
 export interface StoredPart {
-  /** The table, with the name that `key` calls it by. */
+  /** The table, with the alias that `key` uses. */
   readonly table: string;
-  /** What is read: the table, or what it is joined with. */
+  /** What is read: the table, or a join. */
   readonly from: string;
-  /** SQL of each column of the part. */
+  /** The SQL of each column of the part. */
   readonly columns: Readonly<Record<string, string>>;
-  /** What the table is ordered by, and the value of it for a key. */
+  /** The sort order of the table, and its value for a key. */
   readonly key: readonly string[];
   readonly keyOf: (key: MovedKey) => MovedKey;
-  /** SQL of each column of the table, where `:name` is a column of the part. */
+  /** The SQL of each column of the table, where `:name` is a column of the part. */
   readonly writes: Readonly<Record<string, string>>;
 }
 
@@ -29,7 +29,7 @@ const queuePosition = `CASE WHEN :state > ${waitingMax} THEN NULL
     THEN coalesce(:order_position, :seq)
   ELSE :priority * ${tierSpan} + min(max(:due_at, 0), ${tierSpan - 1}) END`;
 
-/** Parts that are not a table of the same name with the same columns. */
+/** Parts that differ from the table of the same name. */
 const special: Readonly<Record<string, Special>> = {
   tenant_sequences: {
     table: "tenant_tallies",
@@ -56,7 +56,7 @@ const special: Readonly<Record<string, Special>> = {
     writes: { key: `:delivery * ${attemptsPerDelivery} + :number`, unknown: ":state_unknown" },
     unwritten: ["delivery", "number", "webhook", "state_unknown"],
   },
-  // Keys whose event is gone decide nothing any more.
+  // Skip keys whose event was deleted; they have no effect.
   dedup_keys: {
     table: "dedup_keys AS k",
     from: "dedup_keys k JOIN events e ON e.seq = k.event",

@@ -11,8 +11,8 @@ import { type StoredPart, storedPart, within } from "./moving-rows.ts";
 import { databaseFile } from "./open.ts";
 
 /**
- * Reads what a data folder holds, also while a server works on it: it only reads. SQLite makes files of its own beside
- * the database, unless `leavesNoTrace`, which is only for a look: what is written meanwhile may be missed.
+ * Reads a data folder, even while a server works on it: it only reads. SQLite creates files next to the database,
+ * unless `leavesNoTrace` is set. That is for previews only: concurrent writes may be missed.
  */
 export function openSqliteMoveSource({
   dataDir,
@@ -25,7 +25,7 @@ export function openSqliteMoveSource({
   refuseEmptied(file);
   if (!existsSync(file)) throw noDatabaseIn(dataDir);
   const url = pathToFileURL(file);
-  // What a crash has left in the WAL would not be seen then.
+  // Without it, commits that a crash left in the WAL would be invisible.
   if (leavesNoTrace && !existsSync(`${file}-wal`)) url.searchParams.set("immutable", "1");
   try {
     return new SqliteMoveSource(new DatabaseSync(url, { readOnly: true, timeout: 5_000 }), dataDir);
@@ -43,8 +43,8 @@ class SqliteMoveSource extends SqlitePartReader implements MoveSource {
   }
 
   /**
-   * SQLite joins the rows, which costs half of what reading them does, in the order in which it comes upon them: another
-   * order would only make the stretch be read.
+   * SQLite concatenates the rows, at half the cost of reading them, in the order in which it finds them. A different
+   * order would only cause the stretch to be read.
    */
   fingerprint(part: MovedPart, stretch: Stretch): Promise<string> {
     const stored = storedPart(part);
@@ -69,7 +69,7 @@ class SqliteMoveSource extends SqlitePartReader implements MoveSource {
   }
 }
 
-/** The columns of a row as one text; what can hold anything has its length before it. */
+/** The columns of a row as one text; values of arbitrary content are prefixed with their length. */
 function joinedColumns({ columns: kinds }: MovedPart, { columns }: StoredPart): string {
   return Object.entries(kinds)
     .map(([name, kind]) => joinedColumn(columns[name] ?? name, kind))
@@ -79,6 +79,6 @@ function joinedColumns({ columns: kinds }: MovedPart, { columns }: StoredPart): 
 function joinedColumn(sql: string, kind: MovedKind): string {
   if (kind === "text" || kind === "bytes")
     return `ifnull(octet_length(${sql}) || ':' || CAST(${sql} AS TEXT), '-')`;
-  // Written out, a fraction would lose its last digits.
+  // As plain text, a fraction would lose its last digits.
   return kind === "real" ? `quote(${sql})` : `ifnull(${sql}, '-')`;
 }

@@ -8,21 +8,21 @@ const timesOfChunks = (table: "events" | "deliveries"): string =>
   `INSERT INTO chunks SELECT ${chunkKinds[table]}, seq >> ${chunkBits}, min(created_at), max(created_at)
    FROM ${table} GROUP BY seq >> ${chunkBits}`;
 
-/** Deliveries of each event in their order; those behind each other without a gap have the same `run`. */
+/** Deliveries of each event in order; contiguous ones have the same `run`. */
 const placed = `WITH placed AS (
   SELECT event, seq, number, seq - number AS run, first FROM (
     SELECT event, seq, row_number() OVER (PARTITION BY event ORDER BY seq) AS number,
       min(seq) OVER (PARTITION BY event) AS first FROM deliveries))`;
 
-/** Retries draw their order positions where deliveries draw theirs. */
+/** Retries draw their order positions from the same sequence as deliveries. */
 const lastPosition = "max(coalesce(max(seq), 0), coalesce(max(order_position), 0))";
 
-/** Makes what follows from the rows, in one transaction; the file can be served from then. */
+/** Derives the remaining tables from the rows, in one transaction; afterwards the file can be served from. */
 export const finishing: readonly string[] = [
   "INSERT INTO lane_entries SELECT lane, rank, seq FROM deliveries WHERE rank IS NOT NULL",
   timesOfChunks("events"),
   timesOfChunks("deliveries"),
-  // What was written with the event and lies together is its stretch; everything else was added later.
+  // Deliveries written with the event and contiguous are its range; all others were added later.
   `${placed} UPDATE events SET delivery_first = together.first, delivery_count = together.number FROM (
      SELECT event, p.first, max(number) AS number FROM placed p JOIN events e ON e.seq = p.event
      WHERE run = p.first - 1 AND number <= e.delivery_count GROUP BY event, p.first) AS together

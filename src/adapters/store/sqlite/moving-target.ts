@@ -11,7 +11,7 @@ import { SqlitePartReader } from "./moving-reader.ts";
 import { storedPart, within } from "./moving-rows.ts";
 import { finishing } from "./moving-sql.ts";
 
-/** Takes everything that another store holds into an empty file. Its caller owns the folder. */
+/** Receives everything that another store holds into an empty file. The caller owns the folder. */
 export class SqliteMoveTarget extends SqlitePartReader implements MoveTarget {
   readonly #release: () => void;
 
@@ -50,7 +50,7 @@ export class SqliteMoveTarget extends SqlitePartReader implements MoveTarget {
       `INSERT INTO ${table.split(" ")[0]} (${Object.keys(writes).join(", ")})
        VALUES (${Object.values(writes).join(", ")})`,
     );
-    // Not every column of a part stands in this store.
+    // This store does not have every column of a part.
     statement.setAllowUnknownNamedParameters(true);
     return statement;
   }

@@ -283,7 +283,7 @@ export class SqliteNotificationQueue implements NotificationQueue {
   }
 }
 
-/** Of all, or along the index of a tenant. */
+/** Messages of all owners, or by the tenant index. */
 function listSql(whose: "?1 IS NULL" | "tenant IS ?1"): string {
   return `SELECT ${notificationColumns} FROM notifications WHERE ${whose} AND (?2 IS NULL OR channel = ?2)
     AND (?3 IS NULL OR state = ?3) AND seq < ?4 ORDER BY seq DESC LIMIT ?5 OFFSET ?6`;
@@ -357,7 +357,7 @@ function prepareStatements(connection: Connection) {
   };
 }
 
-/** What readers decided, and how much was sent. */
+/** Consents of recipients, and the number of sent messages. */
 function prepareAddressStatements(connection: Connection) {
   return {
     consents: connection.prepare(

@@ -11,13 +11,13 @@ import { databaseFile, openSqliteStore, type SqliteStoreOptions } from "./open.t
 import { takeOwnerLock } from "./owner-lock.ts";
 
 /**
- * Opens an empty data folder for a move, or one into which the same move has begun. Nobody can serve from it before the
- * move is finished. Throws what opening a store does, and StoreMovedError.
+ * Opens an empty data folder for a move, or one into which the same move has begun. No process can serve from it before
+ * the move is finished. Throws the errors of opening a store, and StoreMovedError.
  */
 export async function openSqliteMoveTarget(
   options: SqliteStoreOptions & { readonly source: string },
 ): Promise<MoveTarget> {
-  // Makes the schema.
+  // Creates the schema.
   await (await openSqliteStore({ ...options, evenIfMoved: true })).close();
   const lock = takeOwnerLock(options);
   try {

@@ -61,7 +61,7 @@ test("a second owner is refused with the folder and the pid of the first, also a
     assert.equal(error.ownerPid, owner.pid);
     return true;
   });
-  // It died while it held leases and had just answered a publish.
+  // The process died while it held leases and had just answered a publish.
   owner.kill("SIGKILL");
   await once(owner, "exit");
   const store = await openHere(dataDir);

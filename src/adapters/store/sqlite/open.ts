@@ -32,17 +32,17 @@ import { HistoryRows } from "./webhook-history.ts";
 import { SqliteWebhooks } from "./webhooks.ts";
 
 export interface SqliteStoreOptions {
-  /** Made if it is missing. One process at a time owns it. */
+  /** Created if it is missing. One process at a time owns it. */
   readonly dataDir: string;
-  /** Unix milliseconds, noted with migrations. */
+  /** Unix milliseconds, recorded with migrations. */
   readonly now: number;
   readonly pid: number;
   /**
-   * How long a write waits for a reader outside this process that blocks it, such as an operator's shell in a
-   * transaction. It holds up the event loop, so it is short; the engine tries again by itself.
+   * How long a write waits for an outside reader that blocks it, such as an operator's shell in a transaction. The wait
+   * blocks the event loop, so it is short; the engine retries.
    */
   readonly busyTimeoutMs?: number;
-  /** For the move itself: opens also what moved elsewhere, or is moving here. */
+  /** For the move itself: also opens a store that moved elsewhere, or into which a move is running. */
   readonly evenIfMoved?: boolean;
 }
 
@@ -53,8 +53,8 @@ export function databaseFile(dataDir: string): string {
 }
 
 /**
- * Opens the embedded store: takes the folder, brings the schema up to date, and frees what a crash left leased. Its
- * cost does not depend on how much is stored.
+ * Opens the embedded store: locks the folder, migrates the schema, and frees leases left by a crash. The cost does not
+ * depend on the amount of stored data.
  *
  * Throws DataFolderInUseError, SchemaTooNewError, MigrationMismatchError, ForeignDatabaseError, StoreMovedError,
  * StoreUnavailableError.
@@ -83,14 +83,14 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   }
 }
 
-/** In these words SQLite does not say that the disk is full: it cannot make the files that it works with. */
+/** On a full disk SQLite reports only that it cannot create its working files. */
 function openError(cause: unknown, dataDir: string): unknown {
   const error = storeError(cause);
   const isVague = error instanceof StoreUnavailableError && error.trouble === "away";
   return isVague && isDiskFull(dataDir) ? diskFull(cause) : error;
 }
 
-/** What opening the folder would migrate. Only reads, also while another process owns the folder. */
+/** The migrations that opening the folder would run. Only reads, even while another process owns the folder. */
 export function planStoreMigrations(options: { readonly dataDir: string }): MigrationPlan {
   const file = databaseFile(options.dataDir);
   refuseEmptied(file);

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { DataFolderInUseError } from "./errors.ts";
 
-/** Proof that this process alone owns a data folder. */
+/** Proof that only this process owns a data folder. */
 export interface OwnerLock {
   /** Safe to call twice. */
   release(): void;
@@ -12,11 +12,11 @@ export interface OwnerLock {
 const busy = 5;
 
 /**
- * Holds an exclusive SQLite transaction on `owner.lock`, an empty database beside the real one. The kernel drops the
- * lock when the process ends, also after kill -9, so there is no stale lock to clean up.
+ * Holds an exclusive SQLite transaction on `owner.lock`, an empty database next to the real one. The kernel drops the
+ * lock when the process ends, also after kill -9, so no stale lock remains.
  *
  * Never open `owner.lock` by other means in this process: closing any descriptor of a file drops POSIX locks on it.
- * That is why the pid lies in a file of its own.
+ * That is why the pid is in a separate file.
  */
 export function takeOwnerLock(owner: { readonly dataDir: string; readonly pid: number }): OwnerLock {
   const pidFile = join(owner.dataDir, "owner.pid");
@@ -59,16 +59,16 @@ function isBusy(error: unknown): boolean {
   return error instanceof Error && "errcode" in error && (Number(error.errcode) & 0xff) === busy;
 }
 
-/** Only a hint, so a disk that has no room for it is no reason to fail here. */
+/** The pid is only a hint, so a full disk is not a reason to fail here. */
 function writePid(file: string, pid: number): void {
   try {
     writeFileSync(file, `${pid}\n`);
   } catch {
-    // What needs the disk more will say what is wrong with it.
+    // Later writes will report the problem of the disk.
   }
 }
 
-/** The owner writes it right after it took the lock, so it can be missing or old for an instant: it is only a hint. */
+/** The owner writes it right after locking, so it can be missing or old for an instant: it is only a hint. */
 function readPid(file: string): number | null {
   try {
     const pid = Number.parseInt(readFileSync(file, "utf8"), 10);

@@ -55,7 +55,7 @@ const statements = {
 export class SqlitePortal implements PortalStore {
   readonly #connection: Connection;
   readonly #audit: AuditRows;
-  /** Prepared when they are first used: most deployments have no portal. */
+  /** Prepared on first use: most deployments have no portal. */
   readonly #statements: StatementCache;
 
   constructor(connection: Connection, audit: AuditRows) {

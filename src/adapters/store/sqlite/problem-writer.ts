@@ -22,7 +22,7 @@ import {
 } from "../problem-rows.ts";
 import type { Connection } from "./connection.ts";
 
-/** Writes problems beside what they tell of. Only inside a write. */
+/** Writes problems in the transaction of the failures that they describe. Only inside a write. */
 export class ProblemWriter {
   readonly #save: StatementSync;
   readonly #remove: StatementSync;
@@ -54,7 +54,7 @@ export class ProblemWriter {
     this.#ofWebhook = connection.prepare("DELETE FROM delivery_problems WHERE webhook = ?");
   }
 
-  /** After the settlements of the same commit. */
+  /** Must follow the settlements of the same commit. */
   write(batch: ProblemBatch, settled: readonly SettlementResult[]): readonly ProblemMove[] {
     const facts = problemFactsOf(batch, settled);
     const rows = this.#known(batch, facts);

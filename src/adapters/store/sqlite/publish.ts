@@ -15,7 +15,7 @@ import { queuePositionIn } from "../queue-position.ts";
 import type { FanOut } from "./fan-out.ts";
 import type { StoreState } from "./state.ts";
 
-/** The event a new delivery belongs to, as stored. */
+/** The stored event of a new delivery. */
 export interface EventRef {
   readonly seq: number;
   readonly tenant: number;
@@ -42,7 +42,7 @@ export class DeliveryWriter {
     return this.writeAt(seq, delivery, event);
   }
 
-  /** At a position that was reserved and noted. */
+  /** Writes at a position that was reserved and recorded. */
   writeAt(seq: number, delivery: NewDelivery, event: EventRef): Lease {
     const { lanes, counters, queue, leases } = this.#state;
     const lane = lanes.ensure(delivery.lane);
@@ -82,7 +82,7 @@ export class DeliveryWriter {
 type DedupRow = [event: number, fingerprint: string | null, expiresAt: number];
 type OriginalRow = [id: string, eventType: number, timestamp: number, sequence: number, deliveries: number];
 
-/** Writes events with their deliveries, or finds that they were published before. Only inside a write. */
+/** Writes events with their deliveries, or detects that they were published before. Only inside a write. */
 export class PublishWriter {
   readonly #state: StoreState;
   readonly #deliveries: DeliveryWriter;
@@ -153,12 +153,12 @@ export class PublishWriter {
     chunks.note(chunkKinds.events, { seq: ref.seq, createdAt: event.createdAt });
   }
 
-  /** What this key stands for already; null when it is free or ran out. */
+  /** The earlier publish with this key; null when the key is free or expired. */
   #earlier(event: NewEvent, tenant: number): PublishResult | null {
     const row = this.#findKey.get(tenant, event.idempotencyKey) as unknown as DedupRow | undefined;
     if (row === undefined || row[2] <= event.createdAt) return null;
     const found = this.#original.get(row[0]) as unknown as OriginalRow | undefined;
-    // Upkeep keeps an event as long as its key, so that there is always an original to answer with.
+    // Upkeep keeps an event as long as its key, so the original always exists.
     if (found === undefined) throw new Error(`deduplication key without its event ${row[0]}`);
     const [id, eventType, timestamp, sequenceNumber, deliveries] = found;
     const original = {

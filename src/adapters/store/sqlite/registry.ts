@@ -13,7 +13,7 @@ import type { AuditEntry } from "../../../ports/store/audit.ts";
 import type { AuditRows } from "./audit.ts";
 import type { Connection } from "./connection.ts";
 
-/** Tables of JSON documents, in the order of their ids (UUIDv7: of creation) or names. */
+/** Tables of JSON documents, ordered by id (UUIDv7: by creation) or name. */
 export class SqliteRegistry implements RegistryStore {
   readonly #connection: Connection;
   readonly #audit: AuditRows;
@@ -114,7 +114,7 @@ export class SqliteRegistry implements RegistryStore {
     return { count, bytes };
   }
 
-  /** Whether anything changed; only then there is something to note. */
+  /** Returns whether anything changed; only then is an audit row written. */
   #write(audit: AuditEntry | undefined, work: () => { readonly changes: number | bigint }): boolean {
     return this.#connection.write(() => {
       const isChanged = Number(work().changes) > 0;

@@ -13,7 +13,7 @@ export interface RetentionStep {
 type FinishedRow = [seq: number, event: number, tenant: number, dead: number];
 
 const deliveryWindowRows = 4096;
-/** Events are larger: this many take about a megabyte of pages when their bodies are there. */
+/** Events are larger: this many take about a megabyte of pages while they have bodies. */
 const eventWindowRows = 1024;
 
 const unwrittenOfEvent = "EXISTS (SELECT 1 FROM fan_out_parts p WHERE p.event = e.seq)";
@@ -27,7 +27,7 @@ const anyOfEvent = `${unwrittenOfEvent} OR EXISTS (SELECT 1 FROM deliveries d WH
   OR (e.idempotency_key IS NOT NULL AND EXISTS (SELECT 1 FROM dedup_keys k
     WHERE k.tenant = e.tenant AND k.key = e.idempotency_key AND k.event = e.seq AND k.expires_at > ?))`;
 
-/** Forgets what is older than the operator wants to keep. Only inside a write. */
+/** Deletes data that is older than the operator's retention. Only inside a write. */
 export class Retention {
   readonly #state: StoreState;
   readonly #sweeps: Sweeps;
@@ -45,7 +45,7 @@ export class Retention {
   readonly #deleteKey: StatementSync;
   readonly #oldAudit: StatementSync;
   readonly #expiredKeys: readonly StatementSync[];
-  /** History is forgotten in two sweeps, one after the other: an event outlives its deliveries. */
+  /** History is deleted in two successive sweeps, because an event outlives its deliveries. */
   #historyPhase: "deliveries" | "events" = "deliveries";
 
   constructor(state: StoreState, sweeps: Sweeps) {

@@ -20,7 +20,7 @@ type Row = [
   hasBody: number,
 ];
 
-/** Puts deliveries back into their lanes as a person asked. Only inside a write. */
+/** Puts deliveries back into their lanes on a user's request. Only inside a write. */
 export class RetryWriter {
   readonly #state: StoreState;
   readonly #row: StatementSync;
@@ -58,7 +58,7 @@ export class RetryWriter {
     const retries = withRetry(row[9], { ...command.retry, attemptCount });
     const { operationId } = command.retry;
     if (waited && dueBefore <= at && priority === priorityBefore) {
-      // Only an operation needs to know that it has asked for it.
+      // Only a bulk operation has to record that it requested this.
       if (operationId !== null) this.#note.run(retries, operationId, seq);
       return accepted;
     }
@@ -86,7 +86,7 @@ export class RetryWriter {
     return accepted;
   }
 
-  /** Takes it out of the lane, with every lease on it and with what an end may have left behind. */
+  /** Removes it from the lane, with any lease and whatever an end may have left behind. */
   #leave([seq, , state, priority, laneRef, queuePosition, dueAt, , orderPosition]: Row): void {
     const { leases, lanes, queue, counters } = this.#state;
     if (state > waitingMax) {

@@ -24,7 +24,7 @@ type EndedRow = [
 const written: SettlementResult = { kind: "written" };
 const lost: SettlementResult = { kind: "lost" };
 
-/** Writes what became of deliveries and of their webhooks. Only inside a write. */
+/** Writes the outcome of deliveries and the state of their webhooks. Only inside a write. */
 export class SettleWriter {
   readonly #state: StoreState;
   readonly #update: StatementSync;
@@ -54,7 +54,7 @@ export class SettleWriter {
     );
   }
 
-  /** Writes nothing when the lease was lost, or when the delivery was ended over the head of its holder. */
+  /** Writes nothing when the lease was lost, or when the delivery was ended without its holder. */
   write(settlement: Settlement): SettlementResult {
     const { lease, progress } = settlement;
     const seq = lease.ref;
@@ -71,7 +71,10 @@ export class SettleWriter {
     return written;
   }
 
-  /** The answer to a request whose delivery was ended meanwhile. Its end stays when that was, unless it is a success. */
+  /**
+   * The response to a request whose delivery was ended in between. The end stays unchanged, unless the response is a
+   * success.
+   */
   #writeLate(settlement: Settlement): SettlementResult {
     const { leases, counters } = this.#state;
     const { lease } = settlement;
@@ -88,7 +91,7 @@ export class SettleWriter {
     }
     const [, , , , , , tenant, completedAt] = row;
     const isSuccess = settlement.progress.state === "success";
-    // It may have been discarded since its holder asked.
+    // It may have been discarded since its request was sent.
     const kept = isSuccess ? settlement.progress : { ...settlement.progress, state, reason: row[5] };
     this.#move(
       { ...settlement, progress: kept },
@@ -120,10 +123,10 @@ export class SettleWriter {
     if (attempt !== null) this.#writeAttempt(lease.ref, attempt);
   }
 
-  /** Gives a delivery that waits on its new place, and returns it. */
+  /** Gives a delivery that keeps waiting its new position, and returns it. */
   #requeue(seq: number, { held, dueAt }: { readonly held: LeaseRecord; readonly dueAt: number }): number {
     const { lanes, queue } = this.#state;
-    // In an ordered lane it keeps its place. One that has none yet was never retried.
+    // In an ordered lane it keeps its position. One without a position was never retried.
     const order = held.queuePosition ?? seq;
     const queuePosition = queuePositionIn(lanes.get(held.lane), { order, priority: held.priority, dueAt });
     if (queuePosition === held.queuePosition) return queuePosition;

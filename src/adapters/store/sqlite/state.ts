@@ -5,7 +5,7 @@ import { Leases } from "./leases.ts";
 import { Counters } from "./counters.ts";
 import { Lanes, StringTable } from "./string-table.ts";
 
-/** The connection and what is kept in memory about the file, shared by all parts of the store. */
+/** The connection and the in-memory data about the file, shared by all parts of the store. */
 export interface StoreState {
   readonly connection: Connection;
   readonly strings: StringTable;
@@ -17,7 +17,8 @@ export interface StoreState {
 }
 
 /**
- * Lease tokens of one opening of the file lie above those of the one before, so a lease of then is never one of now.
+ * Lease tokens of one opening of the file are above those of the previous one, so an old lease never equals a current
+ * one.
  */
 const leaseTokensPerOpening = 2 ** 32;
 

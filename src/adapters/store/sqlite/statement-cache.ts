@@ -1,6 +1,6 @@
 import type { StatementSync } from "node:sqlite";
 
-/** Prepares each statement at its first use and keeps it, by its text. For texts of which there are few. */
+/** Prepares each statement on first use and keeps it, by its text. Use it only for a small number of texts. */
 export class StatementCache {
   readonly #connection: { prepare(sql: string): StatementSync };
   readonly #statements = new Map<string, StatementSync>();

@@ -29,7 +29,7 @@ interface TableStatements {
   readonly forget: StatementSync;
 }
 
-/** House-keeping of statistics. Only inside a write. */
+/** Upkeep of statistics. Only inside a write. */
 export class StatisticsUpkeep {
   readonly #writer: StatisticsWriter;
   readonly #tables: Readonly<Record<FactKind, TableStatements>>;
@@ -39,7 +39,7 @@ export class StatisticsUpkeep {
   readonly #doneUntil: StatementSync;
   readonly #saveDone: StatementSync;
   readonly #forgetGauges: StatementSync;
-  /** Within the bucket that is being added up. */
+  /** Position within the bucket that is being rolled up. */
   #place: RollUpPlace = rollUpStart;
   #kind: FactKind = "delivery";
 
@@ -81,7 +81,7 @@ export class StatisticsUpkeep {
     );
   }
 
-  /** A journal holds the facts of a few seconds, so that one writer is one portion. */
+  /** A journal holds the facts of a few seconds, so one writer is one portion. */
   recover({ writtenBefore }: { readonly writtenBefore: number }): StepResult {
     const found = this.#silentWriter.get(writtenBefore) as unknown as [writer: number] | undefined;
     if (found === undefined) return { changed: 0, more: false };
@@ -143,7 +143,7 @@ export class StatisticsUpkeep {
     return row?.[0] ?? null;
   }
 
-  /** Where the oldest bucket of a step begins; null when there is none. */
+  /** The start of the oldest bucket of a step; null when there is none. */
   first(step: StatisticsStep): number | null {
     const starts = factKinds.flatMap(
       (kind) => (this.#tables[kind].first.get(stepCode(step)) as unknown as [number | null])[0] ?? [],
@@ -163,5 +163,5 @@ export class StatisticsUpkeep {
   }
 }
 
-/** More than the rows that one bucket has, or a portion could not get past it. */
+/** More than the rows of one bucket; otherwise a portion could not pass it. */
 const portionRowsMin = 200;

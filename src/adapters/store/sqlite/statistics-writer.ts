@@ -8,7 +8,7 @@ import { endedBuckets, type EndedDeliveries, storeWriter } from "../ended-counts
 import { statisticsTables, stepCode } from "../statistics-rows.ts";
 import type { StoreState } from "./state.ts";
 
-/** A bucket of minutes as this store keeps it. */
+/** A bucket of minutes as stored here. */
 export interface MinuteRow {
   readonly kind: FactKind;
   readonly start: number;
@@ -20,7 +20,7 @@ export interface MinuteRow {
   readonly counts: Uint8Array;
 }
 
-/** Writes statistics beside what they tell of. Only inside a write. */
+/** Writes statistics in the transaction of what they count. Only inside a write. */
 export class StatisticsWriter {
   readonly #state: StoreState;
   readonly #save: Readonly<Record<FactKind, StatementSync>>;
@@ -47,7 +47,9 @@ export class StatisticsWriter {
     this.#forget = connection.prepare("DELETE FROM stat_journal WHERE writer = ? AND number <= ?");
   }
 
-  /** What came true of the batch goes into the journal; what the rows of the batch have counted leaves it. */
+  /**
+   * Adds the committed facts of the batch to the journal, and removes those that the rows of the batch have counted.
+   */
   write(batch: StatisticsBatch, result: CommitResult): void {
     const { writer } = batch;
     for (const row of batch.rows) {
@@ -59,7 +61,7 @@ export class StatisticsWriter {
     this.#forget.run(writer, batch.writtenTo);
   }
 
-  /** Counts what this transaction ends without a settlement. */
+  /** Counts deliveries that this transaction ends without a settlement. */
   writeEnded(ended: readonly EndedDeliveries[], { at }: { readonly at: number }): void {
     for (const { bucket, counts } of endedBuckets(ended, at)) {
       const { start, tenant, subject } = bucket;

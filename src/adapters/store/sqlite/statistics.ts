@@ -22,14 +22,14 @@ import { StatisticsWriter } from "./statistics-writer.ts";
 type Row = [bucket: number, tenant: number, subject: number, counts: Uint8Array];
 
 interface ReadStatements {
-  /** Of tenants and subjects that are named, in several buckets: one seek for each. */
+  /** For named tenants and subjects in several buckets: one seek for each. */
   readonly named: StatementSync;
   readonly tenants: StatementSync;
   readonly subjects: StatementSync;
   readonly subjectsOf: StatementSync;
 }
 
-/** Names as stored, the subjects of each tenant; 0 is all. */
+/** Stored names: the subjects of each tenant; 0 means all. */
 type Named = ReadonlyMap<number, readonly number[]>;
 
 interface Reading {
@@ -80,7 +80,7 @@ export class SqliteStatistics implements StatisticsStore {
     );
   }
 
-  /** After a crash: one process has the file, so that whoever is in the journal is gone. */
+  /** After a crash: one process has the file, so every writer in the journal is gone. */
   recoverAll(): void {
     let more = true;
     while (more)
@@ -89,7 +89,7 @@ export class SqliteStatistics implements StatisticsStore {
       );
   }
 
-  /** A few buckets at a time; others take their turns in between. */
+  /** Reads a few buckets at a time, so that other work runs in between. */
   async read(query: StatisticsQuery): Promise<StatisticsPage> {
     const rows: StatisticsRow[] = [];
     const starts = bucketsWithin(query, query.step);
@@ -143,7 +143,7 @@ export class SqliteStatistics implements StatisticsStore {
     return tenant === null ? [] : rows(table.subjectsOf, ...at, tenant);
   }
 
-  /** Whose rows are wanted by name; null where they have to be found. */
+  /** The names whose rows are wanted; null if they have to be found. */
   #named({ of }: StatisticsQuery): Named | null {
     return this.#state.connection.read(() => {
       if (of.level === "all") return new Map([[0, [0]]]);
@@ -206,5 +206,5 @@ export class SqliteStatistics implements StatisticsStore {
   }
 }
 
-/** Seeks and rows of one turn of the event loop: a millisecond or two. */
+/** Seeks and rows per turn of the event loop: a millisecond or two. */
 const readsPerTurn = 500;

@@ -3,10 +3,10 @@ import type { LaneKey, OrderingGuarantee } from "../../../core/webhook.ts";
 import { decode, orderingCodes } from "../codes.ts";
 import type { Connection } from "./connection.ts";
 
-/** Keeps memory flat when somebody invents event types without end; the tables are read again on the next use. */
+/** Bounds memory if a client keeps inventing event types; the tables are read again on the next use. */
 const cachedMax = 200_000;
 
-/** Strings that repeat in every row, stored once in `words` and named by a number. */
+/** Strings that repeat in many rows, stored once in `words` and referred to by number. */
 export class StringTable {
   readonly #find: StatementSync;
   readonly #read: StatementSync;
@@ -29,7 +29,7 @@ export class StringTable {
     return row === undefined ? null : this.#keep({ ref: row[0], string });
   }
 
-  /** The number of a string, given to it now if it is new. Only inside a write. */
+  /** The number of a string, assigned now if it is new. Only inside a write. */
   ensure(string: string): number {
     return (
       this.#refs.get(string) ??
@@ -78,7 +78,7 @@ export class Lanes {
   readonly #read: StatementSync;
   readonly #insert: StatementSync;
   readonly #byRef = new Map<number, StoredLane>();
-  /** Lanes without an event type by ordering, then webhook: the common case needs one look-up and builds no key. */
+  /** Lanes without an event type by ordering, then webhook: the common case needs one lookup and builds no key. */
   readonly #whole = new Map<string, Map<string, StoredLane>>();
 
   constructor(connection: Connection, strings: StringTable) {
@@ -101,7 +101,7 @@ export class Lanes {
     return row === undefined ? null : this.#keep(row, key);
   }
 
-  /** The lane of a key, made now if it is new. Only inside a write. */
+  /** The lane of a key, created now if it is new. Only inside a write. */
   ensure(key: LaneKey): StoredLane {
     const known = this.find(key);
     if (known !== null) return known;
@@ -148,7 +148,7 @@ export class Lanes {
   }
 }
 
-/** An ordering never equals `:` and a type, so that the two kinds of names cannot meet. */
+/** An ordering never equals `:` and a type, so the two kinds of names cannot collide. */
 function cacheName(key: LaneKey): string {
   return key.eventType === null ? key.ordering : `${key.ordering}:${key.eventType}`;
 }

@@ -5,14 +5,14 @@ import type { StoreState } from "./state.ts";
 export interface SweepStep {
   readonly name: "expire" | "payloads" | "history_deliveries" | "history_events";
   readonly kind: ChunkKind;
-  /** Only rows created before this are of interest. */
+  /** Only rows created before this time are of interest. */
   readonly createdBefore: number;
   readonly limit: number;
-  /** Positions looked at in one step. */
+  /** Positions examined in one step. */
   readonly windowRows: number;
-  /** Handles matching rows of a window in order; says how many it changed and where it had to stop, if it did. */
+  /** Handles matching rows of a window in order; returns how many it changed and where it had to stop, if it did. */
   readonly visit: (window: SweepWindow) => SweepVisit;
-  /** The first position of a window that a later sweep has to look at again; null when there is none. */
+  /** The first position of a window that a later sweep has to examine again; null when there is none. */
   readonly firstLeft: StatementSync;
 }
 
@@ -24,7 +24,7 @@ export interface SweepWindow {
 
 export interface SweepVisit {
   readonly changed: number;
-  /** The last position handled when `limit` cut the window short; null when all of it was seen. */
+  /** The last position handled when `limit` cut the window short; null when all of it was examined. */
   readonly stoppedAt: number | null;
 }
 
@@ -34,9 +34,9 @@ export interface SweepResult {
 }
 
 /**
- * Upkeep without indexes: a cursor goes through old rows in the order they were written, a window per step, then
- * starts again at the floor. The floor rises over what needs no second look, so that a sweep of a long history is
- * short. Both survive restarts.
+ * Upkeep without indexes: a cursor walks through old rows in the order in which they were written, one window per step,
+ * then starts again at the floor. The floor rises over rows that need no second look, so that a sweep of a long history
+ * is short. Both survive restarts.
  */
 export class Sweeps {
   readonly #state: Pick<StoreState, "chunks" | "counters">;
@@ -52,7 +52,7 @@ export class Sweeps {
     this.#save = connection.prepare("INSERT OR REPLACE INTO sweeps VALUES (?, ?, ?)");
   }
 
-  /** Goes on by one window. Only inside a write. `more` is false once the sweep has come to its end. */
+  /** Processes one window. Only inside a write. `more` is false at the end of the sweep. */
   step(step: SweepStep): SweepResult {
     const stored = this.#read.get(step.name) as unknown as [floor: number, cursor: number] | undefined;
     const floor = stored?.[0] ?? 1;
@@ -77,13 +77,13 @@ export class Sweeps {
     return stored?.[0] ?? 1;
   }
 
-  /** No further than rows were written: what comes later into the newest chunk has to be seen then. */
+  /** No further than rows were written: later rows of the newest chunk have to be examined too. */
   #lastSeq({ kind, createdBefore }: SweepStep): number {
     const { chunks, counters } = this.#state;
     const written = kind === chunkKinds.events ? counters.eventLast : counters.deliveryLast;
     const last = Math.min(written, chunks.lastSeqBefore(kind, createdBefore));
     if (kind === chunkKinds.events) return last;
-    // Positions that were reserved and not written yet.
+    // Positions that are reserved and not written yet.
     const [unwritten] = this.#unwritten.get() as unknown as [first: number | null];
     return unwritten === null ? last : Math.min(last, unwritten - 1);
   }

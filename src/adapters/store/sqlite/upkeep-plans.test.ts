@@ -7,14 +7,14 @@ import { test } from "node:test";
 import { day, start } from "../../../../test/conformance/store/scene.ts";
 import { databaseFile, openSqliteStore } from "./open.ts";
 
-/** Tables that stay small, or of which a statement reads a stretch whose end is given with it. */
+/** Tables that stay small, or of which a statement reads a bounded range. */
 const bounded: ReadonlyMap<string, string> = new Map([
   ["alert_mutes", "as many as people have made"],
   ["stat_journal", "a row for each commit that is not added up yet"],
   ["audit_log", "the oldest rows, in their order, up to the limit of the step"],
 ]);
 
-/** Runs what is given, and returns the SQL of every statement that it used. */
+/** Executes `run`, and returns the SQL of every statement that it used. */
 async function statementsOf(run: () => Promise<unknown>): Promise<ReadonlySet<string>> {
   const used = new Set<string>();
   const { prototype } = StatementSync;

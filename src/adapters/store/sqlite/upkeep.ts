@@ -18,7 +18,7 @@ import type { StoreState } from "./state.ts";
 import type { StatisticsWriter } from "./statistics-writer.ts";
 import { Sweeps } from "./sweeps.ts";
 
-/** House-keeping, one transaction per step. */
+/** Upkeep, one transaction per step. */
 export class SqliteUpkeep implements UpkeepStore {
   readonly #state: StoreState;
   readonly #deliveries: SqliteDeliveries;

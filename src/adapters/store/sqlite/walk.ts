@@ -3,7 +3,7 @@ import type { Page, PageRequest } from "../../../ports/store.ts";
 import { chunkStart } from "./chunks.ts";
 import type { Connection } from "./connection.ts";
 
-/** How a listing finds its rows, newest first, one chunk of positions after the other. */
+/** How a listing finds its rows: newest first, chunk by chunk. */
 export interface Walk {
   /** The newest chunk that can hold rows below a position; null when there is none. */
   readonly chunkBelow: (before: number) => number | null;
@@ -17,12 +17,12 @@ export interface ChunkSlice {
   readonly limit: number;
 }
 
-/** Chunks that one turn of the event loop may look through: about a millisecond when nothing in them matches. */
+/** Chunks per turn of the event loop: about a millisecond when nothing in them matches. */
 const chunksPerTurn = 4;
 
 /**
- * Collects up to `limit` positions. A rare filter may have to look through the whole history; between chunks it lets
- * deliveries go on, so it takes long for the caller but holds up nobody.
+ * Collects up to `limit` positions. A rare filter may have to search the whole history. It lets other work run between
+ * chunks, so it takes long for the caller but blocks nothing else.
  */
 export async function collectSeqs(
   connection: Connection,
@@ -39,7 +39,7 @@ export async function collectSeqs(
   return found;
 }
 
-/** Adds what a few chunks hold; returns where to go on, null at the end. */
+/** Adds the matches of a few chunks; returns where to continue, null at the end. */
 function walkTurn(
   walk: Walk,
   turn: { readonly from: number; readonly found: number[]; readonly limit: number },
@@ -55,7 +55,7 @@ function walkTurn(
   return before;
 }
 
-/** One page of a walk; `read` turns a position into a row, or undefined when upkeep removed it meanwhile. */
+/** One page of a walk; `read` turns a position into a row, or undefined when upkeep removed it in between. */
 export async function readPage<Row>(
   connection: Connection,
   listing: {
@@ -65,7 +65,7 @@ export async function readPage<Row>(
   },
 ): Promise<Page<Row>> {
   const { limit, offset, before } = listing.page;
-  // One more than asked for tells whether there is an older row.
+  // One row more than requested shows whether there is an older one.
   const seqs = await collectSeqs(connection, listing.walk, { before, limit: offset + limit + 1 });
   const shown = seqs.slice(offset, offset + limit);
   const rows = connection.read(() =>

@@ -5,7 +5,7 @@ import type { StoredHistoryEntry, WebhookHistoryQuery } from "../../../ports/sto
 import { historyDocument, historyEntriesMax, historyPage, type HistoryRow } from "../webhook-changes.ts";
 import type { Connection } from "./connection.ts";
 
-/** What happened to webhooks. Writes only inside a write. */
+/** The history of webhooks. Writes only inside a write. */
 export class HistoryRows {
   readonly #connection: Connection;
   readonly #insert: StatementSync;
@@ -44,7 +44,7 @@ export class HistoryRows {
     for (const statement of this.#prune) statement.run(webhookId);
   }
 
-  /** What may have been written before, and may be of a webhook that is gone. */
+  /** Entries may have been written before, and their webhook may be deleted. */
   writeMoves(webhookId: string, moves: readonly WebhookHistoryEntry[]): void {
     const isNew = ({ at, kind }: WebhookHistoryEntry): boolean =>
       this.#known.get(webhookId, at, kind) !== undefined;

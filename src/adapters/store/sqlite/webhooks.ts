@@ -24,7 +24,7 @@ type StoredRow = [document: string, deletedAt: number | null];
 const selectWebhooks = `SELECT w.id, w.document, s.webhook, s.paused_until, s.pause_reason, s.last_success_at, s.circuit,
     s.health FROM webhooks w LEFT JOIN webhook_states s ON s.webhook = w.id WHERE w.deleted_at IS NULL`;
 
-/** Webhooks are stored as JSON documents: they are read whole at start and never searched. */
+/** Webhooks are stored as JSON documents: they are all read at start and never searched. */
 export class SqliteWebhooks implements WebhookStore {
   readonly #state: StoreState;
   readonly #audit: AuditRows;
@@ -96,7 +96,7 @@ export class SqliteWebhooks implements WebhookStore {
       const keys = secrets === undefined ? [] : this.#readSecrets(owner);
       const { saved, entries, beside } = webhookChange(webhook, { document, keys }, given);
       this.#save.run(id, tenantId, JSON.stringify(saved));
-      // A change that raced with the deletion must not bring secrets back.
+      // A change that races with the deletion must not restore secrets.
       if (deletedAt === null) {
         if (secrets !== undefined) this.#replaceSecrets(owner, secrets);
         this.#history.write(id, entries);

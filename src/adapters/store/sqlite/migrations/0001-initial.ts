@@ -3,13 +3,13 @@ import type { Migration } from "../../migrations.ts";
 /**
  * The first schema. Three ideas keep a publish cheap:
  *
- * - A delivery that is leased when it is written (the normal case) gets no place in its lane: `rank` stays null until
- *   it is released, rescheduled or found at start. `tally.fresh_floor` bounds where such rows can be.
+ * - A delivery that is leased when it is written (the normal case) gets no position in its lane: `rank` stays null
+ *   until it is released, rescheduled or found at start. `tally.fresh_floor` bounds where such rows can be.
  * - History is listed through indexes on (seq >> 12, owner). Their insertions stay within the newest few pages, where
- *   an index on the owner alone would dirty one random page for every webhook of a batch.
- * - Webhook ids, event types and other repeated words are numbers here; `words` holds the text.
+ *   an index on the owner alone would modify one random page for every webhook of a batch.
+ * - Webhook ids, event types and other repeated strings are numbers here; the string table `words` holds the texts.
  *
- * `seq >> 12` is the chunk of chunks.ts: change one and you change the other.
+ * `seq >> 12` is the chunk of chunks.ts: both must change together.
  */
 export const initialSchema: Migration = {
   number: 1,

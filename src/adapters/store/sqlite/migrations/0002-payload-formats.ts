@@ -1,6 +1,6 @@
 import type { Migration } from "../../migrations.ts";
 
-/** Events of any media type, and deliveries that remember their payload format. Adding a column rewrites no row. */
+/** Events of any media type, and deliveries that store their payload format. Adding a column rewrites no row. */
 export const payloadFormatColumns: Migration = {
   number: 2,
   name: "payload-formats",

@@ -1,6 +1,6 @@
 import type { Migration } from "../../migrations.ts";
 
-/** Which gates held a delivery before an attempt, and what came of the answer's Retry-After. */
+/** The gates that held a delivery before an attempt, and how the response's Retry-After was used. */
 export const attemptNotes: Migration = {
   number: 3,
   name: "attempt-notes",

@@ -1,6 +1,6 @@
 import type { Migration } from "../../migrations.ts";
 
-/** Earlier versions passed over rows that were written after a sweep had come to the end: all are looked at once more. */
+/** Earlier versions skipped rows that were written after a sweep had reached the end, so all are examined again. */
 export const sweepsAnew: Migration = {
   number: 4,
   name: "sweeps-anew",

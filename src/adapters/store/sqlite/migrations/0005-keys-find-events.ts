@@ -1,6 +1,6 @@
 import type { Migration } from "../../migrations.ts";
 
-/** Deduplication keys stay as long as their events, so that they find them: nothing goes by their expiry any more. */
+/** Deduplication keys stay as long as their events and are used to find them, so their expiry is no longer indexed. */
 export const keysFindEvents: Migration = {
   number: 5,
   name: "keys-find-events",

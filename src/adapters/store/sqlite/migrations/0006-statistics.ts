@@ -1,8 +1,8 @@
 import type { Migration } from "../../migrations.ts";
 
 /**
- * Statistics. Buckets of one time stand together, so that writing touches a few pages and removing takes them in one
- * piece; a reader of one webhook seeks once for each bucket. `stat_journal` holds facts that no row has counted yet.
+ * Statistics. Buckets of the same time are adjacent, so writing touches a few pages and removing takes them in one
+ * piece; a reader of one webhook seeks once per bucket. `stat_journal` holds facts that no row has counted yet.
  */
 export const statistics: Migration = {
   number: 6,

@@ -1,6 +1,9 @@
 import type { Migration } from "../../migrations.ts";
 
-/** Who changed what; and a revision of operations, so that who runs one and who changes it do not overwrite each other. */
+/**
+ * The audit log, and a revision of operations, so that the process that runs one and a user who changes it do not
+ * overwrite each other.
+ */
 export const auditLog: Migration = {
   number: 7,
   name: "audit-log",

@@ -1,6 +1,8 @@
 import type { Migration } from "../../migrations.ts";
 
-/** What Posthorn tells of itself: events until they are published, channels and messages, and what was told of failures. */
+/**
+ * Operational events until they are published, notification channels and messages, and which failures were reported.
+ */
 export const notifications: Migration = {
   number: 8,
   name: "notifications",

@@ -1,6 +1,6 @@
 import type { Migration } from "../../migrations.ts";
 
-/** Where in its publisher's trace an event was published (`packTraceContext`). Adding a column rewrites no row. */
+/** The position of an event in its publisher's trace (`packTraceContext`). Adding a column rewrites no row. */
 export const eventTraces: Migration = {
   number: 9,
   name: "event-traces",

@@ -1,6 +1,6 @@
 import type { Migration } from "../../migrations.ts";
 
-/** Sessions of the portal by the hashes of code and token, and how the portal looks. */
+/** Sessions of the portal by the hashes of code and token, and the appearance of the portal. */
 export const portal: Migration = {
   number: 10,
   name: "portal",

@@ -1,6 +1,6 @@
 import type { Migration } from "../../migrations.ts";
 
-/** Failures that are told as one. `position` grows with each change, so that what changed last comes first. */
+/** Failures grouped into problems. `position` grows with each change, so that recent changes come first. */
 export const deliveryProblems: Migration = {
   number: 11,
   name: "delivery-problems",

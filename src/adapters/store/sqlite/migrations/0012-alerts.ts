@@ -1,6 +1,6 @@
 import type { Migration } from "../../migrations.ts";
 
-/** Rules of people, what rules have held for, and what nobody wants to hear of. */
+/** Custom alert rules, alerts, and mutes. */
 export const alerts: Migration = {
   number: 12,
   name: "alerts",

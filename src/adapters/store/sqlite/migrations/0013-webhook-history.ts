@@ -1,6 +1,6 @@
 import type { Migration } from "../../migrations.ts";
 
-/** What happened to webhooks, and which configuration each revision was. */
+/** The history of webhooks, and the configuration of each revision. */
 export const webhookHistory: Migration = {
   number: 13,
   name: "webhook-history",

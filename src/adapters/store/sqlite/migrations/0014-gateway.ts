@@ -1,6 +1,6 @@
 import type { Migration } from "../../migrations.ts";
 
-/** What the gateway receives, from whom, and whom it goes to; and what its events keep of their request. */
+/** The gateway's sources, connections and received requests, and what its events keep of their request. */
 export const gateway: Migration = {
   number: 14,
   name: "gateway",

@@ -1,6 +1,6 @@
 import type { Migration } from "../../migrations.ts";
 
-/** What people and retention look for in the gateway's log is seldom what went well: found without a walk through that. */
+/** Users and retention seldom look for successes in the gateway's log; these indexes skip them. */
 export const gatewayLog: Migration = {
   number: 16,
   name: "gateway-log",

@@ -1,6 +1,9 @@
 import type { Migration } from "../../migrations.ts";
 
-/** Once a minute upkeep looks for what is to go: found, not searched for. Open problems, which change most, are left out. */
+/**
+ * Once a minute upkeep looks for rows to remove; these indexes find them without a scan. Open problems, which change
+ * most, are left out.
+ */
 export const whatUpkeepFinds: Migration = {
   number: 17,
   name: "what-upkeep-finds",

@@ -1,6 +1,9 @@
 import type { Migration } from "../../migrations.ts";
 
-/** Lines of a moment have many sources, and an index touches a page for each. Those of a while touch few. */
+/**
+ * The lines of one moment have many sources, and an index touches a page for each. Lines collected over a while touch
+ * few.
+ */
 export const requestsBySource: Migration = {
   number: 18,
   name: "requests-by-source",

@@ -1,9 +1,10 @@
 import type { Migration } from "../../migrations.ts";
 
 /**
- * A manual retry keeps its delivery. Copies that earlier versions made stay: what they replaced counts as cancelled.
+ * A manual retry keeps its delivery. Copies made by earlier versions stay, and the deliveries that they replaced count
+ * as cancelled.
  *
- * A delivery that waits again may lie below the floor of the expiry sweep, so the index finds it. Rows that were never
+ * A delivery that waits again may be below the floor of the expiry sweep, so the index finds it. Rows that were never
  * retried are not in it.
  */
 export const retries: Migration = {

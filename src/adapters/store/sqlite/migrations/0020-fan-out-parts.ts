@@ -1,6 +1,6 @@
 import type { Migration } from "../../migrations.ts";
 
-/** Deliveries of large events that further transactions write; their positions are reserved. */
+/** Deliveries of large events that later transactions write; their positions are reserved. */
 export const fanOutParts: Migration = {
   number: 20,
   name: "fan-out-parts",

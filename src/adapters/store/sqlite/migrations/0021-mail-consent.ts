@@ -1,8 +1,8 @@
 import type { Migration } from "../../migrations.ts";
 
 /**
- * What readers of mail addresses decided, and how many messages left in an hour. Addresses of existing channels count as
- * confirmed: their readers have been getting messages.
+ * Consents of mail recipients, and the number of messages sent in an hour. Addresses of existing channels count as
+ * confirmed: their readers have been receiving messages.
  */
 export const mailConsent: Migration = {
   number: 21,

@@ -15,8 +15,8 @@ type DueRow = [seq: number, dueAt: number];
 type EventPlaceRow = [seq: number, first: number, count: number];
 
 /**
- * Searches of people: in short turns of the event loop, with deliveries in between, until the page is full or the budget
- * is used up.
+ * Searches for people, in short turns of the event loop with deliveries in between, until the page is full or the
+ * budget is spent.
  */
 export class DeliverySearches {
   readonly #state: StoreState;
@@ -44,7 +44,7 @@ export class DeliverySearches {
     return source === null ? nothing : this.#walk(search, source);
   }
 
-  /** The tenants of the webhooks let the index on both serve, where nobody named one. */
+  /** Without a tenant filter, uses the tenants of the webhooks, so that the index on both can be used. */
   #tenantsOf({ filter }: DeliverySearch): readonly string[] | null {
     if (filter.tenantId !== null) return [filter.tenantId];
     if (filter.webhookIds === null) return null;
@@ -72,7 +72,7 @@ export class DeliverySearches {
     return new RowSource(context, { ...direction, filter, range: search.filter });
   }
 
-  /** Those written with an event lie side by side, later ones are listed by event. */
+  /** Deliveries written with an event are contiguous, later ones are listed by event. */
   #positionsOfEvents({ filter }: DeliverySearch): readonly number[] {
     const { eventId, idempotencyKey, tenantId } = filter;
     const { strings } = this.#state;
@@ -162,7 +162,7 @@ export class DeliverySearches {
     return { ...this.#read(shown.map(([seq]) => seq)), next, searchedTo: null, isCutShort };
   }
 
-  /** What upkeep removed meanwhile is left out. */
+  /** Skips rows that upkeep removed in between. */
   #read(seqs: readonly number[]): Pick<SearchPage<StoredDelivery>, "rows"> {
     const rows = this.#state.connection.read(() =>
       seqs.map((seq) => this.#rows.delivery(seq)).filter((row) => row !== undefined),
@@ -171,11 +171,11 @@ export class DeliverySearches {
   }
 }
 
-/** Events with key ?1, of tenant ?2 or of each. */
+/** Events with key ?1, of tenant ?2 or of all. */
 export const eventsOfKey = `tenant_tallies t CROSS JOIN dedup_keys k ON k.tenant = t.tenant AND k.key = ?1
   CROSS JOIN events e ON e.seq = k.event WHERE ?2 IS NULL OR t.tenant = ?2`;
 
-/** How much of what waits the first turn reads. */
+/** How many waiting deliveries the first turn reads. */
 const waitingAtOnce = 512;
 
 const nothing: SearchPage<never> = { rows: [], next: null, searchedTo: null, isCutShort: false };

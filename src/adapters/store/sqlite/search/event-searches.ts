@@ -8,10 +8,10 @@ import { eventSearchFilter, eventTable, type SearchFilter } from "./search-filte
 import { ListSource, RowSource, type SearchSource } from "./search-sources.ts";
 import { walkPage } from "./search-walk.ts";
 
-/** Bodies may be of 256 KiB: the first turn of a search through them looks at few. */
+/** Bodies may have 256 KiB, so the first turn of a search through them is small. */
 const bodiesFirst = 32;
 
-/** Searches of events, as those of deliveries. */
+/** Searches events like DeliverySearches searches deliveries. */
 export class EventSearches {
   readonly #context: { readonly state: StoreState; readonly statements: StatementCache };
   readonly #rows: HistoryRows;
@@ -32,7 +32,7 @@ export class EventSearches {
       return filter === null ? null : this.#source(search, filter);
     });
     const page = await walkPage(this.#context, { ...search, isNewestFirst: true, table: eventTable }, source);
-    // What upkeep removed meanwhile is left out.
+    // Skips rows that upkeep removed in between.
     const rows = connection.read(() =>
       page.rows.map((seq) => this.#rows.eventSummary(seq)).filter((row) => row !== undefined),
     );

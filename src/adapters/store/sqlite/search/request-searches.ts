@@ -18,7 +18,7 @@ import { StatementCache } from "../statement-cache.ts";
 import { cutAt, type SearchSource, type Stretch } from "./search-sources.ts";
 import { walk } from "./search-walk.ts";
 
-/** Searches of the gateway's log, as those of deliveries. */
+/** Searches the gateway's log like DeliverySearches searches deliveries. */
 export class RequestSearches {
   readonly #connection: Connection;
   readonly #statements: StatementCache;
@@ -38,7 +38,7 @@ export class RequestSearches {
     return requestPage(this.#read(page.rows), page);
   }
 
-  /** What retention removed meanwhile is left out. */
+  /** Skips rows that retention removed in between. */
   #read(ids: readonly string[]): readonly ReceivedRequest[] {
     const request = this.#statements.get(
       `SELECT ${requestColumns({ body: "NULL" })} FROM gateway_requests WHERE id = ?`,
@@ -50,10 +50,10 @@ export class RequestSearches {
   }
 }
 
-/** Stretches of one index, all of whose rows are looked at: a stretch costs as much as it has rows. */
+/** Reads stretches of one index and examines all their rows: the cost of a stretch is its number of rows. */
 class RequestSource implements SearchSource<string> {
   readonly rowsFirst = 512;
-  /** Behind the first row. */
+  /** A position before the first row. */
   readonly begin: string;
   readonly #seen: StatementSync;
   readonly #values: readonly (string | number)[];
@@ -97,7 +97,7 @@ class RequestSource implements SearchSource<string> {
 
 type SeenRow = readonly [id: string, takes: number];
 
-/** All lines of a source are listed in a table of their own. */
+/** A separate table lists all lines of a source. */
 function isBySource({ rows, owner }: RequestIndex): boolean {
   return rows === null && owner?.column === "source";
 }
@@ -107,7 +107,7 @@ function tablesOf(index: RequestIndex): string {
   return `gateway_requests r INDEXED BY ${nameOf(index)}`;
 }
 
-/** That of all rows is the primary key, as SQLite calls it. */
+/** The index of all rows is the primary key, under SQLite's name for it. */
 function nameOf({ rows, owner }: RequestIndex): string {
   const parts = [rows, owner?.column ?? null].filter((part) => part !== null);
   if (parts.length === 0) return "sqlite_autoindex_gateway_requests_1";

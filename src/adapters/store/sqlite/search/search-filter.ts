@@ -7,17 +7,17 @@ import type { StringTable } from "../string-table.ts";
 
 type Value = number | string;
 
-/** What is searched. */
+/** A table to search. */
 export interface SearchTable {
   readonly kind: ChunkKind;
   readonly name: "events" | "deliveries";
-  /** On the chunk and whose the row is. */
+  /** The index on the chunk and the row's owner. */
   readonly ownerIndex: string;
   /** The event type of a row `d`. */
   readonly eventType: string;
 }
 
-/** Events are large, and lie elsewhere than their deliveries: the type is read only where it matters. */
+/** Events are large and stored apart from their deliveries: the type is read only when needed. */
 export const deliveryTable: SearchTable = {
   kind: chunkKinds.deliveries,
   name: "deliveries",
@@ -31,19 +31,19 @@ export const eventTable: SearchTable = {
   eventType: "d.event_type",
 };
 
-/** What rows `d` of a table have to fulfil. */
+/** Conditions on rows `d` of a table. */
 export interface SearchFilter {
   readonly table: SearchTable;
   readonly conditions: readonly string[];
   readonly values: readonly Value[];
-  /** By the number of an event type; null where any will do. */
+  /** Decides by the number of an event type; null if all types match. */
   readonly takesType: ((eventType: number) => boolean) | null;
-  /** Conditions for the index on (chunk, tenant, webhook), where it can serve. */
+  /** Conditions for the index on (chunk, tenant, webhook), if it can be used. */
   readonly owner: { readonly conditions: readonly string[]; readonly values: readonly Value[] } | null;
 }
 
 const oneOf = "IN (SELECT value FROM json_each(?))";
-/** More pairs of tenant and webhook would cost more seeks in each chunk than reading its rows. */
+/** Beyond this number of pairs of tenant and webhook, the seeks in a chunk cost more than reading its rows. */
 const ownersMax = 400;
 
 class Draft {
@@ -55,15 +55,15 @@ class Draft {
     this.values.push(...values);
   }
 
-  /** One parameter however long the list is, so that the statement can be kept. */
+  /** One parameter for any list length, so that the statement can be cached. */
   among(column: string, values: readonly number[]): void {
     this.add(`${column} ${oneOf}`, JSON.stringify(values));
   }
 }
 
 /**
- * Null when nothing can match. `tenantIds` are the tenants whose rows may be shown, those of the webhooks where only these
- * were asked for; null is all.
+ * Null when nothing can match. `tenantIds` are the tenants whose rows may be shown: those of the webhooks if only
+ * webhooks were given, null for all.
  */
 export function searchFilter(
   strings: StringTable,
@@ -161,7 +161,7 @@ function addStatuses(draft: Draft, { codes, classes, none }: HttpStatusFilter): 
   );
 }
 
-/** Each type is judged once, however many rows have it. */
+/** Each type is checked once, however many rows have it. */
 function typeTaker(strings: StringTable, patterns: readonly string[]): (eventType: number) => boolean {
   const judged = new Map<number, boolean>();
   return (eventType) => {

@@ -4,18 +4,18 @@ import type { StatementCache } from "../statement-cache.ts";
 import type { StoreState } from "../state.ts";
 import type { SearchFilter } from "./search-filter.ts";
 
-/** Where a search finds its rows: in the order of their places, which are positions or ids, some at a time. */
+/** Finds the rows of a search in the order of their places, which are positions or ids, a stretch at a time. */
 export interface SearchSource<Place = number> {
-  /** How much the first turn looks at; later ones go by the time that it took. */
+  /** Rows examined in the first turn; later turns depend on its duration. */
   readonly rowsFirst: number;
-  /** What lies behind a place, null when nothing does. Only inside a read. */
+  /** The rows behind a place, null when there are none. Only inside a read. */
   stretch(from: Place, size: { readonly rows: number; readonly limit: number }): Stretch<Place> | null;
 }
 
 export interface Stretch<Place = number> {
-  /** Places of rows that match, in order. */
+  /** Places of matching rows, in order. */
   readonly found: readonly Place[];
-  /** How far it looked. */
+  /** The last place examined. */
   readonly reached: Place;
   readonly looked: number;
 }
@@ -26,7 +26,7 @@ export interface Direction {
 
 type FoundRow = [seq: number, eventType: number];
 
-/** Stretches of the rows themselves, chunk after chunk; chunks of other times are stepped over. */
+/** Scans the rows themselves, chunk by chunk; chunks outside the time range are skipped. */
 export class RowSource implements SearchSource {
   readonly #state: StoreState;
   readonly #filter: SearchFilter;
@@ -47,7 +47,7 @@ export class RowSource implements SearchSource {
     this.#state = context.state;
     this.#filter = filter;
     this.#range = search.range;
-    // The index knows where the rows of an owner are, so that most of a chunk costs nothing.
+    // The index finds an owner's rows, so that most of a chunk costs nothing.
     this.rowsFirst = search.rowsFirst ?? (filter.owner === null ? rowsFirst : chunkRows);
     this.#isNewestFirst = isNewestFirst;
     const owned = filter.owner === null ? [] : ["d.seq >> 12 = ?", ...filter.owner.conditions];
@@ -92,12 +92,12 @@ export class RowSource implements SearchSource {
   }
 }
 
-/** How many rows the first turn looks at. */
+/** Rows examined in the first turn. */
 const rowsFirst = 512;
-/** What a look into the index of a chunk counts for. */
+/** The cost of a lookup in the index of a chunk, in rows. */
 const rowsPerSeek = 16;
 
-/** Positions that are known already: those of one event, or of what waits. */
+/** Positions that are known already: of one event, or of waiting deliveries. */
 export class ListSource implements SearchSource {
   readonly rowsFirst = rowsFirst;
   readonly #positions: readonly number[];
@@ -165,7 +165,7 @@ function taken(rows: readonly FoundRow[], { takesType }: SearchFilter): readonly
   return ofType.map(([seq]) => seq);
 }
 
-/** No more than were asked for; what lies behind the last of them was not looked at. */
+/** Returns no more than requested; rows behind the last one count as not examined. */
 export function cutAt<Place>(
   found: readonly Place[],
   stretch: { readonly limit: number; readonly reached: Place; readonly looked: number },

@@ -6,7 +6,7 @@ import { Pace } from "./pace.ts";
 import type { SearchTable } from "./search-filter.ts";
 import type { SearchSource } from "./search-sources.ts";
 
-/** What a walk needs of a search. */
+/** The part of a search that a walk needs. */
 export interface WalkSearch extends Pick<DeliverySearch, "after" | "limit" | "budget"> {
   readonly isNewestFirst: boolean;
   readonly table: SearchTable;
@@ -14,7 +14,7 @@ export interface WalkSearch extends Pick<DeliverySearch, "after" | "limit" | "bu
 
 const nothing: SearchPage<never> = { rows: [], next: null, searchedTo: null, isCutShort: false };
 
-/** Positions of one page, and when the last of them was made. */
+/** Positions of one page, and the creation time of the last row. */
 export async function walkPage(
   context: { readonly state: StoreState; readonly statements: StatementCache },
   search: WalkSearch,
@@ -32,7 +32,7 @@ export async function walkPage(
   return { rows, next: { position, dueAt: null }, searchedTo, isCutShort };
 }
 
-/** Places of one page: turn after turn until it is full, or the budget used up. */
+/** Places of one page: runs turns until it is full, or the budget is spent. */
 export async function walk<Place>(
   connection: Connection,
   search: Pick<DeliverySearch, "limit" | "budget"> & { readonly begin: Place },

@@ -2,15 +2,15 @@ import type { StatementSync } from "node:sqlite";
 import { waitingLookedMax } from "../../../../ports/store/search.ts";
 import type { StoreState } from "../state.ts";
 
-/** Positions of what waits. Some have ended meanwhile: the row is the truth. */
+/** Positions of waiting deliveries. Some may have ended in between: the row decides. */
 export interface WaitingPositions {
   readonly positions: readonly number[];
   readonly areAll: boolean;
 }
 
 /**
- * What waits, without a walk through the history. It stands in its lanes; what was leased as it was written, and has no
- * place in a lane, is in memory.
+ * Finds waiting deliveries without walking through the history. They are in their lanes; those leased as they were
+ * written have no position in a lane, and are in memory.
  */
 export class WaitingDeliveries {
   readonly #state: StoreState;
@@ -28,7 +28,7 @@ export class WaitingDeliveries {
     );
   }
 
-  /** Of these webhooks, or of all. One look and not several, between which something could change its place. */
+  /** Of these webhooks, or of all. A single lookup: between several, a delivery could change its position. */
   positions(webhookIds: readonly string[] | null): WaitingPositions {
     const { strings, leases } = this.#state;
     const rows =
