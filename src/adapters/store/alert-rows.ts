@@ -6,10 +6,10 @@ import type { AlertQuery, StoredAlertRule } from "../../ports/store/alerts.ts";
 export type AlertDocumentRow = [document: string];
 export type AlertListRow = [seq: number, document: string];
 
-/** Alerts that one round looks at; so many at once are one trouble, not many. */
+/** Limit on alerts evaluated in one round; more at once have one common cause. */
 export const currentAlertsMax = 5_000;
 
-/** The operator has no tenant, and a primary key no null. */
+/** The operator has no tenant id, and a primary key cannot be null. */
 export function ownerOf({ tenantId }: { readonly tenantId: string | null }): string {
   return tenantId ?? "";
 }
@@ -26,7 +26,7 @@ export function toAlertMute([document]: AlertDocumentRow): AlertMute {
   return JSON.parse(document) as AlertMute;
 }
 
-/** The alert, for those who may see it. */
+/** The alert, if this tenant may see it. */
 export function visibleAlert(
   row: AlertDocumentRow | undefined,
   { tenantId }: { readonly tenantId: string | null },
@@ -35,7 +35,7 @@ export function visibleAlert(
   return alert === null || (tenantId !== null && alert.tenantId !== tenantId) ? null : alert;
 }
 
-/** One row more than asked for tells whether there is an older one. */
+/** One row more than the limit shows whether there is an older one. */
 export function toAlertPage(
   rows: readonly AlertListRow[],
   { page }: Pick<AlertQuery, "page">,

@@ -2,7 +2,9 @@ import { packTrace, unpackTrace } from "../../core/attempt-trace.ts";
 import { gateNames, retryAfterEffects } from "../../core/delivery.ts";
 import type { AttemptNotes, DeliveryWait, RetryAfterNote } from "../../core/delivery.ts";
 
-/** Notes of an attempt as both stores keep them: text, because most attempts have none and nobody searches them. */
+/**
+ * Notes of an attempt in the format of both stores: text, because most attempts have none and they are never searched.
+ */
 export function attemptNotesText(notes: AttemptNotes | null): string | null {
   if (notes === null) return null;
   const { retryAfter, waits, trace } = notes;
@@ -13,7 +15,7 @@ export function attemptNotesText(notes: AttemptNotes | null): string | null {
   });
 }
 
-/** What a later version wrote and this one does not know is left out. */
+/** Ignores fields written by a later version. */
 export function attemptNotesFromText(text: string | null): AttemptNotes | null {
   if (text === null) return null;
   const { retryAfter, waits, ...kept } = JSON.parse(text) as StoredNotes;

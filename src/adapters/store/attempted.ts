@@ -6,7 +6,7 @@ import type {
 } from "../../ports/store/deliveries.ts";
 import type { ProblemBatch, ProblemFact } from "../../ports/store/delivery-problems.ts";
 
-/** The settlements that an event brings along: of deliveries that were made before it was stored. */
+/** Settlements that come with an event: its deliveries were attempted before it was stored. */
 export function attemptedOf(
   { attempted = [] }: PublishCommand,
   result: PublishResult | undefined,
@@ -18,7 +18,7 @@ export function attemptedOf(
   });
 }
 
-/** The failures of a batch, those that came with events included, and whether each was written. */
+/** The failures of a batch, including those that came with events, and whether each was written. */
 export function withPassedOn(
   batch: ProblemBatch,
   settled: readonly SettlementResult[],

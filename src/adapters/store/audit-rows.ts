@@ -2,13 +2,13 @@ import { parseLossless } from "../../core/json/lossless.ts";
 import type { AuditEntry, AuditFilter, AuditSearch, StoredAuditEntry } from "../../ports/store/audit.ts";
 import type { SearchPage } from "../../ports/store/search.ts";
 
-/** As both stores select it. */
+/** A row as both stores select it. */
 export type AuditRow = [seq: number, document: string];
 
-/** Rows that one turn of a search looks at. */
+/** Rows examined in one step of a search. */
 const auditRowsAtOnce = 2_000;
 
-/** All that a filter may name somebody by, each between line feeds, which no name has. */
+/** All names by which a filter may identify the actor. Each is between line feeds, which names cannot contain. */
 export function actorText({ actor }: AuditEntry): string {
   const names = [actor.keyId, actor.keyName, actor.sessionId, actor.reference].filter(
     (name) => name !== null,
@@ -32,17 +32,17 @@ export interface AuditWindow {
   readonly limit: number;
 }
 
-/** How a store reads its log. Positions grow with time. */
+/** How the search reads a store's log. Positions grow with time. */
 export interface AuditLogReader {
   /** The newest and the oldest position; 0 in an empty log. */
   edges(): Promise<readonly [newest: number, oldest: number]>;
-  /** Rows from `from` to below `below` that the filter takes, newest first, `limit` at most. */
+  /** Matching rows from `from` to below `below`, newest first, up to `limit`. */
   window(place: AuditWindow): Promise<readonly AuditRow[]>;
-  /** When the row at a position, or the next newer one, was written. */
+  /** The time at which the row at a position, or the next newer one, was written. */
   createdAt(position: number): Promise<number | null>;
 }
 
-/** Without an index: a search walks back from window to window, until its page is full or its budget is spent. */
+/** Searches without an index: walks back window by window, until the page is full or the budget is spent. */
 export async function searchAuditLog(
   log: AuditLogReader,
   { after, limit, budget }: Pick<AuditSearch, "after" | "limit" | "budget">,

@@ -5,7 +5,9 @@ import type { ClaimedDelivery, Lease } from "../../ports/store/deliveries.ts";
 import { decode, decodeState, formatCodes, priorityCodes } from "./codes.ts";
 import { retriedFrom } from "./delivery-retries.ts";
 
-/** Columns of a claimed delivery by name, as both stores select them, in a row that may have others before and behind. */
+/**
+ * Column positions of a claimed delivery, as both stores select them; the row may have other columns before and after.
+ */
 export const claimed = {
   id: 0,
   tenant: 1,
@@ -66,8 +68,8 @@ export type ClaimedRow = [
 ];
 
 /**
- * Selects these columns of a delivery `d` and its event `e`. `names`: tenant, webhook, and the webhook's tenant, where they are
- * not those of rows `tenant`, `webhook` and `w`.
+ * Selects these columns of a delivery `d` and its event `e`. `names` are the expressions for tenant, webhook, and the
+ * webhook's tenant, if they differ from rows `tenant`, `webhook` and `w`.
  */
 export function claimedSql({
   timestamp,
@@ -82,7 +84,7 @@ export function claimedSql({
     e.relayed, d.retried_at, d.retried_attempts`;
 }
 
-/** `first` is the place of the first of the columns. */
+/** `first` is the position of the first of these columns. */
 export function toClaimedDelivery(
   row: readonly unknown[],
   { first, lease, strings }: { readonly first: number; readonly lease: Lease; readonly strings: Strings },

@@ -11,8 +11,8 @@ import { type PayloadFormatName, payloadFormats } from "../../core/profile.ts";
 import { type OrderingGuarantee, orderingGuarantees } from "../../core/webhook.ts";
 
 /**
- * Words of the core as the small integers that are stored. Positions are part of the file format: new words go at the
- * end, and codes.test.ts pins the ones in use, so that reordering a list in core cannot change what old rows mean.
+ * Maps names of the core to the small integers that are stored. Positions are part of the file format: new names go at
+ * the end. codes.test.ts pins those in use, so that reordering a list in core cannot change the meaning of old rows.
  */
 export interface Codec<Word extends string> {
   readonly encode: Readonly<Record<Word, number>>;
@@ -24,7 +24,7 @@ function codec<Word extends string>(words: readonly Word[]): Codec<Word> {
   return { encode, decode: words };
 }
 
-/** `high` is 0, so that lower ranks go first. */
+/** `high` is 0, so it gets the lowest queue positions. */
 export const priorityCodes = codec<Priority>(priorities);
 export const stateCodes = codec<DeliveryState>([
   "pending",
@@ -41,10 +41,10 @@ export const formatCodes = codec<PayloadFormatName>(payloadFormats);
 export const orderingCodes = codec<OrderingGuarantee>(orderingGuarantees);
 
 export const exhausted = stateCodes.encode.exhausted;
-/** Codes up to this one wait for a request. */
+/** Deliveries with a code up to this one wait for a request. */
 export const waitingMax = Math.max(...waitingStates.map((state) => stateCodes.encode[state]));
 
-/** What an UPDATE sets in the rows of deliveries that an event ends. */
+/** The columns that an UPDATE sets when an event ends deliveries. */
 export function endingSql({ state, reason }: Ending): string {
   return `state = ${stateCodes.encode[state]}, reason = '${reason}'`;
 }
@@ -55,7 +55,7 @@ export function decode<Word extends string>(words: Codec<Word>, code: number): W
   return word;
 }
 
-/** A state that is one of these wherever the caller found its row. */
+/** Decodes a state; throws unless it is one of those that the caller expects. */
 export function decodeState<State extends DeliveryState>(states: readonly State[], code: number): State {
   const state = states.find((each) => stateCodes.encode[each] === code);
   if (state === undefined) throw new RangeError(`the stored state ${code} is none of ${states.join()}`);

@@ -5,18 +5,18 @@ import type {
   PublishResult,
 } from "../../ports/store/deliveries.ts";
 
-/** What a deduplication key stands for. */
+/** The publish that a deduplication key refers to. */
 export interface EarlierPublish {
   readonly fingerprint: string | null;
   readonly original: DuplicateOriginal;
 }
 
-/** Whether a repeat of this publish is to be recognised. */
+/** Whether repeats of this publish must be detected. */
 export function isKeyed({ event, dedupUntil }: PublishCommand): boolean {
   return dedupUntil !== null && event.idempotencyKey !== null;
 }
 
-/** What a publish hears whose key stands for an event already. */
+/** The answer to a publish whose key already refers to an event. */
 export function answerToRepeat(
   { fingerprint }: NewEvent,
   earlier: EarlierPublish,

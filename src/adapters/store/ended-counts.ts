@@ -2,19 +2,18 @@ import { Counts } from "../../core/statistics/counts.ts";
 import { bucketsOf, type StoredBucket } from "./statistics-rows.ts";
 
 /**
- * Deliveries that a store ended by itself: expired, cancelled or discarded. No process holds them, so none
- * counts them in memory: the store adds them to rows of its own in the transaction that ends them, which a crash keeps or
- * undoes as a whole.
+ * Deliveries that a store ended without a process: expired, cancelled or discarded. No process counts them in memory,
+ * so the store adds them to separate rows in the transaction that ends them; a crash keeps or undoes both.
  */
 export interface EndedDeliveries {
   readonly tenant: number;
   readonly webhook: number;
-  /** As `endingKey` says. */
+  /** See `endingKey`. */
   readonly key: number;
   readonly count: number;
 }
 
-/** The writer of minutes that stores count by themselves; rows of processes have larger numbers (`writerOf`). */
+/** The writer number of minutes counted by the store; processes have larger numbers (`writerOf`). */
 export const storeWriter = 0;
 
 export interface EndedBucket {
@@ -22,7 +21,7 @@ export interface EndedBucket {
   readonly counts: Counts;
 }
 
-/** What to add to which bucket, in the order in which their rows are locked. */
+/** What to add to each bucket, in the order in which the rows are locked. */
 export function endedBuckets(ended: readonly EndedDeliveries[], at: number): readonly EndedBucket[] {
   const found = new Map<string, EndedBucket>();
   for (const { tenant, webhook: subject, key, count } of ended) {

@@ -9,12 +9,12 @@ type Row = [
   reason: NewDelivery["reason"],
 ];
 
-/** What all deliveries of a part have in common stands once. */
+/** Fields that all deliveries of a part share are stored once. */
 type PartDocument = Pick<NewDelivery, "priority" | "createdAt" | "origin"> & {
   readonly rows: readonly Row[];
 };
 
-/** Deliveries to write later, as they are stored until then. */
+/** Deliveries to be written later, in their stored form. */
 export interface StoredPart {
   readonly count: number;
   readonly document: string;

@@ -13,7 +13,7 @@ import type {
 import { clocksDifferMs, type SearchPage } from "../../ports/store/search.ts";
 import { uuidV7Floor, uuidV7TimeMs } from "../../core/uuid.ts";
 
-/** As both stores select it. */
+/** A row as both stores select it. */
 export type RequestRow = readonly [document: string, bookmark: string | null, body: Uint8Array | null];
 
 export function requestColumns({ body }: { readonly body: string }): string {
@@ -31,19 +31,21 @@ export function toRequest([document, bookmark, body]: RequestRow): ReceivedReque
   };
 }
 
-/** The smallest index that has all of a search in its order: of which rows it is, null for all, and of whom they are. */
+/**
+ * The smallest index that holds all results of a search in order: which rows it covers (null for all), and which owner.
+ */
 export interface RequestIndex {
   readonly rows: "notable" | "bookmark" | null;
   readonly owner: { readonly column: "source" | "tenant"; readonly id: string } | null;
 }
 
-/** As in the indexes of the migrations. */
+/** Must match the indexes in the migrations. */
 export const indexedRowsSql = {
   notable: "(outcome <> 'accepted' OR status >= 400)",
   bookmark: "bookmark IS NOT NULL",
 } as const;
 
-/** What went well is most of the log, and what people look for is seldom that. */
+/** Most log entries are successes, and most searches look for failures. */
 export function requestIndex(filter: RequestFilter): RequestIndex {
   const { bookmarked, outcome, status, cause } = filter;
   if (bookmarked === true) return { rows: "bookmark", owner: null };
@@ -56,7 +58,7 @@ function ownerOf({ sourceId, tenantId }: RequestFilter): RequestIndex["owner"] {
   return tenantId === null ? null : { column: "tenant", id: tenantId };
 }
 
-/** What rows of the log have to fulfil; `add` takes a value and gives what stands for it. */
+/** Conditions on log rows; `add` takes a value and returns its placeholder. */
 export function requestConditions(
   filter: RequestFilter,
   add: (value: string | number) => string,
@@ -76,7 +78,7 @@ export function requestConditions(
   return [...given, `bookmark IS ${bookmarked ? "NOT NULL" : "NULL"}`];
 }
 
-/** Ids between which the rows of a search are, both excluded. */
+/** Ids that bound the rows of a search, both excluded. */
 export function requestSpan({ filter: { from, to }, after }: Pick<RequestSearch, "filter" | "after">): {
   readonly above: string;
   readonly below: string;
@@ -88,10 +90,10 @@ export function requestSpan({ filter: { from, to }, after }: Pick<RequestSearch,
   };
 }
 
-/** Above all ids. */
+/** Greater than all ids. */
 const lastId = "g";
 
-/** Ids tell the time: what was looked at ends with the last of them. */
+/** Ids contain the time, so the last id shows how far the search came. */
 export function requestPage(
   rows: readonly ReceivedRequest[],
   { next, isCutShort }: { readonly next: string | null; readonly isCutShort: boolean },
@@ -100,12 +102,12 @@ export function requestPage(
   return { rows, next: { id: next }, searchedTo: uuidV7TimeMs(next), isCutShort };
 }
 
-/** Without what has columns of its own. */
+/** The document without the fields that have columns. */
 export function requestDocument(request: ReceivedRequest): string {
   return JSON.stringify({ ...request, bookmark: undefined, body: undefined });
 }
 
-/** What of a request waits for connections. */
+/** The parts of a request that are held for connections. */
 export function heldOf({ id, eventId, forwards }: ReceivedRequest): readonly HeldMessage[] {
   if (eventId === null) return [];
   return forwards
@@ -113,7 +115,7 @@ export function heldOf({ id, eventId, forwards }: ReceivedRequest): readonly Hel
     .map(({ connectionId }) => ({ connectionId, requestId: id, eventId }));
 }
 
-/** The request with what became of its held messages; each request once. */
+/** The request with the outcome of its held messages; each request once. */
 export function settledRequest(
   request: ReceivedRequest,
   messages: readonly SettledMessage[],
@@ -126,7 +128,7 @@ export function settledRequest(
   return { ...request, forwards };
 }
 
-/** The document of a connection whose release ended; null when it was paused, resumed again or changed meanwhile. */
+/** The document of a connection whose release ended; null when it was paused, resumed or changed in between. */
 export function releasedConnection(document: string, releasingSince: number): Connection | null {
   const connection = parseLossless(document) as Connection;
   if (connection.pausedAt !== null || connection.releasingSince !== releasingSince) return null;
@@ -152,7 +154,7 @@ export function toRecent([sourceId, outcome, count, lastReceivedAt]: RecentRow):
 
 export type AnswerRow = readonly [fingerprint: string, expiresAt: number | bigint, result: string | null];
 
-/** What a claim is told about an entry that is in its way. */
+/** The answer to a claim whose key already has an entry. */
 export function answerOutcome(row: AnswerRow, fingerprint: string): AnswerOutcome {
   const [known, expiresAt, result] = row;
   if (known !== fingerprint) return { kind: "mismatch" };

@@ -65,10 +65,10 @@ export type DeliveryRow = [
   retries: string | null,
   replayOf: string | null,
   replayedBy: string | null,
-  /** All null where there is none. */
+  /** All null if there is none. */
   ...lastAttempt: AttemptRow,
 ];
-/** How many columns of a delivery come before those of its last attempt. */
+/** Number of columns before those of the last attempt. */
 const deliveryColumnCount = 23;
 
 /** An attempt as both stores select it. */
@@ -88,7 +88,7 @@ export type AttemptRow = [
   notes: string | null,
 ];
 
-/** Strings and lanes by the numbers that rows hold in their place. */
+/** Resolves the numbers of strings and lanes that rows contain. */
 export interface StoredNames {
   text(ref: number): string;
   lane(ref: number): LaneKey;
@@ -99,7 +99,7 @@ export function toStoredEvent(row: EventRow, names: StoredNames): StoredEvent {
   return { ...toEventSummary(row, names), body: row[12] };
 }
 
-/** The same, of a row that was read without its body. */
+/** The same for a row that was read without its body. */
 export function toEventSummary(row: EventRow, names: StoredNames): EventSummary {
   return {
     position: row[0],
@@ -174,7 +174,7 @@ export function toAttempt(row: AttemptRow): AttemptRecord {
   };
 }
 
-/** A page of the deliveries of an operation, counted by state; one more row than `limit` tells of another page. */
+/** A page of an operation's deliveries, counted by state; one row more than `limit` means there is another page. */
 export function countedByState(
   rows: readonly (readonly [seq: number, state: number])[],
   limit: number,

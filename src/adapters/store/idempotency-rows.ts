@@ -1,14 +1,14 @@
 import type { IdempotencyClaim, IdempotencyState } from "../../ports/store/idempotency.ts";
 
-/** What both stores select of a call that used the key before. */
+/** An earlier call with the same key, as both stores select it. */
 export interface EarlierCall {
   readonly fingerprint: string;
-  /** Null while it runs, or when a crash left it behind. */
+  /** Null while the call runs, or after a crash. */
   readonly status: number | null;
   readonly body: string | null;
 }
 
-/** What the earlier call answers; null while it has no answer. */
+/** The answer of the earlier call; null while it has none. */
 export function answerOf(
   { fingerprint, status, body }: EarlierCall,
   entry: IdempotencyClaim,

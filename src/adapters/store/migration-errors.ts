@@ -13,7 +13,7 @@ export class SchemaTooNewError extends Error {
   }
 }
 
-/** A migration that was applied is not the one this version carries. */
+/** An applied migration differs from the one in this version. */
 export class MigrationMismatchError extends Error {
   override readonly name = "MigrationMismatchError";
 

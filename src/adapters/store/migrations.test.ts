@@ -4,7 +4,7 @@ import { checksum, type Migration } from "./migrations.ts";
 import { migrations as postgres } from "./postgres/migrations.ts";
 import { migrations as sqlite } from "./sqlite/migrations.ts";
 
-/** The beginning of each checksum, by name. Databases out there hold them: a line is added here and never changed. */
+/** The beginning of each checksum, by name. Existing databases hold them: add lines, never change them. */
 const released = {
   sqlite: {
     "initial": "4747a15a72ebc418",

@@ -1,28 +1,28 @@
 import { createHash } from "node:crypto";
 import { MigrationMismatchError, SchemaTooNewError } from "./migration-errors.ts";
 
-/** One step of a schema. A released one never changes: its checksum is in the databases it made. */
+/** One step of a schema. A released one never changes, because databases store its checksum. */
 export interface Migration {
-  /** From 1, rising. */
+  /** Counts up from 1. */
   readonly number: number;
   readonly name: string;
   readonly sql: string;
 }
 
 export interface MigrationPlan {
-  /** Version the database has; 0 for an empty one. */
+  /** The database's current version; 0 for an empty one. */
   readonly from: number;
   readonly pending: readonly Migration[];
 }
 
-/** A migration as a database remembers it. */
+/** An applied migration as the database records it. */
 export interface AppliedMigration {
   readonly number: number;
   readonly name: string;
   readonly checksum: string;
 }
 
-/** What is left to do. Throws SchemaTooNewError and MigrationMismatchError. */
+/** The pending migrations. Throws SchemaTooNewError and MigrationMismatchError. */
 export function planFrom(applied: readonly AppliedMigration[], known: readonly Migration[]): MigrationPlan {
   const newest = applied.at(-1)?.number ?? 0;
   const newestKnown = known.at(-1)?.number ?? 0;

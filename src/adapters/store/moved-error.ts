@@ -1,11 +1,11 @@
-/** Where everything of a store went, and when (Unix milliseconds). */
+/** Where the contents of a store moved to, and when (Unix milliseconds). */
 export interface MovedTo {
   /** Without credentials. */
   readonly place: string;
   readonly at: number;
 }
 
-/** Serving from here would deliver a second time what is delivered elsewhere, or would deliver a part of it. */
+/** Serving from here would deliver messages twice, or deliver only some of them. */
 class StoreMovedError extends Error {
   override readonly name = "StoreMovedError";
 }
@@ -17,7 +17,7 @@ export function movedAway(store: string, { place, at }: MovedTo): StoreMovedErro
   );
 }
 
-/** A repeated move, or one from a store that is not served from any more. */
+/** A repeated move, or one from a store that is no longer in service. */
 export function movedAlready(store: string, { place, at }: MovedTo): StoreMovedError {
   return new StoreMovedError(
     `the move of ${store} is complete already: everything went to ${place} on ${new Date(at).toISOString().slice(0, 16)}Z. ` +
@@ -41,7 +41,7 @@ export function olderSchema(store: string): StoreMovedError {
   );
 }
 
-/** Whether an open move was refused because the target is not empty. */
+/** Whether opening a move failed because the target is not empty. */
 export function isTargetFull(error: unknown): boolean {
   return error instanceof StoreMovedError && error.message.endsWith(needsEmpty);
 }

@@ -1,9 +1,9 @@
 import type { MovedKind, MovedPart } from "../../ports/store/moving.ts";
 
 /**
- * Everything that a store holds and another one takes over, in the order in which it moves: rows come behind those that
- * they name by number. Columns have the names that PostgreSQL gives them. What is not here follows from these rows, or
- * belongs to one store alone; moved-parts.test.ts knows every table of both.
+ * Everything that moves from one store to another, in the order in which it moves: rows follow the rows that they refer
+ * to by number. Columns have PostgreSQL's names. Everything else is derived from these rows, or belongs to one store
+ * alone; moved-parts.pg.test.ts checks every table of both.
  */
 export const movedParts: readonly MovedPart[] = [
   part("words", { ref: "integer" }, { word: "text" }),
@@ -176,13 +176,13 @@ export const movedParts: readonly MovedPart[] = [
   part("portal_logos", { tenant: "text", scheme: "text" }, { media_type: "text", bytes: "bytes" }),
 ];
 
-/** A store that has rows in one of these is in use; a server that was started once has made a tenant. */
+/** A store with rows in one of these tables is in use; every server that was started once has the default tenant. */
 export const tellingTables = [
   ...["webhooks", "events", "api_keys", "event_types", "secrets", "gateway_sources"],
   "tenants WHERE id <> 'default'",
 ];
 
-/** Tables that do not move, and why not. */
+/** Tables that do not move, with the reason. */
 export const unmovedTables: ReadonlyMap<string, string> = new Map([
   ["migrations", "each store has its own"],
   ["deployment", "a deployment of its own; the key of digests is handed over"],
@@ -208,7 +208,7 @@ export const unmovedTables: ReadonlyMap<string, string> = new Map([
   ["endpoint_reports", "of running processes"],
 ]);
 
-/** Columns of moved tables that do not move, and why not. */
+/** Columns of moved tables that do not move, with the reason. */
 export const unmovedColumns: ReadonlyMap<string, string> = new Map([
   ["tenants.pool", "stands in the document"],
   ["deliveries.attempt_last", "follows from the attempts"],

@@ -16,7 +16,7 @@ import type {
   StoredNotification,
 } from "../../ports/store/notifications.ts";
 
-/** The columns of a message as both stores select them. */
+/** The columns of a message, as both stores select them. */
 export const notificationColumns =
   "seq, id, key, channel, tenant, state, due_at, attempts, ended_at, error, event, document";
 
@@ -37,7 +37,7 @@ export type ChannelRow = [
   ...[confirmationSentAt: number | null, confirmedAt: number | null, unsubscribedAt: number | null],
 ];
 
-/** The operator is the owner without a name. */
+/** The operator is stored as an empty owner. */
 export function ownerColumn(owner: string | null): string {
   return owner ?? "";
 }
@@ -52,7 +52,7 @@ export function toConsent([
   return { id, confirmationSentAt, confirmedAt, unsubscribedAt };
 }
 
-/** What a message keeps beside its columns. */
+/** The fields of a message that have no columns. */
 export function notificationDocument({ topic, group, content, createdAt }: NewNotification): string {
   return JSON.stringify({ topic, group, content, createdAt });
 }
@@ -63,7 +63,7 @@ export function toNotification(row: NotificationRow): StoredNotification {
   return { ...kept, id, key, channelId, tenantId, state, dueAt, attempts, endedAt, error, eventId };
 }
 
-/** One row more than asked for tells whether there is an older one. */
+/** One row more than the limit shows whether there is an older one. */
 export function toNotificationPage(
   rows: readonly NotificationRow[],
   limit: number,
@@ -75,7 +75,7 @@ export function toNotificationPage(
   };
 }
 
-/** The query as parameters: all owners?, tenant, channel, state, position, rows, offset. */
+/** Parameters of the query: all owners?, tenant, channel, state, position, rows, offset. */
 export function notificationParameters({ tenantId, channelId, state, page }: NotificationQuery) {
   const before = page.before ?? Number.MAX_SAFE_INTEGER;
   return [tenantId ?? null, channelId, state, before, page.limit + 1, page.offset] as const;
@@ -83,14 +83,14 @@ export function notificationParameters({ tenantId, channelId, state, page }: Not
 
 export function toChannel([document, status, address, id, ...dates]: ChannelRow): StoredChannel {
   return {
-    // Channels of earlier versions are about all webhooks.
+    // Channels written by earlier versions cover all webhooks.
     channel: { webhookIds: null, ...(JSON.parse(document) as Omit<NotificationChannel, "webhookIds">) },
     status: status === null ? freshStatus : { ...freshStatus, ...(JSON.parse(status) as ChannelStatus) },
     consent: address === null || id === null ? null : toConsent([address, id, ...dates]),
   };
 }
 
-/** Columns of the channels of an owner, one list each. */
+/** Columns of an owner's channels, one list each. */
 export function channelColumns({ channels }: SaveChannels) {
   return {
     ids: channels.map(({ id }) => id),
@@ -107,7 +107,7 @@ export function toEpisode([document]: DocumentRow): FailureEpisode {
   return JSON.parse(document) as FailureEpisode;
 }
 
-/** In one order in every transaction, so that no two wait for each other; each key once. */
+/** In the same order in every transaction, which prevents deadlocks; each key once. */
 export function eventsInOrder(events: readonly OperationalEvent[]): readonly OperationalEvent[] {
   const byKey = new Map(events.toReversed().map((event) => [event.key, event]));
   return [...byKey.values()].toSorted((left, right) => (left.key < right.key ? -1 : 1));

@@ -4,12 +4,12 @@ import { type BatchOperation, newOperationDefaults } from "../../ports/store/ope
 /** An operation as both stores select it. */
 export type OperationRow = [tenant: string | null, document: string, revision: number];
 
-/** What older versions wrote lacks some fields, and does not raise the revision within the document. */
+/** Documents of older versions lack some fields, and do not raise their revision. */
 export function readOperation([, document, revision]: OperationRow): BatchOperation {
   return { ...newOperationDefaults, ...(JSON.parse(document) as BatchOperation), revision };
 }
 
-/** The operation, for those who may see it: its own tenant, and whoever sees all. */
+/** The operation, if it belongs to this tenant or the caller sees all tenants. */
 export function toOperation(
   row: OperationRow | undefined,
   { tenantId }: { readonly tenantId: string | null },
@@ -18,7 +18,7 @@ export function toOperation(
   return readOperation(row);
 }
 
-/** One row more than asked for tells whether there is an older one. */
+/** One row more than the limit shows whether there is an older one. */
 export function toOperationPage(
   rows: readonly (readonly [seq: number, ...row: OperationRow])[],
   { limit }: { readonly limit: number },

@@ -5,7 +5,7 @@ import type {
   PortalSettings,
 } from "../../ports/store/portal.ts";
 
-/** As both stores select it; what changes is kept beside the document. */
+/** A row as both stores select it; fields that change are stored in columns. */
 export type PortalSessionRow = readonly [
   document: string,
   redeemedAt: number | bigint | null,
@@ -26,17 +26,17 @@ export function toPortalSessionOrNull(row: PortalSessionRow | undefined): Portal
   return row === undefined ? null : toPortalSession(row);
 }
 
-/** Without what has columns of its own. */
+/** The document without the fields that have columns. */
 export function portalSessionDocument(session: NewPortalSession): string {
   const { codeHash: _, codeExpiresAt: __, ...document } = session;
   return JSON.stringify(document);
 }
 
-/** How long a session is kept after its end, and how many are removed at once. */
+/** How long an ended session is kept, and how many are removed in one step. */
 export const endedSessionsKeptMs = 86_400_000;
 export const removedAtOnce = 200;
 
-/** The deployment has the name that no tenant can have. */
+/** The deployment is stored as the empty name, which no tenant can have. */
 export function tenantColumn(tenantId: string | null): string {
   return tenantId ?? "";
 }

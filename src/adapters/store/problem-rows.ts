@@ -26,7 +26,7 @@ import type {
 import type { SearchPage } from "../../ports/store/search.ts";
 import { categoryCodes, decodeOrNull } from "./codes.ts";
 
-/** Part of the stored form. */
+/** Part of the stored format. */
 const problemStateCodes: Readonly<Record<StoredProblemState, number>> = {
   noticed: 0,
   open: 1,
@@ -35,7 +35,7 @@ const problemStateCodes: Readonly<Record<StoredProblemState, number>> = {
 };
 const { noticed, open, recovering: recoveringCode, resolved: resolvedCode } = problemStateCodes;
 
-/** Of what is not open there is an index by state and time, whose own condition has to be said each time. */
+/** An index by state and time covers problems that are not open; each query has to repeat its condition. */
 const restingSql = (state: number, before: string): string =>
   `state <> ${open} AND state = ${state} AND last_seen < ${before}`;
 export const quietSql = (since: string): string => restingSql(recoveringCode, since);
@@ -51,7 +51,7 @@ export function toProblem([position, document]: ProblemRow): StoredProblem {
   return { ...(JSON.parse(document) as DeliveryProblem), position };
 }
 
-/** What a row has beside its document, for statements: without position, in the order of the columns. */
+/** Columns of a row besides its document, without the position, in column order. */
 export function problemColumns(
   problem: DeliveryProblem,
 ): readonly [
@@ -86,10 +86,10 @@ export function problemStateSql(states: readonly ProblemState[] | null, now: str
   return asked.length === 0 ? "1 = 0" : `(${asked.map((state) => `(${conditions[state]})`).join(" OR ")})`;
 }
 
-/** Rows that one turn of a search looks at. */
+/** Rows examined in one step of a search. */
 export const problemRowsAtOnce = 2_000;
 
-/** `last` is the lowest position that was looked at; null when none is left. */
+/** `last` is the lowest position examined; null when none is left. */
 export function problemPage(
   found: readonly ProblemRow[],
   { limit, last }: { readonly limit: number; readonly last: number | null },
@@ -105,7 +105,7 @@ export function changedProblem(problem: StoredProblem, { mute, note }: ChangePro
   return { ...problem, ...(mute !== undefined && { mute }), ...(note !== undefined && { note }) };
 }
 
-/** What an earlier attempt of a delivery says of itself, as both stores select it. */
+/** Data of an earlier attempt of a delivery, as both stores select it. */
 export type EarlierRow = [
   ref: number,
   category: number | null,
@@ -114,10 +114,10 @@ export type EarlierRow = [
   errorMessage: string | null,
 ];
 
-/** Attempts before a failure that are looked at; one that fails in turns with so many others counts again. */
+/** Number of earlier attempts examined; a failure that alternates with more others counts again. */
 export const earlierMax = 8;
 
-/** Facts that have an attempt before them. */
+/** Facts with an earlier attempt. */
 export function repeatable(facts: readonly ProblemFact[]): readonly ProblemFact[] {
   return facts.filter(({ attemptNumber }) => attemptNumber > 1);
 }
@@ -127,32 +127,32 @@ export function candidateIds({ webhookId, kind }: ProblemFact): readonly [own: s
   return [problemIdOf(webhookId, kind), problemIdOf(webhookId, otherKind)];
 }
 
-/** What a webhook has already, for a kind that is new. */
+/** An existing problem of a webhook with a new kind. */
 export interface RoomRow {
   readonly id: string;
   readonly state: number;
   readonly lastSeen: number;
 }
 
-/** What is in the store when a batch is applied. */
+/** The contents of the store when a batch is applied. */
 export interface KnownProblems {
   readonly rows: readonly StoredProblem[];
-  /** Those that are not deleted. */
+  /** Webhooks that are not deleted. */
   readonly webhooks: ReadonlySet<string>;
-  /** All rows of webhooks of which a kind is new, what changed longest ago first. */
+  /** All rows of webhooks with a new kind, least recently changed first. */
   readonly room: ReadonlyMap<string, readonly RoomRow[]>;
-  /** The attempts before, by the position of the delivery. */
+  /** Earlier attempts, by position of the delivery. */
   readonly earlier: ReadonlyMap<number, readonly EarlierRow[]>;
 }
 
-/** What has to be written. */
+/** The changes to write. */
 export interface ProblemChanges {
   readonly saved: readonly DeliveryProblem[];
   readonly removedIds: readonly string[];
   readonly moves: readonly ProblemMove[];
 }
 
-/** Applies a batch to what is stored: first what recovered, then what failed. */
+/** Applies a batch to the stored problems: first recoveries, then failures. */
 export function appliedProblems(
   batch: Pick<ProblemBatch, "recovering" | "resolved" | "at">,
   { facts, known }: { readonly facts: readonly ProblemFact[]; readonly known: KnownProblems },
@@ -190,7 +190,7 @@ function afterMarks(
   return batch.recovering.includes(row.webhookId) ? recovering(row) : row;
 }
 
-/** Who has room for another kind. */
+/** Tracks which webhooks can take another kind. */
 class Rooms {
   readonly removed = new Set<string>();
   readonly #left = new Map<string, { free: number; readonly spare: RoomRow[] }>();
@@ -205,7 +205,7 @@ class Rooms {
     }
   }
 
-  /** Whether a new kind has a place. What failed just now is known, and is not asked for. */
+  /** Whether a new kind fits. Not called for known kinds, including those found in this batch. */
   take(webhookId: string): boolean {
     const left = this.#left.get(webhookId);
     if (left === undefined) return false;
@@ -233,5 +233,5 @@ function byId(left: DeliveryProblem, right: DeliveryProblem): number {
   return left.id < right.id ? -1 : 1;
 }
 
-/** The largest time. */
+/** The largest possible time. */
 const forever = Number.MAX_SAFE_INTEGER;

@@ -1,13 +1,13 @@
 /**
- * The queue position is the place of a waiting delivery in its lane, one number so that one index serves all lanes
- * (column `rank`). Ordered lanes go by publish order, whatever the priority or due time, and a delivery that was retried after
- * its end goes behind what waited then (`order_position`). Others go by priority, then due time.
+ * The queue position orders the waiting deliveries of a lane. It is a single number, so that one index serves all lanes
+ * (column `rank`). Ordered lanes use the publish order, whatever the priority or due time; a delivery that was retried
+ * after its end goes behind all that waited then (`order_position`). Other lanes use priority, then due time.
  */
 export const tierSpan = 2 ** 48;
 export const queuePositionMax = 3 * tierSpan - 1;
 
 export interface Place {
-  /** Its stored order position; its publish position before the first retry. */
+  /** Its stored order position; before the first retry, its publish position. */
   readonly order: number;
   readonly priority: number;
   readonly dueAt: number;
@@ -17,7 +17,7 @@ export function queuePositionIn(lane: { readonly ordered: boolean }, place: Plac
   return lane.ordered ? place.order : place.priority * tierSpan + withinTier(place.dueAt);
 }
 
-/** A time as an offset within its tier; absurd ones must not leak into the tier of another priority. */
+/** A time as an offset within its tier, clamped so that absurd times cannot reach the tier of another priority. */
 export function withinTier(timeMs: number): number {
   return Math.min(Math.max(timeMs, 0), tierSpan - 1);
 }

@@ -7,20 +7,20 @@ import {
   type Tenant,
 } from "../../ports/store/registry.ts";
 
-/** A tenant as it was saved, also by a version that knew no pools of workers. */
+/** Parses a saved tenant, including one saved by a version without worker pools. */
 export function toTenant(document: string): Tenant {
   return { workerPool: defaultWorkerPool, ...(parseLossless(document) as Omit<Tenant, "workerPool">) };
 }
 
-/** A document as both stores select it, perhaps with more behind it. */
+/** A document as both stores select it, possibly followed by more columns. */
 export type DocumentRow = readonly [document: string, ...more: unknown[]];
 
-/** What was saved as `Document` comes back as one. */
+/** Parses a document that was saved as `Document`. */
 export function toDocument<Document>([document]: DocumentRow): Document {
   return parseLossless(document) as Document;
 }
 
-/** What `after` is compared with when a listing begins: no tenant and no name is before it. */
+/** The start for `after` in a listing: sorts before every tenant and name. */
 export function startOf({ after }: EventTypeQuery): readonly [tenantId: string, name: string] {
   return after === null ? ["", ""] : [after.tenantId, after.name];
 }

@@ -19,7 +19,7 @@ function rowOf(tenant: number, subject: number, count: number): PortionRow {
 }
 
 test("property: portions of any size add up to what one portion adds up, each bucket once", () => {
-  // Two rows of a bucket at most, as of two writers.
+  // Up to two rows per bucket, as from two writers.
   const pair = fc.tuple(
     fc.integer({ min: 0, max: 3 }),
     fc.integer({ min: 0, max: 5 }),

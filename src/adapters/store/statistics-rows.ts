@@ -3,7 +3,7 @@ import { Counts } from "../../core/statistics/counts.ts";
 import { addFact, type Fact, type FactKind } from "../../core/statistics/facts.ts";
 import { unpackFacts } from "../../core/statistics/journal.ts";
 
-/** Where each kind of bucket stands. */
+/** The table of each kind of bucket. */
 export const statisticsTables: Readonly<Record<FactKind, string>> = {
   delivery: "delivery_stats",
   event: "event_stats",
@@ -26,11 +26,11 @@ type BucketNames = Pick<Fact<number>, "kind" | "at" | "tenant" | "subject">;
 export interface JournalEntry {
   readonly number: number;
   readonly facts: Uint8Array;
-  /** Places of the facts that count; null for all of them. */
+  /** Indexes of the facts that count; null for all of them. */
   readonly written?: readonly number[] | null;
 }
 
-/** What a writer that is gone left unwritten, by bucket. */
+/** Facts that a dead writer left unwritten, by bucket. */
 export function leftInJournal(entries: readonly JournalEntry[]): readonly LeftBucket[] {
   const left = new Map<string, LeftBucket>();
   for (const { number, facts, written = null } of entries) {
@@ -61,7 +61,7 @@ function noteFact(
   else known.facts.push({ number, fact });
 }
 
-/** What a fact counts for: its subject, its tenant, and all. */
+/** The buckets of a fact: of its subject, of its tenant, and of all. */
 export function bucketsOf({ kind, at, tenant, subject }: BucketNames): readonly StoredBucket[] {
   const common = { kind, start: bucketAt(at, "minute") };
   return [
@@ -71,7 +71,7 @@ export function bucketsOf({ kind, at, tenant, subject }: BucketNames): readonly 
   ];
 }
 
-/** The row that a writer wrote last for a bucket, with what it had not counted yet. Null where it had counted all. */
+/** The last row that a writer wrote for a bucket, with its uncounted facts added. Null if it had counted all. */
 export function completedRow(
   { facts }: LeftBucket,
   row: { readonly countedTo: number; readonly counts: Uint8Array } | null,
@@ -83,7 +83,7 @@ export function completedRow(
   return counts.pack();
 }
 
-/** A row of one of the smaller buckets that are added up. */
+/** A row of one of the smaller buckets that are rolled up. */
 export type PortionRow = [tenant: number, subject: number, counts: Uint8Array];
 
 export interface SummedRow {
@@ -92,7 +92,7 @@ export interface SummedRow {
   readonly counts: Uint8Array;
 }
 
-/** The last bucket that was added up in a larger one that is not finished. */
+/** The last bucket that was added to an unfinished larger one. */
 export interface RollUpPlace {
   readonly tenant: number;
   readonly subject: number;
@@ -101,15 +101,16 @@ export interface RollUpPlace {
 export const rollUpStart: RollUpPlace = { tenant: -1, subject: -1 };
 
 /**
- * One portion of a larger bucket: rows of each smaller one beyond a place, each list in the order of tenants and subjects
- * and cut at `limit`. Sums those that every list has come to; `next` is null when the larger bucket is whole.
+ * One portion of a larger bucket: rows of each smaller one beyond a place, each list in the order of tenants and
+ * subjects and cut at `limit`. Sums the rows up to where every list has come; `next` is null when the larger bucket is
+ * complete.
  */
 export function summedPortion(
   lists: readonly (readonly PortionRow[])[],
   limit: number,
 ): { readonly rows: readonly SummedRow[]; readonly next: RollUpPlace | null } {
   const ends = lists.filter((list) => list.length >= limit).map((list) => list.at(-1) ?? [0, 0]);
-  // The end of a list that was cut may go on: what is beyond the lowest of these ends is for the next portion.
+  // A cut list may go on: rows beyond the lowest of the list ends are left to the next portion.
   const [end] = ends.toSorted(([a, b], [c, d]) => a - c || b - d);
   const sums = new Map<string, { tenant: number; subject: number; counts: Counts }>();
   for (const [tenant, subject, counts] of lists.flat()) {
@@ -127,21 +128,21 @@ export function summedPortion(
   };
 }
 
-/** Each step with the smaller one that it is added up from. */
+/** Each step with the smaller one from which it is rolled up. */
 export const rollUps: readonly { readonly step: StatisticsStep; readonly from: StatisticsStep }[] = [
   { step: "hour", from: "minute" },
   { step: "day", from: "hour" },
 ];
 
-/** The next bucket to add up; null while it is not over. `doneUntil` is null when nothing was ever added up. */
+/** The next bucket to roll up; null until it is over. `doneUntil` is null before the first roll-up. */
 export function nextRollUp(
   { step, from }: { readonly step: StatisticsStep; readonly from: StatisticsStep },
   facts: {
     readonly doneUntil: number | null;
-    /** Where the oldest of the smaller buckets begins. */
+    /** The start of the oldest smaller bucket. */
     readonly first: number | null;
     readonly endedBefore: number;
-    /** Smaller buckets are whole until then. */
+    /** Smaller buckets are complete up to this time. */
     readonly smallerUntil: number;
   },
 ): { readonly start: number; readonly parts: readonly number[] } | null {

@@ -1,11 +1,11 @@
-/** PostgreSQL cannot store U+0000, which a receiver may well send: it becomes U+FFFD. */
+/** PostgreSQL cannot store U+0000, which receivers may send: it becomes U+FFFD. */
 export function storable(text: string): string {
   return text.includes("\0") ? text.replaceAll("\0", "\uFFFD") : text;
 }
 
 /**
- * A JSON document in which every text can be read as JSON by PostgreSQL: escaped halves of surrogate pairs and escaped
- * U+0000 become U+FFFD. `JSON.stringify` writes both as escapes, so older versions stored them.
+ * Makes every text of a JSON document readable for PostgreSQL: escaped halves of surrogate pairs and escaped U+0000
+ * become U+FFFD. `JSON.stringify` writes both as escapes, so older versions stored them.
  */
 export function storableDocument(document: string): string {
   if (!document.includes("\\u")) return document;
@@ -14,6 +14,6 @@ export function storableDocument(document: string): string {
   );
 }
 
-/** One escape at a time, so that an escaped backslash before `ud800` is not taken for one. */
+/** Matches one escape at a time, so that an escaped backslash before `ud800` is not mistaken for one. */
 const escapes =
   /\\(?:(u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2})|(u[dD][89a-fA-F][\da-fA-F]{2}|u0000)|.)/gs;

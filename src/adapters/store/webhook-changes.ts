@@ -11,9 +11,9 @@ import type {
 } from "../../ports/store/webhooks.ts";
 import type { Page, PageRequest } from "../../ports/store.ts";
 
-/** What stands in the store while a change of a webhook is written. */
+/** The stored data when a change of a webhook is written. */
 export interface BeforeChange {
-  /** Null for a new one. */
+  /** Null for a new webhook. */
   readonly document: string | null;
   readonly keys: readonly StoredKey[];
 }
@@ -26,7 +26,7 @@ interface WebhookChange {
   readonly beside: WrittenBeside;
 }
 
-/** The webhook as it is to be stored, numbered, and what its history says of the change. */
+/** The webhook to store, with its revision, and the history entry of the change. */
 export function webhookChange(
   given: Webhook,
   { document, keys }: BeforeChange,
@@ -58,7 +58,7 @@ function changedNames(before: readonly StoredKey[], after: readonly StoredKey[])
   return [...new Set(changed.map((kind) => keyNames[kind]))];
 }
 
-/** As both stores select it. */
+/** A row as both stores select it. */
 export type HistoryRow = [seq: number, document: string];
 
 export function historyDocument(entry: WebhookHistoryEntry): string {
@@ -69,7 +69,7 @@ export function historyDocument(entry: WebhookHistoryEntry): string {
   );
 }
 
-/** Rows are newest first, one more than the page has where there are more. */
+/** Rows are newest first, with one row beyond the page if there are more. */
 export function historyPage(rows: readonly HistoryRow[], { limit }: PageRequest): Page<StoredHistoryEntry> {
   const shown = rows.slice(0, limit);
   return {
@@ -80,6 +80,6 @@ export function historyPage(rows: readonly HistoryRow[], { limit }: PageRequest)
   };
 }
 
-/** Of each webhook so many revisions are kept, and so many other entries. */
+/** Limit per webhook on stored revisions, and on other entries. */
 export const historyEntriesMax = 100;
 const valueLengthMax = 1_024;

@@ -3,7 +3,7 @@ import { webhookFromDocument } from "../../core/webhook.ts";
 import type { WebhookRuntimeState } from "../../ports/store/deliveries.ts";
 import type { StoredSecret, StoredWebhook } from "../../ports/store/webhooks.ts";
 
-/** Whose a row of the table of secrets is; part of the stored form. */
+/** The owner kinds in the table of secrets; part of the stored format. */
 export const secretOwners = { webhook: 0, tenant: 1 } as const;
 
 /** The owner of some secrets. */
@@ -21,14 +21,14 @@ export type SecretRow = [
   expiresAt: number | null,
 ];
 
-/** A webhook with what is remembered of its endpoint, as both stores select it; `stateOf` is null without any. */
+/** A webhook with the state of its endpoint, as both stores select it; `stateOf` is null without one. */
 export type WebhookRow = [
   id: string,
   document: string,
   ...state: RuntimeRow | [null, null, null, null, null, null],
 ];
 
-/** What is remembered of an endpoint. */
+/** The stored state of an endpoint. */
 export type RuntimeRow = [
   webhookId: string,
   pausedUntil: number | null,
@@ -38,7 +38,7 @@ export type RuntimeRow = [
   health: string | null,
 ];
 
-/** A secret as the port shows it; a row may say more behind it. */
+/** A secret as the port shows it; the row may have further columns. */
 export function toSecret([kind, ciphertext, digest, createdAt, expiresAt]: readonly [
   ...SecretRow,
   ...unknown[],
@@ -55,7 +55,7 @@ export function toStoredWebhook(
   return { webhook: webhookFromDocument(parseLossless(document)), secrets, runtime };
 }
 
-/** What is remembered of a webhook between restarts. */
+/** The state of a webhook that survives restarts. */
 export function toRuntimeState([
   webhookId,
   pausedUntil,
