@@ -115,7 +115,7 @@ export class FactCounts implements Metrics {
     return [
       {
         name: "webhook_deliveries_total",
-        help: "Attempts by the state of their delivery afterwards. Rare event types and tenants beyond a bound are counted as other.",
+        help: "Attempts by the resulting state of their delivery. Rare event types and tenants beyond a limit count as other.",
         type: "counter",
         samples: () => this.#deliveries.samples(),
       },
@@ -136,7 +136,7 @@ export class FactCounts implements Metrics {
       },
       {
         name: "webhook_circuit_breaker_transitions_total",
-        help: "Moves of circuit breakers.",
+        help: "State changes of circuit breakers.",
         type: "counter",
         samples: () =>
           [...this.#transitions.values()].map(({ from, to, count }) => ({
@@ -146,7 +146,7 @@ export class FactCounts implements Metrics {
       },
       {
         name: "webhook_rate_limit_hits_total",
-        help: "Deliveries held back by a rate limit. Webhooks beyond a bound are counted as other.",
+        help: "Deliveries held back by a rate limit. Webhooks beyond a limit count as other.",
         type: "counter",
         samples: () =>
           [...this.#limitHits].map(([webhookId, value]) => ({ labels: { webhook_id: webhookId }, value })),
@@ -173,13 +173,13 @@ export class FactCounts implements Metrics {
       }),
       {
         name: "posthorn_api_calls_limited_total",
-        help: "Calls of the API that were refused, by the limit they reached.",
+        help: "API calls that were refused, by the limit they reached.",
         type: "counter",
         samples: () => [...this.#limitedCalls].map(([scope, value]) => ({ labels: { scope }, value })),
       },
       {
         name: "posthorn_notifications_total",
-        help: "Messages to people, by the kind of channel and what became of them.",
+        help: "Notifications by the kind of channel and their outcome.",
         type: "counter",
         samples: () =>
           [...this.#notified].map(([name, value]) => {
@@ -215,17 +215,17 @@ export class FactCounts implements Metrics {
       counter(
         "posthorn_lanes_stalled_total",
         "lane_stalled",
-        "Lanes whose deliveries were due for long and claimed by nobody.",
+        "Lanes whose deliveries were overdue and unclaimed.",
       ),
       counter(
         "posthorn_requests_postponed_total",
         "local_shortage",
-        "Requests that this machine could not make for want of descriptors, ports or memory; no attempt is counted.",
+        "Requests that this machine could not send for lack of descriptors, ports or memory; not counted as attempts.",
       ),
       counter(
         "posthorn_unexpected_errors_total",
         "unexpected_error",
-        "Attempts that ended with an exception that nobody foresaw; they are tried again.",
+        "Attempts that ended with an unexpected exception; they are retried.",
       ),
     ];
   }

@@ -34,7 +34,7 @@ export class GatewayCounts {
     return [
       {
         name: "posthorn_gateway_requests_total",
-        help: "Requests that sources received, by what became of them. Sources beyond a bound are counted as other.",
+        help: "Requests that sources received, by outcome. Sources beyond a limit count as other.",
         type: "counter",
         samples: () =>
           [...this.#requests].map(([name, value]) => {
@@ -44,7 +44,7 @@ export class GatewayCounts {
       },
       {
         name: "security_incidents_total",
-        help: "Messages to the gateway that point at an attack, by their kind.",
+        help: "Messages to the gateway that indicate an attack, by kind.",
         type: "counter",
         samples: () => [...this.#incidents].map(([kind, value]) => ({ labels: { kind }, value })),
       },

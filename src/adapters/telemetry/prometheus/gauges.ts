@@ -75,7 +75,7 @@ export function gauges(sources: MetricSources): readonly PlainMetric[] {
   return [
     {
       name: "webhook_queue_depth",
-      help: "Deliveries that wait, by priority.",
+      help: "Waiting deliveries by priority.",
       type: "gauge",
       samples: async () => {
         const { waiting } = await sources.depth();
@@ -84,19 +84,19 @@ export function gauges(sources: MetricSources): readonly PlainMetric[] {
     },
     {
       name: "webhook_dlq_size",
-      help: "Dead letters by tenant; the smallest tenants beyond a bound are added up as other.",
+      help: "Dead letters by tenant; the smallest tenants beyond a limit are summed as other.",
       type: "gauge",
       samples: async () => deadLetterSamples((await sources.depth()).deadLetters),
     },
     {
       name: "webhook_circuit_breaker_state",
-      help: "1 for the state of a circuit that is not closed; closed ones are left out.",
+      help: "1 for the state of a circuit that is not closed; closed circuits are omitted.",
       type: "gauge",
       samples: () => circuitSamples(sources.circuits()),
     },
     {
       name: "webhook_worker_pool_utilization",
-      help: "Share of the slots for active requests that are in use, 0 to 1.",
+      help: "Used share of the slots for active requests, 0 to 1.",
       type: "gauge",
       samples: () => {
         const { active, concurrency } = sources.activity();
@@ -119,12 +119,12 @@ function latenessMetrics(sources: MetricSources): readonly PlainMetric[] {
   return [
     single("posthorn_oldest_due_seconds", {
       type: "gauge",
-      help: "Since when the oldest delivery is due that no gate, rate limit or receiver holds back, of the webhooks that this process owns and, where it schedules, of those that nobody does.",
+      help: "How long the oldest delivery has been due that no gate, rate limit or receiver holds back, among the webhooks that this process owns and, if it is a scheduler, those without an owner.",
       read: async () => (await sources.oldestDueMs()) / 1_000,
     }),
     {
       name: "posthorn_upkeep_lag_seconds",
-      help: "Since the last whole round of expiry and retention; of the process that does them.",
+      help: "Time since the last complete round of expiry and retention, in the process that runs them.",
       type: "gauge",
       samples: () => {
         const { upkeepLagMs } = sources.activity();
@@ -147,7 +147,7 @@ function diskMetrics({ disk }: MetricSources): readonly PlainMetric[] {
   });
   return [
     metric("posthorn_disk_free_bytes", {
-      help: "Free on the disk of the data folder.",
+      help: "Free space on the disk of the data folder.",
       key: "freeBytes",
     }),
     metric("posthorn_disk_size_bytes", { help: "Size of the disk of the data folder.", key: "sizeBytes" }),
@@ -159,12 +159,12 @@ function processMetrics(sources: MetricSources): readonly PlainMetric[] {
   return [
     single("posthorn_requests_in_flight", {
       type: "gauge",
-      help: "Requests in flight, active and waiting ones together.",
+      help: "Requests in flight, active and waiting.",
       read: () => sources.activity().inFlight,
     }),
     {
       name: "posthorn_request_slots",
-      help: "Slots for requests: `active` for those below one second, `waiting` for older ones.",
+      help: "Slots for requests: `active` for those younger than one second, `waiting` for older ones.",
       type: "gauge",
       samples: () => {
         const { concurrency, waitingRequests } = sources.activity();
@@ -173,7 +173,7 @@ function processMetrics(sources: MetricSources): readonly PlainMetric[] {
     },
     {
       name: "posthorn_request_slots_used",
-      help: "Slots for requests that are in use, as in posthorn_request_slots. A request with a large body uses several.",
+      help: "Used slots for requests, as in posthorn_request_slots. A request with a large body uses several.",
       type: "gauge",
       samples: () => {
         const { active, waitingInUse } = sources.activity();
@@ -187,7 +187,7 @@ function processMetrics(sources: MetricSources): readonly PlainMetric[] {
     }),
     single("posthorn_stats_lag_seconds", {
       type: "gauge",
-      help: "Age of the oldest thing that this process counted and no stored bucket has.",
+      help: "Age of the oldest fact that this process counted and has not stored in a bucket.",
       read: () => sources.activity().statisticsLagMs / 1_000,
     }),
     single("posthorn_webhooks", {
@@ -197,22 +197,22 @@ function processMetrics(sources: MetricSources): readonly PlainMetric[] {
     }),
     single("posthorn_webhooks_paused", {
       type: "gauge",
-      help: "Webhooks that somebody paused.",
+      help: "Webhooks paused by a user.",
       read: sources.paused,
     }),
     single("posthorn_open_sockets", {
       type: "gauge",
-      help: "Sockets to receivers, idle ones included.",
+      help: "Sockets to receivers, including idle ones.",
       read: sources.openSockets,
     }),
     single("posthorn_stream_clients", {
       type: "gauge",
-      help: "Clients that hear of what happens, over /v1/stream.",
+      help: "Clients connected to /v1/stream.",
       read: sources.streamClients,
     }),
     single("posthorn_portal_sessions", {
       type: "gauge",
-      help: "Sessions of customers in the portal that are in force, of the whole deployment.",
+      help: "Valid portal sessions of customers in the whole deployment.",
       read: sources.portalSessions,
     }),
   ];
@@ -225,7 +225,7 @@ function slotSamples(values: { readonly active: number; readonly waiting: number
 function clockMetric(offsetMs: () => number): PlainMetric {
   return single("posthorn_clock_offset_seconds", {
     type: "gauge",
-    help: "How far the clock of the database is before that of this machine; corrected above one second.",
+    help: "How far the clock of the database is ahead of this machine's clock; corrected above one second.",
     read: () => offsetMs() / 1_000,
   });
 }
@@ -233,7 +233,7 @@ function clockMetric(offsetMs: () => number): PlainMetric {
 function workersMetric(workers: NonNullable<MetricSources["workers"]>): PlainMetric {
   return {
     name: "posthorn_workers",
-    help: "Workers that live, by pool; 0 where a tenant names a pool that nobody serves.",
+    help: "Live workers by pool; 0 if a tenant names a pool without workers.",
     type: "gauge",
     samples: async () => [...(await workers())].map(([pool, value]) => ({ labels: { pool }, value })),
   };
@@ -244,12 +244,12 @@ function queueMetrics(queue: () => QueueReading): readonly PlainMetric[] {
   return [
     single("posthorn_queue_connected", {
       type: "gauge",
-      help: "1 while RabbitMQ carries notices, else 0.",
+      help: "1 while RabbitMQ carries hints, else 0.",
       read: () => Number(queue().isConnected),
     }),
     {
       name: "posthorn_queue_notices",
-      help: "Notices that no worker has been given yet.",
+      help: "Hints that were not handed to a worker yet.",
       type: "gauge",
       samples: async () => {
         const { waiting } = await queue().depth();
@@ -258,13 +258,13 @@ function queueMetrics(queue: () => QueueReading): readonly PlainMetric[] {
     },
     {
       name: "posthorn_queue_parked",
-      help: "Messages that nobody could handle.",
+      help: "Messages that could not be handled.",
       type: "gauge",
       samples: async () => [{ labels: {}, value: (await queue().depth()).parked }],
     },
     single("posthorn_queue_dropped_total", {
       type: "counter",
-      help: "Notices that RabbitMQ lost or refused after they were sent; their work is announced again.",
+      help: "Hints that RabbitMQ lost or refused after they were sent; their work is announced again.",
       read: () => queue().dropped,
     }),
   ];
@@ -279,7 +279,7 @@ function sharedStateMetrics(sharedState: () => SharedStateReading): readonly Pla
     }),
     single("posthorn_shared_state_errors_total", {
       type: "counter",
-      help: "Calls of Redis that failed or were not answered in time.",
+      help: "Calls to Redis that failed or were not answered in time.",
       read: () => sharedState().callsFailed,
     }),
   ];
@@ -307,12 +307,12 @@ function spanMetrics(spans: NonNullable<MetricSources["spans"]>): readonly Plain
   return [
     single("posthorn_spans_exported_total", {
       type: "counter",
-      help: "Spans that the collector took.",
+      help: "Spans accepted by the collector.",
       read: () => spans().exported,
     }),
     {
       name: "posthorn_spans_dropped_total",
-      help: "Spans that were not exported: too many failed or slow attempts in a second, a full queue, or no collector.",
+      help: "Spans that were not exported, because of too many failed or slow attempts in a second, a full queue, or no collector.",
       type: "counter",
       samples: () =>
         Object.entries(spans().dropped).map(([reason, value]) => ({ labels: { reason }, value })),
