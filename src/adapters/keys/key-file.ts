@@ -55,7 +55,7 @@ export function readKeyFile(path: string): KeyFile | null {
   }
   if (text === "") {
     throw new KeyFileError(
-      `the key file ${path} is empty; restore it from a backup, or delete it where nothing was stored yet`,
+      `the key file ${path} is empty; restore it from a backup, or delete it if nothing was stored yet`,
     );
   }
   const mode = statSync(path).mode & 0o777;

@@ -56,7 +56,8 @@ export function createKeyRing(input: {
       sealWith(current, { plaintext, context, nonce: input.random.bytes(nonceBytes) }),
     open({ ciphertext, context }) {
       const key = known.get(keyIdOf(ciphertext));
-      if (key === undefined) throw new SecretUnreadableError("no known master key made this ciphertext");
+      if (key === undefined)
+        throw new SecretUnreadableError("the ciphertext was made with an unknown master key");
       return openWith(key, { ciphertext, context });
     },
     isCurrent: (ciphertext) => keyIdOf(ciphertext) === current.id.toString("hex"),
@@ -80,7 +81,7 @@ export function createSecretBox(input: {
 /** The id is derived too: it is in every row and must reveal nothing about the key. */
 function deriveKey(masterKey: Uint8Array): DerivedKey {
   if (masterKey.length !== masterKeyBytes) {
-    throw new RangeError(`a master key has ${masterKeyBytes} bytes, not ${masterKey.length}`);
+    throw new RangeError(`a master key must have ${masterKeyBytes} bytes, not ${masterKey.length}`);
   }
   return {
     id: hkdf(masterKey, { purpose: "posthorn master key id", bytes: keyIdBytes }),
@@ -124,7 +125,7 @@ function openWith(
       decipher.final(),
     ]);
   } catch (cause) {
-    throw new SecretUnreadableError("the ciphertext was changed, or belongs to something else", { cause });
+    throw new SecretUnreadableError("the ciphertext was modified, or belongs to another context", { cause });
   }
 }
 

@@ -58,7 +58,7 @@ export function decode<Word extends string>(words: Codec<Word>, code: number): W
 /** Decodes a state; throws unless it is one of those that the caller expects. */
 export function decodeState<State extends DeliveryState>(states: readonly State[], code: number): State {
   const state = states.find((each) => stateCodes.encode[each] === code);
-  if (state === undefined) throw new RangeError(`the stored state ${code} is none of ${states.join()}`);
+  if (state === undefined) throw new RangeError(`the stored state ${code} is not one of ${states.join()}`);
   return state;
 }
 

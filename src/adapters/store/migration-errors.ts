@@ -6,7 +6,7 @@ export class SchemaTooNewError extends Error {
 
   constructor(versions: { readonly found: number; readonly known: number }) {
     super(
-      `the database has schema ${versions.found}, this version knows up to ${versions.known}: upgrade Posthorn`,
+      `the database has schema ${versions.found}, this version supports up to ${versions.known}: upgrade Posthorn`,
     );
     this.found = versions.found;
     this.known = versions.known;
@@ -18,6 +18,8 @@ export class MigrationMismatchError extends Error {
   override readonly name = "MigrationMismatchError";
 
   constructor(migration: { readonly number: number; readonly name: string }) {
-    super(`migration ${migration.number} (${migration.name}) differs from the one that made this database`);
+    super(
+      `migration ${migration.number} (${migration.name}) differs from the one that created this database`,
+    );
   }
 }

@@ -20,24 +20,24 @@ export function movedAway(store: string, { place, at }: MovedTo): StoreMovedErro
 /** A repeated move, or one from a store that is no longer in service. */
 export function movedAlready(store: string, { place, at }: MovedTo): StoreMovedError {
   return new StoreMovedError(
-    `the move of ${store} is complete already: everything went to ${place} on ${new Date(at).toISOString().slice(0, 16)}Z. ` +
+    `the move of ${store} is already complete: everything moved to ${place} on ${new Date(at).toISOString().slice(0, 16)}Z. ` +
       `Serve from there; to go back to what was in ${store} then, run: posthorn move --reopen ${store}`,
   );
 }
 
 export function movingHere(store: string): StoreMovedError {
   return new StoreMovedError(
-    `a move into ${store} is not complete: run the same posthorn move again, it goes on where it was`,
+    `a move into ${store} is not complete: run the same posthorn move again, it continues where it stopped`,
   );
 }
 
 export function noDatabaseIn(dataDir: string): StoreMovedError {
-  return new StoreMovedError(`there is no database of Posthorn in ${dataDir}`);
+  return new StoreMovedError(`${dataDir} does not contain a Posthorn database`);
 }
 
 export function olderSchema(store: string): StoreMovedError {
   return new StoreMovedError(
-    `${store} was last served from by an older version: start this version on it once, then move`,
+    `${store} was last used by an older version: start this version on it once, then move`,
   );
 }
 
@@ -67,6 +67,6 @@ export function otherMoveInto({
   readonly source: string;
 }): StoreMovedError {
   return new StoreMovedError(
-    `a move from ${source} into ${store} has begun and is not complete: go on with that one, or empty the database`,
+    `a move from ${source} into ${store} has begun and is not complete: continue that one, or empty the database`,
   );
 }

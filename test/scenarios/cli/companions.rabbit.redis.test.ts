@@ -88,7 +88,7 @@ const redis: readonly Case[] = [
   {
     what: "nothing answers",
     env: { POSTHORN_REDIS_URL: `redis://:${password}@127.0.0.1:${silentPort}/0` },
-    says: [/nothing answers as Redis/, /check host and port/],
+    says: [/no Redis server answers/, /check host and port/],
   },
   {
     what: "another password",

@@ -99,13 +99,13 @@ suite("mistakes that newcomers make", () => {
     );
     await fails(["backup", join(folder.path, "copy.db"), "--data-dir", dataDir], {
       status: 1,
-      says: /there is no database/,
+      says: /does not contain a database/,
     });
     mkdirSync(dataDir, { recursive: true });
     writeFileSync(join(dataDir, "posthorn.db"), "");
     await fails(["backup", file, "--data-dir", dataDir], {
       status: 1,
-      says: /posthorn: nothing was copied: .*file exists already/,
+      says: /posthorn: nothing was copied: .*file already exists/,
     });
     chmodSync(file, 0o600);
   });

@@ -166,7 +166,7 @@ suite("move to PostgreSQL and back", () => {
     ]);
 
     const complete =
-      /the move of .* is complete already: everything went to .* on 20.*Serve from there.*--reopen/;
+      /the move of .* is already complete: everything moved to .* on 20.*Serve from there.*--reopen/;
     await assert.rejects(runMove(ends, watch), complete);
     await assert.rejects(planMove(ends), complete);
   });

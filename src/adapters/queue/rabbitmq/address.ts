@@ -40,14 +40,14 @@ export function parseAddress(url: string): Address {
   // User and password end at the first / ? or #. What follows would be shown as host and virtual host.
   if (parsed.hash !== "" || /@/.test(parsed.pathname + parsed.search)) {
     throw invalid(
-      "the address of RabbitMQ has an @ or # where none can be: write special characters of user, password and " +
+      "the address of RabbitMQ has a misplaced @ or #: write special characters of user, password and " +
         "virtual host percent-encoded, such as %40 for @, %2F for /, %3F for ? and %23 for #",
     );
   }
   const unknown = [...parsed.searchParams.keys()].find((name) => !parameters.has(name));
   if (unknown !== undefined) {
     throw invalid(
-      `the address of RabbitMQ has a parameter ${JSON.stringify(unknown)}: there is ${[...parameters].join(", ")}`,
+      `the address of RabbitMQ has an unknown parameter ${JSON.stringify(unknown)}: use ${[...parameters].join(", ")}`,
     );
   }
   const protocol = parsed.protocol === "amqps:" ? "amqps" : "amqp";
@@ -81,7 +81,9 @@ export function parseAddress(url: string): Address {
 function heartbeatOf({ searchParams }: URL): number {
   const seconds = Number(searchParams.get("heartbeat") ?? heartbeatSDefault);
   if (Number.isInteger(seconds) && seconds >= 1 && seconds <= heartbeatSMax) return seconds;
-  throw invalid(`heartbeat in the address of RabbitMQ is not a number of seconds from 1 to ${heartbeatSMax}`);
+  throw invalid(
+    `heartbeat in the address of RabbitMQ must be a whole number of seconds from 1 to ${heartbeatSMax}`,
+  );
 }
 
 function decoded(part: string): string {

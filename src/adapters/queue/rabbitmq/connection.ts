@@ -127,7 +127,7 @@ export class Connection<Session extends Losable> {
           failedAttempts: failuresUntilAlert,
           awayMs: Math.round(clock.monotonicMs() - this.#awaySince),
         },
-        "RabbitMQ cannot be reached, or not for long: three attempts in a row failed. Work is found in the store meanwhile",
+        "RabbitMQ cannot be reached or loses connections: three attempts in a row failed; polling the store until it works",
       );
     }
     this.#alarm.set(delayMs, () => {

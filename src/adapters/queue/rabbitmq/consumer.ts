@@ -157,7 +157,7 @@ export class Consumer {
     const { topology, clock, log } = this.#options;
     log.warn(
       { queue: topology.workQueue(this.#consumer.pool, priority) },
-      "RabbitMQ ended a consumer, because its queue was deleted or a notice was in hand for too long; beginning again",
+      "RabbitMQ ended a consumer, because its queue was deleted or a hint was in hand for too long; starting again",
     );
     this.#deleted.add(priority);
     if (this.#restoring === channel) return;
@@ -189,7 +189,7 @@ export class Consumer {
     const { pool } = this.#consumer;
     await topology.declareCommon(channel);
     for (let [priority] = this.#deleted; priority !== undefined; [priority] = this.#deleted) {
-      if (!this.#kept.isCurrent(channel)) throw new Error("another channel took its place");
+      if (!this.#kept.isCurrent(channel)) throw new Error("replaced by another channel");
       this.#deleted.delete(priority);
       topology.forget(pool);
       await topology.ensure(pool);
@@ -226,7 +226,7 @@ export class Consumer {
       if ((await this.#ask(hint)) === "done") this.#done(channel, message);
       else await this.#passOn(channel, { message, hint });
     } catch (error) {
-      log.error({ error, lane }, "handling a notice failed, which it must not");
+      log.error({ error, lane }, "handling a hint failed unexpectedly");
       this.#fail(channel, message);
     }
   }
@@ -259,10 +259,7 @@ export class Consumer {
   ): Promise<void> {
     const { publisher, counters, log } = this.#options;
     const { routingKey } = message.fields;
-    log.warn(
-      { queue: routingKey, reason, bytes: message.content.length },
-      "a message cannot be read and is parked",
-    );
+    log.warn({ queue: routingKey, reason, bytes: message.content.length }, "parked an unreadable message");
     if (await publisher.park(message, reason)) {
       counters.parked += 1;
       this.#done(channel, message);

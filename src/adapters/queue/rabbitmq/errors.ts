@@ -35,10 +35,10 @@ const networkReasons: ReadonlyMap<string, string> = new Map([
   ["ECONNRESET", "the connection was cut"],
   ["EPIPE", "the connection was cut"],
   ["ETIMEDOUT", "no answer"],
-  ["EHOSTUNREACH", "there is no way to the host"],
-  ["ENETUNREACH", "there is no way to the network"],
+  ["EHOSTUNREACH", "there is no route to the host"],
+  ["ENETUNREACH", "there is no route to the network"],
   ["ENOTFOUND", "the host name is unknown"],
-  ["EAI_AGAIN", "the host name cannot be looked up"],
+  ["EAI_AGAIN", "the host name cannot be resolved"],
 ]);
 
 /** Translates a connection error into a message about the setting; `at` is the address without credentials. */
@@ -82,7 +82,7 @@ export function connectError(error: unknown, at: string): WorkQueueSetupError {
   }
   return new WorkQueueSetupError(
     "no_answer",
-    `what listens at ${at} does not speak as RabbitMQ does (${text}): check host and port, and amqp or amqps`,
+    `the server at ${at} does not speak the protocol of RabbitMQ (${text}): check host and port, and amqp or amqps`,
   );
 }
 
@@ -104,9 +104,9 @@ export function declareError(error: unknown, what: string): WorkQueueSetupError 
           "that begin with POSTHORN_QUEUE_PREFIX, and write permission for amq.default (rabbitmqctl set_permissions)",
       );
     case replyCodes.notFound:
-      return new WorkQueueSetupError("missing", `${what} is not there (${reasonIn(text)})`);
+      return new WorkQueueSetupError("missing", `${what} does not exist (${reasonIn(text)})`);
     default:
-      return new WorkQueueSetupError("refused", `RabbitMQ does not give us ${what} (${reasonIn(text)})`);
+      return new WorkQueueSetupError("refused", `RabbitMQ refuses ${what} (${reasonIn(text)})`);
   }
 }
 

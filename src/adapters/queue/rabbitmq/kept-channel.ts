@@ -89,7 +89,7 @@ export class KeptChannel<Kind extends Channel> {
     if (connection === null || !this.#isReady) return;
     this.#isReady = false;
     const { name, log } = this.#options;
-    log.warn({ channel: name, reason }, "a channel to RabbitMQ is of no use; opening another one");
+    log.warn({ channel: name, reason }, "a channel to RabbitMQ is unusable; opening another one");
     this.#again(connection, this.#backoff.ended(since - this.#openedAt));
   }
 
@@ -116,7 +116,7 @@ export class KeptChannel<Kind extends Channel> {
       const reason = messageOf(error);
       const failures = this.#backoff.failures;
       const level = failures === 0 ? "error" : "debug";
-      log[level]({ channel: name, reason }, "a channel to RabbitMQ cannot be set up; trying again");
+      log[level]({ channel: name, reason }, "a channel to RabbitMQ cannot be set up; retrying");
       this.#again(connection, this.#backoff.failed());
     }
   }

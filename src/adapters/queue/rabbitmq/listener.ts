@@ -114,6 +114,6 @@ export class Listener {
     }
     const decoded = decodeLanes(body);
     if (decoded.kind === "lanes") this.#options.notified(decoded.lanes);
-    else this.#options.log.warn({ worker, reason: decoded.reason }, "what was told cannot be read");
+    else this.#options.log.warn({ worker, reason: decoded.reason }, "received an unreadable notification");
   }
 }

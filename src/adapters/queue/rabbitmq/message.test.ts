@@ -19,7 +19,7 @@ function reasonOf(body: string | Buffer): string | null {
 }
 
 suite("message", () => {
-  test("what was written is read again", () => {
+  test("encoded lanes are decoded again", () => {
     fc.assert(
       fc.property(fc.array(lanes, { minLength: 1, maxLength: 20 }), (given) => {
         assert.deepEqual(decodeLanes(encodeLanes(given)), { kind: "lanes", lanes: given });
@@ -35,28 +35,28 @@ suite("message", () => {
     assert.equal(body.toString(), '{"v":1,"lanes":[["w1","strict"],["w2","per_event_type","a.b"]]}');
   });
 
-  test("what a later program of this version adds does no harm", () => {
+  test("fields added by a later program of this version are ignored", () => {
     assert.equal(reasonOf('{"v":1,"lanes":[["w1","none"]],"more":{}}'), null);
   });
 
   for (const [name, body, reason] of [
     ["no JSON", "\u0000\u0001", "not JSON"],
     ["nothing", "", "not JSON"],
-    ["null", "null", "not a message of ours"],
-    ["a number", "7", "not a message of ours"],
-    ["something else", '{"event":"x"}', "not a message of ours"],
+    ["null", "null", "not a message of Posthorn"],
+    ["a number", "7", "not a message of Posthorn"],
+    ["something else", '{"event":"x"}', "not a message of Posthorn"],
     ["a later version", '{"v":2,"lanes":[["w1","none"]]}', "version 2, this program reads 1"],
     ["no version at all", '{"v":null,"lanes":[]}', "version null, this program reads 1"],
     ["no lanes", '{"v":1,"lanes":[]}', "no lanes"],
     ["an object for lanes", '{"v":1,"lanes":{"0":1}}', "no lanes"],
-    ["an unknown ordering", '{"v":1,"lanes":[["w1","fancy"]]}', "a lane that is none"],
-    ["an empty id", '{"v":1,"lanes":[["","none"]]}', "a lane that is none"],
-    ["an id that is a number", '{"v":1,"lanes":[[1,"none"]]}', "a lane that is none"],
-    ["a type where none belongs", '{"v":1,"lanes":[["w1","strict","a.b"]]}', "a lane that is none"],
-    ["no type where one belongs", '{"v":1,"lanes":[["w1","per_event_type"]]}', "a lane that is none"],
-    ["a good lane and a bad one", '{"v":1,"lanes":[["w1","none"],null]}', "a lane that is none"],
+    ["an unknown ordering", '{"v":1,"lanes":[["w1","fancy"]]}', "an invalid lane"],
+    ["an empty id", '{"v":1,"lanes":[["","none"]]}', "an invalid lane"],
+    ["an id that is a number", '{"v":1,"lanes":[[1,"none"]]}', "an invalid lane"],
+    ["a type where none belongs", '{"v":1,"lanes":[["w1","strict","a.b"]]}', "an invalid lane"],
+    ["no type where one belongs", '{"v":1,"lanes":[["w1","per_event_type"]]}', "an invalid lane"],
+    ["a good lane and a bad one", '{"v":1,"lanes":[["w1","none"],null]}', "an invalid lane"],
   ] as const) {
-    test(`${name} cannot be read, and the reason is told`, () => {
+    test(`${name} is unreadable, and the reason is given`, () => {
       assert.equal(reasonOf(body), reason);
     });
   }
@@ -65,11 +65,11 @@ suite("message", () => {
     assert.ok((reasonOf(`{"v":"${"x".repeat(10_000)}","lanes":[]}`) ?? "").length < 100);
   });
 
-  test("a body beyond all reason is not parsed", () => {
+  test("an oversized body is not parsed", () => {
     assert.equal(reasonOf(Buffer.alloc(2_000_000, "[")), "too large");
   });
 
-  test("any bytes are read or refused, never thrown at", () => {
+  test("arbitrary bytes are decoded or refused without an exception", () => {
     fc.assert(
       fc.property(
         fc.oneof(

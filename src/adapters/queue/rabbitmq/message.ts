@@ -25,14 +25,14 @@ export function decodeLanes(body: Buffer): DecodedLanes {
   const message = tryParseJson(body.toString());
   if (message === undefined) return unreadable("not JSON");
   if (typeof message !== "object" || message === null || !("v" in message) || !("lanes" in message)) {
-    return unreadable("not a message of ours");
+    return unreadable("not a message of Posthorn");
   }
   if (message.v !== version) return unreadable(`version ${shown(message.v)}, this program reads ${version}`);
   if (!Array.isArray(message.lanes) || message.lanes.length === 0) return unreadable("no lanes");
   const lanes: LaneKey[] = [];
   for (const row of message.lanes as readonly unknown[]) {
     const lane = laneOf(row);
-    if (lane === null) return unreadable("a lane that is none");
+    if (lane === null) return unreadable("an invalid lane");
     lanes.push(lane);
   }
   return { kind: "lanes", lanes };

@@ -200,7 +200,7 @@ export class Publisher {
   /** A queue may have no leader: it accepts messages without confirming them, and callers would wait. */
   #giveUp(since: number): void {
     if (this.#session?.isBlocked === true) return;
-    this.#kept.giveUp({ reason: "what was sent is not confirmed", since });
+    this.#kept.giveUp({ reason: "messages are not confirmed", since });
     this.#inFlight.fail();
   }
 
@@ -215,7 +215,7 @@ export class Publisher {
     const { exchange, routingKey } = message.fields;
     if (exchange === topology.notifyExchange) {
       counters.unheard += 1;
-      log.debug({ worker: routingKey }, "nobody listens as this worker");
+      log.debug({ worker: routingKey }, "this worker has no listener");
       return;
     }
     const work = topology.workOf(routingKey);

@@ -125,7 +125,7 @@ export class RabbitMqWorkQueue implements RabbitMqQueue {
   }
 
   consume(consumer: WorkConsumer): void {
-    if (this.#work !== null) throw new Error("this queue has a consumer");
+    if (this.#work !== null) throw new Error("this queue already has a consumer");
     this.#work = consumer;
     this.#consumer = new Consumer(consumer, {
       ...this.#settings,
@@ -152,9 +152,9 @@ export class RabbitMqWorkQueue implements RabbitMqQueue {
       const depth = await withDeadline(this.#depth, limit);
       if (depth !== null) return depth;
     } catch (error) {
-      throw new WorkQueueUnavailableError("RabbitMQ does not tell what waits", { cause: error });
+      throw new WorkQueueUnavailableError("RabbitMQ does not report its queue depths", { cause: error });
     }
-    throw new WorkQueueUnavailableError("RabbitMQ did not tell in time what waits");
+    throw new WorkQueueUnavailableError("RabbitMQ did not report its queue depths in time");
   }
 
   close(): Promise<void> {

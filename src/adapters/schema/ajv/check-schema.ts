@@ -57,9 +57,9 @@ const trialValues: readonly unknown[] = [null, true, 0, "", [], {}];
 
 const tooComplex: FieldProblem = {
   field: "schema",
-  message: "is too complex to be compiled: it has too much in one place; move parts of it into $defs",
+  message: "is too complex to compile: one place contains too much; move parts of it into $defs",
 };
-const endless: FieldProblem = { field: "schema", message: "refers to itself without end" };
+const endless: FieldProblem = { field: "schema", message: "refers to itself endlessly" };
 const hopeless: FieldProblem = {
   field: "schema",
   message:

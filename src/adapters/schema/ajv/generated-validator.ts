@@ -170,7 +170,7 @@ const requireOfAjv = createRequire(import.meta.url);
 
 /** Generated code may load ajv's own helpers, and nothing else. */
 function requireHelper(name: string): unknown {
-  if (!/^ajv\/dist\/runtime\/\w+$/.test(name)) throw new Error(`generated code asks for ${name}`);
+  if (!/^ajv\/dist\/runtime\/\w+$/.test(name)) throw new Error(`generated code requires ${name}`);
   return requireOfAjv(name);
 }
 

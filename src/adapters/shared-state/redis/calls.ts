@@ -40,7 +40,7 @@ export class Calls {
     const { client } = connection;
     if (client === null) {
       this.failed += 1;
-      throw new SharedStateUnavailableError("Redis is away");
+      throw new SharedStateUnavailableError("Redis is unavailable");
     }
     const answer = answerWithin(work(client), { clock, timeoutMs });
     this.#underway.add(answer);

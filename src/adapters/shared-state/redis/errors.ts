@@ -41,8 +41,8 @@ const refusals: ReadonlyMap<string, string> = new Map([
   ["MISCONF", "Redis cannot save its data and refuses writes"],
   ["NOREPLICAS", "Redis has too few replicas and refuses writes"],
   ["MASTERDOWN", "this Redis is a replica that has lost its primary"],
-  ["BUSY", "Redis is busy with somebody's script"],
-  ["NOAUTH", "Redis asks for a login"],
+  ["BUSY", "Redis is busy with a script"],
+  ["NOAUTH", "Redis requires a login"],
   ["WRONGPASS", "Redis refuses the login"],
   ["NOPERM", "the user lacks permissions"],
   ["CLUSTERDOWN", "the Redis cluster is down"],
@@ -123,21 +123,21 @@ export function setupError(
   if (isLate) {
     return new SharedStateSetupError(
       "no_answer",
-      `nothing answers as Redis at ${at} in time: check host and port, firewalls, and that the server is Redis`,
+      `no Redis server answers at ${at} in time: check host and port, firewalls, and that the server is Redis`,
     );
   }
   if (awayReason(error) !== null) {
     return new SharedStateSetupError(
       "unreachable",
       `Redis at ${at} cannot be reached (${code ?? "the connection was closed"}): check host and port, that the ` +
-        "server runs, and rediss:// if it wants TLS",
+        "server runs, and rediss:// if it requires TLS",
     );
   }
   // Do not repeat its text: servers often answer an unknown command with its arguments, and ours include the password.
   return isErrorReply(error) || /Unknown RESP type/.test(error.message)
     ? new SharedStateSetupError(
         "no_answer",
-        `what answers at ${at} does not behave like Redis 6.2 or Valkey: check host and port`,
+        `the server at ${at} does not behave like Redis 6.2 or Valkey: check host and port`,
       )
     : error;
 }
@@ -177,12 +177,12 @@ function refusedSetup({
       return new SharedStateSetupError(
         "login_refused",
         `Redis at ${at} refuses the login: check user and password in the URL, which are redis://:password@host where ` +
-          "the server knows no users, and neither where it has no password",
+          "the server has no users, and redis://host where it has no password",
       );
     case "NOPERM":
       return new SharedStateSetupError(
         "no_permission",
-        `the user may not do at ${at} what Posthorn needs: allow it +@read +@write +@scripting +@pubsub +@connection ` +
+        `the user at ${at} lacks permissions that Posthorn needs: allow it +@read +@write +@scripting +@pubsub +@connection ` +
           "+time +info on the keys and channels of POSTHORN_REDIS_PREFIX",
       );
     case "MOVED":

@@ -93,14 +93,14 @@ async function isBack(state: Redis): Promise<void> {
 function toldOnce({ lines, flips }: World, reason: RegExp): void {
   assert.deepEqual(
     lines.filter(({ level }) => level !== "debug").map(({ level, message }) => `${level} ${message}`),
-    ["warn the shared state is away, going on without it", "info the shared state is back"],
+    ["warn the shared state is unavailable, continuing without it", "info the shared state is back"],
   );
   assert.match(String(lines[0]?.fields["reason"]), reason);
   assert.deepEqual(flips, [false, true]);
 }
 
 for (const end of ["stop", "kill"] as const) {
-  test(`WDS-208 a server that is gone (${end}) is noticed at once, refused without waiting, and found again`, async (t) => {
+  test(`WDS-208 a lost server (${end}) is noticed at once, calls fail without waiting, and it is found again`, async (t) => {
     const world = await newWorld(t);
     const { server, state } = world;
     assert.equal(await drawn(state, 10), 10);
@@ -110,12 +110,12 @@ for (const end of ["stop", "kill"] as const) {
     assert.deepEqual(state.status, { isAvailable: false, callsMade: 51, callsFailed: 50 });
     await server.start();
     await isBack(state);
-    assert.equal(await drawn(state, 10), 10, "an empty server knows nothing of what was used");
+    assert.equal(await drawn(state, 10), 10, "an empty server has no used tokens");
     toldOnce(world, /connection to Redis was lost/);
   });
 }
 
-test("calls that are under way when the server dies are refused", async (t) => {
+test("calls in flight when the server dies are refused", async (t) => {
   const { server, state, operator } = await newWorld(t);
   await (await operator()).sendCommand(["CLIENT", "PAUSE", "60000", "ALL"]);
   const calls = Array.from({ length: 20 }, () => refused(state));
@@ -141,7 +141,7 @@ test("a server that accepts and answers nothing counts as away after the deadlin
   toldOnce(world, /does not answer/);
 });
 
-test("a server that pauses its clients counts as away, and comes back when it goes on", async (t) => {
+test("a server that pauses its clients counts as away, and is back when it resumes", async (t) => {
   const world = await newWorld(t);
   const { state, operator } = world;
   await (await operator()).sendCommand(["CLIENT", "PAUSE", "1500", "ALL"]);
@@ -151,7 +151,7 @@ test("a server that pauses its clients counts as away, and comes back when it go
   toldOnce(world, /does not answer/);
 });
 
-test("packets that vanish are an outage for the deadline, and the way back is found", async (t) => {
+test("lost packets are an outage after the deadline, and the connection recovers", async (t) => {
   const { state, proxy, flips } = await newWorld(t);
   await drawn(state);
   proxy.stall();
@@ -170,7 +170,7 @@ test("a slow answer within the deadline is an answer", async (t) => {
   assert.deepEqual(flips, []);
 });
 
-test("a process that was busy does not take its server for dead", async (t) => {
+test("a busy process does not consider its server dead", async (t) => {
   const { server } = await newWorld(t);
   // Bypass the proxy, which runs in the same process and is as busy.
   const state = await openRedis({ url: server.url, callTimeoutMs });
@@ -207,7 +207,7 @@ test("scripts that the server has forgotten are sent again", async (t) => {
   assert.deepEqual(flips, []);
 });
 
-test("a flush forgets everything and is no outage", async (t) => {
+test("a flush deletes everything and is not an outage", async (t) => {
   const { state, flips, operator } = await newWorld(t);
   const key = { tenantId: "t", idempotencyKey: "i" };
   const publish = {
@@ -267,7 +267,7 @@ for (const { what, reason, begin, end } of [
   });
 }
 
-test("WDS-209 a login that is refused later is told as an error, once", async (t) => {
+test("WDS-209 a login that is refused later is logged as an error, once", async (t) => {
   const { state, lines, operator } = await newWorld(t, {
     settings: ["--requirepass", "hunter2"],
     password: "hunter2",
@@ -288,7 +288,7 @@ test("WDS-209 a login that is refused later is told as an error, once", async (t
   await isBack(state);
 });
 
-test("a connection that an operator ends is made again, and the gap in the news is told", async (t) => {
+test("a connection closed by an operator is reopened, and listeners are notified of the gap", async (t) => {
   const { state, operator } = await newWorld(t);
   const heard: StoreChange[] = [];
   state.news.subscribe((change) => heard.push(change));
@@ -298,7 +298,7 @@ test("a connection that an operator ends is made again, and the gap in the news 
   assert.equal(state.isAvailable, true);
 });
 
-test("both connections find out by themselves that the other side is gone", async (t) => {
+test("both connections detect that the other side is gone", async (t) => {
   const { proxy, server } = await newWorld(t);
   const lines: LogLine[] = [];
   // Ten times as fast, because the heartbeat runs only every five seconds.
@@ -320,7 +320,7 @@ test("both connections find out by themselves that the other side is gone", asyn
   assert.deepEqual(heard, [{ kind: "unknown" }]);
 });
 
-test("a key that holds something else fails its call alone, and is complained of once", async (t) => {
+test("a key with a foreign value fails only its call, and is logged once", async (t) => {
   const { state, lines, flips, operator } = await newWorld(t);
   const admin = await operator();
   await admin.lPush("posthorn:limit:{k}", "not ours");
@@ -335,7 +335,7 @@ test("a key that holds something else fails its call alone, and is complained of
   assert.deepEqual(state.status, { isAvailable: true, callsMade: 6, callsFailed: 5 });
 });
 
-test("what is told about an outage shows no password", async (t) => {
+test("log lines about an outage show no password", async (t) => {
   const { server, state, lines } = await newWorld(t, {
     settings: ["--requirepass", "hunter2"],
     password: "hunter2",
@@ -366,7 +366,7 @@ test("closing while it is away, or on its way back, leaves nothing behind", asyn
   });
 });
 
-test("closing waits for what is under way", async (t) => {
+test("closing waits for calls in flight", async (t) => {
   const { state } = await newWorld(t);
   const drawing = drawn(state, 3);
   await state.close();

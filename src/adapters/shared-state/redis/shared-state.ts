@@ -92,7 +92,8 @@ export class RedisSharedState implements SharedState {
         await client.ping();
       },
       // The other connection warns. Losing this one only delays changes.
-      lost: (error) => telemetry.log.debug({ at, reason: reasonOf(error) }, "configuration news are cut off"),
+      lost: (error) =>
+        telemetry.log.debug({ at, reason: reasonOf(error) }, "the feed of configuration changes was lost"),
       stillLost: () => undefined,
       restored: () => news.notify({ kind: "unknown" }),
     });
@@ -144,7 +145,7 @@ export class RedisSharedState implements SharedState {
     this.#awaySince = clock.monotonicMs();
     this.#complained = lastingProblem(error, address)?.problem ?? null;
     const fields = { at: address.at, reason: reasonOf(error) };
-    telemetry.log.warn(fields, "the shared state is away, going on without it");
+    telemetry.log.warn(fields, "the shared state is unavailable, continuing without it");
     this.#notifyWatchers(false);
   }
 
@@ -156,7 +157,7 @@ export class RedisSharedState implements SharedState {
     this.#complained = problem.problem;
     telemetry.log.error(
       { at: address.at, reason: problem.message },
-      "the shared state cannot be used any more; trying on, and going on without it",
+      "the shared state cannot be used any more; retrying, and continuing without it",
     );
   }
 

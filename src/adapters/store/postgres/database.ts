@@ -297,7 +297,7 @@ async function rollBack(connection: Connection): Promise<void> {
 function outcomeOf(error: unknown, commit: Commit): unknown {
   const isUnknown = commit.isSent && (isConnectionLoss(error) || isUnreplicated(error));
   if (!isUnknown) return error;
-  return new StoreUnavailableError(`${messageOf(storeError(error))}; whether it was written is not known`, {
+  return new StoreUnavailableError(`${messageOf(storeError(error))}; it is unknown whether it was written`, {
     cause: error,
     outcome: "unknown",
   });

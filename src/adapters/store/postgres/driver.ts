@@ -64,7 +64,7 @@ export function parseAddress(url: string): Address {
   if (parsed.hash !== "" || /@/.test(parsed.pathname + names)) {
     throw new DatabaseSetupError(
       "invalid_url",
-      "the address of the database has an @ or # where none can be: write special characters of user and password " +
+      "the address of the database has a misplaced @ or #: write special characters of user and password " +
         "percent-encoded, such as %40 for @, %2F for /, %3F for ? and %23 for #",
     );
   }

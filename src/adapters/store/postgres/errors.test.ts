@@ -39,7 +39,7 @@ test("errors of our own statements are bugs and pass through", () => {
   }
 });
 
-test("what pg says only in words is the loss of the connection", () => {
+test("errors that pg reports only as text are lost connections", () => {
   for (const message of [
     "Connection terminated unexpectedly",
     "timeout exceeded when trying to connect",
@@ -53,7 +53,7 @@ test("what pg says only in words is the loss of the connection", () => {
   assert.equal(isConnectionLoss(failure(null, "x is not a function")), false);
 });
 
-test("only conflicts between transactions are tried again at once", () => {
+test("only conflicts between transactions are retried at once", () => {
   assert.ok(isTransient(failure("40001")));
   assert.ok(isTransient(failure("40P01")));
   assert.equal(isTransient(failure("08006")), false);
@@ -79,7 +79,7 @@ for (const { code, problem } of [
   });
 }
 
-test("opening tells a server without TLS and a missing password from one that is away", () => {
+test("opening distinguishes missing TLS and a missing password from an unreachable server", () => {
   const problemOf = (message: string) => {
     const error = setupError(failure(null, message), "db.example:5432/posthorn");
     return error instanceof DatabaseSetupError ? error.problem : error;
@@ -89,7 +89,7 @@ test("opening tells a server without TLS and a missing password from one that is
   assert.equal(problemOf("timeout expired"), "unreachable");
 });
 
-test("what the system refuses a socket for is the loss of the connection, known to us by name or not", () => {
+test("a socket refused by the system is a lost connection, whether or not the code is known", () => {
   for (const code of ["EINVAL", "EADDRNOTAVAIL", "EMFILE", "EPERM", "ENETDOWN"]) {
     const error = Object.assign(failure(code), { syscall: "connect" });
     assert.ok(storeError(error) instanceof StoreUnavailableError, code);
@@ -99,7 +99,7 @@ test("what the system refuses a socket for is the loss of the connection, known 
   }
 });
 
-test("opening names a missing file for TLS, a database without a name and a server that is none", () => {
+test("opening names a missing file for TLS, a database without a name and a server that is not PostgreSQL", () => {
   const told = (error: Error, at = "db.example:5432/posthorn") => {
     const found = setupError(error, at);
     assert.ok(found instanceof DatabaseSetupError);
@@ -115,7 +115,7 @@ test("opening names a missing file for TLS, a database without a name and a serv
   assert.match(told(folder).message, /directory.*sslrootcert/);
   assert.match(told(failure("3D000"), "db.example:5432").message, /name one at the end of the URL/);
   const nonsense = "Received unexpected copyData message from backend.";
-  assert.match(told(failure(null, nonsense)).message, /does not speak as PostgreSQL.*port/);
+  assert.match(told(failure(null, nonsense)).message, /does not speak the protocol of PostgreSQL.*port/);
 });
 
 test("a server before 15, another encoding and a standby are refused", () => {
@@ -125,7 +125,7 @@ test("a server before 15, another encoding and a standby are refused", () => {
   assert.throws(() => judgeServer({ ...good, readOnly: true }), /standby/);
 });
 
-test("a pooler in statement mode is named, and what the server said stands in other refusals", () => {
+test("a pooler in statement mode is named, and other refusals contain the server's text", () => {
   const text = "transaction blocks not allowed in statement pooling mode";
   const pooler = setupError(failure("08P01", text), "db:6432/posthorn");
   assert.ok(pooler instanceof DatabaseSetupError);

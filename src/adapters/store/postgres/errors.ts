@@ -88,7 +88,7 @@ const unavailable: ReadonlyMap<string, string> = new Map([
   ["53100", "the disk of the database is full"],
   ["53200", "the database is out of memory"],
   ["53300", "the database has too many connections"],
-  ["53", "the database has not enough resources"],
+  ["53", "the database lacks resources"],
   ["55P03", "a lock was not available in time"],
   ["57014", "the statement took too long"],
   ["57P", "the database is shutting down or starting"],
@@ -230,13 +230,13 @@ function refusal(error: Error, at: string): DatabaseSetupError | null {
     return new DatabaseSetupError(
       "no_permission",
       `the user may not create or use the schema "posthorn" in ${at}: GRANT CREATE ON DATABASE, or make the user the ` +
-        "owner of the database; what exists there can be used by the user that made it",
+        "owner of the database; existing objects can be used by the user that created them",
     );
   }
   if (existsAlready.has(code)) {
     return new DatabaseSetupError(
       "foreign",
-      `the schema "posthorn" in ${at} holds something that Posthorn did not make, or was restored in part ` +
+      `the schema "posthorn" in ${at} holds objects that Posthorn did not create, or was restored in part ` +
         `(${error.message}): use another database, or restore the whole schema`,
     );
   }
@@ -268,6 +268,6 @@ function connectError(error: Error, at: string): DatabaseSetupError | null {
   if (!nonsense.test(error.message)) return null;
   return new DatabaseSetupError(
     "unreachable",
-    `what listens at ${at} does not speak as PostgreSQL does: check host and port`,
+    `the server at ${at} does not speak the protocol of PostgreSQL: check host and port`,
   );
 }

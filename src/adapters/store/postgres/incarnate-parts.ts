@@ -52,7 +52,7 @@ export class IncarnateParts {
 
   /** Of the current server run, or of the last one until the current one is used. */
   get state(): StoreState {
-    if (this.#made === null) throw new Error("the store was not opened");
+    if (this.#made === null) throw new Error("the store is not open");
     return this.#made.state;
   }
 

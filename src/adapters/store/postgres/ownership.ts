@@ -83,7 +83,7 @@ export class PostgresOwnership implements OwnershipStore {
       numbers(known.map(({ ownerEpoch }) => ownerEpoch)),
     ];
     const [row] = await database.rows<[worker: number, token: string]>(joinSql, given);
-    if (row === undefined) throw new Error("the database gave no number to a worker");
+    if (row === undefined) throw new Error("the database did not assign a number to the worker");
     const [worker, token] = row;
     this.#heardMs = performance.now();
     if (former !== null) this.#reapsFromMs = this.#heardMs + returnMs;

@@ -103,7 +103,7 @@ function counter(blocks: readonly number[]): () => number {
   let given = 0;
   return () => {
     const block = blocks[Math.floor(given / blockSize)];
-    if (block === undefined) throw new RangeError("more rows than positions were drawn for");
+    if (block === undefined) throw new RangeError("more rows than drawn positions");
     const position = block * blockSize + (given % blockSize);
     given += 1;
     return position;

@@ -20,9 +20,9 @@ export async function backupSqliteStore(options: {
   readonly file: string;
 }): Promise<void> {
   const source = databaseFile(options.dataDir);
-  if (existsSync(options.file)) throw new StoreUnavailableError(`${options.file} exists already`);
+  if (existsSync(options.file)) throw new StoreUnavailableError(`${options.file} already exists`);
   refuseEmptied(source);
-  if (!existsSync(source)) throw new StoreUnavailableError(`there is no database in ${options.dataDir}`);
+  if (!existsSync(source)) throw new StoreUnavailableError(`${options.dataDir} does not contain a database`);
   const partial = `${options.file}.partial`;
   rmSync(partial, { force: true });
   const db = new DatabaseSync(source, { readOnly: true, timeout: 5_000 });

@@ -69,7 +69,7 @@ const unavailable: ReadonlyMap<number, readonly [text: string, trouble: StoreTro
   [13, ["the disk is full", "disk_full"]],
   [14, ["the database file cannot be opened", "away"]],
   [15, ["locking protocol failure", "away"]],
-  [22, ["the file system lacks a needed feature", "away"]],
+  [22, ["the file system lacks a required feature", "away"]],
   [26, ["the database is damaged: its first page is not one", "damaged"]],
 ]);
 

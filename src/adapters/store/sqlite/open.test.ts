@@ -79,7 +79,7 @@ test("one process cannot open a folder twice, and can open it again after close"
   await (await openHere(dataDir)).close();
 });
 
-test("makes the folder, and reports one that cannot be made", async (t) => {
+test("creates the folder, and reports one that cannot be created", async (t) => {
   const dataDir = await newFolder(t);
   await (await openHere(join(dataDir, "a", "b"))).close();
   await writeFile(join(dataDir, "file"), "");
@@ -103,7 +103,7 @@ test("refuses a newer schema, a changed migration, and files of other programs, 
   }
 });
 
-test("refuses a database of somebody else without touching it, and a file that is none", async (t) => {
+test("refuses a foreign database without touching it, and a file that is not a database", async (t) => {
   const dataDir = await newFolder(t);
   execute(dataDir, "CREATE TABLE theirs (a)");
   await assert.rejects(openHere(dataDir), { name: "ForeignDatabaseError" });
@@ -115,7 +115,7 @@ test("refuses a database of somebody else without touching it, and a file that i
   await assert.rejects(openHere(dataDir), { name: "ForeignDatabaseError" });
 });
 
-test("plans migrations without making anything", async (t) => {
+test("plans migrations without creating anything", async (t) => {
   const dataDir = await newFolder(t);
   const numbers = migrations.map(({ number }) => number);
   const from = numbers.at(-1);
@@ -143,7 +143,7 @@ test("copies the store while its owner works, whole or not at all", async (t) =>
   const copying = backupSqliteStore({ dataDir, file });
   await commit(store, { publishes: Array.from({ length: 50 }, () => publishCommand()) });
   await copying;
-  await assert.rejects(backupSqliteStore({ dataDir, file }), /exists already/);
+  await assert.rejects(backupSqliteStore({ dataDir, file }), /already exists/);
   await store.close();
   const copy = await openHere(copyDir);
   assert.equal((await copy.history.getEvent({ tenantId: null, id: event.id }))?.id, event.id);

@@ -14,7 +14,7 @@ export type OpenTransport = (
 
 /** Called by a thread's module: the counterpart of `SenderThread`. */
 export function serveSender(open: OpenTransport): void {
-  if (parentPort === null) throw new Error("a sender runs in a thread");
+  if (parentPort === null) throw new Error("a sender must run in a worker thread");
   serveOn(parentPort, workerData as SenderData, open);
 }
 
