@@ -26,7 +26,7 @@ function folderOf(t: TestContext): string {
   return folder;
 }
 
-test("what was sealed opens with the same context, and two seals of one text differ", () => {
+test("a sealed text opens with the same context, and two seals of one text differ", () => {
   const box = boxOf(keyA);
   for (const plaintext of ["", "whsec_äöü", "x".repeat(10_000)]) {
     const ciphertext = box.seal({ plaintext, context: "webhook-1" });
@@ -44,7 +44,7 @@ test("the layout is version, key id, nonce, ciphertext, tag", () => {
   assert.deepEqual(other.subarray(0, 9), ciphertext.subarray(0, 9), "the key id follows from the key");
 });
 
-test("another context, any changed byte, a cut and a foreign key are all refused", () => {
+test("another context, a changed byte, a truncated text and a foreign key are refused", () => {
   const box = boxOf(keyA);
   const ciphertext = box.seal({ plaintext: "secret", context: "webhook-1" });
   const refused = (bytes: Uint8Array, context: string, opener = box) =>
@@ -90,11 +90,15 @@ test("the digest key survives a change of the master key, and a wrong master key
     return error instanceof KeyFileError && error.message.includes("POSTHORN_MASTER_KEY_PREVIOUS");
   });
   assert.deepEqual(Buffer.from(await load(keyB, keyA)), first);
-  assert.deepEqual(Buffer.from(await load(keyB)), first, "it was sealed again, so the old key can go");
+  assert.deepEqual(
+    Buffer.from(await load(keyB)),
+    first,
+    "it was sealed again, so the old key can be removed",
+  );
   assert.equal(statSync(path).mode & 0o777, 0o600);
 });
 
-test("a digest key that is gone is made anew only where no secret depends on it", async (t) => {
+test("a missing digest key is created again only if no secret depends on it", async (t) => {
   const path = join(folderOf(t), "digest.key");
   const load = (stored: boolean) =>
     loadDigestKey({
@@ -106,7 +110,7 @@ test("a digest key that is gone is made anew only where no secret depends on it"
   await assert.rejects(load(true), (error: unknown) => {
     return error instanceof KeyFileError && /digest\.key is missing, .*restore it/.test(error.message);
   });
-  assert.deepEqual(readdirSync(join(path, "..")), [], "nothing was made in its place");
+  assert.deepEqual(readdirSync(join(path, "..")), [], "no new key was created");
   await load(false);
   await load(true);
 });
@@ -133,7 +137,7 @@ test("a master key is 32 bytes as hex or base64, nothing else", () => {
   }
 });
 
-test("a key file is made once, private, and read from then on", (t) => {
+test("a key file is created once with a private mode, and read afterwards", (t) => {
   const folder = folderOf(t);
   const path = join(folder, "data", "master.key");
   const created = loadMasterKeyFile({ path, random });
@@ -141,10 +145,10 @@ test("a key file is made once, private, and read from then on", (t) => {
   assert.equal(statSync(path).mode & 0o777, 0o600);
   assert.equal(statSync(join(folder, "data")).mode & 0o777, 0o700);
   assert.deepEqual(loadMasterKeyFile({ path, random }), { ...created, created: false });
-  assert.deepEqual(readdirSync(join(folder, "data")), ["master.key"], "nothing temporary is left");
+  assert.deepEqual(readdirSync(join(folder, "data")), ["master.key"], "no temporary file is left");
 });
 
-test("of two processes that start together the first one's key counts", (t) => {
+test("if two processes start together, both use the first one's key", (t) => {
   const path = join(folderOf(t), "admin.key");
   const file = readOrCreateKeyFile({
     path,
@@ -157,7 +161,7 @@ test("of two processes that start together the first one's key counts", (t) => {
   assert.deepEqual(file, { text: "theirs", created: false, warnings: [] });
 });
 
-test("a key file that others can read is warned about; an empty or damaged one is refused with advice", (t) => {
+test("a key file readable by others causes a warning; an empty or damaged one is refused with advice", (t) => {
   const path = join(folderOf(t), "master.key");
   const key = loadMasterKeyFile({ path, random });
   chmodSync(path, 0o644);

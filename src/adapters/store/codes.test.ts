@@ -42,24 +42,24 @@ test("the numbers in existing files keep their meaning", () => {
   });
 });
 
-test("every word of the core has a code", () => {
+test("every name of the core has a code", () => {
   assert.deepEqual([...priorityCodes.decode], [...priorities]);
   assert.deepEqual([...stateCodes.decode].sort(), [...deliveryStates].sort());
   assert.deepEqual([...categoryCodes.decode], [...failureCategories]);
   assert.deepEqual([...orderingCodes.decode], [...orderingGuarantees]);
 });
 
-test("what waits has the lowest codes", () => {
+test("waiting states have the lowest codes", () => {
   const codes = waitingStates.map((state) => stateCodes.encode[state]);
   assert.deepEqual(codes, [0, waitingMax]);
   assert.equal(codes.length, waitingMax + 1);
 });
 
-test("a state that cannot stand where it was found is an error", () => {
+test("a state that is impossible in its row is an error", () => {
   assert.equal(decodeState(waitingStates, 1), "failed");
   assert.throws(() => decodeState(waitingStates, stateCodes.encode.success), RangeError);
 });
 
-test("a code that nobody wrote is an error", () => {
+test("an unknown code is an error", () => {
   assert.throws(() => decode(stateCodes, 99), RangeError);
 });

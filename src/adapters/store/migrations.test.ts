@@ -59,12 +59,12 @@ const released = {
 const beginnings = (migrations: readonly Migration[]): Record<string, string> =>
   Object.fromEntries(migrations.map((migration) => [migration.name, checksum(migration).slice(0, 16)]));
 
-suite("migrations that databases were made with", () => {
+suite("migrations that databases were created with", () => {
   test("are the same to the letter, comments within their SQL included", () => {
     assert.deepEqual(
       { sqlite: beginnings(sqlite), postgres: beginnings(postgres) },
       released,
-      "a database that was made before could not be opened any more",
+      "existing databases could not be opened any more",
     );
   });
 });

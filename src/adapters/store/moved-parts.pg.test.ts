@@ -13,10 +13,11 @@ import { databaseFile, openSqliteStore } from "./sqlite/open.ts";
 /** `table.column` of all tables. */
 type Columns = readonly (readonly [table: string, column: string])[];
 
-const advice = "a new table or column moves with the others: add it to moved-parts.ts, or say there why not";
+const advice =
+  "a new table or column moves with the others: add it to moved-parts.ts, or list the reason there";
 const names = new Set(movedParts.map(({ name }) => name));
 
-test("every column of SQLite moves, or it is said why not", async (t) => {
+test("every column of SQLite moves, or a reason is listed", async (t) => {
   const dataDir = mkdtempSync(join(tmpdir(), "posthorn-parts-"));
   t.after(() => rmSync(dataDir, { recursive: true, force: true }));
   await (await openSqliteStore({ dataDir, now: Date.now(), pid: process.pid })).close();
@@ -43,7 +44,7 @@ test("every column of SQLite moves, or it is said why not", async (t) => {
   );
 });
 
-test("every column of PostgreSQL moves, or it is said why not", async (t) => {
+test("every column of PostgreSQL moves, or a reason is listed", async (t) => {
   const database = await createTestDatabase();
   t.after(() => database.drop());
   await preparePostgres({ url: database.url, now: Date.now(), masterKeyIds: { current: "a", previous: [] } });

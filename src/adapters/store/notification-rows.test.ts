@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { freshStatus } from "../../core/notifications/notification.ts";
 import { toChannel } from "./notification-rows.ts";
 
-test("a channel of a version that knew no choice of webhooks is about all of them", () => {
+test("a channel saved before webhooks could be selected covers all of them", () => {
   const { channel, status } = toChannel([
     JSON.stringify({ id: "c", kind: "email" }),
     null,

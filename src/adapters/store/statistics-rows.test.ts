@@ -18,7 +18,7 @@ function rowOf(tenant: number, subject: number, count: number): PortionRow {
   return [tenant, subject, counts.pack()];
 }
 
-test("property: portions of any size add up to what one portion adds up, each bucket once", () => {
+test("property: portions of any size give the sums of one portion, each bucket once", () => {
   // Up to two rows per bucket, as from two writers.
   const pair = fc.tuple(
     fc.integer({ min: 0, max: 3 }),
@@ -49,7 +49,7 @@ test("property: portions of any size add up to what one portion adds up, each bu
   );
 });
 
-test("a list that was cut keeps its last bucket, which may go on, for the next portion", () => {
+test("a cut list leaves its last bucket, which may continue, to the next portion", () => {
   const list = [rowOf(1, 1, 2), rowOf(1, 1, 3), rowOf(1, 2, 4)];
   const { rows, next } = summedPortion([list, [rowOf(1, 2, 1), rowOf(1, 3, 1)]], 3);
   assert.deepEqual(
@@ -59,7 +59,7 @@ test("a list that was cut keeps its last bucket, which may go on, for the next p
   assert.deepEqual(next, { tenant: 1, subject: 1 });
 });
 
-test("a bucket is added up when it is over and those it is made of are whole", () => {
+test("a bucket is rolled up when it is over and its smaller buckets are complete", () => {
   const facts = { doneUntil: null, first: 5 * hour + 1, endedBefore: 6 * hour, smallerUntil: 6 * hour };
   const hours = { step: "hour", from: "minute" } as const;
   assert.equal(nextRollUp(hours, facts)?.start, 5 * hour);

@@ -137,7 +137,7 @@ describe("host names", () => {
     assert.equal(await addressesOf(names, "a.example.test"), "ENOTFOUND");
   });
 
-  it("are asked of the name servers that resolv.conf names by now, IPv6 included", async (t) => {
+  it("are looked up at the current name servers of resolv.conf, including IPv6", async (t) => {
     const [first, second] = [await nameServer(t), await nameServer(t, "::1")];
     first.addresses.set("a.example.test", ["192.0.2.1", "2001:db8::1"]);
     second.addresses.set("a.example.test", ["192.0.2.2"]);
@@ -147,7 +147,7 @@ describe("host names", () => {
     assert.deepEqual(await addressesOf(names, "a.example.test"), ["192.0.2.2"]);
   });
 
-  it("are asked of the next name server when one is silent", async (t) => {
+  it("are looked up at the next name server when one is silent", async (t) => {
     const [silent, other] = [await nameServer(t), await nameServer(t)];
     silent.mood = "silent";
     other.addresses.set("a.example.test", ["192.0.2.2"]);
@@ -169,7 +169,7 @@ describe("host names", () => {
     assert.deepEqual(await waiting, ["192.0.2.2"]);
   });
 
-  it("are asked as often as resolv.conf says, and fail when no server answers", async (t) => {
+  it("are queried as often as resolv.conf says, and fail when no server answers", async (t) => {
     const silent = await nameServer(t);
     silent.mood = "silent";
     const { names } = await machine(t, {
@@ -265,7 +265,7 @@ describe("the lookup of infrastructure", () => {
     await assert.rejects(look(lookup, "database.example.test"), { code: "ENOTFOUND" });
   });
 
-  it("answers in the family and form that were asked for", async (t) => {
+  it("answers in the requested family and form", async (t) => {
     const { names } = await machine(t, { hosts: "192.0.2.1 db.example.test\n2001:db8::1 db.example.test\n" });
     const lookup = createInfrastructureLookup(names);
     const all = await new Promise((resolve) =>
@@ -283,7 +283,7 @@ describe("the lookup of infrastructure", () => {
 });
 
 describe("the system's own lookup", () => {
-  it("is asked for what only it knows, and waits for its turn for a bounded time", async (t) => {
+  it("is used for sources that only it knows, and waits a limited time for its turn", async (t) => {
     const server = await nameServer(t);
     const slots = createLookupSlots();
     const { files } = await machine(t, {

@@ -16,7 +16,7 @@ test("texts of a name come from a real name server, whole and several", async (t
   assert.deepEqual(server.questions.slice(0, 2), ["_a.example.test", "_b.example.test"]);
 });
 
-test("a failing server, and one that is given up, are told from an absent record", async (t) => {
+test("a failing server and a cancelled query are distinguished from an absent record", async (t) => {
   const server = await startNameServer();
   t.after(() => server.close());
   const names = createNameLookup({ servers: [server.address] });

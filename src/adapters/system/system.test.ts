@@ -41,7 +41,7 @@ test("defer runs after the current turn", async () => {
   assert.deepEqual(order, ["now", "microtask", "deferred"]);
 });
 
-test("EDS-9.6-2 two sources of chance draw on their own, between 0 and 1", () => {
+test("EDS-9.6-2 two random sources draw independently, between 0 and 1", () => {
   const draw = (random = createSystemRandom()) => Array.from({ length: 200 }, () => random.uniform());
   const [one, other] = [draw(), draw()];
   assert.ok([...one, ...other].every((value) => value >= 0 && value < 1));
@@ -49,7 +49,7 @@ test("EDS-9.6-2 two sources of chance draw on their own, between 0 and 1", () =>
   assert.ok(Math.min(...one) < 0.2 && Math.max(...one) > 0.8, "spread over all of it");
 });
 
-test("random bytes have the length asked for, differ, and are the caller's own", () => {
+test("random bytes have the requested length, differ, and belong to the caller", () => {
   const random = createSystemRandom();
   const seen = new Set<string>();
   for (let round = 0; round < 2_000; round += 1) seen.add(Buffer.from(random.bytes(16)).toString("hex"));

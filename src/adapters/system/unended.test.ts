@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { test } from "node:test";
 import { whenUnended } from "./unended.ts";
 
-test("what keeps a process from its end is named", async () => {
+test("resources that keep a process alive are named", async () => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const open = await new Promise<readonly string[]>((resolve) => whenUnended(1, resolve));

@@ -4,7 +4,7 @@ import { parseAddress } from "./address.ts";
 import { WorkQueueSetupError } from "./errors.ts";
 
 suite("address of RabbitMQ", () => {
-  test("all parts are read, and names may hold what is special in URLs", () => {
+  test("all parts are read, and names may contain special characters of URLs", () => {
     const { at, connect } = parseAddress("amqp://us%40er:p%2Fw@rabbit.example:5673/my%2Fhost");
     assert.equal(at, "rabbit.example:5673/my/host");
     assert.deepEqual(connect, {
@@ -19,7 +19,7 @@ suite("address of RabbitMQ", () => {
     });
   });
 
-  test("what is left out is what RabbitMQ's clients agree on", () => {
+  test("missing parts have the defaults of RabbitMQ's clients", () => {
     for (const url of ["amqp://rabbit", "amqp://rabbit/"]) {
       const { connect } = parseAddress(url);
       assert.equal(connect.port, 5672);
@@ -31,7 +31,7 @@ suite("address of RabbitMQ", () => {
     assert.equal(parseAddress("amqps://rabbit").connect.protocol, "amqps");
   });
 
-  test("an address of the sixth version of IP loses its brackets", () => {
+  test("an IPv6 address loses its brackets", () => {
     const { at, connect } = parseAddress("amqp://[::1]:5672");
     assert.equal(connect.hostname, "::1");
     assert.equal(at, "[::1]:5672/");
@@ -44,7 +44,7 @@ suite("address of RabbitMQ", () => {
   });
 
   for (const [name, url] of [
-    ["text that is no URL", "secret"],
+    ["text that is not a URL", "secret"],
     ["another protocol", "http://user:secret@rabbit"],
     ["no host", "amqp:secret"],
     ["a broken escape", "amqp://user:secret%zz@rabbit"],
@@ -56,7 +56,7 @@ suite("address of RabbitMQ", () => {
     ["a number sign in the password", "amqp://secret:1#x@rabbit"],
     ["no heartbeat", "amqp://user:secret@rabbit?heartbeat=0"],
   ] as const) {
-    test(`${name} is refused, with the setting and without the password`, () => {
+    test(`${name} is refused, naming the setting and hiding the password`, () => {
       assert.throws(
         () => parseAddress(url),
         (error) =>

@@ -75,7 +75,7 @@ function world(): World {
 async function attempt({ clock, attempts }: World, count: number): Promise<void> {
   const wanted = attempts.length + count;
   for (let step = 0; attempts.length < wanted; step += 1) {
-    assert.ok(step < 100_000, "no attempt comes");
+    assert.ok(step < 100_000, "no attempt was made");
     clock.advance(50);
     await clock.turn();
   }
@@ -84,7 +84,7 @@ async function attempt({ clock, attempts }: World, count: number): Promise<void>
 const hourMs = 3_600_000;
 
 suite("connection", () => {
-  test("WDS-210 a lost connection is made again, after pauses that grow to five minutes and no further", async () => {
+  test("WDS-210 a lost connection is reopened after pauses that grow to five minutes", async () => {
     const it = world();
     await it.connection.open();
     it.clock.advance(hourMs);
@@ -106,7 +106,7 @@ suite("connection", () => {
     await it.connection.close();
   });
 
-  test("WDS-212 after three failed attempts in a row there is one line to be alerted by", async () => {
+  test("WDS-212 three failed attempts in a row log one error to alert on", async () => {
     const it = world();
     await it.connection.open();
     it.clock.advance(hourMs);
@@ -134,7 +134,7 @@ suite("connection", () => {
     await it.connection.close();
   });
 
-  test("a connection that dies as soon as it is there is not made again at once, for ever", async () => {
+  test("a connection that dies at once is not reopened without a pause", async () => {
     const it = world();
     await it.connection.open();
     it.sessions[0]?.lose();
@@ -148,7 +148,7 @@ suite("connection", () => {
     await it.connection.close();
   });
 
-  test("what lives in a session is taken down and set up again", async () => {
+  test("the contents of a session are torn down and set up again", async () => {
     const it = world();
     await it.connection.open();
     it.sessions[0]?.lose();
@@ -162,7 +162,7 @@ suite("connection", () => {
     assert.deepEqual(it.calls, ["up", "down", "up", "down"]);
   });
 
-  test("the first connection is tried once, and its failure thrown", async () => {
+  test("the first connection is tried once, and its error is thrown", async () => {
     const it = world();
     it.isAway = true;
     await assert.rejects(it.connection.open(), /refused/);

@@ -87,18 +87,18 @@ async function worldWith(given: readonly FakeChannel[]): Promise<World> {
 }
 
 suite("consumer of a RabbitMQ queue", () => {
-  test("a first beginning misses nothing", async () => {
+  test("the first start misses no hints", async () => {
     const { missed } = await worldWith([new FakeChannel(3)]);
     assert.equal(missed(), 0);
   });
 
-  test("what began to take and lost its queues before all began may have missed something", async () => {
+  test("a consumer that lost its queues before all priorities began may have missed hints", async () => {
     const { missed, pass } = await worldWith([new FakeChannel(2), new FakeChannel(3)]);
     await pass();
     assert.equal(missed(), 1);
   });
 
-  test("a broker that does not answer while deleted queues are made again costs the channel", async () => {
+  test("the channel is replaced if the broker does not answer while deleted queues are declared again", async () => {
     const first = new FakeChannel(3, unanswered);
     const second = new FakeChannel(3);
     const { missed, pass } = await worldWith([first, second]);

@@ -26,7 +26,7 @@ function newWorld(): World {
 }
 
 suite("in flight", () => {
-  test("what is not answered for ten seconds is told, and again while that lasts", () => {
+  test("a message unanswered for ten seconds is reported, again and again while that lasts", () => {
     const { inFlight, complaints, pass } = newWorld();
     const answers: boolean[] = [];
     const first = inFlight.add((isTaken) => answers.push(isTaken));
@@ -43,7 +43,7 @@ suite("in flight", () => {
     assert.deepEqual(answers, [true, false]);
   });
 
-  test("after an excuse the time begins anew", () => {
+  test("an excuse restarts the time limit", () => {
     const { inFlight, complaints, pass } = newWorld();
     inFlight.add(() => undefined);
     pass(19);
@@ -56,7 +56,7 @@ suite("in flight", () => {
     inFlight.fail();
   });
 
-  test("answers in another order keep nobody waiting", () => {
+  test("answers may arrive in another order", () => {
     const { inFlight, complaints, pass } = newWorld();
     const stuck = inFlight.add(() => undefined);
     for (let second = 0; second < 9; second += 1) {
@@ -70,7 +70,7 @@ suite("in flight", () => {
     assert.equal(inFlight.size, 0);
   });
 
-  test("each is answered once, also when it is given up first, and no timer is left", () => {
+  test("each message is answered once, even after it was failed, and no timer is left", () => {
     const { clock, inFlight } = newWorld();
     const answers: string[] = [];
     const late = inFlight.add((isTaken) => answers.push(`a ${isTaken}`));

@@ -32,7 +32,7 @@ suite("outbox", () => {
     }
   });
 
-  test("lanes of one webhook, and pools, are apart", () => {
+  test("lanes of one webhook, and pools, are kept separately", () => {
     const typed = (eventType: string): WorkHint =>
       hint("a", { lane: { webhookId: "a", ordering: "per_event_type", eventType } });
     const outbox = filled(hint("a"), typed("x"), typed("y"), hint("a", { pool: "other" }));
@@ -42,7 +42,7 @@ suite("outbox", () => {
     assert.equal(outbox.size, 1);
   });
 
-  test("what was taken is gone, and what comes later is new", () => {
+  test("taken hints are removed, and later hints are new", () => {
     const outbox = filled(hint("a"));
     outbox.take("default");
     assert.deepEqual(outbox.take("default"), []);
@@ -51,7 +51,7 @@ suite("outbox", () => {
     assert.equal(outbox.size, 0);
   });
 
-  test("clearing tells how many were lost", () => {
+  test("clearing returns how many hints were lost", () => {
     const outbox = filled(hint("a"), hint("b"), hint("b"));
     assert.equal(outbox.clear(), 2);
     assert.deepEqual([outbox.size, outbox.pools], [0, []]);

@@ -28,7 +28,7 @@ suite("steady backoff", () => {
     assert.notEqual(a?.failed(), b?.failed());
   });
 
-  test("what lasted begins anew, what did not counts as a failure", () => {
+  test("a lasting success resets the backoff, a short one counts as a failure", () => {
     const backoff = new SteadyBackoff({ uniform: () => 0 });
     backoff.failed();
     backoff.failed();

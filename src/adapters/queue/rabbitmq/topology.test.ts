@@ -40,7 +40,7 @@ function newTopology(): Topology {
   return new Topology({ prefix: "test", clock: systemClock, log });
 }
 
-test("whoever begins while a pool is declared joins in: a broker does not take two at once well", async () => {
+test("concurrent declarations of a pool are merged, because brokers handle two at once badly", async () => {
   const topology = newTopology();
   const slow = slowConnection();
   topology.attach(slow.connection);
@@ -56,7 +56,7 @@ test("whoever begins while a pool is declared joins in: a broker does not take t
   assert.equal(slow.channels(), 2, "what was declared before may be gone");
 });
 
-test("another connection declares anew, whatever the last one waits for", async () => {
+test("another connection declares again, whatever the previous one waits for", async () => {
   const topology = newTopology();
   const [lost, found] = [slowConnection(), slowConnection()];
   topology.attach(lost.connection);
@@ -71,7 +71,7 @@ test("another connection declares anew, whatever the last one waits for", async 
   lost.answer();
 });
 
-test("whoever counts while a pool is declared waits for it and declares nothing beside", async () => {
+test("counting waits for a running declaration of the pool and declares nothing", async () => {
   const topology = newTopology();
   const slow = slowConnection();
   topology.attach(slow.connection);

@@ -156,7 +156,7 @@ test("classic runaway patterns cost no more than text times program", () => {
   }
 });
 
-test("what cannot run in linear time is refused with its reason", () => {
+test("patterns that cannot run in linear time are refused with a reason", () => {
   const table: readonly (readonly [pattern: string, reason: RegExp])[] = [
     ["(a)\\1", /backreference/],
     ["(?<x>a)\\k<x>", /backreference/],

@@ -11,7 +11,7 @@ const url = process.env["POSTHORN_TEST_REDIS_URL"] ?? "redis://127.0.0.1:6379";
 const nothing = (): void => undefined;
 const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
-test("what is known of another database, or of what a server before had, is not known", async (t) => {
+test("data of another database, or of an earlier server run, is not found", async (t) => {
   const prefix = `posthorn-test-${randomBytes(6).toString("hex")}`;
   const state = await openRedisSharedState({
     ...{ url, prefix, clock: systemClock, random: createSystemRandom(), telemetry: { log } },

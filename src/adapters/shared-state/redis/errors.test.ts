@@ -85,7 +85,7 @@ test("a reply about one key fails the call and says nothing about the server", (
   }
 });
 
-test("what the system refuses a socket for is a loss of the connection, known to us by name or not", () => {
+test("a socket refused by the system is a lost connection, whether or not the code is known", () => {
   for (const code of ["EINVAL", "EADDRNOTAVAIL", "EMFILE", "EPERM", "ENETDOWN"]) {
     const error = Object.assign(new Error(`connect ${code}`), { code, syscall: "connect" });
     assert.match(awayReason(error) ?? "", new RegExp(code));
@@ -93,7 +93,7 @@ test("what the system refuses a socket for is a loss of the connection, known to
   }
 });
 
-test("a bug passes through as what it is", () => {
+test("a bug passes through unchanged", () => {
   for (const error of [new TypeError("not a text: LOADING"), new RangeError("x"), "thrown"]) {
     assert.equal(awayReason(error), null);
     assert.equal(callError(error), error);

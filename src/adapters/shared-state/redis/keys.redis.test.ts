@@ -85,7 +85,7 @@ test("every key expires when its meaning ends", async (t) => {
   for (const [name, whole] of expected) assertAbout(left.get(name) ?? Number.NaN, whole);
 });
 
-test("what opening tries out is gone by itself", async (t) => {
+test("keys of the rehearsal at opening expire", async (t) => {
   const { prefix, operator } = await newWorld(t);
   for (const name of await keysUnder(operator, prefix)) {
     const leftMs = await operator.pTTL(name);
@@ -97,7 +97,7 @@ test("what opening tries out is gone by itself", async (t) => {
   });
 });
 
-test("property: whatever is done, no key stays for ever", async (t) => {
+test("property: no key stays forever, whatever is done", async (t) => {
   const { prefix, operator, state } = await newWorld(t);
   const now = await serverTime(operator);
   const name = fc.constantFrom("a", "b");
@@ -175,7 +175,7 @@ async function fullAt(operator: Operator, prefix: string): Promise<number> {
   return Number(text);
 }
 
-test("values and messages that are not ours are ignored", async (t) => {
+test("foreign values and messages are ignored", async (t) => {
   const { prefix, operator, state } = await newWorld(t);
   const key = { tenantId: "t", idempotencyKey: "i" };
   await state.publishes.remember([{ key, publish, until: Date.now() + 60_000 }]);

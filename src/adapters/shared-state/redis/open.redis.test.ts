@@ -77,7 +77,7 @@ async function opens(url: string, options: Options = {}): Promise<void> {
   await state.close();
 }
 
-test("what is no address of a Redis is refused without being shown", async () => {
+test("an invalid address of Redis is refused without being shown", async () => {
   for (const url of [
     "",
     "hunter2",
@@ -100,7 +100,7 @@ test("what is no address of a Redis is refused without being shown", async () =>
   }
 });
 
-test("a server that does not listen, does not answer or is not there says so in time", async (t) => {
+test("a server that does not listen, does not answer or does not exist is reported in time", async (t) => {
   const silent = await listening(
     t,
     createTcpServer(() => undefined),
@@ -122,7 +122,7 @@ test("a server that does not listen, does not answer or is not there says so in 
   await refuses(`redis://somebody:hunter2@127.0.0.1:${hangsUp}`, "unreachable");
 });
 
-test("a server that is not Redis says so", async (t) => {
+test("a server that is not Redis is reported", async (t) => {
   const http = await listening(t, parrot("HTTP/1.1 400 Bad Request\r\n\r\n"));
   await refuses(`redis://127.0.0.1:${http}`, "no_answer");
   const other = await listening(
@@ -132,7 +132,7 @@ test("a server that is not Redis says so", async (t) => {
   await refuses(`redis://somebody:hunter2@127.0.0.1:${other}`, "no_answer");
 });
 
-test("a login that is missing or wrong is refused, the right one is let in", async (t) => {
+test("a login that is missing or wrong is refused, the right one is accepted", async (t) => {
   const { port } = await newServer(t, ["--requirepass", "pass word/hunter2"]);
   await refuses(`redis://127.0.0.1:${port}`, "login_refused");
   await refuses(`redis://:hunter2@127.0.0.1:${port}`, "login_refused");
@@ -141,13 +141,13 @@ test("a login that is missing or wrong is refused, the right one is let in", asy
   await opens(`redis://default:pass%20word%2Fhunter2@127.0.0.1:${port}/3`);
 });
 
-test("a password for a server that asks for none is a mistake too", async (t) => {
+test("a password for a server without one is refused too", async (t) => {
   const { port } = await newServer(t);
   await refuses(`redis://somebody:hunter2@127.0.0.1:${port}`, "login_refused");
   await refuses(`redis://:hunter2@127.0.0.1:${port}`, "login_refused");
 });
 
-test("a user without the rights is refused, one with exactly those of the manual is let in", async (t) => {
+test("a user without the rights is refused, one with exactly the documented rights is accepted", async (t) => {
   const server = await newServer(t);
   const operator = await connectOperator(server.url);
   t.after(() => operator.destroy());
@@ -174,7 +174,7 @@ test("a user without the rights is refused, one with exactly those of the manual
   await opens(url, { prefix });
 });
 
-test("TLS where there is none, and a certificate that nobody knows, each say so", async (t) => {
+test("missing TLS and an unknown certificate are each reported", async (t) => {
   const plain = await newServer(t);
   const quick = { connectTimeoutMs: 500 };
   await refuses(`rediss://somebody:hunter2@127.0.0.1:${plain.port}`, "tls", quick);
@@ -207,7 +207,7 @@ test("a certificate of a known authority is accepted, by name and by address", a
   await opens(`rediss://127.0.0.1:${tls}`);
 });
 
-test("a socket of the file system is an address too", async (t) => {
+test("a Unix socket is an address too", async (t) => {
   const folder = ownFolder("redis-socket", null);
   t.after(() => leftovers.removeFolder(folder));
   await newServer(t, ["--unixsocket", join(folder, "redis.sock")]);
@@ -226,7 +226,7 @@ test("a Redis before 6.2 is refused", async (t) => {
   assert.match(message, /6\.0\.16/);
 });
 
-test("a replica, and a server without memory, refuse writes and say so", async (t) => {
+test("a replica and a server without memory are reported as refusing writes", async (t) => {
   const server = await newServer(t, ["--maxmemory-policy", "noeviction"]);
   const operator = await connectOperator(server.url);
   t.after(() => operator.destroy());
@@ -240,7 +240,7 @@ test("a replica, and a server without memory, refuse writes and say so", async (
   await opens(server.url);
 });
 
-test("a server that is still loading is waited for, until the time is up", async (t) => {
+test("opening waits for a server that is still loading, until the time is up", async (t) => {
   const server = await newServer(t, ["--key-load-delay", "200", "--enable-debug-command", "yes"]);
   const operator = await connectOperator(server.url);
   t.after(() => operator.destroy());

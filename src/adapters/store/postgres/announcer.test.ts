@@ -75,7 +75,7 @@ suite("announcing work", () => {
     }
   });
 
-  test("many lanes are named in several notifications, so that nobody has to look everywhere for them", async () => {
+  test("many lanes are announced in several notifications, so that no process has to look everywhere", async () => {
     const { announcer, notified } = scene({ hasQueue: false });
     const lanes = Array.from({ length: 5_000 }, (_, index) => 1_000_000 + index);
     announcer.announce(lanes);

@@ -105,7 +105,7 @@ for (const ordering of ["none", "strict"] as const) {
     assert.ok(analysed <= few * 1.5 + 20, `${few} pages with 200 waiting, ${analysed} with 30,200, analysed`);
   });
 
-  test(`nor does one that was planned while next to nothing waited (ordering ${ordering})`, async (t) => {
+  test(`a claim planned while almost nothing waited touches no more pages either (ordering ${ordering})`, async (t) => {
     const { database, store } = await openHere(t);
     await database.query("ALTER TABLE posthorn.queue SET (autovacuum_enabled = off)");
     await fill(store, 2, ordering);

@@ -11,11 +11,11 @@ test("numbers, words and flags become array literals, null among them", () => {
   assert.equal(numbers([]), "{}");
 });
 
-test("whole numbers are whole, and not larger than a bigint and a number can both be", () => {
+test("numbers are whole, and within the range of both bigint and number", () => {
   assert.equal(numbers([1.5, 1e300, Number.NEGATIVE_INFINITY]), "{2,9007199254740991,-9007199254740991}");
 });
 
-test("texts keep what has a meaning in array literals", () => {
+test("texts keep characters that are special in array literals", () => {
   assert.equal(
     texts(['a"b', "c\\d", "{e,f}", "NULL", "", null]),
     '{"a\\"b","c\\\\d","{e,f}","NULL","",NULL}',

@@ -41,7 +41,7 @@ suite("connections that the server has not ended yet", () => {
     return most;
   };
 
-  test("one at the end of its time is replaced when it is gone", async () => {
+  test("one at the end of its lifetime is replaced when the server has ended it", async () => {
     const connections = new Connections(await loadDriver(), {
       ...{ url: server.url, connectionsMax: 1, connectTimeoutMs, bounds: null, unanswered: null },
       ...{ lifetimeMs: 1, preparedStatements: "off" },
@@ -64,7 +64,7 @@ suite("connections that the server has not ended yet", () => {
     await connections.close();
   });
 
-  test("the one beside them is replaced when it is gone", async () => {
+  test("the control connection is replaced when the server has ended it", async () => {
     const incarnations = new Incarnations();
     const control = new ControlConnection({
       ...{ driver: await loadDriver(), url: server.url, connectTimeoutMs, incarnations },

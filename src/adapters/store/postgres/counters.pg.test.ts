@@ -19,7 +19,7 @@ const processes = 17;
 const rounds = 40;
 const priorities: readonly Priority[] = ["high", "normal", "low"];
 
-test("commits that begin and end deliveries of all priorities never lock each other out", async (t) => {
+test("commits that begin and end deliveries of all priorities never deadlock", async (t) => {
   const database = await createTestDatabase();
   const opened: Store[] = [];
   t.after(async () => {

@@ -42,7 +42,7 @@ async function rowsWalked(database: TestDatabase): Promise<number> {
   return Number(row?.["walked"]);
 }
 
-test("what waits in one lane costs nothing in another", async (t) => {
+test("waiting deliveries in one lane cost nothing in another", async (t) => {
   const database = await createTestDatabase();
   t.after(() => database.drop());
   await withStore(database, async (store) => {

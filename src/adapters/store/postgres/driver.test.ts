@@ -14,7 +14,7 @@ suite("the address of a database", () => {
   }
 
   for (const [name, url] of [
-    ["text that is no URL", "secret"],
+    ["text that is not a URL", "secret"],
     ["another protocol", "mysql://user:secret@host/posthorn"],
     ["a slash in the password", "postgres://user:1/secret@host/posthorn"],
     ["a slash that begins the password", "postgres://user:/secret@host/posthorn"],
@@ -29,7 +29,7 @@ suite("the address of a database", () => {
     ["a host and another one as a parameter", "postgres://user:secret@one/posthorn?host=two"],
     ["a choice between hosts", "postgres://user:secret@one/posthorn?target_session_attrs=read-write"],
   ] as const) {
-    test(`${name} is refused, with the setting and without the password`, () => {
+    test(`${name} is refused, naming the setting and hiding the password`, () => {
       assert.throws(
         () => parseAddress(url),
         (error) =>

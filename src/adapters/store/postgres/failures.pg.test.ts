@@ -113,7 +113,7 @@ for (const { when, isWritten } of [
   { when: "before", isWritten: false },
   { when: "after", isWritten: true },
 ] as const) {
-  test(`a connection that is cut ${when} the server commits tells truly what was written`, async (t) => {
+  test(`a connection that is cut ${when} the server commits reports the true outcome`, async (t) => {
     const stack = opened(t);
     const database = await newDatabase(stack);
     const pooler = await startTransactionPooler(database.url);
@@ -131,7 +131,7 @@ for (const { when, isWritten } of [
   });
 }
 
-test("a deadlock with somebody else is resolved without the caller noticing", async (t) => {
+test("a deadlock with another session is resolved without an error for the caller", async (t) => {
   const { database, store } = await openHere(t);
   const events = ["a", "b"].map((tenantId) => ({ event: { tenantId } }));
   await commit(store, { publishes: events.map(publishCommand) });
@@ -167,7 +167,7 @@ test("a database that became read-only is unavailable until it is not", async (t
   await publish(store);
 });
 
-test("an answer with a character that PostgreSQL cannot store is settled all the same", async (t) => {
+test("an answer with a character that PostgreSQL cannot store is settled", async (t) => {
   const { store } = await openHere(t);
   const { leases, deliveries } = await publish(store, { deliveries: [{ claim: true }] });
   const attempt = newAttempt({ responseSample: 'a\0"b\\', errorMessage: "\0" });
@@ -185,7 +185,7 @@ test("WDS-217 a second attempt with a number that is stored is refused, whatever
   await assert.rejects(settle(store, lease, { attempt: again }), /attempt 1 .* is stored already/);
 });
 
-test("a delivery that was settled between the look and the lock of a claim is not handed out", async (t) => {
+test("a delivery that was settled between the snapshot and the lock of a claim is not handed out", async (t) => {
   const { database, store } = await openHere(t);
   const { deliveries } = await publish(store, { deliveries: [{}, {}] });
   await database.query(
@@ -196,7 +196,7 @@ test("a delivery that was settled between the look and the lock of a claim is no
   assert.deepEqual(free, [{ owner: null }]);
 });
 
-test("a listener whose connection is lost connects again and says that it may have missed something", async (t) => {
+test("a listener whose connection is lost reconnects and reports that it may have missed something", async (t) => {
   const { database, store } = await openHere(t);
   const heard: StoreChange[] = [];
   let told = Promise.withResolvers<StoreChange>();

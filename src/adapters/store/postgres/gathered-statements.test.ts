@@ -26,21 +26,21 @@ function sessionThat({ gathers, failsAt = "" }: { readonly gathers: boolean; rea
   return { sent, rows: (sql: string) => statements.rows({ sql, values: [] }), statements };
 }
 
-test("what is asked for at once is one round trip, with BEGIN in the first", async () => {
+test("statements requested at once are one round trip, with BEGIN in the first", async () => {
   const { sent, rows } = sessionThat({ gathers: true });
   assert.deepEqual(await Promise.all([rows("a"), rows("b")]), [[["a"]], [["b"]]]);
   assert.deepEqual(await rows("c"), [["c"]]);
   assert.deepEqual(sent, ["BEGIN; a; b", "c"]);
 });
 
-test("a session that does not know them gets one after the other", async () => {
+test("a session that does not keep them gets one after another", async () => {
   const { sent, rows } = sessionThat({ gathers: false });
   assert.deepEqual(await Promise.all([rows("a"), rows("b")]), [[["a"]], [["b"]]]);
   assert.deepEqual(sent, ["BEGIN", "a", "b"]);
 });
 
 for (const gathers of [true, false])
-  test(`after one that failed nothing is sent${gathers ? "" : ", also one after the other"}`, async () => {
+  test(`after a failed statement nothing is sent${gathers ? "" : ", also one after another"}`, async () => {
     const { sent, rows } = sessionThat({ gathers, failsAt: "b" });
     const goesOn = rows("a").then(() => rows("late"));
     const results = await Promise.allSettled([goesOn, rows("b"), rows("c")]);

@@ -47,7 +47,7 @@ async function openScene(t: TestContext, life: { readonly aliveMs: number }): Pr
   return { database, workers, blocker };
 }
 
-test("workers that could not be heard for longer than they live go on, all of them, as soon as they can", async (t) => {
+test("workers whose heartbeats were blocked beyond their lifetime all continue as soon as they can", async (t) => {
   const aliveMs = 1;
   const { database, workers, blocker } = await openScene(t, { aliveMs });
   const answered = (each: Worker): Promise<Heartbeat | null> =>
@@ -62,10 +62,10 @@ test("workers that could not be heard for longer than they live go on, all of th
   });
   await blocker.query("COMMIT");
   for (const heartbeat of await Promise.all(heartbeats))
-    assert.notEqual(heartbeat, null, "it was taken for dead");
+    assert.notEqual(heartbeat, null, "it was considered dead");
 });
 
-test("a heartbeat that waits for a lock is given up, by the server too", async (t) => {
+test("a heartbeat that waits for a lock is cancelled, in the server too", async (t) => {
   const { database, workers } = await openScene(t, { aliveMs: 60_000 });
   const [first] = workers;
   assert.ok(first !== undefined);
@@ -74,7 +74,7 @@ test("a heartbeat that waits for a lock is given up, by the server too", async (
   assert.equal((await database.query(waitingSql)).length, 0);
 });
 
-test("what is dead is reaped beside what somebody holds", async (t) => {
+test("dead workers are reaped although other rows are locked", async (t) => {
   const { database, workers, blocker } = await openScene(t, { aliveMs: 60_000 });
   await blocker.query("ROLLBACK");
   const [living, locked, dead] = workers;

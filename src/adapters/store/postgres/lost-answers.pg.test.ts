@@ -57,7 +57,7 @@ async function openScene(t: TestContext): Promise<Scene> {
   return { store, losingAnswer };
 }
 
-test("WDS-204 a settlement that was written, and not answered, is written when it is tried again", async (t) => {
+test("WDS-204 a settlement whose answer was lost counts as written when it is retried", async (t) => {
   const { store, losingAnswer } = await openScene(t);
   const { leases, deliveries } = await publish(store, { deliveries: [{ claim: true }, { claim: true }] });
   const [success, failure] = leases.map((lease, index) =>
@@ -76,7 +76,7 @@ test("WDS-204 a settlement that was written, and not answered, is written when i
   assert.deepEqual((await commit(store, { settlements: [other] })).settled, [{ kind: "lost" }]);
 });
 
-test("WDS-204 what a claim took, and nobody was told of, is claimed again", async (t) => {
+test("WDS-204 deliveries of a claim whose answer was lost are claimed again", async (t) => {
   const { store, losingAnswer } = await openScene(t);
   const key = lane("webhook-1");
   const { deliveries } = await publish(store, { deliveries: [1, 2, 3].map(() => ({ lane: key })) });
@@ -89,7 +89,7 @@ test("WDS-204 what a claim took, and nobody was told of, is claimed again", asyn
   assert.deepEqual(claimedIds(await claim(store, key, { now: start + 5 })), idsOf(deliveries));
 });
 
-test("WDS-199 what follows in an ordered lane does not overtake what a claim took and nobody was told of", async (t) => {
+test("WDS-199 in an ordered lane, later deliveries do not overtake those of a claim whose answer was lost", async (t) => {
   const stack = new AsyncDisposableStack();
   t.after(() => stack.disposeAsync());
   const database = await createTestDatabase();

@@ -35,7 +35,7 @@ async function newDatabase(
 const newest = migrations.at(-1)?.number ?? 0;
 const next = { number: newest + 1, name: "next" };
 
-test("a migration that fails leaves nothing, and goes on from there when it is repaired", async (t) => {
+test("a failed migration leaves nothing behind, and continues once it is fixed", async (t) => {
   const { made, database } = await newDatabase(t);
   const broken = { ...next, sql: "CREATE TABLE posthorn.half (id int);\nSELECT 1 / 0;\n" };
   await assert.rejects(migrate(database, { now: start, known: [...migrations, broken] }), /division by zero/);
@@ -47,7 +47,7 @@ test("a migration that fails leaves nothing, and goes on from there when it is r
   assert.deepEqual(await planMigrations(database, known), { from: next.number, pending: [] });
 });
 
-test("a migration that has to wait for a long reader lets everybody else go on meanwhile", async (t) => {
+test("a migration that waits for a long reader does not block others", async (t) => {
   const { made, database } = await newDatabase(t);
   await migrate(database, { now: start });
   const backup = new pg.Client({ connectionString: made.url });
@@ -64,14 +64,14 @@ test("a migration that has to wait for a long reader lets everybody else go on m
   });
   const askedMs = performance.now();
   await made.query("INSERT INTO posthorn.workers (alive_until) VALUES (now())");
-  assert.ok(performance.now() - askedMs < 30_000, "a worker could not tell that it lives");
+  assert.ok(performance.now() - askedMs < 30_000, "a worker could not send its heartbeat");
   assert.deepEqual((await planMigrations(database, known)).pending, [widened]);
   await backup.end();
   await running;
   assert.deepEqual((await planMigrations(database, known)).pending, []);
 });
 
-test("what touches large tables runs outside the transaction, and again after a crash", async (t) => {
+test("statements on large tables run outside the transaction, and again after a crash", async (t) => {
   const { made, database } = await newDatabase(t);
   await migrate(database, { now: start });
   const online: PostgresMigration = {

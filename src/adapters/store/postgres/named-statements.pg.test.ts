@@ -50,7 +50,7 @@ suite("statements that sessions keep under a name", () => {
 
   const thingsSql = "SELECT * FROM things WHERE number = $1::int";
 
-  test("a session that lost them is replaced, and nobody hears of it", async () => {
+  test("a session that lost them is replaced without an error for callers", async () => {
     const direct = await open("auto");
     assert.deepEqual(await direct.rows(thingsSql, [1]), [[1]]);
     const [[kept] = [0]] = await direct.rows<[number]>(keptSql);
@@ -65,7 +65,7 @@ suite("statements that sessions keep under a name", () => {
     assert.deepEqual(written, [[2]], "the transaction was run again as a whole");
   });
 
-  test("a large batch, and what says so itself, is planned for what it holds", async () => {
+  test("a large batch, and a statement marked so, is planned for its contents", async () => {
     const direct = await open("auto");
     const asksSql =
       "SELECT count(*)::int FROM pg_prepared_statements WHERE statement LIKE 'SELECT count(*)::int FROM unnest%'";
@@ -92,7 +92,7 @@ suite("statements that sessions keep under a name", () => {
     for (const rows of await all()) assert.deepEqual(rows, [[1]]);
   });
 
-  test("a pooler gets none unless a setting says that it carries them", async () => {
+  test("a pooler gets none unless a setting says that it supports them", async () => {
     const pooler = await startTransactionPooler(database.url);
     stack.defer(() => pooler.close());
     const pooled = await open("auto", { url: pooler.url, connectionsMax: 4 });
@@ -101,7 +101,7 @@ suite("statements that sessions keep under a name", () => {
     for (const [[kept] = [1]] of await all()) assert.equal(kept, 0);
   });
 
-  test("a pooler of which a setting says so, and that does not, is found out and served all the same", async () => {
+  test("a pooler that turns out not to support them is detected and still works", async () => {
     const pooler = await startTransactionPooler(database.url);
     stack.defer(() => pooler.close());
     const pooled = await open("on", { url: pooler.url, connectionsMax: 8 });

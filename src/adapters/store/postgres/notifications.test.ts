@@ -9,7 +9,7 @@ function openScene(t: TestContext) {
   t.mock.timers.enable({ apis: ["setInterval"] });
   let nowMs = 0;
   t.mock.method(performance, "now", () => nowMs);
-  let opened: (client: never) => Promise<void> = () => assert.fail("nobody wants it open");
+  let opened: (client: never) => Promise<void> = () => assert.fail("no user wants it open");
   let connections = 0;
   let listener = new EventEmitter();
   const connect = async (): Promise<void> => {
@@ -49,7 +49,7 @@ function openScene(t: TestContext) {
         return [];
       },
     },
-    numbers: () => assert.fail("nobody announced anything"),
+    numbers: () => assert.fail("nothing was announced"),
   } as unknown as NotificationsOptions);
   t.after(() => notifications.close());
   notifications.subscribe((change) => {
@@ -59,13 +59,13 @@ function openScene(t: TestContext) {
   return scene;
 }
 
-test("whoever hears its own notices listens on", async (t) => {
+test("a listener that receives its own notifications keeps listening", async (t) => {
   const scene = openScene(t);
   await scene.pass(120_000);
   assert.deepEqual([scene.connections(), scene.told], [1, ["unknown"]]);
 });
 
-test("whoever listens at a server that others left, which still answers, listens anew within 10 s", async (t) => {
+test("a listener at a server that others left, which still answers, listens again within 10 s", async (t) => {
   const scene = openScene(t);
   await scene.pass(30_000);
   scene.isHeard = false;

@@ -35,7 +35,7 @@ async function refuses(opening: Promise<Store>, problem: string): Promise<void> 
   assert.ok(performance.now() - begun < 100_000);
 }
 
-test("a server that does not listen, does not answer or is not there is unreachable", async (t) => {
+test("a server that does not listen, does not answer or does not exist is unreachable", async (t) => {
   const silent = createServer(() => undefined).listen(0, "127.0.0.1");
   t.after(() => silent.close());
   await once(silent, "listening");
@@ -53,7 +53,7 @@ test("a server that does not listen, does not answer or is not there is unreacha
   await refuses(openHere("mysql://u:hunter2@127.0.0.1/x"), "invalid_url");
 });
 
-test("a missing database, a login that is refused and a read-only one each say so", async (t) => {
+test("a missing database, a refused login and a read-only database are each reported", async (t) => {
   const database = await newDatabase(t);
   const missing = new URL(database.url);
   missing.pathname = "/no_such_database";
@@ -77,13 +77,13 @@ function wireMessage(type: string, content: string): Buffer {
 
 for (const { name, answer, problem } of [
   {
-    name: "that asks for what the client cannot do",
+    name: "that requires what the client cannot do",
     answer: wireMessage("R", "\0\0\0\nANOTHER-MECHANISM\0\0"),
     problem: "login_refused",
   },
   { name: "that is none", answer: wireMessage("d", "hello"), problem: "unreachable" },
 ]) {
-  test(`a server ${name} is left at once, or the program could not end`, async (t) => {
+  test(`the connection to a server ${name} is closed at once, so that the program can end`, async (t) => {
     const left = Promise.withResolvers<null>();
     const server = createServer((socket) => {
       socket.once("data", () => socket.write(answer));
@@ -98,7 +98,7 @@ for (const { name, answer, problem } of [
   });
 }
 
-test("many that open an empty database at once migrate it once", async (t) => {
+test("processes that open an empty database at once migrate it once", async (t) => {
   const database = await newDatabase(t);
   const stores = await Promise.all(Array.from({ length: 5 }, () => openHere(database.url)));
   const rows = await database.query("SELECT number FROM posthorn.migrations ORDER BY number");
@@ -137,7 +137,7 @@ for (const { name, sql } of [
   });
 }
 
-test("a deployment with another master key is refused, one that rotated it is let in", async (t) => {
+test("a deployment with another master key is refused, one that rotated it is accepted", async (t) => {
   const database = await newDatabase(t);
   const open = (current: string, previous: readonly string[] = []) =>
     openHere(database.url, { masterKeyIds: { current, previous } });
@@ -148,7 +148,7 @@ test("a deployment with another master key is refused, one that rotated it is le
   await assert.rejects(open("key-1"), { name: "DifferentMasterKeyError" });
 });
 
-test("works in a schema that an administrator made for a user without further rights", async (t) => {
+test("works in a schema that an administrator created for a user without further rights", async (t) => {
   const database = await createTestDatabase();
   const role = `posthorn_role_${process.pid}`;
   t.after(async () => {
@@ -165,7 +165,7 @@ test("works in a schema that an administrator made for a user without further ri
   await refuses(openHere(url.href), "no_permission");
 });
 
-test("a store holds as many connections as it may, also when much is asked of it at once", async (t) => {
+test("a store never exceeds its number of connections, even under load", async (t) => {
   const database = await newDatabase(t);
   const store = await openHere(database.url, { connectionsMax: 4 });
   t.after(() => store.close());

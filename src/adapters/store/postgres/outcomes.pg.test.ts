@@ -59,7 +59,7 @@ class World {
 /**
  * All calls are in flight when the server crashes. None of them was durable, and other transactions get their numbers.
  */
-suite("a transaction whose number another one gets after a crash", () => {
+suite("a transaction whose number is reused after a crash", () => {
   const stack = new AsyncDisposableStack();
   const refusals = new Map<string, unknown>();
   // With separate priorities, so that none waits for a counter of another one.
@@ -144,21 +144,21 @@ suite("a transaction whose number another one gets after a crash", () => {
     }
   }
 
-  test("a publish is not taken for written, and can be repeated", async () => {
+  test("a publish is not mistaken for written, and can be repeated", async () => {
     assertUnknown("publish");
     const { id } = publishing.event;
     assert.equal(await store.history.getEvent({ tenantId: null, id }), null);
     assert.equal(only((await commit(store, { publishes: [publishing] })).publishes).kind, "accepted");
   });
 
-  test("a requeue is not taken for written, and can be repeated", async () => {
+  test("a requeue is not mistaken for written, and can be repeated", async () => {
     assertUnknown("requeue");
     const { requeues } = scene;
     assert.equal(await store.history.getDelivery({ tenantId: null, id: again.id }), null);
     assert.equal(only((await commit(store, { requeues })).requeues).kind, "accepted");
   });
 
-  test("settlements are not taken for written, and are written when they are tried again", async () => {
+  test("settlements are not mistaken for written, and are written when they are retried", async () => {
     assertUnknown("settlement", "settlement with others");
     const { sent, settlements } = scene;
     for (const { id } of sent.deliveries) assert.deepEqual(await store.history.listAttempts(id), []);
@@ -166,7 +166,7 @@ suite("a transaction whose number another one gets after a crash", () => {
     for (const { id } of sent.deliveries) assert.equal((await store.history.listAttempts(id)).length, 1);
   });
 
-  test("what a claim did not get is claimed again", async () => {
+  test("deliveries that a claim did not get are claimed again", async () => {
     assertUnknown("claim", "ordered claim");
     const ids = idsOf(scene.waiting.deliveries);
     assert.deepEqual(claimedIds(await claim(store, lanes[0])), ids.slice(0, 2));
@@ -174,7 +174,7 @@ suite("a transaction whose number another one gets after a crash", () => {
   });
 });
 
-suite("a commit that was written, and whose answer is lost", () => {
+suite("a written commit whose answer is lost", () => {
   const stack = new AsyncDisposableStack();
   let world: World;
 
@@ -187,7 +187,7 @@ suite("a commit that was written, and whose answer is lost", () => {
   /** Commits that wait for a standby. */
   const waiting = "FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query = 'COMMIT'";
 
-  test("one that its standby lacks is not taken for durable, also when somebody ends the wait", async () => {
+  test("one that its standby lacks does not count as durable, even if the wait is cancelled", async () => {
     const { server, store } = world;
     await publish(store);
     await server.loseStandby();
@@ -220,7 +220,7 @@ suite("a commit that was written, and whose answer is lost", () => {
     assert.notEqual(await store.history.getEvent({ tenantId: null, id: command.event.id }), null);
   });
 
-  test("WDS-199 what follows in an ordered lane does not overtake what it leased and nobody was told of", async () => {
+  test("WDS-199 in an ordered lane, later deliveries do not overtake those that it leased", async () => {
     const { proxy, store } = world;
     const key = lane("webhook-l", "strict");
     const leased = { lane: key, claim: true, leaseUntil: start + 300_000 };

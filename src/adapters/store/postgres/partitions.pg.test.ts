@@ -58,7 +58,7 @@ test("WDS-223 history of a webhook has an index on webhook and time in every par
   assert.deepEqual(new Set(rows.map(({ tablename }) => tablename)), expected);
 });
 
-test("an attempt in a month without a partition is kept, and moves when its month is made", async (t) => {
+test("an attempt in a month without a partition is kept, and moves when its partition is created", async (t) => {
   const { database, store } = await openHere(t);
   const later = newAttempt({ executedAt: start + 200 * day });
   const { deliveries } = await publishSettled(store, {}, { attempt: later });
@@ -70,7 +70,7 @@ test("an attempt in a month without a partition is kept, and moves when its mont
   assert.deepEqual(await store.history.listAttempts(only(deliveries).id), [later]);
 });
 
-test("a month whose partition comes late takes what is written while it is being made", async (t) => {
+test("a late partition receives attempts that are written while it is created", async (t) => {
   const { database, store } = await openHere(t);
   const now = start + 100 * day;
   const late = newAttempt({ executedAt: now });
@@ -97,7 +97,7 @@ test("a month whose partition comes late takes what is written while it is being
   assert.equal((await store.history.listAttempts(only(deliveries).id)).length, 2);
 });
 
-test("what is too much to be moved in a moment stays where it is, and later months are made", async (t) => {
+test("attempts too numerous to move stay where they are, and later months are created", async (t) => {
   const { database, store } = await openHere(t);
   const now = start + 100 * day;
   await database.query(
@@ -111,7 +111,7 @@ test("what is too much to be moved in a moment stays where it is, and later mont
   assert.equal((await database.query("SELECT FROM posthorn.attempts_rest")).length, 20_000);
 });
 
-test("WDS-224 retention drops whole months once nothing of that age waits any more", async (t) => {
+test("WDS-224 retention drops whole months once no delivery of that age waits any more", async (t) => {
   const { database, store } = await openHere(t);
   await publishSettled(store, {}, { attempt: newAttempt() });
   const { leases } = await publish(store, { deliveries: [{ claim: true }] });

@@ -14,7 +14,7 @@ before(async () => {
 });
 after(() => database.drop());
 
-test("a tenant that a version without pools has saved stays in the pool that ownership goes by", async () => {
+test("a tenant saved by a version without pools stays in the pool that ownership uses", async () => {
   const masterKeyIds = { current: "key-1", previous: [] };
   const store = await openPostgresStore({ url: database.url, now: Date.now(), masterKeyIds });
   try {

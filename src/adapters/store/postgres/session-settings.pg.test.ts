@@ -85,7 +85,7 @@ for (const pooled of [false, true]) {
   });
 }
 
-test("bytes in another form than the one that was asked for are an error, and no empty body", () => {
+test("bytes in an unexpected format are an error, not an empty body", () => {
   const read = columnTypes.getTypeParser(17);
   assert.deepEqual(read("\\x0aff"), Uint8Array.of(10, 255));
   for (const text of ["abc", "\\000", "", "\\x0", "\\xzz"]) assert.throws(() => read(text), /bytes/, text);

@@ -8,7 +8,7 @@ import { openPostgresStore } from "./open.ts";
 
 const masterKeyIds = { current: "key", previous: [] };
 
-test("upkeep comes back for what was committed later than what has a higher position", async (t) => {
+test("upkeep returns to rows that were committed after rows with a higher position", async (t) => {
   const stack = new AsyncDisposableStack();
   t.after(() => stack.disposeAsync());
   const database = await createTestDatabase();
@@ -50,7 +50,7 @@ test("upkeep comes back for what was committed later than what has a higher posi
   await expire(start);
   await client.query("ROLLBACK");
   await late;
-  assert.equal(await expire(start + 2 * hour), 2, "what was committed last waits for ever");
+  assert.equal(await expire(start + 2 * hour), 2, "the last committed delivery waits forever");
 
   await publish(fast);
   const places = `(SELECT floor FROM posthorn.sweeps WHERE name = 'expire') - (SELECT min(delivery) FROM posthorn.queue)`;

@@ -30,7 +30,7 @@ class ScriptedDatabase {
   }
 }
 
-test("a window whose transaction was lost is looked at again, before the floor rises over it", async () => {
+test("a window whose transaction was lost is examined again, before the floor rises over it", async () => {
   const database = new ScriptedDatabase();
   const sweep = new Sweep(database as Partial<Database> as Database, "expire");
   const looked: number[] = [];

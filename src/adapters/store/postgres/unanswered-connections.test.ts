@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Greeting } from "./server-greeting.ts";
 import { UnansweredConnections } from "./unanswered-connections.ts";
 
-test("where a connection is not answered, the one that listens is opened again, once for all of them", () => {
+test("unanswered connections reopen the listening connection, once for all of them", () => {
   let renewed = 0;
   const never = new Promise<never>(() => undefined);
   const unanswered = new UnansweredConnections({ rows: () => never, renew: () => void (renewed += 1) });

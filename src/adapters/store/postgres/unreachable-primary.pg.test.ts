@@ -78,7 +78,7 @@ suite("a primary that cannot be reached", () => {
     assert.ok(Math.max(...counts) <= connectionsMax, `there were ${counts.join()} connections`);
   });
 
-  test("whoever listens where nothing arrives any more listens anew", async () => {
+  test("a listener that receives nothing any more listens again", async () => {
     let told = Promise.withResolvers<undefined>();
     store.changes?.subscribe(({ kind }) => {
       if (kind === "unknown") told.resolve(undefined);
@@ -91,7 +91,7 @@ suite("a primary that cannot be reached", () => {
     await eventually("publishing works again", { ask: publishes, holds: Boolean, withinMs: 30_000 });
   });
 
-  test("a standby is told from it, until it is promoted", async () => {
+  test("a standby is not mistaken for it until it is promoted", async () => {
     const standby = { name: "StoreUnavailableError", message: /standby/ };
     await publish(store);
     await server.stop();

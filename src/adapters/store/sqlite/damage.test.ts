@@ -145,7 +145,7 @@ async function assertGivesUp(store: Store): Promise<void> {
   await assert.rejects(commit(store, { publishes: [publishCommand()] }), isDamaged);
 }
 
-test("damage that comes while it runs is met by the next call that reads it", async (t) => {
+test("damage during operation is reported by the next call that reads it", async (t) => {
   const dataDir = await newFolder(t);
   await furnishAndClose(dataDir);
   const store = await openHere(dataDir);
@@ -170,7 +170,7 @@ async function furnishAndClose(dataDir: string): Promise<void> {
   await store.close();
 }
 
-test("a database that is cut short, empty of sense or of another program is refused as such", async (t) => {
+test("a truncated, meaningless or foreign database is refused as such", async (t) => {
   for (const spoil of [
     (bytes: Buffer) => bytes.subarray(0, bytes.length / 2),
     (bytes: Buffer) => Buffer.concat([Buffer.alloc(pageBytes, 7), bytes.subarray(pageBytes)]),

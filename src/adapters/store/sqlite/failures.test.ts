@@ -99,7 +99,7 @@ test("a full disk refuses the batch whole: no row, no lease, no counter, no numb
   assert.equal(deliveries.length, 2);
 });
 
-test("a statement that fails in mid-batch takes everything before it back", async (t) => {
+test("a statement that fails in mid-batch rolls back everything before it", async (t) => {
   const { store, db } = await openBreakable(t);
   const { leases } = await publish(store, { deliveries: [{ claim: true }, { claim: true }] });
   const [first, second] = leases;

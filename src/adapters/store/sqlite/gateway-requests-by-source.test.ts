@@ -48,7 +48,7 @@ function countOf(dataDir: string, table: "by_source" | "unfiled"): unknown {
   }
 }
 
-test("lines wait for the index by source until there are many, and not for ever", async (t) => {
+test("lines wait for the index by source until there are many, and not forever", async (t) => {
   const dataDir = await folder(t);
   const store = await opened(dataDir);
   t.after(() => store.close());
@@ -81,7 +81,7 @@ test("lines that wait for the index are found after a restart", async (t) => {
   assert.deepEqual(await foundOf(store, "s"), [4, 3, 1]);
 });
 
-test("what retention removes leaves the index by source too, filed or not", async (t) => {
+test("lines removed by retention leave the index by source too, filed or not", async (t) => {
   const dataDir = await folder(t);
   const store = await opened(dataDir);
   t.after(() => store.close());

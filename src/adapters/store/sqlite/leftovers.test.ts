@@ -34,7 +34,7 @@ function counts(dataDir: string, tables: readonly string[]): Readonly<Record<str
   return Object.fromEntries(rows);
 }
 
-test("what is forgotten leaves nothing behind, and lanes hold few entries of what has ended", async (t) => {
+test("removed history leaves nothing behind, and lanes hold few entries of ended deliveries", async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), "posthorn-leftovers-"));
   t.after(() => rm(dataDir, { recursive: true }));
   const store = await openSqliteStore({ dataDir, now: start, pid: process.pid });

@@ -9,8 +9,8 @@ import { databaseFile, openSqliteStore } from "./open.ts";
 
 /** Tables that stay small, or of which a statement reads a bounded range. */
 const bounded: ReadonlyMap<string, string> = new Map([
-  ["alert_mutes", "as many as people have made"],
-  ["stat_journal", "a row for each commit that is not added up yet"],
+  ["alert_mutes", "as many as users created"],
+  ["stat_journal", "a row for each commit that is not rolled up yet"],
   ["audit_log", "the oldest rows, in their order, up to the limit of the step"],
 ]);
 

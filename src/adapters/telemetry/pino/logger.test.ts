@@ -16,7 +16,7 @@ function capture(options: Partial<LoggerOptions> = {}) {
 }
 
 suite("log", () => {
-  test("one JSON object a line, with words for levels", () => {
+  test("one JSON object per line, with level names", () => {
     const { log, lines } = capture();
     log.debug({}, "not wanted");
     log.warn({ webhookId: "w1", attempts: 2 }, "circuit breaker moved");
@@ -27,7 +27,7 @@ suite("log", () => {
     assert.deepEqual(rest, { level: "warn", webhookId: "w1", attempts: 2, msg: "circuit breaker moved" });
   });
 
-  test("text for people, without control characters of outsiders", () => {
+  test("readable text, without control characters from outside", () => {
     const { log, lines } = capture({ format: "text" });
     log.error({ reason: "two words", id: "a-1" }, "it \u001b[31mfailed");
     assert.match(lines[0] ?? "", /^\d\d:\d\d:\d\d\.\d{3} error it ·\[31mfailed reason="two words" id=a-1\n$/);

@@ -10,12 +10,12 @@ test("one tenant takes at most half of the values that a label has, and leaves r
     ).length;
   assert.equal(admitted("flood", 10_000), 100);
   assert.equal(admitted("second", 10_000), 50);
-  assert.equal(admitted("third", 3), 3, "one with few event types has all of them");
-  assert.equal(values.admit("flood.0", "another"), "flood.0", "what was admitted stays");
+  assert.equal(admitted("third", 3), 3, "a tenant with few event types has all of them");
+  assert.equal(values.admit("flood.0", "another"), "flood.0", "admitted values stay");
   assert.equal(values.admit("flood.new", "flood"), otherValue);
 });
 
-test("values without a tenant go up to the bound", () => {
+test("values without a tenant are admitted up to the limit", () => {
   const values = new LabelValues(3);
   assert.deepEqual(
     ["a", "b", "c", "d", "a"].map((value) => values.admit(value)),

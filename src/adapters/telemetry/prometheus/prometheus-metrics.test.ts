@@ -43,14 +43,14 @@ const idle = {
 };
 
 suite("metrics", () => {
-  test("a summary that has observed nothing says NaN, as the format spells it", async () => {
+  test("a summary without observations is NaN, spelled as in the format", async () => {
     const lines = await linesOf(() => {});
     const empty = lines.filter((line) => / nan$/i.test(line));
     assert.ok(empty.length > 0);
     for (const line of empty) assert.match(line, / NaN$/);
   });
 
-  test("WDS-28 WDS-29 WDS-30 WDS-32 WDS-227 WDS-228 WDS-229 WDS-230 WDS-231 WDS-232 WDS-233 WDS-234 WDS-235 WDS-236 WDS-237 every name of the document is there", async () => {
+  test("WDS-28 WDS-29 WDS-30 WDS-32 WDS-227 WDS-228 WDS-229 WDS-230 WDS-231 WDS-232 WDS-233 WDS-234 WDS-235 WDS-236 WDS-237 every name of the document exists", async () => {
     const lines = await linesOf(({ metrics, observe }) => {
       metrics.attemptSettled(accepted);
       metrics.attemptSettled({
@@ -119,7 +119,7 @@ suite("metrics", () => {
     assert.ok(!lines.some((line) => line.includes('"w2"')));
   });
 
-  test("made-up names do not grow the number of series without end", async () => {
+  test("invented names do not grow the number of series without limit", async () => {
     const lines = await linesOf(({ metrics }) => {
       for (let index = 0; index < 5_000; index += 1) {
         metrics.attemptSettled({
@@ -148,7 +148,7 @@ suite("metrics", () => {
     ]);
   });
 
-  test("each alarm is counted under the name that is documented for it", async () => {
+  test("each alarm is counted under its documented name", async () => {
     const alarms = [
       ...(["delivery_stopped", "store_restarted", "lane_stalled", "local_shortage"] as const),
       "unexpected_error" as const,
@@ -167,7 +167,7 @@ suite("metrics", () => {
       assert.ok(lines.includes(expected), expected);
   });
 
-  test("WDS-209 workers, queue and shared state are there where the process has them, and say when they are away", async () => {
+  test("WDS-209 metrics of workers, queue and shared state exist where the process has them, and show outages", async () => {
     const depth = {
       waiting: [{ pool: "default", priority: "high" as const, hints: 3 }],
       parked: 2,
@@ -216,7 +216,7 @@ posthorn_shared_state_errors_total 5`,
     assert.equal(await textOf(null), "");
   });
 
-  test("how far the database's clock is ahead is told in seconds, where the database has a clock of its own", async () => {
+  test("the lead of the database's clock is exported in seconds, if the database has a separate clock", async () => {
     const offsetOf = async (clockOffsetMs?: () => number): Promise<readonly string[]> => {
       const lines = await linesOf(({ observe }) =>
         observe({
@@ -230,7 +230,7 @@ posthorn_shared_state_errors_total 5`,
     assert.deepEqual(await offsetOf(), []);
   });
 
-  test("a store that does not answer spares the rest of the scrape", async () => {
+  test("a store that does not answer does not affect the rest of the scrape", async () => {
     const lines = await linesOf(({ observe }) =>
       observe({
         ...idle,

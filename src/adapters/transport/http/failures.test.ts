@@ -12,7 +12,7 @@ function failure(code: string, address?: string): Error {
   });
 }
 
-test("system errors that are this machine's own are told from those of receivers", () => {
+test("system errors of this machine are distinguished from those of receivers", () => {
   assert.equal(shortageOf(failure("EMFILE", "192.0.2.1")), "descriptors");
   assert.equal(shortageOf(failure("ENFILE")), "descriptors");
   assert.equal(shortageOf(failure("ENOBUFS")), "buffers");
@@ -21,7 +21,7 @@ test("system errors that are this machine's own are told from those of receivers
     assert.equal(shortageOf(failure(code, "192.0.2.1")), null, code);
 });
 
-test("an address of a family that this machine does not have is no want of ports", (t) => {
+test("an address of a family that this machine lacks is not a shortage of ports", (t) => {
   const address = (family: "IPv4" | "IPv6", own: string, internal = false) =>
     ({ family, address: own, internal }) as os.NetworkInterfaceInfo;
   const interfaces = t.mock.method(os, "networkInterfaces");

@@ -53,7 +53,7 @@ describe("http transport: sockets", () => {
     assert.equal(receiver.requestCount, 2);
   });
 
-  it("serves those who wait when the receiver closes after each answer", async (t) => {
+  it("serves waiting requests when the receiver closes after each answer", async (t) => {
     const transport = start(t, { socketsMax: 2 });
     const receiver = await receive(t);
     receiver.script(() => ({ headers: { Connection: "close" } }));
@@ -89,7 +89,7 @@ describe("http transport: sockets", () => {
     assert.equal(receiver.connectionCount, 5);
   });
 
-  it("sends once more over a new connection when the receiver closes the one it was to be reused", async (t) => {
+  it("sends again over a new connection when the receiver closes the one to be reused", async (t) => {
     const transport = start(t);
     const ok = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     const requests: number[] = [];
@@ -175,7 +175,7 @@ describe("http transport: sockets", () => {
     assert.equal(peer.connectionCount, 3);
   });
 
-  it("drops the connection when a body is longer than it cares to read", async (t) => {
+  it("drops the connection when a body is longer than it reads", async (t) => {
     const transport = start(t);
     const receiver = await receive(t);
     receiver.script((_, index) => ({ body: "b".repeat(index === 0 ? 64 * 1024 : 80 * 1024) }));
@@ -186,7 +186,7 @@ describe("http transport: sockets", () => {
     }
   });
 
-  it("asks for the addresses again after it could not connect", async (t) => {
+  it("resolves the name again after it could not connect", async (t) => {
     const receiver = await receive(t);
     const answers = ["127.0.0.9", "127.0.0.1"];
     let queries = 0;
@@ -201,12 +201,12 @@ describe("http transport: sockets", () => {
     assert.equal(
       statusOf(refused),
       `connect ECONNREFUSED ***:${receiver.port}`,
-      "an inner address is not told",
+      "an inner address is hidden",
     );
     assert.equal(statusOf(await send(transport, origin)), 200);
   });
 
-  it("tries the next address beside one that does not answer", async (t) => {
+  it("tries the next address in parallel with one that does not answer", async (t) => {
     const receiver = await receive(t, { tls: validPair, hostname: "a.receiver.test" });
     const silent = createServer((socket) => socket.on("error", () => socket.destroy()).resume());
     await new Promise<void>((resolve) => silent.listen(receiver.port, "127.0.0.2", resolve));
@@ -241,13 +241,13 @@ describe("http transport: sockets", () => {
     assert.equal(transport.openSockets(), 1);
   });
 
-  it("resolves localhost without asking anyone", async (t) => {
+  it("resolves localhost without a query", async (t) => {
     const transport = start(t);
     const receiver = await receive(t);
     assert.equal(statusOf(await send(transport, `http://localhost:${receiver.port}`)), 200);
   });
 
-  it("lets the process end by itself once closed", async (t) => {
+  it("lets the process end once closed", async (t) => {
     const receiver = await receive(t);
     const script = `
       const { createHttpTransport } = await import(${JSON.stringify(new URL("http-transport.ts", import.meta.url).href)});

@@ -6,7 +6,7 @@ import { IdleTimes } from "./idle-times.ts";
 const origin = "https://a.test";
 const hourMs = 60 * 60_000;
 
-test("a receiver that twice closes an idle connection at the same age is left earlier, for an hour", () => {
+test("after a receiver twice closes an idle connection at the same age, they end earlier for an hour", () => {
   let nowMs = 0;
   const times = new IdleTimes({
     clock: { ...systemClock, monotonicMs: () => nowMs },
@@ -21,7 +21,7 @@ test("a receiver that twice closes an idle connection at the same age is left ea
   assert.equal(times.msFor(origin), 55_000);
 });
 
-test("restarts of a receiver are no habit", () => {
+test("restarts of a receiver are not a habit", () => {
   const times = new IdleTimes({ clock: systemClock, idleSocketMs: 55_000 });
   for (const idleMs of [20, 30, 700, 9000, 31_000]) times.closedByReceiver(origin, idleMs);
   assert.equal(times.msFor(origin), 55_000);

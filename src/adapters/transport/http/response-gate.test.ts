@@ -43,7 +43,7 @@ describe("response gate", () => {
     assert.equal(through(Array.from(all)), interimSkipped + final);
   });
 
-  it("makes one length of equal ones in the head, however it is split between lines", () => {
+  it("merges equal lengths in the head, however it is split between lines", () => {
     const head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\ncontent-length:5\r\nX-Length: 5\r\n";
     const body = "\r\nContent-Length: 5\r\n";
     const joined = `${head.replace("content-length", "X-Equal-Length")}${body}`;
@@ -68,7 +68,7 @@ describe("response gate", () => {
       );
   });
 
-  it("leaves lengths that differ, or are none, to the parser", () => {
+  it("leaves differing or invalid lengths to the parser", () => {
     for (const lengths of ["5\r\nContent-Length: 6", "5, 6", "x\r\nContent-Length: x", "+5, +5", "5,"]) {
       const bytes = `HTTP/1.1 200 OK\r\nContent-Length: ${lengths}\r\n\r\n`;
       assert.equal(through([bytes]), bytes);
@@ -86,7 +86,7 @@ describe("response gate", () => {
     }
   });
 
-  it("stops the bytes of one answer at the limit, and counts anew for the next", () => {
+  it("stops the bytes of one answer at the limit, and starts from zero for the next", () => {
     const gate = new ResponseGate();
     let limits = 0;
     const chunk = "a".repeat(wireBytesMax / 2);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { systemClock } from "../../system/clock.ts";
 import { TlsSessions } from "./tls-sessions.ts";
 
-test("a session is kept for an hour and by its key, and the oldest makes room", () => {
+test("a session is kept by its key for an hour, and the oldest is evicted", () => {
   let nowMs = 0;
   const sessions = new TlsSessions({ ...systemClock, monotonicMs: () => nowMs });
   sessions.set("a.test:443 h1", Buffer.from("a"));

@@ -8,7 +8,7 @@ import { ResultBatchWriter } from "./result-batch.ts";
 import type { FromSender, ToSender } from "./sender-messages.ts";
 import { type LostSender, SenderThread, type SenderWorker } from "./sender-thread.ts";
 
-test("a thread that starts slowly is waited for; requests go back meanwhile, and none is sent twice", async () => {
+test("a slow start continues while requests are returned, and none is sent twice", async () => {
   const scene = new Scene();
   const early = scene.send("/early");
   await scene.seconds(11);
@@ -41,7 +41,7 @@ test("a thread that is not ready within five minutes is replaced", async () => {
   assert.equal(scene.workers.length, 2);
 });
 
-test("what is handed over while a thread starts is sent in its order once it is ready", async () => {
+test("requests handed over while a thread starts are sent in order once it is ready", async () => {
   const scene = new Scene();
   const sent = [scene.send("/1")];
   await turn();
@@ -57,7 +57,7 @@ test("what is handed over while a thread starts is sent in its order once it is 
   for (const result of await Promise.all(sent)) assert.deepEqual(result.observation, accepted);
 });
 
-test("each request of threads that end one after the other fails, goes back, or is left to the next thread", async () => {
+test("when threads end one after another, each request fails, is returned, or is left to the next thread", async () => {
   const scene = new Scene();
   const isReady = [false, true, false, false, true, true, false];
   let waiting: Promise<TransportResult> | null = null;

@@ -23,7 +23,7 @@ const answered = { kind: "response", status: 200, complete: true };
 const stateUnknown = { kind: "failure", category: "network", requestSent: true };
 
 for (const path of ["/throws", "/fills"])
-  test(`a sender that ends (${path}) leaves the state of its requests unknown, and another one goes on`, async (t) => {
+  test(`a sender that ends (${path}) leaves the state of its requests unknown, and another one continues`, async (t) => {
     const { transport, lost } = start(t);
     assert.deepEqual((await transport.send(request)).observation, answered);
     const [ended, beside] = await Promise.all([
@@ -53,7 +53,7 @@ test("a sender that does not answer any more is replaced", async (t) => {
   assert.deepEqual(lost, [{ cause: "silent", inFlight: 1 }]);
 });
 
-test("what was given to a sender that cannot be started was not sent, for want of a thread", async (t) => {
+test("requests given to a sender that cannot be started were not sent, for lack of a thread", async (t) => {
   const { transport, lost } = start(t, { settings: "broken" });
   const result = await transport.send(request);
   assert.deepEqual(result.observation, { ...stateUnknown, requestSent: false });
@@ -67,7 +67,7 @@ test("what was given to a sender that cannot be started was not sent, for want o
   assert.equal((await refused.send(request)).shortage, "descriptors");
 });
 
-test("plain HTTP goes elsewhere where there is another transport for it", async (t) => {
+test("plain HTTP uses the separate transport if there is one", async (t) => {
   const sent: string[] = [];
   const plain: Transport = {
     send: async ({ origin }) => {
@@ -85,7 +85,7 @@ test("plain HTTP goes elsewhere where there is another transport for it", async 
   assert.deepEqual(sent, ["http://a.test", "closed"]);
 });
 
-test("an origin always finds the same thread, and many are spread evenly", () => {
+test("an origin always uses the same thread, and many are spread evenly", () => {
   const counts = [0, 0, 0, 0];
   for (let index = 0; index < 4000; index++) {
     const slot = slotOf(`https://n${index}.receiver.test`, counts.length);

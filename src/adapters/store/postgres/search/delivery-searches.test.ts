@@ -26,7 +26,7 @@ class SlowServer {
 }
 
 for (const order of ["newest", "next_attempt"] as const satisfies readonly DeliveryOrder[])
-  test(`a window that the server does not get through in time is tried with fewer rows: ${order}`, async () => {
+  test(`a window that the server does not finish in time is retried with fewer rows: ${order}`, async () => {
     const server = new SlowServer();
     const rows = { deliveries: async () => [] };
     const searches = new DeliverySearches(server as unknown as StoreState, rows as unknown as HistoryRows);
