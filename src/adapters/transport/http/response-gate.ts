@@ -131,7 +131,7 @@ export class ResponseGate {
     }
   }
 
-  /** Looks closer at a length only where it is a list, or not the first one: nearly all answers have one plain length. */
+  /** Parses a length only if it is a list or not the first one: nearly all answers have one plain length. */
   #joinLength(bytes: Uint8Array, nameAt: number): void {
     const first = this.#lengthLine;
     if (first === null) {
@@ -188,14 +188,14 @@ export class ResponseGate {
   }
 }
 
-/** A comma in the line that begins at `nameAt`. */
+/** Whether the line that begins at `nameAt` contains a comma. */
 function hasList(bytes: Uint8Array, nameAt: number): boolean {
   for (let index = nameAt; index < bytes.length && bytes[index] !== carriageReturn; index++)
     if (bytes[index] === comma) return true;
   return false;
 }
 
-/** The line at `nameAt`, where it is a `Content-Length` with one number, or with the same number several times. */
+/** The line at `nameAt` if it is a `Content-Length` with one number, or with the same number several times. */
 function lengthLineAt(bytes: Uint8Array, nameAt: number) {
   const chunk = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   const valueAt = nameAt + lengthName.length + 1;
