@@ -1,4 +1,4 @@
-/** Writes down who changed what: each route that changes something declares how, and dispatch.ts runs it through here. */
+/** Audit log: each mutating route declares how it is recorded, and dispatch.ts runs it through this module. */
 import type { FastifyRequest } from "fastify";
 import { createUuidV7Source } from "../core/uuid.ts";
 import type { AuditActor, AuditChange, AuditRecord, AuditTrail, AuditedTarget } from "../core/scope.ts";
@@ -19,7 +19,7 @@ export interface AuditingOptions {
   readonly log: Logger;
 }
 
-/** Runs the handler of a route, and sees to it that what it changed is written down once. */
+/** Runs a route's handler and ensures that its change is recorded exactly once. */
 export class Auditing {
   readonly #options: AuditingOptions;
   readonly #nextId: () => string;
@@ -45,13 +45,13 @@ export class Auditing {
     return answer;
   }
 
-  /** The change is made: whoever asked for it must hear so, also when this cannot be written. */
+  /** The change is committed, so the call succeeds even if the audit record cannot be written. */
   async #append(record: AuditRecord): Promise<void> {
     const { services, log } = this.#options;
     try {
       await services.audit.append(record);
     } catch (error) {
-      log.error({ err: String(error), audit: record }, "a change was made that is not in the audit log");
+      log.error({ err: String(error), audit: record }, "a change is missing from the audit log");
     }
   }
 
@@ -104,7 +104,7 @@ class Trail implements AuditTrail {
     this.#record = record;
   }
 
-  /** Once: what a call changes beside has no row of its own. */
+  /** Only the first change of a call is recorded; its side effects get no rows. */
   take(target?: AuditedTarget): AuditRecord | undefined {
     if (this.isWritten) return undefined;
     this.isWritten = true;
@@ -124,7 +124,7 @@ function isDryRun(body: unknown): boolean {
   return (body as { readonly dry_run?: unknown } | null | undefined)?.dry_run === true;
 }
 
-/** What is not there, or must not be seen, the handler says. */
+/** Errors are left to the handler, which reports missing and forbidden resources. */
 async function jsonBefore({ before }: AuditedAction, call: Call): Promise<Json | null> {
   if (before === undefined) return null;
   try {
@@ -134,7 +134,7 @@ async function jsonBefore({ before }: AuditedAction, call: Call): Promise<Json |
   }
 }
 
-/** On a socket for both families, IPv4 addresses are written in IPv6. */
+/** Dual-stack sockets report IPv4 addresses in IPv6 form. */
 function addressOf({ connection }: Call): string | null {
   return connection.remoteAddress === undefined ? null : plainAddress(connection.remoteAddress);
 }
@@ -157,7 +157,7 @@ function targetOf(
   return { id: typeof id === "string" ? id : "", tenantId: typeof tenantId === "string" ? tenantId : null };
 }
 
-/** What the body asks for and what the route itself sets, where that differs from before. */
+/** The fields that the body and the route set, where they differ from the previous values. */
 function changesOf(
   { sets, removes }: AuditedAction,
   {

@@ -4,7 +4,7 @@ import type { ApiOptions } from "./context.ts";
 import { createRoutes } from "./route-table.ts";
 import type { OpenStreams } from "./stream/open-streams.ts";
 
-/** Routes are data: making them asks nothing of what they are made from. */
+/** Routes are data, so building them does not use these dependencies. */
 function everyRoute() {
   const dashboard = { sessions: {}, version: "", files: async () => new Map() };
   const options = {

@@ -15,7 +15,7 @@ import { sessionCookie } from "./dashboard/session-cookie.ts";
 import type { Session, Sessions } from "./dashboard/sessions.ts";
 import type { Route } from "./route.ts";
 
-/** Before the body is read, so that a caller without a key cannot make the server hold any. */
+/** Runs before the body is read, so that callers without a key cannot make the server buffer one. */
 export function createAuthenticationHook(
   route: Route,
   parts: Pick<ApiOptions, "services" | "dashboard"> & { readonly callLimits: CallLimits },
@@ -61,7 +61,7 @@ export function createAuthenticationHook(
 
 type RequestHead = IncomingMessage & { readonly method: string };
 
-/** What a session reads is kept by nobody, and what a person does keeps the session. */
+/** Responses to a session are never cached, and a person's calls extend the session. */
 function keepSession(
   session: Session,
   given: {

@@ -7,7 +7,7 @@ import { readSessionCookie } from "./dashboard/session-cookie.ts";
 import type { Session, Sessions } from "./dashboard/sessions.ts";
 import type { Access, Route } from "./route.ts";
 
-/** `publish` only publishes and `read` only reads: a leaked publisher's key shows nobody's events. */
+/** `publish` keys cannot read, and `read` keys cannot write: a leaked publisher key reveals no events. */
 const rolesOf: Readonly<Record<Exclude<Access, "public">, ReadonlySet<Principal["role"]>>> = {
   any: new Set(["admin", "manage", "publish", "read"]),
   read: new Set(["admin", "manage", "read"]),
@@ -23,7 +23,7 @@ export function rolesFor(access: Access): readonly Principal["role"][] {
 
 export class UnauthenticatedError extends PosthornError {
   override readonly name = "UnauthenticatedError";
-  /** RFC 6750 3: the error code is only told to those who presented something. */
+  /** RFC 6750, section 3: the error code is sent only if the caller presented credentials. */
   readonly challenge: string;
   constructor({ detail, challenge }: { readonly detail: string; readonly challenge: string }) {
     super("unauthenticated", detail);
@@ -31,15 +31,15 @@ export class UnauthenticatedError extends PosthornError {
   }
 }
 
-/** Who a call comes from, and with which session of the dashboard if it is no key. */
+/** The principal of a call, and its dashboard session if it was not made with a key. */
 export interface Caller {
   readonly principal: Principal;
   readonly session: Session | null;
 }
 
 /**
- * The holder of the key in an `Authorization` header; without one, that of a session of the dashboard, whose calls have to
- * come from the dashboard if they change anything. Throws UnauthenticatedError, and `forbidden` for a foreign call.
+ * Authenticates by the key in the `Authorization` header or, without one, by the dashboard session. Session calls that
+ * change something must come from the dashboard. Throws UnauthenticatedError, or `forbidden` for a cross-site call.
  */
 export function authenticate(
   request: { readonly method: string; readonly headers: IncomingHttpHeaders },
@@ -58,7 +58,7 @@ export function authenticate(
   return { principal: holderOfKey(headers.authorization, apiKeys), session: null };
 }
 
-/** The token of a session of the portal in an `Authorization` header, or null. */
+/** The portal session token in an `Authorization` header, or null. */
 export function portalToken(headers: IncomingHttpHeaders): string | null {
   const presented = bearerToken(headers.authorization);
   return presented?.startsWith(portalTokenPrefix) === true ? presented : null;
@@ -72,7 +72,7 @@ export async function authenticateCustomer(
   const principal = await portalSessions.holderOf(token);
   if (principal !== null) return { principal, session: null };
   throw new UnauthenticatedError({
-    detail: "The portal session is unknown, over or revoked.",
+    detail: "The portal session is unknown, expired or revoked.",
     challenge: 'Bearer realm="posthorn", error="invalid_token"',
   });
 }
@@ -80,7 +80,7 @@ export async function authenticateCustomer(
 export function foreignCall(): PosthornError {
   return new PosthornError(
     "forbidden",
-    "With a session, calls that change something come from the dashboard alone; use an API key.",
+    "With a session, only the dashboard can make calls that change something. Use an API key.",
   );
 }
 
@@ -102,7 +102,7 @@ function holderOfKey(header: string | undefined, apiKeys: ApiKeyService): Princi
   return principal;
 }
 
-/** Throws `forbidden` for a key whose role, and a session whose capabilities are not enough. */
+/** Throws `forbidden` if the role of the key or the capabilities of the session do not suffice. */
 export function authorize(principal: Principal, route: Pick<Route, "access" | "capability">): void {
   const { access, capability } = route;
   const { role, portal } = principal;
@@ -115,9 +115,12 @@ export function authorize(principal: Principal, route: Pick<Route, "access" | "c
   }
   const roles = rolesOf[access];
   if (roles.has(role)) return;
-  if (access === "session") throw new PosthornError("forbidden", "This is for portal sessions.");
+  if (access === "session") throw new PosthornError("forbidden", "Only portal sessions can call this.");
   const wanted = [...roles].join(" or ");
-  throw new PosthornError("forbidden", `A key with the role "${role}" cannot do this; it takes ${wanted}.`);
+  throw new PosthornError(
+    "forbidden",
+    `A key with the role "${role}" cannot do this; it requires ${wanted}.`,
+  );
 }
 
 const keyLengthMax = 512;

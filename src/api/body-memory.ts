@@ -1,7 +1,7 @@
 /**
- * Memory for request bodies that are on their way, shared by all callers. Whoever sends many bodies and finishes none would
- * otherwise fill the process: a caller may take more only while it holds less than what is still free, so that one caller ends
- * at half of it, and there is always room for another one.
+ * Memory for request bodies in flight, shared by all callers. Without a limit, a caller could fill the process by
+ * sending many bodies and finishing none. A caller may take more only while it holds less than what is still free. One
+ * caller can therefore hold at most half, and there is always room for another.
  */
 export class BodyMemory {
   readonly #bytesMax: number;
@@ -12,7 +12,7 @@ export class BodyMemory {
     this.#bytesMax = bytesMax;
   }
 
-  /** Takes `bytes` more for a caller; false, and nothing taken, when they are too many now. */
+  /** Takes `bytes` more for a caller. Returns false and takes nothing if that exceeds the limit. */
   take(caller: string, bytes: number): boolean {
     const held = (this.#held.get(caller) ?? 0) + bytes;
     const free = this.#bytesMax - this.#bytes - bytes;

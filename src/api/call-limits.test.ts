@@ -22,7 +22,7 @@ function scene(rates: Partial<CallRates> = {}) {
     clock,
     metrics: { apiCallLimited: (limit) => void limited.push(limit) },
   });
-  /** What an answer says: its fields, and seconds to wait when the call was refused. */
+  /** The response headers, and the seconds to wait if the call was refused. */
   const attempt = (work: (answer: { setHeader(name: string, value: string): void }) => void) => {
     const fields: Record<string, string> = {};
     try {
@@ -107,7 +107,7 @@ test("keys that nobody has are counted by address, in bounded memory", () => {
   assert.equal(unknown("192.0.2.1").waitSeconds, 1);
   assert.deepEqual(limited, ["unknown_key"]);
   for (let count = 0; count < addressesMax - 1; count += 1) assert.equal(unknown(`a${count}`).waitSeconds, 0);
-  // From here on all addresses share one bucket.
+  // From here on, all new addresses share one bucket.
   for (let count = 0; count < unknownKeysPerMinute; count += 1)
     assert.equal(unknown(`b${count}`).waitSeconds, 0);
   assert.equal(unknown("c").waitSeconds, 1);

@@ -1,8 +1,8 @@
 /**
- * How often callers may call (WDS-5): a token bucket for each API key and one for each tenant, publishing and all other calls
- * apart, and one for each address that presents keys nobody has. Asked before a body is read.
- *
- * A call costs one token, a batch of events too: what it may hold is bounded elsewhere. Administrators have no limit.
+ * Rate limits on API calls (WDS-5). Each API key and each tenant has a token bucket for publishing and another for all
+ * other calls. Each address that presents invalid keys has a bucket too. Limits are checked before the body is read.
+ * Every call costs one token, including a batch of events, whose size is bounded elsewhere. Administrators are not
+ * limited.
  */
 import { PosthornError } from "../core/errors.ts";
 import { clientNetwork } from "../core/http/client-network.ts";
@@ -13,7 +13,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Metrics } from "../ports/telemetry.ts";
 import type { Route } from "./route.ts";
 
-/** Per minute; 0 is no limit. A bucket holds the calls of a whole minute, which may come at once. */
+/** Per minute; 0 means unlimited. A bucket holds the calls of one minute, which may arrive in one burst. */
 export interface CallRates {
   readonly keyCallsPerMinute: number;
   readonly tenantCallsPerMinute: number;
@@ -27,16 +27,16 @@ export interface CallLimitsOptions {
   readonly metrics: Pick<Metrics, "apiCallLimited">;
 }
 
-/** The header fields of an answer, whatever it becomes. */
+/** Response headers, set before the outcome of the call is known. */
 export interface AnswerFields {
   setHeader(name: string, value: string): unknown;
 }
 
 export const unknownKeysPerMinute = 600;
 const wrongLoginsPerMinute = 5;
-/** Many customers may sit behind one address, and a code has 256 bits. */
+/** Many customers may share one address, and a code has 256 bits. */
 const wrongCodesPerMinute = 60;
-/** Addresses are many where somebody wants them to be; those beyond share one bucket. */
+/** Bounds the memory for an attacker with many addresses; further addresses share one bucket. */
 export const addressesMax = 10_000;
 
 export class CallLimits {
@@ -62,24 +62,24 @@ export class CallLimits {
       {
         name: "publish_tenant",
         perMinute: callRates.tenantPublishesPerMinute,
-        what: "publishing of this tenant",
+        what: "publishing for this tenant",
       },
     ]);
     this.#others = new LimitList([
       { name: "key", perMinute: callRates.keyCallsPerMinute, what: "calls with this API key" },
-      { name: "tenant", perMinute: callRates.tenantCallsPerMinute, what: "calls of this tenant" },
+      { name: "tenant", perMinute: callRates.tenantCallsPerMinute, what: "calls for this tenant" },
     ]);
     this.#customers = new LimitList([
-      { name: "portal_session", perMinute: 1_200, burst: 60, what: "calls of this portal session" },
+      { name: "portal_session", perMinute: 1_200, burst: 60, what: "calls in this portal session" },
     ]);
     this.#customerTests = new LimitList([
-      { name: "portal_tests", perMinute: 10, what: "tests of this portal session" },
+      { name: "portal_tests", perMinute: 10, what: "tests in this portal session" },
     ]);
     this.#unknownKeys = new LimitList([
       {
         name: "unknown_key",
         perMinute: unknownKeysPerMinute,
-        what: "keys that are not valid",
+        what: "invalid keys",
         bucketsMax: addressesMax,
       },
     ]);
@@ -87,7 +87,7 @@ export class CallLimits {
       {
         name: "wrong_portal_code",
         perMinute: wrongCodesPerMinute,
-        what: "codes that open no session",
+        what: "invalid portal codes",
         bucketsMax: addressesMax,
       },
     ]);
@@ -95,13 +95,16 @@ export class CallLimits {
       {
         name: "wrong_login",
         perMinute: wrongLoginsPerMinute,
-        what: "wrong logins",
+        what: "failed logins",
         bucketsMax: addressesMax,
       },
     ]);
   }
 
-  /** Counts a call and tells in its answer what is left. Throws `rate_limited`, and counts nothing, beyond a limit. */
+  /**
+   * Counts a call and reports the remaining quota in its response headers. Beyond a limit, throws `rate_limited` and
+   * counts nothing.
+   */
   count(
     principal: Principal,
     call: Pick<Route, "access" | "isTest"> & { readonly answer: AnswerFields },
@@ -119,19 +122,19 @@ export class CallLimits {
   }
 
   /**
-   * Counts a call without a valid key. Those with one are never refused for what others at their address do: behind a
-   * proxy that is everybody.
+   * Counts a call without a valid key. Calls with a valid key are not limited by address, because all clients behind a
+   * proxy share one.
    */
   countUnknown(address: string, answer: AnswerFields): void {
     this.#take(this.#unknownKeys, { ids: [clientNetwork(address)], answer, tellsAlways: false });
   }
 
-  /** Counts a wrong login to the dashboard, of which an address gets a few; a right one is never refused. */
+  /** Counts a failed dashboard login. Correct logins are never refused. */
   countWrongLogin(address: string, answer: AnswerFields): void {
     this.#take(this.#wrongLogins, { ids: [clientNetwork(address)], answer, tellsAlways: false });
   }
 
-  /** Counts a code that opens no portal session. */
+  /** Counts an invalid portal code. */
   countWrongCode(address: string, answer: AnswerFields): void {
     this.#take(this.#wrongCodes, { ids: [clientNetwork(address)], answer, tellsAlways: false });
   }
@@ -151,7 +154,7 @@ export class CallLimits {
     const reached = list.limits[buckets.findIndex((bucket) => peekWaitMs(bucket, now) === waitMs)] as Limit;
     this.#metrics.apiCallLimited(reached.name);
     const { what, perMinute } = reached;
-    throw new PosthornError("rate_limited", `There is a limit on ${what}: ${perMinute} a minute.`, {
+    throw new PosthornError("rate_limited", `The limit on ${what} is ${perMinute} per minute.`, {
       retryAfterSeconds: Math.ceil(waitMs / 1_000),
     });
   }
@@ -160,15 +163,15 @@ export class CallLimits {
 interface LimitInput {
   readonly name: string;
   readonly perMinute: number;
-  /** How many may come at once; those of a minute when left out. */
+  /** Burst size; the calls of one minute if omitted. */
   readonly burst?: number;
-  /** For people. */
+  /** Shown in error messages. */
   readonly what: string;
-  /** More than these share one bucket. */
+  /** Beyond this number, ids share one bucket. */
   readonly bucketsMax?: number;
 }
 
-/** The limits that hold for one call, with what the fields of draft-ietf-httpapi-ratelimit-headers say of them. */
+/** The limits for one call, rendered as draft-ietf-httpapi-ratelimit-headers defines them. */
 class LimitList {
   readonly limits: readonly Limit[];
   readonly policy: string;
@@ -194,13 +197,13 @@ class LimitList {
 
 const sweepEveryMs = 60_000;
 
-/** Its buckets, which are forgotten when they are full again. */
+/** One limit and its buckets. Full buckets are discarded. */
 class Limit {
   readonly name: string;
   readonly perMinute: number;
   readonly what: string;
   readonly #burst: number;
-  /** Which of the ids of a call it counts by. */
+  /** Index of the call's id that this limit counts by. */
   readonly place: number;
   readonly #bucketsMax: number;
   readonly #buckets = new Map<string, RateBucket>();
@@ -222,7 +225,7 @@ class Limit {
   bucketOf(id: string, now: number): RateBucket {
     const known = this.#buckets.get(id);
     if (known !== undefined) return known;
-    // Only here can there be more of them.
+    // The map only grows here, so this is where to sweep it.
     if (now - this.#sweptAt >= sweepEveryMs) this.#sweep(now);
     if (this.#buckets.size >= this.#bucketsMax) return (this.#crowd ??= this.#createBucket());
     const bucket = this.#createBucket();

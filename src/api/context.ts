@@ -12,20 +12,20 @@ import type { Logger, Metrics } from "../ports/telemetry.ts";
 import type { CallRates } from "./call-limits.ts";
 import type { Sessions } from "./dashboard/sessions.ts";
 
-/** What the API is built from. Nothing here is owned by it: `close` of the API leaves all of this open. */
+/** The dependencies of the API. They are borrowed: closing the API leaves them open. */
 export interface ApiOptions {
   readonly services: Services;
   readonly gateway: GatewayServices;
-  /** Where others send to, without a slash at its end; null takes the address of the API. */
+  /** Base URL of inbound requests, without a trailing slash; null uses the address of the API. */
   readonly inboundUrl?: () => string | null;
-  /** Where proxies that end TLS name the certificate of a sender; null where none does. */
+  /** How TLS-terminating proxies pass on the client certificate of a sender; null if none does. */
   readonly clientCertificates?: ClientCertificateSource | null;
-  /** Whose `X-Forwarded-For` names the address of a sender, as CIDR blocks. */
+  /** CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies?: readonly string[];
-  /** Serves what others send beside the API. */
+  /** Also serves inbound requests on the address of the API. */
   readonly takesInbound?: boolean;
   readonly idempotency: IdempotencyStore;
-  /** Seals stored answers that hold a secret. */
+  /** Seals stored responses that contain a secret. */
   readonly secretBox: SecretBox;
   readonly clock: Clock;
   readonly random: Pick<Random, "bytes">;
@@ -39,36 +39,36 @@ export interface ApiOptions {
   readonly metricsText: () => Promise<string>;
   readonly profiles: readonly Profile[];
   readonly sourceTypes: readonly SourceType[];
-  /** At least 32 bytes. Cursors made with another key are refused. */
+  /** At least 32 bytes. Cursors created with another key are refused. */
   readonly cursorKey: Uint8Array;
-  /** Of the package. */
+  /** Version of the package. */
   readonly version: string;
   /** Development mode; shown in the API documentation. */
   readonly dev: boolean;
-  /** Absent and null leave the dashboard out. */
+  /** Absent or null disables the dashboard. */
   readonly dashboard?: Dashboard | null;
-  /** Absent and null where receivers cannot be checked from here. */
+  /** Absent or null if receivers cannot be examined from this process. */
   readonly examineReceiver?: ExamineReceiver | null;
-  /** Absent and null leave the portal out. */
+  /** Absent or null disables the portal. */
   readonly portal?: Portal | null;
-  /** Path below which a proxy passes requests on without taking it away, such as `/hooks`; empty for none. */
+  /** Path prefix that a proxy forwards without stripping it, such as `/hooks`; empty for none. */
   readonly basePath?: string;
   /** For tests. */
   readonly timeouts?: ApiTimeouts;
-  /** One debug line a request. Off by default because even an unwanted line costs time. */
+  /** Logs one debug line per request. Off by default because even a suppressed line costs time. */
   readonly logRequests?: boolean;
 }
 
 /** The operator dashboard at `/ui`. */
 export interface Dashboard {
   readonly sessions: Sessions;
-  /** Of the server. */
+  /** Version of the server. */
   readonly version: string;
-  /** Its files by path below `/ui/`, with `index.html` among them. Rejects with a reason for people. */
+  /** Files by path below `/ui/`, including `index.html`. Rejects with a reason that can be shown to a person. */
   readonly files: () => Promise<ReadonlyMap<string, DashboardFile>>;
 }
 
-/** Tries a receiver by the rules of `posthorn check`. */
+/** Examines a receiver by the rules of `posthorn check`. */
 export type ExamineReceiver = (
   target: {
     readonly webhookId: string;
@@ -79,64 +79,64 @@ export type ExamineReceiver = (
   options: { readonly allowValid: boolean },
 ) => Promise<readonly object[]>;
 
-/** The pages of customers at `/portal`. */
+/** The customer portal at `/portal`. */
 export interface Portal {
-  /** Where this server is reached from outside; null takes the address of the request. */
+  /** Public address of this server; null uses the address of the request. */
   readonly publicUrl: string | null;
-  /** Pages that may call the API with the token of a session. */
+  /** Origins that may call the API with a session token. */
   readonly origins: readonly string[];
-  /** As those of the dashboard, by path below `/portal/`. */
+  /** Files by path below `/portal/`, as for the dashboard. */
   readonly files: () => Promise<ReadonlyMap<string, DashboardFile>>;
 }
 
 export interface DashboardFile {
   readonly contentType: string;
   readonly body: Uint8Array;
-  /** The same compressed, where that makes it smaller. */
+  /** Compressed versions, where they are smaller. */
   readonly encodings: Readonly<Partial<Record<"br" | "gzip", Uint8Array>>>;
 }
 
-/** Slow clients: what a request may take until it is complete, and how long a connection may be idle. */
+/** Limits for slow clients: time to receive a request, and idle time of a connection. */
 export interface ApiTimeouts {
   readonly headersTimeoutMs: number;
   readonly requestTimeoutMs: number;
   readonly idleTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
-  /** How often Node looks for connections beyond `headersTimeoutMs` and `requestTimeoutMs`. */
+  /** How often Node checks connections against `headersTimeoutMs` and `requestTimeoutMs`. */
   readonly checkIntervalMs: number;
-  /** For a client to read the answer that ends its connection. */
+  /** Time for a client to read the response that ends its connection. */
   readonly goodbyeMs: number;
-  /** What was answered may wait so long until the client has taken it. */
+  /** How long a response may wait for the client to read it. */
   readonly answerTimeoutMs: number;
 }
 
 export interface ApiLimits {
-  /** Limit of the rendered payload; enforced by the services, and used here to bound what is read at all. */
+  /** Limit of the rendered payload. Services enforce it; here it bounds how much of a body is read. */
   readonly payloadBytesMax: number;
-  /** Open at a time; further ones are closed at once. */
+  /** Open connections; further ones are closed at once. */
   readonly connectionsMax: number;
 }
 
 export interface Readiness {
   readonly ready: boolean;
   /**
-   * Why not: `starting`, `draining`, `store_unavailable` (with `store_is_standby`, `store_is_read_only`,
-   * `store_waits_for_standby`, `disk_full` or `store_damaged` where it is known), `worker_suspended`.
-   * `queue_unavailable`, `shared_state_unavailable` and `local_shortage` may stand here although it is ready.
+   * Why the process is not ready: `starting`, `draining`, `store_unavailable` (with `store_is_standby`,
+   * `store_is_read_only`, `store_waits_for_standby`, `disk_full` or `store_damaged` if known), `worker_suspended`.
+   * `queue_unavailable`, `shared_state_unavailable` and `local_shortage` may also be listed while the process is ready.
    */
   readonly reasons: readonly string[];
-  /** Sentences about reasons that somebody has to do something about. */
+  /** Sentences about reasons that an operator has to act on. */
   readonly details: readonly string[];
 }
 
-/** How this process is set up, and what it knows of the others. Holds no secret. */
+/** Configuration of this process and its view of the deployment. Contains no secrets. */
 export interface SystemReport {
   readonly roles: readonly string[];
-  /** Of the whole deployment. */
+  /** Warnings about the whole deployment. */
   readonly warnings: readonly string[];
   /** Unix milliseconds. */
   readonly startedAt: number;
-  /** By name; null while the store cannot say. */
+  /** By pool name; null while the store cannot report them. */
   readonly pools: ReadonlyMap<string, number> | null;
   readonly store: { readonly kind: "sqlite" | "postgresql"; readonly facts: StoreFacts | null };
   readonly queue: Companion<"store" | "rabbitmq">;
@@ -149,20 +149,20 @@ export interface SystemReport {
   readonly settings: readonly ReportedSetting[];
 }
 
-/** What is in use beside the store; what is in the process or the store itself is always there. */
+/** A component outside the process and the store. Built-in ones are always available and are not listed. */
 export interface Companion<Kind extends string> {
   readonly kind: Kind;
   readonly isAvailable: boolean;
 }
 
-/** A setting in force; a secret is masked. `source` is null where it is not known. */
+/** A setting in force; secrets are masked. `source` is null if unknown. */
 export interface ReportedSetting {
   readonly name: string;
   readonly value: string;
   readonly source: { readonly kind: string; readonly name: string } | null;
 }
 
-/** What a body may have beyond the payload itself: envelope, metadata, links and white space. */
+/** Allowance for everything in a body other than the payload: envelope, metadata, links and white space. */
 export const envelopeBytesMax = 65_536;
 
 export const batchBytesMax = 16 * 1024 * 1024;

@@ -1,6 +1,6 @@
 /**
- * Cursors are opaque: the position inside is encrypted, because it counts rows of every tenant, and authenticated
- * together with what the listing was asked for, so that a cursor continues only its own listing.
+ * Cursors are opaque. The position inside is encrypted, because it counts rows of all tenants. It is authenticated
+ * together with the parameters of the listing, so that a cursor continues only its own listing.
  */
 import { createCipheriv, createDecipheriv, createHmac } from "node:crypto";
 import { PosthornError } from "../core/errors.ts";
@@ -11,7 +11,7 @@ export interface CursorCodec {
   decode(listing: Listing, cursor: string): CursorPosition;
 }
 
-/** What a cursor is bound to. */
+/** The parameters that a cursor is bound to. */
 export interface Listing {
   /** Null for an administrator. */
   readonly tenantId: string | null;
@@ -19,7 +19,7 @@ export interface Listing {
   readonly filters: Readonly<Record<string, unknown>>;
 }
 
-/** A store's position, or the last id of the page before. */
+/** A position in the store, or the last id of the previous page. */
 export type CursorPosition = number | string;
 
 const nonceBytes = 12;
@@ -35,7 +35,7 @@ export function createCursorCodec(key: Uint8Array): CursorCodec {
     encode: (listing, position) => {
       const context = contextOf(listing);
       const plain = JSON.stringify(position);
-      // Derived from all that goes in: the same input gives the same cursor, another input another nonce.
+      // Derived from the whole input: equal input gives the same cursor, different input a different nonce.
       const nonce = createHmac("sha256", nonceKey).update(context).update("\0").update(plain).digest();
       const cipher = createCipheriv("aes-256-gcm", encryptionKey, nonce.subarray(0, nonceBytes));
       cipher.setAAD(Buffer.from(context));
@@ -69,7 +69,7 @@ function open(
 ): CursorPosition | null {
   if (cursor.length > cursorLengthMax || !/^[\w-]+$/.test(cursor)) return null;
   const bytes = Buffer.from(cursor, "base64url");
-  // The last character may carry unused bits; only the spelling that we issue is accepted.
+  // The last character may carry unused bits; accept only the canonical spelling.
   if (bytes.length <= nonceBytes + tagBytes || bytes.toString("base64url") !== cursor) return null;
   const decipher = createDecipheriv("aes-256-gcm", encryptionKey, bytes.subarray(0, nonceBytes));
   decipher.setAAD(Buffer.from(context));

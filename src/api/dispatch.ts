@@ -1,4 +1,6 @@
-/** From a route to a Fastify handler: parse, validate, run once, answer. Authentication came before, see server.ts. */
+/**
+ * Turns a route into a Fastify handler: parse, validate, run once, respond. Authentication runs earlier, in server.ts.
+ */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { InvalidRequestError, NotFoundError, PosthornError } from "../core/errors.ts";
 import { defaultBounds, parseElements, parseJson } from "../core/json/guard.ts";
@@ -21,7 +23,7 @@ declare module "fastify" {
   interface FastifyRequest {
     /** Set by the authentication hook; null on public routes. */
     principal: Principal | null;
-    /** Of a call from the dashboard. */
+    /** Set for calls from the dashboard. */
     dashboardSession: Session | null;
   }
 }
@@ -36,7 +38,9 @@ const jsonHeaders = { "content-type": "application/json", "x-content-type-option
 interface Form {
   readonly route: Route;
   readonly readCall: (request: FastifyRequest) => Call;
-  /** Header fields that say what the body means, so that a repeat must have them too; null when the body says it all. */
+  /**
+   * A header that determines the meaning of the body, so a repeat must send it too; null if the body is self-contained.
+   */
   readonly bodyHeader: "content-type" | null;
   handle(call: Call): Promise<Answer>;
 }
@@ -70,12 +74,12 @@ export function createHandler(route: Route, dependencies: HandlerDependencies): 
   return (request, reply) => (isRaw(request, raw) ? handleRaw : plain)(request, reply);
 }
 
-/** Whether a request means the raw form. */
+/** Whether a request uses the raw form. */
 export function isRaw(request: FastifyRequest, { parameter }: Pick<RawForm, "parameter">): boolean {
   return (request.query as Readonly<Record<string, unknown>>)[parameter] !== undefined;
 }
 
-/** The answer never rejects: whatever is thrown below becomes a problem here. */
+/** The returned handler never rejects: errors are rendered as problems. */
 function createFormHandler(form: Form, dependencies: HandlerDependencies): RouteHandler {
   const isOnce = takesIdempotencyKey(form.route);
   const { log, basePath = "" } = dependencies;
@@ -148,22 +152,23 @@ export function renderError(
   if (known !== null) return renderProblem(known, basePath);
   const fields =
     error instanceof Error ? { error: error.message, stack: error.stack } : { error: String(error) };
-  log.error({ requestId, ...fields }, "a request failed unexpectedly");
+  log.error({ requestId, ...fields }, "request failed unexpectedly");
   return renderProblem(unexpectedError(requestId), basePath);
 }
 
-/** Past Fastify's own sending, which would add a charset that JSON does not have and costs a microsecond. */
+/** Bypasses Fastify's reply, which would add a charset that JSON does not have and costs a microsecond. */
 export function send(reply: FastifyReply, rendered: Rendered): void {
   reply.hijack();
   const { raw } = reply;
-  // Past Fastify's own header for this too: a kept connection would hold a stopping server until its grace ends.
+  // Fastify would set this header; without it, a kept-alive connection would delay a stopping server by its grace
+  // period.
   if (!reply.server.server.listening) raw.setHeader("connection", "close");
   if (rendered.open !== undefined) {
     raw.writeHead(rendered.status, rendered.headers);
     rendered.open(raw);
     return;
   }
-  // Without a body there is no length either: RFC 9110 forbids `content-length: 0` on 204.
+  // No length without a body: RFC 9110 forbids `content-length: 0` on 204.
   if (rendered.text === "") raw.writeHead(rendered.status, rendered.headers);
   else
     raw.writeHead(rendered.status, {
@@ -178,12 +183,12 @@ interface FormReader {
   readonly readBody: (request: FastifyRequest) => unknown;
 }
 
-/** Everything that can be prepared once a route, so that a request only runs compiled checks. */
+/** Prepares everything once per route, so that a request only runs compiled checks. */
 function createCallReader(route: Route, form: FormReader): (request: FastifyRequest) => Call {
   const { readBody } = form;
   const checkParams = route.params === undefined ? null : compileValidator(route.params, "path");
   const checkQuery = compileValidator(form.query ?? { type: "object", additionalProperties: false }, "query");
-  // Where a PUT makes what was not there, a name that cannot be is a mistake to explain, not something missing.
+  // If PUT creates the resource, an invalid name is a validation error rather than a missing resource.
   const creates = route.method === "PUT" && 201 in route.answers;
 
   return (request) => {
@@ -211,7 +216,7 @@ function createCallReader(route: Route, form: FormReader): (request: FastifyRequ
   };
 }
 
-/** Said openly, and it tells nothing: whether that tenant exists is not looked up. */
+/** The error reveals nothing, because it does not depend on whether that tenant exists. */
 function refuseForeignTenant({ tenantId }: Principal, query: unknown): void {
   const asked = (query as { readonly tenant_id?: unknown }).tenant_id;
   if (tenantId === null || asked === undefined || asked === tenantId) return;
@@ -237,14 +242,14 @@ function createBodyReader(route: Route): (request: FastifyRequest) => unknown {
         : parseElements(raw, { bounds, list: bodyElements });
     const errors = check(body);
     if (errors !== null) throw new InvalidRequestError("The body is not valid.", errors);
-    // Events are taken from the text itself.
+    // Events are read from the raw text.
     return bounds.hugeNumbers === "kept" ? body : withExactDocuments(raw.toString("utf8"), body);
   };
 }
 
 /**
- * The bytes and what they are. That there are any, that the type is one, and the size of a JSON body, which the server
- * reads as far as the plain form allows, are for the service to judge (CEW-2.1-4).
+ * Reads the bytes and their media type. The service judges whether the body is empty, its type, and the size of a JSON
+ * body, which the server reads up to the limit of the plain form (CEW-2.1-4).
  */
 function createRawReader({ bodyBytesMax }: RawForm): (request: FastifyRequest) => RawContent {
   return (request) => {
@@ -256,12 +261,12 @@ function createRawReader({ bodyBytesMax }: RawForm): (request: FastifyRequest) =
   };
 }
 
-/** For bodies of which only the sender can say what they are. */
-export const missingContentType = "Name the media type of the body in Content-Type.";
+/** For bodies whose media type only the sender knows. */
+export const missingContentType = "Set the media type of the body in Content-Type.";
 
 function tooLarge(bytesMax: number): PosthornError {
   return new PosthornError("payload_too_large", `The body has more than ${bytesMax} bytes.`);
 }
 
-/** Enough for every resource but events and event types. */
+/** Enough for every resource except events and event types. */
 export const bodyBytesMaxDefault = 131_072;

@@ -1,4 +1,4 @@
-/** What ajv found, in words for whoever wrote the request. Values never appear: they may be secrets. */
+/** Translates ajv errors into messages for API callers. Values are never included, because they may be secrets. */
 import type { ErrorObject } from "ajv/dist/2020.js";
 import type { FieldError } from "../core/errors.ts";
 import { closestName } from "../core/closest-name.ts";
@@ -6,7 +6,7 @@ import { closestName } from "../core/closest-name.ts";
 export const fieldErrorsMax = 50;
 const fieldLengthMax = 200;
 
-/** At most {@link fieldErrorsMax}, one a field and keyword. */
+/** At most {@link fieldErrorsMax}, one per field and keyword. */
 export function describeFieldErrors(errors: readonly ErrorObject[]): readonly FieldError[] {
   const described = new Map<string, FieldError>();
   for (const error of errors) {
@@ -18,7 +18,7 @@ export function describeFieldErrors(errors: readonly ErrorObject[]): readonly Fi
 }
 
 function describe(error: ErrorObject): FieldError | null {
-  // Errors of the branches only confuse; the union itself reports one.
+  // Errors of individual branches are confusing; the union itself reports one.
   if (/\/(anyOf|oneOf)\/\d+\//.test(error.schemaPath)) return null;
   const path = fieldPath(error.instancePath);
   const message = messageOf(error);
@@ -26,7 +26,7 @@ function describe(error: ErrorObject): FieldError | null {
   return { field: clip(inner === null ? path : join({ path, name: inner })), message };
 }
 
-/** Some keywords report the object although a member is at fault. */
+/** Some keywords report the object although one of its members is invalid. */
 function innerName(error: ErrorObject): string | null {
   const params = error.params as Record<string, unknown>;
   const name = params["missingProperty"] ?? params["additionalProperty"] ?? params["propertyName"];
@@ -64,7 +64,7 @@ function messageOf(error: ErrorObject): string {
   return describer === undefined ? "is not valid" : describer(error.params as Record<string, unknown>, error);
 }
 
-/** What others call these fields. */
+/** Names of these fields in other products. */
 const synonyms: Readonly<Record<string, string>> = {
   type: "event_type",
   event: "event_type",
@@ -100,7 +100,7 @@ function describeChoices(values: unknown): string {
   return values.map((value) => (value === null ? "null" : String(value))).join(", ");
 }
 
-/** Schemas with a pattern say in `x-rule` what it means. */
+/** A schema with a pattern describes it in `x-rule`. */
 function ruleOf(error: ErrorObject): string {
   const rule: unknown = error.parentSchema?.["x-rule"];
   return typeof rule === "string" ? rule : "in the documented form";

@@ -21,7 +21,7 @@ async function serve(t: TestContext, connectionsMax: number, answer: RequestList
     server.closeAllConnections();
     server.close();
   });
-  /** Connected, and accepted by the server. */
+  /** Opens a connection and waits until the server accepts it. */
   const open = async (text = ""): Promise<Socket> => {
     const accepted = once(server, "connection");
     const socket = connect(port, "127.0.0.1").on("error", () => undefined);
@@ -50,7 +50,7 @@ test("connections that never finish a head make room, the oldest first", async (
   for (let n = 0; n < 30; n += 1) strangers.push(await open("GET / HTTP/1.1\r\nHost: a\r\nX-Slow:"));
   await Promise.all(strangers.slice(0, 21).map(async (one) => one.closed || once(one.resume(), "close")));
   assert.ok(strangers.slice(21).every(({ closed }) => !closed));
-  // Who has made a request before is served on, and newcomers are.
+  // Clients with an earlier request keep their connections, and new clients are served.
   assert.equal(await ask("/b", served), ok);
   assert.equal(await ask("/c"), ok);
 });
@@ -79,7 +79,7 @@ test("where all connections are busy, probes are answered and other requests are
   assert.equal(await ask("/livez"), ok);
   assert.equal(await ask("/readyz?verbose"), ok);
   assert.equal(await ask("/v1/events"), "HTTP/1.1 503 Service Unavailable");
-  // Connections that are kept for probes and send nothing are no obstacle either.
+  // Silent connections in the slots reserved for probes do not block probes either.
   for (let n = 0; n < 40; n += 1) await open();
   assert.equal(await ask("/livez"), ok);
   for (const end of hanging) end();

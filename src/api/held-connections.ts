@@ -2,11 +2,11 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "../ports/clock.ts";
 
-/** Beyond the limit, for probes alone: a process that is full must not look dead. */
+/** Extra connections reserved for probes: a process at its limit must not look dead. */
 const probeConnections = 16;
-/** Connections that close are counted by Node until the next turn of the loop, and a burst arrives within one. */
+/** Node counts closing connections until the next turn of the event loop, and a burst arrives within one turn. */
 const burstMax = 512;
-/** A request whose body takes longer than this may lose its connection to another caller, when all are in use. */
+/** When all connections are in use, a request whose body takes longer than this may lose its connection. */
 const slowBodyMs = 5_000;
 
 const probePaths: ReadonlySet<string> = new Set(["/livez", "/readyz", "/metrics"]);
@@ -17,15 +17,15 @@ interface Busy {
 }
 
 /**
- * The connections of a server under a limit. At the limit a new connection replaces the one that has the least claim to stay:
- * the oldest that never completed a request head, then the one that has been idle longest, then the oldest that does not
- * complete its body or does not read its answer. Otherwise a client that opens connections and sends nothing would keep
- * everyone else out. Only where all connections are busy, a new one is refused, except for probes.
+ * Limits the connections of a server. At the limit, a new connection replaces the one with the weakest claim: first the
+ * oldest that never completed a request head, then the one that has been idle longest, then the oldest with an
+ * incomplete body or an unread response. Without this, a client that opens connections and sends nothing would lock out
+ * all others. A new connection is refused only if all are busy; probes are still accepted.
  */
 export class HeldConnections {
   readonly #connectionsMax: number;
   readonly #clock: Pick<Clock, "monotonicMs">;
-  /** All in the order in which they came into this state. */
+  /** Each set is ordered by the time at which its connections entered this state. */
   readonly #headless = new Set<Socket>();
   readonly #idle = new Set<Socket>();
   readonly #busy = new Map<Socket, Busy>();
@@ -39,7 +39,7 @@ export class HeldConnections {
     server.prependListener("request", (request, response) => this.#requested(request, response));
   }
 
-  /** Whether a request came over one of the connections that are kept for probes, and is not one. */
+  /** Whether a request other than a probe arrived on a connection reserved for probes. */
   refuses(socket: Socket, path: string): boolean {
     return this.#forProbes.has(socket) && !probePaths.has(path.split("?", 1)[0] ?? "");
   }
@@ -58,11 +58,11 @@ export class HeldConnections {
 
   #requested(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
-    // One that was given up in the same turn.
+    // The connection was evicted in the same turn.
     if (!this.#headless.delete(socket) && !this.#idle.delete(socket) && !this.#busy.has(socket)) return;
     this.#busy.set(socket, { request, sinceMs: this.#clock.monotonicMs() });
     response.once("close", () => {
-      // With pipelining the next request may have begun.
+      // With pipelining, the next request may already have started.
       if (this.#busy.get(socket)?.request !== request) return;
       this.#busy.delete(socket);
       this.#idle.add(socket);

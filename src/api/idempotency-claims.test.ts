@@ -14,7 +14,7 @@ import { claimKeptMs, IdempotencyClaims } from "./idempotency-claims.ts";
 const call = { scope: "s", key: "k", fingerprint: "f" };
 const nothing = (): void => undefined;
 
-/** A store that says what a test wants, and remembers what it was told. */
+/** A store with scripted results that records its calls. */
 function scene() {
   const clock = new ManualClock();
   const told: string[] = [];

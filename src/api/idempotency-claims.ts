@@ -5,28 +5,32 @@ import type { ClaimedKey, IdempotencyState, IdempotencyStore } from "../ports/st
 import type { Logger } from "../ports/telemetry.ts";
 import { Loop } from "../ports/timing/loop.ts";
 
-/** How long a finished answer is kept. Published in /docs/idempotency (IDK-7, IDK-13). */
+/** How long a completed response is kept. Published in /docs/idempotency (IDK-7, IDK-13). */
 export const answerKeptMs = 24 * 3_600_000;
-/** A claim is renewed while its call runs; after this long without, its process has died and the key is free. */
+/**
+ * A claim is renewed while its call runs. Without renewal for this long, its process is considered dead and the key is
+ * free.
+ */
 export const claimKeptMs = 10_000;
 const renewMs = 3_000;
-/** How often what the store did not take is tried again. */
+/** Retry interval for writes that failed. */
 const settleMs = 500;
-/** Beyond, the oldest are left to run out: an outage may meet many calls. */
+/** Beyond this number the oldest are left to expire: many calls may run into one outage. */
 const unsettledMax = 10_000;
 
-/** What became of a call: its answer, or null when it had no effect. */
+/** Outcome of a call: its response, or null if it had no effect. */
 type End = { readonly status: number; readonly body: string } | null;
 
-/** What the store does not know yet. */
+/** An outcome not yet stored. */
 interface Unsettled {
   readonly claim: ClaimedKey;
   readonly end: End;
 }
 
 /**
- * The claims of this process's calls: renewed while a call runs, and told to the store until it knows what became of
- * them. So a key is blocked for as long as somebody is at work on it, and neither an outage nor a crash leaves it blocked.
+ * The claims of this process's calls. A claim is renewed while its call runs, and its outcome is written to the store
+ * until that succeeds. A key is thus blocked exactly as long as a call is running, and neither an outage nor a crash
+ * leaves it blocked.
  */
 export class IdempotencyClaims {
   readonly #store: IdempotencyStore;
@@ -34,7 +38,7 @@ export class IdempotencyClaims {
   readonly #log: Logger;
   readonly #process: string;
   #calls = 0;
-  /** When each began. */
+  /** Start time by claim. */
   readonly #running = new Map<ClaimedKey, number>();
   readonly #unsettled = new Set<Unsettled>();
   #settling: Promise<void> | null = null;
@@ -53,18 +57,18 @@ export class IdempotencyClaims {
       clock: parts.clock,
       round: () => this.#round(),
       failed: (error) =>
-        this.#log.debug({ err: String(error) }, "claims of idempotent requests could not be renewed"),
+        this.#log.debug({ err: String(error) }, "failed to renew claims of idempotent requests"),
     });
     this.#process = Buffer.from(parts.random.bytes(holderBytes)).toString("base64url");
   }
 
-  /** Claims the key for a call, which has to `end` what it was given; or says what became of the key. */
+  /** Claims the key for a call, which must then `end` the claim. Otherwise returns the state of the key. */
   async begin(call: {
     readonly scope: string;
     readonly key: string;
     readonly fingerprint: string;
   }): Promise<ClaimedKey | Exclude<IdempotencyState, { kind: "claimed" }>> {
-    // A repeat of what an outage left open: the store has to hear of that first.
+    // A repeat of a call that an outage left open: store that outcome first.
     if (this.#isUnsettled(call)) await this.#settle();
     const { scope, key, fingerprint } = call;
     const claim = { scope, key, holder: `${this.#process}.${++this.#calls}` };
@@ -76,7 +80,7 @@ export class IdempotencyClaims {
         ...{ claimUntil: now + claimKeptMs, expiresAt: now + answerKeptMs },
       });
     } catch (error) {
-      // Perhaps it was written and only the answer was lost.
+      // The claim may have been written even though the response was lost.
       this.#leave({ claim, end: null });
       throw error;
     }
@@ -86,7 +90,7 @@ export class IdempotencyClaims {
     return claim;
   }
 
-  /** Never rejects: the operation is done, and its answer is worth more than the record of it. */
+  /** Never rejects: the operation is done, and the caller needs the response more than the record of it. */
   async end(claim: ClaimedKey, end: End): Promise<void> {
     this.#running.delete(claim);
     const unsettled = { claim, end };
@@ -95,13 +99,13 @@ export class IdempotencyClaims {
     } catch (error) {
       this.#log.warn(
         { scope: claim.scope, err: String(error) },
-        "the answer of an idempotent request could not be kept; trying again",
+        "failed to store the response of an idempotent request; will retry",
       );
       this.#leave(unsettled);
     }
   }
 
-  /** Tries once more to tell the store; what it does not take runs out by itself. */
+  /** Writes outstanding outcomes once more; claims that cannot be written expire. */
   async close(): Promise<void> {
     await this.#loop.stop();
     await this.#settle().catch(() => undefined);
@@ -123,7 +127,7 @@ export class IdempotencyClaims {
     return end === null ? this.#store.abandon(claim) : this.#store.finish({ ...claim, ...end });
   }
 
-  /** One after the other, all callers together. Rejects when the store cannot write. */
+  /** Sequential, and shared by concurrent callers. Rejects if the store cannot write. */
   #settle(): Promise<void> {
     this.#settling ??= this.#settleAll().finally(() => {
       this.#settling = null;
@@ -137,7 +141,7 @@ export class IdempotencyClaims {
         await this.#write(unsettled);
       } catch (error) {
         if (error instanceof StoreUnavailableError) throw error;
-        this.#log.error({ err: String(error) }, "the store refuses the answer of an idempotent request");
+        this.#log.error({ err: String(error) }, "the store rejected the response of an idempotent request");
       }
       this.#unsettled.delete(unsettled);
     }
@@ -157,7 +161,7 @@ export class IdempotencyClaims {
     }
   }
 
-  /** Those that are young still have most of their time; nearly all calls end within it. */
+  /** Skips young claims: most of their time remains, and nearly all calls end within it. */
   async #renew(): Promise<void> {
     const since = this.#clock.monotonicMs() - renewMs / 2;
     const claims = [...this.#running].filter(([, begun]) => begun <= since).map(([claim]) => claim);

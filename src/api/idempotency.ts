@@ -1,6 +1,7 @@
 /**
  * `Idempotency-Key` on every POST (IDK-13 to 30). A key belongs to the API key and the route it was sent with. The
- * first request runs; a repeat gets its answer, or 409 while it runs, or 422 when it is another request.
+ * first request runs. A repeat gets the response of the first, 409 while that is running, or 422 if it is a different
+ * request.
  */
 import { createHash } from "node:crypto";
 import { PosthornError } from "../core/errors.ts";
@@ -15,7 +16,7 @@ import { keyOutstandingError, keyReusedError } from "./problems.ts";
 import type { Rendered } from "./problems.ts";
 
 export interface IdempotentRequest {
-  /** Key holder and route. */
+  /** API key and route. */
   readonly scope: string;
   readonly key: string;
   readonly fingerprint: string;
@@ -28,7 +29,7 @@ export interface IdempotencyDependencies {
   readonly log: Logger;
 }
 
-/** Runs `produce` once per key. `produce` never rejects: errors come as rendered problems. */
+/** Runs `produce` once per key. `produce` never rejects: errors are rendered as problems. */
 export async function runOnce(
   request: IdempotentRequest,
   produce: () => Promise<Rendered>,
@@ -41,7 +42,10 @@ export async function runOnce(
   return replay(begun, request, dependencies);
 }
 
-/** An answer that a repeat would change is forgotten: server trouble, conflicts that pass, and limits of rate. */
+/**
+ * Whether the response is kept. One that a retry could change is not: server errors, temporary conflicts and rate
+ * limits.
+ */
 function isLasting(status: number): boolean {
   return status < 500 && status !== 409 && status !== 429;
 }
@@ -77,7 +81,7 @@ function contextOf(request: IdempotentRequest): string {
 }
 
 interface Packing {
-  /** Null leaves the answer in clear. */
+  /** Null stores the response unencrypted. */
   readonly secretBox: SecretBox | null;
   readonly context: string;
 }
@@ -104,14 +108,14 @@ function unpack(body: string, { secretBox, context }: Packing & { readonly secre
     if (!(error instanceof SecretUnreadableError)) throw error;
     throw new PosthornError(
       "conflict",
-      "The request was done, but its answer was sealed with a key that is gone.",
+      "The request was carried out, but its response was sealed with a key that is no longer available.",
     );
   }
 }
 
 /**
- * SHA-256 of what was asked for. Headers differ between repeats and do not count (IDK-9), but for the media type of a
- * body that says nothing about itself.
+ * SHA-256 of the request. Headers differ between repeats and are ignored (IDK-9), except the media type of a body that
+ * is not self-describing.
  */
 export function fingerprintOf(request: {
   readonly method: string;
@@ -125,9 +129,9 @@ export function fingerprintOf(request: {
   return createHash("sha256").update(head).update(body).digest("hex");
 }
 
-/** The key in the header, checked in full before it is looked up (IDK-29). Throws `idempotency_key_malformed`. */
+/** The key in the header, validated in full before it is looked up (IDK-29). Throws `idempotency_key_malformed`. */
 export function readIdempotencyKey(header: string | readonly string[]): string {
-  // A repeated header reaches us joined with a comma, which the strict form refuses as trailing characters.
+  // Node joins a repeated header with commas, which the strict form refuses as trailing characters.
   const parsed = parseKeyHeader(typeof header === "string" ? header : header.join(", "), { lenient: true });
   if (parsed.kind === "ok") return parsed.key;
   const message = keyProblems[parsed.reason];
@@ -140,9 +144,9 @@ const keyProblems: Readonly<Record<KeyMalformedReason, string>> = {
   empty: "must not be empty",
   too_long: "must have at most 255 characters",
   not_a_string: 'must be a quoted string such as "8e03978e-40d5-43e8-bc93-6894a57f9324"',
-  bad_character: "must have printable ASCII characters only",
+  bad_character: "must contain only printable ASCII characters",
   bad_escape: 'may escape only " and \\',
   unterminated: "must end with a quote",
-  bad_parameters: "has parameters that are not valid",
+  bad_parameters: "has invalid parameters",
   trailing_characters: "must be a single quoted string and nothing after it",
 };

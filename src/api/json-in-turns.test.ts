@@ -38,6 +38,6 @@ test("a document that takes long gives others a turn after each of its schemas",
   assert.equal(turns, 0, "a quick one needs none");
   isLong = true;
   await jsonInTurns(document, new RequestPace(clock));
-  // Three members at the top that are no objects, and three schemas.
+  // Three top-level members that are not objects, and three schemas.
   assert.equal(turns, 6);
 });

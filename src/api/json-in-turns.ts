@@ -1,6 +1,6 @@
 import type { RequestPace } from "../ports/timing/request-pace.ts";
 
-/** Objects of some megabytes as JSON, with turns for others between their members. The same text as `JSON.stringify`. */
+/** Serialises objects of several megabytes, yielding between their members. Equal to the output of `JSON.stringify`. */
 export async function jsonInTurns(value: unknown, pace: RequestPace, depth = 0): Promise<string> {
   if (depth === depthMax || typeof value !== "object" || value === null || Array.isArray(value)) {
     await pace.worked();
@@ -14,5 +14,5 @@ export async function jsonInTurns(value: unknown, pace: RequestPace, depth = 0):
   return `{${members.join(",")}}`;
 }
 
-/** `components`, `schemas`, one of them: each of those is bounded. */
+/** `components`, `schemas`, one schema: each schema is bounded. */
 const depthMax = 3;

@@ -4,18 +4,18 @@ import type { Schema } from "./schemas/type.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Stands for a value that is never shown. */
+/** Replaces a value that is never shown. */
 const masked = "…";
-/** Of one field as JSON; of longer ones only the length is kept. */
+/** Size limit of one field as JSON; longer fields are replaced by their length. */
 const bytesMax = 1_024;
 
 /**
- * Names of secrets. The schema says what is write-only; names catch what it does not describe, such as headers of receivers
- * and objects without declared members.
+ * Names of secrets. The schema marks write-only fields; names catch secrets that it does not describe, such as headers
+ * of receivers and objects without declared members.
  */
 const secretName =
   /secret|password|token|private|authorization|credential|signature|cookie|(^|[_-])key$|^code$/i;
-/** Names like those that hold none. */
+/** Names that match the pattern above but hold no secret. */
 const plainName = /_url$|^idempotency_key$|^signature_(schemes?|header)|^has_/i;
 
 /** The parts of JSON Schema that lead to a value. */
@@ -30,7 +30,7 @@ interface Described {
   readonly allOf?: readonly Described[];
 }
 
-/** The fields with secrets masked at any depth, and without what is too long to be kept. */
+/** Masks secrets at any depth and shortens values that are too long to keep. */
 export function maskedFields(fields: Json, schema?: Schema): Json {
   const described = schema === undefined ? [] : [schema as Described];
   return Object.fromEntries(
@@ -41,7 +41,7 @@ export function maskedFields(fields: Json, schema?: Schema): Json {
   );
 }
 
-/** The names of the fields that the schema calls write-only. */
+/** The names of the write-only fields of a schema. */
 export function writeOnlyNames(schema: Schema | undefined): ReadonlySet<string> {
   const { properties = {} } = (schema ?? {}) as Described;
   return new Set(
@@ -78,13 +78,13 @@ function membersOf(schemas: readonly Described[], name: string): readonly Descri
   });
 }
 
-/** The schema itself, and all that a value may match instead. */
+/** The schema and all its alternatives. */
 function variantsOf(schema: Described): readonly Described[] {
   const { anyOf = [], oneOf = [], allOf = [] } = schema;
   return [schema, ...[...anyOf, ...oneOf, ...allOf].flatMap(variantsOf)];
 }
 
-/** Of an object the names stay: which header was set is no secret. */
+/** Keeps the names in an object: the names of headers are not secret. */
 function maskedWhole(value: unknown, openMembers: readonly string[] = []): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return masked;
   return Object.fromEntries(

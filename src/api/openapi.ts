@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document, made from the routes themselves. */
+/** Builds the OpenAPI 3.1 document from the routes. */
 import type { Schema } from "./schemas/type.ts";
 import { errorTable } from "../core/errors.ts";
 import type { ErrorCode } from "../core/errors.ts";
@@ -27,7 +27,8 @@ export function createOpenApi(
     info: {
       title: "Posthorn",
       version: "1",
-      summary: "Publish an event once; every subscriber gets it, signed, retried, explained.",
+      summary:
+        "Publish an event once; every subscribed webhook receives it, signed, with retries and a full history.",
       description: dev ? "This server runs in development mode." : "Webhook delivery.",
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
@@ -40,13 +41,13 @@ export function createOpenApi(
         apiKey: {
           type: "http",
           scheme: "bearer",
-          description: "An API key: admin, manage, publish or read.",
+          description: "An API key with the role admin, manage, publish or read.",
         },
         portalSession: {
           type: "http",
           scheme: "bearer",
           description:
-            "The token of a customer's session (`phs_…`); operations name the capability that it needs.",
+            "The token of a portal session (`phs_…`). Each operation names the capability that it requires.",
         },
       },
       headers: headerComponents,
@@ -79,7 +80,7 @@ function describeRoute(route: Route, components: Components): JsonObject {
         ...(route.raw !== undefined && { description: route.raw.description }),
         content: {
           "application/json": { schema: hoist(route.body, components) },
-          // Bytes have no schema; a JSON body in the raw form may be any value.
+          // Raw bytes have no schema; a JSON body in the raw form may be any value.
           ...(route.raw !== undefined && { "*/*": {} }),
         },
       },
@@ -88,7 +89,7 @@ function describeRoute(route: Route, components: Components): JsonObject {
   };
 }
 
-/** A session of the portal stands beside the keys that may, where the route says what it takes. */
+/** Portal sessions are an alternative to API keys on routes that declare a capability. */
 function securityOf({ access, capability }: Route, roles: readonly string[]): JsonObject {
   if (roles.length === 0) return { security: [] };
   if (access === "session") return { "x-roles": roles, "security": [{ portalSession: [] }] };
@@ -105,30 +106,30 @@ const idempotencyKeyParameter = {
   name: "Idempotency-Key",
   in: "header",
   required: false,
-  description: "Makes the request safe to repeat for 24 hours; see /docs/idempotency.",
+  description: "Makes the request safe to retry for 24 hours; see /docs/idempotency.",
   schema: { type: "string", examples: ['"8e03978e-40d5-43e8-bc93-6894a57f9324"'] },
 };
 
-/** W3C Trace Context; what cannot be read is passed over. */
+/** W3C Trace Context headers; invalid values are ignored. */
 const traceParameters = (components: Components): readonly JsonObject[] => [
   {
     name: "traceparent",
     in: "header",
     required: false,
     description:
-      "Where in your trace you publish (W3C Trace Context). Kept with the event and sent on to its webhooks, with a span id of each request; see `trace_context` of a webhook. One that cannot be read is passed over.",
+      "The trace in which you publish (W3C Trace Context). Stored with the event and forwarded to its webhooks, with a new span id for each request; see `trace_context` of a webhook. Invalid values are ignored.",
     schema: hoist(schemaOfField(traceFields.traceparent), components),
   },
   {
     name: "tracestate",
     in: "header",
     required: false,
-    description: "Beside `traceparent`; sent on to webhooks whose receivers agreed to it.",
+    description: "Accompanies `traceparent`. Forwarded only to webhooks that enable it in `trace_context`.",
     schema: hoist(schemaOfField(traceFields.tracestate), components),
   },
 ];
 
-/** All optional, because they belong to one form of the route only. */
+/** All optional, because they apply to only one form of the route. */
 function rawParameters({ raw }: Route): Schema | undefined {
   return raw === undefined ? undefined : { ...raw.query, required: [] };
 }
@@ -173,22 +174,22 @@ const limitHeaders = Object.fromEntries(
 
 const headerComponents = {
   "Retry-After": {
-    description: "Seconds until a repeat makes sense.",
+    description: "Seconds to wait before retrying.",
     required: true,
     schema: { type: "integer", minimum: 1 },
   },
   "RateLimit-Policy": {
     description:
-      "Which limits hold, where they are on calls: `q` calls in `w` seconds. In every answer to the key of a tenant.",
+      "The limits that apply to calls, if any: `q` calls per `w` seconds. In every response to a tenant's key.",
     schema: { type: "string", examples: ['"key";q=1000;w=60, "tenant";q=5000;w=60'] },
   },
   "RateLimit": {
-    description: "What is left of them: `r` calls now, all of them again after `t` seconds.",
+    description: "The remaining quota: `r` calls now, the full quota after `t` seconds.",
     schema: { type: "string", examples: ['"key";r=998;t=1, "tenant";r=4998;t=1'] },
   },
 };
 
-/** Grouped by status; every code that the route can answer is named. */
+/** Grouped by status; lists every code that the route can return. */
 function describeErrors(route: Route): JsonObject {
   const responses: Record<string, JsonObject> = {};
   for (const [status, codes] of Object.entries(
@@ -204,7 +205,7 @@ function describeErrors(route: Route): JsonObject {
   return responses;
 }
 
-/** The declared errors and those that follow from what the route is. */
+/** The declared errors and those implied by properties of the route. */
 function errorsOf(route: Route): readonly ErrorCode[] {
   const codes = new Set<ErrorCode>(route.errors);
   codes.add("invalid_request").add("internal_error").add("unsupported_media_type");
@@ -219,7 +220,7 @@ function errorsOf(route: Route): readonly ErrorCode[] {
   return [...codes];
 }
 
-/** A plain copy of a schema, in which schemas with a title are references to components. */
+/** Copies a schema and replaces schemas with a title by references to components. */
 function hoist(schema: unknown, components: Components): unknown {
   if (Array.isArray(schema)) return schema.map((item) => hoist(item, components));
   if (typeof schema !== "object" || schema === null) return schema;
@@ -228,19 +229,19 @@ function hoist(schema: unknown, components: Components): unknown {
   if (!isNamed) return copy(schema, components);
   const name = Array.isArray((schema as { readonly type?: unknown }).type) ? `Nullable${title}` : title;
   if (!components.has(name)) {
-    components.set(name, undefined); // Keeps its place while its members are copied.
+    components.set(name, undefined); // Reserves the position of this component while its members are copied.
     components.set(name, copy(schema, components));
   }
   return { $ref: `#/components/schemas/${name}` };
 }
 
-/** `title` is also an ordinary name of a property. */
+/** `title` may also be the name of a property. */
 function isSchema(value: object): boolean {
   return "type" in value || "anyOf" in value;
 }
 
 function copy(schema: object, components: Components): JsonObject {
-  // Own words of ours mean nothing to others.
+  // Omit our own keywords, which other tools do not understand.
   const entries = Object.entries(schema).filter(
     ([name, value]) => name !== "x-rule" && !(name === "format" && value === "instant"),
   );
@@ -255,17 +256,17 @@ function copy(schema: object, components: Components): JsonObject {
   };
 }
 
-/** Properties may have any name, those of keywords among them. */
+/** Properties may have any name, including those of keywords. */
 function hoistEach(properties: object, components: Components): JsonObject {
   return Object.fromEntries(
     Object.entries(properties).map(([name, schema]) => [name, hoist(schema, components)]),
   );
 }
 
-/** What the format `instant` takes, which is a word of ours. */
+/** The values that our custom format `instant` accepts. */
 const instantForms = [{ format: "date-time" }, { format: "date" }];
 
-/** Values, not schemas. */
+/** Keywords whose values are not schemas. */
 const verbatim: ReadonlySet<string> = new Set([
   "examples",
   "default",

@@ -1,4 +1,4 @@
-/** `limit`, `cursor` and `offset` of every listing, and the shape of its answer. */
+/** `limit`, `cursor` and `offset` of every listing, and the shape of the response. */
 import { idWords, type PlaceWords, placeWords } from "../services/searched-place.ts";
 import type { SearchedPage, SearchPageRequest } from "../services/searched-place.ts";
 import type { SearchPlace } from "../ports/store/search.ts";
@@ -28,7 +28,7 @@ export interface SearchJson extends ListJson {
   readonly complete: boolean;
 }
 
-/** For searches, whose pages may end early. */
+/** For searches, whose pages may be incomplete. */
 export interface SearchPager<Place> {
   searchRequest(query: PageQuery, listing: Listing): SearchPageRequest<Place>;
   searchAnswer<Row>(
@@ -44,12 +44,12 @@ export interface Pager extends SearchPager<SearchPlace> {
     page: Page<Row>,
     more: { readonly listing: Listing; readonly toJson: (row: Row) => unknown },
   ): ListJson;
-  /** For searches in the order of ids. */
+  /** For searches ordered by id. */
   readonly byId: SearchPager<{ readonly id: string }>;
   /** For listings that continue after an id. */
   after(query: PageQuery, listing: Listing): string | null;
   cursorAfter(id: string | null, listing: Listing): string | null;
-  /** For small listings that the services give whole. */
+  /** For small listings that the services return as a whole. */
   slice<Row, Json>(rows: readonly Row[], more: SliceOptions<Row, Json>): ListJson<Json>;
 }
 
@@ -104,7 +104,7 @@ export function createPager(cursors: CursorCodec): Pager {
       if (last !== null && found < 0) {
         throw new PosthornError(
           "invalid_cursor",
-          "What the cursor pointed at was deleted. Start again without a cursor.",
+          "The position of the cursor was deleted. Start again without a cursor.",
         );
       }
       const start = found + 1 + (query.offset ?? 0);

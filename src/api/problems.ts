@@ -15,12 +15,12 @@ import { fieldErrorsMax } from "./field-errors.ts";
 
 const problemContentType = "application/problem+json";
 
-/** A finished answer: what goes on the wire, and what is kept for an Idempotency-Key. */
+/** A complete response, as sent and as stored for an Idempotency-Key. */
 export interface Rendered {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
-  /** See `Answer`. Nothing of it is kept. */
+  /** See `Answer`; not stored. */
   readonly open?: (response: ServerResponse) => void;
 }
 
@@ -31,11 +31,11 @@ export interface Problem {
   readonly detail: string;
   readonly code: ErrorCode;
   readonly errors?: readonly FieldError[];
-  /** With an event key that was used before: the event it was used for. */
+  /** For a reused idempotency key of an event: the event it belongs to. */
   readonly event_id?: string;
 }
 
-/** `basePath` is that of the server, so that the link in `type` leads back to it; empty for none. */
+/** `basePath` of the server for the link in `type`; empty for none. */
 export function problemOf(error: PosthornError, basePath: string): Problem {
   const { status, title } = errorTable[error.code];
   return {
@@ -87,7 +87,7 @@ export class MethodNotAllowedError extends PosthornError {
   override readonly name = "MethodNotAllowedError";
   readonly allow: readonly string[];
   constructor(allow: readonly string[]) {
-    super("method_not_allowed", `This path takes ${allow.join(", ")}.`);
+    super("method_not_allowed", `This path supports ${allow.join(", ")}.`);
     this.allow = allow;
   }
 }
@@ -103,8 +103,8 @@ export function keyOutstandingError(): PosthornError {
 }
 
 /**
- * Whatever was thrown, as an error with a code. Null for what nobody expected: that is logged and answered without
- * saying what it was.
+ * Converts a thrown value to an error with a code. Returns null for unexpected errors, which are logged and answered
+ * without details.
  */
 export function knownError(error: unknown): PosthornError | null {
   if (error instanceof PosthornError) return error;
@@ -116,20 +116,20 @@ export function knownError(error: unknown): PosthornError | null {
 
 function unavailableDetail({ trouble, outcome }: StoreUnavailableError): string {
   if (outcome === "unknown") {
-    return "The store did not say whether the change was written; look, or repeat the call with the same Idempotency-Key.";
+    return "The store did not confirm whether the change was written. Check, or repeat the call with the same Idempotency-Key.";
   }
-  if (trouble === "away") return "The store cannot answer now; nothing was changed.";
+  if (trouble === "away") return "The store is unavailable. Nothing was changed.";
   return `Nothing was changed: ${storeTroubles[trouble]}.`;
 }
 
 export function unexpectedError(requestId: string): PosthornError {
   return new PosthornError(
     "internal_error",
-    `The request failed; the log tells more under the request id ${requestId}.`,
+    `The request failed. The log has details under the request id ${requestId}.`,
   );
 }
 
-/** Errors that Fastify makes before a handler runs. */
+/** Errors that Fastify raises before a handler runs. */
 function frameworkError(error: unknown): PosthornError | null {
   if (!(error instanceof Error) || !("code" in error) || !("statusCode" in error)) return null;
   switch (error.code) {

@@ -1,30 +1,30 @@
 /**
- * Reads a body into one buffer with a bound. Fastify's own reader resets the connection when the bound is passed, so
- * that a client that is still sending often never sees the 413; here the rest is read and dropped, within reason.
+ * Reads a body into one buffer with a size limit. Fastify's own reader resets the connection at the limit, so a client
+ * that is still sending often never sees the 413. Here the rest is read and discarded, up to a limit.
  */
 import type { IncomingMessage } from "node:http";
 import { InvalidRequestError, PosthornError } from "../core/errors.ts";
 import type { BodyMemory } from "./body-memory.ts";
 
-/** Stands for a body beyond its limit. */
+/** Result for a body beyond its limit. */
 export const bodyTooLarge: unique symbol = Symbol("body too large");
 export type RequestBody = Buffer | typeof bodyTooLarge;
 
 const droppedBytesMax = 32 * 1024 * 1024;
 
 export interface BodyBounds {
-  /** Of this body. */
+  /** Limit of this body. */
   readonly bytesMax: number;
-  /** For all bodies that are on their way. */
+  /** Shared memory of all bodies in flight. */
   readonly memory: BodyMemory;
-  /** Whose body it is. */
+  /** The caller who is charged for the memory. */
   readonly caller: string;
 }
 
-/** Smaller ones are not counted: the bound on connections bounds them too, and nearly all bodies are. */
+/** Smaller bodies, nearly all of them, are not counted: the limit on connections bounds them too. */
 const countedFrom = 16 * 1024;
 
-/** Calls back exactly once; with the symbol as soon as the limit is passed, so that the answer can go out. */
+/** Calls back exactly once; with the symbol as soon as the limit is exceeded, so that the response can be sent. */
 export function readBody(
   payload: IncomingMessage,
   { bytesMax, memory, caller }: BodyBounds,
@@ -63,18 +63,18 @@ export function readBody(
   payload.on("data", onData);
   payload.on("end", onEnd);
   payload.on("error", () => {
-    // Nobody is left to answer, and a caller who hangs up is no failure of ours.
+    // No client is left to answer, and a client that hangs up is not a server error.
     if (!isDone) finish(new InvalidRequestError("The body ended too early.", []));
   });
 }
 
-const crowded = "Too many large bodies are on their way at once. Send it again in a moment.";
+const crowded = "Too many large bodies are in flight. Retry in a moment.";
 
 const nothing = Buffer.alloc(0);
 
 /**
- * What was kept with a chunk behind it; `bytes` is how much there is then, and room for more may follow. Chunks are not
- * collected in a list: a caller decides how small they are, and an object for each byte takes a hundred times its size.
+ * Appends a chunk; `bytes` is the new length, and the buffer may have spare room. Chunks are not collected in a list,
+ * because the caller controls their size: one object per byte would take a hundred times its size.
  */
 function withChunk(
   kept: Buffer,
@@ -82,7 +82,7 @@ function withChunk(
 ): Buffer {
   const end = bytes - chunk.length;
   if (end === 0) return chunk;
-  // The first chunk is memory of others; it has no room, so it is never written into.
+  // The first chunk is shared memory without spare room, so it is never written to.
   const isRoomy = kept.length >= bytes;
   const roomy = isRoomy ? kept : Buffer.allocUnsafeSlow(roomFor(kept, bytes));
   if (!isRoomy) kept.copy(roomy, 0, 0, end);
@@ -90,13 +90,13 @@ function withChunk(
   return roomy;
 }
 
-/** How much memory it takes to keep so many bytes. */
+/** Buffer size for this many bytes. */
 function roomFor(kept: Buffer, bytes: number): number {
   if (kept.length === 0) return bytes;
   return kept.length >= bytes ? kept.length : 2 * bytes;
 }
 
-/** Lets a body that nobody wants pass by, within reason; none of it is kept. */
+/** Drains and discards an unused body, up to a limit. */
 export function dropBody(payload: IncomingMessage): void {
   let bytes = 0;
   payload.on("data", (chunk: Buffer) => {

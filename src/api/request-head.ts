@@ -1,9 +1,9 @@
-/** What of a request's head is refused before anything is looked up, with a problem where Node would answer without a body. */
+/** Refuses invalid request heads before any lookup, with a problem document where Node would send no body. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { InvalidRequestError } from "../core/errors.ts";
 
-/** One Host field, as RFC 9112, 3.2 asks: of two, a proxy in front could have looked at the other one. */
+/** Requires exactly one Host header (RFC 9112, section 3.2): a proxy might have used another one. */
 export function refuseHosts(request: FastifyRequest, _: FastifyReply, done: (error?: Error) => void): void {
   const { rawHeaders, httpVersion } = request.raw;
   let hosts = 0;
@@ -14,21 +14,21 @@ export function refuseHosts(request: FastifyRequest, _: FastifyReply, done: (err
   if (hosts === 1 || (hosts === 0 && httpVersion === "1.0")) done();
   else
     done(
-      new InvalidRequestError("A request has exactly one Host field.", [
-        { field: "Host", message: "must be there once" },
+      new InvalidRequestError("A request must have exactly one Host header.", [
+        { field: "Host", message: "must be present exactly once" },
       ]),
     );
 }
 
 const hostLength = "host".length;
 
-/** Refuses `Expect` with anything but `100-continue`. */
+/** Refuses `Expect` values other than `100-continue`. */
 export function refuseExpectation(basePath: string) {
   const body = JSON.stringify({
     type: `${basePath}/docs/errors#invalid_request`,
     title: "Expectation Failed",
     status: 417,
-    detail: "Of all expectations only 100-continue is met.",
+    detail: "Only the expectation 100-continue is supported.",
     code: "invalid_request",
   });
   return (request: IncomingMessage, response: ServerResponse): void => {

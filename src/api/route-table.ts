@@ -79,7 +79,7 @@ export function createRoutes(options: ApiOptions, streams: OpenStreams): readonl
     ...dashboardRoutes(options),
     systemReportRoute(options),
   ];
-  // The document describes its own routes too, so the pages can only be made when all routes are known.
+  // The document describes these routes too, so it can be built only once all routes are known.
   const openApi = once(() => createOpenApi(routes, options));
   const openApiText = once(() => JSON.stringify(openApi()));
   const docs = once(() => htmlAnswer(createDocsPage(openApi()), { canTry: true }));

@@ -8,7 +8,7 @@ import type { JsonBounds } from "../core/json/guard.ts";
 
 /**
  * One route as data. The same object registers the handler, validates the request and documents both, so that the
- * server and its OpenAPI document cannot drift apart.
+ * server and its OpenAPI document cannot diverge.
  */
 export interface Route {
   readonly method: Method;
@@ -19,39 +19,39 @@ export interface Route {
   readonly summary: string;
   readonly description?: string;
   readonly access: Access;
-  /** What a session of the portal must be able to do to call it; `any` takes every session, absent takes none. */
+  /** The capability that a portal session needs; `any` allows every session, absent allows none. */
   readonly capability?: PortalCapability | "any";
-  /** Counts against the tests that a session of the portal may send in a minute. */
+  /** Counts against the portal session's limit on tests per minute. */
   readonly isTest?: boolean;
-  /** Parameters that do not match name nothing that exists: 404. */
+  /** Parameters that do not match cannot name an existing resource: 404. */
   readonly params?: Schema;
   readonly query?: Schema;
   readonly body?: Schema;
   /** An absent body counts as `{}`. */
   readonly bodyOptional?: boolean;
-  /** Takes a body of any media type and drops it, for callers that have their own ideas of a POST. */
+  /** Accepts and discards a body of any media type, for clients that send an arbitrary POST body. */
   readonly bodyIgnored?: boolean;
-  /** This GET changes something, so there is no HEAD beside it, which programs send that only want to look. */
+  /** This GET changes something, so it has no HEAD route: link checkers and previews use HEAD. */
   readonly changesByGet?: boolean;
-  /** Its answer does not end by itself, so there is no HEAD beside it either. */
+  /** The response does not end on its own, so the route has no HEAD either. */
   readonly isStream?: boolean;
   readonly bodyBytesMax?: number;
   readonly bodyBounds?: JsonBounds;
   /**
-   * The member of the body whose elements are judged one by one: an element whose text is refused (names that stand twice,
-   * `__proto__`, too deep, not UTF-8) becomes the PosthornError, and the others are read.
+   * The body member whose elements are validated separately. An element with invalid text (duplicate names,
+   * `__proto__`, too deep, not UTF-8) becomes a PosthornError, and the others are read.
    */
   readonly bodyElements?: string;
-  /** A second form of the route, for bodies that are taken as they are. */
+  /** A second form of the route, for raw bodies. */
   readonly raw?: RawForm;
-  /** Takes `traceparent` and `tracestate`. */
+  /** Accepts `traceparent` and `tracestate`. */
   readonly traced?: boolean;
   readonly answers: Readonly<Record<number, AnswerDescription>>;
-  /** Errors beyond those that every route has. */
+  /** Errors in addition to those of every route. */
   readonly errors: readonly ErrorCode[];
-  /** The answer holds a secret: it is sealed when kept for an Idempotency-Key. */
+  /** The response contains a secret and is encrypted when stored for an Idempotency-Key. */
   readonly answerIsSecret?: boolean;
-  /** How the audit log tells of it; every route that changes something says so (audited-routes.test.ts). */
+  /** How the audit log records this route. Required on every mutating route (audited-routes.test.ts). */
   readonly audit?: AuditedAction | NotAudited;
   handle(call: Call): Promise<Answer>;
 }
@@ -59,30 +59,30 @@ export interface Route {
 export interface AuditedAction {
   /** Such as `webhook.update`. */
   readonly action: string;
-  /** What kind of thing is changed. */
+  /** Type of the changed resource. */
   readonly target: string;
-  /** The member of path, answer or body that holds its id; `id` when left out. */
+  /** The member of path, response or body with the resource id; `id` if omitted. */
   readonly idFrom?: string;
   /** The resource as the API shows it, before the change. */
   readonly before?: (call: Call<never, never>) => Promise<object>;
-  /** What the route sets without being told. */
+  /** Fields that the route sets implicitly. */
   readonly sets?: (call: Call<never>) => Readonly<Record<string, unknown>>;
-  /** What is noted of a resource that the route removes. */
+  /** Fields to record when the route removes them. */
   readonly removes?: readonly string[];
 }
 
-/** Why the audit log leaves a changing route out. */
+/** Why the audit log omits this mutating route. */
 export interface NotAudited {
   readonly none: string;
 }
 
 /**
- * Chosen by a query parameter: with it the body is bytes of any media type, JSON included, and what `body` would have
- * said beside them comes in the query.
+ * Selected by a query parameter: the body is then bytes of any media type, including JSON, and the other fields of
+ * `body` move to the query.
  */
 export interface RawForm {
   readonly parameter: string;
-  /** Requires the parameter. */
+  /** Query schema; requires the parameter. */
   readonly query: Schema;
   readonly bodyBytesMax: number;
   readonly description: string;
@@ -90,8 +90,8 @@ export interface RawForm {
 }
 
 /**
- * Whether `Idempotency-Key` counts. Keys belong to who sent them: callers without an API key would read each other's
- * answers, and fill the store with their own.
+ * Whether the route honours `Idempotency-Key`. Keys belong to a caller: callers without an API key would read each
+ * other's responses, and could fill the store with theirs.
  */
 export function takesIdempotencyKey({ method, access }: Pick<Route, "method" | "access">): boolean {
   return method === "POST" && access !== "public";
@@ -100,39 +100,39 @@ export function takesIdempotencyKey({ method, access }: Pick<Route, "method" | "
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 /**
- * Who may call: `public` needs no key, `any` takes every key, `session` is for sessions of the portal alone, the others are
+ * Who may call: `public` needs no key, `any` accepts every key, `session` accepts only portal sessions, the others are
  * roles; see authentication.ts.
  */
 export type Access = "public" | "any" | "read" | "publish" | "manage" | "admin" | "session";
 
 export const tags = {
-  Events: "Publish events and look at what became of them.",
-  Webhooks: "Subscriptions: where events go, and how.",
+  Events: "Publish events and follow their deliveries.",
+  Webhooks: "Webhooks: where events are sent, and how.",
   Deliveries: "One event for one webhook, with every attempt.",
-  Search: "Anything, by what is at hand.",
-  Live: "What happens, while it happens.",
-  Statistics: "What was delivered and published, over time.",
-  "Dead letters": "Deliveries that were given up, and how to bring them back.",
-  Problems: "What is wrong with webhooks, and what to do about it.",
-  Operations: "Actions on many deliveries, and how far they are.",
-  "Event types": "The catalogue of event types and the schemas of their data.",
-  Tenants: "Whose webhooks and events these are.",
-  "API keys": "Who may call this API.",
-  Alerts: "What needs somebody's attention, and by which rules.",
-  Notifications: "Where people are told of webhooks, by mail and chat.",
+  Search: "Search across events, deliveries and webhooks.",
+  Live: "Live updates as a stream.",
+  Statistics: "Published events and deliveries over time.",
+  "Dead letters": "Deliveries that were given up, and how to retry them.",
+  Problems: "Problems of webhooks and how to fix them.",
+  Operations: "Bulk actions on deliveries and their progress.",
+  "Event types": "The catalogue of event types and their data schemas.",
+  Tenants: "The owners of webhooks and events.",
+  "API keys": "The keys that can call this API.",
+  Alerts: "Conditions that need attention, and the rules that detect them.",
+  Notifications: "Email and chat notifications about webhooks.",
   "Audit log": "Who changed what, and when.",
   Profiles: "The published delivery semantics.",
-  "Source types": "How messages of providers are verified, and how each is set up.",
-  Gateway: "What others send to you: verified, recorded and led to webhooks.",
-  Portal: "Sessions of your customers, and how the pages at `/portal` look.",
-  Dashboard: "Logging in to the dashboard at `/ui`.",
-  System: "Health, metrics and documentation without a key; how a process is set up for administrators.",
+  "Source types": "How messages of each provider are verified, and how to set it up.",
+  Gateway: "Inbound requests: verified, recorded and forwarded to webhooks.",
+  Portal: "Sessions for your customers, and the appearance of the pages at `/portal`.",
+  Dashboard: "Login to the dashboard at `/ui`.",
+  System: "Health, metrics and documentation without a key; process settings for administrators.",
 } as const;
 export type Tag = keyof typeof tags;
 
 export interface AnswerDescription {
   readonly description: string;
-  /** Absent for an answer without a body. */
+  /** Absent for a response without a body. */
   readonly schema?: Schema;
   readonly contentType?: string;
 }
@@ -144,11 +144,11 @@ export interface Call<Params = unknown, Query = unknown, Body = unknown> {
   readonly params: Params;
   readonly query: Query;
   readonly body: Body;
-  /** What `body` was read from; nothing where no body came. */
+  /** The bytes that `body` was parsed from; empty without a body. */
   readonly bodyBytes: Uint8Array;
-  /** For the few fields that mean something to a route; never all of them. */
+  /** For routes that need particular headers; never stored or shown as a whole. */
   readonly headers: IncomingHttpHeaders;
-  /** Over which the request came. */
+  /** The connection of the request. */
   readonly connection: Pick<Socket, "remoteAddress">;
 }
 
@@ -156,10 +156,10 @@ export interface Answer {
   readonly status: number;
   /** Serialised as JSON unless `text` is given; null sends no body. */
   readonly body?: unknown;
-  /** A body that is serialised already. */
+  /** A serialised body. */
   readonly text?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Writes the body itself, for as long as it likes. It is called when the head is written, and ends the response. */
+  /** Writes the body itself, without a time limit. It is called after the head is written and must end the response. */
   readonly open?: (response: ServerResponse) => void;
 }
 
@@ -181,7 +181,7 @@ export function defineRawForm<Q extends Schema>(form: TypedRawForm<Q>): RawForm 
   return form;
 }
 
-/** Ties the handler's types to the schemas. The dispatcher validates before it calls, which makes the cast true. */
+/** Types the handler by its schemas. The dispatcher validates first, which makes the cast safe. */
 export function defineRoute<P extends Schema, Q extends Schema, B extends Schema>(
   route: TypedRoute<P, Q, B>,
 ): Route {

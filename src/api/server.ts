@@ -1,4 +1,4 @@
-/** The HTTP server: Fastify with the routes of route-table.ts, or with the probes alone. */
+/** The HTTP server: Fastify with the routes of route-table.ts, or only the probes. */
 import { maxHeaderSize } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -38,7 +38,7 @@ import { OpenStreams } from "./stream/open-streams.ts";
 declare module "fastify" {
   interface FastifyContextConfig {
     readonly rawForm?: RawForm;
-    /** Bodies may be compressed: nobody here opens them. */
+    /** Bodies may be compressed; they are passed on without decompression. */
     readonly takesEncodings?: boolean;
   }
 }
@@ -46,11 +46,11 @@ declare module "fastify" {
 export type { ApiOptions, DashboardFile, Readiness } from "./context.ts";
 
 export interface Api {
-  /** Port 0 takes a free one. */
+  /** Port 0 selects a free port. */
   listen(address: { readonly host: string; readonly port: number }): Promise<{ readonly url: string }>;
-  /** From now on each answer ends its connection, so that callers come back over another one. */
+  /** From now on, each response closes its connection, so that clients reconnect elsewhere. */
   drain(): void;
-  /** Takes no new connections, lets running requests finish for `graceMs`, then cuts them. Safe to call twice. */
+  /** Stops accepting connections, lets running requests finish for `graceMs`, then aborts them. Idempotent. */
   close(graceMs: number): Promise<void>;
 }
 
@@ -64,7 +64,10 @@ const timeoutsDefault: ApiTimeouts = {
   answerTimeoutMs: 60_000,
 };
 
-/** For all request bodies that are on their way: eight of the largest, which the reader keeps in up to twice their size. */
+/**
+ * Shared by all request bodies in flight: eight of the largest, each of which takes up to twice its size while it is
+ * read.
+ */
 const bodyMemoryBytesMax = 256 * 1024 * 1024;
 
 const pathParameterLengthMax = 512;
@@ -80,10 +83,10 @@ export function createApi(options: ApiOptions): Promise<Api> {
   return createFrom(options, { routes: createRoutes(options, streams), redirects, streams });
 }
 
-/** What people type into a browser, and where it leads; relative, so that a prefix of a proxy stays. */
+/** Redirects for addresses that people type; relative, so that a proxy prefix is kept. */
 const pageRedirects: Readonly<Record<string, string>> = { "/": "docs", "/docs/": "../docs", "/v1/": "../v1" };
 
-/** For others alone, so that the API need not be where they are. */
+/** Serves only inbound requests, so that the API can be on another address. */
 export function createInbound(options: ApiOptions): Promise<Api> {
   return createFrom(
     { ...options, takesInbound: true, dashboard: null, portal: null },
@@ -91,7 +94,7 @@ export function createInbound(options: ApiOptions): Promise<Api> {
   );
 }
 
-/** Health and metrics, for a process that does not serve the API. Nobody needs a key, and nothing else is there. */
+/** Serves health and metrics without a key, for a process that does not serve the API. */
 export function createProbes(options: ApiOptions): Promise<Api> {
   return createFrom(options, { routes: systemRoutes(options), redirects: {}, streams: null });
 }
@@ -117,7 +120,7 @@ async function createFrom(options: ApiOptions, { routes, redirects, streams }: S
   if (options.takesInbound === true) serveInbound(app, options, bodies);
   for (const [path, target] of Object.entries(redirects)) {
     app.get(path, (request, reply) => {
-      // Relative to a prefix without its slash, the prefix itself would be lost.
+      // A path relative to a prefix without its trailing slash would lose the prefix.
       const isBase = request.originalUrl.split("?", 1)[0] === options.basePath;
       const location = isBase ? `${options.basePath}/${target}` : target;
       send(reply, { status: 302, headers: { location }, text: "" });
@@ -125,7 +128,7 @@ async function createFrom(options: ApiOptions, { routes, redirects, streams }: S
   }
   let isDraining = false;
   app.addHook("onRequest", (_request, reply, done) => {
-    // Answers are written past Fastify (dispatch.ts).
+    // Responses bypass Fastify's reply (dispatch.ts).
     if (isDraining) reply.raw.setHeader("connection", "close");
     done();
   });
@@ -138,7 +141,7 @@ async function createFrom(options: ApiOptions, { routes, redirects, streams }: S
       streams?.endAll();
     },
     close: (graceMs) => {
-      // They would hold the server until the grace is over.
+      // Open streams would hold the server until the end of the grace period.
       streams?.endAll();
       closing ??= closeWithin(app, graceMs, parts);
       return closing;
@@ -146,11 +149,11 @@ async function createFrom(options: ApiOptions, { routes, redirects, streams }: S
   };
 }
 
-/** Routes validate and serialise by themselves; what Fastify would load for it takes a tenth of each start. */
+/** Routes validate and serialise on their own; Fastify's compilers would take a tenth of each start. */
 const noCompilers = { buildValidator: refuseSchemas, buildSerializer: refuseSchemas };
 
 function refuseSchemas(): never {
-  throw new Error("Routes are given to Fastify without schemas: see validation.ts");
+  throw new Error("routes must be registered without schemas: see validation.ts");
 }
 
 function createServer(options: ApiOptions, routes: readonly Route[], bodies: BodyMemory): FastifyInstance {
@@ -175,7 +178,7 @@ function createServer(options: ApiOptions, routes: readonly Route[], bodies: Bod
       headersTimeout: timeouts.headersTimeoutMs,
       connectionsCheckingInterval: timeouts.checkIntervalMs,
       maxHeaderSize,
-      // Node answers without a body.
+      // Node would send its own error without a body.
       requireHostHeader: false,
     },
     frameworkErrors: (error, request, reply) =>
@@ -217,25 +220,25 @@ function createServer(options: ApiOptions, routes: readonly Route[], bodies: Bod
   return app;
 }
 
-/** A process whose connections are all busy answers probes alone. */
+/** When all connections of a process are in use, only probes are answered. */
 function refuseBeyondLimit(app: FastifyInstance, { limits, clock }: ApiOptions): void {
   const connections = new HeldConnections(app.server, limits.connectionsMax, clock);
   app.addHook("onRequest", (request, reply, done) => {
     if (!connections.refuses(request.raw.socket, request.url)) return done();
     reply.raw.setHeader("connection", "close");
-    const detail = "all connections of this process are in use; nothing was changed, call again";
+    const detail = "all connections of this process are in use; nothing was changed, retry";
     return done(new PosthornError("unavailable", detail, { retryAfterSeconds: 1 }));
   });
 }
 
-/** A proxy may keep the prefix that it serves us under; what comes without it is served too, as probes do. */
+/** A proxy may forward the prefix. Requests without it, such as probes, are served too. */
 function withoutBase(url: string, { basePath }: { readonly basePath: string }): string {
   if (basePath === "" || !url.startsWith(basePath)) return url;
   const rest = url.slice(basePath.length);
   return rest === "" || /^[/?]/.test(rest) ? `/${rest.replace(/^\//, "")}` : url;
 }
 
-/** What routes are registered with. */
+/** Dependencies of route registration. */
 interface RouteParts extends ApiOptions {
   readonly claims: IdempotencyClaims;
   readonly auditing: Auditing;
@@ -259,7 +262,7 @@ function hasHead({ method, changesByGet, isStream }: Route): boolean {
   return method === "GET" && changesByGet !== true && isStream !== true;
 }
 
-/** In a context of its own, where every media type has a parser: one that lets the body pass by. */
+/** In a separate Fastify context, whose parser accepts every media type and discards the body. */
 function registerWithoutBody(app: FastifyInstance, route: Route, parts: RouteParts): void {
   void app.register((child, _, done) => {
     child.removeAllContentTypeParsers();
@@ -272,7 +275,7 @@ function registerWithoutBody(app: FastifyInstance, route: Route, parts: RoutePar
   });
 }
 
-/** Everything that is not JSON: bytes where a route takes them, 415 elsewhere. */
+/** Handles bodies other than JSON: bytes if the route accepts them, otherwise 415. */
 function readOtherBody(
   request: FastifyRequest,
   { payload, bodies }: { readonly payload: IncomingMessage; readonly bodies: BodyMemory },
@@ -315,7 +318,7 @@ function pathPattern(path: string): RegExp {
 }
 
 /**
- * Malformed or timed-out requests never reach Fastify: answers on the raw socket, and returns the status; null when the
+ * Malformed or timed-out requests never reach Fastify, so answer on the raw socket. Returns the status, or null if the
  * connection is gone.
  */
 function answerBrokenRequest(
@@ -335,7 +338,7 @@ function answerBrokenRequest(
     detail: brokenDetails[status] ?? "This is not a well-formed HTTP request.",
     code: "invalid_request",
   });
-  // A client that neither reads nor ends would otherwise keep the connection for as long as it likes.
+  // Without this, a client that neither reads nor closes could keep the connection indefinitely.
   const timer = clock.schedule(timeouts.goodbyeMs, () => socket.destroy());
   socket.once("close", () => timer.cancel());
   socket.end(
@@ -351,7 +354,7 @@ const isolationLines = Object.entries(isolation)
 
 const brokenDetails: Readonly<Record<number, string>> = {
   408: "The request did not arrive in time.",
-  431: `The header fields have more than ${maxHeaderSize} bytes.`,
+  431: `The headers have more than ${maxHeaderSize} bytes.`,
 };
 
 const brokenRequests: Readonly<Record<string, readonly [number, string]>> = {
@@ -362,7 +365,7 @@ const brokenRequests: Readonly<Record<string, readonly [number, string]>> = {
 function logRequests(app: FastifyInstance, { log }: ApiOptions): void {
   app.addHook("onResponse", (request, reply, done) => {
     const { method } = request;
-    // The route, not the path: paths may hold ids of customers.
+    // Log the route rather than the path, which may contain ids of customers.
     log.debug(
       {
         requestId: request.id,

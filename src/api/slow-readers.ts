@@ -5,25 +5,25 @@ import { Alarm } from "../ports/timing/alarm.ts";
 
 export interface SlowReadersOptions {
   readonly clock: Clock;
-  /** How long what was answered may wait until the client has taken it. */
+  /** How long a response may wait for the client to read it. */
   readonly answerTimeoutMs: number;
   readonly checkIntervalMs: number;
 }
 
-/** Watches the connections of a server for as long as it lives. */
+/** Watches the connections of a server until it closes. */
 export function endSlowReaders(server: Server, options: SlowReadersOptions): void {
   const slowReaders = new SlowReaders(options);
   server.on("connection", (socket) => slowReaders.opened(socket));
 }
 
 /**
- * Ends connections whose clients do not read what they asked for. Node's own limits end with the request, and its limit on
- * idle connections begins anew with every byte: a client that reads a byte now and then would hold an answer for ever.
+ * Closes connections whose clients do not read their response. Node's own timeouts end with the request, and its idle
+ * timeout restarts with every byte: a client that reads a byte now and then could hold a response indefinitely.
  */
 class SlowReaders {
   readonly #options: SlowReadersOptions;
   readonly #sockets = new Set<Socket>();
-  /** Since when a part of an answer waits (monotonic ms). */
+  /** When the pending part of a response was written (monotonic ms). */
   readonly #waitingSince = new Map<Socket, number>();
   readonly #alarm: Alarm;
 

@@ -1,4 +1,4 @@
-/** Files that were bundled: one document for all addresses below a path, and assets, whose names say what is in them. */
+/** Bundled files: one document for all addresses below a path, and assets with content hashes in their names. */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { NotFoundError } from "../core/errors.ts";
 import type { DashboardFile } from "./context.ts";
@@ -13,7 +13,7 @@ export const plainHeaders = {
 
 export const assetCaching = { "cache-control": "public, max-age=31536000, immutable" };
 
-/** Scripts, styles and answers come from this server alone, and text never becomes markup or script. */
+/** Allows scripts, styles and connections only from this server, and never turns text into markup or script. */
 export function contentSecurityPolicy(framers: readonly string[]): string {
   return [
     "default-src 'none'",
@@ -37,7 +37,7 @@ export interface SentFile extends DashboardFile {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** An asset, or the document for everything else: which page it shows is for the script to find out. */
+/** An asset, or the document for every other path, whose script selects the page. */
 export function fileAt(
   files: ReadonlyMap<string, DashboardFile>,
   more: {
@@ -55,7 +55,7 @@ export function fileAt(
   return { ...file, body: Buffer.from(text), headers: pageHeaders };
 }
 
-/** The document names its files relative to the path of all pages, so that it works below any prefix of a proxy. */
+/** The document refers to its files relative to the root of all pages, so that it works below any proxy prefix. */
 function atDepth(text: string, { path }: { readonly path: string }): string {
   const depth = path.split("/").length - 1;
   return text.replaceAll('"./assets/', `"${depth === 0 ? "./" : "../".repeat(depth)}assets/`);
@@ -92,7 +92,7 @@ function encodingFor(
   return (["br", "gzip"] as const).find((name) => encodings[name] !== undefined && names.has(name)) ?? null;
 }
 
-/** Where the files could not be made. */
+/** Shown if the files could not be built. */
 export function unavailablePage({
   title,
   reason,
@@ -104,7 +104,7 @@ export function unavailablePage({
     page(
       "Posthorn",
       html`<h1>${title}</h1>
-<p>${reason}</p><p>The server itself works: <a href="../docs">API documentation</a>.</p>`,
+<p>${reason}</p><p>The server is running: <a href="../docs">API documentation</a>.</p>`,
     ),
   );
   return { status: 503, headers: { ...headers, "cache-control": "no-store" }, text };

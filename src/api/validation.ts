@@ -1,4 +1,7 @@
-/** Requests against their schemas. The quick check stops at the first error; only a bad request pays for all. */
+/**
+ * Validates requests against their schemas. The quick check stops at the first error, so only invalid requests pay for
+ * a complete one.
+ */
 import { Ajv2020 } from "ajv/dist/2020.js";
 import type { ValidateFunction } from "ajv/dist/2020.js";
 import type { Schema } from "./schemas/type.ts";
@@ -7,13 +10,13 @@ import { isUuid } from "../core/uuid.ts";
 import { isDateTime, parseInstant } from "./mapping/instant.ts";
 import { describeFieldErrors } from "./field-errors.ts";
 
-/** Null when valid. Query and path values are coerced in place from text to what the schema asks for. */
+/** Null if valid. Converts query and path values from text in place, as the schema requires. */
 export type Validator = (value: unknown) => readonly FieldError[] | null;
 
 export type ValueSource = "body" | "query" | "path";
 
 export function compileValidator(schema: Schema, source: ValueSource): Validator {
-  // Compiled when first needed: all of them at once would take longer than the rest of the start.
+  // Compiled on first use: compiling all at once would take longer than the rest of the start.
   let quick: ValidateFunction | undefined;
   let thorough: ValidateFunction | undefined;
   return (value) => {
@@ -21,7 +24,7 @@ export function compileValidator(schema: Schema, source: ValueSource): Validator
     if (quick(value)) return null;
     thorough ??= createAjv(source, { allErrors: true }).compile(schema);
     thorough(value);
-    // Coercion may have made it valid on the way; then the first finding has to do.
+    // Coercion may have made the value valid in the meantime; then report the first error.
     return describeFieldErrors(thorough.errors ?? quick.errors ?? []);
   };
 }
@@ -32,8 +35,8 @@ function createAjv(source: ValueSource, { allErrors }: { readonly allErrors: boo
     allErrors,
     verbose: allErrors,
     strict: false,
-    // These schemas are ours, and the tests check them. To check them here would compile the meta-schema first, for each
-    // of them, which takes ten times as long as all else.
+    // The schemas are our own, and tests check them. Checking them here would compile the meta-schema for each, which
+    // takes ten times as long as everything else.
     meta: false,
     validateSchema: false,
     coerceTypes: source === "body" ? false : "array",

@@ -12,35 +12,35 @@ export interface Agreements {
 export interface Alert {
   /** Id of the alert. */
   id: string;
-  /** Name of its rule. */
+  /** Name of the rule. */
   rule: string;
-  /** Whose rule; null for the operator's. */
+  /** Owner of the rule; null for the operator. */
   rule_tenant_id: string | null;
   title: string;
   severity: "info" | "warning" | "critical";
-  /** `pending` until it has held for long enough, `firing`, `resolved` when it is over. */
+  /** `pending` until the condition has held long enough, then `firing`, and `resolved` at the end. */
   state: "pending" | "firing" | "resolved";
-  /** Whom it is about; null for the installation. */
+  /** The affected tenant; null for the whole deployment. */
   tenant_id: string | null;
-  /** What it is about. */
+  /** The affected webhook, if any. */
   webhook_id: string | null;
-  /** What it is about, among all that the rule looks at. */
+  /** What the alert is about, among the subjects of the rule. */
   subject: string;
-  /** One sentence. */
+  /** One-sentence summary. */
   summary: string;
   value: number;
   threshold: number;
-  /** When it began to hold. */
+  /** Since when the condition holds. */
   since: string;
-  /** When it fired. */
+  /** When the alert fired. */
   fired_at: string | null;
-  /** When it was over. */
+  /** When the alert was resolved. */
   resolved_at: string | null;
-  /** When a message about it went to the channels. */
+  /** When the channels were notified. */
   told_at: string | null;
-  /** The rule whose alert explains this one: nobody is told. */
+  /** The rule whose alert explains this one; no notification is sent. */
   inhibited_by: string | null;
-  /** Nobody is told of it until then. */
+  /** Notifications are muted until this time. */
   muted_until: string | null;
   mute_reason: string | null;
   runbook: string | null;
@@ -48,14 +48,14 @@ export interface Alert {
 
 export interface AlertList {
   data: Alert[];
-  /** Send it as `cursor` for the next page; null at the end. */
+  /** Send it as `cursor` to get the next page; null on the last page. */
   next_cursor: string | null;
 }
 
 export interface AlertMuteInput {
   /**
-   * Nobody is told of it until then; a time that is over ends the mute. RFC 3339 date-time, or a date for its
-   * start in UTC.
+   * Nobody is told of it until then; a time that is over ends the mute. RFC 3339 date-time, or a date, which
+   * means its start in UTC.
    */
   until: string;
   /** For those who wonder. */
@@ -63,36 +63,36 @@ export interface AlertMuteInput {
 }
 
 export interface AlertPreview {
-  /** Where it begins: seven days ago. */
+  /** Start of the range: seven days ago. */
   from: string;
   /** Now. */
   to: string;
-  /** How often it would have fired. */
+  /** Number of times it would have fired. */
   fired: number;
-  /** For how long altogether. */
+  /** Total time in the firing state. */
   firing_seconds: number;
-  /** Every hour; of the last two days every five minutes or less often. */
+  /** One point per hour; for the last two days, one every five minutes or less often. */
   points: AlertPreviewPoint[];
 }
 
 export interface AlertPreviewPoint {
-  /** When it was held against the rule. */
+  /** Time of the evaluation. */
   at: string;
-  /** Null where there was nothing to compare. */
+  /** Null without a value. */
   value: number | null;
   firing: boolean;
 }
 
 export interface AlertRule {
   name: string;
-  /** Whose rule; null for the operator's. */
+  /** Owner of the rule; null for the operator. */
   tenant_id: string | null;
-  /** Posthorn brings it: some of it can be changed, and DELETE undoes that. */
+  /** Whether the rule is built in. Part of a built-in rule can be changed; DELETE resets it. */
   is_default: boolean;
   title: string;
   description: string;
   severity: "info" | "warning" | "critical";
-  /** Null where Posthorn brings the rule. */
+  /** Null for built-in rules. */
   metric:
     | "failure_rate"
     | "attempts"
@@ -111,13 +111,13 @@ export interface AlertRule {
   attempts_min: number;
   webhook_id: string | null;
   event_type: string | null;
-  /** Whose channels hear of it. */
+  /** Whose channels are notified. */
   audience: "operator" | "tenant";
   enabled: boolean;
-  /** Nobody is told of it until then. */
+  /** Notifications are muted until this time. */
   muted_until: string | null;
   mute_reason: string | null;
-  /** What to look at and to do. */
+  /** What to check and to do. */
   runbook: string | null;
 }
 
@@ -160,14 +160,14 @@ export interface AlertRuleInput {
   event_type?: string | null;
   /** False to keep it without looking. */
   enabled?: boolean;
-  /** Nobody is told of it until then. RFC 3339 date-time, or a date for its start in UTC. */
+  /** Nobody is told of it until then. RFC 3339 date-time, or a date, which means its start in UTC. */
   muted_until?: string | null;
   /** For those who wonder. */
   mute_reason?: string | null;
 }
 
 export interface AlertRuleList {
-  /** Those that Posthorn brings first. */
+  /** Built-in rules first. */
   data: AlertRule[];
 }
 
@@ -209,7 +209,7 @@ export interface ApiKeyCreated {
   created_at: string;
   /** Refused from then on; absent or null for never. */
   expires_at: string | null;
-  /** Shown here and never again. */
+  /** Shown only once. */
   key: string;
 }
 
@@ -229,11 +229,11 @@ export interface ApiKeyInput {
 
 export interface ApiKeyList {
   data: ApiKey[];
-  /** Send it as `cursor` for the next page; null at the end. */
+  /** Send it as `cursor` to get the next page; null on the last page. */
   next_cursor: string | null;
 }
 
-/** What is worked through, with all times as instants. `ids` are the first ten of those named. */
+/** The selection, with all times as instants. `ids` contains the first ten of the given ids. */
 export interface AppliedFilter {
   ids?: string[];
   tenant_id?: string;
@@ -279,9 +279,9 @@ export interface AppliedFilter {
   attempt_min?: number;
   error?: string;
   idempotency_key?: string;
-  /** Made at or after this time. */
+  /** Created at or after this time. */
   from?: string;
-  /** Made no later than this. */
+  /** Created no later than this time. */
   to?: string;
 }
 
@@ -308,44 +308,44 @@ export interface Attempt {
     | "protocol"
     | null;
   http_status_code: number | null;
-  /** At most 1,024 bytes. */
+  /** Up to 1,024 bytes. */
   response_body_sample: string | null;
   error_message: string | null;
   duration_ms: number;
-  /** When it was due. */
+  /** When the attempt was due. */
   scheduled_at: string;
-  /** When it was sent. */
+  /** When the request was sent. */
   executed_at: string;
-  /** When the next one was due. */
+  /** When the next attempt was due. */
   next_retry_at: string | null;
   retry_after: NullableRetryAfter;
-  /** Always false: a request that was held back is no attempt. See `waits` of the delivery. */
+  /** Always false: a request that was held back does not count as an attempt. See `waits` of the delivery. */
   circuit_breaker_prevented: boolean;
-  /** The receiver may have processed it although no answer came. */
+  /** The receiver may have processed the request although no response arrived. */
   receiver_state_unknown: boolean;
   /**
-   * As it was requested, tokens masked. Kept for each attempt that was not accepted and for 1 in 100 others;
-   * null elsewhere.
+   * The requested URL, with tokens masked. Kept for each attempt that was not accepted and for 1 in 100
+   * others; otherwise null.
    */
   url: string | null;
-  /** Null also where no connection was made. */
+  /** Null if no connection was made. */
   http_version: "1.1" | "2" | null;
   /**
-   * The address that was connected to, or tried last. Those that are not public are shown to administrators
-   * alone. Null through a proxy.
+   * The address that was connected to, or the last one tried. Addresses that are not public are shown only to
+   * administrators. Null through a proxy.
    */
   peer_address: string | null;
-  /** In their order. What may be a credential is `***`. */
+  /** In their original order. Possible credentials are `***`. */
   response_headers: HeaderField[] | null;
   timings_ms: NullableAttemptTimings;
-  /** Which `revision` of the webhook made the request. */
+  /** The `revision` of the webhook that made the request. */
   config_revision: number | null;
-  /** The URL or headers were cut: at most 1 KiB is kept of all these. */
+  /** Whether the URL or headers were truncated: up to 1 KiB of them is kept. */
   metadata_truncated: boolean;
 }
 
 export interface AttemptStats {
-  /** Attempts since then are counted. */
+  /** Start of the period in which attempts are counted. */
   since: string;
   total: number;
   accepted: number;
@@ -353,22 +353,22 @@ export interface AttemptStats {
   terminal: number;
   duration_ms_p50: number | null;
   duration_ms_p95: number | null;
-  /** The newest attempt. */
+  /** Time of the latest attempt. */
   last_attempt_at: string | null;
 }
 
 export interface AuditActor {
-  /** `anonymous` holds no key, such as a receiver that permits deliveries. */
+  /** `anonymous` calls have no key, such as a receiver that permits deliveries. */
   kind: "api_key" | "dashboard_session" | "portal_session" | "anonymous";
-  /** Of the API key, or that which the session was opened with; `admin` is that of the settings. */
+  /** Id of the API key, or of the key that opened the session; `admin` is the key from the settings. */
   key_id: string | null;
-  /** As it was then. */
+  /** Name of the key at that time. */
   key_name: string | null;
-  /** Of the key; `session` in the portal. */
+  /** Role of the key; `session` in the portal. */
   role: string | null;
-  /** Of a session of the dashboard or of the portal. */
+  /** Id of the dashboard or portal session. */
   session_id: string | null;
-  /** On whose behalf a session was opened. */
+  /** The person for whom the session was opened. */
   reference: string | null;
 }
 
@@ -380,44 +380,44 @@ export interface AuditChange {
 export interface AuditEntry {
   /** Id of the row. */
   id: string;
-  /** When it happened. */
+  /** Time of the change. */
   at: string;
-  /** Whose it is; null for what belongs to the whole deployment. */
+  /** Tenant of the change; null if it concerns the whole deployment. */
   tenant_id: string | null;
   actor: AuditActor;
   action: string;
   route: string;
   target: AuditTarget;
   /**
-   * By field: `to` is what was asked for, `from` what was there. Secrets are `…`; what is longer than 1,024
-   * characters is told by its length.
+   * By field: `to` is the requested value, `from` the previous one. Secrets are shown as `…`; values longer
+   * than 1,024 characters are replaced by their length.
    */
   changes: Record<string, AuditChange>;
-  /** Of the caller's connection. */
+  /** Address of the caller's connection. */
   address: string | null;
-  /** Of the call. */
+  /** Id of the request. */
   request_id: string | null;
 }
 
 export interface AuditLog {
   data: AuditEntry[];
-  /** Send it as `cursor` for the next page; null at the end. */
+  /** Send it as `cursor` to get the next page; null on the last page. */
   next_cursor: string | null;
   /**
-   * Nothing made beyond this time was looked at yet; null when everything was, or in the order of next
-   * attempts.
+   * Only items created up to this time have been searched; null if all have been, or when sorted by next
+   * attempt.
    */
   searched_to: string | null;
   /**
-   * False when the search ended before the page was full, because it had looked at enough for one page: more
-   * may match. Go on with `next_cursor`.
+   * False if the search used up its budget before the page was full, so more items may match. Continue with
+   * `next_cursor`.
    */
   complete: boolean;
 }
 
 export interface AuditTarget {
   type: string;
-  /** Its id, or its name. */
+  /** Id or name. */
   id: string | null;
 }
 
@@ -428,59 +428,59 @@ export interface BatchOperation {
   batch_operation_id: string;
   tenant_id: string | null;
   /**
-   * `retry`, `cancel` and `discard` are the bulk actions of their names; `dlq_retry` retries dead letters,
-   * `recover` what a webhook missed.
+   * `retry`, `cancel` and `discard` are the bulk actions of the same names; `dlq_retry` retries dead letters,
+   * `recover` retries deliveries that a webhook missed.
    */
   kind: "dlq_retry" | "recover" | "retry" | "cancel" | "discard";
   /** `pending` is about to run, or waits for a process. */
   status: "pending" | "running" | "paused" | "completed" | "cancelled" | "failed";
   filter: AppliedFilter;
-  /** Null keeps that of each delivery. */
+  /** Null keeps the priority of each delivery. */
   priority: "high" | "normal" | "low" | null;
-  /** How fast it may go. */
+  /** Maximum rate. */
   requests_per_second: number;
-  /** How fast it goes; null while it does not run. */
+  /** Measured rate; null while it is not running. */
   rate_per_second: number | null;
-  /** Known at the start, and counted no further than a bound. */
+  /** Counted at the start, up to a limit. */
   total: number;
-  /** False where counting stopped at its bound. */
+  /** False if counting stopped at the limit. */
   total_is_exact: boolean;
-  /** How many of `total` it has handled. */
+  /** Number of deliveries processed. */
   done: number;
-  /** Deliveries that it has cancelled, discarded, or queued to be sent again. */
+  /** Deliveries that it has cancelled, discarded or queued again. */
   queued: number;
-  /** Of those that were queued to be sent again, the ones accepted since. Null for other operations. */
+  /** Queued deliveries that have been accepted. Null for other operations. */
   delivered: number | null;
-  /** Deliveries that ended again without being accepted, and those that it could not act on. */
+  /** Queued deliveries that failed again, and deliveries that could not be processed. */
   failed: number;
   /**
-   * Of those that were queued to be sent again, the ones not sent yet, because of an open circuit for
-   * example, or due for another attempt. Null for other operations.
+   * Queued deliveries that have not been sent yet, for example because of an open circuit, or that are due
+   * for another attempt. Null for other operations.
    */
   waiting: number | null;
   skipped: ExclusionCounts;
-  /** When it will be done at this pace; null where nobody can tell. */
+  /** Estimated time of completion at this rate; null if unknown. */
   eta_at: string | null;
   /** Newest first. */
   last_errors: OperationError[];
-  /** It is `pending` until then; null began at once. */
+  /** `pending` until this time; null if it started at once. */
   starts_at: string | null;
-  /** When it was asked for. */
+  /** When it was requested. */
   created_at: string;
   /** Last progress. */
   updated_at: string;
-  /** When it was done or cancelled. */
+  /** When it was completed or cancelled. */
   finished_at: string | null;
 }
 
 export interface BatchOperationList {
   data: BatchOperation[];
-  /** Send it as `cursor` for the next page; null at the end. */
+  /** Send it as `cursor` to get the next page; null on the last page. */
   next_cursor: string | null;
 }
 
 export interface BatchOperationStarted {
-  /** Webhooks whose open circuit holds back what is sent again. `close_circuits` closes them first. */
+  /** Webhooks whose open circuit delays the retried deliveries. `close_circuits` closes them first. */
   open_circuits: OpenCircuit[];
   /** Id of the operation; null with `dry_run`. */
   batch_operation_id: string | null;
@@ -489,30 +489,30 @@ export interface BatchOperationStarted {
 }
 
 export interface BulkStarted {
-  /** Webhooks whose open circuit holds back what is sent again. `close_circuits` closes them first. */
+  /** Webhooks whose open circuit delays the retried deliveries. `close_circuits` closes them first. */
   open_circuits: OpenCircuit[];
   /** Id of the operation; null with `dry_run`. */
   batch_operation_id: string | null;
   count: number;
   operation: NullableBatchOperation;
-  /** False where counting stopped at its bound: there are more. */
+  /** False if counting stopped at the limit: there are more. */
   count_is_exact: boolean;
-  /** The oldest of them. */
+  /** The oldest deliveries of the selection. */
   samples: ListedDelivery[];
   excluded: ExclusionCounts;
   filter: AppliedFilter;
   requests_per_second: number;
-  /** How long it takes at this rate; null where the count is not exact. */
+  /** Duration at this rate; null if the count is not exact. */
   estimated_seconds: number | null;
 }
 
 export interface Caller {
-  /** Id of the API key, or of the portal session; `admin` for the administrator's own. */
+  /** Id of the API key, or of the portal session; `admin` for the administrator key in the settings. */
   key_id: string;
   role: "admin" | "manage" | "publish" | "read" | "session";
   /** Null for an administrator, who sees all tenants. */
   tenant_id: string | null;
-  /** What routes ask for, as `x-roles` has it; of a portal session, as `x-capability` has it. */
+  /** Roles as in `x-roles` of the routes; for a portal session, capabilities as in `x-capability`. */
   capabilities: (
     | "read"
     | "publish"
@@ -556,13 +556,13 @@ export interface Circuit {
   window_start: string;
   /** When the state was entered. */
   state_transition_at: string;
-  /** When the first probe may go. */
+  /** When the first probe may be sent. */
   next_half_open_at: string | null;
   half_open_attempts: number;
   half_open_successes: number;
-  /** Opened by hand until then. */
+  /** End of a manual opening. */
   forced_open_until: string | null;
-  /** Closed by hand until then. */
+  /** End of a manual closing. */
   forced_closed_until: string | null;
 }
 
@@ -668,7 +668,7 @@ export interface ConnectionCreate {
   paused?: boolean;
   /**
    * Lets through what matches: `body`, `headers`, `query` and `path` with `$eq`, `$neq`, `$in`, `$nin`,
-   * `$gt`, `$gte`, `$lt`, `$lte`, `$startsWith`, `$endsWith`, `$exist`, `$and`, `$or`, `$not`. At most 16384
+   * `$gt`, `$gte`, `$lt`, `$lte`, `$startsWith`, `$endsWith`, `$exist`, `$and`, `$or`, `$not`. Up to 16384
    * bytes as JSON.
    */
   filter?: Record<string, unknown> | null;
@@ -692,7 +692,7 @@ export interface ConnectionCreate {
 
 export interface ConnectionList {
   data: Connection[];
-  /** Send it as `cursor` for the next page; null at the end. */
+  /** Send it as `cursor` to get the next page; null on the last page. */
   next_cursor: string | null;
 }
 
@@ -708,7 +708,7 @@ export interface ConnectionUpdate {
   paused?: boolean;
   /**
    * Lets through what matches: `body`, `headers`, `query` and `path` with `$eq`, `$neq`, `$in`, `$nin`,
-   * `$gt`, `$gte`, `$lt`, `$lte`, `$startsWith`, `$endsWith`, `$exist`, `$and`, `$or`, `$not`. At most 16384
+   * `$gt`, `$gte`, `$lt`, `$lte`, `$startsWith`, `$endsWith`, `$exist`, `$and`, `$or`, `$not`. Up to 16384
    * bytes as JSON.
    */
   filter?: Record<string, unknown> | null;
@@ -749,9 +749,9 @@ export interface DeadLetterBulkFilter {
     | "redirect"
     | "protocol"
   )[];
-  /** Only deliveries made at or after this time. RFC 3339 date-time, or a date for its start in UTC. */
+  /** Only deliveries made at or after this time. RFC 3339 date-time, or a date, which means its start in UTC. */
   from?: string;
-  /** Only deliveries made before this time. RFC 3339 date-time, or a date for its start in UTC. */
+  /** Only deliveries made before this time. RFC 3339 date-time, or a date, which means its start in UTC. */
   to?: string;
   /** Tenant. Keys of a tenant need not give it. */
   tenant_id?: string;
@@ -768,24 +768,25 @@ export interface Delivery {
   /** Tenant. Keys of a tenant need not give it. */
   tenant_id: string;
   /**
-   * `pending` before the first attempt, or the first since a manual retry, `failed` while a retry is due,
-   * `exhausted` when dead-lettered, `circuit_blocked` while an open circuit holds it, `skipped` when the
-   * webhook was not active.
+   * `pending` before the first attempt or the first after a manual retry, `failed` while a retry is due,
+   * `exhausted` as a dead letter, `circuit_blocked` while an open circuit holds it, `skipped` if the webhook
+   * was not active.
    */
   status: "pending" | "failed" | "success" | "exhausted" | "skipped" | "cancelled" | "circuit_blocked";
   priority: "high" | "normal" | "low";
   origin: "publish" | "retry" | "replay" | "recover" | "test";
   attempt_count: number;
   /**
-   * `schedule`: the next retry of its schedule; `retry_after`: the receiver asked to wait with `Retry-After`;
-   * `rate_limit_pause`: the webhook pauses after a 429 that did not say how long; `timeout_pause`: the
-   * webhook pauses after a timeout; `throttle_pause`: the webhook pauses after a 502 or 504; `failure_pause`:
-   * the webhook pauses after a connection that ended without an answer; `rate_limit`: the webhook's rate
-   * limit; `tenant_rate_limit`: the tenant's rate limit; `circuit_open`: the circuit is open; `order`: an
-   * earlier delivery that comes first; `inactive`: the webhook is not active; `no_signing_key`: the webhook
-   * has no key for its signatures; replace its secret; `paused`: somebody paused the webhook; `concurrency`:
-   * requests in flight to the same webhook; `capacity`: requests in flight of the whole process, or to the
-   * same host; or no worker of its tenant's pool runs; `in_flight`: its own request
+   * `schedule`: the next retry of its schedule; `retry_after`: the receiver requested a delay with
+   * `Retry-After`; `rate_limit_pause`: the webhook is paused after a 429 without a delay; `timeout_pause`:
+   * the webhook is paused after a timeout; `throttle_pause`: the webhook is paused after a 502 or 504;
+   * `failure_pause`: the webhook is paused after a connection that closed without a response; `rate_limit`:
+   * the webhook's rate limit; `tenant_rate_limit`: the tenant's rate limit; `circuit_open`: the circuit is
+   * open; `order`: an earlier delivery in the same order; `inactive`: the webhook is not active;
+   * `no_signing_key`: the webhook has no signing key; rotate its secret; `paused`: the webhook was paused
+   * manually; `concurrency`: requests in flight to the same webhook; `capacity`: the limit of requests in
+   * flight of the process or host; or no worker of the tenant's pool is running; `in_flight`: its request in
+   * flight
    */
   waiting_for:
     | "schedule"
@@ -805,23 +806,23 @@ export interface Delivery {
     | "capacity"
     | "in_flight"
     | null;
-  /** Null when it does not wait, or nobody can tell. */
+  /** Null if it is not waiting, or if the time is unknown. */
   waiting_until: string | null;
   /** When the next request is due. */
   next_attempt_at: string | null;
-  /** When the delivery was made. */
+  /** When the delivery was created. */
   created_at: string;
-  /** First request. */
+  /** Time of the first request. */
   first_attempt_at: string | null;
   /** When it succeeded or was given up. */
   completed_at: string | null;
   /** When the last request was sent. */
   last_attempt_at: string | null;
-  /** What the last request was answered; null without an answer. */
+  /** Status of the last response; null without a response. */
   last_http_status_code: number | null;
-  /** How long the last request took. */
+  /** Duration of the last request. */
   last_duration_ms: number | null;
-  /** Of the last failed attempt. */
+  /** Category of the last failed attempt. */
   failure_category:
     | "timeout"
     | "server_error"
@@ -834,13 +835,13 @@ export interface Delivery {
     | "redirect"
     | "protocol"
     | null;
-  /** Why it is in this state. For `skipped`: `webhook_disabled`, `webhook_suspended` or `webhook_unverified`. */
+  /** The reason for the state. For `skipped`: `webhook_disabled`, `webhook_suspended` or `webhook_unverified`. */
   reason: string | null;
-  /** When it was last retried by hand: its age and its schedule count from then. Null if it never was. */
+  /** Time of the last manual retry, from which its age and schedule count; null if there was none. */
   retried_at: string | null;
   /** Id of the delivery that this replay copies. */
   replay_of: string | null;
-  /** Id of the newest replay of it. */
+  /** Id of its latest replay. */
   replayed_by: string | null;
 }
 
@@ -893,9 +894,9 @@ export interface DeliveryBulkFilter {
   attempt_min?: number;
   /** Text in the error or in the kept part of the answer of the last attempt; capital letters do not count. */
   error?: string;
-  /** Only deliveries made at or after this time. RFC 3339 date-time, or a date for its start in UTC. */
+  /** Only deliveries made at or after this time. RFC 3339 date-time, or a date, which means its start in UTC. */
   from?: string;
-  /** Only deliveries made before this time. RFC 3339 date-time, or a date for its start in UTC. */
+  /** Only deliveries made before this time. RFC 3339 date-time, or a date, which means its start in UTC. */
   to?: string;
   /** May be repeated. */
   webhook_id?: string[];
@@ -928,9 +929,9 @@ export interface DeliveryGate {
     | "concurrency"
     | "capacity"
     | "in_flight";
-  /** Null where nobody noted it. */
+  /** Null if it was not recorded. */
   since: string | null;
-  /** Null when only a person or an answer can open it. */
+  /** Null if only a person or a response can open it. */
   until: string | null;
   /** A sentence. */
   cause: string;
@@ -946,27 +947,27 @@ export interface DeliveryHandle {
 
 export interface DeliveryList {
   data: Delivery[];
-  /** Send it as `cursor` for the next page; null at the end. */
+  /** Send it as `cursor` to get the next page; null on the last page. */
   next_cursor: string | null;
 }
 
 export interface DeliveryProblem {
-  /** Id of the problem; the same failure of the same webhook has it again. */
+  /** Id of the problem; a recurring failure of a webhook keeps its id. */
   id: string;
   /** Id of the webhook. */
   webhook_id: string;
   tenant_id: string;
   /**
-   * `open` after three failures within ten minutes, or after one that ended a delivery as a dead letter.
-   * `recovering`: an attempt of the webhook was accepted since. `resolved`: 20 in a row were, or half an hour
-   * passed without such a failure. `muted`: somebody does not want to see it.
+   * `open` after three failures within ten minutes, or after one that turned a delivery into a dead letter.
+   * `recovering` after the webhook accepts an attempt. `resolved` after 20 accepted attempts in a row, or
+   * half an hour without such a failure. `muted` while a person has muted it.
    */
   state: "open" | "recovering" | "resolved" | "muted";
-  /** What is wrong, where, since when, how many deliveries it concerns, and what to do. */
+  /** What is wrong, where, since when, how many deliveries are affected, and what to do. */
   title: string;
-  /** The end of `title`: what happens by itself, and what to do. */
+  /** The end of `title`: what happens automatically, and what to do. */
   remedy: string;
-  /** Null in the one that stands for more kinds than are told apart. */
+  /** Null for the problem that collects all further kinds of failures. */
   failure_category:
     | "timeout"
     | "server_error"
@@ -979,30 +980,30 @@ export interface DeliveryProblem {
     | "redirect"
     | "protocol"
     | null;
-  /** Of the answers; null where there was none. */
+  /** Status of the responses; null without a response. */
   http_status: number | null;
-  /** Of the system or of TLS. */
+  /** Error code of the system or of TLS. */
   error_code: string | null;
-  /** First line of the answers, or of the error, with `#` for numbers and ids. */
+  /** First line of the responses or of the error, with `#` for numbers and ids. */
   answer: string | null;
-  /** Of the last failure. */
+  /** Outcome of the last failure. */
   outcome: "transient" | "terminal";
-  /** First of the failures that opened it. */
+  /** Time of the first failure. */
   first_seen_at: string;
-  /** Last failure. */
+  /** Time of the last failure. */
   last_seen_at: string;
-  /** Since when it is resolved. */
+  /** When it was resolved. */
   resolved_at: string | null;
   /** Failed attempts since `first_seen_at`. */
   count: number;
-  /** Deliveries that failed so since then. */
+  /** Affected deliveries since then. */
   deliveries: number;
-  /** The newest of them, three at most. */
+  /** Up to three of the latest deliveries. */
   delivery_ids: string[];
-  /** When the mute ends; null without one, or where somebody has to end it. */
+  /** End of the mute; null if not muted, or if muted indefinitely. */
   muted_until: string | null;
   mute_reason: string | null;
-  /** What people know of it. */
+  /** A note from a person. */
   note: string | null;
 }
 
@@ -1010,8 +1011,8 @@ export interface DeliveryProblemChange {
   /** True keeps it out of sight while it lasts, false ends that. */
   muted?: boolean;
   /**
-   * With `muted`: when that ends by itself; without it somebody has to end it. RFC 3339 date-time, or a date
-   * for its start in UTC.
+   * With `muted`: when that ends by itself; without it somebody has to end it. RFC 3339 date-time, or a date,
+   * which means its start in UTC.
    */
   muted_until?: string | null;
   /** With `muted`: for those who wonder. */
@@ -1022,24 +1023,24 @@ export interface DeliveryProblemChange {
 
 export interface DeliveryProblemList {
   data: DeliveryProblem[];
-  /** Send it as `cursor` for the next page; null at the end. */
+  /** Send it as `cursor` to get the next page; null on the last page. */
   next_cursor: string | null;
   /**
-   * Nothing made beyond this time was looked at yet; null when everything was, or in the order of next
-   * attempts.
+   * Only items created up to this time have been searched; null if all have been, or when sorted by next
+   * attempt.
    */
   searched_to: string | null;
   /**
-   * False when the search ended before the page was full, because it had looked at enough for one page: more
-   * may match. Go on with `next_cursor`.
+   * False if the search used up its budget before the page was full, so more items may match. Continue with
+   * `next_cursor`.
    */
   complete: boolean;
 }
 
 export interface DeliveryRetry {
-  /** When it was retried. */
+  /** Time of the retry. */
   at: string;
-  /** Attempts made before. */
+  /** Number of attempts before it. */
   attempt_count: number;
   by: NullableRetryAuthor;
   /** Id of the bulk operation that retried it. */
@@ -1048,40 +1049,40 @@ export interface DeliveryRetry {
 
 export interface DeliverySearch {
   data: ListedDelivery[];
-  /** Send it as `cursor` for the next page; null at the end. */
+  /** Send it as `cursor` to get the next page; null on the last page. */
   next_cursor: string | null;
   /**
-   * Nothing made beyond this time was looked at yet; null when everything was, or in the order of next
-   * attempts.
+   * Only items created up to this time have been searched; null if all have been, or when sorted by next
+   * attempt.
    */
   searched_to: string | null;
   /**
-   * False when the search ended before the page was full, because it had looked at enough for one page: more
-   * may match. Go on with `next_cursor`.
+   * False if the search used up its budget before the page was full, so more items may match. Continue with
+   * `next_cursor`.
    */
   complete: boolean;
 }
 
 export interface DeliveryStatistics {
-  /** Of a day 86,400, also where clocks change. */
+  /** 86,400 for a day, even when clocks change. */
   step_seconds: number;
-  /** Where the first point begins, had it any. */
+  /** Start of the range, even if the first point is later. */
   from: string;
-  /** Where the last point ends. */
+  /** End of the last point. */
   to: string;
-  /** Everything that happened before is counted. */
+  /** Everything before this time has been counted. */
   complete_until: string;
-  /** How long ago that was. */
+  /** Age of `complete_until`. */
   lag_seconds: number;
-  /** What counted most first. */
+  /** The series with the highest counts first. */
   series: DeliveryStatisticsSeries[];
 }
 
-/** What was asked for of these; a time is null where nothing was counted. */
+/** The requested measures; a duration is null if nothing was counted. */
 export interface DeliveryStatisticsPoint {
-  /** Where it begins. */
+  /** Start of the point. */
   at: string;
-  /** True while it is not over; absent otherwise. */
+  /** True while the point is incomplete; otherwise absent. */
   partial?: boolean;
   attempts?: number | null;
   accepted?: number | null;
@@ -1107,9 +1108,9 @@ export interface DeliveryStatisticsPoint {
 }
 
 export interface DeliveryStatisticsSeries {
-  /** What it is about; null for everything, `other` for what is beyond the limit. */
+  /** Subject of the series; null for everything, `other` for groups beyond the limit. */
   key: string | null;
-  /** From the first in which anything was counted; one after the other, with zeros in gaps. */
+  /** Contiguous from the first point with a count; gaps are filled with zeros. */
   points: DeliveryStatisticsPoint[];
   totals: DeliveryStatisticsTotals;
 }
@@ -1153,9 +1154,9 @@ export interface DeliveryWait {
     | "rate_limit"
     | "tenant_rate_limit"
     | "order";
-  /** When it was found closed, or the delivery was due. */
+  /** When the gate was found closed or the delivery became due. */
   from: string;
-  /** When it opened, or now. */
+  /** When the gate opened, or now. */
   until: string;
 }
 
@@ -1170,24 +1171,25 @@ export interface DeliveryWithAttempts {
   /** Tenant. Keys of a tenant need not give it. */
   tenant_id: string;
   /**
-   * `pending` before the first attempt, or the first since a manual retry, `failed` while a retry is due,
-   * `exhausted` when dead-lettered, `circuit_blocked` while an open circuit holds it, `skipped` when the
-   * webhook was not active.
+   * `pending` before the first attempt or the first after a manual retry, `failed` while a retry is due,
+   * `exhausted` as a dead letter, `circuit_blocked` while an open circuit holds it, `skipped` if the webhook
+   * was not active.
    */
   status: "pending" | "failed" | "success" | "exhausted" | "skipped" | "cancelled" | "circuit_blocked";
   priority: "high" | "normal" | "low";
   origin: "publish" | "retry" | "replay" | "recover" | "test";
   attempt_count: number;
   /**
-   * `schedule`: the next retry of its schedule; `retry_after`: the receiver asked to wait with `Retry-After`;
-   * `rate_limit_pause`: the webhook pauses after a 429 that did not say how long; `timeout_pause`: the
-   * webhook pauses after a timeout; `throttle_pause`: the webhook pauses after a 502 or 504; `failure_pause`:
-   * the webhook pauses after a connection that ended without an answer; `rate_limit`: the webhook's rate
-   * limit; `tenant_rate_limit`: the tenant's rate limit; `circuit_open`: the circuit is open; `order`: an
-   * earlier delivery that comes first; `inactive`: the webhook is not active; `no_signing_key`: the webhook
-   * has no key for its signatures; replace its secret; `paused`: somebody paused the webhook; `concurrency`:
-   * requests in flight to the same webhook; `capacity`: requests in flight of the whole process, or to the
-   * same host; or no worker of its tenant's pool runs; `in_flight`: its own request
+   * `schedule`: the next retry of its schedule; `retry_after`: the receiver requested a delay with
+   * `Retry-After`; `rate_limit_pause`: the webhook is paused after a 429 without a delay; `timeout_pause`:
+   * the webhook is paused after a timeout; `throttle_pause`: the webhook is paused after a 502 or 504;
+   * `failure_pause`: the webhook is paused after a connection that closed without a response; `rate_limit`:
+   * the webhook's rate limit; `tenant_rate_limit`: the tenant's rate limit; `circuit_open`: the circuit is
+   * open; `order`: an earlier delivery in the same order; `inactive`: the webhook is not active;
+   * `no_signing_key`: the webhook has no signing key; rotate its secret; `paused`: the webhook was paused
+   * manually; `concurrency`: requests in flight to the same webhook; `capacity`: the limit of requests in
+   * flight of the process or host; or no worker of the tenant's pool is running; `in_flight`: its request in
+   * flight
    */
   waiting_for:
     | "schedule"
@@ -1207,23 +1209,23 @@ export interface DeliveryWithAttempts {
     | "capacity"
     | "in_flight"
     | null;
-  /** Null when it does not wait, or nobody can tell. */
+  /** Null if it is not waiting, or if the time is unknown. */
   waiting_until: string | null;
   /** When the next request is due. */
   next_attempt_at: string | null;
-  /** When the delivery was made. */
+  /** When the delivery was created. */
   created_at: string;
-  /** First request. */
+  /** Time of the first request. */
   first_attempt_at: string | null;
   /** When it succeeded or was given up. */
   completed_at: string | null;
   /** When the last request was sent. */
   last_attempt_at: string | null;
-  /** What the last request was answered; null without an answer. */
+  /** Status of the last response; null without a response. */
   last_http_status_code: number | null;
-  /** How long the last request took. */
+  /** Duration of the last request. */
   last_duration_ms: number | null;
-  /** Of the last failed attempt. */
+  /** Category of the last failed attempt. */
   failure_category:
     | "timeout"
     | "server_error"
@@ -1236,22 +1238,25 @@ export interface DeliveryWithAttempts {
     | "redirect"
     | "protocol"
     | null;
-  /** Why it is in this state. For `skipped`: `webhook_disabled`, `webhook_suspended` or `webhook_unverified`. */
+  /** The reason for the state. For `skipped`: `webhook_disabled`, `webhook_suspended` or `webhook_unverified`. */
   reason: string | null;
-  /** When it was last retried by hand: its age and its schedule count from then. Null if it never was. */
+  /** Time of the last manual retry, from which its age and schedule count; null if there was none. */
   retried_at: string | null;
   /** Id of the delivery that this replay copies. */
   replay_of: string | null;
-  /** Id of the newest replay of it. */
+  /** Id of its latest replay. */
   replayed_by: string | null;
   lane: Lane;
-  /** All that holds it now, with why and what ends that; what it waits for comes first. Empty unless it waits. */
+  /**
+   * Everything that currently holds the delivery, with the reason and what ends it; the gate in `waiting_for`
+   * comes first. Empty unless it is waiting.
+   */
   gates: DeliveryGate[];
   receiver_state_unknown: boolean;
-  /** The gates that held it back after it was due, once each. The rest of the time it waited for its turn. */
+  /** The gates that held the delivery after it was due, once each. For the rest of the time it was queued. */
   waits: DeliveryWait[];
   attempts: Attempt[];
-  /** Manual retries, oldest first; the newest 20. */
+  /** The latest 20 manual retries, oldest first. */
   retries: DeliveryRetry[];
 }
 
@@ -1287,22 +1292,22 @@ export interface EvaluatedMessage {
 export interface EvaluatedRequest {
   /** Id of the request. */
   request_id: string;
-  /** When it came. */
+  /** When it arrived. */
   received_at: string;
-  /** As it was mapped. */
+  /** The mapped event type. */
   event_type: string | null;
-  /** As the sender wrote it. */
+  /** The event type as sent. */
   original_type: string | null;
-  /** The rule that refuses it; null where none does, or where that is not known. */
+  /** The rule that refuses it; null if none does or if it is unknown. */
   rule: string | null;
 }
 
 export interface EvaluatedRequests {
-  /** Some of those it would let through, newest first; 5 at most. */
+  /** Some requests that would pass, newest first; up to 5. */
   matched: EvaluatedRequest[];
-  /** Some of those it would leave out, newest first; 5 at most. */
+  /** Some requests that would be filtered out, newest first; up to 5. */
   not_matched: EvaluatedRequest[];
-  /** Some of those that cannot be examined, newest first; 5 at most. */
+  /** Some requests that cannot be evaluated, newest first; up to 5. */
   not_examined: EvaluatedRequest[];
 }
 
@@ -1316,34 +1321,34 @@ export interface Event {
   /** When it happened. */
   timestamp: string;
   source: string | null;
-  /** The key that was given, or the id. */
+  /** The given key, or the id. */
   idempotency_key: string;
   priority: "high" | "normal" | "low";
   sequence_number: number;
-  /** Media type of what was published. */
+  /** Media type of the payload. */
   content_type: string;
-  /** Deliveries made when it was published. */
+  /** Number of deliveries created by publishing it. */
   deliveries: number;
   /** When it was accepted. */
   created_at: string;
-  /** Of the trace that it was published in; null when its publisher sent none. */
+  /** The trace in which it was published; null if the publisher sent none. */
   trace_id: string | null;
-  /** True when it was published as bytes of some media type. */
+  /** True if it was published as raw bytes. */
   raw: boolean;
-  /** The text that was published; null once retention removed it. Absent when `raw`. */
+  /** The published text; null once retention removed it. Absent if `raw`. */
   data?: unknown;
-  /** The published bytes; null once retention removed them. Only when `raw`. */
+  /** The published bytes; null once retention removed them. Only if `raw`. */
   body_base64?: string | null;
-  /** Null when none was given. */
+  /** Null if none was given. */
   metadata: unknown;
-  /** Null when none were given. */
+  /** Null if none were given. */
   links: unknown;
   /** True once retention removed the payload. */
   payload_removed: boolean;
 }
 
 export interface EventBatch {
-  /** Each is an EventInput and is judged for itself. */
+  /** Each is an EventInput and is validated independently. */
   events: unknown[];
 }
 
@@ -1356,10 +1361,10 @@ export interface EventInput {
   /** Name of the event type. */
   event_type: string;
   /**
-   * What happened. Its text is delivered exactly as it stands in the request: digits of numbers, escapes,
-   * order of members and white space. No object may have a name twice. When the event type has a schema, the
-   * value must match. Webhooks of profile `ts-16a` do not take an empty object: for them the event becomes a
-   * dead letter, `empty_data`.
+   * The payload. Its text is delivered exactly as written in the request: digits of numbers, escapes, order
+   * of members and white space. Objects must not contain duplicate names. If the event type has a schema, the
+   * value must match. Webhooks of profile `ts-16a` do not accept an empty object: for them the event becomes
+   * a dead letter, `empty_data`.
    */
   data: Record<string, unknown>;
   /** Tenant. Keys of a tenant need not give it. */
@@ -1375,7 +1380,7 @@ export interface EventInput {
   idempotency_key?: string;
   /** High priority is delivered first when there is a backlog. */
   priority?: "high" | "normal" | "low";
-  /** About the resources in `data`. Kept and delivered as text too. */
+  /** About the resources in `data`. Stored and delivered as text too. */
   metadata?: Record<string, unknown>;
   /** Related resources. */
   links?: EventLink[];
@@ -1391,23 +1396,23 @@ export interface EventMatch {
   /** Id of the webhook. */
   webhook_id: string;
   url: string;
-  /** Of the webhook, as it is now. */
+  /** Current status of the webhook. */
   status: "active" | "suspended" | "disabled" | "unverified";
-  /** A delivery was made for it; what became of that, the delivery says. */
+  /** Whether a delivery was created for it; see the delivery for its outcome. */
   sent: boolean;
-  /** Id of the newest delivery of the event for it. */
+  /** Id of the latest delivery of the event to it. */
   delivery_id: string | null;
   delivery_status: "pending" | "failed" | "success" | "exhausted" | "skipped" | "cancelled" | null;
   /**
-   * Why it was not sent: it asks for other types; it was not active when the event was published; it was made
-   * after that; it asks for the type now, and did not then.
+   * Why it was not sent: the webhook does not subscribe to the type; it was not active when the event was
+   * published; it was created later; it subscribed to the type later.
    */
   reason: "other_type" | "inactive" | "made_later" | "changed_later" | null;
 }
 
 export interface EventMatchList {
   data: EventMatch[];
-  /** Send it as `cursor` for the next page; null at the end. */
+  /** Send it as `cursor` to get the next page; null on the last page. */
   next_cursor: string | null;
 }
 
@@ -1420,21 +1425,18 @@ export interface EventReceipt {
   tenant_id: string;
   /** When it happened. */
   timestamp: string;
-  /** The key that was given, or the id. */
+  /** The given key, or the id. */
   idempotency_key: string;
-  /** Counts the events of the tenant. */
+  /** Position among the events of the tenant. */
   sequence_number: number;
-  /**
-   * Deliveries in all: one for each webhook that subscribed. Those of webhooks that are not active are
-   * `skipped`.
-   */
+  /** Total number of deliveries: one per subscribed webhook. Those of inactive webhooks are `skipped`. */
   deliveries: number;
   /**
-   * Of the deliveries, how many are not listed yet: an event for more than 2,048 webhooks gets the others in
-   * the next moments. Absent where all are there.
+   * Number of deliveries not yet listed: an event for more than 2,048 webhooks gets the others shortly after.
+   * Absent if all are listed.
    */
   deliveries_following?: number;
-  /** True when the key was used before: nothing new was published. */
+  /** True if the key was used before: nothing new was published. */
   duplicate: boolean;
 }
 
@@ -1444,40 +1446,40 @@ export interface EventRefusal {
 
 export interface EventSearch {
   data: EventSummary[];
-  /** Send it as `cursor` for the next page; null at the end. */
+  /** Send it as `cursor` to get the next page; null on the last page. */
   next_cursor: string | null;
   /**
-   * Nothing made beyond this time was looked at yet; null when everything was, or in the order of next
-   * attempts.
+   * Only items created up to this time have been searched; null if all have been, or when sorted by next
+   * attempt.
    */
   searched_to: string | null;
   /**
-   * False when the search ended before the page was full, because it had looked at enough for one page: more
-   * may match. Go on with `next_cursor`.
+   * False if the search used up its budget before the page was full, so more items may match. Continue with
+   * `next_cursor`.
    */
   complete: boolean;
 }
 
 export interface EventStatistics {
-  /** Of a day 86,400, also where clocks change. */
+  /** 86,400 for a day, even when clocks change. */
   step_seconds: number;
-  /** Where the first point begins, had it any. */
+  /** Start of the range, even if the first point is later. */
   from: string;
-  /** Where the last point ends. */
+  /** End of the last point. */
   to: string;
-  /** Everything that happened before is counted. */
+  /** Everything before this time has been counted. */
   complete_until: string;
-  /** How long ago that was. */
+  /** Age of `complete_until`. */
   lag_seconds: number;
-  /** What counted most first. */
+  /** The series with the highest counts first. */
   series: EventStatisticsSeries[];
 }
 
-/** What was asked for of these; a time is null where nothing was counted. */
+/** The requested measures; a duration is null if nothing was counted. */
 export interface EventStatisticsPoint {
-  /** Where it begins. */
+  /** Start of the point. */
   at: string;
-  /** True while it is not over; absent otherwise. */
+  /** True while the point is incomplete; otherwise absent. */
   partial?: boolean;
   published?: number | null;
   duplicate?: number | null;
@@ -1486,9 +1488,9 @@ export interface EventStatisticsPoint {
 }
 
 export interface EventStatisticsSeries {
-  /** What it is about; null for everything, `other` for what is beyond the limit. */
+  /** Subject of the series; null for everything, `other` for groups beyond the limit. */
   key: string | null;
-  /** From the first in which anything was counted; one after the other, with zeros in gaps. */
+  /** Contiguous from the first point with a count; gaps are filled with zeros. */
   points: EventStatisticsPoint[];
   totals: EventStatisticsTotals;
 }
@@ -1510,17 +1512,17 @@ export interface EventSummary {
   /** When it happened. */
   timestamp: string;
   source: string | null;
-  /** The key that was given, or the id. */
+  /** The given key, or the id. */
   idempotency_key: string;
   priority: "high" | "normal" | "low";
   sequence_number: number;
-  /** Media type of what was published. */
+  /** Media type of the payload. */
   content_type: string;
-  /** Deliveries made when it was published. */
+  /** Number of deliveries created by publishing it. */
   deliveries: number;
   /** When it was accepted. */
   created_at: string;
-  /** Of the trace that it was published in; null when its publisher sent none. */
+  /** The trace in which it was published; null if the publisher sent none. */
   trace_id: string | null;
 }
 
@@ -1546,23 +1548,22 @@ export interface EventTypeInput {
   description?: string;
   /** JSON Schema 2020-12 of `data`, without remote references; null accepts any object. */
   schema?: Record<string, unknown> | null;
-  /** At most 262144 bytes as JSON. */
+  /** Up to 262144 bytes as JSON. */
   examples?: Record<string, unknown>[];
   deprecated?: boolean;
 }
 
 export interface EventTypeList {
   data: EventType[];
-  /** Send it as `cursor` for the next page; null at the end. */
+  /** Send it as `cursor` to get the next page; null on the last page. */
   next_cursor: string | null;
 }
 
 /**
- * How many are left as they are, by reason. `in_flight`: their request is on its way; `payload_gone`:
- * retention removed what was to be sent; `order`: they wait in an ordered lane for their turn; `accepted`:
- * they were, and `status` does not ask for `success`; `already_retried`: this operation retried them before
- * it was interrupted; `already_ended`: they wait for nothing; `not_a_dead_letter`; `webhook_deleted`;
- * `not_found`.
+ * How many are skipped, by reason. `in_flight`: their request is in flight; `payload_gone`: retention removed
+ * the payload; `order`: they wait in an ordered lane; `accepted`: they succeeded, and `status` does not
+ * include `success`; `already_retried`: this operation retried them before it was interrupted;
+ * `already_ended`: they are no longer waiting; `not_a_dead_letter`; `webhook_deleted`; `not_found`.
  */
 export interface ExclusionCounts {
   in_flight?: number;
@@ -1577,41 +1578,41 @@ export interface ExclusionCounts {
 }
 
 export interface FieldError {
-  /** Path of the field; empty for the whole. */
+  /** Path of the field; empty for the whole body. */
   field: string;
-  /** What is wrong. Never the value. */
+  /** What is wrong. Never contains the value. */
   message: string;
 }
 
-/** Of one message `matches`, `rule` and `trace`; of many requests the rest. */
+/** For a single message `matches`, `rule` and `trace`; for several requests the other fields. */
 export interface FilterEvaluation {
-  /** Null when it depends on a value that the log does not have. */
+  /** Null if it depends on a value that the log does not contain. */
   matches?: boolean | null;
-  /** The first rule that refuses it; null where none does. */
+  /** The first rule that refuses it; null if none does. */
   rule?: string | null;
   /** Every condition, in the order of the filter. */
   trace?: FilterTraceStep[];
-  /** Requests of which it is known what the filter would do. */
+  /** Requests for which the outcome of the filter is known. */
   examined?: number;
-  /** Those it would let through. */
+  /** Requests that would pass. */
   matched?: number;
-  /** Those it would leave out. */
+  /** Requests that would be filtered out. */
   not_matched?: number;
-  /** Requests where it depends on what is not kept: a body that is kept no more, or a credential. */
+  /** Requests whose outcome depends on data that is not kept: an expired body, or a credential. */
   not_examined?: number;
-  /** Requests of which no filter is asked: rejected, repeats, checks of the address. */
+  /** Requests that filters do not apply to: rejected, duplicates, address verifications. */
   not_routed?: number;
   samples?: EvaluatedRequests;
-  /** False when there was more to look at than one call may. */
+  /** False if the call reached its limit before it had examined all requests. */
   complete?: boolean;
-  /** When the oldest request came that was looked at; null without any. */
+  /** When the oldest examined request arrived; null if there was none. */
   searched_to?: string | null;
 }
 
 export interface FilterEvaluationInput {
   /**
    * Lets through what matches: `body`, `headers`, `query` and `path` with `$eq`, `$neq`, `$in`, `$nin`,
-   * `$gt`, `$gte`, `$lt`, `$lte`, `$startsWith`, `$endsWith`, `$exist`, `$and`, `$or`, `$not`. At most 16384
+   * `$gt`, `$gte`, `$lt`, `$lte`, `$startsWith`, `$endsWith`, `$exist`, `$and`, `$or`, `$not`. Up to 16384
    * bytes as JSON.
    */
   filter: Record<string, unknown>;
@@ -1625,19 +1626,19 @@ export interface FilterEvaluationInput {
 }
 
 export interface FilterTraceStep {
-  /** Of the condition in the filter, as the log of requests names the rule; shortened. */
+  /** Path of the condition in the filter, as in the request log; shortened. */
   path: string;
-  /** Such as `$eq`, which a plain value means; `$or` and `$not` come after what is in them. */
+  /** Such as `$eq`, the default for a plain value; `$or` and `$not` follow their conditions. */
   operator: string;
   /** JSON, shortened; null for `$or` and `$not`. */
   expected: string | null;
-  /** JSON, shortened; null where nothing stands there, or where it is not known. */
+  /** JSON, shortened; null if absent or unknown. */
   actual: string | null;
-  /** Null when it depends on a value that the log does not have. */
+  /** Null if it depends on a value that the log does not contain. */
   result: boolean | null;
   /**
-   * `masked`: a credential, of which the log has no value. `not_kept`: nothing is known, such as of a body
-   * that is kept no more. Null for a value that is known.
+   * `masked`: a credential, whose value is not in the log. `not_kept`: unknown, for example because the body
+   * is no longer kept. Null for a known value.
    */
   unknown: "masked" | "not_kept" | null;
 }
@@ -1645,70 +1646,67 @@ export interface FilterTraceStep {
 export interface GatewayRequest {
   /** Id of the request. */
   id: string;
-  /** Whose it is. */
+  /** Tenant of the request. */
   tenant_id: string;
   /** Id of the source. */
   source_id: string;
-  /** When it came. */
+  /** When it arrived. */
   received_at: string;
-  /** Of the request. */
+  /** Method of the request. */
   method: string;
   /** Path and query, without the secret of the address. */
   path: string;
-  /** How long the body was. */
+  /** Length of the body. */
   body_bytes: number;
-  /** What it was answered. */
+  /** Status of the response. */
   status: number;
   /**
-   * `accepted`: stored, or accepted by the destination. `duplicate`: known, answered as the first time.
-   * `rejected`: refused for what it is. `ignored`: authentic, and nobody wanted it. `challenge`: a provider
-   * checked the address. `failed`: not taken now.
+   * `accepted`: stored, or accepted by the destination. `duplicate`: already known, answered like the first.
+   * `rejected`: refused because of its content. `ignored`: authentic, but no connection accepted it.
+   * `challenge`: a provider verified the address. `failed`: could not be processed now.
    */
   outcome: "accepted" | "duplicate" | "rejected" | "ignored" | "challenge" | "failed";
-  /** Such as `no_matching_signature` or `rules_too_costly`; null where it was not refused. */
+  /** Such as `no_matching_signature` or `rules_too_costly`; null if it was not refused. */
   rejection_cause: string | null;
-  /** A sentence for whoever runs the source; never a secret. */
+  /** An explanation for the owner of the source; never contains a secret. */
   detail: string | null;
-  /** Until it was answered; of what was stored and forwarded, until it was handed to the store. */
+  /** Time until the response; for store and forward, until the message was handed to the store. */
   duration_ms: number;
-  /** How it was verified. */
+  /** Signature scheme that was used. */
   scheme: string | null;
-  /** As it was mapped. */
+  /** The mapped event type. */
   event_type: string | null;
-  /** As the sender wrote it. */
+  /** The event type as sent. */
   original_type: string | null;
-  /** The event that it became. */
+  /** The resulting event. */
   event_id: string | null;
-  /** What it is kept for. */
+  /** Reason for the bookmark. */
   bookmark: string | null;
-  /**
-   * Requests of the same source, outcome and cause that followed within the minute and were counted here
-   * without a row of their own.
-   */
+  /** Requests with the same source, outcome and cause that followed within a minute and were only counted. */
   more_count: number;
   forwards: {
-    /** Of the connection. */
+    /** Id of the connection. */
     connection_id: string;
-    /** Of the webhook. */
+    /** Id of the webhook. */
     webhook_id: string;
     result: "stored" | "held" | "ignored" | "accepted" | "failed";
-    /** The rule that ignored it, or what the webhook answered. */
+    /** The rule that ignored it, or the response of the webhook. */
     detail: string | null;
   }[];
 }
 
 export interface GatewayRequestList {
   data: GatewayRequest[];
-  /** Send it as `cursor` for the next page; null at the end. */
+  /** Send it as `cursor` to get the next page; null on the last page. */
   next_cursor: string | null;
   /**
-   * Nothing made beyond this time was looked at yet; null when everything was, or in the order of next
-   * attempts.
+   * Only items created up to this time have been searched; null if all have been, or when sorted by next
+   * attempt.
    */
   searched_to: string | null;
   /**
-   * False when the search ended before the page was full, because it had looked at enough for one page: more
-   * may match. Go on with `next_cursor`.
+   * False if the search used up its budget before the page was full, so more items may match. Continue with
+   * `next_cursor`.
    */
   complete: boolean;
 }
@@ -1716,75 +1714,72 @@ export interface GatewayRequestList {
 export interface GatewayRequestWithBody {
   /** Id of the request. */
   id: string;
-  /** Whose it is. */
+  /** Tenant of the request. */
   tenant_id: string;
   /** Id of the source. */
   source_id: string;
-  /** When it came. */
+  /** When it arrived. */
   received_at: string;
-  /** Of the request. */
+  /** Method of the request. */
   method: string;
   /** Path and query, without the secret of the address. */
   path: string;
-  /** How long the body was. */
+  /** Length of the body. */
   body_bytes: number;
-  /** What it was answered. */
+  /** Status of the response. */
   status: number;
   /**
-   * `accepted`: stored, or accepted by the destination. `duplicate`: known, answered as the first time.
-   * `rejected`: refused for what it is. `ignored`: authentic, and nobody wanted it. `challenge`: a provider
-   * checked the address. `failed`: not taken now.
+   * `accepted`: stored, or accepted by the destination. `duplicate`: already known, answered like the first.
+   * `rejected`: refused because of its content. `ignored`: authentic, but no connection accepted it.
+   * `challenge`: a provider verified the address. `failed`: could not be processed now.
    */
   outcome: "accepted" | "duplicate" | "rejected" | "ignored" | "challenge" | "failed";
-  /** Such as `no_matching_signature` or `rules_too_costly`; null where it was not refused. */
+  /** Such as `no_matching_signature` or `rules_too_costly`; null if it was not refused. */
   rejection_cause: string | null;
-  /** A sentence for whoever runs the source; never a secret. */
+  /** An explanation for the owner of the source; never contains a secret. */
   detail: string | null;
-  /** Until it was answered; of what was stored and forwarded, until it was handed to the store. */
+  /** Time until the response; for store and forward, until the message was handed to the store. */
   duration_ms: number;
-  /** How it was verified. */
+  /** Signature scheme that was used. */
   scheme: string | null;
-  /** As it was mapped. */
+  /** The mapped event type. */
   event_type: string | null;
-  /** As the sender wrote it. */
+  /** The event type as sent. */
   original_type: string | null;
-  /** The event that it became. */
+  /** The resulting event. */
   event_id: string | null;
-  /** What it is kept for. */
+  /** Reason for the bookmark. */
   bookmark: string | null;
-  /**
-   * Requests of the same source, outcome and cause that followed within the minute and were counted here
-   * without a row of their own.
-   */
+  /** Requests with the same source, outcome and cause that followed within a minute and were only counted. */
   more_count: number;
   forwards: {
-    /** Of the connection. */
+    /** Id of the connection. */
     connection_id: string;
-    /** Of the webhook. */
+    /** Id of the webhook. */
     webhook_id: string;
     result: "stored" | "held" | "ignored" | "accepted" | "failed";
-    /** The rule that ignored it, or what the webhook answered. */
+    /** The rule that ignored it, or the response of the webhook. */
     detail: string | null;
   }[];
   headers: {
-    /** Of the field. */
+    /** Name of the header. */
     name: string;
     /** Secrets are masked. */
     value: string;
   }[];
-  /** As text; null where it is not kept, or is no UTF-8. */
+  /** As text; null if it is not kept or not valid UTF-8. */
   body: string | null;
-  /** Where it is no UTF-8. */
+  /** Set if the body is not valid UTF-8. */
   body_base64: string | null;
 }
 
-/** A gauge is null where no process knew it. */
+/** A gauge is null if no process reported it. */
 export interface GaugePoint {
-  /** Where it begins. */
+  /** Start of the point. */
   at: string;
-  /** True while it is not over; absent otherwise. */
+  /** True while the point is incomplete; otherwise absent. */
   partial?: boolean;
-  /** Those that read something; one that was started again counts again. */
+  /** Processes that took samples; a restarted process counts again. */
   processes: number;
   waiting_high: NullableGaugeSummary;
   waiting_normal: NullableGaugeSummary;
@@ -1804,22 +1799,22 @@ export interface GaugePoint {
 }
 
 export interface GaugeStatistics {
-  /** How long one point is. */
+  /** Length of a point. */
   step_seconds: number;
-  /** Where the first point would begin. */
+  /** Start of the range. */
   from: string;
-  /** Where the last point would end. */
+  /** End of the range. */
   to: string;
   now: GaugesNow;
-  /** Those of which something is known, oldest first. */
+  /** Points with data, oldest first. */
   points: GaugePoint[];
 }
 
-/** Counters of the store at this moment; the points are samples of them. */
+/** Current counters of the store; the points are samples of them. */
 export interface GaugesNow {
-  /** When these were read. */
+  /** Time of the reading. */
   at: string;
-  /** Deliveries of all priorities that have not ended. */
+  /** Unfinished deliveries of all priorities. */
   waiting: number;
   waiting_high: number;
   waiting_normal: number;
@@ -1836,7 +1831,7 @@ export interface InactiveWebhook {
   /** Id of the webhook. */
   webhook_id: string;
   status: "suspended" | "disabled" | "unverified";
-  /** Its dead letters in this selection, at most 10,000. */
+  /** Number of its dead letters in this selection, up to 10,000. */
   count: number;
 }
 
@@ -1846,7 +1841,7 @@ export interface IncidentInput {
   detail: string;
   /** `Webhook-ID` of the message. */
   message_id?: string | null;
-  /** When it happened. RFC 3339 date-time, or a date for its start in UTC. */
+  /** When it happened. RFC 3339 date-time, or a date, which means its start in UTC. */
   occurred_at?: string | null;
 }
 
@@ -1855,7 +1850,7 @@ export interface IncidentReported {
   event_id: string;
 }
 
-/** Which line it stands in; lines of `none` have no order. */
+/** The lane of the delivery; lanes of the kind `none` are unordered. */
 export interface Lane {
   ordering_guarantee: "none" | "per_event_type" | "strict";
   event_type: string | null;
@@ -1872,24 +1867,25 @@ export interface ListedDelivery {
   /** Tenant. Keys of a tenant need not give it. */
   tenant_id: string;
   /**
-   * `pending` before the first attempt, or the first since a manual retry, `failed` while a retry is due,
-   * `exhausted` when dead-lettered, `circuit_blocked` while an open circuit holds it, `skipped` when the
-   * webhook was not active.
+   * `pending` before the first attempt or the first after a manual retry, `failed` while a retry is due,
+   * `exhausted` as a dead letter, `circuit_blocked` while an open circuit holds it, `skipped` if the webhook
+   * was not active.
    */
   status: "pending" | "failed" | "success" | "exhausted" | "skipped" | "cancelled" | "circuit_blocked";
   priority: "high" | "normal" | "low";
   origin: "publish" | "retry" | "replay" | "recover" | "test";
   attempt_count: number;
   /**
-   * `schedule`: the next retry of its schedule; `retry_after`: the receiver asked to wait with `Retry-After`;
-   * `rate_limit_pause`: the webhook pauses after a 429 that did not say how long; `timeout_pause`: the
-   * webhook pauses after a timeout; `throttle_pause`: the webhook pauses after a 502 or 504; `failure_pause`:
-   * the webhook pauses after a connection that ended without an answer; `rate_limit`: the webhook's rate
-   * limit; `tenant_rate_limit`: the tenant's rate limit; `circuit_open`: the circuit is open; `order`: an
-   * earlier delivery that comes first; `inactive`: the webhook is not active; `no_signing_key`: the webhook
-   * has no key for its signatures; replace its secret; `paused`: somebody paused the webhook; `concurrency`:
-   * requests in flight to the same webhook; `capacity`: requests in flight of the whole process, or to the
-   * same host; or no worker of its tenant's pool runs; `in_flight`: its own request
+   * `schedule`: the next retry of its schedule; `retry_after`: the receiver requested a delay with
+   * `Retry-After`; `rate_limit_pause`: the webhook is paused after a 429 without a delay; `timeout_pause`:
+   * the webhook is paused after a timeout; `throttle_pause`: the webhook is paused after a 502 or 504;
+   * `failure_pause`: the webhook is paused after a connection that closed without a response; `rate_limit`:
+   * the webhook's rate limit; `tenant_rate_limit`: the tenant's rate limit; `circuit_open`: the circuit is
+   * open; `order`: an earlier delivery in the same order; `inactive`: the webhook is not active;
+   * `no_signing_key`: the webhook has no signing key; rotate its secret; `paused`: the webhook was paused
+   * manually; `concurrency`: requests in flight to the same webhook; `capacity`: the limit of requests in
+   * flight of the process or host; or no worker of the tenant's pool is running; `in_flight`: its request in
+   * flight
    */
   waiting_for:
     | "schedule"
@@ -1909,23 +1905,23 @@ export interface ListedDelivery {
     | "capacity"
     | "in_flight"
     | null;
-  /** Null when it does not wait, or nobody can tell. */
+  /** Null if it is not waiting, or if the time is unknown. */
   waiting_until: string | null;
   /** When the next request is due. */
   next_attempt_at: string | null;
-  /** When the delivery was made. */
+  /** When the delivery was created. */
   created_at: string;
-  /** First request. */
+  /** Time of the first request. */
   first_attempt_at: string | null;
   /** When it succeeded or was given up. */
   completed_at: string | null;
   /** When the last request was sent. */
   last_attempt_at: string | null;
-  /** What the last request was answered; null without an answer. */
+  /** Status of the last response; null without a response. */
   last_http_status_code: number | null;
-  /** How long the last request took. */
+  /** Duration of the last request. */
   last_duration_ms: number | null;
-  /** Of the last failed attempt. */
+  /** Category of the last failed attempt. */
   failure_category:
     | "timeout"
     | "server_error"
@@ -1938,13 +1934,13 @@ export interface ListedDelivery {
     | "redirect"
     | "protocol"
     | null;
-  /** Why it is in this state. For `skipped`: `webhook_disabled`, `webhook_suspended` or `webhook_unverified`. */
+  /** The reason for the state. For `skipped`: `webhook_disabled`, `webhook_suspended` or `webhook_unverified`. */
   reason: string | null;
-  /** When it was last retried by hand: its age and its schedule count from then. Null if it never was. */
+  /** Time of the last manual retry, from which its age and schedule count; null if there was none. */
   retried_at: string | null;
   /** Id of the delivery that this replay copies. */
   replay_of: string | null;
-  /** Id of the newest replay of it. */
+  /** Id of its latest replay. */
   replayed_by: string | null;
   last_attempt?: NullableAttempt;
   webhook?: NullableWebhookSummary;
@@ -2078,9 +2074,9 @@ export interface ListedWebhook {
   /** Why it is not active. */
   status_reason: string | null;
   /**
-   * One state per webhook: `suspended`, `disabled` or `unverified` by its status, else `paused` by hand, else
-   * `circuit_open` while its circuit is not closed, else `failing` when its last three attempts (all, where
-   * there were fewer) or most of the last eight failed, else `healthy`.
+   * The first that applies: `suspended`, `disabled` or `unverified` by its status; `paused` manually;
+   * `circuit_open` while its circuit is not closed; `failing` if its last three attempts (or all, if there
+   * were fewer) or most of the last eight failed; `healthy`.
    */
   health: "healthy" | "failing" | "circuit_open" | "paused" | "disabled" | "suspended" | "unverified";
   pause: NullableWebhookPause;
@@ -2104,7 +2100,7 @@ export interface ListedWebhook {
   headers: Record<string, string>;
   has_bearer_token: boolean;
   bearer_token_in: "header" | "query";
-  /** The names; every value is `…`. */
+  /** Only the names; every value is `…`. */
   credential_headers: Record<string, string>;
   client_certificate: NullableClientCertificate;
   oauth2: NullableOAuth2Client;
@@ -2112,18 +2108,18 @@ export interface ListedWebhook {
   migration_headers: boolean;
   trace_context: "off" | "forward" | "forward_with_state" | "always";
   agreements: Agreements;
-  /** Masked, except in the answer that created it. */
+  /** Masked, except in the response that created it. */
   secret: string | null;
   metadata: Record<string, unknown>;
   /** When it was created. */
   created_at: string;
-  /** When it was changed last. */
+  /** When it was last changed. */
   updated_at: string;
-  /** Counts the changes of its configuration and keys. */
+  /** Incremented by each change of its configuration and keys. */
   revision: number;
-  /** Last delivery that was accepted. */
+  /** Time of the last accepted delivery. */
   last_success_at: string | null;
-  /** Last attempt that was not accepted. */
+  /** Time of the last attempt that was not accepted. */
   last_failure_at: string | null;
   stats?: NullableWebhookStatistics;
   backlog?: NullableWebhookWaiting;
@@ -2292,7 +2288,7 @@ export interface NotificationChannelInput {
 
 export interface NotificationChannelList {
   data: NotificationChannel[];
-  /** What this deployment sends to; `email` takes a mail server. */
+  /** Channel kinds that this deployment supports; `email` requires a mail server. */
   kinds: ("email" | "slack" | "teams" | "discord" | "pagerduty" | "webhook")[];
 }
 
@@ -2303,7 +2299,7 @@ export interface NotificationChannelsInput {
 
 export interface NotificationList {
   data: Notification[];
-  /** Send it as `cursor` for the next page; null at the end. */
+  /** Send it as `cursor` to get the next page; null on the last page. */
   next_cursor: string | null;
 }
 
@@ -2345,51 +2341,51 @@ export type NullableAttempt = {
     | "protocol"
     | null;
   http_status_code: number | null;
-  /** At most 1,024 bytes. */
+  /** Up to 1,024 bytes. */
   response_body_sample: string | null;
   error_message: string | null;
   duration_ms: number;
-  /** When it was due. */
+  /** When the attempt was due. */
   scheduled_at: string;
-  /** When it was sent. */
+  /** When the request was sent. */
   executed_at: string;
-  /** When the next one was due. */
+  /** When the next attempt was due. */
   next_retry_at: string | null;
   retry_after: NullableRetryAfter;
-  /** Always false: a request that was held back is no attempt. See `waits` of the delivery. */
+  /** Always false: a request that was held back does not count as an attempt. See `waits` of the delivery. */
   circuit_breaker_prevented: boolean;
-  /** The receiver may have processed it although no answer came. */
+  /** The receiver may have processed the request although no response arrived. */
   receiver_state_unknown: boolean;
   /**
-   * As it was requested, tokens masked. Kept for each attempt that was not accepted and for 1 in 100 others;
-   * null elsewhere.
+   * The requested URL, with tokens masked. Kept for each attempt that was not accepted and for 1 in 100
+   * others; otherwise null.
    */
   url: string | null;
-  /** Null also where no connection was made. */
+  /** Null if no connection was made. */
   http_version: "1.1" | "2" | null;
   /**
-   * The address that was connected to, or tried last. Those that are not public are shown to administrators
-   * alone. Null through a proxy.
+   * The address that was connected to, or the last one tried. Addresses that are not public are shown only to
+   * administrators. Null through a proxy.
    */
   peer_address: string | null;
-  /** In their order. What may be a credential is `***`. */
+  /** In their original order. Possible credentials are `***`. */
   response_headers: HeaderField[] | null;
   timings_ms: NullableAttemptTimings;
-  /** Which `revision` of the webhook made the request. */
+  /** The `revision` of the webhook that made the request. */
   config_revision: number | null;
-  /** The URL or headers were cut: at most 1 KiB is kept of all these. */
+  /** Whether the URL or headers were truncated: up to 1 KiB of them is kept. */
   metadata_truncated: boolean;
 } | null;
 
-/** Milliseconds; null for what was not needed or not reached. */
+/** Milliseconds; null for steps that were not needed or not reached. */
 export type NullableAttemptTimings = {
-  /** Asking for the addresses of the name. */
+  /** DNS lookup. */
   dns: number | null;
-  /** Until the TCP connection stood. */
+  /** TCP connection. */
   connect: number | null;
   /** The TLS handshake. */
   tls: number | null;
-  /** From then until the head of the answer, or until it was given up. */
+  /** From then until the response headers, or until the attempt was given up. */
   wait: number | null;
 } | null;
 
@@ -2400,48 +2396,48 @@ export type NullableBatchOperation = {
   batch_operation_id: string;
   tenant_id: string | null;
   /**
-   * `retry`, `cancel` and `discard` are the bulk actions of their names; `dlq_retry` retries dead letters,
-   * `recover` what a webhook missed.
+   * `retry`, `cancel` and `discard` are the bulk actions of the same names; `dlq_retry` retries dead letters,
+   * `recover` retries deliveries that a webhook missed.
    */
   kind: "dlq_retry" | "recover" | "retry" | "cancel" | "discard";
   /** `pending` is about to run, or waits for a process. */
   status: "pending" | "running" | "paused" | "completed" | "cancelled" | "failed";
   filter: AppliedFilter;
-  /** Null keeps that of each delivery. */
+  /** Null keeps the priority of each delivery. */
   priority: "high" | "normal" | "low" | null;
-  /** How fast it may go. */
+  /** Maximum rate. */
   requests_per_second: number;
-  /** How fast it goes; null while it does not run. */
+  /** Measured rate; null while it is not running. */
   rate_per_second: number | null;
-  /** Known at the start, and counted no further than a bound. */
+  /** Counted at the start, up to a limit. */
   total: number;
-  /** False where counting stopped at its bound. */
+  /** False if counting stopped at the limit. */
   total_is_exact: boolean;
-  /** How many of `total` it has handled. */
+  /** Number of deliveries processed. */
   done: number;
-  /** Deliveries that it has cancelled, discarded, or queued to be sent again. */
+  /** Deliveries that it has cancelled, discarded or queued again. */
   queued: number;
-  /** Of those that were queued to be sent again, the ones accepted since. Null for other operations. */
+  /** Queued deliveries that have been accepted. Null for other operations. */
   delivered: number | null;
-  /** Deliveries that ended again without being accepted, and those that it could not act on. */
+  /** Queued deliveries that failed again, and deliveries that could not be processed. */
   failed: number;
   /**
-   * Of those that were queued to be sent again, the ones not sent yet, because of an open circuit for
-   * example, or due for another attempt. Null for other operations.
+   * Queued deliveries that have not been sent yet, for example because of an open circuit, or that are due
+   * for another attempt. Null for other operations.
    */
   waiting: number | null;
   skipped: ExclusionCounts;
-  /** When it will be done at this pace; null where nobody can tell. */
+  /** Estimated time of completion at this rate; null if unknown. */
   eta_at: string | null;
   /** Newest first. */
   last_errors: OperationError[];
-  /** It is `pending` until then; null began at once. */
+  /** `pending` until this time; null if it started at once. */
   starts_at: string | null;
-  /** When it was asked for. */
+  /** When it was requested. */
   created_at: string;
   /** Last progress. */
   updated_at: string;
-  /** When it was done or cancelled. */
+  /** When it was completed or cancelled. */
   finished_at: string | null;
 } | null;
 
@@ -2463,11 +2459,11 @@ export type NullableCircuitBreakerConfigInput = {
 export type NullableClientCertificate = {
   subject: string;
   issuer: string;
-  /** In hex, with colons. */
+  /** Hexadecimal, separated by colons. */
   fingerprint_sha256: string;
   /** When it expires. */
   expires_at: string;
-  /** Set from two weeks before it expires. */
+  /** Set from two weeks before expiry. */
   warning: string | null;
 } | null;
 
@@ -2525,23 +2521,23 @@ export type NullableEventTypeSourceInput = {
   allow_unsigned?: boolean;
 } | null;
 
-/** Of all readings of the point. */
+/** Over all samples of the point. */
 export type NullableGaugeSummary = {
   min: number;
   mean: number;
   max: number;
 } | null;
 
-/** Who did it; null for Posthorn itself, by the rules of the profile or what a receiver answered. */
+/** Who made the change; null if Posthorn did, because of the profile or a response of the receiver. */
 export type NullableHistoryActor = {
   kind: "api_key" | "dashboard_session" | "portal_session" | "anonymous";
-  /** Of the API key, as it was then. */
+  /** Name of the API key at that time. */
   key_name: string | null;
-  /** On whose behalf a session was opened. */
+  /** The person for whom the session was opened. */
   reference: string | null;
 } | null;
 
-/** Its secret is not shown. */
+/** The secret is not shown. */
 export type NullableOAuth2Client = {
   /** Judged like the webhook's own URL. */
   token_url: string;
@@ -2566,11 +2562,11 @@ export type NullableOAuth2ClientInput = {
 } | null;
 
 export type NullablePortalAccent = {
-  /** The accent as text. */
+  /** The accent colour for text. */
   text: string;
-  /** Behind text, as on a button. */
+  /** The accent colour for backgrounds, such as buttons. */
   fill: string;
-  /** Of that text. */
+  /** The text colour on that background. */
   on_fill: string;
 } | null;
 
@@ -2650,7 +2646,7 @@ export type NullablePortalThemeInput = {
 
 export type NullablePreviousSecret = {
   secret: string;
-  /** Until then both are used. */
+  /** Both secrets are valid until then. */
   expires_at: string;
 } | null;
 
@@ -2674,7 +2670,7 @@ export type NullableRateLimitInput = {
   burst?: number;
 } | null;
 
-/** A call of this API. `body` is null where the caller decides what it says. */
+/** A call of this API. `body` is null if the caller chooses its content. */
 export type NullableRemedy = {
   /** A sentence. */
   text: string;
@@ -2684,20 +2680,20 @@ export type NullableRemedy = {
 } | null;
 
 export type NullableRetryAfter = {
-  /** The field of the answer, as it was received. */
+  /** The response header as received. */
   value: string;
   /**
-   * `lower_bound`: it decided when the next request was due; `none`: the schedule's delay was longer, or
-   * nothing was asked; `unparsable`: it is no time, and was ignored; `beyond_horizon`: the delivery would
-   * have been too old by then, and was dead-lettered.
+   * `lower_bound`: it determined when the next request was due; `none`: the schedule's delay was longer, or
+   * the header was absent; `unparsable`: it is not a valid time and was ignored; `beyond_horizon`: the
+   * delivery would have been too old by then and became a dead letter.
    */
   effect: "lower_bound" | "none" | "unparsable" | "beyond_horizon";
 } | null;
 
-/** Null for a bulk operation and for the library. */
+/** Null for bulk operations and the library. */
 export type NullableRetryAuthor = {
   kind: "api_key" | "dashboard_session" | "portal_session";
-  /** Name of the API key, or reference of the portal session. Portal sessions see their own only. */
+  /** Name of the API key, or reference of the portal session. Portal sessions see only their own. */
   name: string | null;
 } | null;
 
@@ -2742,19 +2738,19 @@ export type NullableSourceRateLimitInput = {
   burst?: number;
 } | null;
 
-/** By hand. Null while it is not paused. */
+/** The manual pause; null if not paused. */
 export type NullableWebhookPause = {
   /** When it was paused. */
   since: string;
-  /** When it ends by itself. */
+  /** When it ends automatically. */
   until: string | null;
   reason: string | null;
 } | null;
 
 export type NullableWebhookStatistics = {
-  /** Since when it is counted: a day, taken back to the hour. */
+  /** Start of the period: 24 hours ago, rounded down to the hour. */
   from: string;
-  /** Until when. */
+  /** End of the period. */
   to: string;
   attempts: number;
   accepted: number;
@@ -2773,19 +2769,19 @@ export type NullableWebhookSummary = {
   description: string;
   status: "active" | "suspended" | "disabled" | "unverified";
   /**
-   * One state per webhook: `suspended`, `disabled` or `unverified` by its status, else `paused` by hand, else
-   * `circuit_open` while its circuit is not closed, else `failing` when its last three attempts (all, where
-   * there were fewer) or most of the last eight failed, else `healthy`.
+   * The first that applies: `suspended`, `disabled` or `unverified` by its status; `paused` manually;
+   * `circuit_open` while its circuit is not closed; `failing` if its last three attempts (or all, if there
+   * were fewer) or most of the last eight failed; `healthy`.
    */
   health: "healthy" | "failing" | "circuit_open" | "paused" | "disabled" | "suspended" | "unverified";
 } | null;
 
 export type NullableWebhookWaiting = {
-  /** Of all priorities, counted to 10,000. */
+  /** All priorities, counted up to 10,000. */
   total: number;
-  /** More than 10,000 wait. */
+  /** Whether more than 10,000 are waiting. */
   more: boolean;
-  /** When the oldest was made. Null when nothing waits. */
+  /** When the oldest waiting delivery was created; null if none is waiting. */
   oldest_created_at: string | null;
 } | null;
 
@@ -2794,7 +2790,7 @@ export interface OpenCircuit {
   webhook_id: string;
   /** When the next probe may be sent; null while probes are sent. */
   until: string | null;
-  /** Deliveries of this selection that wait behind it. */
+  /** Deliveries of this selection that wait for it. */
   count: number;
 }
 
@@ -2819,8 +2815,8 @@ export interface OperationRate {
 
 export interface PauseInput {
   /**
-   * When the pause ends by itself; without it `resume` ends it. RFC 3339 date-time, or a date for its start
-   * in UTC.
+   * When the pause ends by itself; without it `resume` ends it. RFC 3339 date-time, or a date, which means
+   * its start in UTC.
    */
   until?: string | null;
   /** For those who wonder; shown with the pause. */
@@ -2836,7 +2832,7 @@ export interface PortalRevoke {
 
 export interface PortalRevoked {
   tenant_id: string;
-  /** How many sessions ended. */
+  /** Number of ended sessions. */
   revoked: number;
 }
 
@@ -2880,14 +2876,14 @@ export interface PortalSession {
 }
 
 export interface PortalSessionCreated {
-  /** Id of the session; no secret. */
+  /** Id of the session; not a secret. */
   id: string;
   tenant_id: string;
-  /** Opens the portal, once and within a minute. Hand it to the browser, and keep it nowhere. */
+  /** Opens the portal once, within one minute. Hand it to the browser and do not store it. */
   url: string;
-  /** The one-time code in it, for `<posthorn-portal>`. */
+  /** The one-time code in the URL, for `<posthorn-portal>`. */
   code: string;
-  /** Until then it has to be used. */
+  /** Expiry of the code. */
   code_expires_at: string;
   /** When the session ends. */
   expires_at: string;
@@ -2945,7 +2941,7 @@ export interface PortalSessionInput {
 
 export interface PortalSessionList {
   data: PortalSession[];
-  /** Send it as `cursor` for the next page; null at the end. */
+  /** Send it as `cursor` to get the next page; null on the last page. */
   next_cursor: string | null;
 }
 
@@ -2971,13 +2967,13 @@ export interface PortalSettings {
         | "notifications:write"
       )[]
     | null;
-  /** Its media type. */
+  /** Media type. */
   logo_light: string | null;
-  /** Its media type. */
+  /** Media type. */
   logo_dark: string | null;
   accent_light: NullablePortalAccent;
   accent_dark: NullablePortalAccent;
-  /** Null while nothing was saved. */
+  /** Null if nothing was saved. */
   updated_at: string | null;
 }
 
@@ -3006,15 +3002,15 @@ export interface PortalSettingsInput {
 }
 
 export interface Problem {
-  /** Where the error is explained; a reference relative to this server. */
+  /** Link to the documentation of the error, relative to this server. */
   type: string;
   /** The same for every error with this code. */
   title: string;
   /** The HTTP status. */
   status: number;
-  /** What happened this time. */
+  /** Describes this occurrence. */
   detail: string;
-  /** Stable; tell errors apart by it. */
+  /** Stable; use it to distinguish errors. */
   code:
     | "invalid_request"
     | "malformed_json"
@@ -3042,41 +3038,41 @@ export interface Problem {
     | "acknowledgement_required"
     | "internal_error"
     | "unavailable";
-  /** Every bad field, at most 50. */
+  /** Up to 50 invalid fields. */
   errors?: FieldError[];
-  /** Id of the event that used this key first. */
+  /** Id of the event that first used this key. */
   event_id?: string;
 }
 
-/** A delivery profile as the engine reads it. Durations are in milliseconds. */
+/** A delivery profile. Durations are in milliseconds. */
 export interface Profile {
   name: string;
   title: string;
   description: string;
   classification: ProfileClassification;
   schedule: ProfileSchedule;
-  /** Smallest delays before a retry, by category of the failure. */
+  /** Minimum delays before a retry, by failure category. */
   retry_delay_floors_ms: Record<string, unknown>;
-  /** A delivery older than this is dead-lettered as `expired`. */
+  /** A delivery older than this becomes a dead letter, `expired`. */
   age_ms_max: number;
-  /** No more requests than this after failures of a category. */
+  /** Maximum number of requests after failures of a category. */
   attempts_max_by_category: Record<string, unknown>;
-  /** Whether a failure after the time in a `Sunset` header is the last. */
+  /** Whether a failure after the time in a `Sunset` header is final. */
   sunset: "terminal" | "ignored";
-  /** How long the first request may take. */
+  /** Timeout of the first request. */
   timeout_ms: number;
-  /** Each further one takes so many times as long. */
+  /** Factor by which the timeout grows with each further request. */
   timeout_growth_factor: number;
   pauses: ProfilePauses;
   disable: ProfileDisableRules;
   circuit_breaker: ProfileCircuitBreaker;
   circuit_breaker_ignores_statuses: number[];
-  /** Unless the webhook has one of its own; null is unlimited. */
+  /** Default for webhooks without their own limit; null is unlimited. */
   rate_limit: {
     requests_per_minute: number;
     burst: number;
   } | null;
-  /** What is used by default. */
+  /** The default schemes. */
   signature_schemes: ("v1a" | "v1" | "x-webhook-v1" | "rfc9421-ed25519" | "rfc9421-hmac-sha256")[];
   signature_schemes_allowed: ("v1a" | "v1" | "x-webhook-v1" | "rfc9421-ed25519" | "rfc9421-hmac-sha256")[];
   /** The first is the default. */
@@ -3088,9 +3084,9 @@ export interface Profile {
     | "cloudevents-binary"
     | "standard-thin"
   )[];
-  /** Events whose `data` is `{}` are not sent but dead-lettered as `empty_data`. */
+  /** Events whose `data` is `{}` are not sent and become dead letters, `empty_data`. */
   empty_data_refused: boolean;
-  /** In the order they are sent. */
+  /** In the order in which they are sent. */
   headers: ProfileHeader[];
   migration_headers: ProfileHeader[];
   registration: ProfileRegistration;
@@ -3100,21 +3096,21 @@ export interface ProfileCircuitBreaker {
   enabled: boolean;
   error_threshold_percentage: number;
   minimum_throughput: number;
-  /** Attempts of this long are counted. */
+  /** Attempts within this time are counted. */
   window_size_ms: number;
-  /** How long it stays open. */
+  /** How long the circuit stays open. */
   sleep_window_ms: number;
   half_open_max_calls: number;
 }
 
-/** The exact status decides, else its class, else the fallback. */
+/** The exact status applies first, then its class, then the fallback. */
 export interface ProfileClassification {
-  /** Exact statuses, which win. */
+  /** Exact statuses, which take precedence. */
   statuses: Record<string, unknown>;
-  /** Classes by their first digit, for statuses that are not named. */
+  /** Classes by first digit, for statuses that are not listed. */
   classes: Record<string, unknown>;
   fallback: ProfileStatusRule;
-  /** What an answer means that breaks off after its status line. */
+  /** Outcome of a response that breaks off after its status line. */
   incomplete_response: "transient" | "by_status";
   failures: {
     timeout: ProfileStatusRule;
@@ -3125,31 +3121,34 @@ export interface ProfileClassification {
   };
 }
 
-/** When a webhook stops being served. */
+/** When a webhook is suspended or disabled. */
 export interface ProfileDisableRules {
   /** Statuses that suspend the webhook at once. */
   suspend_statuses: number[];
-  /** Suspended this long becomes disabled. */
+  /** A webhook that has been suspended this long is disabled. */
   suspended_to_disabled_ms: number;
-  /** Only these for `persistent_ms`: disabled. */
+  /** A webhook that returns only these statuses for `persistent_ms` is disabled. */
   persistent_statuses: number[];
   /** See `persistent_statuses`. */
   persistent_ms: number;
-  /** This many terminal outcomes in a row suspend; 0 is never. */
+  /** Number of consecutive terminal outcomes that suspend the webhook; 0 for never. */
   consecutive_terminal_max: number;
-  /** Whether a delivery that exhausts its schedule disables the webhook. */
+  /** Whether a delivery that exhausts its retries disables the webhook. */
   on_exhausted: "never" | "always" | "without_success";
-  /** And only when the endpoint has failed this long without an accepted attempt. */
+  /** Applies only if the endpoint has failed for this long without an accepted attempt. */
   exhausted_ms_min: number;
 }
 
-/** Whole messages. Ids and times are made up. */
+/** Complete messages. Ids and times are fictitious. */
 export interface ProfileExample {
-  /** Where they are posted to; signed by some schemes. */
+  /** URL of the request; included in some signatures. */
   url: string;
-  /** Shared secret of their signatures. Nobody's: try a check with it. */
+  /**
+   * The shared secret of the signatures. It is used only in this example, so that you can test your
+   * verification.
+   */
   secret: string;
-  /** Of their Ed25519 signatures. */
+  /** Public key of the Ed25519 signatures. */
   public_key: string;
   /** One for each payload format, signed with the schemes of the profile. */
   messages: ProfileExampleMessage[];
@@ -3163,7 +3162,7 @@ export interface ProfileExampleMessage {
     | "cloudevents-structured"
     | "cloudevents-binary"
     | "standard-thin";
-  /** In the order they are sent. */
+  /** In the order in which they are sent. */
   headers: {
     name: string;
     value: string;
@@ -3171,7 +3170,7 @@ export interface ProfileExampleMessage {
   body: string;
 }
 
-/** Where the value comes from, or the value itself. */
+/** The source of the value, or the value itself. */
 export type ProfileHeader =
   | {
       name: string;
@@ -3202,23 +3201,23 @@ export type ProfileHeader =
 
 export interface ProfileList {
   data: Profile[];
-  /** Send it as `cursor` for the next page; null at the end. */
+  /** Send it as `cursor` to get the next page; null on the last page. */
   next_cursor: string | null;
 }
 
-/** When one failure holds back every delivery of a webhook. */
+/** When a failure holds back all deliveries of a webhook. */
 export interface ProfilePauses {
-  /** Statuses whose Retry-After pauses every delivery of the webhook. */
+  /** Statuses whose Retry-After pauses all deliveries of the webhook. */
   retry_after_statuses: number[];
   /** Pauses after a failure of a category. */
   categories_ms: Record<string, unknown>;
-  /** Pause after a connection that ended without an answer; 0 is none. */
+  /** Pause after a connection that closed without a response; 0 for none. */
   unanswered_ms: number;
   /** Statuses after which the webhook is throttled. */
   throttle_statuses_ms: Record<string, unknown>;
 }
 
-/** What a webhook must bring before it is served. */
+/** What a webhook requires before it is served. */
 export interface ProfileRegistration {
   verification: "none" | "challenge" | "cloudevents" | "dns";
   verification_required: boolean;
@@ -3239,12 +3238,12 @@ export type ProfileSchedule =
     }
   | {
       kind: "exponential";
-      /** Requests in all. */
+      /** Total number of requests. */
       attempts_max: number;
-      /** Before the second request. */
+      /** Delay before the second request. */
       base_delay_ms: number;
       multiplier: number;
-      /** No delay is longer. */
+      /** Upper limit of the delay. */
       delay_ms_max: number;
       /** Each delay is multiplied by a random number from `from` to `to`. */
       jitter: {
@@ -3268,45 +3267,45 @@ export interface ProfileStatusRule {
     | "redirect"
     | "protocol";
   /**
-   * Who hears of it: the log; other webhooks of the tenant that take `posthorn.*`; those and the operator's
-   * log.
+   * Who is notified: the log; other webhooks of the tenant that subscribe to `posthorn.*`; those and the
+   * operator's log.
    */
   attention?: "warn" | "notify" | "escalate";
-  /** The status leaves open whether the request was processed. */
+  /** The status does not tell whether the request was processed. */
   receiver_state_unknown?: true;
-  /** The `reason` of a transient outcome, where it is not the usual one. */
+  /** The `reason` of a transient outcome, if it is not the default. */
   reason?: string;
 }
 
-/** A delivery profile, and how its messages look. */
+/** A delivery profile with example messages. */
 export interface ProfileWithExample {
   name: string;
   title: string;
   description: string;
   classification: ProfileClassification;
   schedule: ProfileSchedule;
-  /** Smallest delays before a retry, by category of the failure. */
+  /** Minimum delays before a retry, by failure category. */
   retry_delay_floors_ms: Record<string, unknown>;
-  /** A delivery older than this is dead-lettered as `expired`. */
+  /** A delivery older than this becomes a dead letter, `expired`. */
   age_ms_max: number;
-  /** No more requests than this after failures of a category. */
+  /** Maximum number of requests after failures of a category. */
   attempts_max_by_category: Record<string, unknown>;
-  /** Whether a failure after the time in a `Sunset` header is the last. */
+  /** Whether a failure after the time in a `Sunset` header is final. */
   sunset: "terminal" | "ignored";
-  /** How long the first request may take. */
+  /** Timeout of the first request. */
   timeout_ms: number;
-  /** Each further one takes so many times as long. */
+  /** Factor by which the timeout grows with each further request. */
   timeout_growth_factor: number;
   pauses: ProfilePauses;
   disable: ProfileDisableRules;
   circuit_breaker: ProfileCircuitBreaker;
   circuit_breaker_ignores_statuses: number[];
-  /** Unless the webhook has one of its own; null is unlimited. */
+  /** Default for webhooks without their own limit; null is unlimited. */
   rate_limit: {
     requests_per_minute: number;
     burst: number;
   } | null;
-  /** What is used by default. */
+  /** The default schemes. */
   signature_schemes: ("v1a" | "v1" | "x-webhook-v1" | "rfc9421-ed25519" | "rfc9421-hmac-sha256")[];
   signature_schemes_allowed: ("v1a" | "v1" | "x-webhook-v1" | "rfc9421-ed25519" | "rfc9421-hmac-sha256")[];
   /** The first is the default. */
@@ -3318,9 +3317,9 @@ export interface ProfileWithExample {
     | "cloudevents-binary"
     | "standard-thin"
   )[];
-  /** Events whose `data` is `{}` are not sent but dead-lettered as `empty_data`. */
+  /** Events whose `data` is `{}` are not sent and become dead letters, `empty_data`. */
   empty_data_refused: boolean;
-  /** In the order they are sent. */
+  /** In the order in which they are sent. */
   headers: ProfileHeader[];
   migration_headers: ProfileHeader[];
   registration: ProfileRegistration;
@@ -3328,7 +3327,7 @@ export interface ProfileWithExample {
 }
 
 export interface PublicKey {
-  /** `whpk_` and base64. */
+  /** `whpk_` followed by base64. */
   public_key: string;
   jwk: Record<string, string>;
 }
@@ -3344,20 +3343,20 @@ export interface ReceiverCheckInput {
 
 export interface ReceiverFinding {
   id: string;
-  /** The rule in words. */
+  /** Description of the rule. */
   title: string;
   level: "must" | "should";
   state: "passed" | "failed" | "skipped";
-  /** What was sent and what came back. */
+  /** What was sent, and the response. */
   detail: string;
-  /** How to mend it; only with `failed`. */
+  /** How to fix it; only with `failed`. */
   hint: string | null;
 }
 
 export interface RecoverInput {
-  /** Deliveries made at or after this time. RFC 3339 date-time, or a date for its start in UTC. */
+  /** Deliveries made at or after this time. RFC 3339 date-time, or a date, which means its start in UTC. */
   since: string;
-  /** Deliveries made before this time. RFC 3339 date-time, or a date for its start in UTC. */
+  /** Deliveries made before this time. RFC 3339 date-time, or a date, which means its start in UTC. */
   until?: string | null;
   /** Defaults to exhausted and skipped. */
   statuses?: ("exhausted" | "skipped" | "cancelled" | "success")[] | null;
@@ -3373,15 +3372,15 @@ export interface RenderedRequest {
   delivery_id: string;
   attempt_number: number;
   method: "POST";
-  /** Tokens masked. */
+  /** Tokens are masked. */
   url: string;
-  /** In their order. What may be a credential is `***`. */
+  /** In their original order. Possible credentials are `***`. */
   headers: HeaderField[];
-  /** The bytes of the body, always as they were sent. */
+  /** The bytes of the body, always exactly as sent. */
   body_base64: string;
-  /** All of it is as it was sent, but for what is masked and what the connection adds. */
+  /** Whether the request is as sent, except for masked values and headers that the connection adds. */
   exact: boolean;
-  /** What may have been otherwise, and why. Empty when `exact`. */
+  /** What may differ, and why. Empty if `exact`. */
   may_differ: RequestDifference[];
 }
 
@@ -3402,10 +3401,10 @@ export interface RequestBookmarkInput {
 export interface RequestDifference {
   parts: ("url" | "headers" | "signature")[];
   /**
-   * `configuration_changed`: the webhook was changed since; `url` is the one of then where it is known;
-   * `configuration_may_have_changed`: the webhook was changed since, and which configuration made the request
-   * was not kept; `secret_rotated`: a key or credential of the webhook is newer than the request;
-   * `access_token`: the access token of then is not kept, nor the time that it took to get it
+   * `configuration_changed`: the webhook was changed since; `url` is the one used then, if known;
+   * `configuration_may_have_changed`: the webhook was changed since, and the configuration used then was not
+   * kept; `secret_rotated`: a key or credential of the webhook is newer than the request; `access_token`: the
+   * access token used then, and the time to obtain it, are not kept
    */
   reason: "configuration_changed" | "configuration_may_have_changed" | "secret_rotated" | "access_token";
   detail: string;
@@ -3417,28 +3416,29 @@ export interface RequestReplayInput {
 }
 
 export interface RetriedDelivery {
-  /** Id of the delivery that is sent again, or of the copy of one that had succeeded. */
+  /** Id of the delivery that is sent again, or the copy of a successful one. */
   delivery_id: string;
   /** Id of the webhook. */
   webhook_id: string;
-  /** Id of the delivery that had succeeded and is copied. */
+  /** Id of the successful delivery that is copied. */
   replay_of: string | null;
   /**
-   * `pending` before the first attempt, or the first since a manual retry, `failed` while a retry is due,
-   * `exhausted` when dead-lettered, `circuit_blocked` while an open circuit holds it, `skipped` when the
-   * webhook was not active.
+   * `pending` before the first attempt or the first after a manual retry, `failed` while a retry is due,
+   * `exhausted` as a dead letter, `circuit_blocked` while an open circuit holds it, `skipped` if the webhook
+   * was not active.
    */
   status: "pending" | "failed" | "success" | "exhausted" | "skipped" | "cancelled" | "circuit_blocked";
   /**
-   * `schedule`: the next retry of its schedule; `retry_after`: the receiver asked to wait with `Retry-After`;
-   * `rate_limit_pause`: the webhook pauses after a 429 that did not say how long; `timeout_pause`: the
-   * webhook pauses after a timeout; `throttle_pause`: the webhook pauses after a 502 or 504; `failure_pause`:
-   * the webhook pauses after a connection that ended without an answer; `rate_limit`: the webhook's rate
-   * limit; `tenant_rate_limit`: the tenant's rate limit; `circuit_open`: the circuit is open; `order`: an
-   * earlier delivery that comes first; `inactive`: the webhook is not active; `no_signing_key`: the webhook
-   * has no key for its signatures; replace its secret; `paused`: somebody paused the webhook; `concurrency`:
-   * requests in flight to the same webhook; `capacity`: requests in flight of the whole process, or to the
-   * same host; or no worker of its tenant's pool runs; `in_flight`: its own request
+   * `schedule`: the next retry of its schedule; `retry_after`: the receiver requested a delay with
+   * `Retry-After`; `rate_limit_pause`: the webhook is paused after a 429 without a delay; `timeout_pause`:
+   * the webhook is paused after a timeout; `throttle_pause`: the webhook is paused after a 502 or 504;
+   * `failure_pause`: the webhook is paused after a connection that closed without a response; `rate_limit`:
+   * the webhook's rate limit; `tenant_rate_limit`: the tenant's rate limit; `circuit_open`: the circuit is
+   * open; `order`: an earlier delivery in the same order; `inactive`: the webhook is not active;
+   * `no_signing_key`: the webhook has no signing key; rotate its secret; `paused`: the webhook was paused
+   * manually; `concurrency`: requests in flight to the same webhook; `capacity`: the limit of requests in
+   * flight of the process or host; or no worker of the tenant's pool is running; `in_flight`: its request in
+   * flight
    */
   waiting_for:
     | "schedule"
@@ -3458,7 +3458,7 @@ export interface RetriedDelivery {
     | "capacity"
     | "in_flight"
     | null;
-  /** Null when it does not wait, or nobody can tell. */
+  /** Null if it is not waiting, or if the time is unknown. */
   waiting_until: string | null;
 }
 
@@ -3480,16 +3480,16 @@ export interface RetryBatchInput {
           | "protocol"
         )[]
       | null;
-    /** Made at or after this time. RFC 3339 date-time, or a date for its start in UTC. */
+    /** Made at or after this time. RFC 3339 date-time, or a date, which means its start in UTC. */
     from?: string | null;
-    /** Made before this time. RFC 3339 date-time, or a date for its start in UTC. */
+    /** Made before this time. RFC 3339 date-time, or a date, which means its start in UTC. */
     to?: string | null;
   };
   rate_limit?: OperationRate;
   priority?: "high" | "normal" | "low";
   /**
    * When it begins, at most 30 days ahead; at once when left out, or past. It retries what was a dead letter
-   * when it was asked for. RFC 3339 date-time, or a date for its start in UTC.
+   * when it was asked for. RFC 3339 date-time, or a date, which means its start in UTC.
    */
   start_at?: string | null;
   /** Close each open circuit once before sending to its webhook; otherwise deliveries wait behind it. */
@@ -3499,26 +3499,26 @@ export interface RetryBatchInput {
 }
 
 export interface RetryBatchStarted {
-  /** Webhooks whose open circuit holds back what is sent again. `close_circuits` closes them first. */
+  /** Webhooks whose open circuit delays the retried deliveries. `close_circuits` closes them first. */
   open_circuits: OpenCircuit[];
   /** Id of the operation; null with `dry_run`. */
   batch_operation_id: string | null;
   count: number;
   operation: NullableBatchOperation;
-  /** Webhooks of these dead letters that are not active. What is retried there waits until they are. */
+  /** Webhooks of these dead letters that are not active. Retried deliveries wait until they are. */
   inactive_webhooks: InactiveWebhook[];
 }
 
-/** What is in force: the profile with the webhook's overrides. */
+/** The effective configuration: the profile with the webhook's overrides. */
 export interface RetryConfig {
   max_attempts: number;
-  /** Null with a `schedule_ms`. */
+  /** Null if `schedule_ms` is set. */
   base_delay_ms: number | null;
   max_delay_ms: number | null;
   backoff_multiplier: number | null;
   timeout_ms: number;
   timeout_growth_factor: number;
-  /** Null with exponential delays. */
+  /** Null for exponential delays. */
   schedule_ms: number[] | null;
   max_age_ms: number;
 }
@@ -3556,19 +3556,19 @@ export interface RotateInput {
 
 export interface SearchHit {
   type: "webhook" | "event" | "delivery" | "operation" | "source" | "connection";
-  /** Id of what was found. */
+  /** Id of the match. */
   id: string;
   tenant_id: string | null;
   /**
-   * URL of a webhook, type of an event or of a delivery's event, kind of an operation, name of a source or of
-   * a connection, which without a name has the URL of its webhook.
+   * URL of a webhook, type of an event or of a delivery's event, kind of an operation, name of a source or
+   * connection; a connection without a name has the URL of its webhook.
    */
   title: string;
   matched: "id" | "idempotency_key" | "url" | "name" | "description";
 }
 
 export interface SearchHits {
-  /** Exact hits first. */
+  /** Exact matches first. */
   data: SearchHit[];
 }
 
@@ -3691,9 +3691,9 @@ export interface SourceAcknowledge {
 export interface SourceAddress {
   /** Id of the source. */
   source_id: string;
-  /** Whoever knows it can send; give it to the sender alone. */
+  /** A secret: anyone with this address can send. Give it only to the sender. */
   url: string;
-  /** The address by the name of the party; null without one. */
+  /** The address with the public name; null without one. */
   party_url: string | null;
   source: Source;
 }
@@ -3708,7 +3708,7 @@ export interface SourceCreate {
   /**
    * How messages are verified: `type` names a provider such as `github`, a scheme such as `hmac`, or `none`,
    * which has to be written out. Secrets are sealed and never shown again; a change gives them all anew, two
-   * while they are rotated. At most 32768 bytes as JSON.
+   * while they are rotated. Up to 32768 bytes as JSON.
    */
   verification: Record<string, unknown>;
   /** Also takes messages at `/_webhooks/{party}/…`. The name is taken once in a deployment. */
@@ -3759,7 +3759,7 @@ export interface SourceCreate {
   /**
    * `pass_through`: what senders are told otherwise, by what the webhook answered: a status, `timeout`,
    * `not_reached` or `oversized`. A success stays a success and an error an error; nothing becomes a
-   * redirect. At most 1024 bytes as JSON.
+   * redirect. Up to 1024 bytes as JSON.
    */
   status_overrides?: Record<string, unknown>;
   handshake?: NullableSourceHandshakeInput;
@@ -3769,7 +3769,7 @@ export interface SourceCreate {
 
 export interface SourceList {
   data: ListedSource[];
-  /** Send it as `cursor` for the next page; null at the end. */
+  /** Send it as `cursor` to get the next page; null on the last page. */
   next_cursor: string | null;
 }
 
@@ -3779,15 +3779,15 @@ export interface SourceRotateInput {
 }
 
 export interface SourceType {
-  /** What stands in `verification.type`. */
+  /** Value of `verification.type`. */
   type: string;
   title: string;
   fields: {
     name: string;
-    /** `texts` takes one text or several, such as two secrets during a rotation. */
+    /** `texts` accepts one or several texts, such as two secrets during a rotation. */
     kind: "text" | "texts" | "number" | "choice" | "verifiers";
     is_required: boolean;
-    /** Sealed where it is stored, and masked where it is shown. */
+    /** Encrypted in storage and masked in responses. */
     is_secret: boolean;
     /** Empty unless `kind` is `choice`. */
     choices: string[];
@@ -3795,7 +3795,7 @@ export interface SourceType {
   }[];
   provider: {
     documentation: string;
-    /** What to do at the provider; `{url}` is the address of the source, `{secret}` its secret. */
+    /** Steps to set up the provider; `{url}` is the address of the source, `{secret}` its secret. */
     steps: string[];
     remarks: string[];
     signature: string;
@@ -3803,14 +3803,14 @@ export interface SourceType {
     signed: string;
     replay_protection: string;
     forward_headers: string[];
-    /** How the provider checks the address. */
+    /** How the provider verifies the address. */
     address_check: "get" | "head" | "post" | null;
   } | null;
 }
 
 export interface SourceTypeList {
   data: SourceType[];
-  /** Send it as `cursor` for the next page; null at the end. */
+  /** Send it as `cursor` to get the next page; null on the last page. */
   next_cursor: string | null;
 }
 
@@ -3822,7 +3822,7 @@ export interface SourceUpdate {
   /**
    * How messages are verified: `type` names a provider such as `github`, a scheme such as `hmac`, or `none`,
    * which has to be written out. Secrets are sealed and never shown again; a change gives them all anew, two
-   * while they are rotated. At most 32768 bytes as JSON.
+   * while they are rotated. Up to 32768 bytes as JSON.
    */
   verification?: Record<string, unknown>;
   /** Also takes messages at `/_webhooks/{party}/…`. The name is taken once in a deployment. */
@@ -3873,7 +3873,7 @@ export interface SourceUpdate {
   /**
    * `pass_through`: what senders are told otherwise, by what the webhook answered: a status, `timeout`,
    * `not_reached` or `oversized`. A success stays a success and an error an error; nothing becomes a
-   * redirect. At most 1024 bytes as JSON.
+   * redirect. Up to 1024 bytes as JSON.
    */
   status_overrides?: Record<string, unknown>;
   handshake?: NullableSourceHandshakeInput;
@@ -3887,24 +3887,24 @@ export interface System {
   /** When this process started. */
   started_at: string;
   uptime_seconds: number;
-  /** As `/readyz` says it. */
+  /** As in `/readyz`. */
   ready: boolean;
   reasons: string[];
-  /** Configured features for which no process of the deployment runs the role. */
+  /** Configured features whose role no process of the deployment runs. */
   warnings: string[];
-  /** Null while the store cannot say. */
+  /** Null while the store cannot report it. */
   worker_pools:
     | {
         name: string;
-        /** That live now. */
+        /** Number of live workers. */
         workers: number;
       }[]
     | null;
   store: {
     kind: "sqlite" | "postgresql";
-    /** Number of the newest migration. */
+    /** Number of the latest migration. */
     schema_version: number | null;
-    /** Data and indexes on disk, without logs of changes. */
+    /** Data and indexes on disk, without transaction logs. */
     size_bytes: number | null;
   };
   queue: {
@@ -3922,10 +3922,10 @@ export interface System {
   };
   settings: {
     name: string;
-    /** As text; a secret is masked. */
+    /** As text; secrets are masked. */
     value: string;
     source: "flag" | "environment" | "file" | "option" | "default" | null;
-    /** The flag, variable or file that it came from. */
+    /** The flag, variable or file that set it. */
     from: string | null;
   }[];
 }
@@ -3968,14 +3968,14 @@ export interface TenantInput {
 
 export interface TenantList {
   data: Tenant[];
-  /** Send it as `cursor` for the next page; null at the end. */
+  /** Send it as `cursor` to get the next page; null on the last page. */
   next_cursor: string | null;
 }
 
 export interface TestInput {
   /** Name of the event type. */
   event_type?: string | null;
-  /** Sent instead of the first example of the type; not held to its schema. At most 65536 bytes as JSON. */
+  /** Sent instead of the first example of the type; not held to its schema. Up to 65536 bytes as JSON. */
   data?: Record<string, unknown> | null;
 }
 
@@ -3990,9 +3990,9 @@ export interface UrlCheck {
   acceptable: boolean;
   /** What is wrong, such as `scheme` or `address`. */
   code: string | null;
-  /** A sentence that does not repeat the URL. */
+  /** An explanation that does not repeat the URL. */
   detail: string | null;
-  /** A webhook of the tenant that has this URL. */
+  /** A webhook of the tenant with the same URL. */
   duplicate_of: string | null;
 }
 
@@ -4004,12 +4004,12 @@ export interface UrlCheckInput {
 export interface Verification {
   method: "none" | "challenge" | "cloudevents" | "dns";
   state: "none" | "pending" | "granted" | "refused";
-  /** What was asked, and what came back. */
+  /** The request and the response. */
   detail: string | null;
-  /** When the receiver permitted it. */
+  /** When the receiver permitted deliveries. */
   granted_at: string | null;
   requested_rate_per_minute: number | null;
-  /** What the receiver permits; null is no limit. */
+  /** The rate that the receiver permits; null if unlimited. */
   allowed_rate_per_minute: number | null;
   when_unsupported: "refuse" | "slow";
   dns_record: NullableDnsRecord;
@@ -4022,7 +4022,7 @@ export interface VerificationGranted {
   allowed_rate_per_minute: number | null;
 }
 
-/** Requests in flight included. */
+/** Includes requests in flight. */
 export interface WaitingByPriority {
   /** Deliveries of priority high. */
   high: number;
@@ -4046,9 +4046,9 @@ export interface Webhook {
   /** Why it is not active. */
   status_reason: string | null;
   /**
-   * One state per webhook: `suspended`, `disabled` or `unverified` by its status, else `paused` by hand, else
-   * `circuit_open` while its circuit is not closed, else `failing` when its last three attempts (all, where
-   * there were fewer) or most of the last eight failed, else `healthy`.
+   * The first that applies: `suspended`, `disabled` or `unverified` by its status; `paused` manually;
+   * `circuit_open` while its circuit is not closed; `failing` if its last three attempts (or all, if there
+   * were fewer) or most of the last eight failed; `healthy`.
    */
   health: "healthy" | "failing" | "circuit_open" | "paused" | "disabled" | "suspended" | "unverified";
   pause: NullableWebhookPause;
@@ -4072,7 +4072,7 @@ export interface Webhook {
   headers: Record<string, string>;
   has_bearer_token: boolean;
   bearer_token_in: "header" | "query";
-  /** The names; every value is `…`. */
+  /** Only the names; every value is `…`. */
   credential_headers: Record<string, string>;
   client_certificate: NullableClientCertificate;
   oauth2: NullableOAuth2Client;
@@ -4080,18 +4080,18 @@ export interface Webhook {
   migration_headers: boolean;
   trace_context: "off" | "forward" | "forward_with_state" | "always";
   agreements: Agreements;
-  /** Masked, except in the answer that created it. */
+  /** Masked, except in the response that created it. */
   secret: string | null;
   metadata: Record<string, unknown>;
   /** When it was created. */
   created_at: string;
-  /** When it was changed last. */
+  /** When it was last changed. */
   updated_at: string;
-  /** Counts the changes of its configuration and keys. */
+  /** Incremented by each change of its configuration and keys. */
   revision: number;
-  /** Last delivery that was accepted. */
+  /** Time of the last accepted delivery. */
   last_success_at: string | null;
-  /** Last attempt that was not accepted. */
+  /** Time of the last attempt that was not accepted. */
   last_failure_at: string | null;
 }
 
@@ -4099,17 +4099,17 @@ export interface WebhookBacklog {
   /** Id of the webhook. */
   webhook_id: string;
   waiting: WaitingByPriority;
-  /** Of all priorities, counted to 10,000. */
+  /** All priorities, counted up to 10,000. */
   total: number;
-  /** More than 10,000 wait; the oldest is then of those that were counted. */
+  /** More than 10,000 are waiting; the oldest is that of the counted ones. */
   more: boolean;
-  /** When the oldest was made. Null when nothing waits. */
+  /** When the oldest waiting delivery was created; null if none is waiting. */
   oldest_created_at: string | null;
-  /** Over the last five minutes, and what has begun of a sixth. */
+  /** Over the last five minutes and the current one. */
   accepted_per_second: number;
   /**
-   * Until nothing waits, at that pace and if nothing more is published. Null where nobody can tell: nothing
-   * was accepted lately, or more waits than was counted.
+   * Time to drain at the current rate if nothing more is published. Null if unknown: nothing was accepted
+   * lately, or more is waiting than was counted.
    */
   drain_seconds: number | null;
 }
@@ -4168,7 +4168,7 @@ export interface WebhookCreate {
   ordering_guarantee?: "none" | "per_event_type" | "strict";
   /** Sent with every request. Names that Posthorn sets itself are refused. */
   headers?: Record<string, string>;
-  /** Yours; kept and returned as it is. At most 16384 bytes as JSON. */
+  /** Yours; kept and returned as it is. Up to 16384 bytes as JSON. */
   metadata?: Record<string, unknown>;
   /**
    * How the receiver shows that it wants the events: `challenge` echoes a text, `cloudevents` permits by
@@ -4197,25 +4197,25 @@ export interface WebhookHealth {
   /** Id of the webhook. */
   webhook_id: string;
   /**
-   * One state per webhook: `suspended`, `disabled` or `unverified` by its status, else `paused` by hand, else
-   * `circuit_open` while its circuit is not closed, else `failing` when its last three attempts (all, where
-   * there were fewer) or most of the last eight failed, else `healthy`.
+   * The first that applies: `suspended`, `disabled` or `unverified` by its status; `paused` manually;
+   * `circuit_open` while its circuit is not closed; `failing` if its last three attempts (or all, if there
+   * were fewer) or most of the last eight failed; `healthy`.
    */
   health: "healthy" | "failing" | "circuit_open" | "paused" | "disabled" | "suspended" | "unverified";
   status: "active" | "suspended" | "disabled" | "unverified";
   status_reason: string | null;
   circuit_breaker: Circuit;
-  /** Nothing is sent before. */
+  /** Nothing is sent until this time. */
   paused_until: string | null;
   pause_reason: string | null;
-  /** Requests on their way now. */
+  /** Requests in flight. */
   in_flight: number;
   stats: AttemptStats;
-  /** Failed attempts by failure category. */
+  /** Failed attempts by category. */
   error_distribution: Record<string, number>;
-  /** Last delivery that was accepted. */
+  /** Time of the last accepted delivery. */
   last_success_at: string | null;
-  /** When its rules disable it unless something is accepted before; null where no such time runs. */
+  /** When the webhook will be disabled unless a delivery is accepted first; null if no such deadline applies. */
   disables_at: string | null;
 }
 
@@ -4232,63 +4232,57 @@ export interface WebhookHealthCounts {
 
 export interface WebhookList {
   data: ListedWebhook[];
-  /** Send it as `cursor` for the next page; null at the end. */
+  /** Send it as `cursor` to get the next page; null on the last page. */
   next_cursor: string | null;
-  /**
-   * In the order of failure rates: webhooks that failed last before this time were not looked at. Null
-   * otherwise.
-   */
+  /** When sorted by failure rate: webhooks whose last failure is older were not examined. Otherwise null. */
   searched_to: string | null;
-  /**
-   * False when not everything could be put in order within the time of one page: what was not looked at
-   * stands at the end.
-   */
+  /** False if the time limit did not allow sorting all webhooks: those not examined are at the end. */
   complete: boolean;
   health_counts?: WebhookHealthCounts;
   /**
-   * When the order was found. That of more than 500 webhooks is kept for up to a minute, and found anew while
-   * it is shown. Null where it is as of now.
+   * When the order was computed. The order of more than 500 webhooks is cached for up to a minute and
+   * refreshed in the background. Null if current.
    */
   ranked_at: string | null;
 }
 
 export interface WebhookRevision {
   revision: number;
-  /** When it was made. */
+  /** When the revision was created. */
   at: string;
   by: NullableHistoryActor;
   /**
-   * By field of the webhook: what it was, where there was something before, and what it is. Of secrets and
-   * credentials neither is kept.
+   * By field of the webhook: the previous value, if any, and the new one. Secrets and credentials are not
+   * recorded.
    */
   changes: Record<string, WebhookFieldChange>;
 }
 
 export interface WebhookRevisionList {
   data: WebhookRevision[];
-  /** Send it as `cursor` for the next page; null at the end. */
+  /** Send it as `cursor` to get the next page; null on the last page. */
   next_cursor: string | null;
 }
 
 export interface WebhookSecret {
-  /** Null for a webhook that signs with Ed25519 alone. */
+  /** Null for a webhook that signs only with Ed25519. */
   secret: string | null;
   previous: NullablePreviousSecret;
 }
 
 export interface WebhookTimeline {
   data: WebhookTimelineEntry[];
-  /** Send it as `cursor` for the next page; null at the end. */
+  /** Send it as `cursor` to get the next page; null on the last page. */
   next_cursor: string | null;
 }
 
 export interface WebhookTimelineEntry {
-  /** When it happened. */
+  /** Time of the change. */
   at: string;
   /**
-   * `changed` is its configuration, credentials included; `secret_rotated` its signing key alone. `verified`:
-   * its receiver has shown that it wants the events. A circuit is told once when it opens and once when it
-   * closes, not of each probe.
+   * `changed`: the configuration, including credentials; `secret_rotated`: only the signing key. `verified`:
+   * the receiver confirmed that it wants the events. Circuit changes are recorded when the circuit opens and
+   * closes, not for each probe.
    */
   kind:
     | "created"
@@ -4304,15 +4298,15 @@ export interface WebhookTimelineEntry {
     | "circuit_opened"
     | "circuit_closed";
   by: NullableHistoryActor;
-  /** What was said about it, or the rule that did it. */
+  /** The stated reason, or the rule that caused the change. */
   reason: string | null;
-  /** Of the configuration that it made; null where that stayed as it was. */
+  /** The resulting revision; null if the configuration did not change. */
   revision: number | null;
   /** Fields that changed. */
   changed: string[];
 }
 
-/** What is absent keeps its value, with PUT as with PATCH. */
+/** Omitted fields keep their values, for both PUT and PATCH. */
 export interface WebhookUpdate {
   /** https, and a public address. */
   url?: string;
@@ -4363,7 +4357,7 @@ export interface WebhookUpdate {
   ordering_guarantee?: "none" | "per_event_type" | "strict";
   /** Sent with every request. Names that Posthorn sets itself are refused. */
   headers?: Record<string, string>;
-  /** Yours; kept and returned as it is. At most 16384 bytes as JSON. */
+  /** Yours; kept and returned as it is. Up to 16384 bytes as JSON. */
   metadata?: Record<string, unknown>;
   /**
    * How the receiver shows that it wants the events: `challenge` echoes a text, `cloudevents` permits by
@@ -4385,12 +4379,12 @@ export interface WebhookUpdate {
 
 /** What each call takes and answers, by the operationId of the OpenAPI document. */
 export interface ApiCalls {
-  /** Note that the senders of a source know what store and forward means */
+  /** Acknowledge store and forward for the senders of a source */
   acknowledgeSource: {
     body: SourceAcknowledge;
     answer: Source;
   };
-  /** Keep a request, to replay it at any time */
+  /** Bookmark a request */
   bookmarkRequest: {
     body: RequestBookmarkInput;
     answer: GatewayRequestWithBody;
@@ -4399,7 +4393,7 @@ export interface ApiCalls {
   cancelBatchOperation: {
     answer: BatchOperation;
   };
-  /** Cancel many deliveries that wait */
+  /** Cancel many waiting deliveries */
   cancelDeliveries: {
     body: CancelDeliveriesInput;
     answer: BulkStarted;
@@ -4408,32 +4402,32 @@ export interface ApiCalls {
   cancelOperation: {
     answer: BatchOperation;
   };
-  /** Slow a bulk operation down, pause it, let it go on */
+  /** Change the rate of a bulk operation, pause or resume it */
   changeBatchOperation: {
     body: OperationChange;
     answer: BatchOperation;
   };
-  /** Reset or force a circuit */
+  /** Reset or force the circuit */
   changeCircuit: {
     body: CircuitAction;
     answer: Circuit;
   };
-  /** Slow a bulk operation down, pause it, let it go on */
+  /** Change the rate of a bulk operation, pause or resume it */
   changeOperation: {
     body: OperationChange;
     answer: BatchOperation;
   };
-  /** Mute a problem, end that, or note something */
+  /** Mute, unmute or annotate a problem */
   changeProblem: {
     body: DeliveryProblemChange;
     answer: DeliveryProblem;
   };
-  /** Check whether the receiver of a webhook is correct */
+  /** Check the receiver of a webhook */
   checkReceiver: {
     body: ReceiverCheckInput;
     answer: ReceiverCheck;
   };
-  /** See whether a URL is acceptable for a webhook */
+  /** Check whether a URL is allowed for a webhook */
   checkWebhookUrl: {
     body: UrlCheckInput;
     answer: UrlCheck;
@@ -4451,17 +4445,17 @@ export interface ApiCalls {
     body: ApiKeyInput;
     answer: ApiKeyCreated;
   };
-  /** Lead what a source receives to a webhook */
+  /** Connect a source to a webhook */
   createConnection: {
     body: ConnectionCreate;
     answer: Connection;
   };
-  /** Open the portal for a customer */
+  /** Create a portal session for a customer */
   createPortalSession: {
     body: PortalSessionInput;
     answer: PortalSessionCreated;
   };
-  /** Make an address that somebody can send to */
+  /** Create a source */
   createSource: {
     body: SourceCreate;
     answer: SourceAddress;
@@ -4471,7 +4465,7 @@ export interface ApiCalls {
     body: WebhookCreate;
     answer: Webhook;
   };
-  /** Forget a rule, or what was changed of one that Posthorn brings */
+  /** Delete a custom rule, or reset a built-in one */
   deleteAlertRule: {
     query: {
       /** Tenant. Keys of a tenant need not give it. */
@@ -4483,7 +4477,7 @@ export interface ApiCalls {
   deleteConnection: {
     answer: undefined;
   };
-  /** Forget an event type */
+  /** Delete an event type */
   deleteEventType: {
     query: {
       /** Tenant. Keys of a tenant need not give it. */
@@ -4499,15 +4493,16 @@ export interface ApiCalls {
   deleteWebhook: {
     answer: undefined;
   };
-  /** See attempts and deliveries over time */
+  /** Get attempts and deliveries over time */
   deliveryStatistics: {
     query: {
       /**
        * Where it begins, taken back to the beginning of a point. Unless given a day before `to`; with points of a
-       * minute half a day, with points of a day 30 days. RFC 3339 date-time, or a date for its start in UTC.
+       * minute half a day, with points of a day 30 days. RFC 3339 date-time, or a date, which means its start in
+       * UTC.
        */
       from?: string;
-      /** Where it ends; now unless given. RFC 3339 date-time, or a date for its start in UTC. */
+      /** Where it ends; now unless given. RFC 3339 date-time, or a date, which means its start in UTC. */
       to?: string;
       /** How long one point is. At most 1,000 points; `auto` is the shortest that gives 300 at most. */
       step?: "auto" | "1m" | "5m" | "1h" | "1d";
@@ -4526,7 +4521,7 @@ export interface ApiCalls {
     };
     answer: DeliveryStatistics;
   };
-  /** Stop sending to a webhook */
+  /** Disable a webhook */
   disableWebhook: {
     body: Record<string, never>;
     answer: Webhook;
@@ -4536,7 +4531,7 @@ export interface ApiCalls {
     body: DiscardInput;
     answer: BulkStarted;
   };
-  /** Send to a webhook again */
+  /** Enable a webhook */
   enableWebhook: {
     body: Record<string, never>;
     answer: Webhook;
@@ -4545,20 +4540,21 @@ export interface ApiCalls {
   endPortalSession: {
     answer: undefined;
   };
-  /** See what a filter would let through */
+  /** Test a filter */
   evaluateFilter: {
     body: FilterEvaluationInput;
     answer: FilterEvaluation;
   };
-  /** See published events over time */
+  /** Get published events over time */
   eventStatistics: {
     query: {
       /**
        * Where it begins, taken back to the beginning of a point. Unless given a day before `to`; with points of a
-       * minute half a day, with points of a day 30 days. RFC 3339 date-time, or a date for its start in UTC.
+       * minute half a day, with points of a day 30 days. RFC 3339 date-time, or a date, which means its start in
+       * UTC.
        */
       from?: string;
-      /** Where it ends; now unless given. RFC 3339 date-time, or a date for its start in UTC. */
+      /** Where it ends; now unless given. RFC 3339 date-time, or a date, which means its start in UTC. */
       to?: string;
       /** How long one point is. At most 1,000 points; `auto` is the shortest that gives 300 at most. */
       step?: "auto" | "1m" | "5m" | "1h" | "1d";
@@ -4575,30 +4571,31 @@ export interface ApiCalls {
     };
     answer: EventStatistics;
   };
-  /** See what waited, what was under way and how late processes were, over time */
+  /** Get backlog, requests in flight and process lag over time */
   gaugeStatistics: {
     query: {
       /**
        * Where it begins, taken back to the beginning of a point. Unless given a day before `to`; with points of a
-       * minute half a day, with points of a day 30 days. RFC 3339 date-time, or a date for its start in UTC.
+       * minute half a day, with points of a day 30 days. RFC 3339 date-time, or a date, which means its start in
+       * UTC.
        */
       from?: string;
-      /** Where it ends; now unless given. RFC 3339 date-time, or a date for its start in UTC. */
+      /** Where it ends; now unless given. RFC 3339 date-time, or a date, which means its start in UTC. */
       to?: string;
       /** How long one point is. At most 1,000 points; `auto` is the shortest that gives 300 at most. */
       step?: "auto" | "1m" | "5m" | "1h" | "1d";
     };
     answer: GaugeStatistics;
   };
-  /** See the request of an attempt */
+  /** Get the request of an attempt */
   getAttemptRequest: {
     answer: RenderedRequest;
   };
-  /** See how far a bulk operation is */
+  /** Get a bulk operation and its progress */
   getBatchOperation: {
     answer: BatchOperation;
   };
-  /** Whose key this is, and what it may do */
+  /** Get the owner and role of the API key */
   getCaller: {
     answer: Caller;
   };
@@ -4622,15 +4619,15 @@ export interface ApiCalls {
     };
     answer: EventType;
   };
-  /** See how far a bulk operation is */
+  /** Get a bulk operation and its progress */
   getOperation: {
     answer: BatchOperation;
   };
-  /** How the portal looks: the deployment */
+  /** Get the portal theme of the deployment */
   getPortalSettings: {
     answer: PortalSettings;
   };
-  /** See one problem */
+  /** Get a problem */
   getProblem: {
     answer: DeliveryProblem;
   };
@@ -4638,7 +4635,7 @@ export interface ApiCalls {
   getProfile: {
     answer: ProfileWithExample;
   };
-  /** Get a request with its headers and body */
+  /** Get an inbound request with its headers and body */
   getRequest: {
     answer: GatewayRequestWithBody;
   };
@@ -4650,11 +4647,11 @@ export interface ApiCalls {
   getSourceAddress: {
     answer: SourceAddress;
   };
-  /** Get a way of verification */
+  /** Get a verification type */
   getSourceType: {
     answer: SourceType;
   };
-  /** How this process is set up and does, and which workers live */
+  /** Get the configuration and state of this process, and the live workers */
   getSystem: {
     answer: System;
   };
@@ -4662,7 +4659,7 @@ export interface ApiCalls {
   getTenant: {
     answer: Tenant;
   };
-  /** How the portal looks: a tenant */
+  /** Get the portal theme of a tenant */
   getTenantPortalSettings: {
     answer: PortalSettings;
   };
@@ -4670,34 +4667,34 @@ export interface ApiCalls {
   getWebhook: {
     answer: Webhook;
   };
-  /** The webhooks of a tenant as an AsyncAPI 3.0 document */
+  /** Get a tenant's webhooks as an AsyncAPI 3.0 document */
   getWebhookAsyncApi: {
     query: {
-      /** Also describe the events in which Posthorn tells of itself. */
+      /** Also describe Posthorn's own operational events. */
       operational_events?: boolean;
       /** Tenant. Keys of a tenant need not give it. */
       tenant_id?: string;
-      /** Whose messages to describe. */
+      /** The profile whose messages are described. */
       profile?: "standard" | "event-delivery" | "ts-16a" | "cloudevents" | "x-webhook";
     };
     answer: Record<string, unknown>;
   };
-  /** What waits of a webhook */
+  /** Get the backlog of a webhook */
   getWebhookBacklog: {
     answer: WebhookBacklog;
   };
-  /** How a webhook's endpoint is doing */
+  /** Get the health of a webhook */
   getWebhookHealth: {
     answer: WebhookHealth;
   };
-  /** The webhooks of a tenant as an OpenAPI 3.1 document */
+  /** Get a tenant's webhooks as an OpenAPI 3.1 document */
   getWebhookOpenApi: {
     query: {
-      /** Also describe the events in which Posthorn tells of itself. */
+      /** Also describe Posthorn's own operational events. */
       operational_events?: boolean;
       /** Tenant. Keys of a tenant need not give it. */
       tenant_id?: string;
-      /** Whose messages to describe. */
+      /** The profile whose messages are described. */
       profile?: "standard" | "event-delivery" | "ts-16a" | "cloudevents" | "x-webhook";
     };
     answer: Record<string, unknown>;
@@ -4710,7 +4707,7 @@ export interface ApiCalls {
   getWebhookSecret: {
     answer: WebhookSecret;
   };
-  /** List the rules that alerts are raised by */
+  /** List alert rules */
   listAlertRules: {
     query: {
       /** Tenant. Keys of a tenant need not give it. */
@@ -4723,9 +4720,9 @@ export interface ApiCalls {
     query: {
       /** Rows of the page. */
       limit?: number;
-      /** `next_cursor` of the page before. */
+      /** `next_cursor` of the previous page. */
       cursor?: string;
-      /** Rows to skip; a cursor is quicker. */
+      /** Rows to skip; a cursor is faster. */
       offset?: number;
       /** May be repeated. */
       state?: ("pending" | "firing" | "resolved")[];
@@ -4741,21 +4738,21 @@ export interface ApiCalls {
     query: {
       /** Rows of the page. */
       limit?: number;
-      /** `next_cursor` of the page before. */
+      /** `next_cursor` of the previous page. */
       cursor?: string;
-      /** Rows to skip; a cursor is quicker. */
+      /** Rows to skip; a cursor is faster. */
       offset?: number;
     };
     answer: ApiKeyList;
   };
-  /** Who changed what, newest first */
+  /** List audited changes, newest first */
   listAuditLog: {
     query: {
       /** Rows of the page. */
       limit?: number;
-      /** `next_cursor` of the page before. */
+      /** `next_cursor` of the previous page. */
       cursor?: string;
-      /** Rows to skip; a cursor is quicker. */
+      /** Rows to skip; a cursor is faster. */
       offset?: number;
       /**
        * Id or name of an API key, id of a session of the dashboard or of the portal, or the `reference` of the
@@ -4766,9 +4763,9 @@ export interface ApiCalls {
       action?: string;
       /** Id of what was changed; the name of an event type. */
       target?: string;
-      /** At or after this time. RFC 3339 date-time, or a date for its start in UTC. */
+      /** At or after this time. RFC 3339 date-time, or a date, which means its start in UTC. */
       from?: string;
-      /** Before this time. RFC 3339 date-time, or a date for its start in UTC. */
+      /** Before this time. RFC 3339 date-time, or a date, which means its start in UTC. */
       to?: string;
       /** Tenant. Keys of a tenant need not give it. */
       tenant_id?: string;
@@ -4780,9 +4777,9 @@ export interface ApiCalls {
     query: {
       /** Rows of the page. */
       limit?: number;
-      /** `next_cursor` of the page before. */
+      /** `next_cursor` of the previous page. */
       cursor?: string;
-      /** Rows to skip; a cursor is quicker. */
+      /** Rows to skip; a cursor is faster. */
       offset?: number;
       /** Only of this source. */
       source_id?: string;
@@ -4798,9 +4795,9 @@ export interface ApiCalls {
     query: {
       /** Rows of the page. */
       limit?: number;
-      /** `next_cursor` of the page before. */
+      /** `next_cursor` of the previous page. */
       cursor?: string;
-      /** Rows to skip; a cursor is quicker. */
+      /** Rows to skip; a cursor is faster. */
       offset?: number;
       /** May be repeated. */
       webhook_id?: string[];
@@ -4819,25 +4816,25 @@ export interface ApiCalls {
         | "redirect"
         | "protocol"
       )[];
-      /** Only deliveries made at or after this time. RFC 3339 date-time, or a date for its start in UTC. */
+      /** Only deliveries made at or after this time. RFC 3339 date-time, or a date, which means its start in UTC. */
       from?: string;
-      /** Only deliveries made before this time. RFC 3339 date-time, or a date for its start in UTC. */
+      /** Only deliveries made before this time. RFC 3339 date-time, or a date, which means its start in UTC. */
       to?: string;
       /** Tenant. Keys of a tenant need not give it. */
       tenant_id?: string;
     };
     answer: DeliveryList;
   };
-  /** Find deliveries, over all webhooks */
+  /** Find deliveries of all webhooks */
   listDeliveries: {
     query: {
       /** Rows of the page. */
       limit?: number;
-      /** `next_cursor` of the page before. */
+      /** `next_cursor` of the previous page. */
       cursor?: string;
-      /** Rows to skip; a cursor is quicker. */
+      /** Rows to skip; a cursor is faster. */
       offset?: number;
-      /** What each row shows beside: `last_attempt`, `webhook`. May be repeated, or joined by commas. */
+      /** Additional parts of each row: `last_attempt`, `webhook`. May be repeated or separated by commas. */
       include?: string[];
       /** Name of the event type, or a beginning such as `order.*`. May be repeated. */
       event_type?: string[];
@@ -4894,9 +4891,9 @@ export interface ApiCalls {
       attempt_min?: number;
       /** Text in the error or in the kept part of the answer of the last attempt; capital letters do not count. */
       error?: string;
-      /** Only deliveries made at or after this time. RFC 3339 date-time, or a date for its start in UTC. */
+      /** Only deliveries made at or after this time. RFC 3339 date-time, or a date, which means its start in UTC. */
       from?: string;
-      /** Only deliveries made before this time. RFC 3339 date-time, or a date for its start in UTC. */
+      /** Only deliveries made before this time. RFC 3339 date-time, or a date, which means its start in UTC. */
       to?: string;
       /** `next_attempt` lists what waits, what is due first at the top. */
       order?: "newest" | "oldest" | "next_attempt";
@@ -4918,11 +4915,11 @@ export interface ApiCalls {
     query: {
       /** Rows of the page. */
       limit?: number;
-      /** `next_cursor` of the page before. */
+      /** `next_cursor` of the previous page. */
       cursor?: string;
-      /** Rows to skip; a cursor is quicker. */
+      /** Rows to skip; a cursor is faster. */
       offset?: number;
-      /** What each row shows beside: `last_attempt`, `webhook`. May be repeated, or joined by commas. */
+      /** Additional parts of each row: `last_attempt`, `webhook`. May be repeated or separated by commas. */
       include?: string[];
       /** Name of the event type, or a beginning such as `order.*`. May be repeated. */
       event_type?: string[];
@@ -4979,23 +4976,23 @@ export interface ApiCalls {
       attempt_min?: number;
       /** Text in the error or in the kept part of the answer of the last attempt; capital letters do not count. */
       error?: string;
-      /** Only deliveries made at or after this time. RFC 3339 date-time, or a date for its start in UTC. */
+      /** Only deliveries made at or after this time. RFC 3339 date-time, or a date, which means its start in UTC. */
       from?: string;
-      /** Only deliveries made before this time. RFC 3339 date-time, or a date for its start in UTC. */
+      /** Only deliveries made before this time. RFC 3339 date-time, or a date, which means its start in UTC. */
       to?: string;
       /** `next_attempt` lists what waits, what is due first at the top. */
       order?: "newest" | "oldest" | "next_attempt";
     };
     answer: DeliverySearch;
   };
-  /** See which webhooks got an event, and why the others did not */
+  /** List which webhooks received an event, and why others did not */
   listEventMatches: {
     query: {
       /** Rows of the page. */
       limit?: number;
-      /** `next_cursor` of the page before. */
+      /** `next_cursor` of the previous page. */
       cursor?: string;
-      /** Rows to skip; a cursor is quicker. */
+      /** Rows to skip; a cursor is faster. */
       offset?: number;
     };
     answer: EventMatchList;
@@ -5005,9 +5002,9 @@ export interface ApiCalls {
     query: {
       /** Rows of the page. */
       limit?: number;
-      /** `next_cursor` of the page before. */
+      /** `next_cursor` of the previous page. */
       cursor?: string;
-      /** Rows to skip; a cursor is quicker. */
+      /** Rows to skip; a cursor is faster. */
       offset?: number;
       /** Tenant. Keys of a tenant need not give it. */
       tenant_id?: string;
@@ -5019,9 +5016,9 @@ export interface ApiCalls {
     query: {
       /** Rows of the page. */
       limit?: number;
-      /** `next_cursor` of the page before. */
+      /** `next_cursor` of the previous page. */
       cursor?: string;
-      /** Rows to skip; a cursor is quicker. */
+      /** Rows to skip; a cursor is faster. */
       offset?: number;
       /** Name of the event type, or a beginning such as `order.*`. May be repeated. */
       event_type?: string[];
@@ -5035,25 +5032,25 @@ export interface ApiCalls {
       data_contains?: string;
       /** Tenant. Keys of a tenant need not give it. */
       tenant_id?: string;
-      /** Only events accepted at or after this time. RFC 3339 date-time, or a date for its start in UTC. */
+      /** Only events accepted at or after this time. RFC 3339 date-time, or a date, which means its start in UTC. */
       from?: string;
-      /** Only events accepted before this time. RFC 3339 date-time, or a date for its start in UTC. */
+      /** Only events accepted before this time. RFC 3339 date-time, or a date, which means its start in UTC. */
       to?: string;
     };
     answer: EventSearch;
   };
-  /** See where the operator is told */
+  /** List the operator's notification channels */
   listNotificationChannels: {
     answer: NotificationChannelList;
   };
-  /** See what people were told, and what waits */
+  /** List sent and pending notifications */
   listNotifications: {
     query: {
       /** Rows of the page. */
       limit?: number;
-      /** `next_cursor` of the page before. */
+      /** `next_cursor` of the previous page. */
       cursor?: string;
-      /** Rows to skip; a cursor is quicker. */
+      /** Rows to skip; a cursor is faster. */
       offset?: number;
       /** Only of this channel. */
       channel_id?: string;
@@ -5067,9 +5064,9 @@ export interface ApiCalls {
     query: {
       /** Rows of the page. */
       limit?: number;
-      /** `next_cursor` of the page before. */
+      /** `next_cursor` of the previous page. */
       cursor?: string;
-      /** Rows to skip; a cursor is quicker. */
+      /** Rows to skip; a cursor is faster. */
       offset?: number;
     };
     answer: BatchOperationList;
@@ -5079,23 +5076,23 @@ export interface ApiCalls {
     query: {
       /** Rows of the page. */
       limit?: number;
-      /** `next_cursor` of the page before. */
+      /** `next_cursor` of the previous page. */
       cursor?: string;
-      /** Rows to skip; a cursor is quicker. */
+      /** Rows to skip; a cursor is faster. */
       offset?: number;
       /** Tenant. Keys of a tenant need not give it. */
       tenant_id?: string;
     };
     answer: PortalSessionList;
   };
-  /** See what is wrong with webhooks, and what to do about it */
+  /** List problems of webhooks and how to fix them */
   listProblems: {
     query: {
       /** Rows of the page. */
       limit?: number;
-      /** `next_cursor` of the page before. */
+      /** `next_cursor` of the previous page. */
       cursor?: string;
-      /** Rows to skip; a cursor is quicker. */
+      /** Rows to skip; a cursor is faster. */
       offset?: number;
       /** May be repeated. */
       state?: ("open" | "recovering" | "resolved" | "muted")[];
@@ -5111,21 +5108,21 @@ export interface ApiCalls {
     query: {
       /** Rows of the page. */
       limit?: number;
-      /** `next_cursor` of the page before. */
+      /** `next_cursor` of the previous page. */
       cursor?: string;
-      /** Rows to skip; a cursor is quicker. */
+      /** Rows to skip; a cursor is faster. */
       offset?: number;
     };
     answer: ProfileList;
   };
-  /** List what sources received, newest first */
+  /** List inbound requests, newest first */
   listRequests: {
     query: {
       /** Rows of the page. */
       limit?: number;
-      /** `next_cursor` of the page before. */
+      /** `next_cursor` of the previous page. */
       cursor?: string;
-      /** Rows to skip; a cursor is quicker. */
+      /** Rows to skip; a cursor is faster. */
       offset?: number;
       /** Only of this source. */
       source_id?: string;
@@ -5136,23 +5133,23 @@ export interface ApiCalls {
       rejection_cause?: string;
       /** True for those with a bookmark, false for the others. */
       bookmarked?: boolean;
-      /** At or after this time. RFC 3339 date-time, or a date for its start in UTC. */
+      /** At or after this time. RFC 3339 date-time, or a date, which means its start in UTC. */
       from?: string;
-      /** Before this time. RFC 3339 date-time, or a date for its start in UTC. */
+      /** Before this time. RFC 3339 date-time, or a date, which means its start in UTC. */
       to?: string;
       /** Tenant. Keys of a tenant need not give it. */
       tenant_id?: string;
     };
     answer: GatewayRequestList;
   };
-  /** List the ways of verification, providers first */
+  /** List the verification types, providers first */
   listSourceTypes: {
     query: {
       /** Rows of the page. */
       limit?: number;
-      /** `next_cursor` of the page before. */
+      /** `next_cursor` of the previous page. */
       cursor?: string;
-      /** Rows to skip; a cursor is quicker. */
+      /** Rows to skip; a cursor is faster. */
       offset?: number;
     };
     answer: SourceTypeList;
@@ -5162,18 +5159,18 @@ export interface ApiCalls {
     query: {
       /** Rows of the page. */
       limit?: number;
-      /** `next_cursor` of the page before. */
+      /** `next_cursor` of the previous page. */
       cursor?: string;
-      /** Rows to skip; a cursor is quicker. */
+      /** Rows to skip; a cursor is faster. */
       offset?: number;
       /** Tenant. Keys of a tenant need not give it. */
       tenant_id?: string;
-      /** What each row shows beside: `recent`, its last requests by what became of them. */
+      /** Additional parts of each row: `recent`, its latest requests by outcome. */
       include?: string[];
     };
     answer: SourceList;
   };
-  /** See where a tenant is told */
+  /** List a tenant's notification channels */
   listTenantNotifications: {
     answer: NotificationChannelList;
   };
@@ -5182,9 +5179,9 @@ export interface ApiCalls {
     query: {
       /** Rows of the page. */
       limit?: number;
-      /** `next_cursor` of the page before. */
+      /** `next_cursor` of the previous page. */
       cursor?: string;
-      /** Rows to skip; a cursor is quicker. */
+      /** Rows to skip; a cursor is faster. */
       offset?: number;
     };
     answer: TenantList;
@@ -5194,11 +5191,11 @@ export interface ApiCalls {
     query: {
       /** Rows of the page. */
       limit?: number;
-      /** `next_cursor` of the page before. */
+      /** `next_cursor` of the previous page. */
       cursor?: string;
-      /** Rows to skip; a cursor is quicker. */
+      /** Rows to skip; a cursor is faster. */
       offset?: number;
-      /** What each row shows beside: `last_attempt`, `webhook`. May be repeated, or joined by commas. */
+      /** Additional parts of each row: `last_attempt`, `webhook`. May be repeated or separated by commas. */
       include?: string[];
       /** Name of the event type, or a beginning such as `order.*`. May be repeated. */
       event_type?: string[];
@@ -5255,35 +5252,35 @@ export interface ApiCalls {
       attempt_min?: number;
       /** Text in the error or in the kept part of the answer of the last attempt; capital letters do not count. */
       error?: string;
-      /** Only deliveries made at or after this time. RFC 3339 date-time, or a date for its start in UTC. */
+      /** Only deliveries made at or after this time. RFC 3339 date-time, or a date, which means its start in UTC. */
       from?: string;
-      /** Only deliveries made before this time. RFC 3339 date-time, or a date for its start in UTC. */
+      /** Only deliveries made before this time. RFC 3339 date-time, or a date, which means its start in UTC. */
       to?: string;
       /** `next_attempt` lists what waits, what is due first at the top. */
       order?: "newest" | "oldest" | "next_attempt";
     };
     answer: DeliverySearch;
   };
-  /** How a webhook was configured, newest first */
+  /** List the revisions of a webhook, newest first */
   listWebhookRevisions: {
     query: {
       /** Rows of the page. */
       limit?: number;
-      /** `next_cursor` of the page before. */
+      /** `next_cursor` of the previous page. */
       cursor?: string;
-      /** Rows to skip; a cursor is quicker. */
+      /** Rows to skip; a cursor is faster. */
       offset?: number;
     };
     answer: WebhookRevisionList;
   };
-  /** What happened to a webhook, newest first */
+  /** List the history of a webhook, newest first */
   listWebhookTimeline: {
     query: {
       /** Rows of the page. */
       limit?: number;
-      /** `next_cursor` of the page before. */
+      /** `next_cursor` of the previous page. */
       cursor?: string;
-      /** Rows to skip; a cursor is quicker. */
+      /** Rows to skip; a cursor is faster. */
       offset?: number;
     };
     answer: WebhookTimeline;
@@ -5293,9 +5290,9 @@ export interface ApiCalls {
     query: {
       /** Rows of the page. */
       limit?: number;
-      /** `next_cursor` of the page before. */
+      /** `next_cursor` of the previous page. */
       cursor?: string;
-      /** Rows to skip; a cursor is quicker. */
+      /** Rows to skip; a cursor is faster. */
       offset?: number;
       active?: boolean;
       /** Name of the event type. */
@@ -5334,16 +5331,15 @@ export interface ApiCalls {
       /** Tenant. Keys of a tenant need not give it. */
       tenant_id?: string;
       /**
-       * What each row shows beside: `stats` of the last 24 hours, null where nothing was counted; `backlog`, what
-       * waits now, null where there was no time to look. `health_counts` adds to the page how many webhooks are
-       * in each state of health, whatever the page and the filters of states show. May be repeated, or joined by
-       * commas.
+       * Additional parts of each row: `stats` of the last 24 hours, null without data; `backlog`, the waiting
+       * deliveries, null if the time limit was reached. `health_counts` adds the number of webhooks in each state
+       * of health, regardless of the page and state filters. May be repeated or separated by commas.
        */
       include?: string[];
     };
     answer: WebhookList;
   };
-  /** Hear nothing of an alert for a while */
+  /** Mute an alert */
   muteAlert: {
     body: AlertMuteInput;
     answer: Alert;
@@ -5353,7 +5349,7 @@ export interface ApiCalls {
     body: WebhookUpdate;
     answer: Webhook;
   };
-  /** Hold a webhook back for a while */
+  /** Pause a webhook */
   pauseWebhook: {
     body: PauseInput;
     answer: Webhook;
@@ -5366,7 +5362,7 @@ export interface ApiCalls {
     };
     answer: VerificationGranted;
   };
-  /** See how often a rule would have fired */
+  /** Preview how often a rule would have fired */
   previewAlertRule: {
     query: {
       /** Tenant. Keys of a tenant need not give it. */
@@ -5402,7 +5398,7 @@ export interface ApiCalls {
     body: EventBatch;
     answer: EventBatchResult;
   };
-  /** Write or change a rule */
+  /** Create or update an alert rule */
   putAlertRule: {
     query: {
       /** Tenant. Keys of a tenant need not give it. */
@@ -5411,7 +5407,7 @@ export interface ApiCalls {
     body: AlertRuleInput;
     answer: AlertRule;
   };
-  /** Register or change an event type */
+  /** Create or update an event type */
   putEventType: {
     query: {
       /** Tenant. Keys of a tenant need not give it. */
@@ -5420,20 +5416,20 @@ export interface ApiCalls {
     body: EventTypeInput;
     answer: EventType;
   };
-  /** Set where the operator is told */
+  /** Set the operator's notification channels */
   putNotificationChannels: {
     body: NotificationChannelsInput;
     answer: NotificationChannelList;
   };
-  /** Set a logo of the portal: the deployment */
+  /** Set a portal logo of the deployment */
   putPortalLogo: {
     query: {
-      /** Which of the two it is for. */
+      /** The colour scheme of the logo. */
       scheme?: "light" | "dark";
     };
     answer: undefined;
   };
-  /** Change how the portal looks: the deployment */
+  /** Change the portal theme of the deployment */
   putPortalSettings: {
     body: PortalSettingsInput;
     answer: PortalSettings;
@@ -5443,51 +5439,51 @@ export interface ApiCalls {
     body: TenantInput;
     answer: Tenant;
   };
-  /** Set where a tenant is told */
+  /** Set a tenant's notification channels */
   putTenantNotifications: {
     body: NotificationChannelsInput;
     answer: NotificationChannelList;
   };
-  /** Set a logo of the portal: a tenant */
+  /** Set a portal logo of a tenant */
   putTenantPortalLogo: {
     query: {
-      /** Which of the two it is for. */
+      /** The colour scheme of the logo. */
       scheme?: "light" | "dark";
     };
     answer: undefined;
   };
-  /** Change how the portal looks: a tenant */
+  /** Change the portal theme of a tenant */
   putTenantPortalSettings: {
     body: PortalSettingsInput;
     answer: PortalSettings;
   };
-  /** Deliver again what was lost */
+  /** Recover lost deliveries */
   recoverWebhook: {
     body: RecoverInput;
     answer: BatchOperationStarted;
   };
-  /** Remove logos of the portal: the deployment */
+  /** Remove portal logos of the deployment */
   removePortalLogo: {
     query: {
-      /** Which of the two it is for. */
+      /** The colour scheme of the logo. */
       scheme?: "light" | "dark";
     };
     answer: undefined;
   };
-  /** Remove logos of the portal: a tenant */
+  /** Remove portal logos of a tenant */
   removeTenantPortalLogo: {
     query: {
-      /** Which of the two it is for. */
+      /** The colour scheme of the logo. */
       scheme?: "light" | "dark";
     };
     answer: undefined;
   };
-  /** Deliver a stored event again */
+  /** Replay a stored event */
   replayEvent: {
     body: ReplayInput;
     answer: ReplayResult;
   };
-  /** Run the connections of a request again */
+  /** Replay an inbound request */
   replayRequest: {
     body: RequestReplayInput;
     answer: GatewayRequestWithBody;
@@ -5497,7 +5493,7 @@ export interface ApiCalls {
     body: IncidentInput;
     answer: IncidentReported;
   };
-  /** End the pause of a webhook */
+  /** Resume a webhook */
   resumeWebhook: {
     body: Record<string, never>;
     answer: Webhook;
@@ -5507,7 +5503,7 @@ export interface ApiCalls {
     body: RetryBatchInput;
     answer: RetryBatchStarted;
   };
-  /** Try many deliveries again */
+  /** Retry many deliveries */
   retryDeliveries: {
     body: RetryDeliveriesInput;
     answer: BulkStarted;
@@ -5521,12 +5517,12 @@ export interface ApiCalls {
   revokeApiKey: {
     answer: undefined;
   };
-  /** End all portal sessions of somebody */
+  /** End all portal sessions of a reference */
   revokePortalSessions: {
     body: PortalRevoke;
     answer: PortalRevoked;
   };
-  /** Give a source another secret address */
+  /** Rotate the secret address of a source */
   rotateSourceAddress: {
     body: SourceRotateInput;
     answer: SourceAddress;
@@ -5541,7 +5537,7 @@ export interface ApiCalls {
     body: RotateInput;
     answer: WebhookSecret;
   };
-  /** Find anything by an id, a key, or how a URL, a name or a description begins */
+  /** Search by id, key, or the beginning of a URL, name or description */
   search: {
     query: {
       /**
@@ -5552,29 +5548,26 @@ export interface ApiCalls {
     };
     answer: SearchHits;
   };
-  /**
-   * Hear of deliveries, operations, problems, alerts, statistics and requests of the gateway while something
-   * happens to them
-   */
+  /** Stream changes of deliveries, operations, problems, alerts, statistics and inbound requests */
   stream: {
     query: {
       /**
-       * What to hear of: `deliveries` for new deliveries and what becomes of the newest 250,
-       * `deliveries:webhook=ID` for those of one webhook, `delivery:ID`, `operation:ID`, `problems`, `requests`
-       * for what sources of the gateway receive, `stats` for numbers of the last five minutes, `alerts` for keys
-       * that may manage. May be repeated, or joined by commas; 250 at most.
+       * Topics: `deliveries` for new deliveries and changes of the latest 250, `deliveries:webhook=ID` for those
+       * of one webhook, `delivery:ID`, `operation:ID`, `problems`, `requests` for inbound requests, `stats` for
+       * the last five minutes, `alerts` for keys with the role `manage` or `admin`. May be repeated or separated
+       * by commas, up to 250.
        */
       topics: string[];
-      /** What each row shows beside: `last_attempt`, `webhook`. May be repeated, or joined by commas. */
+      /** Additional parts of each row: `last_attempt`, `webhook`. May be repeated or separated by commas. */
       include?: string[];
     };
     answer: unknown;
   };
-  /** Send a test to a channel of the operator */
+  /** Test a channel of the operator */
   testNotificationChannel: {
     answer: NotificationTest;
   };
-  /** Send a test to a channel of a tenant */
+  /** Test a channel of a tenant */
   testTenantNotification: {
     answer: NotificationTest;
   };
@@ -5598,7 +5591,7 @@ export interface ApiCalls {
     body: WebhookUpdate;
     answer: Webhook;
   };
-  /** Ask the receiver again whether it wants the events */
+  /** Verify a webhook again */
   verifyWebhook: {
     body: Record<string, never>;
     answer: Webhook;

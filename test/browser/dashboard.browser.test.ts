@@ -365,7 +365,7 @@ suite("the dashboard", () => {
     await page.unroute("**/v1/deliveries?**");
     await page.evaluate(lookAgain);
     await page.getByText("The server does not answer").waitFor({ state: "detached" });
-    const body = '{"detail":"The session ended; log in again.","code":"unauthenticated"}';
+    const body = '{"detail":"The session has ended. Log in again.","code":"unauthenticated"}';
     await page.route("**/v1/deliveries?**", (route) =>
       route.fulfill({ status: 401, contentType: "application/problem+json", body }),
     );

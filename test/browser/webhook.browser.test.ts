@@ -330,7 +330,7 @@ suite("webhooks in the dashboard", () => {
     await page.getByLabel("Description").fill("typed before the end");
     await page.getByLabel("URL", { exact: true }).fill(receiver.url("/after"));
     await page.getByLabel("Event types").fill("order.*");
-    const body = '{"detail":"The session ended; log in again.","code":"unauthenticated"}';
+    const body = '{"detail":"The session has ended. Log in again.","code":"unauthenticated"}';
     const over = { status: 401, contentType: "application/problem+json", body };
     await page.route("**/v1/webhooks", (route) => route.fulfill(over));
     await page.getByRole("button", { name: "Make the webhook" }).click();

@@ -8,7 +8,7 @@ const problem = (status: number, body: object): Answer => ({
   headers: { "content-type": "application/problem+json", "retry-after": "0" },
   body: JSON.stringify(body),
 });
-const unchanged = problem(503, { detail: "The store cannot answer now; nothing was changed." });
+const unchanged = problem(503, { detail: "The store is unavailable. Nothing was changed." });
 const unknown = problem(503, { detail: "The store did not say whether the change was written." });
 const outstanding = problem(409, { code: "idempotency_key_in_progress" });
 

@@ -1,15 +1,15 @@
 /**
- * Which calls come from the dashboard's own pages. A browser adds the cookie of a session to whatever another page makes
- * it send to this server, so a cookie alone changes nothing.
+ * Detects calls from the dashboard's own pages. A browser attaches the session cookie to requests that other sites
+ * cause, so the cookie alone does not authorise changes.
  */
 import type { IncomingHttpHeaders } from "node:http";
 
-/** Sent by the dashboard with every call: `poll` for those that no person caused. Other pages cannot add it. */
+/** Sent by the dashboard with every call; `poll` marks calls that no person triggered. Other sites cannot add it. */
 export const ownHeader = "x-posthorn-ui";
 
 const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 
-/** Whether a call with the cookie of a session may do what it asks. */
+/** Whether a call with a session cookie is allowed. */
 export function isOwnCall({
   method,
   headers,
@@ -22,8 +22,8 @@ export function isOwnCall({
 }
 
 /**
- * Where a page lies that makes a call. Browsers say it with `Sec-Fetch-Site` on https and on this machine, and with `Origin`
- * elsewhere; a proxy may change `Host`, so the former counts first.
+ * Origin of the page that makes a call. Browsers send `Sec-Fetch-Site` over https and on localhost, and `Origin`
+ * elsewhere. A proxy may change `Host`, so `Sec-Fetch-Site` takes precedence.
  */
 export function comesFrom(headers: IncomingHttpHeaders): "here" | "elsewhere" | "unknown" {
   const site = headers["sec-fetch-site"];

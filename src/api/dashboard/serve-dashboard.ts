@@ -1,4 +1,4 @@
-/** The pages of the dashboard: one document for every address below `/ui/`, and its files, which never change. */
+/** Serves the dashboard: one document for every address below `/ui/`, and its immutable assets. */
 import type { FastifyInstance } from "fastify";
 import { NotFoundError } from "../../core/errors.ts";
 import { messageOf } from "../../core/thrown.ts";
@@ -35,10 +35,10 @@ export function serveDashboard(app: FastifyInstance, { dashboard, log, basePath 
       .then((files) => sendFile(reply, { request, file: fileAt(files, { path, assetHeaders, pageHeaders }) }))
       .catch((error: unknown) => {
         if (error instanceof NotFoundError) return send(reply, renderProblem(error, basePath));
-        log.error({ error: messageOf(error) }, "the dashboard cannot be shown");
+        log.error({ error: messageOf(error) }, "the dashboard is unavailable");
         return send(
           reply,
-          unavailablePage({ title: "The dashboard cannot be shown", reason: messageOf(error) }),
+          unavailablePage({ title: "The dashboard is unavailable", reason: messageOf(error) }),
         );
       });
   });

@@ -1,17 +1,18 @@
-/** The cookie that holds a session of the dashboard. */
+/** The cookie of a dashboard session. */
 import type { IncomingHttpHeaders } from "node:http";
 import { isLoopbackHost } from "../../core/http/loopback-host.ts";
 
 /**
- * Cookies ignore ports and, with this prefix, paths, so two deployments on one host would overwrite each other's cookie. The
- * name therefore ends with the id of the deployment. Browsers accept the prefix `__Host-` over https only, and only from this
- * host itself. Over http, which is fine on this machine, they refuse cookies that are marked as secure.
+ * Cookies ignore ports and, with this prefix, paths, so two deployments on one host would overwrite each other's
+ * cookie. The name therefore ends with the id of the deployment. Browsers accept the prefix `__Host-` only over https
+ * and only from the host itself. Over http, which is allowed on this machine, they refuse cookies with the `Secure`
+ * attribute.
  */
 const secureName = (id: string): string => `__Host-posthorn-${id}`;
 const loopbackName = (id: string): string => `posthorn-${id}`;
 const headerLengthMax = 16_384;
 
-/** The token in the cookie of a request, or null. `id` is that of the deployment (`Sessions.cookieId`). */
+/** The session token in the cookies of a request, or null. `id` is the deployment's `Sessions.cookieId`. */
 export function readSessionCookie(headers: IncomingHttpHeaders, id: string): string | null {
   const { cookie } = headers;
   if (cookie === undefined || cookie.length > headerLengthMax) return null;
@@ -22,13 +23,13 @@ export function readSessionCookie(headers: IncomingHttpHeaders, id: string): str
 }
 
 export interface SessionCookie {
-  /** Of the deployment. */
+  /** Id of the deployment. */
   readonly id: string;
   readonly token: string;
   readonly seconds: number;
 }
 
-/** `Set-Cookie` for a token; an empty one removes the cookie. */
+/** `Set-Cookie` for a token; an empty token removes the cookie. */
 export function sessionCookie(headers: IncomingHttpHeaders, { id, token, seconds }: SessionCookie): string {
   const isPlain = isOnLoopback(headers) && !isSecure(headers);
   const [name, secure] = isPlain ? [loopbackName(id), ""] : [secureName(id), "; Secure"];

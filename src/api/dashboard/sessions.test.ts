@@ -7,7 +7,7 @@ import { Sessions } from "./sessions.ts";
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
-/** Sessions over one key, and a clock that is set by hand. */
+/** Sessions with one key and a manual clock. */
 function open() {
   const random = { bytes: (count: number) => randomBytes(count), uniform: () => 0.5 };
   const ring = createKeyRing({ current: randomBytes(32), previous: [], random });

@@ -1,9 +1,8 @@
 /**
- * Sessions of the dashboard. A session is a sealed token that names the API key it was opened with, by the key's hash: any
- * process with the master key reads it, no store is asked, and it ends with its key.
- *
- * What lives in the memory of one process is small and may be lost: one-time codes, which only the process takes that made
- * them, and the sessions that were ended before their time.
+ * Dashboard sessions. A session is a sealed token that contains the hash of the API key it was opened with. Any process
+ * with the master key can read it without asking the store, and it ends with its key. Each process keeps a little state
+ * in memory that it can afford to lose: one-time codes, which only the process that created them accepts, and sessions
+ * that were ended early.
  */
 import { hash } from "node:crypto";
 import type { ApiKeyService, Principal } from "../../services/services.ts";
@@ -16,10 +15,10 @@ const secondMs = 1_000;
 const minuteMs = 60 * secondMs;
 const sessionMsMax = 12 * 60 * minuteMs;
 const idleMsMax = 60 * minuteMs;
-/** A cookie is renewed at most so often. */
+/** Minimum interval between renewals of a cookie. */
 const renewEveryMs = minuteMs;
 const codeMsMax = 5 * minuteMs;
-/** Codes and ended sessions in memory; the oldest go first. */
+/** One-time codes and ended sessions in memory; the oldest are dropped first. */
 const rememberedMax = 10_000;
 const tokenLengthMax = 1_024;
 const context = "dashboard session";
@@ -31,14 +30,14 @@ export interface SessionsOptions {
   readonly random: Pick<Random, "bytes">;
 }
 
-/** Of one login. */
+/** A dashboard login. */
 export interface Session {
   readonly id: string;
-  /** `hashOf` the key. */
+  /** The API key's `hashOf`. */
   readonly keyHash: string;
   /** Unix milliseconds. */
   readonly endsAt: number;
-  /** Until then without a person's doing, in Unix milliseconds. */
+  /** End of the session without activity by a person, in Unix milliseconds. */
   readonly idleUntil: number;
 }
 
@@ -49,12 +48,12 @@ export interface OpenSession {
 
 export class Sessions {
   readonly #options: SessionsOptions;
-  /** Hash of the key by code, and when the code ends. */
+  /** Key hash and expiry by code. */
   readonly #codes = new Map<string, { readonly keyHash: string; readonly endsAt: number }>();
-  /** Ids of sessions that were ended, until they would have ended anyway. */
+  /** Ids of sessions that were ended early, until their regular expiry. */
   readonly #ended = new Map<string, number>();
 
-  /** Ends the name of the cookie: the same in all processes of a deployment, and in no other one. */
+  /** Suffix of the cookie name: equal in all processes of a deployment, and unique to it. */
   readonly cookieId: string;
 
   constructor(options: SessionsOptions) {
@@ -62,12 +61,12 @@ export class Sessions {
     this.cookieId = hash("sha256", options.secretBox.digest("dashboard cookie")).slice(0, 8);
   }
 
-  /** A session for who knows the key, or null. */
+  /** Opens a session for an API key; null if the key is invalid. */
   login(key: string): OpenSession | null {
     return this.#open(this.#options.apiKeys.hashOf(key));
   }
 
-  /** A session for who has the code, which counts once and for five minutes, or null. */
+  /** Opens a session for a one-time code, valid for five minutes; null if the code is invalid. */
   redeem(code: string): OpenSession | null {
     const found = this.#codes.get(code);
     if (found === undefined) return null;
@@ -75,7 +74,7 @@ export class Sessions {
     return found.endsAt > this.#options.clock.now() ? this.#open(found.keyHash) : null;
   }
 
-  /** A one-time code that opens a session of the key. */
+  /** Creates a one-time code that opens a session with the key. */
   createCode(key: string): { readonly code: string; readonly endsAt: number } {
     const { clock, random, apiKeys } = this.#options;
     const now = clock.now();
@@ -86,7 +85,7 @@ export class Sessions {
     return { code, endsAt };
   }
 
-  /** The session of a token and who holds it; null when it ended, is unknown, or its key is gone. */
+  /** The session of a token and its principal; null if it ended, is unknown, or its key is gone. */
   find(token: string): OpenSession | null {
     const session = this.#read(token);
     if (session === null || this.#ended.has(session.id)) return null;
@@ -96,7 +95,7 @@ export class Sessions {
     return principal === null ? null : { session, principal };
   }
 
-  /** The same session with another hour, when a person does something; null while the one at hand is fresh enough. */
+  /** The session extended by an hour, on activity by a person; null while the current one is fresh enough. */
   renewed(session: Session): Session | null {
     const idleUntil = Math.min(session.endsAt, this.#options.clock.now() + idleMsMax);
     return idleUntil - session.idleUntil < renewEveryMs ? null : { ...session, idleUntil };
@@ -108,7 +107,7 @@ export class Sessions {
     this.#ended.set(id, endsAt);
   }
 
-  /** What a browser keeps, and for how long. */
+  /** The cookie's content and lifetime. */
   cookieOf({ id, keyHash, endsAt, idleUntil }: Session): SessionCookie {
     const plaintext = JSON.stringify([id, keyHash, endsAt, idleUntil]);
     const token = Buffer.from(this.#options.secretBox.seal({ plaintext, context })).toString("base64url");

@@ -1,4 +1,4 @@
-/** The OpenAPI document as a page. */
+/** Renders the OpenAPI document as a page. */
 import type { JsonObject } from "../openapi.ts";
 import { html, page, prose } from "./html.ts";
 import type { Html } from "./html.ts";
@@ -34,7 +34,7 @@ interface Response {
   readonly content?: Content;
 }
 
-/** By media type; bytes have no schema. */
+/** By media type; raw bytes have no schema. */
 type Content = Readonly<Record<string, { readonly schema?: Schema }>>;
 
 interface Schema {
@@ -56,7 +56,7 @@ interface Entry {
 }
 
 export function createDocsPage(openApi: JsonObject): string {
-  // The document is our own; its shape is known.
+  // We generate this document, so its shape is known.
   const document = openApi as unknown as Document;
   const entries = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(
@@ -73,7 +73,7 @@ export function createDocsPage(openApi: JsonObject): string {
     html`<h1>${info.title} API</h1><p>${info.summary} ${info.description}</p>
 <p>Send <code>Authorization: Bearer KEY</code> with everything under <code>/v1</code>. See also
 <a href="docs/errors">errors</a>, <a href="docs/idempotency">Idempotency-Key</a> and <a href="openapi.json">openapi.json</a>.</p>
-<p><label class="try-field"><span>API key for “Try it” (kept in this field alone; empty: the session of the dashboard)</span>
+<p><label class="try-field"><span>API key for “Try it” (kept only in this field; leave empty to use your dashboard session)</span>
 <input id="try-key" type="password" autocomplete="off" spellcheck="false"></label></p>
 <nav><ul>${document.tags.map(({ name }) => html`<li><a href="#${anchor(name)}">${name}</a></li>`)}<li><a href="#schemas">Schemas</a></li></ul></nav>
 ${sections}<h2 id="schemas">Schemas</h2>${Object.entries(document.components.schemas).map(describeSchema)}`,
@@ -81,7 +81,7 @@ ${sections}<h2 id="schemas">Schemas</h2>${Object.entries(document.components.sch
   );
 }
 
-/** For the script of the page. */
+/** Input for the script of the page. */
 function triedOf({ method, path, operation }: Entry, { components }: Document): TriedOperation {
   const parameters = operation.parameters ?? [];
   return {
@@ -107,7 +107,7 @@ function describeEntry(entry: Entry, document: Document): Html {
 <span class="soft">${roles === undefined ? "No key needed." : `Keys: ${roles.join(", ")}.`}</span></p>
 ${describeParameters(operation.parameters ?? [])}
 ${operation.requestBody === undefined ? null : describeBody(operation.requestBody)}
-<h4>Answers</h4><div class="scroll"><table>${Object.entries(operation.responses).map(describeResponse)}</table></div>
+<h4>Responses</h4><div class="scroll"><table>${Object.entries(operation.responses).map(describeResponse)}</table></div>
 <div data-try="${JSON.stringify(triedOf(entry, document))}"></div>`;
 }
 

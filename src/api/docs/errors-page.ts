@@ -2,26 +2,26 @@ import { errorTable } from "../../core/errors.ts";
 import type { ErrorCode } from "../../core/errors.ts";
 import { html, page, prose } from "./html.ts";
 
-/** What to do about each. Complete by construction: a new code without advice does not compile. */
+/** Advice per error code. Complete by construction: a new code without advice does not compile. */
 const advice: Readonly<Record<ErrorCode, string>> = {
   invalid_request:
-    "Correct what `errors` names. An unknown field is an error too, so that a misspelt one is not ignored.",
+    "Correct the fields that `errors` lists. Unknown fields are errors too, so that a misspelled one is not ignored.",
   malformed_json: "Send UTF-8 encoded JSON.",
-  schema_violation: "`errors` names where `data` does not match the schema of GET /v1/event-types/{name}.",
+  schema_violation: "`errors` lists where `data` does not match the schema of GET /v1/event-types/{name}.",
   invalid_cursor:
-    "A cursor continues the listing it came from, with the same filters and key. Start again without one.",
+    "A cursor continues only the listing that it came from, with the same filters and key. Start again without one.",
   idempotency_key_malformed: "Send a quoted string of 1 to 255 printable ASCII characters.",
   unauthenticated: "Send `Authorization: Bearer KEY` with a key that is neither expired nor revoked.",
-  forbidden: "Use a key with one of the roles that `detail` names, or of the tenant in question.",
+  forbidden: "Use a key with one of the roles that `detail` names, or a key of the tenant.",
   not_found: "It does not exist, was deleted, or belongs to another tenant.",
   method_not_allowed: "The `Allow` header names the methods of this path.",
-  conflict: "`detail` says what is in the way. Look at the resource and decide again.",
-  event_in_progress: "Repeat it after a moment; the answer will be that of the first request.",
-  idempotency_key_in_progress: "Repeat it after `Retry-After`; nothing has to be corrected.",
-  delivery_in_flight: "An attempt is on its way. Wait for its result.",
+  conflict: "`detail` names the obstacle. Read the resource and decide again.",
+  event_in_progress: "Retry after a moment; the response will be that of the first request.",
+  idempotency_key_in_progress: "Retry after `Retry-After`; nothing has to be corrected.",
+  delivery_in_flight: "An attempt is in flight. Wait for its result.",
   rotation_in_progress: "Wait until the old secret expires, or send `force`.",
-  secret_in_use: "Every webhook needs a secret of its own. Leave it out to have one made.",
-  payload_gone: "Retention removed what was published; it cannot be sent again.",
+  secret_in_use: "Every webhook needs its own secret. Omit it to have one generated.",
+  payload_gone: "The payload was removed by retention and cannot be sent again.",
   payload_too_large: "`detail` names the limit. Put large data elsewhere and send a link.",
   unsupported_media_type: "Send `Content-Type: application/json` without Content-Encoding.",
   event_key_reused:
@@ -31,10 +31,11 @@ const advice: Readonly<Record<ErrorCode, string>> = {
   acknowledgement_required:
     "Read GET /service-description, have an administrator acknowledge its version, then change the mode of the source.",
   verification_failed:
-    "`detail` says what the receiver answered. Nothing was changed; mend the receiver and repeat it.",
-  limit_reached: "`detail` names the limit. Make room; some limits an administrator can raise.",
-  internal_error: "The fault is here. Repeat it with the same Idempotency-Key; the log has the details.",
-  unavailable: "Nothing was accepted. Repeat it after `Retry-After`.",
+    "`detail` contains the receiver's response. No change was made. Fix the receiver and retry.",
+  limit_reached:
+    "`detail` names the limit. Free capacity, or ask an administrator whether the limit can be raised.",
+  internal_error: "This is a server error. Retry with the same Idempotency-Key; the log has the details.",
+  unavailable: "Nothing was accepted. Retry after `Retry-After`.",
 };
 
 export function createErrorsPage(): string {
@@ -47,9 +48,9 @@ export function createErrorsPage(): string {
     "Errors of the Posthorn API",
     html`<h1>Errors</h1>
 <p>Errors are <a href="https://www.rfc-editor.org/rfc/rfc9457">problem details</a> (<code>application/problem+json</code>).
-Tell them apart by <code>code</code>, which never changes. <code>errors</code> lists every bad field, at most 50, and never
-repeats a value.</p>
+Distinguish them by <code>code</code>, which never changes. <code>errors</code> lists up to 50
+invalid fields and never repeats a value.</p>
 <div class="scroll"><table><thead><tr><th>Code</th><th>Status</th><th>Meaning</th><th>What to do</th></tr></thead>
-<tbody>${rows}</tbody></table></div><p><a href="../docs">All of the API</a></p>`,
+<tbody>${rows}</tbody></table></div><p><a href="../docs">API reference</a></p>`,
   );
 }

@@ -1,9 +1,12 @@
-/** Static pages: nothing from elsewhere; the inline style, and the script of the one page that has one, are named by their hashes. */
+/**
+ * Static pages without external resources. The policy lists the hashes of the inline style and of the one inline
+ * script.
+ */
 import { createHash } from "node:crypto";
 import type { Answer } from "../route.ts";
 import { tryItScript } from "./try-it.ts";
 
-/** Text that is HTML already; everything else is escaped by `html`. */
+/** Text that is already HTML; `html` escapes everything else. */
 export class Html {
   readonly text: string;
   constructor(text: string) {
@@ -27,7 +30,7 @@ function toHtml(part: Part): string {
   return String(part).replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
-/** Text with `code` in back-ticks. */
+/** Escapes text and renders `code` in back-ticks. */
 export function prose(text: string): Html {
   const parts = text
     .split("`")
@@ -61,7 +64,7 @@ export const contentSecurityPolicy = `default-src 'none'; style-src 'sha256-${st
 
 const scriptHash = createHash("sha256").update(tryItScript).digest("base64");
 
-/** For the page that can try calls of this server. */
+/** For the page that can call this server. */
 const tryingPolicy = `${contentSecurityPolicy}; script-src 'sha256-${scriptHash}'; connect-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'`;
 
 export function page(

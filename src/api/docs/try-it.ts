@@ -1,6 +1,6 @@
-/** Tries a call from the API reference: a form for each operation, made when it is opened. Runs in the browser, without a library. */
+/** The "Try it" forms of the API reference. Each is built when it is opened. Runs in the browser, without a library. */
 
-/** What the form of one operation needs. */
+/** The input of one operation's form. */
 export interface TriedOperation {
   readonly method: string;
   readonly path: string;
@@ -9,13 +9,13 @@ export interface TriedOperation {
     readonly in: string;
     readonly required: boolean;
   }[];
-  /** JSON to begin with; null where the operation takes no JSON. */
+  /** Initial JSON body; null if the operation takes no JSON. */
   readonly body: string | null;
 }
 
 /**
- * The key lives in a field of the page and nowhere else. Without one the session of the dashboard stands for it. An answer is
- * shown as text, at most so much of it, and a stream for a few seconds.
+ * The API key is kept only in a field of the page; without one, the dashboard session is used. Responses are shown as
+ * text, up to a limit; streams are shown for a few seconds.
  */
 export const tryItScript = `"use strict";
 const root = new URL(".", location.href);
@@ -55,7 +55,7 @@ function formOf(operation) {
     answer.hidden = false;
     answer.textContent = "…";
     call(operation, fields, body)
-      .then((text) => { answer.textContent = text; }, (error) => { answer.textContent = "No answer: " + error.message; })
+      .then((text) => { answer.textContent = text; }, (error) => { answer.textContent = "No response: " + error.message; })
       .finally(() => { send.disabled = false; });
   });
   return form;
@@ -98,15 +98,15 @@ async function beginningOf(response) {
   try {
     for (let read = await reader.read(); !read.done; read = await reader.read()) {
       text += read.value;
-      if (text.length > shownMax) return text.slice(0, shownMax) + "\\n… the rest is not shown";
+      if (text.length > shownMax) return text.slice(0, shownMax) + "\\n… truncated";
     }
   } catch {
-    text += "\\n… the answer went on; this is what came in ten seconds";
+    text += "\\n… truncated after ten seconds";
   }
   return text;
 }
 
-/** JSON with lines, where parsing it loses no digit. */
+/** Pretty-prints JSON, unless parsing it would lose digits. */
 function laidOut(text) {
   try {
     const value = JSON.parse(text);

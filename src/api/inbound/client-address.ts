@@ -1,15 +1,15 @@
-/** The address of a sender: that of the connection, or what trusted proxies say in `X-Forwarded-For`. */
+/** The address of a sender: that of the connection, or the one that trusted proxies report in `X-Forwarded-For`. */
 import { BlockList, isIPv4, isIPv6 } from "node:net";
 
 export type ClientAddressReader = (peer: string | undefined, rawHeaders: readonly string[]) => string;
 
 const forwardedFor = "x-forwarded-for";
-/** Addresses that are read from the end of the field; a longer chain of trusted proxies is not believed. */
+/** Number of addresses read from the end of the header; longer chains of proxies are not trusted. */
 const hopsMax = 16;
 
 /**
- * Reads the field from its end, as each proxy appends the address that it saw: the first address that is not a trusted proxy is
- * the sender. Everything before that was written by the sender.
+ * Reads the header from its end, because each proxy appends the address that it saw. The first address that is not a
+ * trusted proxy is the sender. Everything before it was written by the sender.
  */
 export function clientAddressReader(trustedProxies: readonly string[]): ClientAddressReader {
   const trusted = blocksOf(trustedProxies);
@@ -46,7 +46,7 @@ export function isTrusted(trusted: BlockList, peer: string | undefined): boolean
   return isIPv6(address) && trusted.check(address, "ipv6");
 }
 
-/** Without a port, brackets, zone and the prefix of IPv4 in IPv6. */
+/** Strips the port, brackets, zone and the IPv4-mapped prefix. */
 export function plainAddress(text: string): string {
   const inner = /^\[([^\]]*)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text;
   return inner.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");

@@ -1,16 +1,16 @@
-/** The client certificate of a sender, as the proxy that ended its TLS connection names it. */
+/** The client certificate of a sender, as reported by the TLS-terminating proxy. */
 import { createHash, X509Certificate } from "node:crypto";
 import type { ClientCertificateSeen } from "../../core/http/client-certificate.ts";
 import { blocksOf, isTrusted } from "./client-address.ts";
 
-/** Who is believed, and in which field. */
+/** The header with the certificate, and the proxies that may set it. */
 export interface ClientCertificateSource {
   readonly header: string;
-  /** Blocks of addresses of the proxies. */
+  /** CIDR blocks of the proxies. */
   readonly trustedProxies: readonly string[];
 }
 
-/** Null for what nobody who is trusted said. */
+/** Null if no trusted proxy reported a certificate. */
 export type ClientCertificateReader = (
   peer: string | undefined,
   rawHeaders: readonly string[],
@@ -18,7 +18,7 @@ export type ClientCertificateReader = (
 
 const valueLengthMax = 16_384;
 
-/** The field of anybody else is as good as none: a sender could write it. */
+/** The header is ignored if it does not come from a trusted proxy, because a sender could have written it. */
 export function clientCertificateReader(source: ClientCertificateSource): ClientCertificateReader {
   const header = source.header.toLowerCase();
   const trusted = blocksOf(source.trustedProxies);
@@ -26,15 +26,15 @@ export function clientCertificateReader(source: ClientCertificateSource): Client
     if (!isTrusted(trusted, peer)) return null;
     const values = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === header);
     const [value] = values;
-    // Two could be one of the sender's that the proxy did not take away.
+    // With two values, one could be the sender's own that the proxy did not remove.
     if (value === undefined || values.length > 1 || value.length > valueLengthMax) return null;
     return readCertificate(value.trim());
   };
 }
 
 /**
- * RFC 9440 (`:base64:`), PEM with its characters encoded (nginx `$ssl_client_escaped_cert`, Apache), base64 alone (Traefik),
- * or `X-Forwarded-Client-Cert` of Envoy with `Hash` or `Cert`, of one hop. Null for everything else.
+ * Accepts RFC 9440 (`:base64:`), URL-encoded PEM (nginx `$ssl_client_escaped_cert`, Apache), bare base64 (Traefik), and
+ * Envoy's `X-Forwarded-Client-Cert` with `Hash` or `Cert` and a single hop. Null for everything else.
  */
 export function readCertificate(value: string): ClientCertificateSeen | null {
   if (/^(By|Hash|Cert|Chain|Subject|URI|DNS)=/i.test(value)) return fromElement(value);
@@ -45,11 +45,11 @@ export function readCertificate(value: string): ClientCertificateSeen | null {
   return base64 === undefined ? null : fromDer(Buffer.from(base64, "base64"));
 }
 
-/** A member, with or without quotes; what a certificate says of its owner is in quotes, and cannot leave them. */
+/** A name and value, optionally quoted. Values from the certificate subject are quoted and cannot break out. */
 const member = /([A-Za-z]+)=("(?:[^"\\]|\\.)*"|[^;,"=]*)/;
 const oneElement = new RegExp(`^${member.source}(?:;${member.source})*$`);
 
-/** `By=…;Hash=…;Cert="…"`. With several elements, or a hash twice, nobody knows which one the proxy wrote. */
+/** `By=…;Hash=…;Cert="…"`. With several elements or a repeated hash, the proxy's own value cannot be identified. */
 function fromElement(value: string): ClientCertificateSeen | null {
   if (!oneElement.test(value)) return null;
   const pairs = [...value.matchAll(new RegExp(member, "g"))];

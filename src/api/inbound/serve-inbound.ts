@@ -1,4 +1,4 @@
-/** Requests of senders below `/in/` and `/_webhooks/`: every method and media type, as bytes, without an API key. */
+/** Requests of senders below `/in/` and `/_webhooks/`: any method and media type, read as bytes, without an API key. */
 import { METHODS, type IncomingMessage, type ServerResponse } from "node:http";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { PosthornError } from "../../core/errors.ts";
@@ -16,7 +16,7 @@ import { foreignHeaders } from "./foreign-answer.ts";
 import { clientAddressReader } from "./client-address.ts";
 import { clientCertificateReader } from "./client-certificate.ts";
 
-/** All inbound addresses are routed here, so that no router refuses one before the request log sees it. */
+/** All inbound addresses are routed here, so that the router cannot refuse one before it is in the request log. */
 const inboundRoute = "/in/";
 
 /** Fastify's `rewriteUrl`; the handler reads `originalUrl`. */
@@ -24,7 +24,7 @@ export function routedInbound(url: string, basePath: string): string | null {
   return inboundPath(url, basePath) === null ? null : inboundRoute;
 }
 
-/** Path and query below the base path, of an address that belongs to the gateway; null for all others. */
+/** Path and query below the base path if the address belongs to the gateway, otherwise null. */
 function inboundPath(url: string, basePath: string): string | null {
   const target = url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?#]*/i, "");
   const isBelow = basePath !== "" && target.startsWith(`${basePath}/`);
@@ -32,7 +32,9 @@ function inboundPath(url: string, basePath: string): string | null {
   return path.startsWith("/in/") || path.startsWith("/_webhooks/") ? path : null;
 }
 
-/** Adds the methods that Fastify does not route by default: they are answered 405 and logged like any other. */
+/**
+ * Registers the methods that Fastify does not route by default: they are answered with 405 and logged like any other.
+ */
 export function takeEveryMethod(app: FastifyInstance): void {
   for (const method of METHODS)
     if (method !== "CONNECT" && !app.supportedMethods.includes(method)) app.addHttpMethod(method);
@@ -51,7 +53,7 @@ export function serveInbound(app: FastifyInstance, options: ApiOptions, memory: 
       const answer = inbound.handle({ ...headOf(request), body: new Uint8Array(), fault: faultOf(error) });
       answerWith(answer, request, reply);
     });
-    // The body is read here and not by a parser: Fastify refuses media types that it cannot parse.
+    // The body is read here rather than by a parser, because Fastify refuses media types that it cannot parse.
     child.addHook("onRequest", (request, reply) => {
       const head = headOf(request);
       const accept = (): Promise<InboundAnswer> => withBody(inbound, request.raw, head, { bytesMax, memory });
@@ -70,14 +72,14 @@ export function serveInbound(app: FastifyInstance, options: ApiOptions, memory: 
       exposeHeadRoute: false,
       config: { takesEncodings: true },
       handler: () => {
-        throw new Error("inbound requests are answered by the hook");
+        throw new Error("inbound requests are answered by the onRequest hook");
       },
     });
     done();
   });
 }
 
-/** A request as its connection gave it. */
+/** The request data from the connection. */
 interface RawHead extends Pick<InboundHead, "method" | "url" | "rawHeaders"> {
   readonly peer: string | undefined;
 }
@@ -96,7 +98,7 @@ function headReader(options: ApiOptions): (raw: RawHead) => InboundHead {
   });
 }
 
-/** Requests that Node refuses before Fastify sees them. */
+/** Handles requests that Node refuses before they reach Fastify. */
 export class RefusedInbound {
   readonly #options: ApiOptions;
   readonly #headOf: (raw: RawHead) => InboundHead;
@@ -106,7 +108,7 @@ export class RefusedInbound {
     this.#headOf = headReader(options);
   }
 
-  /** `Expect` with anything but `100-continue`. False for an address that is not the gateway's. */
+  /** Refuses `Expect` values other than `100-continue`. Returns false for an address outside the gateway. */
   expectation(request: IncomingMessage, response: ServerResponse): boolean {
     const { method = "GET", url = "/", rawHeaders, socket } = request;
     if (inboundPath(url, this.#options.basePath ?? "") === null) return false;
@@ -119,7 +121,7 @@ export class RefusedInbound {
     return true;
   }
 
-  /** Logs what could not be parsed, where its first line still names a source. The socket is answered elsewhere. */
+  /** Logs an unparsable request if its first line still identifies a source. The response is sent elsewhere. */
   unparsed(fault: Error & { readonly rawPacket?: unknown }, peer: string | undefined, status: number): void {
     const packet = fault.rawPacket;
     if (!(packet instanceof Uint8Array)) return;
@@ -147,7 +149,7 @@ const firstLineMax = 9_000;
 const expectationFault: InboundFault = {
   status: 417,
   cause: "unmet_expectation",
-  detail: "Of all expectations only 100-continue is met.",
+  detail: "Only the expectation 100-continue is supported.",
   retryAfterSeconds: null,
 };
 
@@ -180,7 +182,7 @@ function withBody(
   });
 }
 
-/** What a hook or the reader of the body refused, in the terms of the gateway. */
+/** Translates an error of a hook or of the body reader into a gateway fault. */
 function faultOf(error: Error & { readonly statusCode?: number }): InboundFault {
   if (error instanceof PosthornError)
     return {
@@ -194,7 +196,7 @@ function faultOf(error: Error & { readonly statusCode?: number }): InboundFault 
   return {
     status: isTheirs ? statusCode : 500,
     cause: isTheirs ? "malformed_request" : "internal_error",
-    detail: isTheirs ? error.message : "The request was not processed. Please send it again later.",
+    detail: isTheirs ? error.message : "The request was not processed. Please retry later.",
     retryAfterSeconds: null,
   };
 }
@@ -204,7 +206,7 @@ function answerWith(answer: Promise<InboundAnswer>, request: FastifyRequest, rep
   const { raw } = reply;
   answer.then(
     (given) => {
-      // A kept connection would hold a server that stops until its grace ends.
+      // A kept-alive connection would delay a stopping server by its grace period.
       if (!reply.server.server.listening) raw.setHeader("connection", "close");
       writeInbound(raw, request.method, given);
     },
@@ -212,7 +214,7 @@ function answerWith(answer: Promise<InboundAnswer>, request: FastifyRequest, rep
   );
 }
 
-/** The one place where bytes of receivers and tenants leave this origin as an answer to a sender. */
+/** The only place where bytes of receivers and tenants leave this origin in a response to a sender. */
 function writeInbound(raw: ServerResponse, method: string, answer: InboundAnswer): void {
   const { status, headers, body } = answer;
   const bytes = typeof body === "string" ? Buffer.from(body) : body;

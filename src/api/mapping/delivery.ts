@@ -45,7 +45,7 @@ export function deliveryJson(view: DeliveryView): Record<string, unknown> {
   };
 }
 
-/** With what `include` asks for. */
+/** Includes the parts that `include` requests. */
 export function listedDeliveryJson(
   row: ListedDelivery,
   { include, scope }: { readonly include: readonly string[]; readonly scope: Scope },
@@ -101,7 +101,7 @@ function gateJson(given: DeliveryGate, { portal }: Scope): Record<string, unknow
   };
 }
 
-/** Neither workers nor the limits of others are a customer's business, nor how to change them. */
+/** Hides workers, the limits of others, and remedies that a customer cannot apply. */
 function gateOfCustomer(gate: DeliveryGate): DeliveryGate {
   const remedy = /^\/v1\/webhooks\/[^/]+\/(enable|resume|verify|deliveries\/.*)$/.test(
     gate.remedy?.path ?? "",
@@ -112,11 +112,11 @@ function gateOfCustomer(gate: DeliveryGate): DeliveryGate {
 }
 
 const causesOfCustomers: Readonly<Record<string, string>> = {
-  capacity: "It waits for its turn.",
-  tenant_rate_limit: "It waits for its turn.",
+  capacity: "The delivery is waiting for its turn.",
+  tenant_rate_limit: "The delivery is waiting for its turn.",
 };
 
-/** WDS-67 to 80. */
+/** An attempt as in WDS-67 to 80. */
 function attemptJson(attempt: AttemptRecord, { delivery, last, scope }: ShownFor): Record<string, unknown> {
   const failedStatus = attempt === last && delivery.progress.state === "exhausted" ? "exhausted" : "failed";
   return {
@@ -129,14 +129,14 @@ function attemptJson(attempt: AttemptRecord, { delivery, last, scope }: ShownFor
     failure_category: attempt.category,
     http_status_code: attempt.statusCode,
     response_body_sample: attempt.responseSample,
-    // May speak of this machine and its network.
+    // The message may reveal details of this machine and its network.
     error_message: scope.portal === undefined ? attempt.errorMessage : null,
     duration_ms: attempt.durationMs,
     scheduled_at: formatInstant(attempt.scheduledAt),
     executed_at: formatInstant(attempt.executedAt),
     next_retry_at: formatInstantOrNull(attempt.nextRetryAt),
     retry_after: attempt.notes?.retryAfter ?? null,
-    // A request that the circuit held back was never made, so it is no attempt (C-40): it stands in `waits`.
+    // A request that the circuit breaker blocked was never sent. It is not an attempt and is listed in `waits`.
     circuit_breaker_prevented: false,
     receiver_state_unknown: attempt.receiverStateUnknown,
     ...traceJson(attempt.notes?.trace ?? null, scope),
@@ -161,13 +161,13 @@ function traceJson(trace: AttemptTrace | null, scope: Scope): Record<string, unk
   };
 }
 
-/** What an operator lets requests go to inside of its network is not for its tenants to know. */
+/** Tenants must not see internal addresses that the operator allows requests to. */
 function shownPeer(address: string | null, scope: Scope): string | null {
   if (address === null || scope.tenantId === null) return address;
   return classifyAddress(address) === "public" ? address : null;
 }
 
-/** As a list, because a name may come twice. */
+/** As a list, because a name may occur twice. */
 function headersJson(flat: readonly string[]): readonly Record<string, unknown>[] {
   return flat.flatMap((name, at) => (at % 2 === 0 ? [{ name, value: flat[at + 1] ?? "" }] : []));
 }
@@ -208,7 +208,7 @@ export function retriedJson({
   };
 }
 
-/** Customers are not told who operates the server. */
+/** Customers do not see who operates the server. */
 function retryJson(
   { at, attemptCount, by, operationId }: DeliveryRetry,
   scope: Scope,

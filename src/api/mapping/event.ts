@@ -9,18 +9,18 @@ import type { EventInput, RawEventQuery } from "../schemas/event.ts";
 import { present } from "./absent.ts";
 import { formatInstant } from "./instant.ts";
 
-/** Where an event stands in the bytes of a request that was found valid. */
+/** Position of an event in the bytes of a valid request. */
 export interface EventPlace {
   readonly json: Uint8Array;
   readonly start: number;
 }
 
-/** The one event of a body. */
+/** The single event of a body. */
 export function eventPlace(json: Uint8Array): EventPlace {
   return { json, start: skipSpace(json, 0) };
 }
 
-/** Every event of the body of a batch. */
+/** The events of a batch body. */
 export function eventPlaces(json: Uint8Array): readonly EventPlace[] {
   const events = membersOf(json, skipSpace(json, 0)).get("events");
   return events === undefined
@@ -30,7 +30,7 @@ export function eventPlaces(json: Uint8Array): readonly EventPlace[] {
 
 type PublishedFrom = Pick<PublishInput, "traceparent" | "tracestate">;
 
-/** The trace that a request belongs to; what is no `traceparent` is passed over, as the specification wants it. */
+/** The trace of a request. An invalid `traceparent` is ignored, as the specification requires. */
 export function tracedBy(headers: IncomingHttpHeaders): PublishedFrom | null {
   const { traceparent, tracestate } = headers;
   if (traceparent === undefined) return null;
@@ -38,7 +38,10 @@ export function tracedBy(headers: IncomingHttpHeaders): PublishedFrom | null {
   return trace && { traceparent: traceparentOf(trace), ...present("tracestate", trace.state ?? undefined) };
 }
 
-/** Called for every published event. `data` and `metadata` go on as the publisher wrote them, beside their values. */
+/**
+ * Runs for every published event. Besides the parsed values, it passes `data` and `metadata` on as the publisher wrote
+ * them.
+ */
 export function toPublishInput(
   body: EventInput,
   { json, start }: EventPlace,
@@ -47,7 +50,7 @@ export function toPublishInput(
   const members = membersOf(json, start);
   const jsonText = (name: "data" | "metadata"): JsonText => {
     const span = members.get(name);
-    if (span === undefined) throw new Error(`${name} is in the event and not in its text`);
+    if (span === undefined) throw new Error(`${name} is in the parsed event but not in its text`);
     return new JsonText({ text: textOf(json, span), value: body[name] });
   };
   const input: { -readonly [K in keyof PublishInput]: PublishInput[K] } = {
@@ -81,7 +84,7 @@ export function toRawPublishInput(
   };
 }
 
-/** Written by hand: half the time of JSON.stringify. Ids, times and numbers need no escaping. */
+/** Hand-written: half the time of JSON.stringify. Ids, times and numbers need no escaping. */
 function following({ deliveriesFollowing }: PublishReceipt): string {
   return deliveriesFollowing === undefined ? "" : `,"deliveries_following":${deliveriesFollowing}`;
 }
@@ -124,7 +127,7 @@ export function eventMatchJson({ webhook, delivery, reason }: EventMatch): Recor
   };
 }
 
-/** Text, because `data` and `metadata` are shown as they were published. */
+/** Returns text, because `data` and `metadata` are shown exactly as published. */
 export function eventText(event: StoredEvent): string {
   const { raw, body } = event;
   const head = JSON.stringify({ ...eventSummaryJson(event), raw });

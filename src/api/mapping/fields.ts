@@ -1,16 +1,16 @@
-/** Between the names and times of the API and those of the library, by the descriptions of core/fields. */
+/** Converts between the names and times of the API and those of the library, using the definitions in core/fields. */
 import { apiName } from "../../core/fields/field.ts";
 import type { Fields, InputOf, Kind, ValueOf } from "../../core/fields/field.ts";
 import { formatInstant, parseInstant } from "./instant.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** What the services take. The body has been validated; what is absent stays absent. */
+/** Input of the services from a validated body; absent fields stay absent. */
 export function inputOf<F extends Fields>(fields: F, body: unknown): InputOf<F> {
   return renamed(fields, body as Json) as InputOf<F>;
 }
 
-/** What a listing is narrowed to; null where nothing is asked for. The query has been validated. */
+/** Filters of a listing from a validated query; null without filters. */
 export function filtersOf<F extends Fields>(
   fields: F,
   query: object,
@@ -39,7 +39,7 @@ function read(kind: Kind, value: unknown): unknown {
   return value;
 }
 
-/** What an answer shows of these fields; all of them have a value, which may be null. */
+/** These fields in a response; all of them have a value, which may be null. */
 export function shownJson<F extends Fields>(
   fields: F,
   values: { readonly [Name in keyof F]: unknown },

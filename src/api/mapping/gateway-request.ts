@@ -1,7 +1,7 @@
 import type { ReceivedRequest } from "../../ports/store/gateway.ts";
 import { formatInstant } from "./instant.ts";
 
-/** As in a listing: without headers and body. */
+/** A listed request, without headers and body. */
 export function gatewayRequestJson(request: ReceivedRequest): object {
   const { forwards } = request;
   return {

@@ -1,9 +1,9 @@
-/** Times at the edge of the API: Unix milliseconds inside, RFC 3339 in UTC with milliseconds outside. */
+/** Times at the boundary of the API: Unix milliseconds inside, RFC 3339 in UTC with milliseconds outside. */
 
 const pattern =
   /^(\d{4})-(\d{2})-(\d{2})(?:[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?([Zz]|[+-]\d{2}:\d{2}))?$/;
 
-/** An RFC 3339 date-time, or a date alone for its start in UTC; null for anything else. */
+/** Parses an RFC 3339 date-time, or a date as its start in UTC; null for anything else. */
 export function parseInstant(text: string): number | null {
   const match = pattern.exec(text);
   if (match === null) return null;
@@ -12,14 +12,14 @@ export function parseInstant(text: string): number | null {
   const midnight = Date.parse(`${year}-${month}-${day}T00:00:00.000Z`);
   if (hour === undefined || zone === undefined) return midnight;
   const offsetMinutes = zoneMinutes(zone);
-  // A leap second counts as the last ordinary one, which is what every clock around us does.
+  // Count a leap second as the preceding second, as system clocks do.
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60 || offsetMinutes === null) return null;
   const seconds = Number(hour) * 3_600 + Number(minute) * 60 + Math.min(Number(second), 59);
   const milliseconds = Number((fraction ?? "").padEnd(3, "0").slice(0, 3));
   return midnight + seconds * 1_000 + milliseconds - offsetMinutes * 60_000;
 }
 
-/** True for a full date-time, which is what bodies take. */
+/** Whether it is a full date-time, which bodies require. */
 export function isDateTime(text: string): boolean {
   return text.length > 10 && parseInstant(text) !== null;
 }

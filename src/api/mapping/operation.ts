@@ -12,7 +12,7 @@ export function operationJson(operation: BatchOperation): Json {
   const done = queued + failed + Object.values(skipped).reduce((sum, count) => sum + count, 0);
   return {
     id: operation.id,
-    // The name of WDS-112, so that the answer of the call that started it and this one read alike.
+    // Named as in WDS-112, so that this response and the one of the starting call agree.
     batch_operation_id: operation.id,
     tenant_id: operation.tenantId,
     kind: operation.kind,
@@ -40,7 +40,7 @@ export function operationJson(operation: BatchOperation): Json {
   };
 }
 
-/** At the measured pace, or before there is one at that which was asked for. */
+/** At the measured rate or, until there is one, at the requested rate. */
 function etaOf(operation: BatchOperation, done: number): number | null {
   const { status, total, isTotalExact, ratePerSecond, requestsPerSecond, updatedAt } = operation;
   if (status !== "running" || !isTotalExact) return null;
@@ -50,7 +50,7 @@ function etaOf(operation: BatchOperation, done: number): number | null {
 
 const idsShownMax = 10;
 
-/** By the names of the listings; what does not narrow is left out. */
+/** With the filter names of the listings; unset filters are omitted. */
 function filterJson(selection: OperationSelection): Json {
   const { kind } = selection;
   if (kind === "ids")

@@ -1,7 +1,7 @@
 import { attemptsMax } from "../../core/retry-schedule.ts";
 import type { WebhookRetryOverrides } from "../../core/webhook.ts";
 
-/** `retry_config`: what is in force, or what a webhook overrides, with null for what its profile says. */
+/** `retry_config` in force, or the overrides of a webhook with null for values of its profile. */
 export function retryConfigJson({
   schedule,
   timeoutMs,

@@ -1,4 +1,4 @@
-/** Objects that are data through and through, such as profiles: every name in snake_case. Values stay as they are. */
+/** Converts every name of a plain data object, such as a profile, to snake_case. Values are unchanged. */
 export function snakeCaseJson(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(snakeCaseJson);
   if (typeof value !== "object" || value === null) return value;

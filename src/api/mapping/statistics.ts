@@ -30,7 +30,7 @@ export function webhookStatisticsJson({ from, to, totals }: WebhookStatistics): 
   return { from: formatInstant(from), to: formatInstant(to), ...totals };
 }
 
-/** Null where there was no time to look. */
+/** Null if the time budget did not allow counting. */
 export function webhookWaitingJson(waiting: WaitingCount | null | undefined): object | null {
   if (waiting === null) return null;
   if (waiting === undefined) return { total: 0, more: false, oldest_created_at: null };

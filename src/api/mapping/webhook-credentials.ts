@@ -3,7 +3,7 @@ import type { WebhookView } from "../../services/services.ts";
 import { shownJson } from "./fields.ts";
 import { formatInstant } from "./instant.ts";
 
-/** Stands for a value that is never shown; it is not a value that could be sent back. */
+/** Replaces a secret in responses. It cannot be sent back as a value. */
 const masked = "…";
 
 export function credentialsJson(view: WebhookView): Record<string, unknown> {

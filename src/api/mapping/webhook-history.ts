@@ -37,7 +37,7 @@ function byJson({ by }: StoredHistoryEntry): Json | null {
   return by && { kind: by.kind, key_name: by.keyName, reference: by.reference };
 }
 
-/** As a caller sets it. */
+/** The name of the field in the API. */
 function fieldName(name: string): string {
   const field = (webhookFields as Fields)[name];
   return grouped[name] ?? (field === undefined ? snakeCase(name) : apiPath(name, field));
@@ -49,7 +49,7 @@ const grouped: Readonly<Record<string, string>> = {
   rateLimit: "rate_limit",
 };
 
-/** As a caller sets it. Names of headers and of metadata are the owner's. */
+/** The value in API form. Names of headers and metadata belong to the owner and are not converted. */
 function valueJson(name: string, value: unknown): unknown {
   if (name === "headers" || name === "metadata") return value;
   return name === "retry" ? retryConfigJson(value as WebhookRetryOverrides) : snakeCaseJson(value);

@@ -2,7 +2,7 @@ import type { CircuitSnapshot } from "../../core/circuit-breaker.ts";
 import type { WebhookBacklogView, WebhookHealthView, WebhookSecretView } from "../../services/services.ts";
 import { formatInstant, formatInstantOrNull } from "./instant.ts";
 
-/** WDS-89 to 99. */
+/** Circuit breaker state as in WDS-89 to 99. */
 export function circuitJson(webhookId: string, circuit: CircuitSnapshot): Record<string, unknown> {
   return {
     webhook_id: webhookId,

@@ -8,7 +8,7 @@ import { retryConfigJson } from "./retry-config.ts";
 import { credentialsJson } from "./webhook-credentials.ts";
 import { verificationJson } from "./webhook-verification.ts";
 
-/** `secret` in clear only for the answer that created it. */
+/** `secret` is included unmasked only in the response that creates it. */
 export function webhookJson(
   view: WebhookView,
   secret: string | null = view.secretHint,

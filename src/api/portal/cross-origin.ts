@@ -1,4 +1,4 @@
-/** Calls of other pages with the token of a portal session; only of origins that the settings list, and never with cookies. */
+/** CORS for calls with a portal session token: only for origins in the settings, and never with cookies. */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { portalToken } from "../authentication.ts";
 import type { Rendered } from "../problems.ts";
@@ -9,7 +9,7 @@ const requestFields = "authorization, content-type, idempotency-key";
 const answerFields = "retry-after, ratelimit, ratelimit-policy, location";
 const preflightSeconds = 600;
 
-/** The answer to a browser that asks whether a page may call; null where the page is not listed. */
+/** The response to a preflight request; null if the origin is not allowed. */
 export function answerPreflight(
   { method, headers }: FastifyRequest,
   origins: ReadonlySet<string>,
@@ -30,7 +30,9 @@ export function answerPreflight(
   };
 }
 
-/** Lets a listed page read the answers to calls with a token, errors included, and the exchange of a code for one. */
+/**
+ * Lets allowed origins read responses to calls with a token, including errors and the exchange of a code for a token.
+ */
 export function permitOrigin(origins: ReadonlySet<string>) {
   return ({ headers, url }: FastifyRequest, { raw }: FastifyReply, done: () => void): void => {
     const { origin } = headers;

@@ -1,6 +1,6 @@
 /**
- * The pages of customers: one document for every address below `/portal/`, its files, the style and pictures of a session,
- * and the script that host pages embed it with. Which pages may show it in a frame, the session in its address says.
+ * Serves the customer portal: one document for every address below `/portal/`, its assets, the theme and logo of a
+ * session, and the embed script for host pages. The session in the address determines which pages may frame it.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { NotFoundError } from "../../core/errors.ts";
@@ -70,13 +70,13 @@ async function filesOf({ portal, log }: PortalOptions, reply: FastifyReply) {
   try {
     return await portal.files();
   } catch (error) {
-    log.error({ error: messageOf(error) }, "the portal cannot be shown");
-    send(reply, unavailablePage({ title: "The portal cannot be shown", reason: messageOf(error) }));
+    log.error({ error: messageOf(error) }, "the portal is unavailable");
+    send(reply, unavailablePage({ title: "The portal is unavailable", reason: messageOf(error) }));
     return null;
   }
 }
 
-/** For pages of other sites, under an address that stays, so it is asked for again after a while. */
+/** Used by other sites at an address without a version, so it is cached only briefly. */
 async function sendEmbed(
   options: PortalOptions,
   request: FastifyRequest,
@@ -98,7 +98,7 @@ async function framersOf({ services }: PortalOptions, request: FastifyRequest): 
   return services.portalLooks.framers(await sessionOf(services, request));
 }
 
-/** The id of a session is no secret, and gives nothing but the look that its holder would have. */
+/** The session id is not a secret: it reveals only the theme that its customer would see. */
 async function sessionOf(
   { portalSessions }: ApiOptions["services"],
   request: FastifyRequest,
@@ -111,7 +111,7 @@ async function sessionOf(
   });
 }
 
-/** Its address has the version of the style, so it never changes. */
+/** The address contains the version of the theme, so the response is immutable. */
 async function sendTheme(
   { services }: PortalOptions,
   request: FastifyRequest,
@@ -137,7 +137,7 @@ async function sendLogo(
       contentType: logo.mediaType,
       body: logo.bytes,
       encodings: {},
-      // A customer's or tenant's file: opened alone it is a picture and nothing more.
+      // The file comes from a customer or tenant; opened directly, it must only be an image.
       headers: { ...isolation, ...assetCaching },
     },
   });

@@ -1,2 +1,2 @@
-/** Exchanges a code for a token, and ends a session. */
+/** POST exchanges a code for a token; DELETE ends a session. */
 export const portalSessionPath = "/portal/session";

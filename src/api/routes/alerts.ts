@@ -1,4 +1,4 @@
-/** Rules of alerts, and what they hold for. */
+/** Alert rules and the alerts they raise. */
 import { UnavailableError } from "../../core/errors.ts";
 import { alertFilters, alertMuteFields, alertRuleFields } from "../../core/fields/alert.ts";
 import type { AlertService } from "../../services/services.ts";
@@ -36,11 +36,12 @@ export function alertRoutes(options: ApiOptions, pager: Pager): readonly Route[]
 }
 
 function alertsOf({ alerts }: Pick<Services, "alerts">): AlertService {
-  if (alerts === null) throw new UnavailableError("the store keeps no alerts");
+  if (alerts === null) throw new UnavailableError("this store does not support alerts");
   return alerts;
 }
 
-const whose = "A tenant's key has its own; an administrator those of the operator, or of `tenant_id`.";
+const whose =
+  "A tenant's key accesses its own rules; an administrator accesses those of the operator, or of `tenant_id`.";
 
 function listRulesRoute(services: Services): Route {
   return defineRoute({
@@ -48,11 +49,11 @@ function listRulesRoute(services: Services): Route {
     path: "/v1/alert-rules",
     operationId: "listAlertRules",
     tag: "Alerts",
-    summary: "List the rules that alerts are raised by",
-    description: `Those that Posthorn brings, and those of people. ${whose}`,
+    summary: "List alert rules",
+    description: `Built-in and custom rules. ${whose}`,
     access: "manage",
     query: alertRuleQuery,
-    answers: { 200: { description: "All of them.", schema: alertRuleListSchema } },
+    answers: { 200: { description: "All rules.", schema: alertRuleListSchema } },
     errors: [],
     handle: async ({ scope, query }) => {
       const rules = await alertsOf(services).rules(scope, { tenantId: tenantOf(query) });
@@ -67,8 +68,8 @@ function putRuleRoute(services: Services): Route {
     path: "/v1/alert-rules/{name}",
     operationId: "putAlertRule",
     tag: "Alerts",
-    summary: "Write or change a rule",
-    description: `Fields that are absent keep their values. Of a rule that Posthorn brings, \`severity\`, \`threshold\`, \`for_seconds\`, \`keep_firing_for_seconds\`, \`enabled\` and the mute can be changed; one of people needs \`metric\` and \`threshold\`. ${whose}`,
+    summary: "Create or update an alert rule",
+    description: `Omitted fields keep their values. Of a built-in rule, \`severity\`, \`threshold\`, \`for_seconds\`, \`keep_firing_for_seconds\`, \`enabled\` and the mute can be changed; a custom rule requires \`metric\` and \`threshold\`. ${whose}`,
     access: "manage",
     params: alertRuleParams,
     query: alertRuleQuery,
@@ -99,11 +100,11 @@ function deleteRuleRoute(services: Services): Route {
     path: "/v1/alert-rules/{name}",
     operationId: "deleteAlertRule",
     tag: "Alerts",
-    summary: "Forget a rule, or what was changed of one that Posthorn brings",
+    summary: "Delete a custom rule, or reset a built-in one",
     access: "manage",
     params: alertRuleParams,
     query: alertRuleQuery,
-    answers: { 204: { description: "It is gone, or as it was." } },
+    answers: { 204: { description: "Deleted or reset." } },
     errors: ["not_found"],
     audit: {
       action: "alert_rule.delete",
@@ -125,14 +126,14 @@ function previewRoute(services: Services): Route {
     path: "/v1/alert-rules/preview",
     operationId: "previewAlertRule",
     tag: "Alerts",
-    summary: "See how often a rule would have fired",
+    summary: "Preview how often a rule would have fired",
     description:
-      "Holds the rule against the statistics of the last seven days and changes nothing. Minutes are known for two days; of the days before, each hour counts as a whole.",
+      "Evaluates the rule against the statistics of the last seven days without saving it. The last two days are evaluated per minute, earlier days per hour.",
     access: "manage",
     query: alertRuleQuery,
     body: alertRuleInputSchema,
     answers: {
-      200: { description: "How often, for how long, and what was seen.", schema: alertPreviewSchema },
+      200: { description: "How often, for how long, and the values seen.", schema: alertPreviewSchema },
     },
     errors: [],
     audit: { none: "it changes nothing" },
@@ -152,7 +153,7 @@ function listRoute(services: Services, pager: Pager): Route {
     tag: "Alerts",
     summary: "List alerts, newest first",
     description:
-      "Those that are pending, those that fire, and for 90 days those that are over. A tenant's key sees what is about its tenant.",
+      "Pending and firing alerts, and those resolved within 90 days. A tenant's key sees the alerts of its tenant.",
     access: "manage",
     query: alertQuerySchema,
     answers: { 200: { description: "A page of alerts.", schema: alertListSchema } },
@@ -172,9 +173,9 @@ function muteRoute(services: Services): Route {
     path: "/v1/alerts/{id}/mute",
     operationId: "muteAlert",
     tag: "Alerts",
-    summary: "Hear nothing of an alert for a while",
+    summary: "Mute an alert",
     description:
-      "Of this rule and this webhook, tenant or type, also when it ends and begins again. What still fires when the mute is over is told then.",
+      "Mutes this rule for this webhook, tenant or type, even if the alert resolves and fires again. An alert that still fires when the mute ends is announced then.",
     access: "manage",
     params: closed({ id: idParam("the alert") }),
     body: alertMuteSchema,

@@ -19,7 +19,8 @@ function createRoute({ services }: ApiOptions): Route {
     operationId: "createApiKey",
     tag: "API keys",
     summary: "Create an API key",
-    description: "The key is in this answer only. A tenant's `manage` key makes keys of its own tenant.",
+    description:
+      "The key is shown only in this response. A tenant's `manage` key creates keys for its own tenant.",
     access: "manage",
     body: apiKeyInputSchema,
     answers: { 201: { description: "The key.", schema: apiKeyCreatedSchema } },
@@ -27,12 +28,12 @@ function createRoute({ services }: ApiOptions): Route {
     answerIsSecret: true,
     audit: { action: "api_key.create", target: "api_key" },
     handle: async ({ scope, body }) => {
-      // Checked here as well as by the services: a way to more rights must not hang on one check.
+      // Checked here as well as in the services, so that privilege escalation does not depend on a single check.
       const input = inputOf(apiKeyFields, body);
       const tenantId = input.tenantId ?? scope.tenantId;
       const asksForMore = input.role === "admin" || tenantId !== scope.tenantId;
       if (scope.tenantId !== null && asksForMore) {
-        throw new PosthornError("forbidden", "A tenant's key makes keys of its own tenant only.");
+        throw new PosthornError("forbidden", "A tenant's key can only create keys for its own tenant.");
       }
       const { apiKey, key } = await services.apiKeys.create(scope, { ...input, tenantId });
       const answer = { ...shownJson(apiKeyShown, apiKey), key };
@@ -51,7 +52,7 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
     access: "manage",
     query: closed(pageProperties),
     answers: {
-      200: { description: "A page of keys, without the keys themselves.", schema: apiKeyListSchema },
+      200: { description: "A page of keys, without the secret values.", schema: apiKeyListSchema },
     },
     errors: ["invalid_cursor"],
     handle: async ({ scope, query }) => {
@@ -79,7 +80,7 @@ function revokeRoute({ services }: ApiOptions): Route {
     summary: "Revoke an API key",
     access: "manage",
     params: closed({ id: idParam("the key") }),
-    answers: { 204: { description: "It works no more." } },
+    answers: { 204: { description: "The key is revoked." } },
     errors: ["not_found", "conflict"],
     audit: {
       action: "api_key.revoke",

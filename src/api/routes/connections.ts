@@ -19,7 +19,7 @@ import {
   connectionSchema,
 } from "../schemas/gateway.ts";
 
-/** Which source leads to which webhook. */
+/** Connections between sources and webhooks. */
 export function connectionRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
   return [
     createRoute(options),
@@ -55,7 +55,7 @@ function createRoute(options: ApiOptions): Route {
     path: "/v1/connections",
     operationId: "createConnection",
     tag: "Gateway",
-    summary: "Lead what a source receives to a webhook",
+    summary: "Connect a source to a webhook",
     access: "manage",
     body: connectionInputSchema,
     answers: { 201: { description: "The connection.", schema: connectionSchema } },
@@ -114,11 +114,11 @@ function changeRoute(options: ApiOptions): Route {
     tag: "Gateway",
     summary: "Change, pause or resume a connection",
     description:
-      "A resumed connection is open at once. It sends the messages that it held in the background, oldest first; new messages wait behind them. `held_count` shows how many are left.",
+      "A resumed connection opens at once. It sends the messages that it held in the background, oldest first; new messages queue behind them. `held_count` shows how many are left.",
     access: "manage",
     params,
     body: connectionChangeSchema,
-    answers: { 200: { description: "The connection as it is now.", schema: connectionSchema } },
+    answers: { 200: { description: "The updated connection.", schema: connectionSchema } },
     errors: ["not_found"],
     audit: { action: "connection.update", target: "connection", before: before(options) },
     handle: async ({ scope, params: { id }, body }) => {
@@ -136,10 +136,10 @@ function deleteRoute(options: ApiOptions): Route {
     operationId: "deleteConnection",
     tag: "Gateway",
     summary: "Delete a connection",
-    description: "Deliveries that were made stay.",
+    description: "Existing deliveries are kept.",
     access: "manage",
     params,
-    answers: { 204: { description: "It is gone." } },
+    answers: { 204: { description: "Deleted." } },
     errors: ["not_found"],
     audit: {
       action: "connection.delete",

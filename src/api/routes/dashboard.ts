@@ -1,4 +1,4 @@
-/** Logging in to the dashboard and out of it. Everything else it does is a call of the API, as anybody's. */
+/** Login and logout of the dashboard. For everything else it calls the API like any other client. */
 import { CallLimits } from "../call-limits.ts";
 import type { ApiOptions } from "../context.ts";
 import { comesFrom, isOwnCall } from "../dashboard/own-calls.ts";
@@ -18,7 +18,7 @@ import {
 } from "../schemas/session.ts";
 
 const noStore = { "cache-control": "no-store" };
-/** Of limits that are told in errors alone. */
+/** For limits that are reported only in errors. */
 const untold = { setHeader: () => {} };
 
 interface SessionRoutesOptions extends ApiOptions {
@@ -41,18 +41,18 @@ function loginRoute(options: SessionRoutesOptions): Route {
     tag: "Dashboard",
     summary: "Log in to the dashboard",
     description:
-      "Answers with a cookie, `__Host-posthorn-{deployment}`, or `posthorn-{deployment}` on http on this machine: `HttpOnly`, `SameSite=Strict`, for 12 " +
-      "hours, and for one hour without anybody's doing. With it the API takes the session for its API key; calls that " +
-      "change something need the header `X-Posthorn-UI` too, and come from a page of this server. An address gets five " +
-      "wrong logins a minute.",
+      "Responds with a cookie, `__Host-posthorn-{deployment}`, or `posthorn-{deployment}` over http on localhost: `HttpOnly`, `SameSite=Strict`. It expires after 12 " +
+      "hours, or after one hour without activity. With the cookie, the API accepts the session in place of its API key. Calls that " +
+      "change something also need the header `X-Posthorn-UI` and must come from a page of this server. Each address is limited to five " +
+      "failed logins per minute.",
     access: "public",
     body: loginSchema,
     answers: { 200: { description: "Logged in.", schema: sessionSchema } },
     errors: ["unauthenticated", "forbidden", "rate_limited"],
-    audit: { none: "a session changes nothing by itself; what is done with it is written down" },
+    audit: { none: "logging in changes nothing, and later changes of the session are audited" },
     handle: async ({ body, headers, connection }) => {
       if (comesFrom(headers) === "elsewhere") {
-        throw new PosthornError("forbidden", "Another page cannot log in here.");
+        throw new PosthornError("forbidden", "A page from another site cannot log in here.");
       }
       if (losesCookie(headers)) throw new InvalidRequestError(httpsNeeded, []);
       const opened = openedBy(options.sessions, body);
@@ -66,13 +66,13 @@ function loginRoute(options: SessionRoutesOptions): Route {
 }
 
 const httpsNeeded =
-  "A browser keeps the login over https alone, or over http on the machine of the server. Put a proxy with TLS in front, or " +
-  "use a tunnel such as: ssh -L 8080:127.0.0.1:8080 HOST";
+  "Browsers keep this login only over https, or over http on the machine of the server. Put a TLS proxy in front, or " +
+  "use a tunnel, for example: ssh -L 8080:127.0.0.1:8080 HOST";
 
 function openedBy(sessions: Sessions, { key, code }: Login): OpenSession | null {
   if ((key === undefined) === (code === undefined)) {
     throw new InvalidRequestError("The body is not valid.", [
-      { field: "key", message: "is required, or code instead of it" },
+      { field: "key", message: "is required without a code" },
     ]);
   }
   if (key !== undefined) return sessions.login(key);
@@ -82,7 +82,7 @@ function openedBy(sessions: Sessions, { key, code }: Login): OpenSession | null 
 function wrongLogin({ code }: Login): string {
   return code === undefined
     ? "The API key is unknown, expired or revoked."
-    : "This link was used already, or is older than five minutes. Print another one with: posthorn ui";
+    : "This link was already used or is older than five minutes. Create another one with: posthorn ui";
 }
 
 function sessionRoute(options: SessionRoutesOptions): Route {
@@ -91,7 +91,7 @@ function sessionRoute(options: SessionRoutesOptions): Route {
     path: "/ui/session",
     operationId: "getSession",
     tag: "Dashboard",
-    summary: "Who is logged in to the dashboard?",
+    summary: "Get the dashboard session",
     access: "public",
     answers: { 200: { description: "The session of the cookie.", schema: sessionSchema } },
     errors: ["unauthenticated"],
@@ -111,9 +111,9 @@ function logoutRoute({ sessions }: SessionRoutesOptions): Route {
     tag: "Dashboard",
     summary: "Log out of the dashboard",
     access: "public",
-    answers: { 204: { description: "The session ended, and the cookie is gone." } },
+    answers: { 204: { description: "The session has ended, and the cookie is removed." } },
     errors: ["forbidden"],
-    audit: { none: "it ends what the caller has" },
+    audit: { none: "it only ends the caller's session" },
     handle: async ({ headers }) => {
       if (!isOwnCall({ method: "DELETE", headers })) throw foreignCall();
       const found = sessions.find(readSessionCookie(headers, sessions.cookieId) ?? "");
@@ -135,9 +135,9 @@ function loginCodeRoute({ sessions }: SessionRoutesOptions): Route {
     path: "/ui/login-codes",
     operationId: "createLoginCode",
     tag: "Dashboard",
-    summary: "Make a link that logs in to the dashboard once",
+    summary: "Create a one-time login link for the dashboard",
     description:
-      "For five minutes, with the rights of the API key that asks. The link has to lead to the process that answered.",
+      "Valid for five minutes, with the rights of the calling API key. The link must lead to the process that responded.",
     access: "any",
     answers: { 201: { description: "The code.", schema: loginCodeSchema } },
     errors: [],
@@ -145,7 +145,8 @@ function loginCodeRoute({ sessions }: SessionRoutesOptions): Route {
     audit: { action: "dashboard.create_login_code", target: "login_code" },
     handle: async ({ headers }) => {
       const key = bearerToken(headers.authorization);
-      if (key === null) throw new PosthornError("forbidden", "A session makes no links; use an API key.");
+      if (key === null)
+        throw new PosthornError("forbidden", "A session cannot create login links; use an API key.");
       const { code, endsAt } = sessions.createCode(key);
       const body = { code, path: loginPath(code), expires_at: formatInstant(endsAt) };
       return { status: 201, headers: noStore, body };
@@ -153,14 +154,14 @@ function loginCodeRoute({ sessions }: SessionRoutesOptions): Route {
   });
 }
 
-/** In the fragment, which no browser sends and no proxy logs. */
+/** In the fragment, which browsers do not send and proxies do not log. */
 export function loginPath(code: string): string {
   return `ui/#c=${code}`;
 }
 
 function noSession(): UnauthenticatedError {
   return new UnauthenticatedError({
-    detail: "The session ended; log in again.",
+    detail: "The session has ended. Log in again.",
     challenge: 'Bearer realm="posthorn"',
   });
 }

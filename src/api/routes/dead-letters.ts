@@ -27,7 +27,7 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
     summary: "List dead letters, newest first",
     access: "read",
     query: deadLetterQuerySchema,
-    answers: { 200: { description: "A page of deliveries that were given up.", schema: deliveryListSchema } },
+    answers: { 200: { description: "A page of dead letters.", schema: deliveryListSchema } },
     errors: ["invalid_cursor"],
     handle: async ({ scope, query }) => {
       const asked = filtersOf(deadLetterFilters, query);
@@ -53,7 +53,7 @@ function retryBatchRoute({ services }: ApiOptions): Route {
     body: retryBatchInputSchema,
     bodyOptional: true,
     answers: {
-      202: { description: "The operation that does it, or the count.", schema: retryBatchStartedSchema },
+      202: { description: "The operation, or the count for a dry run.", schema: retryBatchStartedSchema },
     },
     errors: [],
     audit: { action: "dead_letters.retry", target: "operation", idFrom: "batch_operation_id" },

@@ -36,8 +36,8 @@ export function deliveryRoutes(options: ApiOptions, pager: Pager): readonly Rout
 }
 
 export const boundedSearch =
-  "A page ends when it is full, or after a quarter of a second of looking: then `complete` is false, and `searched_to` " +
-  "says how far it came. Going on with `next_cursor` finds the rest.";
+  "A page ends when it is full or after 250 ms of searching. In the latter case `complete` is false, and `searched_to` " +
+  "shows how far the search came. Continue with `next_cursor`.";
 
 function listRoute({ services }: ApiOptions, pager: Pager): Route {
   return defineRoute({
@@ -45,7 +45,7 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
     path: "/v1/deliveries",
     operationId: "listDeliveries",
     tag: "Deliveries",
-    summary: "Find deliveries, over all webhooks",
+    summary: "Find deliveries of all webhooks",
     description: boundedSearch,
     access: "read",
     capability: "deliveries:read",
@@ -86,7 +86,7 @@ function listOfWebhookRoute({ services }: ApiOptions, pager: Pager): Route {
   });
 }
 
-/** A row with what `include` names. */
+/** A row with the parts requested by `include`. */
 export function rowJson({ include = [] }: { readonly include?: readonly string[] }, scope: Scope) {
   const names = include.flatMap((entry) => entry.split(","));
   return (row: ListedDelivery) => listedDeliveryJson(row, { include: names, scope });
@@ -103,7 +103,10 @@ function getRoute({ services }: ApiOptions): Route {
     capability: "deliveries:read",
     params: closed({ id: idParam("the delivery") }),
     answers: {
-      200: { description: "The delivery, oldest attempt first.", schema: deliveryWithAttemptsSchema },
+      200: {
+        description: "The delivery, with the oldest attempt first.",
+        schema: deliveryWithAttemptsSchema,
+      },
     },
     errors: ["not_found"],
     handle: async ({ scope, params }) => {
@@ -119,10 +122,10 @@ function requestRoute({ services }: ApiOptions): Route {
     path: "/v1/deliveries/{id}/attempts/{n}/request",
     operationId: "getAttemptRequest",
     tag: "Deliveries",
-    summary: "See the request of an attempt",
+    summary: "Get the request of an attempt",
     description:
-      "Made again from what is stored: the body byte for byte, URL and headers by the webhook's configuration, " +
-      "signatures and credentials masked. `exact` and `may_differ` say how far it is the one that was sent.",
+      "Reconstructed from stored data: the body byte for byte, the URL and headers from the webhook's configuration, " +
+      "signatures and credentials masked. `exact` and `may_differ` tell how faithful it is.",
     access: "read",
     capability: "payloads:read",
     params: closed({
@@ -146,14 +149,14 @@ function retryRoute({ services }: ApiOptions): Route {
     tag: "Deliveries",
     summary: "Retry a delivery",
     description:
-      "Sends it again, due at once: the same delivery, with its attempts so far, whatever ended it. `waiting_for` says what " +
-      "holds it back, such as an open circuit. One that succeeded stays as it is, and a copy of it is sent.",
+      "Retries the delivery at once and keeps its earlier attempts, whatever its state. `waiting_for` names what " +
+      "delays it, such as an open circuit. A successful delivery is not changed; a copy of it is sent.",
     access: "manage",
     capability: "deliveries:retry",
     params: closed({ id: idParam("the webhook"), delivery_id: idParam("the delivery") }),
     body: retryInputSchema,
     bodyOptional: true,
-    answers: { 202: { description: "What is sent again.", schema: retriedDeliverySchema } },
+    answers: { 202: { description: "The delivery that is sent.", schema: retriedDeliverySchema } },
     errors: ["not_found", "delivery_in_flight", "payload_gone", "conflict"],
     audit: {
       action: "delivery.retry",

@@ -13,7 +13,7 @@ import {
   problemQuerySchema,
 } from "../schemas/delivery-problem.ts";
 
-/** Failures that are told as one. */
+/** Similar failures, grouped into problems. */
 export function deliveryProblemRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
   return [listRoute(options, pager), getRoute(options), changeRoute(options)];
 }
@@ -24,10 +24,10 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
     path: "/v1/problems",
     operationId: "listProblems",
     tag: "Problems",
-    summary: "See what is wrong with webhooks, and what to do about it",
+    summary: "List problems of webhooks and how to fix them",
     description:
-      "Failures of a webhook with the same category, the same status or error code, and the same first line of the answer are " +
-      "one problem. What changed last comes first. At most 50 of a webhook are told apart.",
+      "Failures of a webhook with the same category, the same status or error code, and the same first line of the response are " +
+      "one problem. Sorted by last change. A webhook has up to 50 separate problems.",
     access: "read",
     query: problemQuerySchema,
     answers: { 200: { description: "A page of problems.", schema: problemListSchema } },
@@ -48,7 +48,7 @@ function getRoute({ services }: ApiOptions): Route {
     path: "/v1/problems/{id}",
     operationId: "getProblem",
     tag: "Problems",
-    summary: "See one problem",
+    summary: "Get a problem",
     access: "read",
     params: problemParams,
     answers: { 200: { description: "The problem.", schema: deliveryProblemSchema } },
@@ -66,10 +66,10 @@ function changeRoute({ services }: ApiOptions): Route {
     path: "/v1/problems/{id}",
     operationId: "changeProblem",
     tag: "Problems",
-    summary: "Mute a problem, end that, or note something",
+    summary: "Mute, unmute or annotate a problem",
     description:
-      "A muted problem goes on to be counted, and is resolved like any other. It is shown as `muted` until that ends; what is " +
-      "resolved is shown as resolved.",
+      "A muted problem is still counted, and resolves like any other. Its status is `muted` until the mute ends or the " +
+      "problem is resolved.",
     access: "manage",
     params: problemParams,
     body: problemChangeSchema,

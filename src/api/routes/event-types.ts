@@ -55,7 +55,7 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
   });
 }
 
-/** From a position in a cursor. Neither ids of tenants nor names have a slash. */
+/** Parses the position in a cursor. Tenant ids and names contain no slash. */
 function keyOf(position: string): EventTypeKey {
   const [tenantId = "", name = ""] = position.split("/");
   return { tenantId, name };
@@ -87,9 +87,8 @@ function putRoute({ services }: ApiOptions): Route {
     path,
     operationId: "putEventType",
     tag: "Event types",
-    summary: "Register or change an event type",
-    description:
-      "Fields that are absent keep their values. From then on published data must match the schema.",
+    summary: "Create or update an event type",
+    description: "Omitted fields keep their values. Data published afterwards must match the schema.",
     access: "manage",
     params,
     query: eventTypeQuery,
@@ -124,12 +123,12 @@ function deleteRoute({ services }: ApiOptions): Route {
     path,
     operationId: "deleteEventType",
     tag: "Event types",
-    summary: "Forget an event type",
-    description: "Events of the type can still be published; they are no longer checked.",
+    summary: "Delete an event type",
+    description: "Events of the type can still be published, but they are no longer validated.",
     access: "manage",
     params,
     query: eventTypeQuery,
-    answers: { 204: { description: "It is gone." } },
+    answers: { 204: { description: "Deleted." } },
     errors: ["not_found"],
     audit: {
       action: "event_type.delete",

@@ -54,9 +54,9 @@ export function eventRoutes(options: ApiOptions, pager: Pager): readonly Route[]
   ];
 }
 
-/** The body limit decides the size here. `data` may be as deep in both forms, however much is around it. */
+/** The body limit bounds the size here. One extra level lets `data` be equally deep in both forms. */
 const singleBounds: JsonBounds = { ...eventJsonBounds, depthMax: eventJsonBounds.depthMax + 1 };
-/** Sixteen megabytes could hold millions of tiny values; parsing this many takes well under a second. */
+/** 16 MiB could hold millions of tiny values; parsing this many takes well under a second. */
 const batchBounds: JsonBounds = {
   ...eventJsonBounds,
   depthMax: eventJsonBounds.depthMax + 3,
@@ -71,7 +71,7 @@ function publishRoute(options: ApiOptions): Route {
     operationId: "publishEvent",
     tag: "Events",
     summary: "Publish an event",
-    description: "Answers after the event and its deliveries are committed.",
+    description: "Responds after the event and its deliveries are committed.",
     access: "publish",
     body: eventInputSchema,
     bodyBytesMax: limits.payloadBytesMax + envelopeBytesMax,
@@ -85,7 +85,7 @@ function publishRoute(options: ApiOptions): Route {
       "payload_too_large",
       "rate_limited",
     ],
-    audit: { none: "publishing is what the server is for" },
+    audit: { none: "published events are recorded as events" },
     traced: true,
     handle: async ({ scope, body, bodyBytes, headers }) => {
       const input = toPublishInput(body, eventPlace(bodyBytes), tracedBy(headers));
@@ -94,15 +94,15 @@ function publishRoute(options: ApiOptions): Route {
   });
 }
 
-/** Content of any media type, delivered byte for byte (EDS-2-1, TS16-41). */
+/** Payloads of any media type, delivered byte for byte (EDS-2-1, TS16-41). */
 function rawForm({ services, limits }: ApiOptions): RawForm {
   return defineRawForm({
     parameter: "event_type",
     query: rawEventQuerySchema,
     bodyBytesMax: limits.payloadBytesMax,
     description:
-      "With `event_type` in the query the body is the payload itself, of the media type in Content-Type, JSON included. " +
-      "It is delivered byte for byte with that media type, but inside a structured CloudEvent; no schema is applied to it.",
+      "With `event_type` in the query, the body is the payload itself, with the media type in Content-Type, JSON included. " +
+      "It is delivered byte for byte with that media type, except inside a structured CloudEvent. It is not validated against a schema.",
     handle: async ({ scope, query, body, headers }) => {
       const input = toRawPublishInput(query, body, tracedBy(headers));
       return { status: 202, text: receiptText(await services.events.publish(scope, input)) };
@@ -119,7 +119,7 @@ function batchRoute({ services, basePath = "" }: ApiOptions): Route {
     tag: "Events",
     summary: "Publish up to 1,000 events",
     description:
-      "Each event is judged for itself: one bad event does not spoil the rest. The body may have 16 MiB and 500,000 values.",
+      "Events are validated independently: an invalid event does not affect the others. The body may have up to 16 MiB and 500,000 values.",
     access: "publish",
     body: eventBatchSchema,
     bodyBytesMax: batchBytesMax,
@@ -127,7 +127,7 @@ function batchRoute({ services, basePath = "" }: ApiOptions): Route {
     bodyElements: "events",
     answers: { 202: { description: "A receipt or an error for each event.", schema: batchResultSchema } },
     errors: ["payload_too_large", "rate_limited"],
-    audit: { none: "publishing is what the server is for" },
+    audit: { none: "published events are recorded as events" },
     traced: true,
     handle: async ({ scope, body, bodyBytes, headers }) => {
       const trace = tracedBy(headers);
@@ -157,7 +157,7 @@ function mergeResults(
   return refusals.map((refusal) => {
     if (refusal !== null) return refusalText(refusal, basePath);
     const entry = entries[next++];
-    if (entry === undefined) throw new Error("publishMany answered fewer entries than events");
+    if (entry === undefined) throw new Error("publishMany returned fewer entries than events");
     return entry.kind === "published" ? receiptText(entry.receipt) : refusalText(entry.error, basePath);
   });
 }
@@ -176,7 +176,7 @@ function readRoutes({ services }: ApiOptions, pager: Pager): readonly Route[] {
       operationId: "listEvents",
       tag: "Events",
       summary: "Find events, newest first",
-      description: `${boundedSearch} To look for text in what was published (\`data_contains\`) takes a key that may manage.`,
+      description: `${boundedSearch} Searching payloads (\`data_contains\`) requires a key with the role \`manage\` or \`admin\`.`,
       access: "read",
       query: eventQuerySchema,
       answers: {
@@ -238,7 +238,7 @@ function matchesRoute({ services }: ApiOptions, pager: Pager): Route {
     path: "/v1/events/{id}/matches",
     operationId: "listEventMatches",
     tag: "Events",
-    summary: "See which webhooks got an event, and why the others did not",
+    summary: "List which webhooks received an event, and why others did not",
     access: "read",
     params: eventParams,
     query: closed(pageProperties),
@@ -264,9 +264,9 @@ function replayRoute({ services }: ApiOptions): Route {
     path: "/v1/events/{id}/replay",
     operationId: "replayEvent",
     tag: "Events",
-    summary: "Deliver a stored event again",
+    summary: "Replay a stored event",
     description:
-      "Makes new deliveries with the same event id, so that receivers can tell a replay from a new event.",
+      "Creates new deliveries with the same event id, so that receivers can distinguish a replay from a new event.",
     access: "manage",
     params: eventParams,
     body: replayInputSchema,

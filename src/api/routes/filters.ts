@@ -13,7 +13,7 @@ import { defineRoute } from "../route.ts";
 import type { Route } from "../route.ts";
 import { filterEvaluationInputSchema, filterEvaluationSchema } from "../schemas/gateway.ts";
 
-/** Filter, headers, query and path beside the body of a message. */
+/** Allowance for filter, headers, query and path in addition to the message body. */
 const besideBodyBytesMax = 131_072;
 
 export function filterRoutes(options: ApiOptions): readonly Route[] {
@@ -26,14 +26,14 @@ function evaluateRoute({ gateway, limits }: ApiOptions): Route {
     path: "/v1/filters/evaluate",
     operationId: "evaluateFilter",
     tag: "Gateway",
-    summary: "See what a filter would let through",
+    summary: "Test a filter",
     description:
-      "Holds the filter of a connection against one request of the log, the newest ones of a source, or a message that is given, and changes nothing. Headers of requests are those of the log: a condition on a credential has no result.",
+      "Evaluates the filter of a connection against a logged request, the latest requests of a source, or a given message, and changes nothing. Logged requests have the headers of the log, so a condition on a credential has no result.",
     access: "read",
     body: filterEvaluationInputSchema,
     bodyBounds: { ...defaultBounds, valuesMax: 100_000 },
     bodyBytesMax: limits.payloadBytesMax + besideBodyBytesMax,
-    answers: { 200: { description: "What it would do, and why.", schema: filterEvaluationSchema } },
+    answers: { 200: { description: "The result, with reasons.", schema: filterEvaluationSchema } },
     errors: ["not_found"],
     audit: { none: "it changes nothing" },
     handle: async ({ scope, body }) => {

@@ -32,13 +32,13 @@ import { rotateInputSchema, secretSchema } from "../schemas/webhook-state.ts";
 
 const channelId = idSchema("the channel");
 const uncached = { "cache-control": "no-store" };
-/** Of customers who say where they are told. */
+/** Required of portal sessions that configure notifications. */
 const capability = "notifications:write";
 const tenantParams = closed({ id: tenantId });
 const about =
-  "Mail, Slack, Teams, Discord, PagerDuty, or a URL of your own. What a channel is told, when, and in which language, stands in it.";
+  "Email, Slack, Teams, Discord, PagerDuty, or a custom URL. A channel defines which notifications it receives, when, and in which language.";
 
-/** Where people are told, and what they were told. */
+/** Notification channels and the notification log. */
 export function notificationRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
   return [
     ...operatorRoutes(options),
@@ -62,16 +62,26 @@ function operatorRoutes(options: ApiOptions): readonly Route[] {
   return [
     defineRoute({
       ...{ method: "GET", path: "/v1/notification-channels", operationId: "listNotificationChannels" },
-      ...{ tag: "Notifications", summary: "See where the operator is told", access: "admin", errors: [] },
+      ...{
+        tag: "Notifications",
+        summary: "List the operator's notification channels",
+        access: "admin",
+        errors: [],
+      },
       answers: { 200: { description: "All channels.", schema: channelListSchema } },
       handle: async (call) => ({ status: 200, body: await list(call) }),
     }),
     defineRoute({
       ...{ method: "PUT", path: "/v1/notification-channels", operationId: "putNotificationChannels" },
-      ...{ tag: "Notifications", summary: "Set where the operator is told", access: "admin", errors: [] },
-      description: `${about} The operator's are told about all tenants.`,
+      ...{
+        tag: "Notifications",
+        summary: "Set the operator's notification channels",
+        access: "admin",
+        errors: [],
+      },
+      description: `${about} The operator's channels receive notifications about all tenants.`,
       body: channelSetInputSchema,
-      answers: { 200: { description: "All channels as they are now.", schema: channelListSchema } },
+      answers: { 200: { description: "The updated channels.", schema: channelListSchema } },
       audit: { action: "notification_channels.put", target: "notification_channels", before: list },
       handle: async ({ scope, body }) => {
         const { channels } = inputOf(channelSetFields, body);
@@ -83,11 +93,11 @@ function operatorRoutes(options: ApiOptions): readonly Route[] {
     defineRoute({
       ...{ method: "POST", path: "/v1/notification-channels/{id}/test" },
       ...{ operationId: "testNotificationChannel", tag: "Notifications", access: "admin" },
-      summary: "Send a test to a channel of the operator",
+      summary: "Test a channel of the operator",
       description:
-        "At once. An address that the mail server refused is tried again; one that its reader stopped is not.",
+        "Sent at once. An address that the mail server refused is tried again; one that unsubscribed is not.",
       ...{ params: closed({ id: channelId }), errors: ["not_found", "conflict"] as const },
-      answers: { 202: { description: "It is queued.", schema: channelTestSchema } },
+      answers: { 202: { description: "The test is queued.", schema: channelTestSchema } },
       audit: { action: "notification_channel.test", target: "notification_channel" },
       handle: async ({ scope, params: { id } }) =>
         testAnswer(await serviceOf(options).test(scope, { owner, id })),
@@ -107,18 +117,28 @@ function tenantRoutes(options: ApiOptions): readonly Route[] {
   return [
     defineRoute({
       ...{ method: "GET", path: "/v1/tenants/{id}/notifications", operationId: "listTenantNotifications" },
-      ...{ tag: "Notifications", summary: "See where a tenant is told", access: "manage", capability },
+      ...{
+        tag: "Notifications",
+        summary: "List a tenant's notification channels",
+        access: "manage",
+        capability,
+      },
       ...{ params: tenantParams, errors: ["not_found"] as const },
       answers: { 200: { description: "All channels.", schema: channelListSchema } },
       handle: async (call) => ({ status: 200, body: channelsOnly(await list(call)) }),
     }),
     defineRoute({
       ...{ method: "PUT", path: "/v1/tenants/{id}/notifications", operationId: "putTenantNotifications" },
-      ...{ tag: "Notifications", summary: "Set where a tenant is told", access: "manage", capability },
+      ...{
+        tag: "Notifications",
+        summary: "Set a tenant's notification channels",
+        access: "manage",
+        capability,
+      },
       ...{ params: tenantParams, errors: ["not_found", "rate_limited", "limit_reached"] as const },
-      description: `${about} A mail address that is new to the tenant gets one mail that asks its reader to confirm it, and nothing else until then.`,
+      description: `${about} An email address that is new to the tenant receives only a confirmation request until its reader confirms it.`,
       body: channelSetInputSchema,
-      answers: { 200: { description: "All channels as they are now.", schema: channelListSchema } },
+      answers: { 200: { description: "The updated channels.", schema: channelListSchema } },
       audit: { action: "notification_channels.put", target: "notification_channels", before: list },
       handle: async ({ scope, params: { id: owner }, body }) => {
         const { channels } = inputOf(channelSetFields, body);
@@ -131,12 +151,12 @@ function tenantRoutes(options: ApiOptions): readonly Route[] {
       ...{ method: "POST", path: "/v1/tenants/{id}/notifications/{channel_id}/test" },
       ...{ operationId: "testTenantNotification", tag: "Notifications", access: "manage", capability },
       isTest: true,
-      summary: "Send a test to a channel of a tenant",
+      summary: "Test a channel of a tenant",
       description:
-        "At once. An address that the mail server refused is tried again; one that its reader stopped or has not confirmed is not. At most 10 in an hour for a channel, and 50 for a tenant.",
+        "Sent at once. An address that the mail server refused is tried again; one that unsubscribed or is not confirmed is not. Limited to 10 tests per hour for a channel and 50 for a tenant.",
       params: closed({ id: tenantId, channel_id: channelId }),
       errors: ["not_found", "conflict", "rate_limited"],
-      answers: { 202: { description: "It is queued.", schema: channelTestSchema } },
+      answers: { 202: { description: "The test is queued.", schema: channelTestSchema } },
       audit: { action: "notification_channel.test", target: "notification_channel", idFrom: "channel_id" },
       handle: async ({ scope, params: { id: owner, channel_id: id } }) =>
         testAnswer(await serviceOf(options).test(scope, { owner, id })),
@@ -150,14 +170,15 @@ function rotateRoute(options: ApiOptions): Route {
     ...{ method: "POST", path: "/v1/tenants/{id}/notifications/{channel_id}/secret/rotate" },
     ...{ operationId: "rotateTenantNotificationSecret", tag: "Notifications", access: "manage", capability },
     summary: "Replace the signing secret of a channel",
-    description: "Of the kind `webhook`. The secret of a new channel is in the answer that made it only.",
+    description:
+      "For channels of the kind `webhook`. The secret of a new channel is shown only in the response that created it.",
     ...{
       params: closed({ id: tenantId, channel_id: channelId }),
       body: rotateInputSchema,
       bodyOptional: true,
     },
     answers: {
-      200: { description: "The new secret, and the old one while both are used.", schema: secretSchema },
+      200: { description: "The new secret, and the old one while both are valid.", schema: secretSchema },
     },
     errors: ["not_found", "rotation_in_progress", "secret_in_use"],
     answerIsSecret: true,
@@ -176,7 +197,7 @@ function rotateRoute(options: ApiOptions): Route {
 function sentRoute(options: ApiOptions, pager: Pager): Route {
   return defineRoute({
     ...{ method: "GET", path: "/v1/notifications", operationId: "listNotifications" },
-    ...{ tag: "Notifications", summary: "See what people were told, and what waits", access: "manage" },
+    ...{ tag: "Notifications", summary: "List sent and pending notifications", access: "manage" },
     capability,
     description: "Newest first. Kept for 30 days.",
     query: notificationQuerySchema,
@@ -196,8 +217,8 @@ function sentRoute(options: ApiOptions, pager: Pager): Route {
 }
 
 /**
- * For readers of a mail: confirm an address, stop its messages, or start them again. Programs that look at links ask with
- * GET, so only POST changes anything (RFC 8058).
+ * For readers of a mail: confirm an address, unsubscribe, or resubscribe. Link scanners send GET, so only POST changes
+ * anything (RFC 8058).
  */
 function readerRoutes(options: ApiOptions): readonly Route[] {
   const described = {
@@ -220,7 +241,7 @@ function readerRoutes(options: ApiOptions): readonly Route[] {
   return [
     defineRoute({
       ...{ ...described, method: "GET", path: confirmPath, operationId: "showConfirmation" },
-      summary: "Ask whether messages to an address are wanted",
+      summary: "Show the subscription page of an address",
       answers: html("A page with a button."),
       handle: async ({ params: { token } }) =>
         readerPage(await linked(token), { title: "confirm.title", text: "confirm.ask", start: token }),
@@ -233,15 +254,15 @@ function readerRoutes(options: ApiOptions): readonly Route[] {
         operationId: "confirmAddress",
         bodyIgnored: true,
       },
-      summary: "Confirm an address, or start its messages again",
-      answers: html("Messages go to the address from now on."),
-      audit: { none: "a reader wants messages to an own address; the channel shows since when" },
+      summary: "Confirm or resubscribe an address",
+      answers: html("The address is subscribed."),
+      audit: { none: "readers subscribe their own address; the channel shows since when" },
       handle: async ({ params: { token } }) =>
         readerPage(await decide(token, true), { title: "confirm.title", text: "confirm.done" }),
     }),
     defineRoute({
       ...{ ...described, method: "GET", path: stopPath, operationId: "showUnsubscribe" },
-      summary: "Ask whether messages to an address are to end",
+      summary: "Show the unsubscribe page of an address",
       answers: html("A page with a button."),
       handle: async ({ params: { token } }) => {
         const found = await linked(token);
@@ -252,9 +273,9 @@ function readerRoutes(options: ApiOptions): readonly Route[] {
     }),
     defineRoute({
       ...{ ...described, method: "POST", path: stopPath, operationId: "unsubscribe", bodyIgnored: true },
-      summary: "End messages to an address with one click",
-      answers: html("They have ended."),
-      audit: { none: "a reader ends messages to an own address; the channel shows since when" },
+      summary: "Unsubscribe an address with one click",
+      answers: html("The address is unsubscribed."),
+      audit: { none: "readers unsubscribe their own address; the channel shows since when" },
       handle: async ({ params: { token } }) =>
         readerPage(await decide(token, false), {
           ...{ title: "unsubscribe.title", text: "unsubscribe.done", start: token },
@@ -266,7 +287,7 @@ function readerRoutes(options: ApiOptions): readonly Route[] {
 interface ReaderPage {
   readonly title: MessageName;
   readonly text: MessageName;
-  /** The token of a button that starts messages, or stops them. */
+  /** Tokens of the buttons that subscribe and unsubscribe. */
   readonly start?: string;
   readonly stop?: string;
 }
@@ -312,12 +333,12 @@ function channelsJson(
   return { data: channels.map((saved) => channelJson(saved, scope, now)), kinds: service.kinds(owner) };
 }
 
-/** What a mail server or the network said is for those who run them. */
+/** Hides errors of mail servers and the network from customers. */
 function errorFor(scope: Scope, error: string | null): string | null {
   return scope.portal === undefined ? error : null;
 }
 
-/** As everybody sees them later. */
+/** The channels without their secrets, as in later responses. */
 function unsaid(channels: readonly Omit<SavedChannel, "secret">[]): readonly SavedChannel[] {
   return channels.map(({ channel, status, consent }) => ({ channel, status, consent, secret: null }));
 }

@@ -21,7 +21,7 @@ import {
   retryDeliveriesSchema,
 } from "../schemas/operation.ts";
 
-/** Actions on many deliveries, and how far they are. */
+/** Bulk actions on deliveries and their progress. */
 export function operationRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
   return [
     retryRoute(options),
@@ -33,10 +33,10 @@ export function operationRoutes(options: ApiOptions, pager: Pager): readonly Rou
 }
 
 const previewed =
-  "With `ids` (at most 1,000) or with `filter`, which takes what the listing takes. `dry_run` counts, shows five, and says " +
-  "what would be left out and why. The work is done beside deliveries, oldest first, at the rate of `rate_limit`; it goes on " +
-  "after a restart, and acts on no delivery twice.";
-const started = { description: "The operation that does it, or the count.", schema: bulkStartedSchema };
+  "Takes either `ids` (up to 1,000) or `filter`, with the filters of the listing. `dry_run` counts, shows five deliveries, and tells " +
+  "which would be skipped and why. Operations run in the background, oldest first, at the rate of `rate_limit`. They continue " +
+  "after a restart and process each delivery only once.";
+const started = { description: "The operation, or the count for a dry run.", schema: bulkStartedSchema };
 
 function retryRoute({ services }: ApiOptions): Route {
   return defineRoute({
@@ -44,7 +44,7 @@ function retryRoute({ services }: ApiOptions): Route {
     path: "/v1/deliveries/retry-batch",
     operationId: "retryDeliveries",
     tag: "Operations",
-    summary: "Try many deliveries again",
+    summary: "Retry many deliveries",
     description: previewed,
     access: "manage",
     body: retryDeliveriesSchema,
@@ -64,8 +64,8 @@ function cancelRoute({ services }: ApiOptions): Route {
     path: "/v1/deliveries/cancel-batch",
     operationId: "cancelDeliveries",
     tag: "Operations",
-    summary: "Cancel many deliveries that wait",
-    description: `${previewed} What is on its way is left out.`,
+    summary: "Cancel many waiting deliveries",
+    description: `${previewed} Deliveries in flight are skipped.`,
     access: "manage",
     body: cancelDeliveriesSchema,
     answers: { 202: started },
@@ -85,7 +85,7 @@ function discardRoute({ services }: ApiOptions): Route {
     operationId: "discardDeadLetters",
     tag: "Operations",
     summary: "Discard many dead letters",
-    description: `${previewed} They leave the dead letters and stay in the history, as cancelled.`,
+    description: `${previewed} They are no longer dead letters and stay in the history as cancelled.`,
     access: "manage",
     body: discardSchema,
     answers: { 202: started },
@@ -119,7 +119,7 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
 
 const operationParams = closed({ id: idParam("the operation") });
 
-/** The second path is that of WDS-112. */
+/** WDS-112 defines the second path. */
 const operationPaths = [
   { path: "/v1/operations/{id}", name: "Operation" },
   { path: "/v1/dlq/batch-operations/{id}", name: "BatchOperation" },
@@ -141,7 +141,7 @@ function getRoute({ services }: ApiOptions, { path, name }: Place): Route {
     path,
     operationId: `get${name}`,
     tag: "Operations",
-    summary: "See how far a bulk operation is",
+    summary: "Get a bulk operation and its progress",
     access: "read",
     capability: "endpoints:recover",
     params: operationParams,
@@ -160,8 +160,8 @@ function changeRoute({ services }: ApiOptions, { path, name }: Place): Route {
     path,
     operationId: `change${name}`,
     tag: "Operations",
-    summary: "Slow a bulk operation down, pause it, let it go on",
-    description: "Whoever runs it heeds the change within about a second.",
+    summary: "Change the rate of a bulk operation, pause or resume it",
+    description: "The change takes effect within about a second.",
     access: "manage",
     params: operationParams,
     body: operationChangeSchema,
@@ -186,7 +186,7 @@ function endRoute({ services }: ApiOptions, { path, name }: Place): Route {
     operationId: `cancel${name}`,
     tag: "Operations",
     summary: "Cancel a bulk operation",
-    description: "What it has done so far stays done: what it has queued is delivered.",
+    description: "Completed work is kept: queued deliveries are still sent.",
     access: "manage",
     capability: "endpoints:recover",
     params: operationParams,
@@ -207,7 +207,7 @@ function endRoute({ services }: ApiOptions, { path, name }: Place): Route {
 
 type OperationCall = Call<{ readonly id: string }>;
 
-/** With the rate where a change names it. */
+/** Includes the rate if the change sets it. */
 async function shownBefore(
   { deadLetters }: ApiOptions["services"],
   { scope, params }: OperationCall,

@@ -17,7 +17,7 @@ import {
   portalSessionQuery,
 } from "../schemas/portal.ts";
 
-/** Sessions as those see them who make them for their customers. */
+/** Portal sessions, managed by the tenants that create them for their customers. */
 export function portalSessionRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
   return [createRoute(options), listRoute(options, pager), endRoute(options), revokeRoute(options)];
 }
@@ -31,10 +31,10 @@ function createRoute(options: ApiOptions): Route {
     path: "/v1/portal-sessions",
     operationId: "createPortalSession",
     tag: "Portal",
-    summary: "Open the portal for a customer",
+    summary: "Create a portal session for a customer",
     description:
-      "Called by your backend for somebody who is logged in to your product. `url` opens the portal once and within a minute; " +
-      "the code in its fragment is exchanged for a token that lives in the memory of the page alone.",
+      "Called by your backend for a user who is logged in to your product. `url` opens the portal once, within one minute: " +
+      "the page exchanges the code in its fragment for a token that it keeps only in memory.",
     access: "manage",
     body: portalSessionInputSchema,
     bodyOptional: true,
@@ -67,7 +67,7 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
     operationId: "listPortalSessions",
     tag: "Portal",
     summary: "List portal sessions, newest first",
-    description: "Those that ended stay for a day.",
+    description: "Ended sessions are listed for one more day.",
     access: "manage",
     query: portalSessionQuery,
     answers: { 200: { description: "A page of sessions.", schema: portalSessionListSchema } },
@@ -90,10 +90,10 @@ function endRoute({ services }: ApiOptions): Route {
     operationId: "endPortalSession",
     tag: "Portal",
     summary: "End a portal session",
-    description: "Its token is refused from now on; within a second in other processes.",
+    description: "Its token is refused from now on; other processes follow within a second.",
     access: "manage",
     params: closed({ id: idParam("the session") }),
-    answers: { 204: { description: "It is over." } },
+    answers: { 204: { description: "The session has ended." } },
     errors: ["not_found"],
     audit: {
       action: "portal_session.end",
@@ -115,11 +115,12 @@ function revokeRoute({ services }: ApiOptions): Route {
     path: "/v1/portal-sessions/revoke",
     operationId: "revokePortalSessions",
     tag: "Portal",
-    summary: "End all portal sessions of somebody",
-    description: "Those of a tenant with this `reference`, as when they log out of your product.",
+    summary: "End all portal sessions of a reference",
+    description:
+      "Ends the tenant's sessions with this `reference`, for example when the user logs out of your product.",
     access: "manage",
     body: portalRevokeSchema,
-    answers: { 200: { description: "How many ended.", schema: portalRevokedSchema } },
+    answers: { 200: { description: "The number of ended sessions.", schema: portalRevokedSchema } },
     errors: [],
     audit: { action: "portal_session.revoke", target: "portal_session", idFrom: "reference" },
     handle: async ({ scope, body }) => {

@@ -16,7 +16,7 @@ import {
   portalSettingsSchema,
 } from "../schemas/portal.ts";
 
-/** The settings of the deployment, and those of a tenant, which come over them. */
+/** The portal settings of the deployment, and those of a tenant, which override them. */
 const levels = [
   {
     path: "/v1/portal-settings",
@@ -54,10 +54,10 @@ function getRoute({ services }: ApiOptions, { path, of, whose, access, params }:
     path,
     operationId: `get${of}Settings`,
     tag: "Portal",
-    summary: `How the portal looks: ${whose}`,
+    summary: `Get the portal theme of ${whose}`,
     access: access.read,
     params,
-    answers: { 200: { description: "As they were saved.", schema: portalSettingsSchema } },
+    answers: { 200: { description: "The saved settings.", schema: portalSettingsSchema } },
     errors: ["not_found"],
     handle: async (call) => ({
       status: 200,
@@ -72,10 +72,10 @@ function putRoute({ services }: ApiOptions, { path, of, whose, access, params }:
     path,
     operationId: `put${of}Settings`,
     tag: "Portal",
-    summary: `Change how the portal looks: ${whose}`,
+    summary: `Change the portal theme of ${whose}`,
     description:
-      "Fields that are absent keep their values, null goes back to the level above. `accent_light` and `accent_dark` in the " +
-      "answer are what becomes of the accent so that it can be read.",
+      "Omitted fields keep their values; null restores the value of the level above. `accent_light` and `accent_dark` in the " +
+      "response are the accent colour adjusted for contrast.",
     access: access.write,
     params,
     body: portalSettingsInputSchema,
@@ -105,15 +105,15 @@ function putLogoRoute({ services }: ApiOptions, { path, of, whose, access, param
     path: `${path}/logo`,
     operationId: `put${of}Logo`,
     tag: "Portal",
-    summary: `Set a logo of the portal: ${whose}`,
-    description: `The body is a PNG or WebP picture of at most ${logoBytesMax} bytes.`,
+    summary: `Set a portal logo of ${whose}`,
+    description: `The body is a PNG or WebP image of up to ${logoBytesMax} bytes.`,
     access: access.write,
     params,
     raw: defineRawForm({
       parameter: "scheme",
       query: logoQuery,
       bodyBytesMax: logoBytesMax,
-      description: "The picture.",
+      description: "The image.",
       handle: async ({ scope, params: named, query, body }) => {
         const place = { tenantId: tenantOf(named), scheme: query.scheme };
         await services.portalLooks.putLogo(scope, { place, bytes: body.body });
@@ -140,7 +140,7 @@ function removeLogoRoute(
     path: `${path}/logo`,
     operationId: `remove${of}Logo`,
     tag: "Portal",
-    summary: `Remove logos of the portal: ${whose}`,
+    summary: `Remove portal logos of ${whose}`,
     access: access.write,
     params,
     query: logoQueryOptional,
@@ -160,7 +160,7 @@ function removeLogoRoute(
   });
 }
 
-/** The id of what is changed, where the path has none. */
+/** Adds the id of the changed settings if the path has none. */
 async function settingsBefore(looks: PortalLookService, { scope, params }: Call<Params>): Promise<object> {
   const tenant = tenantOf(params);
   return { tenant_id: tenant, ...settingsJson(await looks.get(scope, tenant)) };

@@ -1,4 +1,4 @@
-/** What the pages of the portal call beside the API: a code becomes a token, and a session ends. */
+/** Session calls of the portal pages: exchange a code for a token, and end the session. */
 import { portalThemeFields } from "../../core/fields/portal.ts";
 import type { PortalSession } from "../../ports/store/portal.ts";
 import { UnauthenticatedError } from "../authentication.ts";
@@ -13,7 +13,7 @@ import type { Call, Route } from "../route.ts";
 import { portalCodeSchema, portalTokenSchema } from "../schemas/portal.ts";
 
 const noStore = { "cache-control": "no-store" };
-/** Of limits that are told in errors alone. */
+/** For limits that are reported only in errors. */
 const untold = { setHeader: () => {} };
 
 export function portalRoutes(options: ApiOptions): readonly Route[] {
@@ -29,19 +29,20 @@ function exchangeRoute(options: ApiOptions): Route {
     operationId: "redeemPortalCode",
     tag: "Portal",
     summary: "Exchange a one-time code for the token of a portal session",
-    description: "A code works once and for a minute. An address gets 60 wrong ones a minute.",
+    description:
+      "A code works once, within one minute. Each address is limited to 60 invalid codes per minute.",
     access: "public",
     body: portalCodeSchema,
-    answers: { 200: { description: "The token, and how the portal looks.", schema: portalTokenSchema } },
+    answers: { 200: { description: "The token and the portal theme.", schema: portalTokenSchema } },
     errors: ["unauthenticated", "rate_limited"],
-    audit: { none: "that the session was made is written down, and what is done with it" },
+    audit: { none: "the creation of the session and its changes are audited" },
     handle: async ({ body, headers, connection }) => {
       const redeemed = await services.portalSessions.redeem(body.code);
       if (redeemed === null) {
         limits.countWrongCode(connection.remoteAddress ?? "", untold);
         throw new UnauthenticatedError({
           detail:
-            "This code was used already, is older than a minute, or was revoked. Ask for another session.",
+            "This code was already used, is older than a minute, or was revoked. Request a new session.",
           challenge: 'Bearer realm="posthorn"',
         });
       }
@@ -89,7 +90,7 @@ function endRoute({ services }: ApiOptions): Route {
     tag: "Portal",
     summary: "End the portal session of the token",
     access: "session",
-    answers: { 204: { description: "It is over." } },
+    answers: { 204: { description: "The session has ended." } },
     errors: [],
     audit: {
       action: "portal_session.end",

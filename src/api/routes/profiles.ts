@@ -39,7 +39,8 @@ export function profileRoutes({ profiles }: ApiOptions, pager: Pager): readonly 
       operationId: "getProfile",
       tag: "Profiles",
       summary: "Get a delivery profile",
-      description: "What each status means, when it is retried, and what is sent, with an example.",
+      description:
+        "The meaning of each status, when deliveries are retried, and what is sent, with an example.",
       access: "any",
       capability: "any",
       params: closed({ name: line(64) }),

@@ -16,7 +16,7 @@ import {
   requestSchema,
 } from "../schemas/gateway.ts";
 
-/** What came in, whatever became of it. */
+/** The log of inbound requests. */
 export function requestRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
   return [listRoute(options, pager), getRoute(options), replayRoute(options), bookmarkRoute(options)];
 }
@@ -48,8 +48,8 @@ function listRoute({ gateway }: ApiOptions, pager: Pager): Route {
     path: "/v1/requests",
     operationId: "listRequests",
     tag: "Gateway",
-    summary: "List what sources received, newest first",
-    description: `Accepted, repeated, rejected and ignored ones, for seven days; a line may come a moment after its answer. Bodies are kept for 24 hours, those of rejected ones up to 100 for each source and process; what has a bookmark stays. ${boundedSearch}`,
+    summary: "List inbound requests, newest first",
+    description: `Accepted, duplicate, rejected and ignored requests of the last seven days; an entry may appear a moment after its response. Bodies are kept for 24 hours, and those of up to 100 rejected requests per source and process; bookmarked requests are kept. ${boundedSearch}`,
     access: "read",
     query: requestQuery,
     answers: { 200: { description: "A page of requests.", schema: requestListSchema } },
@@ -71,7 +71,7 @@ function getRoute({ gateway }: ApiOptions): Route {
     path: "/v1/requests/{id}",
     operationId: "getRequest",
     tag: "Gateway",
-    summary: "Get a request with its headers and body",
+    summary: "Get an inbound request with its headers and body",
     access: "read",
     params,
     answers: { 200: { description: "The request.", schema: requestSchema } },
@@ -89,14 +89,14 @@ function replayRoute({ gateway }: ApiOptions): Route {
     path: "/v1/requests/{id}/replay",
     operationId: "replayRequest",
     tag: "Gateway",
-    summary: "Run the connections of a request again",
+    summary: "Replay an inbound request",
     description:
-      "By the rules as they are now, with the sender's key and id. A rejected request is verified again first, as at the time it came: after its secret was corrected it goes on its way.",
+      "Applies the current connections, with the sender's idempotency key and id. A rejected request is verified again first, as of the time it arrived, so it is accepted once its secret has been corrected.",
     access: "manage",
     params,
     body: requestReplaySchema,
     bodyOptional: true,
-    answers: { 202: { description: "The request with what became of it.", schema: requestSchema } },
+    answers: { 202: { description: "The request and its outcome.", schema: requestSchema } },
     errors: ["not_found", "conflict", "payload_gone"],
     audit: { action: "request.replay", target: "request" },
     handle: async ({ scope, params: { id }, body }) => {
@@ -112,7 +112,7 @@ function bookmarkRoute({ gateway }: ApiOptions): Route {
     path: "/v1/requests/{id}/bookmark",
     operationId: "bookmarkRequest",
     tag: "Gateway",
-    summary: "Keep a request, to replay it at any time",
+    summary: "Bookmark a request",
     access: "manage",
     params,
     body: requestBookmarkSchema,

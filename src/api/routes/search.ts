@@ -15,10 +15,10 @@ function searchRoute({ services }: ApiOptions): Route {
     path: "/v1/search",
     operationId: "search",
     tag: "Search",
-    summary: "Find anything by an id, a key, or how a URL, a name or a description begins",
+    summary: "Search by id, key, or the beginning of a URL, name or description",
     access: "read",
     query: searchQuerySchema,
-    answers: { 200: { description: "At most 20 hits, exact ones first.", schema: searchHitsSchema } },
+    answers: { 200: { description: "Up to 20 hits, exact matches first.", schema: searchHitsSchema } },
     errors: [],
     handle: async ({ scope, query }) => ({
       status: 200,
@@ -37,13 +37,13 @@ function callerRoute({ version }: ApiOptions): Route {
     path: "/v1/me",
     operationId: "getCaller",
     tag: "API keys",
-    summary: "Whose key this is, and what it may do",
+    summary: "Get the owner and role of the API key",
     access: "any",
     capability: "any",
-    answers: { 200: { description: "The holder of the key.", schema: callerSchema } },
+    answers: { 200: { description: "The principal of the key.", schema: callerSchema } },
     errors: [],
     handle: async ({ principal }) => {
-      if (principal === null) throw new Error("a route for keys was called without one");
+      if (principal === null) throw new Error("a route that requires a key was called without one");
       const { keyId, role, tenantId, portal } = principal;
       const may = portal?.capabilities ?? capabilities.filter((access) => rolesFor(access).includes(role));
       return {

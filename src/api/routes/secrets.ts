@@ -22,12 +22,12 @@ export function secretRoutes({ services }: ApiOptions): readonly Route[] {
       params: webhookParams,
       answers: {
         200: {
-          description: "The secret in clear, and the old one while both are used.",
+          description: "The secret in clear text, and the old one while both are valid.",
           schema: secretSchema,
         },
       },
       errors: ["not_found"],
-      // A secret is shown, which is no less than a change.
+      // Revealing a secret is audited like a change.
       audit: { action: "webhook.read_secret", target: "webhook", before: webhookBefore(services) },
       handle: async ({ scope, params }) => ({
         status: 200,
@@ -72,8 +72,8 @@ function rotateRoute(services: ApiOptions["services"]): Route {
     answers: {
       200: {
         description:
-          "The new secret, and the old one while both are used. Of a webhook that signs with a key pair alone, the pair " +
-          "is replaced by one of its own, and `secret` is null: get the new public key.",
+          "Responds with the new secret, and the old one while both are valid. If a webhook signs only with a key pair, the pair " +
+          "is replaced by a separate one and `secret` is null: get the new public key.",
         schema: secretSchema,
       },
     },

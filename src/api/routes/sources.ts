@@ -25,7 +25,7 @@ import {
   sourceSchema,
 } from "../schemas/gateway.ts";
 
-/** Addresses that others send to. */
+/** Addresses for inbound requests. */
 export function sourceRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
   return [
     createRoute(options),
@@ -60,7 +60,7 @@ function before({ gateway }: ApiOptions) {
   return async ({ scope, params: { id } }: Call<Params>) => sourceJson(gateway.sources.get(scope, id));
 }
 
-/** The address is a secret, so it is in no listing and kept by nobody in between. */
+/** The address is a secret: it is in no listing, and responses must not be cached. */
 function addressAnswer(
   options: ApiOptions,
   { view, path, headers, status }: SourceWithPath & Pick<Call, "headers"> & Pick<Answer, "status">,
@@ -85,8 +85,8 @@ function createRoute(options: ApiOptions): Route {
     path: "/v1/sources",
     operationId: "createSource",
     tag: "Gateway",
-    summary: "Make an address that somebody can send to",
-    description: "Messages are verified as `verification` says, and go to the webhooks that are connected.",
+    summary: "Create a source",
+    description: "Messages are verified according to `verification` and forwarded to the connected webhooks.",
     access: "manage",
     body: sourceInputSchema,
     answers: { 201: { description: "The source, with its secret address.", schema: sourceAddressSchema } },
@@ -157,11 +157,12 @@ function changeRoute(options: ApiOptions): Route {
     operationId: "updateSource",
     tag: "Gateway",
     summary: "Change a source",
-    description: "What is absent stays. A `verification` that is given replaces the one before as a whole.",
+    description:
+      "Omitted fields keep their values. A given `verification` replaces the previous one as a whole.",
     access: "manage",
     params,
     body: sourceChangeSchema,
-    answers: { 200: { description: "The source as it is now.", schema: sourceSchema } },
+    answers: { 200: { description: "The updated source.", schema: sourceSchema } },
     errors: ["not_found", "conflict", "acknowledgement_required"],
     audit: { action: "source.update", target: "source", before: before(options) },
     handle: async ({ scope, params: { id }, body }) => {
@@ -179,10 +180,10 @@ function deleteRoute(options: ApiOptions): Route {
     tag: "Gateway",
     summary: "Delete a source with its connections",
     description:
-      "Its address answers 404 from now on. To tell senders that it is gone, set `when_inactive` instead.",
+      "Its address returns 404 from now on. To inform senders that it is gone, set `when_inactive` instead.",
     access: "manage",
     params,
-    answers: { 204: { description: "It is gone." } },
+    answers: { 204: { description: "Deleted." } },
     errors: ["not_found"],
     audit: { action: "source.delete", target: "source", before: before(options), removes: ["name", "party"] },
     handle: async (call) => {
@@ -201,10 +202,10 @@ function addressRoute(options: ApiOptions): Route {
     summary: "Get the secret address of a source",
     access: "manage",
     params,
-    answers: { 200: { description: "The address that is in force.", schema: sourceAddressSchema } },
+    answers: { 200: { description: "The current address.", schema: sourceAddressSchema } },
     errors: ["not_found"],
     answerIsSecret: true,
-    // A secret is shown, which is no less than a change.
+    // Revealing a secret is audited like a change.
     audit: { action: "source.read_address", target: "source", before: before(options) },
     handle: async ({ scope, params: { id }, headers }) =>
       addressAnswer(options, { ...options.gateway.sources.address(scope, id), headers, status: 200 }),
@@ -217,7 +218,7 @@ function rotateRoute(options: ApiOptions): Route {
     path: "/v1/sources/{id}/address/rotate",
     operationId: "rotateSourceAddress",
     tag: "Gateway",
-    summary: "Give a source another secret address",
+    summary: "Rotate the secret address of a source",
     access: "manage",
     params,
     body: sourceRotateSchema,
@@ -240,13 +241,13 @@ function acknowledgeRoute(options: ApiOptions): Route {
     path: "/v1/sources/{id}/acknowledge",
     operationId: "acknowledgeSource",
     tag: "Gateway",
-    summary: "Note that the senders of a source know what store and forward means",
+    summary: "Acknowledge store and forward for the senders of a source",
     description:
-      "An administrator's act, after whoever runs the sender has seen `GET /service-description`. Without it no message is answered before it was delivered.",
+      "Called by an administrator after the operator of the sender has read `GET /service-description`. Without it, messages are acknowledged only after delivery.",
     access: "admin",
     params,
     body: sourceAcknowledgeSchema,
-    answers: { 200: { description: "The source as it is now.", schema: sourceSchema } },
+    answers: { 200: { description: "The updated source.", schema: sourceSchema } },
     errors: ["not_found", "conflict"],
     audit: { action: "source.acknowledge", target: "source", before: before(options) },
     handle: async ({ scope, params: { id }, body, principal }) => {
@@ -265,11 +266,14 @@ function descriptionRoute({ gateway }: ApiOptions): Route {
     path: "/service-description",
     operationId: "getServiceDescription",
     tag: "Gateway",
-    summary: "What the gateway promises to those who send",
-    description: "For senders, without a key: durability, retries, deduplication and retention of each mode.",
+    summary: "Get the service description for senders",
+    description: "Requires no key: durability, retries, deduplication and retention of each mode.",
     access: "public",
     answers: {
-      200: { description: "Made from the data that deliveries follow.", schema: serviceDescriptionSchema },
+      200: {
+        description: "Generated from the profiles that deliveries follow.",
+        schema: serviceDescriptionSchema,
+      },
     },
     errors: [],
     handle: async () => {

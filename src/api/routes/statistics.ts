@@ -22,8 +22,8 @@ export function statisticsRoutes(options: ApiOptions): readonly Route[] {
 }
 
 const exactness =
-  "Counted as deliveries are settled, exact after a crash, and a second or two behind: `complete_until` says how far. " +
-  "Percentiles are those of all attempts of a point or of the whole range, within a tenth.";
+  "Counted when deliveries are settled, exact even after a crash, and one or two seconds behind: see `complete_until`. " +
+  "Percentiles cover all attempts of a point or of the whole range, with an error of up to 10 %.";
 
 function deliveriesRoute({ services }: ApiOptions): Route {
   return defineRoute({
@@ -31,13 +31,13 @@ function deliveriesRoute({ services }: ApiOptions): Route {
     path: "/v1/stats/deliveries",
     operationId: "deliveryStatistics",
     tag: "Statistics",
-    summary: "See attempts and deliveries over time",
+    summary: "Get attempts and deliveries over time",
     description: exactness,
     access: "read",
     capability: "deliveries:read",
     query: deliveryStatisticsQuery,
     answers: {
-      200: { description: "One series, or one for each of a group.", schema: deliveryStatisticsSchema },
+      200: { description: "One series, or one per group.", schema: deliveryStatisticsSchema },
     },
     errors: [],
     handle: async ({ scope, query }) => {
@@ -53,12 +53,12 @@ function eventsRoute({ services }: ApiOptions): Route {
     path: "/v1/stats/events",
     operationId: "eventStatistics",
     tag: "Statistics",
-    summary: "See published events over time",
-    description: `${exactness} Of more than 500 types of a tenant in a minute the others are counted as \`*\`.`,
+    summary: "Get published events over time",
+    description: `${exactness} If a tenant has more than 500 types in a minute, further ones are counted as \`*\`.`,
     access: "read",
     query: eventStatisticsQuery,
     answers: {
-      200: { description: "One series, or one for each of a group.", schema: eventStatisticsSchema },
+      200: { description: "One series, or one per group.", schema: eventStatisticsSchema },
     },
     errors: [],
     handle: async ({ scope, query }) => {
@@ -74,11 +74,11 @@ function gaugesRoute({ services }: ApiOptions): Route {
     path: "/v1/stats/gauges",
     operationId: "gaugeStatistics",
     tag: "Statistics",
-    summary: "See what waited, what was under way and how late processes were, over time",
+    summary: "Get backlog, requests in flight and process lag over time",
     description:
-      "Read four times a minute by each process and written when the minute is over. What the store has is that of any " +
-      "process; requests and the slots for them are added up over those that ran at the same time: `active_requests` of " +
-      "`places` and `waiting_requests` of `waiting_places`.",
+      "Each process samples four times per minute and writes the samples at the end of the minute. Values of the store come from any one " +
+      "process. Requests and request slots are summed over concurrent processes: compare `active_requests` with " +
+      "`places`, and `waiting_requests` with `waiting_places`.",
     access: "admin",
     query: gaugeStatisticsQuery,
     answers: { 200: { description: "Points of the whole installation.", schema: gaugeStatisticsSchema } },

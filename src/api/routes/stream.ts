@@ -1,4 +1,4 @@
-/** What happens, while it happens. */
+/** The live update stream. */
 import { InvalidRequestError, PosthornError } from "../../core/errors.ts";
 import { type LiveTopic, liveTopicText, parseLiveTopic } from "../../core/live-topic.ts";
 import type { LiveNews } from "../../services/live/live-news.ts";
@@ -17,10 +17,10 @@ import type { OpenStreams } from "../stream/open-streams.ts";
 import { rowJson } from "./deliveries.ts";
 
 const needed = { access: "read", capability: "deliveries:read" } as const;
-/** What a caller must be able to do beside that, by kind of topic. */
+/** Additional access that a kind of topic requires. */
 const neededBeside: Partial<Record<LiveTopic["kind"], Pick<Route, "access" | "capability">>> = {
   alerts: { access: "manage" },
-  // No capability: they are not for portal sessions.
+  // No capability: not available to portal sessions.
   problems: { access: "read" },
   requests: { access: "read" },
   operation: { access: "read", capability: "endpoints:recover" },
@@ -33,12 +33,11 @@ export function streamRoute(options: ApiOptions, streams: OpenStreams): Route {
     path: "/v1/stream",
     operationId: "stream",
     tag: "Live",
-    summary:
-      "Hear of deliveries, operations, problems, alerts, statistics and requests of the gateway while something happens to them",
+    summary: "Stream changes of deliveries, operations, problems, alerts, statistics and inbound requests",
     description:
-      "Server-sent events. The server looks once a second; a topic tells of at most 50 rows then, `left_out` says that " +
-      "there were more new ones. With `Last-Event-ID` a client goes on within a minute. A comment comes every 15 seconds " +
-      "on a quiet stream. 20 streams for each caller, 4 for a portal session; a tenant may hold at most half of those that a process has.",
+      "Server-sent events. The server checks for changes once per second and sends up to 50 rows per topic; `left_out` is set if " +
+      "there were more. With `Last-Event-ID` a client can resume within a minute. A quiet stream sends a comment every 15 seconds. " +
+      "Each caller may open 20 streams, a portal session 4; a tenant may hold up to half of the streams of a process.",
     ...needed,
     isStream: true,
     query: streamQuerySchema,
@@ -78,10 +77,10 @@ export function streamRoute(options: ApiOptions, streams: OpenStreams): Route {
   });
 }
 
-/** Whoever does not know that it never ends would wait for ever. */
+/** Clients that do not expect a stream would hang. */
 function requireEventStream(accept: string | undefined): void {
   if (accept?.includes("text/event-stream") === true) return;
-  throw new InvalidRequestError('This answer does not end: ask for it with "Accept: text/event-stream".', [
+  throw new InvalidRequestError('This response is a stream. Send "Accept: text/event-stream".', [
     { field: "accept", message: "must name text/event-stream" },
   ]);
 }
@@ -98,7 +97,7 @@ function lastEventIdOf(headers: Call["headers"]): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** A key may have been revoked since, a session may have ended. */
+/** The key may have been revoked or the session ended since. */
 async function isStillAllowed(headers: Call["headers"], options: ApiOptions): Promise<boolean> {
   try {
     authorize(await principalOf(headers, options), needed);

@@ -12,23 +12,23 @@ export function systemRoutes(options: ApiOptions): readonly Route[] {
     liveRoute("/livez", { operationId: "isAlive", summary: "Is the process alive?" }),
     liveRoute("/healthz", {
       operationId: "isHealthy",
-      summary: "The same as `/livez`, under the name many tools probe by default",
+      summary: "Alias of `/livez`, which many tools probe by default",
     }),
     readyRoute(options),
     metricsRoute(options),
   ];
 }
 
-/** For operators; processes without the API do not answer it. */
+/** For operators; only processes with the API serve it. */
 export function systemReportRoute({ system, readiness, version, clock }: ApiOptions): Route {
   return defineRoute({
     method: "GET",
     path: "/v1/system",
     operationId: "getSystem",
     tag: "System",
-    summary: "How this process is set up and does, and which workers live",
+    summary: "Get the configuration and state of this process, and the live workers",
     access: "admin",
-    answers: { 200: { description: "Of the process that answers.", schema: systemSchema } },
+    answers: { 200: { description: "The report of the responding process.", schema: systemSchema } },
     errors: [],
     handle: async () => {
       const report = await system();
@@ -76,7 +76,7 @@ function liveRoute(path: string, named: Pick<Route, "operationId" | "summary">):
     tag: "System",
     summary: named.summary,
     access: "public",
-    answers: { 200: { description: "It answers.", schema: readinessSchema } },
+    answers: { 200: { description: "The process is alive.", schema: readinessSchema } },
     errors: [],
     handle: async () => ({ status: 200, body: { status: "ok", reasons: [] } }),
   });
@@ -88,14 +88,14 @@ function readyRoute({ readiness }: ApiOptions): Route {
     path: "/readyz",
     operationId: "isReady",
     tag: "System",
-    summary: "Can it do its work: accept events, deliver, or clean up?",
+    summary: "Can the process accept events, deliver or clean up?",
     access: "public",
     answers: {
-      200: { description: "It does.", schema: readinessSchema },
+      200: { description: "The process is ready.", schema: readinessSchema },
       503: {
         description:
-          "Not now, and why: `starting`, `draining`, `store_unavailable` (with `store_is_standby`, `store_is_read_only`, " +
-          "`store_waits_for_standby`, `disk_full` or `store_damaged` where that is the cause), or `worker_suspended` when it may not deliver.",
+          "Not ready, with reasons: `starting`, `draining`, `store_unavailable` (with `store_is_standby`, `store_is_read_only`, " +
+          "`store_waits_for_standby`, `disk_full` or `store_damaged` as the cause if known), or `worker_suspended` if it may not deliver.",
         schema: readinessSchema,
       },
     },
@@ -133,7 +133,7 @@ function metricsRoute({ metricsText }: ApiOptions): Route {
   });
 }
 
-/** Pages that never change while the process runs. */
+/** Pages that stay the same while the process runs. */
 export interface StaticPages {
   readonly openApi: () => Answer;
   readonly docs: () => Answer;
@@ -142,7 +142,7 @@ export interface StaticPages {
 }
 
 export function documentationRoutes(pages: StaticPages, basePath: string): readonly Route[] {
-  // Clients recognise a Posthorn by it before they send a key.
+  // Clients use this to recognise a Posthorn server before they send a key.
   const index = {
     service: "posthorn",
     documentation: `${basePath}/docs`,
@@ -169,7 +169,7 @@ export function documentationRoutes(pages: StaticPages, basePath: string): reado
       path: "/v1",
       operationId: "getIndex",
       tag: "System",
-      summary: "What answers here, and where it is documented",
+      summary: "Get the service name and links to its documentation",
       access: "public",
       answers: { 200: { description: "A Posthorn.", schema: indexSchema } },
       errors: [],
@@ -180,17 +180,21 @@ export function documentationRoutes(pages: StaticPages, basePath: string): reado
       path: "/openapi.json",
       operationId: "getOpenApi",
       tag: "System",
-      summary: "This API as an OpenAPI 3.1 document",
+      summary: "Get the OpenAPI 3.1 document of this API",
       access: "public",
       answers: { 200: { description: "The document.", schema: freeObject() } },
       errors: [],
       handle: async () => pages.openApi(),
     }),
-    page("/docs", { operationId: "getDocs", summary: "This API for people", answer: pages.docs }),
-    page("/docs/errors", { operationId: "getErrorDocs", summary: "Every error code", answer: pages.errors }),
+    page("/docs", { operationId: "getDocs", summary: "Show the API reference", answer: pages.docs }),
+    page("/docs/errors", {
+      operationId: "getErrorDocs",
+      summary: "Show all error codes",
+      answer: pages.errors,
+    }),
     page("/docs/idempotency", {
       operationId: "getIdempotencyDocs",
-      summary: "How Idempotency-Key works here",
+      summary: "Show the documentation of Idempotency-Key",
       answer: pages.idempotency,
     }),
   ];

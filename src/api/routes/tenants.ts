@@ -52,7 +52,7 @@ export function tenantRoutes({ services }: ApiOptions, pager: Pager): readonly R
       operationId: "putTenant",
       tag: "Tenants",
       summary: "Create or change a tenant",
-      description: "Fields that are absent keep their values.",
+      description: "Omitted fields keep their values.",
       access: "admin",
       params,
       body: tenantInputSchema,

@@ -43,7 +43,7 @@ function healthRoute({ services }: ApiOptions): Route {
     path: "/v1/webhooks/{id}/health",
     operationId: "getWebhookHealth",
     tag: "Webhooks",
-    summary: "How a webhook's endpoint is doing",
+    summary: "Get the health of a webhook",
     access: "read",
     capability: "endpoints:read",
     params: webhookParams,
@@ -62,13 +62,13 @@ function backlogRoute({ services }: ApiOptions): Route {
     path: "/v1/webhooks/{id}/backlog",
     operationId: "getWebhookBacklog",
     tag: "Webhooks",
-    summary: "What waits of a webhook",
+    summary: "Get the backlog of a webhook",
     access: "read",
     capability: "endpoints:read",
     params: webhookParams,
     answers: {
       200: {
-        description: "Counts by priority, the oldest, and how long it may take.",
+        description: "Counts by priority, the oldest delivery, and an estimate of the time to drain.",
         schema: backlogSchema,
       },
     },
@@ -86,11 +86,11 @@ function circuitRoute({ services }: ApiOptions): Route {
     path: "/v1/webhooks/{id}/circuit-breaker",
     operationId: "changeCircuit",
     tag: "Webhooks",
-    summary: "Reset or force a circuit",
+    summary: "Reset or force the circuit",
     access: "manage",
     params: webhookParams,
     body: circuitActionSchema,
-    answers: { 200: { description: "The circuit after the change.", schema: circuitSchema } },
+    answers: { 200: { description: "The updated circuit.", schema: circuitSchema } },
     errors: ["not_found"],
     audit: { action: "webhook.circuit", target: "webhook", before: webhookBefore(services) },
     handle: async ({ scope, params, body }) => {
@@ -108,14 +108,14 @@ function testRoute({ services }: ApiOptions): Route {
     operationId: "testWebhook",
     tag: "Webhooks",
     summary: "Send a test event",
-    description: "The event goes the whole path of an ordinary one, to this webhook alone.",
+    description: "The event takes the same path as any other, but only to this webhook.",
     access: "manage",
     capability: "test:send",
     isTest: true,
     params: webhookParams,
     body: testInputSchema,
     bodyOptional: true,
-    answers: { 202: { description: "Where to see what became of it.", schema: testResultSchema } },
+    answers: { 202: { description: "Links to the outcome.", schema: testResultSchema } },
     errors: ["not_found"],
     audit: { action: "webhook.test", target: "webhook", before: webhookBefore(services) },
     handle: async ({ scope, params, body }) => {
@@ -127,9 +127,9 @@ function testRoute({ services }: ApiOptions): Route {
 }
 
 const switchSummaries = {
-  enable: "Send to a webhook again",
-  resume: "End the pause of a webhook",
-  disable: "Stop sending to a webhook",
+  enable: "Enable a webhook",
+  resume: "Resume a webhook",
+  disable: "Disable a webhook",
 } as const;
 
 function switchRoute(
@@ -148,15 +148,15 @@ function switchRoute(
     summary: switchSummaries[action],
     ...(action === "resume" && {
       description:
-        "Ends a pause by hand, and the one that an answer asked for (`paused_until` of its health). `enable` of an " +
-        "active webhook ends both, a changed URL the latter.",
+        "Ends a manual pause, and one requested by a response (`paused_until` in the health). `enable` on an " +
+        "active webhook ends both; changing the URL ends the latter.",
     }),
     access: "manage",
     capability: "endpoints:write",
     params: webhookParams,
     body: closed({}),
     bodyOptional: true,
-    answers: { 200: { description: "The changed webhook.", schema: webhookSchema } },
+    answers: { 200: { description: "The updated webhook.", schema: webhookSchema } },
     errors: ["not_found", "conflict"],
     audit: {
       action: `webhook.${action}`,
@@ -174,10 +174,10 @@ function pauseRoute({ services }: ApiOptions): Route {
     path: "/v1/webhooks/{id}/pause",
     operationId: "pauseWebhook",
     tag: "Webhooks",
-    summary: "Hold a webhook back for a while",
+    summary: "Pause a webhook",
     description:
-      "Nothing is sent until `until`, or until `resume`. Events published meanwhile are kept and go out after it; " +
-      "`disable` skips them instead. Their age counts on: what becomes older than `max_age_ms` is dead-lettered.",
+      "Nothing is sent until `until`, or until `resume`. Events published during the pause are kept and sent afterwards; " +
+      "`disable` skips them instead. Their age keeps counting: deliveries older than `max_age_ms` become dead letters.",
     access: "manage",
     capability: "endpoints:write",
     params: webhookParams,
@@ -199,14 +199,15 @@ function recoverRoute({ services }: ApiOptions): Route {
     path: "/v1/webhooks/{id}/recover",
     operationId: "recoverWebhook",
     tag: "Webhooks",
-    summary: "Deliver again what was lost",
-    description: "Brings back what was dead-lettered or skipped since a time. Count first with `dry_run`.",
+    summary: "Recover lost deliveries",
+    description:
+      "Retries deliveries that became dead letters or were skipped since a given time. Use `dry_run` to count them first.",
     access: "manage",
     capability: "endpoints:recover",
     params: webhookParams,
     body: recoverInputSchema,
     answers: {
-      202: { description: "The operation that does it, or the count.", schema: operationStartedSchema },
+      202: { description: "The operation, or the count for a dry run.", schema: operationStartedSchema },
     },
     errors: ["not_found"],
     audit: {

@@ -1,4 +1,4 @@
-/** Is this URL acceptable, and is what answers there a correct receiver? */
+/** Checks a webhook URL, and whether its receiver behaves correctly. */
 import { InvalidRequestError, PosthornError } from "../../core/errors.ts";
 import { receiverCheckFields, urlCheckFields } from "../../core/fields/actions.ts";
 import { judgeField } from "../../core/fields/judge.ts";
@@ -25,13 +25,13 @@ function urlRoute({ services }: ApiOptions): Route {
     path: "/v1/webhooks/check-url",
     operationId: "checkWebhookUrl",
     tag: "Webhooks",
-    summary: "See whether a URL is acceptable for a webhook",
+    summary: "Check whether a URL is allowed for a webhook",
     description:
-      "By the rules that hold when one is made. What its name resolves to is judged when something is sent.",
+      "Applies the rules for new webhooks. The addresses that the name resolves to are checked when something is sent.",
     access: "manage",
     capability: "endpoints:write",
     body: urlCheckInputSchema,
-    answers: { 200: { description: "What is wrong with it.", schema: urlCheckSchema } },
+    answers: { 200: { description: "Problems of the URL.", schema: urlCheckSchema } },
     errors: [],
     audit: { none: "it changes nothing" },
     handle: async ({ scope, body }) => {
@@ -59,18 +59,18 @@ function receiverRoute({ services, clock, examineReceiver = null }: ApiOptions):
     path: "/v1/webhooks/{id}/check",
     operationId: "checkReceiver",
     tag: "Webhooks",
-    summary: "Check whether the receiver of a webhook is correct",
+    summary: "Check the receiver of a webhook",
     description:
-      "The rules of `posthorn check`: sends messages that it must refuse, and with `allow_valid` some that it must accept and " +
-      "may process. It may take a minute. One check of a webhook and of a host runs at a time, two of a tenant, and four in all; " +
-      "beyond that, and beyond ten a minute, the answer is 429 with Retry-After.",
+      "Applies the rules of `posthorn check`: sends messages that the receiver must refuse, and with `allow_valid` some that it must accept and " +
+      "may process. This may take a minute. Concurrent checks are limited to one per webhook and host, two per tenant, and four in total; " +
+      "beyond that, and beyond ten per minute, the response is 429 with Retry-After.",
     access: "manage",
     capability: "test:send",
     isTest: true,
     params: webhookParams,
     body: receiverCheckInputSchema,
     bodyOptional: true,
-    answers: { 200: { description: "What was seen, rule by rule.", schema: receiverCheckSchema } },
+    answers: { 200: { description: "The result for each rule.", schema: receiverCheckSchema } },
     errors: ["not_found", "conflict", "rate_limited"],
     audit: { action: "webhook.check", target: "webhook", before: webhookBefore(services) },
     handle: async ({ scope, params: { id }, body }) => {
@@ -78,9 +78,9 @@ function receiverRoute({ services, clock, examineReceiver = null }: ApiOptions):
       if (examineReceiver === null)
         throw new PosthornError(
           "conflict",
-          "requests of this server leave through a proxy; use posthorn check",
+          "this server sends requests through a proxy; use posthorn check instead",
         );
-      if (running.has(id)) throw new PosthornError("conflict", "this receiver is being checked already");
+      if (running.has(id)) throw new PosthornError("conflict", "this receiver is already being checked");
       running.add(id);
       try {
         const { secret } = await services.webhooks.secret({ tenantId: webhook.tenantId }, id);

@@ -20,19 +20,19 @@ import { createMessageCatalogue } from "../webhook-docs/message-catalogue.ts";
 import type { MessageCatalogue } from "../webhook-docs/message-catalogue.ts";
 import { createOpenApiWebhooks } from "../webhook-docs/openapi-webhooks.ts";
 
-/** For a tenant's own receivers: what its registered event types look like on the wire. */
+/** Documents for a tenant's receivers: its registered event types as they are sent. */
 export function webhookDocsRoutes(options: ApiOptions): readonly Route[] {
   return [
     documentRoute(options, {
       path: "/v1/webhook-docs/openapi.json",
       operationId: "getWebhookOpenApi",
-      summary: "The webhooks of a tenant as an OpenAPI 3.1 document",
+      summary: "Get a tenant's webhooks as an OpenAPI 3.1 document",
       create: createOpenApiWebhooks,
     }),
     documentRoute(options, {
       path: "/v1/webhook-docs/asyncapi.json",
       operationId: "getWebhookAsyncApi",
-      summary: "The webhooks of a tenant as an AsyncAPI 3.0 document",
+      summary: "Get a tenant's webhooks as an AsyncAPI 3.0 document",
       create: createAsyncApiWebhooks,
     }),
   ];
@@ -52,14 +52,14 @@ function documentRoute({ services, profiles, clock }: ApiOptions, document: Docu
     operational_events: Type.Optional(
       Type.Boolean({
         default: false,
-        description: "Also describe the events in which Posthorn tells of itself.",
+        description: "Also describe Posthorn's own operational events.",
       }),
     ),
     tenant_id: Type.Optional(tenantId),
     profile: Type.Optional(
       oneOf(
         profiles.map(({ name }) => name),
-        { default: standard?.name, description: "Whose messages to describe." },
+        { default: standard?.name, description: "The profile whose messages are described." },
       ),
     ),
   });
@@ -68,7 +68,7 @@ function documentRoute({ services, profiles, clock }: ApiOptions, document: Docu
     ...described,
     tag: "Event types",
     description:
-      "Made from the registered event types, their schemas and examples: one message for each type and payload format of the profile.",
+      "Generated from the registered event types, their schemas and examples: one message for each type and payload format of the profile.",
     access: "read",
     query,
     answers: { 200: { description: "The document.", schema: freeObject() } },
@@ -86,7 +86,7 @@ function documentRoute({ services, profiles, clock }: ApiOptions, document: Docu
   });
 }
 
-/** The event types of a tenant by name, a page at a time, with turns for others between them. */
+/** Reads a tenant's event types by name, one page at a time, yielding between pages. */
 async function* catalogueOf(
   service: EventTypeService,
   asked: { readonly scope: Scope; readonly tenant: string; readonly pace: RequestPace },
@@ -114,7 +114,7 @@ async function* withOperational(registered: AsyncIterable<EventType>): AsyncIter
   }
 }
 
-/** Where an administrator's event goes that names no tenant. */
+/** The tenant of an administrator's events that name none. */
 function tenantOf(scope: Scope, asked: string | undefined): string {
   return asked ?? scope.tenantId ?? "default";
 }

@@ -7,25 +7,25 @@ import type { Route } from "../route.ts";
 import { historyQuerySchema, revisionListSchema, timelineSchema } from "../schemas/webhook-history.ts";
 import { webhookParams } from "./webhooks.ts";
 
-const kept = "Of each webhook the newest 100 revisions and 100 other entries are kept, until it is deleted.";
+const kept = "The latest 100 revisions and 100 other entries of each webhook are kept until it is deleted.";
 
-/** What happened to a webhook, and what it was configured to be. */
+/** The history and the revisions of a webhook. */
 export function webhookHistoryRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
   return [
     historyRoute(options, pager, {
       path: "/v1/webhooks/{id}/timeline",
       operationId: "listWebhookTimeline",
-      summary: "What happened to a webhook, newest first",
-      description: `Changes, pauses, switching on and off, and its circuit: who did it, when and why. ${kept}`,
-      answer: { description: "A page of what happened.", schema: timelineSchema },
+      summary: "List the history of a webhook, newest first",
+      description: `Changes, pauses, enabling and disabling, and circuit changes: who did it, when and why. ${kept}`,
+      answer: { description: "A page of history entries.", schema: timelineSchema },
       revisionsOnly: false,
       toJson: timelineJson,
     }),
     historyRoute(options, pager, {
       path: "/v1/webhooks/{id}/revisions",
       operationId: "listWebhookRevisions",
-      summary: "How a webhook was configured, newest first",
-      description: `One entry for each number that \`revision\` of the webhook has had: what changed, and who changed it. ${kept}`,
+      summary: "List the revisions of a webhook, newest first",
+      description: `One entry for each value of \`revision\`: what changed, and who changed it. ${kept}`,
       answer: { description: "A page of revisions.", schema: revisionListSchema },
       revisionsOnly: true,
       toJson: revisionJson,

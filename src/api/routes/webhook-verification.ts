@@ -14,7 +14,7 @@ import {
 import { webhookSchema } from "../schemas/webhook.ts";
 import { webhookBefore, webhookParams, webhookTenant } from "./webhooks.ts";
 
-/** What happens between us and the receiver of a webhook beside deliveries. */
+/** Calls between receivers and Posthorn other than deliveries. */
 export function webhookVerificationRoutes(options: ApiOptions): readonly Route[] {
   return [
     verifyRoute(options),
@@ -30,16 +30,16 @@ function verifyRoute({ services }: ApiOptions): Route {
     path: "/v1/webhooks/{id}/verify",
     operationId: "verifyWebhook",
     tag: "Webhooks",
-    summary: "Ask the receiver again whether it wants the events",
+    summary: "Verify a webhook again",
     description:
-      "Runs the method of `verification` once more and answers what came of it; an explicit refusal ends an earlier permission.",
+      "Runs the method of `verification` once more and returns the result. An explicit refusal revokes an earlier permission.",
     access: "manage",
     capability: "endpoints:write",
     params: webhookParams,
     body: closed({}),
     bodyOptional: true,
     answers: {
-      200: { description: "The webhook, with `verification` as it is now.", schema: webhookSchema },
+      200: { description: "The webhook with the updated `verification`.", schema: webhookSchema },
     },
     errors: ["not_found", "conflict"],
     audit: { action: "webhook.verify", target: "webhook", before: webhookBefore(services) },
@@ -50,7 +50,7 @@ function verifyRoute({ services }: ApiOptions): Route {
   });
 }
 
-/** CEW-4.1.3-3: the same for both, because GET is what a person does who finds the URL in a log. */
+/** CEW-4.1.3-3: GET works too, because a person who finds the URL in a log opens it in a browser. */
 function callbackRoute(
   { services }: ApiOptions,
   { method, operationId }: { readonly method: "GET" | "POST"; readonly operationId: string },
@@ -62,13 +62,13 @@ function callbackRoute(
     tag: "Webhooks",
     summary: "Permit deliveries to a webhook",
     description:
-      "For receivers: the URL came in `WebHook-Request-Callback`, is good for one use within seven days, and needs no API key. `WebHook-Allowed-Rate` may come along as a header; without it the rate that was asked for is permitted. A body is not read.",
+      "For receivers: the URL was sent in `WebHook-Request-Callback`, can be used once within seven days, and needs no API key. The header `WebHook-Allowed-Rate` is optional; without it, the requested rate is permitted. The body is ignored.",
     access: "public",
     params: webhookParams,
     query: callbackQuerySchema,
     bodyIgnored: true,
     ...(method === "GET" && { changesByGet: true }),
-    answers: { 200: { description: "Deliveries begin.", schema: callbackResultSchema } },
+    answers: { 200: { description: "Deliveries start.", schema: callbackResultSchema } },
     errors: ["not_found"],
     audit: {
       action: "webhook.confirm_verification",
@@ -90,7 +90,7 @@ function callbackRoute(
   });
 }
 
-/** Node joins repeated fields by commas, which no rate has. */
+/** Node joins repeated headers with commas, which a rate cannot contain. */
 function oneValue(value: string | readonly string[] | undefined): string | null {
   return typeof value === "object" ? value.join(", ") : (value ?? null);
 }
@@ -103,11 +103,11 @@ function incidentRoute({ services }: ApiOptions): Route {
     tag: "Webhooks",
     summary: "Report a security incident of a webhook",
     description:
-      "For receivers that hold a key with the role `publish`: a message that was forged, came too late, or used a key again. It is logged, and announced as `posthorn.webhook.incident_reported`.",
+      "For receivers with a key of the role `publish`: a message was forged, arrived too late, or reused a key. The incident is logged and announced as `posthorn.webhook.incident_reported`.",
     access: "publish",
     params: webhookParams,
     body: incidentInputSchema,
-    answers: { 202: { description: "It was noted.", schema: incidentResultSchema } },
+    answers: { 202: { description: "The incident is recorded.", schema: incidentResultSchema } },
     errors: ["not_found", "rate_limited"],
     audit: { action: "webhook.report_incident", target: "webhook", before: webhookBefore(services) },
     handle: async ({ scope, params, body }) => {

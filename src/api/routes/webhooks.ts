@@ -41,7 +41,7 @@ function createRoute({ services }: ApiOptions): Route {
     operationId: "createWebhook",
     tag: "Webhooks",
     summary: "Create a webhook",
-    description: "The signing secret is in this answer only; later it takes GET /v1/webhooks/{id}/secret.",
+    description: "The signing secret is shown only in this response; later use GET /v1/webhooks/{id}/secret.",
     access: "manage",
     capability: "endpoints:write",
     body: webhookCreateSchema,
@@ -66,7 +66,7 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
     tag: "Webhooks",
     summary: "List webhooks",
     description:
-      "Where another process serves a webhook, that it no longer fails is known up to a minute late; the rest at once.",
+      "If another process serves a webhook, its recovery may show up to a minute late; other changes show at once.",
     access: "read",
     capability: "endpoints:read",
     query: webhookQuerySchema,
@@ -102,7 +102,7 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
   });
 }
 
-/** One question for all rows of a page. */
+/** One query for all rows of a page. */
 async function besideRows(
   views: readonly WebhookView[],
   {
@@ -111,7 +111,7 @@ async function besideRows(
     counted: known,
   }: Pick<ApiOptions, "services"> & {
     readonly asked: readonly string[];
-    /** What the order is made of, which rows have to show. */
+    /** The values the rows are sorted by, which must be shown. */
     readonly counted: ReadonlyMap<string, WaitingCount | null> | null;
   },
 ): Promise<(view: WebhookView) => { readonly stats?: unknown; readonly backlog?: unknown }> {
@@ -146,7 +146,7 @@ function getRoute({ services }: ApiOptions): Route {
   });
 }
 
-/** PUT merges as PATCH does (C-33). */
+/** PUT merges like PATCH, so that a client that omits a field does not reset it. */
 function updateRoute(
   { services }: ApiOptions,
   { method, operationId }: { readonly method: "PUT" | "PATCH"; readonly operationId: string },
@@ -157,12 +157,12 @@ function updateRoute(
     operationId,
     tag: "Webhooks",
     summary: "Change a webhook",
-    description: "Fields that are absent keep their values, with PUT as with PATCH.",
+    description: "Omitted fields keep their values, for both PUT and PATCH.",
     access: "manage",
     capability: "endpoints:write",
     params: webhookParams,
     body: webhookUpdateSchema,
-    answers: { 200: { description: "The changed webhook.", schema: webhookSchema } },
+    answers: { 200: { description: "The updated webhook.", schema: webhookSchema } },
     errors: ["not_found", "conflict", "limit_reached", "secret_in_use"],
     audit: { action: "webhook.update", target: "webhook", before: webhookBefore(services) },
     handle: async ({ scope, params, body }) => {
@@ -184,11 +184,11 @@ function deleteRoute({ services }: ApiOptions): Route {
     tag: "Webhooks",
     summary: "Delete a webhook",
     description:
-      "Its waiting deliveries are cancelled. One whose request is on its way is cancelled too, and becomes a success if that is accepted.",
+      "Its waiting deliveries are cancelled. A delivery in flight is cancelled too, but counts as a success if the receiver accepts it.",
     access: "manage",
     capability: "endpoints:delete",
     params: webhookParams,
-    answers: { 204: { description: "It is gone." } },
+    answers: { 204: { description: "Deleted." } },
     errors: ["not_found"],
     audit: {
       action: "webhook.delete",
@@ -203,7 +203,7 @@ function deleteRoute({ services }: ApiOptions): Route {
   });
 }
 
-/** What a customer sets of an endpoint; the rest is between its owner and Posthorn. */
+/** Fields that customers may set; the others are reserved for the tenant. */
 const fieldsOfCustomers: ReadonlySet<string> = new Set([
   "url",
   "events",
@@ -224,13 +224,13 @@ function refuseFieldsOfOthers({ portal }: Scope, body: unknown): void {
   throw new InvalidRequestError("The body is not valid.", problems);
 }
 
-/** For the audit log: the webhook as the caller may see it. */
+/** For the audit log: the webhook as visible to the caller. */
 export function webhookBefore({ webhooks }: ApiOptions["services"]) {
   return async ({ scope, params }: Call<{ readonly id: string }>): Promise<object> =>
     webhookJson(await webhooks.get(scope, params.id));
 }
 
-/** The same for a call without a key, which may see nothing but whose it is. */
+/** For calls without a key, which may see only the tenant of the webhook. */
 export async function webhookTenant({ webhooks }: ApiOptions["services"], id: string): Promise<object> {
   const { webhook } = await webhooks.get({ tenantId: null }, id);
   return { tenant_id: webhook.tenantId };

@@ -22,21 +22,21 @@ export const alertQuerySchema = listingQuery(alertFilters);
 
 const severity = oneOf(alertSeverities);
 const muteProperties = {
-  muted_until: nullable(instant("Nobody is told of it until then.")),
+  muted_until: nullable(instant("Notifications are muted until this time.")),
   mute_reason: nullable(Type.String()),
 };
 
 export const alertRuleSchema = closed(
   {
     name: Type.String(),
-    tenant_id: nullable(Type.String({ description: "Whose rule; null for the operator's." })),
+    tenant_id: nullable(Type.String({ description: "Owner of the rule; null for the operator." })),
     is_default: Type.Boolean({
-      description: "Posthorn brings it: some of it can be changed, and DELETE undoes that.",
+      description: "Whether the rule is built in. Part of a built-in rule can be changed; DELETE resets it.",
     }),
     title: Type.String(),
     description: Type.String(),
     severity,
-    metric: nullable(oneOf(alertMetrics, { description: "Null where Posthorn brings the rule." })),
+    metric: nullable(oneOf(alertMetrics, { description: "Null for built-in rules." })),
     comparison: oneOf(alertComparisons),
     threshold: Type.Number(),
     window_seconds: Type.Integer(),
@@ -45,12 +45,12 @@ export const alertRuleSchema = closed(
     attempts_min: Type.Integer(),
     webhook_id: nullable(Type.String()),
     event_type: nullable(Type.String()),
-    audience: oneOf(["operator", "tenant"], { description: "Whose channels hear of it." }),
+    audience: oneOf(["operator", "tenant"], { description: "Whose channels are notified." }),
     enabled: Type.Boolean(),
     ...muteProperties,
     runbook: nullable(
       Type.String({
-        description: "What to look at and to do.",
+        description: "What to check and to do.",
         examples: ["docs/runbooks/circuit-opened.md"],
       }),
     ),
@@ -59,26 +59,26 @@ export const alertRuleSchema = closed(
 );
 
 export const alertRuleListSchema = closed(
-  { data: Type.Array(alertRuleSchema, { description: "Those that Posthorn brings first." }) },
+  { data: Type.Array(alertRuleSchema, { description: "Built-in rules first." }) },
   { title: "AlertRuleList" },
 );
 
 export const alertPreviewSchema = closed(
   {
-    from: instant("Where it begins: seven days ago."),
+    from: instant("Start of the range: seven days ago."),
     to: instant("Now."),
-    fired: Type.Integer({ description: "How often it would have fired." }),
-    firing_seconds: Type.Integer({ description: "For how long altogether." }),
+    fired: Type.Integer({ description: "Number of times it would have fired." }),
+    firing_seconds: Type.Integer({ description: "Total time in the firing state." }),
     points: Type.Array(
       closed(
         {
-          at: instant("When it was held against the rule."),
-          value: nullable(Type.Number({ description: "Null where there was nothing to compare." })),
+          at: instant("Time of the evaluation."),
+          value: nullable(Type.Number({ description: "Null without a value." })),
           firing: Type.Boolean(),
         },
         { title: "AlertPreviewPoint" },
       ),
-      { description: "Every hour; of the last two days every five minutes or less often." },
+      { description: "One point per hour; for the last two days, one every five minutes or less often." },
     ),
   },
   { title: "AlertPreview" },
@@ -87,25 +87,26 @@ export const alertPreviewSchema = closed(
 export const alertSchema = closed(
   {
     id: id("the alert"),
-    rule: Type.String({ description: "Name of its rule." }),
-    rule_tenant_id: nullable(Type.String({ description: "Whose rule; null for the operator's." })),
+    rule: Type.String({ description: "Name of the rule." }),
+    rule_tenant_id: nullable(Type.String({ description: "Owner of the rule; null for the operator." })),
     title: Type.String(),
     severity,
     state: oneOf(alertStates, {
-      description: "`pending` until it has held for long enough, `firing`, `resolved` when it is over.",
+      description:
+        "`pending` until the condition has held long enough, then `firing`, and `resolved` at the end.",
     }),
-    tenant_id: nullable(Type.String({ description: "Whom it is about; null for the installation." })),
-    webhook_id: nullable(Type.String({ description: "What it is about." })),
-    subject: Type.String({ description: "What it is about, among all that the rule looks at." }),
-    summary: Type.String({ description: "One sentence." }),
+    tenant_id: nullable(Type.String({ description: "The affected tenant; null for the whole deployment." })),
+    webhook_id: nullable(Type.String({ description: "The affected webhook, if any." })),
+    subject: Type.String({ description: "What the alert is about, among the subjects of the rule." }),
+    summary: Type.String({ description: "One-sentence summary." }),
     value: Type.Number(),
     threshold: Type.Number(),
-    since: instant("When it began to hold."),
-    fired_at: nullable(instant("When it fired.")),
-    resolved_at: nullable(instant("When it was over.")),
-    told_at: nullable(instant("When a message about it went to the channels.")),
+    since: instant("Since when the condition holds."),
+    fired_at: nullable(instant("When the alert fired.")),
+    resolved_at: nullable(instant("When the alert was resolved.")),
+    told_at: nullable(instant("When the channels were notified.")),
     inhibited_by: nullable(
-      Type.String({ description: "The rule whose alert explains this one: nobody is told." }),
+      Type.String({ description: "The rule whose alert explains this one; no notification is sent." }),
     ),
     ...muteProperties,
     runbook: nullable(Type.String()),

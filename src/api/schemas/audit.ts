@@ -19,30 +19,30 @@ const text = (description: string) => nullable(Type.String({ description }));
 const auditEntrySchema = closed(
   {
     id: id("the row"),
-    at: instant("When it happened."),
-    tenant_id: text("Whose it is; null for what belongs to the whole deployment."),
+    at: instant("Time of the change."),
+    tenant_id: text("Tenant of the change; null if it concerns the whole deployment."),
     actor: closed(
       {
         kind: oneOf(auditActorKinds, {
-          description: "`anonymous` holds no key, such as a receiver that permits deliveries.",
+          description: "`anonymous` calls have no key, such as a receiver that permits deliveries.",
         }),
         key_id: text(
-          "Of the API key, or that which the session was opened with; `admin` is that of the settings.",
+          "Id of the API key, or of the key that opened the session; `admin` is the key from the settings.",
         ),
-        key_name: text("As it was then."),
-        role: text("Of the key; `session` in the portal."),
-        session_id: text("Of a session of the dashboard or of the portal."),
-        reference: text("On whose behalf a session was opened."),
+        key_name: text("Name of the key at that time."),
+        role: text("Role of the key; `session` in the portal."),
+        session_id: text("Id of the dashboard or portal session."),
+        reference: text("The person for whom the session was opened."),
       },
       { title: "AuditActor" },
     ),
     action: Type.String({ examples: ["webhook.update"] }),
     route: Type.String({ examples: ["PATCH /v1/webhooks/{id}"] }),
-    target: closed({ type: Type.String(), id: text("Its id, or its name.") }, { title: "AuditTarget" }),
+    target: closed({ type: Type.String(), id: text("Id or name.") }, { title: "AuditTarget" }),
     changes: Type.Unsafe<Record<string, unknown>>({
       type: "object",
       description:
-        "By field: `to` is what was asked for, `from` what was there. Secrets are `…`; what is longer than 1,024 characters is told by its length.",
+        "By field: `to` is the requested value, `from` the previous one. Secrets are shown as `…`; values longer than 1,024 characters are replaced by their length.",
       additionalProperties: {
         type: "object",
         title: "AuditChange",
@@ -51,8 +51,8 @@ const auditEntrySchema = closed(
         additionalProperties: false,
       },
     }),
-    address: text("Of the caller's connection."),
-    request_id: text("Of the call."),
+    address: text("Address of the caller's connection."),
+    request_id: text("Id of the request."),
   },
   { title: "AuditEntry" },
 );

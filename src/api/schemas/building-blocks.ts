@@ -1,4 +1,4 @@
-/** Pieces of schemas. A schema with a `title` becomes a named component of the OpenAPI document. */
+/** Building blocks for schemas. A schema with a `title` becomes a named component of the OpenAPI document. */
 import { apiName } from "../../core/fields/field.ts";
 import type { Fields } from "../../core/fields/field.ts";
 import { Type } from "./type.ts";
@@ -8,12 +8,12 @@ import { pageLimitField } from "../../core/fields/page.ts";
 import { schemaOfField } from "./field-schema.ts";
 import { pageOffsetMax } from "../paging.ts";
 
-/** An object that takes no other members; bodies and queries are all made with it. */
+/** An object without additional members; used for all bodies and queries. */
 export function closed<P extends Properties>(properties: P, options: object = {}): ObjectSchema<P> {
   return Type.Object(properties, { additionalProperties: false, ...options });
 }
 
-/** The same schema that also takes null. Written as a list of types, which gives clearer messages than a union. */
+/** The schema with null allowed. Uses a list of types, which gives clearer messages than a union. */
 export function nullable<S extends Schema>(schema: S) {
   const { type, enum: choices } = schema;
   return Type.Unsafe<Static<S> | null>({
@@ -27,7 +27,7 @@ export function oneOf<const V extends readonly string[]>(values: V, options: obj
   return Type.Unsafe<V[number]>({ type: "string", enum: [...values], ...options });
 }
 
-/** Any JSON object. Not Type.Record, whose pattern `.` would leave names with line breaks unchecked. */
+/** Any JSON object. Type.Record does not work: its pattern `.` would not check names with line breaks. */
 export function freeObject(options: object = {}) {
   return Type.Unsafe<Record<string, unknown>>({ type: "object", additionalProperties: true, ...options });
 }
@@ -46,7 +46,7 @@ export const id = (what: string) =>
 export const instant = (description: string) =>
   Type.String({ format: "date-time", description, examples: ["2026-01-31T09:30:00.000Z"] });
 
-/** Path parameters: anything else than a UUID names nothing. */
+/** A path parameter that must be a UUID. */
 export const idParam = (what: string) =>
   Type.String({
     pattern: "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$",
@@ -68,18 +68,18 @@ export const eventTypeName = Type.Unsafe<string>(schemaOfField(eventTypeField));
 
 export const pageProperties = {
   limit: Type.Optional(Type.Unsafe<number>(schemaOfField(pageLimitField))),
-  cursor: Type.Optional(Type.String({ maxLength: 512, description: "`next_cursor` of the page before." })),
+  cursor: Type.Optional(Type.String({ maxLength: 512, description: "`next_cursor` of the previous page." })),
   offset: Type.Optional(
     Type.Integer({
       minimum: 0,
       maximum: pageOffsetMax,
       default: 0,
-      description: "Rows to skip; a cursor is quicker.",
+      description: "Rows to skip; a cursor is faster.",
     }),
   ),
 };
 
-/** The query of a listing that can be narrowed to these. */
+/** The query of a listing with these filters. */
 export function listingQuery(filters: Fields) {
   return closed({ ...pageProperties, ...(queryOf(filters) as Record<string, never>) });
 }
@@ -89,7 +89,7 @@ export function listOf<S extends Schema>(item: S, title: string) {
     {
       data: Type.Array(item),
       next_cursor: nullable(
-        Type.String({ description: "Send it as `cursor` for the next page; null at the end." }),
+        Type.String({ description: "Send it as `cursor` to get the next page; null on the last page." }),
       ),
     },
     { title },
@@ -103,19 +103,19 @@ export function searchOf<S extends Schema>(item: S, title: string) {
       ...listOf(item, title).properties,
       searched_to: nullable(
         instant(
-          "Nothing made beyond this time was looked at yet; null when everything was, or in the order of next attempts.",
+          "Only items created up to this time have been searched; null if all have been, or when sorted by next attempt.",
         ),
       ),
       complete: Type.Boolean({
         description:
-          "False when the search ended before the page was full, because it had looked at enough for one page: more may match. Go on with `next_cursor`.",
+          "False if the search used up its budget before the page was full, so more items may match. Continue with `next_cursor`.",
       }),
     },
     { title },
   );
 }
 
-/** Parameters of a query; all are optional. */
+/** Query parameters; all are optional. */
 export function queryOf(fields: Fields): Record<string, Schema> {
   const parameters = Object.entries(fields).map(([name, field]) => [
     apiName(name, field),
@@ -127,10 +127,10 @@ export function queryOf(fields: Fields): Record<string, Schema> {
 export const fieldErrorSchema = closed(
   {
     field: Type.String({
-      description: "Path of the field; empty for the whole.",
+      description: "Path of the field; empty for the whole body.",
       examples: ["retry_config.max_attempts"],
     }),
-    message: Type.String({ description: "What is wrong. Never the value." }),
+    message: Type.String({ description: "What is wrong. Never contains the value." }),
   },
   { title: "FieldError" },
 );

@@ -21,7 +21,10 @@ const inactiveWebhookSchema = closed(
   {
     webhook_id: id("the webhook"),
     status: oneOf(["suspended", "disabled", "unverified"]),
-    count: Type.Integer({ minimum: 1, description: "Its dead letters in this selection, at most 10,000." }),
+    count: Type.Integer({
+      minimum: 1,
+      description: "Number of its dead letters in this selection, up to 10,000.",
+    }),
   },
   { title: "InactiveWebhook" },
 );
@@ -32,7 +35,7 @@ export const retryBatchStartedSchema = closed(
     inactive_webhooks: Type.Array(inactiveWebhookSchema, {
       maxItems: 20,
       description:
-        "Webhooks of these dead letters that are not active. What is retried there waits until they are.",
+        "Webhooks of these dead letters that are not active. Retried deliveries wait until they are.",
     }),
   },
   { title: "RetryBatchStarted" },

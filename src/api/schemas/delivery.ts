@@ -33,22 +33,22 @@ import { orderingGuarantees, webhookStatuses } from "../../core/webhook.ts";
 /** Complete by construction: a new reason that is missing here does not compile. */
 const waitingForDescriptions: Readonly<Record<WaitingFor, string>> = {
   schedule: "the next retry of its schedule",
-  retry_after: "the receiver asked to wait with `Retry-After`",
-  rate_limit_pause: "the webhook pauses after a 429 that did not say how long",
-  timeout_pause: "the webhook pauses after a timeout",
-  throttle_pause: "the webhook pauses after a 502 or 504",
-  failure_pause: "the webhook pauses after a connection that ended without an answer",
+  retry_after: "the receiver requested a delay with `Retry-After`",
+  rate_limit_pause: "the webhook is paused after a 429 without a delay",
+  timeout_pause: "the webhook is paused after a timeout",
+  throttle_pause: "the webhook is paused after a 502 or 504",
+  failure_pause: "the webhook is paused after a connection that closed without a response",
   rate_limit: "the webhook's rate limit",
   tenant_rate_limit: "the tenant's rate limit",
   circuit_open: "the circuit is open",
-  order: "an earlier delivery that comes first",
+  order: "an earlier delivery in the same order",
   inactive: "the webhook is not active",
-  no_signing_key: "the webhook has no key for its signatures; replace its secret",
-  paused: "somebody paused the webhook",
+  no_signing_key: "the webhook has no signing key; rotate its secret",
+  paused: "the webhook was paused manually",
   concurrency: "requests in flight to the same webhook",
   capacity:
-    "requests in flight of the whole process, or to the same host; or no worker of its tenant's pool runs",
-  in_flight: "its own request",
+    "the limit of requests in flight of the process or host; or no worker of the tenant's pool is running",
+  in_flight: "its request in flight",
 };
 
 const deliveryProperties = {
@@ -59,7 +59,7 @@ const deliveryProperties = {
   tenant_id: tenantId,
   status: oneOf(deliveryStatuses, {
     description:
-      "`pending` before the first attempt, or the first since a manual retry, `failed` while a retry is due, `exhausted` when dead-lettered, `circuit_blocked` while an open circuit holds it, `skipped` when the webhook was not active.",
+      "`pending` before the first attempt or the first after a manual retry, `failed` while a retry is due, `exhausted` as a dead letter, `circuit_blocked` while an open circuit holds it, `skipped` if the webhook was not active.",
   }),
   priority: oneOf(priorities),
   origin: oneOf(deliveryOrigins),
@@ -71,71 +71,74 @@ const deliveryProperties = {
         .join("; "),
     }),
   ),
-  waiting_until: nullable(instant("Null when it does not wait, or nobody can tell.")),
+  waiting_until: nullable(instant("Null if it is not waiting, or if the time is unknown.")),
   next_attempt_at: nullable(instant("When the next request is due.")),
-  created_at: instant("When the delivery was made."),
-  first_attempt_at: nullable(instant("First request.")),
+  created_at: instant("When the delivery was created."),
+  first_attempt_at: nullable(instant("Time of the first request.")),
   completed_at: nullable(instant("When it succeeded or was given up.")),
   last_attempt_at: nullable(instant("When the last request was sent.")),
   last_http_status_code: nullable(
-    Type.Integer({ description: "What the last request was answered; null without an answer." }),
+    Type.Integer({ description: "Status of the last response; null without a response." }),
   ),
-  last_duration_ms: nullable(Type.Number({ description: "How long the last request took." })),
-  failure_category: nullable(oneOf(failureCategories, { description: "Of the last failed attempt." })),
+  last_duration_ms: nullable(Type.Number({ description: "Duration of the last request." })),
+  failure_category: nullable(
+    oneOf(failureCategories, { description: "Category of the last failed attempt." }),
+  ),
   reason: nullable(
     Type.String({
       description:
-        "Why it is in this state. For `skipped`: `webhook_disabled`, `webhook_suspended` or `webhook_unverified`.",
+        "The reason for the state. For `skipped`: `webhook_disabled`, `webhook_suspended` or `webhook_unverified`.",
       examples: ["max_attempts_exceeded"],
     }),
   ),
   retried_at: nullable(
-    instant(
-      "When it was last retried by hand: its age and its schedule count from then. Null if it never was.",
-    ),
+    instant("Time of the last manual retry, from which its age and schedule count; null if there was none."),
   ),
   replay_of: nullable(id("the delivery that this replay copies")),
-  replayed_by: nullable(id("the newest replay of it")),
+  replayed_by: nullable(id("its latest replay")),
 };
 
 const deliverySchema = closed(deliveryProperties, { title: "Delivery" });
 export const deliveryListSchema = listOf(deliverySchema, "DeliveryList");
 
-const keptForSome = "Kept for each attempt that was not accepted and for 1 in 100 others; null elsewhere.";
+const keptForSome = "Kept for each attempt that was not accepted and for 1 in 100 others; otherwise null.";
 const milliseconds = (description: string) => nullable(Type.Number({ description }));
 
 const headerListSchema = Type.Array(
   closed({ name: Type.String(), value: Type.String() }, { title: "HeaderField" }),
-  { description: "In their order. What may be a credential is `***`." },
+  { description: "In their original order. Possible credentials are `***`." },
 );
 
 const timingsSchema = closed(
   {
-    dns: milliseconds("Asking for the addresses of the name."),
-    connect: milliseconds("Until the TCP connection stood."),
+    dns: milliseconds("DNS lookup."),
+    connect: milliseconds("TCP connection."),
     tls: milliseconds("The TLS handshake."),
-    wait: milliseconds("From then until the head of the answer, or until it was given up."),
+    wait: milliseconds("From then until the response headers, or until the attempt was given up."),
   },
-  { title: "AttemptTimings", description: "Milliseconds; null for what was not needed or not reached." },
+  {
+    title: "AttemptTimings",
+    description: "Milliseconds; null for steps that were not needed or not reached.",
+  },
 );
 
-/** 1 KiB of metadata at most, as it is stored. */
+/** Up to 1 KiB of metadata as stored. */
 const traceProperties = {
-  url: nullable(Type.String({ description: `As it was requested, tokens masked. ${keptForSome}` })),
-  http_version: nullable(oneOf(httpVersions, { description: "Null also where no connection was made." })),
+  url: nullable(Type.String({ description: `The requested URL, with tokens masked. ${keptForSome}` })),
+  http_version: nullable(oneOf(httpVersions, { description: "Null if no connection was made." })),
   peer_address: nullable(
     Type.String({
       description:
-        "The address that was connected to, or tried last. Those that are not public are shown to administrators alone. Null through a proxy.",
+        "The address that was connected to, or the last one tried. Addresses that are not public are shown only to administrators. Null through a proxy.",
     }),
   ),
   response_headers: nullable(headerListSchema),
   timings_ms: nullable(timingsSchema),
   config_revision: nullable(
-    Type.Integer({ description: "Which `revision` of the webhook made the request." }),
+    Type.Integer({ description: "The `revision` of the webhook that made the request." }),
   ),
   metadata_truncated: Type.Boolean({
-    description: "The URL or headers were cut: at most 1 KiB is kept of all these.",
+    description: "Whether the URL or headers were truncated: up to 1 KiB of them is kept.",
   }),
 };
 
@@ -149,29 +152,30 @@ const attemptSchema = closed(
     outcome: oneOf(["accepted", "transient", "terminal"]),
     failure_category: nullable(oneOf(failureCategories)),
     http_status_code: nullable(Type.Integer()),
-    response_body_sample: nullable(Type.String({ description: "At most 1,024 bytes." })),
+    response_body_sample: nullable(Type.String({ description: "Up to 1,024 bytes." })),
     error_message: nullable(Type.String()),
     duration_ms: Type.Number(),
-    scheduled_at: instant("When it was due."),
-    executed_at: instant("When it was sent."),
-    next_retry_at: nullable(instant("When the next one was due.")),
+    scheduled_at: instant("When the attempt was due."),
+    executed_at: instant("When the request was sent."),
+    next_retry_at: nullable(instant("When the next attempt was due.")),
     retry_after: nullable(
       closed(
         {
-          value: Type.String({ description: "The field of the answer, as it was received." }),
+          value: Type.String({ description: "The response header as received." }),
           effect: oneOf(retryAfterEffects, {
             description:
-              "`lower_bound`: it decided when the next request was due; `none`: the schedule's delay was longer, or nothing was asked; `unparsable`: it is no time, and was ignored; `beyond_horizon`: the delivery would have been too old by then, and was dead-lettered.",
+              "`lower_bound`: it determined when the next request was due; `none`: the schedule's delay was longer, or the header was absent; `unparsable`: it is not a valid time and was ignored; `beyond_horizon`: the delivery would have been too old by then and became a dead letter.",
           }),
         },
         { title: "RetryAfter" },
       ),
     ),
     circuit_breaker_prevented: Type.Boolean({
-      description: "Always false: a request that was held back is no attempt. See `waits` of the delivery.",
+      description:
+        "Always false: a request that was held back does not count as an attempt. See `waits` of the delivery.",
     }),
     receiver_state_unknown: Type.Boolean({
-      description: "The receiver may have processed it although no answer came.",
+      description: "The receiver may have processed the request although no response arrived.",
     }),
     ...traceProperties,
   },
@@ -202,8 +206,8 @@ export const deliverySearchSchema = searchOf(listedDeliverySchema, "DeliverySear
 const waitSchema = closed(
   {
     reason: oneOf(gateNames, { description: "As in `waiting_for`." }),
-    from: instant("When it was found closed, or the delivery was due."),
-    until: instant("When it opened, or now."),
+    from: instant("When the gate was found closed or the delivery became due."),
+    until: instant("When the gate opened, or now."),
   },
   { title: "DeliveryWait" },
 );
@@ -217,15 +221,15 @@ const remedySchema = closed(
   },
   {
     title: "Remedy",
-    description: "A call of this API. `body` is null where the caller decides what it says.",
+    description: "A call of this API. `body` is null if the caller chooses its content.",
   },
 );
 
 const gateSchema = closed(
   {
     gate: oneOf(waitingReasons, { description: "As in `waiting_for`." }),
-    since: nullable(instant("Null where nobody noted it.")),
-    until: nullable(instant("Null when only a person or an answer can open it.")),
+    since: nullable(instant("Null if it was not recorded.")),
+    until: nullable(instant("Null if only a person or a response can open it.")),
     cause: Type.String({ description: "A sentence." }),
     remedy: nullable(remedySchema),
   },
@@ -234,8 +238,8 @@ const gateSchema = closed(
 
 const retrySchema = closed(
   {
-    at: instant("When it was retried."),
-    attempt_count: Type.Integer({ minimum: 0, description: "Attempts made before." }),
+    at: instant("Time of the retry."),
+    attempt_count: Type.Integer({ minimum: 0, description: "Number of attempts before it." }),
     by: nullable(
       closed(
         {
@@ -243,11 +247,11 @@ const retrySchema = closed(
           name: nullable(
             Type.String({
               description:
-                "Name of the API key, or reference of the portal session. Portal sessions see their own only.",
+                "Name of the API key, or reference of the portal session. Portal sessions see only their own.",
             }),
           ),
         },
-        { title: "RetryAuthor", description: "Null for a bulk operation and for the library." },
+        { title: "RetryAuthor", description: "Null for bulk operations and the library." },
       ),
     ),
     operation_id: nullable(id("the bulk operation that retried it")),
@@ -260,29 +264,29 @@ export const deliveryWithAttemptsSchema = closed(
     ...deliveryProperties,
     lane: closed(
       { ordering_guarantee: oneOf(orderingGuarantees), event_type: nullable(Type.String()) },
-      { title: "Lane", description: "Which line it stands in; lines of `none` have no order." },
+      { title: "Lane", description: "The lane of the delivery; lanes of the kind `none` are unordered." },
     ),
     gates: Type.Array(gateSchema, {
       description:
-        "All that holds it now, with why and what ends that; what it waits for comes first. Empty unless it waits.",
+        "Everything that currently holds the delivery, with the reason and what ends it; the gate in `waiting_for` comes first. Empty unless it is waiting.",
     }),
     receiver_state_unknown: Type.Boolean(),
     waits: Type.Array(waitSchema, {
       description:
-        "The gates that held it back after it was due, once each. The rest of the time it waited for its turn.",
+        "The gates that held the delivery after it was due, once each. For the rest of the time it was queued.",
     }),
     attempts: Type.Array(attemptSchema),
-    retries: Type.Array(retrySchema, { description: "Manual retries, oldest first; the newest 20." }),
+    retries: Type.Array(retrySchema, { description: "The latest 20 manual retries, oldest first." }),
   },
   { title: "DeliveryWithAttempts" },
 );
 
 export const differenceTexts: Readonly<Record<(typeof differenceReasons)[number], string>> = {
-  configuration_changed: "the webhook was changed since; `url` is the one of then where it is known",
+  configuration_changed: "the webhook was changed since; `url` is the one used then, if known",
   configuration_may_have_changed:
-    "the webhook was changed since, and which configuration made the request was not kept",
+    "the webhook was changed since, and the configuration used then was not kept",
   secret_rotated: "a key or credential of the webhook is newer than the request",
-  access_token: "the access token of then is not kept, nor the time that it took to get it",
+  access_token: "the access token used then, and the time to obtain it, are not kept",
 };
 
 export const renderedRequestSchema = closed(
@@ -290,11 +294,12 @@ export const renderedRequestSchema = closed(
     delivery_id: id("the delivery"),
     attempt_number: Type.Integer({ minimum: 1 }),
     method: oneOf(["POST"]),
-    url: Type.String({ description: "Tokens masked." }),
+    url: Type.String({ description: "Tokens are masked." }),
     headers: headerListSchema,
-    body_base64: Type.String({ description: "The bytes of the body, always as they were sent." }),
+    body_base64: Type.String({ description: "The bytes of the body, always exactly as sent." }),
     exact: Type.Boolean({
-      description: "All of it is as it was sent, but for what is masked and what the connection adds.",
+      description:
+        "Whether the request is as sent, except for masked values and headers that the connection adds.",
     }),
     may_differ: Type.Array(
       closed(
@@ -307,7 +312,7 @@ export const renderedRequestSchema = closed(
         },
         { title: "RequestDifference" },
       ),
-      { description: "What may have been otherwise, and why. Empty when `exact`." },
+      { description: "What may differ, and why. Empty if `exact`." },
     ),
   },
   { title: "RenderedRequest" },
@@ -320,9 +325,9 @@ const deliveryHandleSchema = closed(
 
 export const retriedDeliverySchema = closed(
   {
-    delivery_id: id("the delivery that is sent again, or of the copy of one that had succeeded"),
+    delivery_id: id("the delivery that is sent again, or the copy of a successful one"),
     webhook_id: id("the webhook"),
-    replay_of: nullable(id("the delivery that had succeeded and is copied")),
+    replay_of: nullable(id("the successful delivery that is copied")),
     status: deliveryProperties.status,
     waiting_for: deliveryProperties.waiting_for,
     waiting_until: deliveryProperties.waiting_until,
@@ -337,17 +342,17 @@ export const replayResultSchema = closed(
 
 const includeNames = ["last_attempt", "webhook"] as const;
 
-/** What rows of deliveries show beside. */
+/** Optional parts of a listed delivery. */
 export const includeProperty = Type.Optional(
   Type.Array(
     Type.String({
       pattern: `^(${includeNames.join("|")})(,(${includeNames.join("|")}))*$`,
-      "x-rule": "last_attempt, webhook, or both with a comma between them",
+      "x-rule": "last_attempt, webhook, or both separated by a comma",
     }),
     {
       maxItems: includeNames.length,
       description:
-        "What each row shows beside: `last_attempt`, `webhook`. May be repeated, or joined by commas.",
+        "Additional parts of each row: `last_attempt`, `webhook`. May be repeated or separated by commas.",
     },
   ),
 );
@@ -355,7 +360,7 @@ export const includeProperty = Type.Optional(
 const searchProperties = { ...pageProperties, include: includeProperty };
 
 export const deliveryListQuerySchema = closed({ ...searchProperties, ...queryOf(deliveryListFields) });
-/** Within one webhook or one event. */
+/** For the deliveries of one webhook or one event. */
 export const deliveryQuerySchema = closed({ ...searchProperties, ...queryOf(deliveryFilterFields) });
 
 export const retryInputSchema = schemaOf(deliveryRetryFields, { title: "RetryInput" });

@@ -43,9 +43,9 @@ export const eventInputSchema = closed(
     event_type: eventTypeName,
     data: freeObject({
       description:
-        "What happened. Its text is delivered exactly as it stands in the request: digits of numbers, escapes, order of " +
-        "members and white space. No object may have a name twice. When the event type has a schema, the value must match. " +
-        "Webhooks of profile `ts-16a` do not take an empty object: for them the event becomes a dead letter, `empty_data`.",
+        "The payload. Its text is delivered exactly as written in the request: digits of numbers, escapes, order of " +
+        "members and white space. Objects must not contain duplicate names. If the event type has a schema, the value must match. " +
+        "Webhooks of profile `ts-16a` do not accept an empty object: for them the event becomes a dead letter, `empty_data`.",
       examples: [{ order_id: "4711", total: 19.9 }],
     }),
     tenant_id: Type.Optional(tenantId),
@@ -56,7 +56,7 @@ export const eventInputSchema = closed(
     metadata: Type.Optional(
       freeObject({
         minProperties: 1,
-        description: "About the resources in `data`. Kept and delivered as text too.",
+        description: "About the resources in `data`. Stored and delivered as text too.",
       }),
     ),
     links: Type.Optional(
@@ -67,7 +67,7 @@ export const eventInputSchema = closed(
 );
 export type EventInput = Static<typeof eventInputSchema>;
 
-/** What an event has beside its body when the body is raw content. */
+/** Fields of an event whose body is raw content. */
 export const rawEventQuerySchema = closed({
   event_type: eventTypeName,
   tenant_id: Type.Optional(tenantId),
@@ -80,11 +80,11 @@ export type RawEventQuery = Static<typeof rawEventQuerySchema>;
 
 export const eventBatchSchema = closed(
   {
-    // Checked one by one by the handler, so that one bad event does not spoil the rest.
+    // The handler validates each event, so that one invalid event does not affect the others.
     events: Type.Array(anyValue({ description: "An EventInput." }), {
       minItems: 1,
       maxItems: batchEventsMax,
-      description: "Each is an EventInput and is judged for itself.",
+      description: "Each is an EventInput and is validated independently.",
     }),
   },
   {
@@ -98,21 +98,21 @@ const receiptProperties = {
   event_type: eventTypeName,
   tenant_id: tenantId,
   timestamp: instant("When it happened."),
-  idempotency_key: Type.String({ description: "The key that was given, or the id." }),
-  sequence_number: Type.Integer({ description: "Counts the events of the tenant." }),
+  idempotency_key: Type.String({ description: "The given key, or the id." }),
+  sequence_number: Type.Integer({ description: "Position among the events of the tenant." }),
   deliveries: Type.Integer({
     minimum: 0,
     description:
-      "Deliveries in all: one for each webhook that subscribed. Those of webhooks that are not active are `skipped`.",
+      "Total number of deliveries: one per subscribed webhook. Those of inactive webhooks are `skipped`.",
   }),
   deliveries_following: Type.Optional(
     Type.Integer({
       minimum: 1,
       description:
-        "Of the deliveries, how many are not listed yet: an event for more than 2,048 webhooks gets the others in the next moments. Absent where all are there.",
+        "Number of deliveries not yet listed: an event for more than 2,048 webhooks gets the others shortly after. Absent if all are listed.",
     }),
   ),
-  duplicate: Type.Boolean({ description: "True when the key was used before: nothing new was published." }),
+  duplicate: Type.Boolean({ description: "True if the key was used before: nothing new was published." }),
 };
 
 export const receiptSchema = closed(receiptProperties, { title: "EventReceipt" });
@@ -135,17 +135,17 @@ const eventProperties = {
   tenant_id: tenantId,
   timestamp: instant("When it happened."),
   source: nullable(Type.String()),
-  idempotency_key: Type.String({ description: "The key that was given, or the id." }),
+  idempotency_key: Type.String({ description: "The given key, or the id." }),
   priority: oneOf(priorities),
   sequence_number: Type.Integer(),
   content_type: Type.String({
-    description: "Media type of what was published.",
+    description: "Media type of the payload.",
     examples: ["application/json"],
   }),
-  deliveries: Type.Integer({ minimum: 0, description: "Deliveries made when it was published." }),
+  deliveries: Type.Integer({ minimum: 0, description: "Number of deliveries created by publishing it." }),
   created_at: instant("When it was accepted."),
   trace_id: nullable(
-    Type.String({ description: "Of the trace that it was published in; null when its publisher sent none." }),
+    Type.String({ description: "The trace in which it was published; null if the publisher sent none." }),
   ),
 };
 
@@ -154,22 +154,22 @@ const eventSummarySchema = closed(eventProperties, { title: "EventSummary" });
 export const eventSchema = closed(
   {
     ...eventProperties,
-    raw: Type.Boolean({ description: "True when it was published as bytes of some media type." }),
+    raw: Type.Boolean({ description: "True if it was published as raw bytes." }),
     data: Type.Optional(
       anyValue({
-        description: "The text that was published; null once retention removed it. Absent when `raw`.",
+        description: "The published text; null once retention removed it. Absent if `raw`.",
       }),
     ),
     body_base64: Type.Optional(
       nullable(
         Type.String({
           contentEncoding: "base64",
-          description: "The published bytes; null once retention removed them. Only when `raw`.",
+          description: "The published bytes; null once retention removed them. Only if `raw`.",
         }),
       ),
     ),
-    metadata: anyValue({ description: "Null when none was given." }),
-    links: anyValue({ description: "Null when none were given." }),
+    metadata: anyValue({ description: "Null if none was given." }),
+    links: anyValue({ description: "Null if none were given." }),
     payload_removed: Type.Boolean({ description: "True once retention removed the payload." }),
   },
   { title: "Event" },
@@ -182,16 +182,16 @@ export const eventMatchesSchema = listOf(
     {
       webhook_id: id("the webhook"),
       url: Type.String(),
-      status: oneOf(webhookStatuses, { description: "Of the webhook, as it is now." }),
+      status: oneOf(webhookStatuses, { description: "Current status of the webhook." }),
       sent: Type.Boolean({
-        description: "A delivery was made for it; what became of that, the delivery says.",
+        description: "Whether a delivery was created for it; see the delivery for its outcome.",
       }),
-      delivery_id: nullable(id("the newest delivery of the event for it")),
+      delivery_id: nullable(id("the latest delivery of the event to it")),
       delivery_status: nullable(oneOf(deliveryStates)),
       reason: nullable(
         oneOf(["other_type", "inactive", "made_later", "changed_later"], {
           description:
-            "Why it was not sent: it asks for other types; it was not active when the event was published; it was made after that; it asks for the type now, and did not then.",
+            "Why it was not sent: the webhook does not subscribe to the type; it was not active when the event was published; it was created later; it subscribed to the type later.",
         }),
       ),
     },

@@ -1,4 +1,4 @@
-/** JSON Schema from the descriptions of core/fields: of what callers send, and of what they are shown. */
+/** Builds JSON Schema for input and output from the field definitions in core/fields. */
 import { Type } from "./type.ts";
 import type { Schema } from "./type.ts";
 import { apiName } from "../../core/fields/field.ts";
@@ -14,26 +14,26 @@ import type {
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** Which fields there are, and which have to be. */
+/** Determines which fields exist and which are required. */
 export type Use = "create" | "update";
 
-/** A body or query that takes these fields and no others. */
+/** A body or query that accepts only these fields. */
 export function schemaOf(fields: Fields, options: JsonSchema & { readonly use?: Use } = {}): Schema {
   const { use = "create", ...more } = options;
   return Type.Unsafe<unknown>({ ...more, ...objectSchema(fields, use) });
 }
 
-/** Members of a query, beside others that are written by hand. */
+/** Query parameters, next to hand-written ones. */
 export function schemaOfField(field: Field): Schema {
   return Type.Unsafe<unknown>(fieldSchema(field, "create"));
 }
 
-/** What an answer shows: every field is there, and says nothing of the bounds that callers keep to. */
+/** Schema of output: all fields are required, and the bounds of input are omitted. */
 export function shownSchemaOf(fields: Fields, options: JsonSchema = {}): Schema {
   return Type.Unsafe<unknown>({ ...options, ...shownObject(fields) });
 }
 
-/** The one place of a field, or of the group that it stands in. */
+/** A field, or the group that contains it. */
 interface Slot {
   readonly name: string;
   readonly schema: JsonSchema;
@@ -91,20 +91,20 @@ function fieldSchema(field: Field, use: Use): JsonSchema {
   });
 }
 
-/** Bounds that JSON Schema has no word for. */
+/** Describes bounds that JSON Schema cannot express. */
 function boundsInWords(kind: Kind): string | null {
   switch (kind.is) {
     case "document":
     case "list":
-      return kind.bytesMax === null ? null : `At most ${kind.bytesMax} bytes as JSON.`;
+      return kind.bytesMax === null ? null : `Up to ${kind.bytesMax} bytes as JSON.`;
     case "time":
-      return kind.takesDates ? "RFC 3339 date-time, or a date for its start in UTC." : null;
+      return kind.takesDates ? "RFC 3339 date-time, or a date, which means its start in UTC." : null;
     default:
       return null;
   }
 }
 
-/** Null among the types and choices of the schema itself gives clearer messages than a union. */
+/** Adding null to the types and choices of the schema gives clearer messages than a union. */
 function orNull({ isNullable }: Pick<Field, "isNullable">, schema: JsonSchema): JsonSchema {
   const { type, enum: choices } = schema;
   if (!isNullable || type === undefined) return schema;
@@ -158,7 +158,7 @@ function listSchema({ item, itemExample, countMin, countMax, isSet }: ListKind, 
   };
 }
 
-/** One schema for object and shorthand, whose keywords apply by type: messages then name the field. */
+/** One schema for the object and its shorthand; keywords apply by type, so that messages name the field. */
 function nestedSchema({ title, fields, shorthand }: ObjectKind, use: Use): JsonSchema {
   const object = { ...(title !== null && { title }), ...objectSchema(fields, use) };
   const named = shorthand === null ? undefined : fields[shorthand]?.kind;

@@ -49,7 +49,7 @@ export const sourceQuery = closed({
   include: Type.Optional(
     Type.Array(Type.String({ pattern: "^recent$", "x-rule": "recent" }), {
       maxItems: 1,
-      description: "What each row shows beside: `recent`, its last requests by what became of them.",
+      description: "Additional parts of each row: `recent`, its latest requests by outcome.",
     }),
   ),
 });
@@ -57,10 +57,10 @@ export const sourceQuery = closed({
 export const sourceAddressSchema = closed(
   {
     source_id: id("the source"),
-    url: Type.String({ description: "Whoever knows it can send; give it to the sender alone." }),
-    party_url: nullable(
-      Type.String({ description: "The address by the name of the party; null without one." }),
-    ),
+    url: Type.String({
+      description: "A secret: anyone with this address can send. Give it only to the sender.",
+    }),
+    party_url: nullable(Type.String({ description: "The address with the public name; null without one." })),
     source: sourceSchema,
   },
   { title: "SourceAddress" },
@@ -76,39 +76,39 @@ const text = (description: string) => Type.String({ description });
 
 const requestMembers = {
   id: id("the request"),
-  tenant_id: text("Whose it is."),
+  tenant_id: text("Tenant of the request."),
   source_id: id("the source"),
-  received_at: instant("When it came."),
-  method: text("Of the request."),
+  received_at: instant("When it arrived."),
+  method: text("Method of the request."),
   path: text("Path and query, without the secret of the address."),
-  body_bytes: Type.Integer({ description: "How long the body was." }),
-  status: Type.Integer({ description: "What it was answered." }),
+  body_bytes: Type.Integer({ description: "Length of the body." }),
+  status: Type.Integer({ description: "Status of the response." }),
   outcome: oneOf(gatewayOutcomes, {
     description:
-      "`accepted`: stored, or accepted by the destination. `duplicate`: known, answered as the first time. `rejected`: refused for what it is. `ignored`: authentic, and nobody wanted it. `challenge`: a provider checked the address. `failed`: not taken now.",
+      "`accepted`: stored, or accepted by the destination. `duplicate`: already known, answered like the first. `rejected`: refused because of its content. `ignored`: authentic, but no connection accepted it. `challenge`: a provider verified the address. `failed`: could not be processed now.",
   }),
   rejection_cause: nullable(
-    text("Such as `no_matching_signature` or `rules_too_costly`; null where it was not refused."),
+    text("Such as `no_matching_signature` or `rules_too_costly`; null if it was not refused."),
   ),
-  detail: nullable(text("A sentence for whoever runs the source; never a secret.")),
+  detail: nullable(text("An explanation for the owner of the source; never contains a secret.")),
   duration_ms: Type.Number({
-    description: "Until it was answered; of what was stored and forwarded, until it was handed to the store.",
+    description: "Time until the response; for store and forward, until the message was handed to the store.",
   }),
-  scheme: nullable(text("How it was verified.")),
-  event_type: nullable(text("As it was mapped.")),
-  original_type: nullable(text("As the sender wrote it.")),
-  event_id: nullable(text("The event that it became.")),
-  bookmark: nullable(text("What it is kept for.")),
+  scheme: nullable(text("Signature scheme that was used.")),
+  event_type: nullable(text("The mapped event type.")),
+  original_type: nullable(text("The event type as sent.")),
+  event_id: nullable(text("The resulting event.")),
+  bookmark: nullable(text("Reason for the bookmark.")),
   more_count: Type.Integer({
     description:
-      "Requests of the same source, outcome and cause that followed within the minute and were counted here without a row of their own.",
+      "Requests with the same source, outcome and cause that followed within a minute and were only counted.",
   }),
   forwards: Type.Array(
     closed({
-      connection_id: text("Of the connection."),
-      webhook_id: text("Of the webhook."),
+      connection_id: text("Id of the connection."),
+      webhook_id: text("Id of the webhook."),
       result: oneOf(["stored", "held", "ignored", "accepted", "failed"]),
-      detail: nullable(text("The rule that ignored it, or what the webhook answered.")),
+      detail: nullable(text("The rule that ignored it, or the response of the webhook.")),
     }),
   ),
 };
@@ -117,9 +117,9 @@ const requestSummarySchema = closed(requestMembers, { title: "GatewayRequest" })
 export const requestSchema = closed(
   {
     ...requestMembers,
-    headers: Type.Array(closed({ name: text("Of the field."), value: text("Secrets are masked.") })),
-    body: nullable(text("As text; null where it is not kept, or is no UTF-8.")),
-    body_base64: nullable(text("Where it is no UTF-8.")),
+    headers: Type.Array(closed({ name: text("Name of the header."), value: text("Secrets are masked.") })),
+    body: nullable(text("As text; null if it is not kept or not valid UTF-8.")),
+    body_base64: nullable(text("Set if the body is not valid UTF-8.")),
   },
   { title: "GatewayRequestWithBody" },
 );
@@ -134,19 +134,19 @@ export const filterEvaluationInputSchema = schemaOf(filterEvaluationFields, {
 });
 
 const whetherOne = nullable(
-  Type.Boolean({ description: "Null when it depends on a value that the log does not have." }),
+  Type.Boolean({ description: "Null if it depends on a value that the log does not contain." }),
 );
 const traceStepSchema = closed(
   {
-    path: text("Of the condition in the filter, as the log of requests names the rule; shortened."),
-    operator: text("Such as `$eq`, which a plain value means; `$or` and `$not` come after what is in them."),
+    path: text("Path of the condition in the filter, as in the request log; shortened."),
+    operator: text("Such as `$eq`, the default for a plain value; `$or` and `$not` follow their conditions."),
     expected: nullable(text("JSON, shortened; null for `$or` and `$not`.")),
-    actual: nullable(text("JSON, shortened; null where nothing stands there, or where it is not known.")),
+    actual: nullable(text("JSON, shortened; null if absent or unknown.")),
     result: whetherOne,
     unknown: nullable(
       oneOf(["masked", "not_kept"], {
         description:
-          "`masked`: a credential, of which the log has no value. `not_kept`: nothing is known, such as of a body that is kept no more. Null for a value that is known.",
+          "`masked`: a credential, whose value is not in the log. `not_kept`: unknown, for example because the body is no longer kept. Null for a known value.",
       }),
     ),
   },
@@ -155,67 +155,71 @@ const traceStepSchema = closed(
 const sampleSchema = closed(
   {
     request_id: id("the request"),
-    received_at: instant("When it came."),
-    event_type: nullable(text("As it was mapped.")),
-    original_type: nullable(text("As the sender wrote it.")),
-    rule: nullable(text("The rule that refuses it; null where none does, or where that is not known.")),
+    received_at: instant("When it arrived."),
+    event_type: nullable(text("The mapped event type.")),
+    original_type: nullable(text("The event type as sent.")),
+    rule: nullable(text("The rule that refuses it; null if none does or if it is unknown.")),
   },
   { title: "EvaluatedRequest" },
 );
 const samplesOf = (description: string) =>
-  Type.Array(sampleSchema, { description: `${description}, newest first; 5 at most.` });
+  Type.Array(sampleSchema, { description: `${description}, newest first; up to 5.` });
 const countOf = (description: string) => Type.Integer({ description });
 
 export const filterEvaluationSchema = closed(
   {
     matches: Type.Optional(whetherOne),
-    rule: Type.Optional(nullable(text("The first rule that refuses it; null where none does."))),
+    rule: Type.Optional(nullable(text("The first rule that refuses it; null if none does."))),
     trace: Type.Optional(
       Type.Array(traceStepSchema, { description: "Every condition, in the order of the filter." }),
     ),
-    examined: Type.Optional(countOf("Requests of which it is known what the filter would do.")),
-    matched: Type.Optional(countOf("Those it would let through.")),
-    not_matched: Type.Optional(countOf("Those it would leave out.")),
+    examined: Type.Optional(countOf("Requests for which the outcome of the filter is known.")),
+    matched: Type.Optional(countOf("Requests that would pass.")),
+    not_matched: Type.Optional(countOf("Requests that would be filtered out.")),
     not_examined: Type.Optional(
-      countOf("Requests where it depends on what is not kept: a body that is kept no more, or a credential."),
+      countOf("Requests whose outcome depends on data that is not kept: an expired body, or a credential."),
     ),
     not_routed: Type.Optional(
-      countOf("Requests of which no filter is asked: rejected, repeats, checks of the address."),
+      countOf("Requests that filters do not apply to: rejected, duplicates, address verifications."),
     ),
     samples: Type.Optional(
       closed(
         {
-          matched: samplesOf("Some of those it would let through"),
-          not_matched: samplesOf("Some of those it would leave out"),
-          not_examined: samplesOf("Some of those that cannot be examined"),
+          matched: samplesOf("Some requests that would pass"),
+          not_matched: samplesOf("Some requests that would be filtered out"),
+          not_examined: samplesOf("Some requests that cannot be evaluated"),
         },
         { title: "EvaluatedRequests" },
       ),
     ),
     complete: Type.Optional(
-      Type.Boolean({ description: "False when there was more to look at than one call may." }),
+      Type.Boolean({
+        description: "False if the call reached its limit before it had examined all requests.",
+      }),
     ),
     searched_to: Type.Optional(
-      nullable(instant("When the oldest request came that was looked at; null without any.")),
+      nullable(instant("When the oldest examined request arrived; null if there was none.")),
     ),
   },
   {
     title: "FilterEvaluation",
-    description: "Of one message `matches`, `rule` and `trace`; of many requests the rest.",
+    description: "For a single message `matches`, `rule` and `trace`; for several requests the other fields.",
   },
 );
 
 export const serviceDescriptionSchema = closed(
   {
     service: text("Always `posthorn gateway`."),
-    version: text("Changes with what this says; acknowledged by `POST /v1/sources/{id}/acknowledge`."),
-    modes: freeObject({ description: "What each mode promises." }),
-    durability: text("Where a stored message is before it is answered."),
-    idempotency_key: text("What becomes of the sender's key."),
+    version: text(
+      "Changes with the content of this document; acknowledged by `POST /v1/sources/{id}/acknowledge`.",
+    ),
+    modes: freeObject({ description: "Guarantees of each mode." }),
+    durability: text("Where a stored message is kept before it is acknowledged."),
+    idempotency_key: text("How the sender's key is used."),
     deduplication: freeObject(),
     retention: freeObject(),
     limits: freeObject(),
-    retry_schedules: Type.Array(anyValue(), { description: "Of each delivery profile." }),
+    retry_schedules: Type.Array(anyValue(), { description: "Schedule of each delivery profile." }),
   },
   { title: "ServiceDescription" },
 );

@@ -30,7 +30,7 @@ export const channelListSchema = closed(
   {
     data: Type.Array(channelSchema),
     kinds: Type.Array(oneOf(channelKinds), {
-      description: "What this deployment sends to; `email` takes a mail server.",
+      description: "Channel kinds that this deployment supports; `email` requires a mail server.",
     }),
   },
   { title: "NotificationChannelList" },

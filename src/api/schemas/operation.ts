@@ -38,10 +38,10 @@ const exclusionCountsSchema = Type.Unsafe<Record<string, number>>({
   type: "object",
   title: "ExclusionCounts",
   description:
-    "How many are left as they are, by reason. `in_flight`: their request is on its way; `payload_gone`: retention removed " +
-    "what was to be sent; `order`: they wait in an ordered lane for their turn; `accepted`: they were, and " +
-    "`status` does not ask for `success`; `already_retried`: this operation retried them before it was interrupted; `already_ended`: they wait for " +
-    "nothing; `not_a_dead_letter`; `webhook_deleted`; `not_found`.",
+    "How many are skipped, by reason. `in_flight`: their request is in flight; `payload_gone`: retention removed " +
+    "the payload; `order`: they wait in an ordered lane; `accepted`: they succeeded, and " +
+    "`status` does not include `success`; `already_retried`: this operation retried them before it was interrupted; `already_ended`: they are no " +
+    "longer waiting; `not_a_dead_letter`; `webhook_deleted`; `not_found`.",
   properties: Object.fromEntries(exclusions.map((name) => [name, { type: "integer", minimum: 1 }])),
   additionalProperties: false,
 });
@@ -67,13 +67,12 @@ const appliedFilterSchema = closed(
     attempt_min: Type.Optional(Type.Integer()),
     error: Type.Optional(Type.String()),
     idempotency_key: Type.Optional(Type.String()),
-    from: Type.Optional(instant("Made at or after this time.")),
-    to: Type.Optional(instant("Made no later than this.")),
+    from: Type.Optional(instant("Created at or after this time.")),
+    to: Type.Optional(instant("Created no later than this time.")),
   },
   {
     title: "AppliedFilter",
-    description:
-      "What is worked through, with all times as instants. `ids` are the first ten of those named.",
+    description: "The selection, with all times as instants. `ids` contains the first ten of the given ids.",
   },
 );
 
@@ -84,37 +83,36 @@ export const operationSchema = closed(
     tenant_id: nullable(Type.String()),
     kind: oneOf(operationKinds, {
       description:
-        "`retry`, `cancel` and `discard` are the bulk actions of their names; `dlq_retry` retries dead letters, `recover` what a webhook missed.",
+        "`retry`, `cancel` and `discard` are the bulk actions of the same names; `dlq_retry` retries dead letters, `recover` retries deliveries that a webhook missed.",
     }),
     status: oneOf(operationStatuses, { description: "`pending` is about to run, or waits for a process." }),
     filter: appliedFilterSchema,
-    priority: nullable(oneOf(priorities, { description: "Null keeps that of each delivery." })),
-    requests_per_second: Type.Number({ description: "How fast it may go." }),
-    rate_per_second: nullable(Type.Number({ description: "How fast it goes; null while it does not run." })),
-    total: Type.Integer({ description: "Known at the start, and counted no further than a bound." }),
-    total_is_exact: Type.Boolean({ description: "False where counting stopped at its bound." }),
-    done: Type.Integer({ description: "How many of `total` it has handled." }),
+    priority: nullable(oneOf(priorities, { description: "Null keeps the priority of each delivery." })),
+    requests_per_second: Type.Number({ description: "Maximum rate." }),
+    rate_per_second: nullable(Type.Number({ description: "Measured rate; null while it is not running." })),
+    total: Type.Integer({ description: "Counted at the start, up to a limit." }),
+    total_is_exact: Type.Boolean({ description: "False if counting stopped at the limit." }),
+    done: Type.Integer({ description: "Number of deliveries processed." }),
     queued: Type.Integer({
-      description: "Deliveries that it has cancelled, discarded, or queued to be sent again.",
+      description: "Deliveries that it has cancelled, discarded or queued again.",
     }),
     delivered: nullable(
       Type.Integer({
-        description:
-          "Of those that were queued to be sent again, the ones accepted since. Null for other operations.",
+        description: "Queued deliveries that have been accepted. Null for other operations.",
       }),
     ),
     failed: Type.Integer({
-      description: "Deliveries that ended again without being accepted, and those that it could not act on.",
+      description: "Queued deliveries that failed again, and deliveries that could not be processed.",
     }),
     waiting: nullable(
       Type.Integer({
         description:
-          "Of those that were queued to be sent again, the ones not sent yet, because of an open circuit for example, " +
-          "or due for another attempt. Null for other operations.",
+          "Queued deliveries that have not been sent yet, for example because of an open circuit, " +
+          "or that are due for another attempt. Null for other operations.",
       }),
     ),
     skipped: exclusionCountsSchema,
-    eta_at: nullable(instant("When it will be done at this pace; null where nobody can tell.")),
+    eta_at: nullable(instant("Estimated time of completion at this rate; null if unknown.")),
     last_errors: Type.Array(
       closed(
         {
@@ -126,10 +124,10 @@ export const operationSchema = closed(
       ),
       { maxItems: 10, description: "Newest first." },
     ),
-    starts_at: nullable(instant("It is `pending` until then; null began at once.")),
-    created_at: instant("When it was asked for."),
+    starts_at: nullable(instant("`pending` until this time; null if it started at once.")),
+    created_at: instant("When it was requested."),
     updated_at: instant("Last progress."),
-    finished_at: nullable(instant("When it was done or cancelled.")),
+    finished_at: nullable(instant("When it was completed or cancelled.")),
   },
   { title: "BatchOperation" },
 );
@@ -140,7 +138,7 @@ const openCircuitSchema = closed(
   {
     webhook_id: id("the webhook"),
     until: nullable(instant("When the next probe may be sent; null while probes are sent.")),
-    count: Type.Integer({ minimum: 0, description: "Deliveries of this selection that wait behind it." }),
+    count: Type.Integer({ minimum: 0, description: "Deliveries of this selection that wait for it." }),
   },
   { title: "OpenCircuit" },
 );
@@ -148,7 +146,7 @@ const openCircuitSchema = closed(
 export const startedProperties = {
   open_circuits: Type.Array(openCircuitSchema, {
     description:
-      "Webhooks whose open circuit holds back what is sent again. `close_circuits` closes them first.",
+      "Webhooks whose open circuit delays the retried deliveries. `close_circuits` closes them first.",
   }),
   batch_operation_id: nullable(id("the operation; null with `dry_run`")),
   count: Type.Integer({ minimum: 0 }),
@@ -161,14 +159,17 @@ export const bulkStartedSchema = closed(
   {
     ...startedProperties,
     count_is_exact: Type.Boolean({
-      description: "False where counting stopped at its bound: there are more.",
+      description: "False if counting stopped at the limit: there are more.",
     }),
-    samples: Type.Array(listedDeliverySchema, { maxItems: 5, description: "The oldest of them." }),
+    samples: Type.Array(listedDeliverySchema, {
+      maxItems: 5,
+      description: "The oldest deliveries of the selection.",
+    }),
     excluded: exclusionCountsSchema,
     filter: appliedFilterSchema,
     requests_per_second: Type.Number(),
     estimated_seconds: nullable(
-      Type.Number({ description: "How long it takes at this rate; null where the count is not exact." }),
+      Type.Number({ description: "Duration at this rate; null if the count is not exact." }),
     ),
   },
   { title: "BulkStarted" },

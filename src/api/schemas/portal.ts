@@ -1,4 +1,4 @@
-/** Sessions of the portal and its settings. */
+/** Portal sessions and settings. */
 import {
   portalRevokeFields,
   portalSessionFields,
@@ -24,13 +24,13 @@ export const portalSessionQuery = closed({ ...pageProperties, tenant_id: Type.Op
 
 export const portalSessionCreatedSchema = closed(
   {
-    id: Type.String({ format: "uuid", description: "Id of the session; no secret." }),
+    id: Type.String({ format: "uuid", description: "Id of the session; not a secret." }),
     tenant_id: Type.String(),
     url: Type.String({
-      description: "Opens the portal, once and within a minute. Hand it to the browser, and keep it nowhere.",
+      description: "Opens the portal once, within one minute. Hand it to the browser and do not store it.",
     }),
-    code: Type.String({ description: "The one-time code in it, for `<posthorn-portal>`." }),
-    code_expires_at: instant("Until then it has to be used."),
+    code: Type.String({ description: "The one-time code in the URL, for `<posthorn-portal>`." }),
+    code_expires_at: instant("Expiry of the code."),
     expires_at: instant("When the session ends."),
     capabilities: Type.Array(oneOf(portalCapabilities)),
   },
@@ -44,7 +44,7 @@ export const portalRevokeSchema = schemaOf(portalRevokeFields, {
 export const portalRevokedSchema = closed(
   {
     tenant_id: Type.String(),
-    revoked: Type.Integer({ minimum: 0, description: "How many sessions ended." }),
+    revoked: Type.Integer({ minimum: 0, description: "Number of ended sessions." }),
   },
   { title: "PortalRevoked" },
 );
@@ -59,20 +59,22 @@ const logoAddress = nullable(Type.String({ description: "Relative to the address
 export const portalTokenSchema = closed(
   {
     token: Type.String({
-      description: "`phs_…`: send it as `Authorization: Bearer`, keep it in memory alone.",
+      description: "`phs_…`: send it as `Authorization: Bearer` and keep it only in memory.",
     }),
     session_id: Type.String({ format: "uuid" }),
     expires_at: instant("When the session ends."),
     capabilities: Type.Array(oneOf(portalCapabilities)),
-    webhook_ids: nullable(Type.Array(Type.String(), { description: "Null is all of the tenant." })),
+    webhook_ids: nullable(Type.Array(Type.String(), { description: "Null for all webhooks of the tenant." })),
     tenant: closed({ id: Type.String(), name: Type.String() }, { title: "PortalTenant" }),
     locale: nullable(Type.String()),
     theme: shownSchemaOf(portalThemeFields, { title: "PortalTheme" }),
     theme_css: Type.String({ description: "Relative to the address of the server." }),
     logo_light: logoAddress,
     logo_dark: logoAddress,
-    embedded_by: Type.Array(Type.String(), { description: "Origins of pages that may show it in a frame." }),
-    public_url: Type.String({ description: "Where the server is reached." }),
+    embedded_by: Type.Array(Type.String(), {
+      description: "Origins whose pages may embed the portal in a frame.",
+    }),
+    public_url: Type.String({ description: "Public address of the server." }),
   },
   { title: "PortalToken" },
 );
@@ -84,9 +86,9 @@ export const portalSettingsInputSchema = schemaOf(portalSettingsFields, {
 
 const accentSchema = closed(
   {
-    text: Type.String({ description: "The accent as text." }),
-    fill: Type.String({ description: "Behind text, as on a button." }),
-    on_fill: Type.String({ description: "Of that text." }),
+    text: Type.String({ description: "The accent colour for text." }),
+    fill: Type.String({ description: "The accent colour for backgrounds, such as buttons." }),
+    on_fill: Type.String({ description: "The text colour on that background." }),
   },
   { title: "PortalAccent" },
 );
@@ -97,15 +99,15 @@ export const portalSettingsSchema = closed(
     theme: nullable(shownSchemaOf(portalThemeFields, { title: "PortalTheme" })),
     origins: nullable(Type.Array(Type.String())),
     capabilities: nullable(Type.Array(oneOf(portalCapabilities))),
-    logo_light: nullable(Type.String({ description: "Its media type." })),
-    logo_dark: nullable(Type.String({ description: "Its media type." })),
+    logo_light: nullable(Type.String({ description: "Media type." })),
+    logo_dark: nullable(Type.String({ description: "Media type." })),
     accent_light: nullable(accentSchema),
     accent_dark: nullable(accentSchema),
-    updated_at: nullable(instant("Null while nothing was saved.")),
+    updated_at: nullable(instant("Null if nothing was saved.")),
   },
   { title: "PortalSettings" },
 );
 
-const scheme = oneOf(["light", "dark"], { description: "Which of the two it is for." });
+const scheme = oneOf(["light", "dark"], { description: "The colour scheme of the logo." });
 export const logoQuery = closed({ scheme });
 export const logoQueryOptional = closed({ scheme: Type.Optional(scheme) });

@@ -3,16 +3,18 @@ import { errorTable } from "../../core/errors.ts";
 import type { ErrorCode } from "../../core/errors.ts";
 import { closed, fieldErrorSchema, id, oneOf } from "./building-blocks.ts";
 
-/** RFC 9457. */
+/** RFC 9457 problem details. */
 export const problemSchema = closed(
   {
-    type: Type.String({ description: "Where the error is explained; a reference relative to this server." }),
+    type: Type.String({ description: "Link to the documentation of the error, relative to this server." }),
     title: Type.String({ description: "The same for every error with this code." }),
     status: Type.Integer({ description: "The HTTP status." }),
-    detail: Type.String({ description: "What happened this time." }),
-    code: oneOf(Object.keys(errorTable) as ErrorCode[], { description: "Stable; tell errors apart by it." }),
-    errors: Type.Optional(Type.Array(fieldErrorSchema, { description: "Every bad field, at most 50." })),
-    event_id: Type.Optional(id("the event that used this key first")),
+    detail: Type.String({ description: "Describes this occurrence." }),
+    code: oneOf(Object.keys(errorTable) as ErrorCode[], {
+      description: "Stable; use it to distinguish errors.",
+    }),
+    errors: Type.Optional(Type.Array(fieldErrorSchema, { description: "Up to 50 invalid fields." })),
+    event_id: Type.Optional(id("the event that first used this key")),
   },
   {
     title: "Problem",

@@ -9,7 +9,7 @@ import { closed, listOf, nullable, oneOf } from "./building-blocks.ts";
 const status = Type.Integer({ minimum: 100, maximum: 599 });
 const durationMs = (description: string) => Type.Integer({ minimum: 0, description });
 
-/** An object whose member names are not known beforehand, but follow a pattern. */
+/** An object whose member names follow a pattern. */
 function mapOf(
   names: string,
   { values, description }: { readonly values: Schema; readonly description: string },
@@ -32,14 +32,14 @@ const statusRule = closed(
     attention: Type.Optional(
       oneOf(["warn", "notify", "escalate"], {
         description:
-          "Who hears of it: the log; other webhooks of the tenant that take `posthorn.*`; those and the operator's log.",
+          "Who is notified: the log; other webhooks of the tenant that subscribe to `posthorn.*`; those and the operator's log.",
       }),
     ),
     receiver_state_unknown: Type.Optional(
-      Type.Literal(true, { description: "The status leaves open whether the request was processed." }),
+      Type.Literal(true, { description: "The status does not tell whether the request was processed." }),
     ),
     reason: Type.Optional(
-      Type.String({ description: "The `reason` of a transient outcome, where it is not the usual one." }),
+      Type.String({ description: "The `reason` of a transient outcome, if it is not the default." }),
     ),
   },
   { title: "ProfileStatusRule" },
@@ -47,14 +47,17 @@ const statusRule = closed(
 
 const classification = closed(
   {
-    statuses: mapOf(statusNames, { values: statusRule, description: "Exact statuses, which win." }),
+    statuses: mapOf(statusNames, {
+      values: statusRule,
+      description: "Exact statuses, which take precedence.",
+    }),
     classes: mapOf("^[1-5]$", {
       values: statusRule,
-      description: "Classes by their first digit, for statuses that are not named.",
+      description: "Classes by first digit, for statuses that are not listed.",
     }),
     fallback: statusRule,
     incomplete_response: oneOf(["transient", "by_status"], {
-      description: "What an answer means that breaks off after its status line.",
+      description: "Outcome of a response that breaks off after its status line.",
     }),
     failures: closed({
       timeout: statusRule,
@@ -66,7 +69,7 @@ const classification = closed(
   },
   {
     title: "ProfileClassification",
-    description: "The exact status decides, else its class, else the fallback.",
+    description: "The exact status applies first, then its class, then the fallback.",
   },
 );
 
@@ -81,15 +84,15 @@ const schedule = Type.Unsafe<unknown>({
   anyOf: [
     closed({
       kind: Type.Literal("list"),
-      delays_ms: Type.Array(durationMs("Before the next request."), { minItems: 1 }),
+      delays_ms: Type.Array(durationMs("Delay before the next request."), { minItems: 1 }),
       jitter,
     }),
     closed({
       kind: Type.Literal("exponential"),
-      attempts_max: Type.Integer({ minimum: 1, description: "Requests in all." }),
-      base_delay_ms: durationMs("Before the second request."),
+      attempts_max: Type.Integer({ minimum: 1, description: "Total number of requests." }),
+      base_delay_ms: durationMs("Delay before the second request."),
       multiplier: Type.Number({ minimum: 1 }),
-      delay_ms_max: durationMs("No delay is longer."),
+      delay_ms_max: durationMs("Upper limit of the delay."),
       jitter,
     }),
   ],
@@ -98,39 +101,41 @@ const schedule = Type.Unsafe<unknown>({
 const pauses = closed(
   {
     retry_after_statuses: Type.Array(status, {
-      description: "Statuses whose Retry-After pauses every delivery of the webhook.",
+      description: "Statuses whose Retry-After pauses all deliveries of the webhook.",
     }),
     categories_ms: mapOf(categoryNames, {
-      values: durationMs("At least this long."),
+      values: durationMs("Minimum pause."),
       description: "Pauses after a failure of a category.",
     }),
-    unanswered_ms: durationMs("Pause after a connection that ended without an answer; 0 is none."),
+    unanswered_ms: durationMs("Pause after a connection that closed without a response; 0 for none."),
     throttle_statuses_ms: mapOf(statusNames, {
-      values: durationMs("For this long."),
+      values: durationMs("Duration."),
       description: "Statuses after which the webhook is throttled.",
     }),
   },
-  { title: "ProfilePauses", description: "When one failure holds back every delivery of a webhook." },
+  { title: "ProfilePauses", description: "When a failure holds back all deliveries of a webhook." },
 );
 
 const disable = closed(
   {
     suspend_statuses: Type.Array(status, { description: "Statuses that suspend the webhook at once." }),
-    suspended_to_disabled_ms: durationMs("Suspended this long becomes disabled."),
-    persistent_statuses: Type.Array(status, { description: "Only these for `persistent_ms`: disabled." }),
+    suspended_to_disabled_ms: durationMs("A webhook that has been suspended this long is disabled."),
+    persistent_statuses: Type.Array(status, {
+      description: "A webhook that returns only these statuses for `persistent_ms` is disabled.",
+    }),
     persistent_ms: durationMs("See `persistent_statuses`."),
     consecutive_terminal_max: Type.Integer({
       minimum: 0,
-      description: "This many terminal outcomes in a row suspend; 0 is never.",
+      description: "Number of consecutive terminal outcomes that suspend the webhook; 0 for never.",
     }),
     on_exhausted: oneOf(["never", "always", "without_success"], {
-      description: "Whether a delivery that exhausts its schedule disables the webhook.",
+      description: "Whether a delivery that exhausts its retries disables the webhook.",
     }),
     exhausted_ms_min: durationMs(
-      "And only when the endpoint has failed this long without an accepted attempt.",
+      "Applies only if the endpoint has failed for this long without an accepted attempt.",
     ),
   },
-  { title: "ProfileDisableRules", description: "When a webhook stops being served." },
+  { title: "ProfileDisableRules", description: "When a webhook is suspended or disabled." },
 );
 
 const circuitBreaker = closed(
@@ -138,8 +143,8 @@ const circuitBreaker = closed(
     enabled: Type.Boolean(),
     error_threshold_percentage: Type.Integer({ minimum: 0, maximum: 100 }),
     minimum_throughput: Type.Integer({ minimum: 1 }),
-    window_size_ms: durationMs("Attempts of this long are counted."),
-    sleep_window_ms: durationMs("How long it stays open."),
+    window_size_ms: durationMs("Attempts within this time are counted."),
+    sleep_window_ms: durationMs("How long the circuit stays open."),
     half_open_max_calls: Type.Integer({ minimum: 1 }),
   },
   { title: "ProfileCircuitBreaker" },
@@ -147,7 +152,7 @@ const circuitBreaker = closed(
 
 const header = Type.Unsafe<unknown>({
   title: "ProfileHeader",
-  description: "Where the value comes from, or the value itself.",
+  description: "The source of the value, or the value itself.",
   anyOf: [
     closed({ name: Type.String(), value: oneOf(headerValueSources) }),
     closed({ name: Type.String(), literal: Type.String() }),
@@ -161,12 +166,12 @@ const registration = closed(
     bearer_token_required: Type.Boolean(),
     permanent_redirect_allowed: Type.Boolean(),
   },
-  { title: "ProfileRegistration", description: "What a webhook must bring before it is served." },
+  { title: "ProfileRegistration", description: "What a webhook requires before it is served." },
 );
 
 const rateLimit = closed(
   { requests_per_minute: Type.Integer({ minimum: 1 }), burst: Type.Integer({ minimum: 1 }) },
-  { description: "Unless the webhook has one of its own; null is unlimited." },
+  { description: "Default for webhooks without their own limit; null is unlimited." },
 );
 
 const profileProperties = {
@@ -176,57 +181,60 @@ const profileProperties = {
   classification,
   schedule,
   retry_delay_floors_ms: mapOf(categoryNames, {
-    values: durationMs("At least this long."),
-    description: "Smallest delays before a retry, by category of the failure.",
+    values: durationMs("Minimum delay."),
+    description: "Minimum delays before a retry, by failure category.",
   }),
-  age_ms_max: durationMs("A delivery older than this is dead-lettered as `expired`."),
+  age_ms_max: durationMs("A delivery older than this becomes a dead letter, `expired`."),
   attempts_max_by_category: mapOf(categoryNames, {
     values: Type.Integer({ minimum: 1 }),
-    description: "No more requests than this after failures of a category.",
+    description: "Maximum number of requests after failures of a category.",
   }),
   sunset: oneOf(["terminal", "ignored"], {
-    description: "Whether a failure after the time in a `Sunset` header is the last.",
+    description: "Whether a failure after the time in a `Sunset` header is final.",
   }),
-  timeout_ms: durationMs("How long the first request may take."),
+  timeout_ms: durationMs("Timeout of the first request."),
   timeout_growth_factor: Type.Number({
     minimum: 1,
-    description: "Each further one takes so many times as long.",
+    description: "Factor by which the timeout grows with each further request.",
   }),
   pauses,
   disable,
   circuit_breaker: circuitBreaker,
   circuit_breaker_ignores_statuses: Type.Array(status),
   rate_limit: nullable(rateLimit),
-  signature_schemes: Type.Array(oneOf(signatureSchemeNames), { description: "What is used by default." }),
+  signature_schemes: Type.Array(oneOf(signatureSchemeNames), { description: "The default schemes." }),
   signature_schemes_allowed: Type.Array(oneOf(signatureSchemeNames)),
   payload_formats: Type.Array(oneOf(payloadFormats), {
     minItems: 1,
     description: "The first is the default.",
   }),
   empty_data_refused: Type.Boolean({
-    description: "Events whose `data` is `{}` are not sent but dead-lettered as `empty_data`.",
+    description: "Events whose `data` is `{}` are not sent and become dead letters, `empty_data`.",
   }),
-  headers: Type.Array(header, { description: "In the order they are sent." }),
+  headers: Type.Array(header, { description: "In the order in which they are sent." }),
   migration_headers: Type.Array(header),
   registration,
 };
 
 export const profileSchema = closed(profileProperties, {
   title: "Profile",
-  description: "A delivery profile as the engine reads it. Durations are in milliseconds.",
+  description: "A delivery profile. Durations are in milliseconds.",
 });
 
 const exampleSchema = closed(
   {
-    url: Type.String({ description: "Where they are posted to; signed by some schemes." }),
-    secret: Type.String({ description: "Shared secret of their signatures. Nobody's: try a check with it." }),
-    public_key: Type.String({ description: "Of their Ed25519 signatures." }),
+    url: Type.String({ description: "URL of the request; included in some signatures." }),
+    secret: Type.String({
+      description:
+        "The shared secret of the signatures. It is used only in this example, so that you can test your verification.",
+    }),
+    public_key: Type.String({ description: "Public key of the Ed25519 signatures." }),
     messages: Type.Array(
       closed(
         {
           payload_format: oneOf(payloadFormats),
           headers: Type.Array(closed({ name: Type.String(), value: Type.String() }), {
-            description: "In the order they are sent.",
+            description: "In the order in which they are sent.",
           }),
           body: Type.String(),
         },
@@ -235,11 +243,11 @@ const exampleSchema = closed(
       { description: "One for each payload format, signed with the schemes of the profile." },
     ),
   },
-  { title: "ProfileExample", description: "Whole messages. Ids and times are made up." },
+  { title: "ProfileExample", description: "Complete messages. Ids and times are fictitious." },
 );
 
 export const profileWithExampleSchema = closed(
   { ...profileProperties, example: exampleSchema },
-  { title: "ProfileWithExample", description: "A delivery profile, and how its messages look." },
+  { title: "ProfileWithExample", description: "A delivery profile with example messages." },
 );
 export const profileListSchema = listOf(profileSchema, "ProfileList");

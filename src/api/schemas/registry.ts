@@ -30,7 +30,7 @@ export const apiKeyInputSchema = schemaOf(apiKeyFields, { title: "ApiKeyInput" }
 
 const apiKeySchema = shownSchemaOf(apiKeyShown, { title: "ApiKey" });
 export const apiKeyCreatedSchema = shownSchemaOf(
-  { ...apiKeyShown, key: line({ lengthMax: 512, doc: "Shown here and never again." }) },
+  { ...apiKeyShown, key: line({ lengthMax: 512, doc: "Shown only once." }) },
   { title: "ApiKeyCreated" },
 );
 export const apiKeyListSchema = listOf(apiKeySchema, "ApiKeyList");
@@ -48,9 +48,7 @@ export const readinessSchema = closed(
   {
     status: oneOf(["ok", "unavailable"]),
     reasons: Type.Array(Type.String()),
-    details: Type.Optional(
-      Type.Array(Type.String(), { description: "What to do, where a person has to do something." }),
-    ),
+    details: Type.Optional(Type.Array(Type.String(), { description: "Actions for a person, if any." })),
   },
   { title: "Readiness" },
 );

@@ -13,18 +13,18 @@ export const searchHitsSchema = closed(
       closed(
         {
           type: oneOf(["webhook", "event", "delivery", "operation", "source", "connection"]),
-          id: id("what was found"),
+          id: id("the match"),
           tenant_id: nullable(Type.String()),
           title: Type.String({
             description:
-              "URL of a webhook, type of an event or of a delivery's event, kind of an operation, name of a source or of a " +
-              "connection, which without a name has the URL of its webhook.",
+              "URL of a webhook, type of an event or of a delivery's event, kind of an operation, name of a source or " +
+              "connection; a connection without a name has the URL of its webhook.",
           }),
           matched: oneOf(["id", "idempotency_key", "url", "name", "description"]),
         },
         { title: "SearchHit" },
       ),
-      { maxItems: 20, description: "Exact hits first." },
+      { maxItems: 20, description: "Exact matches first." },
     ),
   },
   { title: "SearchHits" },
@@ -35,12 +35,14 @@ export const capabilities = ["read", "publish", "manage", "admin"] as const;
 export const callerSchema = closed(
   {
     key_id: Type.String({
-      description: "Id of the API key, or of the portal session; `admin` for the administrator's own.",
+      description:
+        "Id of the API key, or of the portal session; `admin` for the administrator key in the settings.",
     }),
     role: oneOf([...apiKeyRoles, "session"]),
     tenant_id: nullable(Type.String({ description: "Null for an administrator, who sees all tenants." })),
     capabilities: Type.Array(oneOf([...capabilities, ...portalCapabilities]), {
-      description: "What routes ask for, as `x-roles` has it; of a portal session, as `x-capability` has it.",
+      description:
+        "Roles as in `x-roles` of the routes; for a portal session, capabilities as in `x-capability`.",
     }),
     server_version: Type.String(),
   },

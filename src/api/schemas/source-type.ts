@@ -5,10 +5,10 @@ import { Type } from "./type.ts";
 const field = closed({
   name: Type.String(),
   kind: oneOf(["text", "texts", "number", "choice", "verifiers"], {
-    description: "`texts` takes one text or several, such as two secrets during a rotation.",
+    description: "`texts` accepts one or several texts, such as two secrets during a rotation.",
   }),
   is_required: Type.Boolean(),
-  is_secret: Type.Boolean({ description: "Sealed where it is stored, and masked where it is shown." }),
+  is_secret: Type.Boolean({ description: "Encrypted in storage and masked in responses." }),
   choices: Type.Array(Type.String(), { description: "Empty unless `kind` is `choice`." }),
   description: Type.String(),
 });
@@ -16,7 +16,7 @@ const field = closed({
 const provider = closed({
   documentation: Type.String({ format: "uri" }),
   steps: Type.Array(Type.String(), {
-    description: "What to do at the provider; `{url}` is the address of the source, `{secret}` its secret.",
+    description: "Steps to set up the provider; `{url}` is the address of the source, `{secret}` its secret.",
   }),
   remarks: Type.Array(Type.String()),
   signature: Type.String(),
@@ -24,13 +24,13 @@ const provider = closed({
   replay_protection: Type.String(),
   forward_headers: Type.Array(Type.String()),
   address_check: nullable(
-    oneOf(["get", "head", "post"], { description: "How the provider checks the address." }),
+    oneOf(["get", "head", "post"], { description: "How the provider verifies the address." }),
   ),
 });
 
 export const sourceTypeSchema = closed(
   {
-    type: Type.String({ description: "What stands in `verification.type`.", examples: ["github"] }),
+    type: Type.String({ description: "Value of `verification.type`.", examples: ["github"] }),
     title: Type.String({ examples: ["GitHub"] }),
     fields: Type.Array(field),
     provider: nullable(provider),

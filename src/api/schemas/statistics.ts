@@ -23,24 +23,26 @@ function statisticsSchema(names: readonly string[], title: string) {
   const measures = measuresSchema(names) as Record<string, never>;
   const point = closed(
     {
-      at: instant("Where it begins."),
-      partial: Type.Optional(Type.Boolean({ description: "True while it is not over; absent otherwise." })),
+      at: instant("Start of the point."),
+      partial: Type.Optional(
+        Type.Boolean({ description: "True while the point is incomplete; otherwise absent." }),
+      ),
       ...measures,
     },
     {
       title: `${title}Point`,
-      description: "What was asked for of these; a time is null where nothing was counted.",
+      description: "The requested measures; a duration is null if nothing was counted.",
     },
   );
   const series = closed(
     {
       key: nullable(
         Type.String({
-          description: "What it is about; null for everything, `other` for what is beyond the limit.",
+          description: "Subject of the series; null for everything, `other` for groups beyond the limit.",
         }),
       ),
       points: Type.Array(point, {
-        description: "From the first in which anything was counted; one after the other, with zeros in gaps.",
+        description: "Contiguous from the first point with a count; gaps are filled with zeros.",
       }),
       totals: closed(measures, { title: `${title}Totals` }),
     },
@@ -48,12 +50,12 @@ function statisticsSchema(names: readonly string[], title: string) {
   );
   return closed(
     {
-      step_seconds: Type.Integer({ description: "Of a day 86,400, also where clocks change." }),
-      from: instant("Where the first point begins, had it any."),
-      to: instant("Where the last point ends."),
-      complete_until: instant("Everything that happened before is counted."),
-      lag_seconds: Type.Number({ description: "How long ago that was." }),
-      series: Type.Array(series, { description: "What counted most first." }),
+      step_seconds: Type.Integer({ description: "86,400 for a day, even when clocks change." }),
+      from: instant("Start of the range, even if the first point is later."),
+      to: instant("End of the last point."),
+      complete_until: instant("Everything before this time has been counted."),
+      lag_seconds: Type.Number({ description: "Age of `complete_until`." }),
+      series: Type.Array(series, { description: "The series with the highest counts first." }),
     },
     { title },
   );
@@ -64,19 +66,19 @@ export const eventStatisticsSchema = statisticsSchema(eventMeasures, "EventStati
 
 const gaugeSummary = closed(
   { min: Type.Number(), mean: Type.Number(), max: Type.Number() },
-  { title: "GaugeSummary", description: "Of all readings of the point." },
+  { title: "GaugeSummary", description: "Over all samples of the point." },
 );
 const gaugeProperties = Object.fromEntries(gaugeNames.map((name) => [name, nullable(gaugeSummary)]));
 
 export const gaugeStatisticsSchema = closed(
   {
-    step_seconds: Type.Integer({ description: "How long one point is." }),
-    from: instant("Where the first point would begin."),
-    to: instant("Where the last point would end."),
+    step_seconds: Type.Integer({ description: "Length of a point." }),
+    from: instant("Start of the range."),
+    to: instant("End of the range."),
     now: closed(
       {
-        at: instant("When these were read."),
-        waiting: Type.Integer({ description: "Deliveries of all priorities that have not ended." }),
+        at: instant("Time of the reading."),
+        waiting: Type.Integer({ description: "Unfinished deliveries of all priorities." }),
         waiting_high: Type.Integer(),
         waiting_normal: Type.Integer(),
         waiting_low: Type.Integer(),
@@ -84,24 +86,24 @@ export const gaugeStatisticsSchema = closed(
       },
       {
         title: "GaugesNow",
-        description: "Counters of the store at this moment; the points are samples of them.",
+        description: "Current counters of the store; the points are samples of them.",
       },
     ),
     points: Type.Array(
       closed(
         {
-          at: instant("Where it begins."),
+          at: instant("Start of the point."),
           partial: Type.Optional(
-            Type.Boolean({ description: "True while it is not over; absent otherwise." }),
+            Type.Boolean({ description: "True while the point is incomplete; otherwise absent." }),
           ),
           processes: Type.Integer({
-            description: "Those that read something; one that was started again counts again.",
+            description: "Processes that took samples; a restarted process counts again.",
           }),
           ...(gaugeProperties as Record<string, never>),
         },
-        { title: "GaugePoint", description: "A gauge is null where no process knew it." },
+        { title: "GaugePoint", description: "A gauge is null if no process reported it." },
       ),
-      { description: "Those of which something is known, oldest first." },
+      { description: "Points with data, oldest first." },
     ),
   },
   { title: "GaugeStatistics" },

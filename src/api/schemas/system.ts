@@ -3,28 +3,31 @@ import { closed, instant, nullable, oneOf } from "./building-blocks.ts";
 
 const available = Type.Boolean();
 
-/** Of the process that answers. */
+/** State of the responding process. */
 export const systemSchema = closed(
   {
     version: Type.String(),
     roles: Type.Array(oneOf(["api", "scheduler", "worker", "gateway"])),
     started_at: instant("When this process started."),
     uptime_seconds: Type.Integer(),
-    ready: Type.Boolean({ description: "As `/readyz` says it." }),
+    ready: Type.Boolean({ description: "As in `/readyz`." }),
     reasons: Type.Array(Type.String()),
     warnings: Type.Array(Type.String(), {
-      description: "Configured features for which no process of the deployment runs the role.",
+      description: "Configured features whose role no process of the deployment runs.",
     }),
     worker_pools: nullable(
-      Type.Array(closed({ name: Type.String(), workers: Type.Integer({ description: "That live now." }) }), {
-        description: "Null while the store cannot say.",
-      }),
+      Type.Array(
+        closed({ name: Type.String(), workers: Type.Integer({ description: "Number of live workers." }) }),
+        {
+          description: "Null while the store cannot report it.",
+        },
+      ),
     ),
     store: closed({
       kind: oneOf(["sqlite", "postgresql"]),
-      schema_version: nullable(Type.Integer({ description: "Number of the newest migration." })),
+      schema_version: nullable(Type.Integer({ description: "Number of the latest migration." })),
       size_bytes: nullable(
-        Type.Integer({ description: "Data and indexes on disk, without logs of changes." }),
+        Type.Integer({ description: "Data and indexes on disk, without transaction logs." }),
       ),
     }),
     queue: closed({ kind: oneOf(["store", "rabbitmq"]), available }),
@@ -37,9 +40,9 @@ export const systemSchema = closed(
     settings: Type.Array(
       closed({
         name: Type.String(),
-        value: Type.String({ description: "As text; a secret is masked." }),
+        value: Type.String({ description: "As text; secrets are masked." }),
         source: nullable(oneOf(["flag", "environment", "file", "option", "default"])),
-        from: nullable(Type.String({ description: "The flag, variable or file that it came from." })),
+        from: nullable(Type.String({ description: "The flag, variable or file that set it." })),
       }),
     ),
   },

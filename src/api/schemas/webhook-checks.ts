@@ -11,8 +11,8 @@ export const urlCheckSchema = closed(
   {
     acceptable: Type.Boolean(),
     code: nullable(Type.String({ description: "What is wrong, such as `scheme` or `address`." })),
-    detail: nullable(Type.String({ description: "A sentence that does not repeat the URL." })),
-    duplicate_of: nullable(Type.String({ description: "A webhook of the tenant that has this URL." })),
+    detail: nullable(Type.String({ description: "An explanation that does not repeat the URL." })),
+    duplicate_of: nullable(Type.String({ description: "A webhook of the tenant with the same URL." })),
   },
   { title: "UrlCheck" },
 );
@@ -24,11 +24,11 @@ export const receiverCheckSchema = closed(
       closed(
         {
           id: Type.String({ examples: ["altered-body"] }),
-          title: Type.String({ description: "The rule in words." }),
+          title: Type.String({ description: "Description of the rule." }),
           level: oneOf(["must", "should"]),
           state: oneOf(["passed", "failed", "skipped"]),
-          detail: Type.String({ description: "What was sent and what came back." }),
-          hint: nullable(Type.String({ description: "How to mend it; only with `failed`." })),
+          detail: Type.String({ description: "What was sent, and the response." }),
+          hint: nullable(Type.String({ description: "How to fix it; only with `failed`." })),
         },
         { title: "ReceiverFinding" },
       ),

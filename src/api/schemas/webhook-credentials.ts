@@ -1,4 +1,4 @@
-/** What a webhook shows of its credentials. Every secret is write-only. */
+/** The visible parts of a webhook's credentials. Every secret is write-only. */
 import { Type } from "./type.ts";
 import type { Properties } from "./type.ts";
 import { oauth2Shown } from "../../core/fields/webhook-credentials.ts";
@@ -9,16 +9,16 @@ const clientCertificateSchema = closed(
   {
     subject: Type.String(),
     issuer: Type.String(),
-    fingerprint_sha256: Type.String({ description: "In hex, with colons." }),
+    fingerprint_sha256: Type.String({ description: "Hexadecimal, separated by colons." }),
     expires_at: instant("When it expires."),
-    warning: nullable(Type.String({ description: "Set from two weeks before it expires." })),
+    warning: nullable(Type.String({ description: "Set from two weeks before expiry." })),
   },
   { title: "ClientCertificate" },
 );
 
 const oauth2Schema = shownSchemaOf(oauth2Shown, {
   title: "OAuth2Client",
-  description: "Its secret is not shown.",
+  description: "The secret is not shown.",
 });
 
 export const credentialProperties = {
@@ -27,7 +27,7 @@ export const credentialProperties = {
   credential_headers: Type.Unsafe<Record<string, string>>({
     type: "object",
     additionalProperties: { type: "string" },
-    description: "The names; every value is `…`.",
+    description: "Only the names; every value is `…`.",
   }),
   client_certificate: nullable(clientCertificateSchema),
   oauth2: nullable(oauth2Schema),

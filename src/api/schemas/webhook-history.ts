@@ -9,20 +9,20 @@ const by = Type.Unsafe<Record<string, unknown> | null>({
   ...closed(
     {
       kind: oneOf(auditActorKinds),
-      key_name: nullable(Type.String({ description: "Of the API key, as it was then." })),
-      reference: nullable(Type.String({ description: "On whose behalf a session was opened." })),
+      key_name: nullable(Type.String({ description: "Name of the API key at that time." })),
+      reference: nullable(Type.String({ description: "The person for whom the session was opened." })),
     },
     { title: "HistoryActor" },
   ),
   type: ["object", "null"],
   description:
-    "Who did it; null for Posthorn itself, by the rules of the profile or what a receiver answered.",
+    "Who made the change; null if Posthorn did, because of the profile or a response of the receiver.",
 });
 
 const changes = Type.Unsafe<Record<string, unknown>>({
   type: "object",
   description:
-    "By field of the webhook: what it was, where there was something before, and what it is. Of secrets and credentials neither is kept.",
+    "By field of the webhook: the previous value, if any, and the new one. Secrets and credentials are not recorded.",
   additionalProperties: {
     type: "object",
     title: "WebhookFieldChange",
@@ -33,15 +33,15 @@ const changes = Type.Unsafe<Record<string, unknown>>({
 
 const timelineEntrySchema = closed(
   {
-    at: instant("When it happened."),
+    at: instant("Time of the change."),
     kind: oneOf(webhookHistoryKinds, {
       description:
-        "`changed` is its configuration, credentials included; `secret_rotated` its signing key alone. `verified`: its receiver has shown that it wants the events. A circuit is told once when it opens and once when it closes, not of each probe.",
+        "`changed`: the configuration, including credentials; `secret_rotated`: only the signing key. `verified`: the receiver confirmed that it wants the events. Circuit changes are recorded when the circuit opens and closes, not for each probe.",
     }),
     by,
-    reason: nullable(Type.String({ description: "What was said about it, or the rule that did it." })),
+    reason: nullable(Type.String({ description: "The stated reason, or the rule that caused the change." })),
     revision: nullable(
-      Type.Integer({ description: "Of the configuration that it made; null where that stayed as it was." }),
+      Type.Integer({ description: "The resulting revision; null if the configuration did not change." }),
     ),
     changed: Type.Array(Type.String(), { description: "Fields that changed." }),
   },
@@ -53,7 +53,7 @@ export const timelineSchema = listOf(timelineEntrySchema, "WebhookTimeline");
 const revisionSchema = closed(
   {
     revision: Type.Integer({ minimum: 1 }),
-    at: instant("When it was made."),
+    at: instant("When the revision was created."),
     by,
     changes,
   },

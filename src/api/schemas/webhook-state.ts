@@ -1,4 +1,4 @@
-/** What is known of a webhook's endpoint, and its secrets. */
+/** State of a webhook's endpoint, and its secrets. */
 import { Type } from "./type.ts";
 import { circuitStates } from "../../core/circuit-breaker.ts";
 import { circuitActionFields, pauseFields, rotateFields, testFields } from "../../core/fields/actions.ts";
@@ -16,11 +16,11 @@ const circuitProperties = {
   error_percentage: Type.Number(),
   window_start: instant("Start of the window."),
   state_transition_at: instant("When the state was entered."),
-  next_half_open_at: nullable(instant("When the first probe may go.")),
+  next_half_open_at: nullable(instant("When the first probe may be sent.")),
   half_open_attempts: Type.Integer(),
   half_open_successes: Type.Integer(),
-  forced_open_until: nullable(instant("Opened by hand until then.")),
-  forced_closed_until: nullable(instant("Closed by hand until then.")),
+  forced_open_until: nullable(instant("End of a manual opening.")),
+  forced_closed_until: nullable(instant("End of a manual closing.")),
 };
 
 export const circuitSchema = closed(circuitProperties, { title: "Circuit" });
@@ -32,30 +32,32 @@ export const healthSchema = closed(
     status: oneOf(webhookStatuses),
     status_reason: nullable(Type.String()),
     circuit_breaker: circuitSchema,
-    paused_until: nullable(instant("Nothing is sent before.")),
+    paused_until: nullable(instant("Nothing is sent until this time.")),
     pause_reason: nullable(Type.String()),
-    in_flight: Type.Integer({ description: "Requests on their way now." }),
+    in_flight: Type.Integer({ description: "Requests in flight." }),
     stats: closed(
       {
-        since: instant("Attempts since then are counted."),
+        since: instant("Start of the period in which attempts are counted."),
         total: Type.Integer(),
         accepted: Type.Integer(),
         transient: Type.Integer(),
         terminal: Type.Integer(),
         duration_ms_p50: nullable(Type.Number()),
         duration_ms_p95: nullable(Type.Number()),
-        last_attempt_at: nullable(instant("The newest attempt.")),
+        last_attempt_at: nullable(instant("Time of the latest attempt.")),
       },
       { title: "AttemptStats" },
     ),
     error_distribution: Type.Unsafe<Record<string, number>>({
       type: "object",
       additionalProperties: { type: "integer" },
-      description: "Failed attempts by failure category.",
+      description: "Failed attempts by category.",
     }),
-    last_success_at: nullable(instant("Last delivery that was accepted.")),
+    last_success_at: nullable(instant("Time of the last accepted delivery.")),
     disables_at: nullable(
-      instant("When its rules disable it unless something is accepted before; null where no such time runs."),
+      instant(
+        "When the webhook will be disabled unless a delivery is accepted first; null if no such deadline applies.",
+      ),
     ),
   },
   { title: "WebhookHealth" },
@@ -68,10 +70,10 @@ export const circuitActionSchema = schemaOf(circuitActionFields, {
 
 export const secretSchema = closed(
   {
-    secret: nullable(Type.String({ description: "Null for a webhook that signs with Ed25519 alone." })),
+    secret: nullable(Type.String({ description: "Null for a webhook that signs only with Ed25519." })),
     previous: nullable(
       closed(
-        { secret: Type.String(), expires_at: instant("Until then both are used.") },
+        { secret: Type.String(), expires_at: instant("Both secrets are valid until then.") },
         { title: "PreviousSecret" },
       ),
     ),
@@ -83,7 +85,7 @@ export const rotateInputSchema = schemaOf(rotateFields, { title: "RotateInput" }
 
 export const publicKeySchema = closed(
   {
-    public_key: Type.String({ description: "`whpk_` and base64." }),
+    public_key: Type.String({ description: "`whpk_` followed by base64." }),
     jwk: Type.Unsafe<Record<string, string>>({ type: "object", additionalProperties: { type: "string" } }),
   },
   { title: "PublicKey" },
@@ -106,20 +108,22 @@ export const backlogSchema = closed(
     webhook_id: id("the webhook"),
     waiting: closed(
       { high: waiting("high"), normal: waiting("normal"), low: waiting("low") },
-      { title: "WaitingByPriority", description: "Requests in flight included." },
+      { title: "WaitingByPriority", description: "Includes requests in flight." },
     ),
-    total: Type.Integer({ minimum: 0, description: "Of all priorities, counted to 10,000." }),
+    total: Type.Integer({ minimum: 0, description: "All priorities, counted up to 10,000." }),
     more: Type.Boolean({
-      description: "More than 10,000 wait; the oldest is then of those that were counted.",
+      description: "More than 10,000 are waiting; the oldest is that of the counted ones.",
     }),
-    oldest_created_at: nullable(instant("When the oldest was made. Null when nothing waits.")),
+    oldest_created_at: nullable(
+      instant("When the oldest waiting delivery was created; null if none is waiting."),
+    ),
     accepted_per_second: Type.Number({
-      description: "Over the last five minutes, and what has begun of a sixth.",
+      description: "Over the last five minutes and the current one.",
     }),
     drain_seconds: nullable(
       Type.Number({
         description:
-          "Until nothing waits, at that pace and if nothing more is published. Null where nobody can tell: nothing was accepted lately, or more waits than was counted.",
+          "Time to drain at the current rate if nothing more is published. Null if unknown: nothing was accepted lately, or more is waiting than was counted.",
       }),
     ),
   },

@@ -1,4 +1,4 @@
-/** How a receiver shows that it wants the events, and what it may report back. */
+/** How a receiver confirms that it wants the events, and what it can report. */
 import { Type } from "./type.ts";
 import { verificationMethods } from "../../core/webhook.ts";
 import { incidentFields } from "../../core/fields/actions.ts";
@@ -9,11 +9,11 @@ export const verificationSchema = closed(
   {
     method: oneOf(verificationMethods),
     state: oneOf(["none", "pending", "granted", "refused"]),
-    detail: nullable(Type.String({ description: "What was asked, and what came back." })),
-    granted_at: nullable(instant("When the receiver permitted it.")),
+    detail: nullable(Type.String({ description: "The request and the response." })),
+    granted_at: nullable(instant("When the receiver permitted deliveries.")),
     requested_rate_per_minute: nullable(Type.Integer()),
     allowed_rate_per_minute: nullable(
-      Type.Integer({ description: "What the receiver permits; null is no limit." }),
+      Type.Integer({ description: "The rate that the receiver permits; null if unlimited." }),
     ),
     when_unsupported: oneOf(["refuse", "slow"]),
     dns_record: nullable(
@@ -41,7 +41,7 @@ export const callbackResultSchema = closed(
 
 export const incidentInputSchema = schemaOf(incidentFields, {
   title: "IncidentInput",
-  examples: [{ kind: "bad_signature", detail: "three messages with a signature of no known key" }],
+  examples: [{ kind: "bad_signature", detail: "three messages signed with an unknown key" }],
 });
 
 export const incidentResultSchema = closed(

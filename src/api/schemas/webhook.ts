@@ -28,29 +28,32 @@ export const webhookCreateSchema = schemaOf(webhookFields, {
 export const webhookUpdateSchema = schemaOf(webhookFields, {
   use: "update",
   title: "WebhookUpdate",
-  description: "What is absent keeps its value, with PUT as with PATCH.",
+  description: "Omitted fields keep their values, for both PUT and PATCH.",
   examples: [{ active: false }],
 });
 
 const retryConfigSchema = closed(
   {
     max_attempts: Type.Integer(),
-    base_delay_ms: nullable(Type.Number({ description: "Null with a `schedule_ms`." })),
+    base_delay_ms: nullable(Type.Number({ description: "Null if `schedule_ms` is set." })),
     max_delay_ms: nullable(Type.Number()),
     backoff_multiplier: nullable(Type.Number()),
     timeout_ms: Type.Integer(),
     timeout_growth_factor: Type.Number(),
-    schedule_ms: nullable(Type.Array(Type.Number(), { description: "Null with exponential delays." })),
+    schedule_ms: nullable(Type.Array(Type.Number(), { description: "Null for exponential delays." })),
     max_age_ms: Type.Integer(),
   },
-  { title: "RetryConfig", description: "What is in force: the profile with the webhook's overrides." },
+  {
+    title: "RetryConfig",
+    description: "The effective configuration: the profile with the webhook's overrides.",
+  },
 );
 
 export const webhookHealthSchema = oneOf(webhookHealthStates, {
   description:
-    "One state per webhook: `suspended`, `disabled` or `unverified` by its status, else `paused` by hand, else " +
-    "`circuit_open` while its circuit is not closed, else `failing` when its last three attempts (all, where there were " +
-    "fewer) or most of the last eight failed, else `healthy`.",
+    "The first that applies: `suspended`, `disabled` or `unverified` by its status; `paused` manually; " +
+    "`circuit_open` while its circuit is not closed; `failing` if its last three attempts (or all, if there were " +
+    "fewer) or most of the last eight failed; `healthy`.",
 });
 
 const webhookProperties = {
@@ -68,10 +71,10 @@ const webhookProperties = {
     closed(
       {
         since: instant("When it was paused."),
-        until: nullable(instant("When it ends by itself.")),
+        until: nullable(instant("When it ends automatically.")),
         reason: nullable(Type.String()),
       },
-      { title: "WebhookPause", description: "By hand. Null while it is not paused." },
+      { title: "WebhookPause", description: "The manual pause; null if not paused." },
     ),
   ),
   profile: Type.String(),
@@ -89,22 +92,25 @@ const webhookProperties = {
   migration_headers: Type.Boolean(),
   trace_context: oneOf(tracePolicies),
   agreements: shownSchemaOf(agreementFields, { title: "Agreements" }),
-  secret: nullable(Type.String({ description: "Masked, except in the answer that created it." })),
+  secret: nullable(Type.String({ description: "Masked, except in the response that created it." })),
   metadata: freeObject(),
   created_at: instant("When it was created."),
-  updated_at: instant("When it was changed last."),
-  revision: Type.Integer({ minimum: 1, description: "Counts the changes of its configuration and keys." }),
-  last_success_at: nullable(instant("Last delivery that was accepted.")),
-  last_failure_at: nullable(instant("Last attempt that was not accepted.")),
+  updated_at: instant("When it was last changed."),
+  revision: Type.Integer({
+    minimum: 1,
+    description: "Incremented by each change of its configuration and keys.",
+  }),
+  last_success_at: nullable(instant("Time of the last accepted delivery.")),
+  last_failure_at: nullable(instant("Time of the last attempt that was not accepted.")),
 };
 
 export const webhookSchema = closed(webhookProperties, { title: "Webhook" });
 
-/** What `include=stats` adds. */
+/** Added by `include=stats`. */
 const webhookStatisticsSchema = closed(
   {
-    from: instant("Since when it is counted: a day, taken back to the hour."),
-    to: instant("Until when."),
+    from: instant("Start of the period: 24 hours ago, rounded down to the hour."),
+    to: instant("End of the period."),
     attempts: Type.Number(),
     accepted: Type.Number(),
     transient: Type.Number(),
@@ -116,12 +122,14 @@ const webhookStatisticsSchema = closed(
   { title: "WebhookStatistics" },
 );
 
-/** What `include=backlog` adds. */
+/** Added by `include=backlog`. */
 const webhookWaitingSchema = closed(
   {
-    total: Type.Integer({ minimum: 0, description: "Of all priorities, counted to 10,000." }),
-    more: Type.Boolean({ description: "More than 10,000 wait." }),
-    oldest_created_at: nullable(instant("When the oldest was made. Null when nothing waits.")),
+    total: Type.Integer({ minimum: 0, description: "All priorities, counted up to 10,000." }),
+    more: Type.Boolean({ description: "Whether more than 10,000 are waiting." }),
+    oldest_created_at: nullable(
+      instant("When the oldest waiting delivery was created; null if none is waiting."),
+    ),
   },
   { title: "WebhookWaiting" },
 );
@@ -140,12 +148,12 @@ export const webhookListSchema = closed(
     ...listOf(listedWebhookSchema, "WebhookList").properties,
     searched_to: nullable(
       instant(
-        "In the order of failure rates: webhooks that failed last before this time were not looked at. Null otherwise.",
+        "When sorted by failure rate: webhooks whose last failure is older were not examined. Otherwise null.",
       ),
     ),
     complete: Type.Boolean({
       description:
-        "False when not everything could be put in order within the time of one page: what was not looked at stands at the end.",
+        "False if the time limit did not allow sorting all webhooks: those not examined are at the end.",
     }),
     health_counts: Type.Optional(
       closed(
@@ -157,7 +165,7 @@ export const webhookListSchema = closed(
     ),
     ranked_at: nullable(
       instant(
-        "When the order was found. That of more than 500 webhooks is kept for up to a minute, and found anew while it is shown. Null where it is as of now.",
+        "When the order was computed. The order of more than 500 webhooks is cached for up to a minute and refreshed in the background. Null if current.",
       ),
     ),
   },
@@ -173,14 +181,14 @@ export const webhookQuerySchema = closed({
     Type.Array(
       Type.String({
         pattern: `^${included}(,${included})*$`,
-        "x-rule": "stats, backlog, health_counts, or several with commas between them",
+        "x-rule": "stats, backlog, health_counts, or several separated by commas",
       }),
       {
         maxItems: includeNames.length,
         description:
-          "What each row shows beside: `stats` of the last 24 hours, null where nothing was counted; `backlog`, what " +
-          "waits now, null where there was no time to look. `health_counts` adds to the page how many webhooks are in each " +
-          "state of health, whatever the page and the filters of states show. May be repeated, or joined by commas.",
+          "Additional parts of each row: `stats` of the last 24 hours, null without data; `backlog`, the waiting " +
+          "deliveries, null if the time limit was reached. `health_counts` adds the number of webhooks in each state of " +
+          "health, regardless of the page and state filters. May be repeated or separated by commas.",
       },
     ),
   ),

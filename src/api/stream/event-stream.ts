@@ -1,21 +1,21 @@
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../ports/clock.ts";
 
-/** One event of the format `text/event-stream` (HTML Living Standard, 9.2.6). */
+/** One event of the format `text/event-stream` (HTML Living Standard, section 9.2.6). */
 export interface StreamEvent {
   readonly name: string;
-  /** Shown as JSON. */
+  /** Sent as JSON. */
   readonly data: unknown;
 }
 
-/** What a client has not read yet, at most; then it is told to read everything again. */
+/** Limit of unread data; beyond it the client must reload everything. */
 export const unreadBytesMax = 65_536;
-/** Proxies and clients believe in a connection on which something comes now and then. */
+/** Regular traffic keeps proxies and clients from closing the connection. */
 const commentEveryMs = 15_000;
-/** When a client asks again after the server has ended the stream. */
+/** Reconnection delay after the server ended the stream. */
 const retryMs = 1_000;
 
-/** Nothing of it is to be kept, by proxies neither, which would hold back what is sent. */
+/** Disables caching and buffering, including by proxies, which would delay events. */
 export const eventStreamHeaders = {
   "content-type": "text/event-stream",
   "x-content-type-options": "nosniff",
@@ -24,8 +24,8 @@ export const eventStreamHeaders = {
 };
 
 /**
- * What one client hears. Events before the head of the answer is written are kept until then. Each has the time as its id,
- * with which a client can go on where it was.
+ * The event stream of one client. Events before the response head are buffered. The id of each event is its time, from
+ * which a client can resume.
  */
 export class EventStream {
   readonly #clock: Pick<Clock, "now" | "monotonicMs">;
@@ -41,7 +41,7 @@ export class EventStream {
     this.#writtenAtMs = clock.monotonicMs();
   }
 
-  /** Called once, also when it has ended already. */
+  /** Called once, also if the stream has already ended. */
   whenEnded(callback: () => void): void {
     if (this.#hasEnded) callback();
     else this.#whenEnded.push(callback);
@@ -54,7 +54,7 @@ export class EventStream {
     }
     this.#response = response;
     response.once("close", () => this.#ended());
-    // So that a client knows at once that it is connected.
+    // Tells the client at once that it is connected.
     this.#write(": connected\n\n");
     for (const event of this.#early.splice(0)) this.send(event);
   }
@@ -69,7 +69,7 @@ export class EventStream {
     else this.#write(this.#textOf(event));
   }
 
-  /** From time to time: tells a client that fell behind to begin anew, and that the connection lives. */
+  /** Called periodically: resets a client that fell behind, and keeps the connection alive. */
   tick(): void {
     if (this.#response === null) return;
     if (this.#isBehind && this.#response.writableLength === 0) {
@@ -79,7 +79,7 @@ export class EventStream {
     if (this.#clock.monotonicMs() - this.#writtenAtMs >= commentEveryMs) this.#write(": \n\n");
   }
 
-  /** The client may come back. */
+  /** Ends the stream; the client may reconnect. */
   end(): void {
     this.#response?.end(`retry: ${retryMs}\n\n`);
     this.#ended();
@@ -103,12 +103,12 @@ export class EventStream {
   }
 }
 
-/** How long after the last event a client may go on where it was. */
+/** How long after its last event a client may resume. */
 const resumeMsMax = 60_000;
 
 /**
- * The time up to which a client was told, by its `Last-Event-ID`; null for one that begins, `too_old` for what cannot be
- * continued.
+ * The time up to which a client has received events, from its `Last-Event-ID`; null for a new client, `too_old` if it
+ * cannot resume.
  */
 export function resumedFrom(lastEventId: string | undefined, now: number): number | "too_old" | null {
   if (lastEventId === undefined || lastEventId === "") return null;

@@ -7,7 +7,7 @@ import { EventStream } from "./event-stream.ts";
 
 const streamsMax = 200;
 export const streamsOfCallerMax = 20;
-/** Sessions of the portal are many, and their pages poll where they get none. */
+/** There may be many portal sessions; their pages fall back to polling. */
 export const streamsOfSessionMax = 4;
 const streamsOfSessionsMax = 100;
 const lookEveryMs = 1_000;
@@ -18,14 +18,14 @@ export interface OpenStreamsOptions {
   readonly log: Logger;
 }
 
-/** Whose a stream is, and whether it may go on. */
+/** The owner of a stream, and whether it may continue. */
 interface Listener {
   readonly callerId: string;
-  /** Null is the operator. */
+  /** Null for the operator. */
   readonly tenantId: string | null;
-  /** A session of the portal. */
+  /** Whether the stream belongs to a portal session. */
   readonly isCustomer: boolean;
-  /** Asked again and again: a key may be revoked, a session may end. */
+  /** Checked repeatedly: a key may be revoked, a session may end. */
   readonly isAllowed: () => boolean | Promise<boolean>;
 }
 
@@ -33,7 +33,7 @@ interface Open extends Listener {
   readonly stream: EventStream;
 }
 
-/** The streams of a process: how many there may be, and until when each one. */
+/** Limits the number and lifetime of the streams of a process. */
 export class OpenStreams {
   readonly #clock: Clock;
   readonly #open = new Set<Open>();
@@ -45,16 +45,16 @@ export class OpenStreams {
     this.#looks = new Loop({
       clock,
       round: () => this.#look(),
-      failed: (error) => log.warn({ err: messageOf(error) }, "open streams could not be looked after"),
+      failed: (error) => log.warn({ err: messageOf(error) }, "failed to check open streams"),
     });
   }
 
-  /** How many there are. */
+  /** Number of open streams. */
   get count(): number {
     return this.#open.size;
   }
 
-  /** Throws `rate_limited` when there are too many, `unavailable` when the process stops. */
+  /** Throws `rate_limited` beyond a limit, and `unavailable` while the process is stopping. */
   begin(listener: Listener): EventStream {
     this.#requireRoom(listener);
     const stream = new EventStream(this.#clock);
@@ -65,7 +65,7 @@ export class OpenStreams {
     return stream;
   }
 
-  /** A process that stops waits for no reader; they come back to another one. */
+  /** A stopping process does not wait for its readers; they reconnect to another one. */
   endAll(): void {
     this.#isClosed = true;
     for (const { stream } of [...this.#open]) stream.end();
@@ -74,7 +74,7 @@ export class OpenStreams {
 
   #requireRoom({ callerId, tenantId, isCustomer }: Listener): void {
     if (this.#isClosed) {
-      throw new PosthornError("unavailable", "this process stops; ask again", { retryAfterSeconds: 1 });
+      throw new PosthornError("unavailable", "this process is stopping; retry", { retryAfterSeconds: 1 });
     }
     const open = [...this.#open];
     const pool = isCustomer ? open.filter((one) => one.isCustomer) : open;
@@ -84,22 +84,20 @@ export class OpenStreams {
       {
         max: isCustomer ? streamsOfSessionMax : streamsOfCallerMax,
         count: open.filter((one) => one.callerId === callerId).length,
-        whose: "with this key or session",
+        whose: "for this key or session",
       },
-      // Fewer than are still free, so that one tenant ends at half of them and there is always room for another.
+      // Fewer than are still free: one tenant can hold at most half, and there is always room for another.
       {
         max: Math.max(1, Math.ceil((poolMax - pool.length + ofTenant) / 2)),
         count: ofTenant,
-        whose: tenantId === null ? "of the operator here" : "of this tenant here",
+        whose: tenantId === null ? "for the operator on this process" : "for this tenant on this process",
       },
-      { max: poolMax, count: pool.length, whose: isCustomer ? "of the portal here" : "here" },
+      { max: poolMax, count: pool.length, whose: isCustomer ? "for the portal on this process" : "here" },
     ].find(({ max, count }) => count >= max);
     if (full === undefined) return;
-    throw new PosthornError(
-      "rate_limited",
-      `${full.max} streams are open ${full.whose}, and there may be no more`,
-      { retryAfterSeconds },
-    );
+    throw new PosthornError("rate_limited", `${full.max} streams are open ${full.whose}; that is the limit`, {
+      retryAfterSeconds,
+    });
   }
 
   async #look(): Promise<void> {

@@ -1,4 +1,4 @@
-/** The webhooks of a tenant as an AsyncAPI 3.0 document, from the side of the sender (TS16-102, TS16-103). */
+/** A tenant's webhooks as an AsyncAPI 3.0 document, from the sender's perspective (TS16-102, TS16-103). */
 import type { JsonObject } from "../openapi.ts";
 import { schemaPointer } from "./body-schemas.ts";
 import type { DocumentedMessage, DocumentedType, MessageCatalogue } from "./message-catalogue.ts";
@@ -16,7 +16,7 @@ export function createAsyncApiWebhooks(catalogue: MessageCatalogue): JsonObject 
     defaultContentType: "application/json",
     channels: {
       webhook: {
-        // Each webhook has a URL of its own.
+        // Each webhook has its own URL.
         address: null,
         description: "The URL of a webhook.",
         messages: Object.fromEntries(
@@ -35,7 +35,7 @@ export function createAsyncApiWebhooks(catalogue: MessageCatalogue): JsonObject 
           type: "httpApiKey",
           in: "header",
           name: schemeHeader(profile),
-          description: "The signature of the message; verify it before anything else.",
+          description: "The signature of the message; verify it first.",
         },
         ...(profile.registration.bearerTokenRequired && { bearer: { type: "http", scheme: "bearer" } }),
       },
@@ -49,7 +49,7 @@ function operation({ eventType, messages }: DocumentedType, security: readonly s
     action: "send",
     title: name,
     ...(description !== "" && { description }),
-    // AsyncAPI marks only schemas as deprecated.
+    // In AsyncAPI, only schemas can be deprecated.
     ...(deprecated && { "x-deprecated": true }),
     channel: { $ref: "#/channels/webhook" },
     messages: messages.map(({ schemaName }) => ({ $ref: `#/channels/webhook/messages/${schemaName}` })),

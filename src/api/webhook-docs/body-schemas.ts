@@ -4,28 +4,28 @@ import type { JsonObject } from "../openapi.ts";
 
 export const schemaPointer = "#/components/schemas/";
 
-/** A schema of a document. */
+/** A named schema of a document. */
 export type NamedSchema = readonly [name: string, schema: unknown];
 
 export interface BodyParts {
-  /** What generators call it. */
+  /** The class name for generators. */
   readonly title: string;
   readonly eventType: string;
   /** Schema of the event's data. */
   readonly data: JsonObject;
 }
 
-/** JSON Schema of a body: what core/payload-formats/ renders of an event with data. */
+/** JSON Schema of the body that core/payload-formats/ renders for an event. */
 export function bodySchema(format: PayloadFormatName, parts: BodyParts): JsonObject {
   return schemas[format](parts);
 }
 
 const dateTime = { type: "string", format: "date-time" };
 const text = { type: "string" };
-/** Said aloud, because generators take an object of which nothing is said for an empty one. */
+/** Explicit, because generators treat an object schema without members as empty. */
 export const openObject = { type: "object", additionalProperties: true };
 
-// One schema for all messages, so that generators make one class of it. Schemas of event types have a hyphen in their names.
+// One shared schema, so that generators create a single class. Schemas of event types have a hyphen in their names.
 const linkSchema = {
   title: "Link",
   type: "object",
@@ -41,7 +41,7 @@ const links = {
 const prioritySchema = { title: "Priority", type: "string", enum: [...priorities] };
 const priorityName = "priority";
 
-/** What bodies of these formats refer to beside the data. */
+/** Schemas that bodies of these formats refer to, apart from the data. */
 export function sharedSchemas(formats: readonly PayloadFormatName[]): readonly NamedSchema[] {
   const haveLinks = formats.some((format) => format === "standard" || format === "standard-thin");
   return [
@@ -73,7 +73,7 @@ const schemas: Readonly<Record<PayloadFormatName, (parts: BodyParts) => JsonObje
       data: {
         ...openObject,
         minProperties: 1,
-        description: "The identifiers of what was published, or else `event_id`.",
+        description: "The identifiers of the published object, or else `event_id`.",
       },
       links,
     },
@@ -92,9 +92,9 @@ const schemas: Readonly<Record<PayloadFormatName, (parts: BodyParts) => JsonObje
       data,
       timestamp: { ...dateTime, description: "When it happened." },
       idempotency_key: { ...text, description: "The publisher's key, or the event's id." },
-      source: { type: ["string", "null"], description: "Which application published it." },
+      source: { type: ["string", "null"], description: "The application that published it." },
       priority: { $ref: schemaPointer + priorityName },
-      sequence_number: { type: "integer", description: "Counts the events of the sender." },
+      sequence_number: { type: "integer", description: "Position among the events of the sender." },
     },
   }),
   "cloudevents-structured": ({ title, eventType, data }) => ({
@@ -104,7 +104,7 @@ const schemas: Readonly<Record<PayloadFormatName, (parts: BodyParts) => JsonObje
     properties: {
       specversion: { const: "1.0" },
       id: { ...text, minLength: 1, description: "Id of the event." },
-      source: { ...text, format: "uri-reference", description: "Which application published it." },
+      source: { ...text, format: "uri-reference", description: "The application that published it." },
       type: { const: eventType },
       time: { ...dateTime, description: "When it happened." },
       datacontenttype: { ...text, description: "Media type of `data`." },

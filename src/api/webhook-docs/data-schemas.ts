@@ -4,15 +4,15 @@ import type { EventType } from "../../ports/store/registry.ts";
 import { type NamedSchema, openObject, schemaPointer } from "./body-schemas.ts";
 import { embedSchema, type PointerTo } from "./embedded-schema.ts";
 
-/** Schemas of the data of an event type: `name` for the data, and one for each definition in its schema. */
+/** Schemas of an event type's data: `name` for the data, and one for each definition in its schema. */
 interface DataSchemas {
   readonly name: string;
   readonly schemas: readonly NamedSchema[];
 }
 
 /**
- * Definitions become components of their own: within a component, generators take `$defs` for a member or leave it out.
- * Each has a title, which generators make the name of a class, unless its author gave it one.
+ * Definitions become separate components, because generators mistake `$defs` within a component for a member or drop
+ * it. Each has a title, which generators use as a class name, unless the author set one.
  */
 export function dataSchemas(eventType: EventType, titles: UniqueNames): DataSchemas {
   const name = `${eventType.name}-content`;
@@ -32,13 +32,13 @@ export function dataSchemas(eventType: EventType, titles: UniqueNames): DataSche
   };
 }
 
-/** What a component may be called, each once. */
+/** Unique component names. */
 function componentNames(parts: readonly { readonly name: string }[]): readonly string[] {
   const taken = new Set<string>();
   return parts.map(({ name }) => untaken(name.replaceAll(/[^\w.-]/g, "_"), { taken, separator: "_" }));
 }
 
-/** A reference leads to a definition, or into one, or to a place in the schema around them. */
+/** Maps a reference to a definition, to a place inside one, or to a place in the surrounding schema. */
 function pointersTo(dataName: string, places: ReadonlyMap<string | undefined, string>): PointerTo {
   return (reference) => {
     const [root = "", keyword = "", definition = "", ...inside] = reference.split("/");
@@ -48,7 +48,7 @@ function pointersTo(dataName: string, places: ReadonlyMap<string | undefined, st
   };
 }
 
-/** Without a registered schema data is what publishing demands: an object with something in it. */
+/** Without a registered schema, only the rule for publishing applies: data is a non-empty object. */
 function described(
   { schema, description, deprecated }: EventType,
   { title, pointerTo }: { readonly title: string; readonly pointerTo: PointerTo },

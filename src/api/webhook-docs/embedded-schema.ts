@@ -1,16 +1,15 @@
-/** The place in a document of what a local reference leads to. */
+/** Maps a local reference to its place in the document. */
 export type PointerTo = (reference: string) => string;
 
 /**
- * A tenant's JSON Schema as a component of a larger document: `pointerTo` says where its references, which lead to places
- * inside itself, lead there. Names of properties and values such as `const` are left alone, whatever they look like.
- *
- * The registry has refused everything else that depends on where a schema stands: anchors, nested `$id`s, references to
- * elsewhere (adapters/schema/ajv/schema-limits.ts).
+ * Embeds a tenant's JSON Schema as a component of a larger document. `pointerTo` maps its internal references to their
+ * new places. Names of properties and values such as `const` are never changed. The registry has already refused
+ * everything else that depends on the location of a schema: anchors, nested `$id`s and external references
+ * (adapters/schema/ajv/schema-limits.ts).
  */
 export function embedSchema(schema: unknown, pointerTo: PointerTo): unknown {
   if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return schema;
-  // A component has no identity of its own, and its dialect is that of the document.
+  // A component has no id, and uses the dialect of the document.
   const { $id: _id, $schema: _dialect, ...rest } = schema as Readonly<Record<string, unknown>>;
   return embed(rest, pointerTo);
 }

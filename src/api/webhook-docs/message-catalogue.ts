@@ -1,4 +1,4 @@
-/** What a receiver can get from a tenant, from which both documents are made. */
+/** Collects the messages of a tenant, from which both documents are built. */
 import type { PayloadFormatName, Profile } from "../../core/profile.ts";
 import { exampleMessage, isSigned } from "../../core/profiles/example-message.ts";
 import { headerDescriptions } from "../../core/profiles/header-descriptions.ts";
@@ -8,18 +8,18 @@ import { UniqueNames } from "../../core/type-text/unique-names.ts";
 import { bodySchema, type NamedSchema, schemaPointer, sharedSchemas } from "./body-schemas.ts";
 import { dataSchemas } from "./data-schemas.ts";
 
-/** All messages of a tenant's event types in one profile, with the schemas they refer to. */
+/** All messages of a tenant's event types in one profile, and the schemas that they refer to. */
 export interface MessageCatalogue {
   readonly tenantId: string;
   readonly profile: Profile;
   readonly eventTypes: readonly DocumentedType[];
-  /** For `components.schemas` of the document. */
+  /** The document's `components.schemas`. */
   readonly schemas: JsonObject;
 }
 
 export interface DocumentedType {
   readonly eventType: EventType;
-  /** One for each payload format of the profile. */
+  /** One per payload format of the profile. */
   readonly messages: readonly DocumentedMessage[];
 }
 
@@ -27,7 +27,7 @@ export interface DocumentedMessage {
   readonly format: PayloadFormatName;
   readonly contentType: string;
   readonly headers: readonly DocumentedHeader[];
-  /** A name within `schemas`. */
+  /** A name in `schemas`. */
   readonly schemaName: string;
   /** From the examples of the event type. */
   readonly examples: readonly { readonly headers: JsonObject; readonly body: unknown }[];
@@ -40,7 +40,10 @@ export interface DocumentedHeader {
   readonly example: string;
 }
 
-/** Event types in the order of their names, as they come. Their names have no hyphen, and no format is called `content`: the schemas' names are distinct. */
+/**
+ * Takes event types sorted by name. Type names contain no hyphen, and no format is called `content`, so the names of
+ * schemas are unique.
+ */
 export async function createMessageCatalogue(
   profile: Profile,
   tenant: { readonly tenantId: string; readonly eventTypes: AsyncIterable<EventType> },
@@ -82,7 +85,7 @@ function documentMessage(
   };
 }
 
-/** Readers of both formats take a member `$ref` for a reference, also in an example, and refuse the whole document. */
+/** Tools for both formats treat a member `$ref` as a reference, even in an example, and refuse the whole document. */
 function isPlain(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return true;
   return !Object.hasOwn(value, "$ref") && Object.values(value).every(isPlain);
@@ -90,7 +93,7 @@ function isPlain(value: unknown): boolean {
 
 const contentTypeName = "Content-Type";
 
-/** Content-Type is not among them: the documents say it elsewhere. */
+/** Without Content-Type, which the documents declare elsewhere. */
 function headersOf(
   profile: Profile,
   sent: readonly (readonly [string, string])[],
@@ -102,13 +105,13 @@ function headersOf(
       return [{ name, description: "Always this value.", required: true, example: header.literal }];
     if (header.value === "content_format") return attributeHeaders(sent);
     const { description, example } = headerDescriptions[header.value];
-    // Whether a signature is there depends on the schemes that a webhook chose.
+    // The schemes of the webhook determine whether the signature is present.
     const required = isSigned(header, []);
     return [{ name, description, required, example }];
   });
 }
 
-/** The attributes of a binary CloudEvent; none in other formats. */
+/** The attributes of a binary CloudEvent; empty for other formats. */
 function attributeHeaders(sent: readonly (readonly [string, string])[]): readonly DocumentedHeader[] {
   return sent
     .filter(([name]) => name.startsWith("ce-"))

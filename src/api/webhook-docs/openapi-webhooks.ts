@@ -1,4 +1,4 @@
-/** The webhooks of a tenant as an OpenAPI 3.1 document (TS16-102, TS16-103). */
+/** A tenant's webhooks as an OpenAPI 3.1 document (TS16-102, TS16-103). */
 import type { ClassificationTable, Profile, StatusRule } from "../../core/profile.ts";
 import type { JsonObject } from "../openapi.ts";
 import { schemaPointer } from "./body-schemas.ts";
@@ -25,7 +25,7 @@ export function createOpenApiWebhooks(catalogue: MessageCatalogue): JsonObject {
           type: "apiKey",
           in: "header",
           name: schemeHeader(profile),
-          description: "The signature of the message; verify it before anything else.",
+          description: "The signature of the message; verify it first.",
         },
         ...(profile.registration.bearerTokenRequired && { bearer: { type: "http", scheme: "bearer" } }),
       },
@@ -54,7 +54,7 @@ function operation(profile: Profile, { eventType, messages }: DocumentedType): J
   };
 }
 
-/** A header is required when every message has it. */
+/** A header is required if every message has it. */
 function parametersOf(messages: readonly DocumentedMessage[]): readonly JsonObject[] {
   const all = new Map<string, DocumentedHeader>();
   for (const { headers } of messages) for (const header of headers) all.set(header.name, header);
@@ -68,7 +68,7 @@ function parametersOf(messages: readonly DocumentedMessage[]): readonly JsonObje
   }));
 }
 
-/** Of the formats that have this media type; the webhook chooses one of them. */
+/** The schemas of the formats with this media type; a webhook uses one of them. */
 function contentOf(messages: readonly DocumentedMessage[]): JsonObject {
   const schemas = messages.map(({ schemaName }) => ({ $ref: schemaPointer + schemaName }));
   const examples = messages.flatMap((message) => message.examples);
@@ -82,7 +82,7 @@ function contentOf(messages: readonly DocumentedMessage[]): JsonObject {
   };
 }
 
-/** Which answers a receiver may give, and what each leads to. */
+/** The responses that a receiver may send, and their effects. */
 function responsesOf({ statuses, classes, fallback }: ClassificationTable): JsonObject {
   const named = Object.entries({
     ...statuses,
@@ -100,7 +100,7 @@ function responsesOf({ statuses, classes, fallback }: ClassificationTable): Json
 
 const retryAfter = {
   "Retry-After": {
-    description: "Not before so many seconds, or this HTTP date; it is honoured.",
+    description: "Earliest retry, as seconds or an HTTP date. It is honoured.",
     schema: { type: "string" },
     example: "120",
   },
@@ -116,6 +116,6 @@ function response({ outcome }: StatusRule, headers: JsonObject | null): JsonObje
 
 const outcomes: Readonly<Record<StatusRule["outcome"], string>> = {
   accepted: "Accepted: the message is not sent again.",
-  transient: "Not now: the message is sent again later, by the schedule.",
-  terminal: "Refused for good: the message is not sent again and becomes a dead letter.",
+  transient: "Temporarily refused: the message is sent again according to the schedule.",
+  terminal: "Permanently refused: the message is not sent again and becomes a dead letter.",
 };
