@@ -8,12 +8,12 @@ import { tenantFilter } from "./scope.ts";
 import type { SearchedPage, SearchPageRequest } from "./searched-place.ts";
 import { judgeFilters, searchBounds, searchedPage } from "./searched-pages.ts";
 
-/** Null is as good as left out. */
+/** Null means omitted. */
 type AuditListQuery = {
   readonly [Name in keyof InputOf<typeof auditFilters>]: InputOf<typeof auditFilters>[Name] | null;
 } & { readonly page: SearchPageRequest };
 
-/** Who changed what. There is nothing here that changes a row. */
+/** The audit log, which is append-only. */
 export class AuditLog {
   readonly #store: AuditStore;
   readonly #clock: Pick<Clock, "monotonicMs">;
@@ -23,12 +23,12 @@ export class AuditLog {
     this.#clock = options.clock;
   }
 
-  /** What no service has written along with its change. */
+  /** Records a change that its service has not recorded in the same transaction. */
   append(entry: AuditEntry): Promise<void> {
     return this.#store.append(entry);
   }
 
-  /** Newest first: of all for administrators, of its own for a tenant. */
+  /** Newest first: all entries for administrators, its own for a tenant. */
   async list(scope: Scope, query: AuditListQuery): Promise<SearchedPage<StoredAuditEntry>> {
     judgeFilters(auditFilters, query);
     const { actor = null, action = null, target = null, from = null, to = null } = query;

@@ -51,9 +51,9 @@ export interface ServicesOptions {
   readonly access: EngineAccess;
   readonly publisher: Publisher;
   readonly store: Store;
-  /** Another source of changes beside the store's own. */
+  /** An additional source of changes. */
   readonly news?: StoreChanges;
-  /** What may go away beside the store. */
+  /** External components that may be unavailable. */
   readonly watched?: Partial<Pick<AlertSources, "queue" | "sharedState">>;
   readonly secretBox: SecretBox;
   readonly schemaCompiler: SchemaCompiler;
@@ -61,16 +61,16 @@ export interface ServicesOptions {
   readonly random: Random;
   readonly telemetry: Telemetry;
   readonly urlRules: UrlRules;
-  /** Both are made before the engine, which asks them for every event. */
+  /** Both are created before the engine, which uses them for every event. */
   readonly tenants: TenantDirectory;
   readonly schemas: SchemaRegistry;
   readonly adminKeyHash: string | null;
-  /** This process takes up what others left undone; embedded it always does. */
+  /** Whether this process resumes unfinished work of others; always true when embedded. */
   readonly schedules: boolean;
   readonly limits: { readonly webhooksPerTenantMax: number };
   readonly statisticsKeptMs?: Readonly<Record<StatisticsStep, number>>;
   readonly verification: VerificationMeans;
-  /** Left out, nobody is told by mail. */
+  /** Without it, no emails are sent. */
   readonly notifications?: NotificationMeans;
 }
 
@@ -79,17 +79,17 @@ export interface ManagedServices extends Services {
   readonly lifecycle: ServicesLifecycle;
 }
 
-/** Starts once; stopping twice is safe, and stop waits until nothing of it runs any more. */
+/** Can be started once. `stop` is idempotent and waits until nothing is running. */
 export interface ServicesLifecycle {
-  /** After the engine: reads keys, applies the limits of tenants, goes on with unfinished batch operations. */
+  /** Called after the engine starts: loads keys, applies tenant limits, resumes unfinished batch operations. */
   start(): Promise<void>;
-  /** One look at the rules of alerts at once, for tests. */
+  /** Evaluates the alert rules once, for tests. */
   lookAtAlerts(): Promise<void>;
-  /** Before the engine. */
+  /** Called before the engine stops. */
   stop(): Promise<void>;
 }
 
-/** What a running engine offers. */
+/** The services of a running engine. */
 export function createServices(options: ServicesOptions): ManagedServices {
   const { access, store, clock, random, secretBox, tenants, schemas, telemetry } = options;
   const { history, registry, gateway: requests } = store;
@@ -161,7 +161,7 @@ export function createServices(options: ServicesOptions): ManagedServices {
   };
 }
 
-/** Rules are looked at by schedulers alone. */
+/** Only schedulers evaluate rules. */
 function createAlerts(options: ServicesOptions, desk: NotificationDesk | null) {
   const { access, store, clock, tenants, telemetry, watched, schedules } = options;
   if (store.alerts === undefined) return { alerts: null, alertWatch: null };

@@ -1,4 +1,4 @@
-/** Runs work on the same key one after the other, so that two changes of one thing never overwrite each other. */
+/** Runs work with the same key sequentially, so that two changes of one resource never overwrite each other. */
 export class KeyedQueue {
   readonly #last = new Map<string, Promise<unknown>>();
 
@@ -16,7 +16,7 @@ export class KeyedQueue {
     return result;
   }
 
-  /** Resolves when nothing runs any more. */
+  /** Resolves when nothing is running. */
   async idle(): Promise<void> {
     while (this.#last.size > 0) await Promise.all(this.#last.values());
   }

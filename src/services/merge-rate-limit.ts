@@ -2,7 +2,7 @@ import { defaultOf } from "../core/fields/field.ts";
 import { rateLimitFields, type RateLimitInput } from "../core/fields/tenant.ts";
 import type { RateLimitConfig } from "../core/profile.ts";
 
-/** `null` lifts it; a burst that is left out stays. */
+/** `null` removes the limit; an omitted burst keeps its value. */
 export function mergeRateLimit(
   base: RateLimitConfig | null,
   change: RateLimitInput | null | undefined,

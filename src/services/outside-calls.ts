@@ -1,17 +1,17 @@
 import { PosthornError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 
-/** How many calls may run at once, and how many may begin within a minute. */
+/** How many calls may run at once, and how many may start per minute. */
 export interface CallBounds {
   readonly atOnce: number;
   readonly perMinute: number;
 }
 
 export interface OutsideCallLimits {
-  /** Of this process. */
+  /** Limits of this process. */
   readonly all: CallBounds;
   readonly tenant: CallBounds;
-  /** Of all tenants together, because several may share a receiver. */
+  /** Across all tenants, because several may share a receiver. */
   readonly host: CallBounds;
 }
 
@@ -23,17 +23,17 @@ interface OutsideCall {
 }
 
 const minuteMs = 60_000;
-/** Where another call has to end first. */
+/** Used when another call has to end first. */
 const busyRetrySeconds = 5;
 
 /**
- * Limits requests to receivers that an API call causes directly, without a delivery: the engine's limits do not hold for
- * them. A call that finds no room is refused, because a queue of them would hold the connections of their callers.
+ * Limits requests to receivers that API calls cause directly, outside the engine and its limits. A call beyond a limit
+ * is refused, because a queue would hold the connections of the callers.
  */
 export class OutsideCalls {
   readonly #clock: Pick<Clock, "monotonicMs">;
   readonly #limits: OutsideCallLimits;
-  /** Calls that run or began within the last minute; bounded by the limits for the process. */
+  /** Calls that are running or started within the last minute; bounded by the limits of the process. */
   #calls: OutsideCall[] = [];
 
   constructor(clock: Pick<Clock, "monotonicMs">, limits: OutsideCallLimits) {
@@ -41,7 +41,7 @@ export class OutsideCalls {
     this.#limits = limits;
   }
 
-  /** Throws `rate_limited` when there is no room. */
+  /** Throws `rate_limited` beyond a limit. */
   async run<Result>(tenantId: string, url: string, work: () => Promise<Result>): Promise<Result> {
     const call = this.#begin(tenantId, new URL(url).hostname);
     try {
@@ -60,7 +60,7 @@ export class OutsideCalls {
       tenant,
       this.#calls.filter((call) => call.tenantId === tenantId),
       now,
-      "of this tenant",
+      "for this tenant",
     );
     refuseBeyond(
       hostBounds,
@@ -77,7 +77,7 @@ export class OutsideCalls {
 function refuseBeyond(bounds: CallBounds, calls: readonly OutsideCall[], now: number, whose: string): void {
   const running = calls.filter(({ isRunning }) => isRunning).length;
   if (running >= bounds.atOnce) {
-    const detail = `${running} of at most ${bounds.atOnce} direct requests ${whose} are running; try again when one has ended`;
+    const detail = `${running} direct requests ${whose} are running; the limit is ${bounds.atOnce}. Try again when one has ended`;
     throw new PosthornError("rate_limited", detail, { retryAfterSeconds: busyRetrySeconds });
   }
   const recent = calls.filter(({ startedMs }) => now - startedMs < minuteMs);
@@ -85,7 +85,7 @@ function refuseBeyond(bounds: CallBounds, calls: readonly OutsideCall[], now: nu
   const oldestMs = Math.min(...recent.map(({ startedMs }) => startedMs));
   throw new PosthornError(
     "rate_limited",
-    `at most ${bounds.perMinute} direct requests ${whose} may begin within a minute`,
+    `the limit is ${bounds.perMinute} direct requests ${whose} per minute`,
     { retryAfterSeconds: Math.max(1, Math.ceil((oldestMs + minuteMs - now) / 1_000)) },
   );
 }

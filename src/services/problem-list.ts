@@ -1,8 +1,8 @@
 import { type FieldError, InvalidRequestError } from "../core/errors.ts";
 
 /**
- * Collects everything that is wrong with a request, so that its author mends it once and not field by field.
- * Field names are paths of the API; values never appear in messages.
+ * Collects all problems of a request, so that the caller can fix them at once. Field names are API paths; values never
+ * appear in messages.
  */
 export class ProblemList {
   readonly #problems: FieldError[] = [];
@@ -15,12 +15,12 @@ export class ProblemList {
     this.#problems.push(problem);
   }
 
-  /** Fields that cannot be had together; each is named. `message` is the rest of a sentence that begins with either. */
+  /** Fields that contradict each other; each is listed. `message` continues a sentence that starts with the field. */
   contradiction(fields: readonly string[], message: string): void {
     for (const field of fields) this.add({ field, message });
   }
 
-  /** Throws when there are any. `what` begins the sentence: `the webhook`. */
+  /** Throws if there are problems. `what` starts the sentence, such as `the webhook`. */
   throwIfAny(what: string): void {
     if (this.isEmpty) return;
     const names = this.#problems.slice(0, fieldsNamedMax).map((problem) => problem.field);
@@ -28,7 +28,7 @@ export class ProblemList {
     throw new InvalidRequestError(`${what} is not valid: ${names.join(", ")}${more}`, this.#problems);
   }
 
-  /** The value when it is one of those allowed, else null and a problem. */
+  /** The value if it is allowed; otherwise reports a problem and returns null. */
   oneOf<Choice extends string>(
     field: string,
     choice: { readonly value: unknown; readonly allowed: readonly Choice[] },

@@ -4,8 +4,8 @@ import { judgeField } from "../core/fields/judge.ts";
 import type { ProblemList } from "./problem-list.ts";
 
 /**
- * What of an input follows the description of its fields. The rest is reported under its path in the API and left out, as
- * if it had not been given: then nothing that builds on it meets a value of another type.
+ * Returns the valid fields of an input. Invalid ones are reported under their API path and omitted, so that later code
+ * never meets a value of the wrong type.
  */
 export function readFields<F extends Fields>(
   fields: F,

@@ -13,16 +13,16 @@ import type { TenantKeys } from "./keys/tenant-keys.ts";
 
 export interface RegistryReloadOptions {
   readonly registry: RegistryStore;
-  /** Whatever tells of changes. Where nothing does, only the periodic reload finds them, which is more frequent then. */
+  /** Sources of change notifications. Without one, only the periodic reload finds changes, and runs more often. */
   readonly changes: readonly StoreChanges[];
   readonly isShared: boolean;
-  /** Tells when the database was restarted or replaced. */
+  /** Reports that the database was restarted or replaced. */
   readonly watchRestarts?: (listener: () => void) => () => void;
   readonly tenants: TenantDirectory;
   readonly schemas: SchemaRegistry;
   readonly apiKeys: ApiKeys;
   readonly tenantKeys: TenantKeys;
-  /** What they remember of the portal is read again. */
+  /** Caches of the portal to clear. */
   readonly portal: readonly { forget(): void }[];
   readonly gateway: Pick<GatewayDirectory, "load">;
   readonly access: Pick<EngineAccess, "applyTenantLimit">;
@@ -31,13 +31,13 @@ export interface RegistryReloadOptions {
   readonly log: Telemetry["log"];
 }
 
-/** What is kept in memory. */
+/** Tables that are cached in memory. */
 const tables = ["tenants", "api_keys", "event_types", "portal", "gateway"] as const;
 type Table = (typeof tables)[number];
 
 /**
- * Reads tenants, API keys and event types again when another process changed them, and from time to time in any case
- * (WDS-179). Many changes at once are read once.
+ * Reloads tenants, API keys and event types when another process changes them, and periodically (WDS-179). Changes in
+ * quick succession cause one reload.
  */
 export class RegistryReload {
   readonly #options: RegistryReloadOptions;
@@ -45,14 +45,14 @@ export class RegistryReload {
   readonly #unsubscribe: (() => void)[] = [];
   readonly #reading: Loop;
   readonly #periodic: Loop;
-  /** What the store holds counts, also where it is older than what is known here. */
+  /** Whether the store takes precedence even over newer data in memory. */
   #isFromScratch = false;
 
   constructor(options: RegistryReloadOptions) {
     const { changes, clock, random, log } = options;
     this.#options = options;
     const failed = (error: unknown): void =>
-      log.warn({ err: String(error) }, "a change of another process could not be read");
+      log.warn({ err: String(error) }, "failed to reload a change of another process");
     this.#reading = new Loop({ clock, round: () => this.#read(), failed });
     const periodMs = changes.length === 0 ? deafMs : reloadMsMax;
     this.#periodic = new Loop({
@@ -85,7 +85,7 @@ export class RegistryReload {
     if (change.kind !== "config") return;
     const { change: what } = change;
     if (what.kind === "tenant_keys") this.#options.tenantKeys.forget(what.tenantIds);
-    // A session that was ended must not be served once more.
+    // An ended session must not be served again.
     if (what.kind === "portal") for (const part of this.#options.portal) part.forget();
     const table = tables.find((name) => name === what.kind && name !== "portal");
     if (table !== undefined) this.#readAgain([table]);
@@ -118,7 +118,7 @@ export class RegistryReload {
     if (isFromScratch) tenants.keepOnly(stored);
     for (const tenant of stored) {
       const known = tenants.get(tenant.id);
-      // Changed here while the others were being read.
+      // It was changed here during the read.
       if (!isFromScratch && known !== undefined && known.updatedAt > tenant.updatedAt) continue;
       tenants.set(tenant);
       const { id: tenantId, rateLimit } = tenant;

@@ -1,4 +1,4 @@
-/** What is registered: event types, tenants, keys; and who holds a key. */
+/** Services for registered resources: event types, tenants and keys; and authentication. */
 import type { ApiKeyInput } from "../core/fields/api-key.ts";
 import type { EventTypeFields } from "../core/fields/event-type.ts";
 import type { TenantInput } from "../core/fields/tenant.ts";
@@ -13,7 +13,10 @@ import type {
 } from "../ports/store/registry.ts";
 
 export interface EventTypeService {
-  /** By tenant and name. A page ends after `limit` rows (50) or about a megabyte; `next` is the `after` of the next. */
+  /**
+   * Sorted by tenant and name. A page ends after `limit` rows (50) or about a megabyte; `next` is the `after` of the
+   * next.
+   */
   list(scope: Scope, query: EventTypeListQuery): Promise<EventTypePage>;
   get(scope: Scope, query: EventTypeName): Promise<EventType>;
   put(
@@ -23,7 +26,7 @@ export interface EventTypeService {
   delete(scope: Scope, query: EventTypeName): Promise<void>;
 }
 
-/** The tenant is the scope's when null. */
+/** Null means the tenant of the scope. */
 export interface EventTypeName {
   readonly tenantId: string | null;
   readonly name: string;
@@ -54,22 +57,22 @@ export interface PutTenantCommand {
 }
 
 export interface ApiKeyService {
-  /** The key's holder, or null. Constant-time in the key. */
+  /** The principal of the key, or null. Constant-time in the key. */
   authenticate(presentedKey: string): Principal | null;
-  /** How a key is stored and compared; says nothing about the key. */
+  /** The stored form of a key, which reveals nothing about it. */
   hashOf(key: string): string;
-  /** What the key is called; null when it is gone. */
+  /** The name of the key; null if it was deleted. */
   nameOf(keyId: string): string | null;
-  /** The holder of the key with this hash, or null. */
+  /** The principal of the key with this hash, or null. */
   holderOf(hash: string): Principal | null;
   create(scope: Scope, input: ApiKeyInput): Promise<{ readonly apiKey: ApiKey; readonly key: string }>;
   list(scope: Scope): Promise<readonly ApiKey[]>;
   revoke(scope: Scope, id: string): Promise<void>;
 }
 
-/** Who calls: the holder of a key, or with `portal` and the role `session` a customer. */
+/** The caller: the owner of a key or, with `portal` and the role `session`, a customer. */
 export interface Principal {
-  /** Id of the key, or of the session. */
+  /** Id of the key or session. */
   readonly keyId: string;
   readonly role: ApiKeyRole | "session";
   readonly tenantId: string | null;

@@ -5,17 +5,17 @@ import type { BatchOperation } from "../ports/store/operations.ts";
 import type { Scope } from "./services.ts";
 import { defaultTenantId, type TenantDirectory } from "./tenants/tenant-directory.ts";
 
-/** For a caller, what belongs to another tenant does not exist. */
+/** Resources of another tenant do not exist for a caller. */
 export function isVisible(scope: Scope, owner: { readonly tenantId: string | null }): boolean {
   return scope.tenantId === null || scope.tenantId === owner.tenantId;
 }
 
-/** Whether a session may see what belongs to this webhook; whose it is, is another question. */
+/** Whether a session may access resources of this webhook. Does not check the tenant. */
 export function seesWebhook({ portal }: Scope, id: string): boolean {
   return portal === undefined || portal.webhookIds === null || portal.webhookIds.has(id);
 }
 
-/** Of bulk work a session sees the recoveries of webhooks that it sees. */
+/** Portal sessions see only recoveries of webhooks that they may access. */
 export function seesOperation(
   scope: Scope,
   { kind, selection }: Pick<BatchOperation, "kind" | "selection">,
@@ -26,7 +26,7 @@ export function seesOperation(
 }
 
 /**
- * Of the webhooks asked for, with null of all, those that the caller may see; null is all. Throws `not_found` where that is
+ * The requested webhooks, or with null all, that the caller may see; null means all. Throws `not_found` if there are
  * none.
  */
 export function seenWebhooks(
@@ -43,13 +43,13 @@ export function seenWebhooks(
   return seen;
 }
 
-/** Throws `forbidden` for a session that is for some webhooks of its tenant. */
+/** Throws `forbidden` for a session that is limited to some webhooks of its tenant. */
 export function requireWholeTenant({ portal }: Scope): void {
   if ((portal?.webhookIds ?? null) === null) return;
-  throw new PosthornError("forbidden", "this session is for some webhooks, and makes no others");
+  throw new PosthornError("forbidden", "this session is limited to some webhooks and cannot create others");
 }
 
-/** The webhook, or the same error whether it does not exist or belongs to somebody else. */
+/** The webhook. The error is the same whether it does not exist or belongs to another tenant. */
 export function requireWebhook(
   access: Pick<EngineAccess, "webhook">,
   query: { readonly scope: Scope; readonly id: string },
@@ -60,7 +60,7 @@ export function requireWebhook(
   return live;
 }
 
-/** The tenant that a request is about: the one it names, or the caller's own, or `default` for an administrator. */
+/** The tenant of a request: the given one, the caller's own, or `default` for an administrator. */
 export function resolveTenant(
   tenants: Pick<TenantDirectory, "has">,
   request: { readonly scope: Scope; readonly tenantId: string | null },

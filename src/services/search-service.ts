@@ -23,7 +23,7 @@ export interface SearchOptions {
 
 const searchHitsMax = 20;
 
-/** Anything by what a person has at hand. */
+/** Finds resources by id, key or text. */
 export class Search {
   readonly #options: SearchOptions;
 
@@ -32,9 +32,9 @@ export class Search {
   }
 
   /**
-   * By id, whatever it is of; by the idempotency key of an event; by the beginning of a webhook's URL, with or without its
-   * scheme, of its description, or of the name or description of a source or connection, where capital letters do not
-   * count. At most 20 hits, exact ones first.
+   * Searches by the id of any resource, by the idempotency key of an event, by the beginning of a webhook's URL (with
+   * or without scheme) or description, and by the beginning of the name or description of a source or connection,
+   * ignoring case. Up to 20 hits, exact matches first.
    */
   async find(scope: Scope, text: string): Promise<readonly SearchHit[]> {
     judgeFilters({ text: searchTextField }, { text });
@@ -141,14 +141,14 @@ export class Search {
     return { type: "source", id, tenantId, title: name };
   }
 
-  /** One without a name is shown by where it leads. */
+  /** A connection without a name is shown with its destination. */
   #connectionHit({ id, tenantId, name, webhookId }: Connection): Omit<SearchHit, "matched"> {
     const url = this.#options.access.webhook(webhookId)?.webhook.url;
     return { type: "connection", id, tenantId, title: name === "" ? (url ?? webhookId) : name };
   }
 }
 
-/** What is found by how a text of it begins. */
+/** A resource that is found by the beginning of one of its texts. */
 interface Named extends Omit<SearchHit, "matched"> {
   readonly beginnings: Readonly<Partial<Record<SearchHit["matched"], readonly string[]>>>;
 }

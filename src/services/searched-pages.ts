@@ -5,26 +5,26 @@ import type { SearchBudget } from "../ports/timing/search-budget.ts";
 import type { SearchedPage, SearchPageRequest } from "./searched-place.ts";
 import { ProblemList } from "./problem-list.ts";
 
-/** What one page may cost: with the last turn of a search, and on a busy machine, a quarter of a second at most. */
+/** Budget of one page: at most 250 ms including the last read, on a busy machine. */
 export const searchBounds = { rowsMax: 500_000, durationMsMax: 150 };
-/** Rows that are read at once where some of them have to be told apart, or are passed over. */
+/** Rows per read if some of them are filtered or skipped afterwards. */
 const rowsAtOnceMax = 250;
 
-/** A search of the store, and how its rows are taken. */
+/** A search of the store with a filter on its rows. */
 export interface Searching<Row, Place = SearchPlace> {
   readonly budget: SearchBudget;
   readonly read: (part: {
     readonly after: Place | null;
     readonly limit: number;
   }) => Promise<SearchPage<Row, Place>>;
-  /** What no store knows; null takes all. */
+  /** A filter that the store cannot evaluate; null accepts all rows. */
   readonly takes: ((row: Row) => boolean) | null;
   readonly placeOf: (row: Row) => Place;
-  /** Null where rows are not in the order of their creation. */
+  /** Null if rows are not sorted by creation time. */
   readonly createdAtOf: (row: Row) => number | null;
 }
 
-/** One page: as many reads as it takes to fill it, within the budget that they share. */
+/** One page: reads until it is full or the shared budget is used up. */
 export async function searchedPage<Row, Place = SearchPlace>(
   { limit, offset, after }: SearchPageRequest<Place>,
   searching: Searching<Row, Place>,
@@ -51,7 +51,7 @@ export async function searchedPage<Row, Place = SearchPlace>(
   }
 }
 
-/** The next page begins behind the last row; what was read beyond it is read again. */
+/** The next page starts after the last row; rows read beyond it are read again. */
 function fullPage<Row, Place>(
   rows: readonly Row[],
   { found, searching }: { readonly found: SearchPage<Row, Place>; readonly searching: Searching<Row, Place> },
@@ -63,7 +63,7 @@ function fullPage<Row, Place>(
   return { rows, next, searchedTo: searching.createdAtOf(last), isComplete: true };
 }
 
-/** Throws InvalidRequestError under the names of the library: the API has judged what it was given. */
+/** Throws InvalidRequestError with the field names of the library; the API has already validated its own. */
 export function judgeFilters(fields: Fields, filters: object): void {
   const problems = new ProblemList();
   for (const [name, field] of Object.entries(fields)) {

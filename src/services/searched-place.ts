@@ -1,16 +1,16 @@
 import type { SearchPlace } from "../ports/store/search.ts";
 
-/** Where a search goes on. */
+/** The position at which a search continues. */
 export type SearchedPlace<Place = SearchPlace> = Place & {
-  /** Rows of the offset that were not met yet. */
+  /** Rows of the offset that are still to be skipped. */
   readonly skip: number;
 };
 
 export interface SearchPageRequest<Place = SearchPlace> {
   readonly limit: number;
-  /** Rows to pass over behind `after`. */
+  /** Rows to skip after `after`. */
   readonly offset: number;
-  /** `next` of the page before; null begins. */
+  /** `next` of the previous page; null for the first. */
   readonly after: SearchedPlace<Place> | null;
 }
 
@@ -18,16 +18,19 @@ export interface SearchPageRequest<Place = SearchPlace> {
 export interface SearchedPage<Row, Place = SearchPlace> {
   readonly rows: readonly Row[];
   readonly next: SearchedPlace<Place> | null;
-  /** Unix milliseconds: nothing made beyond was looked at yet. Null when everything was, or by next attempts. */
+  /**
+   * Unix milliseconds: only items created up to this time have been searched. Null if all have been, or when sorted by
+   * next attempt.
+   */
   readonly searchedTo: number | null;
-  /** False when the budget ended the page before it was full: more may match. */
+  /** False if the budget ended the page before it was full: more may match. */
   readonly isComplete: boolean;
 }
 
-/** Places as one word each, for cursors. */
+/** Positions as single words, for cursors. */
 export interface PlaceWords<Place> {
   readonly wordOf: (place: SearchedPlace<Place>) => string;
-  /** Null for what is no place. */
+  /** Null for an invalid word. */
   readonly placeOf: (word: string) => SearchedPlace<Place> | null;
 }
 
@@ -40,7 +43,7 @@ export const placeWords: PlaceWords<SearchPlace> = {
   },
 };
 
-/** Of rows that are in the order of their ids. */
+/** For rows sorted by id. */
 export const idWords: PlaceWords<{ readonly id: string }> = {
   wordOf: ({ id, skip }) => `${id}.${skip}`,
   placeOf: (word) => {

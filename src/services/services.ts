@@ -1,8 +1,7 @@
 /**
- * What Posthorn offers to those who drive it: the HTTP API, the CLI and the library all call these and nothing else.
- *
- * Every method takes the scope of the caller. `tenantId: null` is an administrator; with a tenant set, rows of others
- * do not exist. Methods reject with the errors of core/errors.ts.
+ * The service interfaces that the HTTP API, the CLI and the library use. Every method takes the caller's scope.
+ * `tenantId: null` is an administrator; for a tenant, rows of other tenants do not exist. Methods reject with the
+ * errors of core/errors.ts.
  */
 import type { WebhookHealthState } from "../core/endpoint-health.ts";
 import type { CircuitSnapshot } from "../core/circuit-breaker.ts";
@@ -91,9 +90,9 @@ export interface Services {
   readonly live: LiveService;
   readonly audit: AuditService;
   readonly statistics: StatisticsService;
-  /** Null where none are kept. */
+  /** Null if alerts are not supported. */
   readonly alerts: AlertService | null;
-  /** Takes what is to be told to people; null where nothing is kept for them. */
+  /** Accepts notifications; null if the store does not support them. */
   readonly desk: Pick<NotificationDesk, "enqueue"> | null;
   readonly urlChecks: UrlCheckService;
   readonly notifications: NotificationService | null;
@@ -116,7 +115,9 @@ export type PortalLookService = Pick<PortalLooks, keyof PortalLooks>;
 /** In alerts/alert-service.ts. */
 export type AlertService = Pick<Alerts, keyof Alerts>;
 
-/** Where people are told, in notifications/notification-channels.ts; null where nothing is kept for them. */
+/**
+ * Notification channels, in notifications/notification-channels.ts; null if the store does not support notifications.
+ */
 export type NotificationService = Pick<NotificationChannels, keyof NotificationChannels>;
 
 // ---- audit log ------------------------------------------------------------------------------------------------
@@ -129,7 +130,7 @@ export type AuditService = Pick<AuditLog, keyof AuditLog>;
 /** In live/live-feed.ts. */
 export type LiveService = Pick<LiveFeed, "watch" | "clients">;
 
-/** What is counted of deliveries and events, over time. */
+/** Counts of deliveries and events over time. */
 export type StatisticsService = Pick<Statistics, keyof Statistics>;
 
 export type ProblemService = Pick<DeliveryProblems, keyof DeliveryProblems>;
@@ -143,7 +144,7 @@ export interface SearchHit {
   readonly type: "webhook" | "event" | "delivery" | "operation" | "source" | "connection";
   readonly id: string;
   readonly tenantId: string | null;
-  /** A webhook's URL, the type of an event, the kind of an operation, the name of a source or of a connection. */
+  /** A webhook's URL, the type of an event, the kind of an operation, the name of a source or connection. */
   readonly title: string;
   readonly matched: "id" | "idempotency_key" | "url" | "name" | "description";
 }
@@ -153,10 +154,10 @@ export interface SearchHit {
 /** In events/event-service.ts. */
 export type EventService = Pick<Events, keyof Events>;
 
-/** To the named webhooks, or to all that now subscribe to its type. */
+/** To the given webhooks, or to all that now subscribe to its type. */
 export type ReplayCommand = { readonly eventId: string } & InputOf<typeof replayFields>;
 
-/** Null is as good as left out. */
+/** Null means omitted. */
 export type EventFilters = {
   readonly [Name in keyof InputOf<typeof eventListFields>]: InputOf<typeof eventListFields>[Name] | null;
 };
@@ -166,20 +167,20 @@ export interface EventListQuery extends EventFilters {
 }
 
 /**
- * A webhook of the event's tenant: `reason` is null where the event was sent to it. `other_type`: it asks for other types.
- * `inactive`: it was not active, so its delivery was skipped. `made_later`: it did not exist yet. `changed_later`: it asks
- * for the type now, and got no delivery then.
+ * A webhook of the event's tenant. `reason` is null if the event was sent to it. `other_type`: it does not subscribe to
+ * the type. `inactive`: it was not active, so its delivery was skipped. `made_later`: it was created later.
+ * `changed_later`: it subscribed to the type later.
  */
 export interface EventMatch {
   readonly webhook: Webhook;
-  /** The newest, where there are several. */
+  /** The latest, if there are several. */
   readonly delivery: StoredDelivery | null;
   readonly reason: "other_type" | "inactive" | "made_later" | "changed_later" | null;
 }
 
 export interface EventMatchPage {
   readonly rows: readonly EventMatch[];
-  /** Id of the last webhook, where there are more. */
+  /** Id of the last webhook if there are more. */
   readonly next: string | null;
 }
 
@@ -190,7 +191,7 @@ export interface DeliveryHandle {
 
 // ---- webhooks -------------------------------------------------------------------------------------------------
 
-/** Null is as good as left out. */
+/** Null means omitted. */
 export type WebhookFilters = {
   readonly [Name in keyof InputOf<typeof webhookFilters>]: InputOf<typeof webhookFilters>[Name] | null;
 };
@@ -198,7 +199,7 @@ export type WebhookFilters = {
 export interface WebhookListQuery extends WebhookFilters {
   readonly limit: number;
   readonly offset: number;
-  /** `next` of the page before. */
+  /** `next` of the previous page. */
   readonly after: string | null;
 }
 
@@ -214,54 +215,58 @@ export interface WebhookService {
   ): Promise<{
     readonly views: readonly WebhookView[];
     readonly next: string | null;
-    /** False when there was no time to look at all that the order is about: those stand at the end. */
+    /** False if the time limit did not allow sorting all webhooks: those not examined are at the end. */
     readonly isComplete: boolean;
-    /** Unix milliseconds: what failed last before was not looked at. Null where that tells nothing. */
+    /** Unix milliseconds: webhooks whose last failure is older were not examined. Null if not applicable. */
     readonly searchedTo: number | null;
-    /** When their order was found, Unix milliseconds; null where that is now. */
+    /** When the order was computed, Unix milliseconds; null if current. */
     readonly rankedAt: number | null;
-    /** What `waitingOf` would answer, as it was counted for the order; null where the order is not by backlog. */
+    /** The result of `waitingOf` as counted for the order; null if not sorted by backlog. */
     readonly waiting: ReadonlyMap<string, WaitingCount | null> | null;
   }>;
-  /** How many webhooks there are in each state of health, narrowed by all filters but those of their state. */
+  /** Number of webhooks in each state of health, after all filters except those on that state. */
   healthCounts(scope: Scope, query: WebhookFilters): Promise<Readonly<Record<WebhookHealthState, number>>>;
-  /** How much waits of each, null where there was no time to look; those without work are left out. */
+  /** The backlog of each webhook, null if the time limit was reached; webhooks without work are omitted. */
   waitingOf(webhookIds: readonly string[]): Promise<ReadonlyMap<string, WaitingCount | null>>;
   update(scope: Scope, command: { readonly id: string; readonly input: WebhookInput }): Promise<WebhookView>;
   delete(scope: Scope, id: string): Promise<void>;
   /** Also ends a pause. */
   enable(scope: Scope, id: string): Promise<WebhookView>;
-  /** Sends nothing until `until`, or `resume`; what is published meanwhile is kept and goes out then. */
+  /** Sends nothing until `until`, or `resume`. Events published during the pause are kept and sent afterwards. */
   pause(scope: Scope, command: PauseCommand): Promise<WebhookView>;
-  /** Ends a pause, by hand or asked for by an answer of the receiver. */
+  /** Ends a pause, whether manual or requested by a response of the receiver. */
   resume(scope: Scope, id: string): Promise<WebhookView>;
   disable(scope: Scope, id: string): Promise<WebhookView>;
   health(scope: Scope, id: string): Promise<WebhookHealthView>;
-  /** What waits, counted to 10,000. */
+  /** The backlog, counted up to 10,000. */
   backlog(scope: Scope, id: string): Promise<WebhookBacklogView>;
-  /** What happened to it, or revisions of its configuration alone, newest first. */
+  /** The history of a webhook, or only the revisions of its configuration, newest first. */
   history(scope: Scope, query: WebhookHistoryQuery): Promise<Page<StoredHistoryEntry>>;
   circuit(scope: Scope, command: CircuitCommand): Promise<CircuitSnapshot>;
   secret(scope: Scope, id: string): Promise<WebhookSecretView>;
   rotateSecret(scope: Scope, command: RotateSecretCommand): Promise<WebhookSecretView>;
   publicKey(scope: Scope, id: string): Promise<WebhookPublicKeyView>;
-  /** Asks the receiver, or the name servers, again. Rejects with `conflict` when no method is set. */
+  /** Queries the receiver or the name servers again. Rejects with `conflict` if no method is set. */
   verify(scope: Scope, id: string): Promise<WebhookView>;
   /**
-   * Permission through the callback URL of a handshake (CEW-4.1.3-3). There is no scope: whoever holds the key may. Any
-   * other id, key or time rejects with the same `not_found`. `allowedRate` is the `WebHook-Allowed-Rate` that came along.
+   * Permission through the callback URL of a handshake (CEW-4.1.3-3). It takes no scope, because the key is the authorisation.
+   * An invalid id, key or time always rejects with the same `not_found`. `allowedRate` is the value of
+   * `WebHook-Allowed-Rate`.
    */
   confirmVerification(
     command: ConfirmVerificationCommand,
   ): Promise<{ readonly webhookId: string; readonly allowedRatePerMinute: number | null }>;
-  /** What a receiver found wrong with messages that claim to be ours (TS16-81): logged, and announced to the owner. */
+  /**
+   * A receiver reports a problem with messages that claim to come from us (TS16-81): logged, and announced to the
+   * owner.
+   */
   reportIncident(scope: Scope, command: ReportIncidentCommand): Promise<{ readonly eventId: string }>;
-  /** Publishes a `posthorn.test` event to this webhook alone, through the whole path. */
+  /** Publishes a `posthorn.test` event to only this webhook, through the whole path. */
   test(
     scope: Scope,
     command: TestWebhookCommand,
   ): Promise<{ readonly eventId: string; readonly deliveryId: string }>;
-  /** Delivers again what was dead-lettered or skipped since a time. With `dryRun` only counts. */
+  /** Retries deliveries that became dead letters or were skipped since a given time. With `dryRun` only counts. */
   recover(scope: Scope, command: RecoverCommand): Promise<RecoveryStarted>;
 }
 
@@ -269,7 +274,7 @@ export interface RecoveryStarted {
   /** Null with `dryRun`. */
   readonly operation: BatchOperation | null;
   readonly count: number;
-  /** The webhook, if its open circuit holds back what is sent again. */
+  /** The webhook, if its open circuit delays the retried deliveries. */
   readonly openCircuits: readonly OpenCircuit[];
 }
 
@@ -277,7 +282,7 @@ export type PauseCommand = { readonly id: string } & InputOf<typeof pauseFields>
 export type CircuitCommand = { readonly id: string } & InputOf<typeof circuitActionFields>;
 export type RotateSecretCommand = { readonly id: string } & InputOf<typeof rotateFields>;
 export type TestWebhookCommand = { readonly id: string } & InputOf<typeof testFields>;
-/** `states` are exhausted and skipped when left out. */
+/** `states` defaults to exhausted and skipped. */
 export type RecoverCommand = { readonly id: string } & InputOf<typeof recoverFields>;
 /** Times are Unix milliseconds. */
 export type ReportIncidentCommand = { readonly id: string } & InputOf<typeof incidentFields>;
@@ -295,26 +300,26 @@ export interface DeliveryService {
     scope: Scope,
     id: string,
   ): Promise<{ readonly view: DeliveryView; readonly attempts: readonly AttemptRecord[] }>;
-  /** Of everything that the caller may see; a page ends with its budget. */
+  /** All visible deliveries. A page may end early when its budget is used up. */
   list(scope: Scope, query: DeliveryListQuery): Promise<DeliveryPage>;
   /** Rejects with `not_found` for a webhook that the caller cannot see. */
   listOfWebhook(scope: Scope, query: DeliveriesOfWebhookQuery): Promise<DeliveryPage>;
-  /** The request of an attempt, made again. Rejects with `payload_gone` once retention removed what was published. */
+  /** The reconstructed request of an attempt. Rejects with `payload_gone` once retention removed the payload. */
   request(scope: Scope, attempt: AttemptName): Promise<RenderedRequest>;
   /**
-   * Sends it again, due at once: the same delivery, with its attempts so far. One that succeeded stays as it is, and a copy
-   * of it goes out.
+   * Retries the delivery at once and keeps its earlier attempts. A successful delivery is not changed; a copy of it is
+   * sent.
    */
   retry(scope: Scope, command: RetryDeliveryCommand): Promise<RetriedDelivery>;
-  /** As `retry`, of many. */
+  /** Like `retry`, for many deliveries. */
   retryBatch(scope: Scope, command: BulkDeliveriesCommand): Promise<BulkStarted>;
-  /** Ends what waits, so that it is not sent. */
+  /** Cancels waiting deliveries, so that they are not sent. */
   cancelBatch(scope: Scope, command: Omit<BulkDeliveriesCommand, "priority">): Promise<BulkStarted>;
 }
 
-/** What was sent again, and what holds it now. */
+/** The delivery that is sent, and what currently holds it. */
 export interface RetriedDelivery extends DeliveryHandle {
-  /** The delivery that succeeded before and that this one copies; null where the delivery itself goes out again. */
+  /** The successful delivery that this one copies; null if the delivery itself is sent again. */
   readonly replayOf: string | null;
   readonly status: DeliveryView["status"];
   readonly waitingFor: DeliveryView["waitingFor"];
@@ -324,7 +329,7 @@ export interface RetriedDelivery extends DeliveryHandle {
 
 export interface AttemptName {
   readonly deliveryId: string;
-  /** From 1. */
+  /** Starts at 1. */
   readonly number: number;
 }
 
@@ -332,14 +337,14 @@ export type RetryDeliveryCommand = { readonly webhookId: string; readonly delive
   typeof deliveryRetryFields
 >;
 
-/** Null is as good as left out. */
+/** Null means omitted. */
 export type DeliveryFilters = {
   readonly [Name in keyof InputOf<typeof deliveryListFields>]:
     | InputOf<typeof deliveryListFields>[Name]
     | null;
 };
 
-/** Of one webhook, or of one event. */
+/** For the deliveries of one webhook or one event. */
 export type DeliveryFiltersWithin = Pick<DeliveryFilters, keyof typeof deliveryFilterFields>;
 
 export type DeliveriesOfWebhookQuery = DeliveryFiltersWithin & {
@@ -351,10 +356,10 @@ export interface DeliveryListQuery extends DeliveryFilters {
   readonly page: SearchPageRequest;
 }
 
-/** A view in a list, with the webhook as it is now; null when that was deleted. */
+/** A delivery in a list, with its current webhook; null if that was deleted. */
 export interface ListedDelivery extends DeliveryView {
   readonly webhook: Webhook | null;
-  /** Null without one. */
+  /** Null without a webhook. */
   readonly webhookHealth: WebhookHealthState | null;
 }
 
@@ -365,13 +370,13 @@ export type ChangeOperationCommand = { readonly id: string } & InputOf<typeof op
 export interface DeadLetterService {
   list(scope: Scope, query: DeadLetterQuery): Promise<Page<DeliveryView>>;
   retryBatch(scope: Scope, command: RetryBatchCommand): Promise<RetryBatchStarted>;
-  /** Takes dead letters out of their queue for good; they stay in the history. */
+  /** Removes dead letters permanently; they stay in the history. */
   discardBatch(scope: Scope, command: DiscardCommand): Promise<BulkStarted>;
-  /** Bulk work, newest first. */
+  /** Bulk operations, newest first. */
   operationList(scope: Scope, page: PageRequest): Promise<Page<BatchOperation>>;
   operation(scope: Scope, id: string): Promise<BatchOperation>;
   cancel(scope: Scope, id: string): Promise<BatchOperation>;
-  /** Another rate, a pause and its end. */
+  /** Changes the rate, pauses or resumes. */
   change(scope: Scope, command: ChangeOperationCommand): Promise<BatchOperation>;
 }
 
@@ -379,18 +384,18 @@ export interface RetryBatchStarted {
   /** Null with `dryRun`. */
   readonly operation: BatchOperation | null;
   readonly count: number;
-  /** Webhooks of these dead letters that are not active: what is retried there waits until they are. */
+  /** Inactive webhooks of these dead letters: retried deliveries wait until they are active. */
   readonly inactive: readonly InactiveWebhook[];
-  /** Webhooks whose open circuit holds back what is retried there. */
+  /** Webhooks whose open circuit delays the retried deliveries. */
   readonly openCircuits: readonly OpenCircuit[];
 }
 
 export interface InactiveWebhook {
   readonly webhookId: string;
   readonly status: Exclude<Webhook["status"], "active">;
-  /** Dead letters of the selection. */
+  /** Dead letters in the selection. */
   readonly count: number;
 }
 
-/** Kept here so that API and CLI name schedules alike. */
+/** Exported here so that API and CLI use the same names for schedules. */
 export type { RetrySchedule };

@@ -559,10 +559,10 @@ suite("chat", () => {
     assert.equal((await test())?.state, "sent");
     world.statuses.set("/v2/enqueue", 503);
     const waiting = await test();
-    assert.deepEqual([waiting?.state, waiting?.error], ["waiting", "PagerDuty answered 503"]);
+    assert.deepEqual([waiting?.state, waiting?.error], ["waiting", "PagerDuty responded with 503"]);
     world.statuses.set("/v2/enqueue", 400);
     const refused = await test();
-    assert.deepEqual([refused?.state, refused?.error], ["failed", "PagerDuty answered 400"]);
+    assert.deepEqual([refused?.state, refused?.error], ["failed", "PagerDuty responded with 400"]);
     const page = { limit: 50, offset: 0, after: null };
     const { rows } = await world.services.events.list(admin, { page });
     assert.deepEqual(rows, [], "nothing of it is an event");
@@ -599,7 +599,7 @@ suite("chat", () => {
     const waiting = rows.find(({ channelId }) => channelId === german?.channel.id);
     assert.deepEqual(
       [waiting?.state, waiting?.error],
-      ["waiting", "the message could not be composed; this is a fault in Posthorn"],
+      ["waiting", "the message could not be composed; this is a bug in Posthorn"],
     );
     isBroken = false;
     world.skipTime(2 * hourMs);

@@ -294,7 +294,7 @@ test("WDS-102 WDS-170 a challenge is passed before the webhook exists", async (t
   assert.match(headerOf(request, "Webhook-Timestamp") ?? "", /^\d{10}$/);
   for (const [answer, reason] of [
     [() => ({}), /status 200 and an empty body/],
-    [() => ({ responseSample: Buffer.from("thanks") }), /status 200 and 6 bytes that are not its echo/],
+    [() => ({ responseSample: Buffer.from("thanks") }), /status 200 and 6 bytes other than its echo/],
     [
       (asked: OutboundRequest) => ({
         ...echo(asked),

@@ -192,7 +192,7 @@ describe("verification", () => {
     const body = { url: receiver.url("/deaf"), events: ["a.b"], verification: "challenge" };
     const refused = await api.post("/v1/webhooks", body);
     const problem = assertProblem(refused, { status: 422, code: "verification_failed" });
-    assert.match(textOf(problem["detail"]), /status 200 and 5 bytes that are not its echo/);
+    assert.match(textOf(problem["detail"]), /status 200 and 5 bytes other than its echo/);
     assert.deepEqual(fieldsOf(refused), ["url"]);
     const all = await api.get("/v1/webhooks?limit=250");
     assert.ok(!all.text.includes("/deaf"));

@@ -13,7 +13,7 @@ const words = {
     more: (count: number) => `and ${count} more`,
     for: (minutes: number) => `lasted ${minutes} min`,
     since: "since",
-    details: "Details: posthorn alerts list, or the page Alerts of the dashboard.",
+    details: "Details: posthorn alerts list, or the Alerts page of the dashboard.",
   },
   de: {
     fires: "Alarm",
@@ -28,7 +28,7 @@ const words = {
 const linesMax = 20;
 const ranks: readonly NotificationSeverity[] = ["info", "warning", "critical"];
 
-/** All that is to be told of one group, in one message. */
+/** One notification for all alerts of a group. */
 export function alertContent(message: AlertMessage, language: NotificationLanguage): NotificationContent {
   const { fired, resolved } = message;
   const say = words[language];

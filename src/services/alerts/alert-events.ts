@@ -6,7 +6,7 @@ import {
   operatorTenantId,
 } from "../../core/notifications/operational-event.ts";
 
-/** What programs hear of the alerts that people are told of. */
+/** Operational events for the alerts that channels are notified of. */
 export function alertEvents(messages: readonly AlertMessage[], now: number): readonly OperationalEvent[] {
   return messages.flatMap(({ fired, resolved }) => [
     ...fired.map((alert) => eventOf(alert, { type: "posthorn.alert.fired", at: now })),

@@ -7,17 +7,17 @@ import type { StatisticsStore } from "../../ports/store/statistics.ts";
 import { placesUsedOf } from "./alert-readings.ts";
 import { bucketsOf, countedValue } from "./metric-value.ts";
 
-/** A rule held against the past. */
+/** The result of evaluating a rule against past statistics. */
 export interface AlertPreview {
   readonly from: number;
   readonly to: number;
-  /** How often it would have fired. */
+  /** Number of times it would have fired. */
   readonly fired: number;
   readonly firingMs: number;
   readonly points: readonly PreviewPoint[];
 }
 
-/** `value` is null where there was nothing to compare. */
+/** `value` is null without data. */
 export interface PreviewPoint {
   readonly at: number;
   readonly value: number | null;
@@ -30,12 +30,12 @@ interface Point {
 }
 
 const previewMs = 7 * stepMs.day;
-/** Minutes are kept for two days; the days before are told by hours. */
+/** Minutes are kept for two days; earlier days are evaluated per hour. */
 const minutesMs = 47 * stepMs.hour;
 const gridMsMin = 5 * stepMs.minute;
 const rowsMax = 50_000;
 
-/** How often a rule of a person's would have fired within the last seven days. */
+/** Evaluates a custom rule against the last seven days. */
 export async function previewOf(
   rule: AlertRule,
   { store, now }: { readonly store: StatisticsStore; readonly now: number },
@@ -142,7 +142,7 @@ function startsOf({
   );
 }
 
-/** The same machine that runs. */
+/** Uses the state machine of the live evaluation. */
 function simulated(
   rule: AlertRule,
   points: readonly Point[],

@@ -11,7 +11,7 @@ import type { StoreDepth } from "../../ports/store/deliveries.ts";
 import type { Store } from "../../ports/store.ts";
 import type { StatisticsOf, StatisticsRow } from "../../ports/store/statistics.ts";
 
-/** Rows that one look at statistics may take; what is beyond is of later buckets and waits for the next round. */
+/** Limit of rows per statistics query; later buckets wait for the next round. */
 const rowsMax = 50_000;
 
 export type StatisticsQueryOf = {
@@ -23,7 +23,7 @@ export type StatisticsQueryOf = {
   | { readonly from: number; readonly to: number }
 );
 
-/** What one round of looking at rules reads: buckets and counters, each question asked once. */
+/** Data read in one evaluation round: buckets and counters, with each query run once. */
 export class AlertReadings {
   readonly #store: Pick<Store, "statistics" | "deliveries">;
   readonly now: number;
@@ -34,17 +34,17 @@ export class AlertReadings {
     this.now = now;
   }
 
-  /** What waits, and dead letters by tenant. */
+  /** The backlog and dead letters by tenant. */
   depth(): Promise<StoreDepth> {
     return this.#once("depth", () => this.#store.deliveries.depth());
   }
 
-  /** Added up by subject, or by tenant; one entry with the key null where the query is about all. */
+  /** Totals by subject or tenant; a single entry with the key null for a query over everything. */
   counts(query: StatisticsQueryOf): Promise<ReadonlyMap<string | null, Counts>> {
     return this.#once(JSON.stringify(query), async () => addedUp(await this.#rows(query), query.of.level));
   }
 
-  /** Since when something is counted and not stored; null when all is, or nothing is counted. */
+  /** Start of the counts that are not stored yet; null if there are none. */
   async unwrittenSince(): Promise<number | null> {
     const progress = await this.progress();
     return progress?.unwrittenSince ?? null;
@@ -55,20 +55,20 @@ export class AlertReadings {
     return this.#once("progress", async () => (await statistics?.progress()) ?? null);
   }
 
-  /** The share of places in use in the newest minute that is known; null where none is. */
+  /** Share of slots in use in the latest minute with data; null if there is none. */
   placesUsed(): Promise<number | null> {
     return this.#newest(placesUsedOf);
   }
 
-  /** The largest that any process read in the newest minute in which one did; null where none did. */
+  /** The largest value of any process in the latest minute with data; null if there is none. */
   largest(name: GaugeName): Promise<number | null> {
     return this.#newest((spans) => summaryOf(name, spans)?.max ?? null);
   }
 
   /**
-   * What held throughout the last two samples, or more, of a process that wrote in the newest minute: the smallest of each
-   * process, and the largest of these. A single sample may catch a moment between two requests. Null where no process took
-   * two.
+   * The largest value that persisted for at least two samples of a process that reported in the latest minute: the
+   * minimum per process, then the maximum over processes. A single sample may catch a moment between two requests. Null
+   * if no process took two samples.
    */
   async lasting(name: GaugeName): Promise<number | null> {
     const rows = (await this.#gaugeRows()).filter(({ span }) => span.readings[name] !== undefined);
@@ -95,13 +95,13 @@ export class AlertReadings {
     return null;
   }
 
-  /** What was read in the last minutes, the newest first. */
+  /** The gauge samples of the last minutes, latest first. */
   async #gauges(): Promise<readonly (readonly GaugeSpan[])[]> {
     const byMinute = Map.groupBy(await this.#gaugeRows(), ({ start }) => start);
     return [...byMinute.values()].map((ofMinute) => ofMinute.map(({ span }) => span));
   }
 
-  /** One row of a process and minute, the newest first. */
+  /** Rows per process and minute, latest first. */
   #gaugeRows(): Promise<
     readonly { readonly start: number; readonly writer: number; readonly span: GaugeSpan }[]
   > {
@@ -132,12 +132,12 @@ export class AlertReadings {
   }
 }
 
-/** In a row, before a reading is believed. */
+/** Consecutive samples required for a reading. */
 const samplesMin = 2;
-/** Readings are written when a minute is over. */
+/** Samples are written at the end of each minute. */
 const gaugesMs = 3 * stepMs.minute;
 
-/** Of active or waiting requests, whichever are nearer to their limit; null where no process of these has slots. */
+/** For active or waiting requests, whichever is closer to its limit; null if no process has slots. */
 export function placesUsedOf(spans: readonly GaugeSpan[]): number | null {
   const shares = (
     [
@@ -155,7 +155,7 @@ function shareOf(used: GaugeSummary | null, size: GaugeSummary | null): readonly
 function rangeOf(query: StatisticsQueryOf, now: number) {
   if ("hour" in query) return { step: "hour", from: query.hour, to: query.hour + stepMs.hour } as const;
   if ("from" in query) return { step: "hour", from: query.from, to: query.to } as const;
-  // With the minute that runs.
+  // Includes the current minute.
   const from = bucketAt(now, "minute") + stepMs.minute - query.windowMs;
   return { step: "minute", from, to: now + 1 } as const;
 }

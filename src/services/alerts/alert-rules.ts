@@ -9,12 +9,12 @@ import type { AlertRuleInput } from "../../core/fields/alert.ts";
 import type { AlertRuleName, StoredAlertRule } from "../../ports/store/alerts.ts";
 import type { ProblemList } from "../problem-list.ts";
 
-/** Sources of our rules that are about tenants: those a tenant sees. */
+/** Sources of built-in rules about tenants, which tenants can see. */
 const aboutTenants: ReadonlySet<string> = new Set([
   ...["circuit", "dead_letters", "success_rate", "dns", "silent_publisher"],
 ]);
 
-/** A rule of a person's before anything was said. */
+/** Defaults of a custom rule. */
 const blank: Omit<AlertRule, "name" | "tenantId" | "title" | "audience"> = {
   ...{ isDefault: false, description: "", severity: "warning", source: "metric", metric: null },
   ...{ comparison: "above", threshold: 0, windowMs: 300_000, forMs: 0, keepFiringForMs: 60_000 },
@@ -22,14 +22,14 @@ const blank: Omit<AlertRule, "name" | "tenantId" | "title" | "audience"> = {
   ...{ muteReason: null, runbook: null },
 };
 
-/** All rules in force, those that Posthorn brings first. */
+/** All rules in force, built-in rules first. */
 export function allRules(stored: readonly StoredAlertRule[]): readonly AlertRule[] {
   const changes = new Map(stored.filter(isOperators).map((rule) => [rule.name, rule.input]));
   const defaults = defaultAlertRules.map((rule) => ({ ...rule, ...given(changes.get(rule.name) ?? {}) }));
   return [...defaults, ...stored.filter((rule) => defaultOf(rule) === undefined).map(customRule)];
 }
 
-/** What somebody sees: an administrator the operator's, or those of the tenant that is named; a tenant its own. */
+/** The visible rules: for an administrator those of the operator or of the given tenant, for a tenant its own. */
 export function visibleRules(rules: readonly AlertRule[], tenantId: string | null): readonly AlertRule[] {
   if (tenantId === null) return rules.filter((rule) => rule.tenantId === null);
   return rules.filter((rule) =>
@@ -41,7 +41,7 @@ function isOperators({ tenantId }: AlertRuleName): boolean {
   return tenantId === null;
 }
 
-/** The rule of ours that the name stands for. */
+/** The built-in rule with this name. */
 export function defaultOf({ tenantId, name }: AlertRuleName): AlertRule | undefined {
   return tenantId === null ? defaultAlertRules.find((rule) => rule.name === name) : undefined;
 }
@@ -58,7 +58,7 @@ export function customRule({
   };
 }
 
-/** What was said, in the units of a rule. */
+/** Converts the input to the units of a rule. */
 function given(input: AlertRuleInput): Partial<AlertRule> {
   const { windowSeconds, forSeconds, keepFiringForSeconds, ...same } = input;
   const said = {
@@ -70,7 +70,7 @@ function given(input: AlertRuleInput): Partial<AlertRule> {
   return Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined));
 }
 
-/** What the fields of a rule mean together. */
+/** Validates the fields of a rule together. */
 export function judgeRule(
   rule: AlertRuleName & { readonly input: AlertRuleInput },
   problems: ProblemList,
@@ -82,7 +82,7 @@ export function judgeRule(
       if (!changeable.has(name))
         problems.add({
           field: apiNames[name] ?? name,
-          message: "cannot be changed of a rule that Posthorn brings",
+          message: "cannot be changed for a built-in rule",
         });
     return;
   }
@@ -91,14 +91,17 @@ export function judgeRule(
     return problems.add({ field: "metric", message: `is required; one of ${alertMetrics.join(", ")}` });
   if (input.threshold === undefined) problems.add({ field: "threshold", message: "is required" });
   if (isOfInstallation(metric) && tenantId !== null)
-    problems.add({ field: "metric", message: `${metric} is of the whole installation, not of a tenant` });
+    problems.add({
+      field: "metric",
+      message: `${metric} applies to the whole deployment and cannot be limited to a tenant`,
+    });
   const countsDeliveries = metric !== "published" && !isOfInstallation(metric);
   if (webhookId !== null && !countsDeliveries)
-    problems.contradiction(["webhook_id", "metric"], "go together only for what is counted of deliveries");
+    problems.contradiction(["webhook_id", "metric"], "can be combined only for metrics of deliveries");
   if (eventType !== null && metric !== "published")
-    problems.contradiction(["event_type", "metric"], "go together only for published");
+    problems.contradiction(["event_type", "metric"], "can be combined only for published");
   if (eventType !== null && tenantId === null)
-    problems.add({ field: "event_type", message: "needs the tenant_id whose type it is" });
+    problems.add({ field: "event_type", message: "requires the tenant_id of the type" });
 }
 
 const apiNames: Readonly<Record<string, string>> = {

@@ -30,14 +30,14 @@ import { allRules, customRule, defaultOf, judgeRule, visibleRules } from "./aler
 
 export interface AlertsOptions {
   readonly store: AlertStore;
-  /** Null where nothing is counted. */
+  /** Null if statistics are disabled. */
   readonly statistics: StatisticsStore | null;
   readonly access: Pick<EngineAccess, "webhook">;
   readonly tenants: Pick<TenantDirectory, "has">;
   readonly clock: Clock;
 }
 
-/** `tenantId` is null for the operator's, or the caller's own. */
+/** `tenantId` is null for the operator's rules, or the caller's own. */
 export interface AlertRuleTarget {
   readonly tenantId: string | null;
   readonly name: string;
@@ -50,7 +50,7 @@ export interface AlertListQuery {
   readonly page: PageRequest;
 }
 
-/** An alert with what was said about hearing of it. */
+/** An alert with its mute. */
 export interface AlertView {
   readonly alert: AlertRecord;
   readonly mutedUntil: number | null;
@@ -59,7 +59,7 @@ export interface AlertView {
 
 const rulesMax = 200;
 
-/** Rules, alerts and mutes, for people. */
+/** Rules, alerts and mutes, as managed by people. */
 export class Alerts {
   readonly #options: AlertsOptions;
 
@@ -83,7 +83,7 @@ export class Alerts {
     const input = { ...before?.input, ...target.input };
     const { name, tenantId, input: judged } = this.#judge(scope, { ...target, input });
     if (before === undefined && stored.filter((rule) => rule.tenantId === tenantId).length >= rulesMax)
-      throw new PosthornError("limit_reached", `there are ${rulesMax} rules; that is the limit`);
+      throw new PosthornError("limit_reached", `the limit of ${rulesMax} rules is reached`);
     const now = clock.now();
     const rule: StoredAlertRule = {
       name,
@@ -100,7 +100,7 @@ export class Alerts {
     return { rule: saved, created: before === undefined && !saved.isDefault };
   }
 
-  /** A rule that Posthorn brings goes back to what it was. */
+  /** Resets a built-in rule to its default. */
   async deleteRule(scope: Scope, target: AlertRuleTarget): Promise<void> {
     const tenantId = this.#ownerOf(scope, target.tenantId);
     const rule = { tenantId, name: target.name };
@@ -117,7 +117,7 @@ export class Alerts {
     const judged = this.#judge(scope, { ...query, name: "preview" });
     if (statistics === null)
       throw new InvalidRequestError(
-        "no statistics are kept (POSTHORN_STATS), so nothing is known of the past",
+        "statistics are disabled (POSTHORN_STATS), so the rule cannot be evaluated",
         [],
       );
     return previewOf(customRule(judged), { store: statistics, now: clock.now() });
@@ -137,7 +137,7 @@ export class Alerts {
     return view;
   }
 
-  /** Of this rule and this thing, also when it ends and begins again. */
+  /** Mutes this rule for this subject, even if the alert resolves and fires again. */
   async mute(
     scope: Scope,
     command: { readonly id: string; readonly input: AlertMuteInput },
@@ -194,7 +194,7 @@ export class Alerts {
     return judged;
   }
 
-  /** Null is the operator. */
+  /** Null for the operator. */
   #ownerOf(scope: Scope, tenantId: string | null): string | null {
     if (scope.tenantId === null && tenantId === null) return null;
     return resolveTenant(this.#options.tenants, { scope, tenantId });

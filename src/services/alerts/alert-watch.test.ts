@@ -10,7 +10,7 @@ import { placesUsedOf } from "./alert-readings.ts";
 
 const second = 1_000;
 
-/** One store, and any number of schedulers over it. */
+/** One store with any number of schedulers. */
 class Scene {
   readonly clock = new ManualClock();
   readonly kept = new Map<string, AlertRecord>();
@@ -43,7 +43,7 @@ class Scene {
     });
   }
 
-  /** Time passes, and a round that it began ends. */
+  /** Advances the clock and waits for the round that this triggers. */
   async pass(ms: number): Promise<void> {
     this.clock.advance(ms);
     for (let turns = 0; turns < 3; turns += 1) await this.clock.turn();
@@ -92,7 +92,7 @@ suite("looking at alerts", () => {
       assert.deepEqual(scene.errors, [], `${failed - 1} failures`);
       await scene.pass(3 * second);
     }
-    assert.deepEqual(scene.errors, ["an alert fires: the database does not answer"]);
+    assert.deepEqual(scene.errors, ["alert fired: the database is unavailable"]);
     scene.isAway = false;
     await scene.pass(3 * second);
     assert.equal(scene.state("store-away"), "firing");

@@ -23,30 +23,30 @@ import { type AlertSources, observe, roundMs } from "./observations.ts";
 export interface AlertWatchOptions {
   readonly store: AlertStore;
   readonly sources: AlertSources;
-  /** Null where nobody can be told; alerts are kept all the same. */
+  /** Null without notification channels; alerts are still recorded. */
   readonly desk: Pick<NotificationDesk, "enqueue"> | null;
-  /** For programs; null where nothing is kept for them. */
+  /** For operational events; null if they are disabled. */
   readonly events: Pick<NotificationQueue, "appendEvents"> | null;
-  /** Of several schedulers one looks at a time; null where there is one. */
+  /** Only one of several schedulers evaluates at a time; null if there is only one. */
   readonly leaderships: Pick<Leaderships, "acquire" | "resign"> | null;
   readonly nextId: () => string;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** While the store does not answer. */
+/** Retry interval while the store is unavailable. */
 const askAgainMs = 3_000;
-/** WDS-205. */
+/** Threshold of WDS-205. */
 const storeFailuresMax = 5;
 const leadership = { name: "alerts", forMs: 60_000 };
-/** What ended longer ago is told nobody. */
+/** Alerts that ended earlier are not announced. */
 const endedLatelyMs = 86_400_000;
 const historyMs = 90 * 86_400_000;
 const forgottenAtOnce = 500;
 
 /**
- * Looks at the rules every 15 s, in one scheduler at a time. All that it knows stands in the store, so that another one, or the
- * same after a restart, goes on where it stopped. It reads buckets and counters and never a delivery.
+ * Evaluates the rules every 15 s, in one scheduler at a time. All state is in the store, so that another scheduler, or
+ * this one after a restart, can continue. It reads buckets and counters, never deliveries.
  */
 export class AlertWatch {
   readonly #options: AlertWatchOptions;
@@ -73,7 +73,7 @@ export class AlertWatch {
     await this.#options.leaderships?.resign();
   }
 
-  /** One look at all rules. Public for tests. */
+  /** Evaluates all rules once. Public for tests. */
   async round(): Promise<void> {
     const { store, clock, leaderships } = this.#options;
     if (leaderships !== null && !(await leaderships.acquire(leadership))) {
@@ -127,7 +127,7 @@ export class AlertWatch {
         else if (record !== null) open.set(key, { ...record, state: "pending" });
       }
     }
-    // What is left belongs to rules that are gone or switched off, or ended before it fired.
+    // The remaining alerts belong to deleted or disabled rules, or ended before they fired.
     const gone = [...open.values()].filter(({ state }) => state === "pending").map(({ id }) => id);
     const orphans = [...open.values()]
       .filter(({ state }) => state === "firing")
@@ -136,12 +136,12 @@ export class AlertWatch {
     return { records: all.map((record) => inhibited(record, all)), gone };
   }
 
-  /** Nobody could write it down while it was so. */
+  /** The outage could not be recorded while it lasted. */
   #storeWasAway(rule: AlertRule, now: number): readonly AlertObservation[] {
     if (rule.source !== "store" || this.#storeFailingSince === null) return [];
     if (this.#storeFailures < rule.threshold) return [];
     const seconds = Math.round((now - this.#storeFailingSince) / 1_000);
-    const summary = `the database did not answer for ${seconds} s, until ${new Date(now).toISOString().slice(0, 19)}Z`;
+    const summary = `the database was unavailable for ${seconds} s, until ${new Date(now).toISOString().slice(0, 19)}Z`;
     const about = { tenantId: null, webhookId: null, subject: "installation" };
     return [{ ...about, value: this.#storeFailures, summary }];
   }
@@ -152,7 +152,7 @@ export class AlertWatch {
   ): Promise<readonly AlertRecord[]> {
     if (messages.length === 0) return records;
     const drafts = messages.map((message) => ({
-      // The same message again, after a crash in between, is none.
+      // Deduplicates a message that is repeated after a crash.
       key: `alert ${[...message.fired, ...message.resolved].map(({ id, state }) => `${state[0]}${id}`).join(" ")}`.slice(
         0,
         500,
@@ -177,9 +177,9 @@ export class AlertWatch {
     const { log } = this.#options;
     for (const { fired, resolved } of messages) {
       for (const { id, rule, tenantId, webhookId, summary } of fired)
-        log.warn({ alertId: id, rule, tenantId, webhookId, summary }, "an alert fires");
+        log.warn({ alertId: id, rule, tenantId, webhookId, summary }, "alert fired");
       for (const { id, rule, tenantId, webhookId } of resolved)
-        log.info({ alertId: id, rule, tenantId, webhookId }, "an alert is over");
+        log.info({ alertId: id, rule, tenantId, webhookId }, "alert resolved");
     }
   }
 
@@ -190,8 +190,8 @@ export class AlertWatch {
     this.#storeFailingSince ??= clock.now();
     const fields = { err: messageOf(error), failures: this.#storeFailures };
     if (this.#storeFailures === storeFailuresMax)
-      log.error({ ...fields, rule: "store-away" }, "an alert fires: the database does not answer");
-    else log.warn(fields, "alerts could not be looked at");
+      log.error({ ...fields, rule: "store-away" }, "alert fired: the database is unavailable");
+    else log.warn(fields, "alert evaluation failed");
   }
 }
 

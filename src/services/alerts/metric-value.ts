@@ -9,7 +9,7 @@ import type { AlertReadings } from "./alert-readings.ts";
 
 type Measured = Pick<AlertRule, "metric" | "tenantId" | "webhookId" | "eventType" | "attemptsMin">;
 
-/** Which buckets tell the metric of a rule. */
+/** The buckets that contain the metric of a rule. */
 export function bucketsOf({ metric, tenantId, webhookId, eventType }: Measured): {
   readonly kind: FactKind;
   readonly of: StatisticsOf;
@@ -20,7 +20,7 @@ export function bucketsOf({ metric, tenantId, webhookId, eventType }: Measured):
   return { kind, of: tenantId === null ? { level: "all" } : { level: "tenants", tenantIds: [tenantId] } };
 }
 
-/** What a window counted says of it; null where that is nothing. */
+/** The value of the metric in a window; null without data. */
 export function countedValue({ metric, attemptsMin }: Measured, counts: Counts): number | null {
   const attempts = attemptsOf(counts);
   switch (metric) {
@@ -41,7 +41,7 @@ export function countedValue({ metric, attemptsMin }: Measured, counts: Counts):
   }
 }
 
-/** What a metric of the whole installation is now. */
+/** The current value of a deployment-wide metric. */
 export async function gaugeValue(metric: AlertMetric, readings: AlertReadings): Promise<number | null> {
   if (metric === "places_used") return readings.placesUsed();
   const { waiting, deadLetters } = await readings.depth();

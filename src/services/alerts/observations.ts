@@ -12,33 +12,33 @@ import type { AlertReadings } from "./alert-readings.ts";
 import { bucketsOf, countedValue, gaugeValue } from "./metric-value.ts";
 import { payloadGrowth, silentPublishers } from "./slow-observations.ts";
 
-/** What alerts are raised about. */
+/** The data sources of alert rules. */
 export interface AlertSources {
   readonly store: Pick<Store, "statistics" | "deliveries" | "ownership">;
   readonly access: Pick<EngineAccess, "webhooks" | "webhook" | "refresh">;
   readonly tenants: Pick<TenantDirectory, "all">;
-  /** Null where there is none. */
+  /** Null without a queue. */
   readonly queue: Pick<WorkQueue, "isConnected"> | null;
   readonly sharedState: Pick<SharedState, "isAvailable"> | null;
 }
 
-/** One rule, and what it is held against. */
+/** A rule and the data to evaluate it against. */
 export interface Looking {
   readonly rule: AlertRule;
   readonly readings: AlertReadings;
   readonly sources: AlertSources;
-  /** What it held for at the last look, whichever process looked. */
+  /** Webhooks with an open alert of this rule after the last round, by any process. */
   readonly webhookIds: readonly string[];
 }
 
 type Observe = (looking: Looking) => Promise<readonly AlertObservation[]>;
 
-/** For what the rule holds now. */
+/** The subjects for which the rule currently holds. */
 export async function observe(looking: Looking): Promise<readonly AlertObservation[]> {
   return (await bySource[looking.rule.source](looking)).slice(0, observationsMax);
 }
 
-/** Of one rule: so many at once are one trouble. */
+/** Per rule: more than this many are one common problem. */
 const observationsMax = 200;
 const failuresLookedAtMs = 360_000;
 
@@ -75,14 +75,14 @@ const bySource: Readonly<Record<AlertSource, Observe>> = {
   },
   waiting: async ({ rule, readings }) => {
     const value = await gaugeValue("waiting", readings);
-    return installation(rule, { value, summary: `${value} deliveries wait` });
+    return installation(rule, { value, summary: `${value} deliveries are waiting` });
   },
-  // Age tells more than how many wait: those may wait for closed gates.
+  // Age matters more than the count: many deliveries may be waiting for closed gates.
   late: async ({ rule, readings }) => {
     const value = secondsOf(await readings.lasting("oldest_due_ms"));
     return installation(rule, {
       value,
-      summary: `the oldest delivery that nothing holds back has been due for ${value} s`,
+      summary: `the oldest delivery that is ready to send has been due for ${value} s`,
     });
   },
   silent_publisher: silentPublishers,
@@ -96,12 +96,12 @@ const bySource: Readonly<Record<AlertSource, Observe>> = {
     const value = secondsOf(await readings.largest("upkeep_lag_ms"));
     return installation(rule, {
       value,
-      summary: `no round of upkeep has ended for ${Math.round((value ?? 0) / 60)} min`,
+      summary: `no maintenance round has finished for ${Math.round((value ?? 0) / 60)} min`,
     });
   },
   disk: async ({ rule, readings }) => {
     const value = await readings.largest("disk_used");
-    return installation(rule, { value, summary: `${percent(value ?? 0)} of the disk are used` });
+    return installation(rule, { value, summary: `${percent(value ?? 0)} of the disk is used` });
   },
   workers: poolsWithoutWorkers,
   queue: async ({ sources }) =>
@@ -111,8 +111,8 @@ const bySource: Readonly<Record<AlertSource, Observe>> = {
   shared_state: async ({ sources }) =>
     sources.sharedState === null || sources.sharedState.isAvailable
       ? []
-      : [{ ...ofInstallation, value: 1, summary: "Redis does not answer" }],
-  // What cannot be read while it holds: alert-watch.ts tells of it when the store is back.
+      : [{ ...ofInstallation, value: 1, summary: "Redis does not respond" }],
+  // The store cannot be read during an outage; alert-watch.ts reports it afterwards.
   store: async () => [],
 };
 
@@ -134,7 +134,7 @@ function sumOf(counts: ReadonlyMap<string | null, Counts>): Counts {
   return sum;
 }
 
-/** What another process owns is only as new as the last look at it, so those that may be open are looked at again. */
+/** The state of another process's webhooks is only as recent as its last read, so read again those that may be open. */
 async function openCircuits(looking: Looking): Promise<readonly AlertObservation[]> {
   const { access, store } = looking.sources;
   if (store.ownership !== undefined) {
@@ -154,7 +154,9 @@ async function openCircuits(looking: Looking): Promise<readonly AlertObservation
     .toArray();
 }
 
-/** Those that failed lately, that were open, and of all others some in each round: people open circuits, too. */
+/**
+ * Webhooks that failed recently or were open, and a part of all others in each round, because people open circuits too.
+ */
 async function perhapsOpen({ sources, readings, webhookIds }: Looking): Promise<ReadonlySet<string>> {
   const ids = new Set(webhookIds);
   const all: string[] = [];
@@ -173,7 +175,7 @@ async function perhapsOpen({ sources, readings, webhookIds }: Looking): Promise<
 
 const refreshedMax = 1_000;
 const inTurnMax = 200;
-/** Between two looks of alert-watch.ts. */
+/** Interval of the rounds in alert-watch.ts. */
 export const roundMs = 15_000;
 
 function hostOf(url: string): string {
@@ -193,7 +195,7 @@ async function deadLetters({ rule, readings }: Looking): Promise<readonly AlertO
     }));
 }
 
-/** Tenants of which enough attempts failed, so that a webhook of theirs may be worth a look. */
+/** Tenants with enough failed attempts that one of their webhooks may be failing. */
 async function failingTenants(
   readings: AlertReadings,
   { windowMs, failuresMin }: { readonly windowMs: number; readonly failuresMin: number },

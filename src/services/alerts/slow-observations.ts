@@ -1,4 +1,4 @@
-/** What changes by the hour, and takes more reading than the rest: read once for each hour. */
+/** Rules that change by the hour and read more data than others: evaluated once per hour. */
 import type { AlertObservation } from "../../core/alerts/alert-record.ts";
 import { stepMs } from "../../core/statistics/buckets.ts";
 import type { Counts } from "../../core/statistics/counts.ts";
@@ -7,9 +7,9 @@ import { attemptsOf } from "../statistics/measures.ts";
 import type { Looking } from "./observations.ts";
 
 const days = 7;
-/** Tenants that are looked at; the smallest installations have one, and the largest have rules of their own. */
+/** Limit of tenants that are evaluated; small deployments have one, and large ones have custom rules. */
 const tenantsMax = 200;
-/** Recommended upper size of a payload (TS16-51): smaller ones may grow. */
+/** Recommended upper size of a payload (TS16-51); payloads below it may grow. */
 const payloadBytesMin = 20_000;
 const attemptsMin = 50;
 
@@ -18,7 +18,7 @@ interface Known {
   readonly found: Promise<readonly AlertObservation[]>;
 }
 
-/** By the reader, which is one for each process that looks at rules. */
+/** Keyed by the reader, of which each evaluating process has one. */
 const known = new WeakMap<object, Map<string, Known>>();
 
 function onceAnHour(
@@ -36,13 +36,13 @@ function onceAnHour(
   return found;
 }
 
-/** The last hour that is added up; null before there is one. */
+/** The last complete hour; null before there is one. */
 async function lastHourOf({ readings }: Looking): Promise<number | null> {
   const progress = await readings.progress();
   return progress === null || progress.hoursUntil < stepMs.hour ? null : progress.hoursUntil - stepMs.hour;
 }
 
-/** Types of events of which none came, though in the same hour of each of the last days some did. */
+/** Event types without any event in an hour in which there were some on each of the last days. */
 export async function silentPublishers(looking: Looking): Promise<readonly AlertObservation[]> {
   const hour = await lastHourOf(looking);
   if (hour === null) return [];
@@ -80,7 +80,7 @@ function publishedIn(counts: Counts): boolean {
   return counts.get(keys.published) > 0;
 }
 
-/** The mean payload of the last hour against that of the days before. */
+/** Compares the mean payload of the last hour with that of the days before. */
 export async function payloadGrowth(looking: Looking): Promise<readonly AlertObservation[]> {
   const hour = await lastHourOf(looking);
   if (hour === null) return [];
@@ -94,7 +94,7 @@ async function growthAt({ rule, readings }: Looking, hour: number): Promise<read
   const [then, last] = [meanOf(before.get(null)), meanOf(now.get(null))];
   if (then === null || last === null || last < payloadBytesMin || last <= then * rule.threshold) return [];
   const value = Number((last / then).toPrecision(3));
-  const summary = `the mean payload has ${Math.round(last)} bytes, ${value} times that of the week before`;
+  const summary = `the mean payload is ${Math.round(last)} bytes, ${value} times that of the week before`;
   return [{ tenantId: null, webhookId: null, subject: "installation", value, summary }];
 }
 

@@ -28,11 +28,11 @@ import { seesOperation, tenantFilter } from "../scope.ts";
 
 type DeadLetterSelection = Extract<Selection, { readonly kind: "dead_letters" }>;
 
-/** Webhooks that hold deliveries back are named for a person, who does not read more, and each costs a query. */
+/** Webhooks that delay deliveries are listed for a person, and each costs a query, so the list is short. */
 const webhooksNamedMax = 20;
 const webhooksLookedMax = 200;
 const webhookCountMax = 10_000;
-/** What is asked for later than that is nobody's plan. */
+/** A start further ahead is refused as a likely mistake. */
 const aheadMsMax = 30 * 86_400_000;
 
 export interface DeadLetterServiceOptions {
@@ -43,7 +43,7 @@ export interface DeadLetterServiceOptions {
   readonly clock: Pick<Clock, "now">;
 }
 
-/** Deliveries that were given up, and their retry in bulk (WDS-112, 113). */
+/** Dead letters and their bulk retry (WDS-112, 113). */
 export class DeadLetters implements DeadLetterService {
   readonly #options: DeadLetterServiceOptions;
 
@@ -118,7 +118,7 @@ export class DeadLetters implements DeadLetterService {
     });
   }
 
-  /** Dead letters of the selection of each of these webhooks; those without any are left out. */
+  /** Counts the dead letters in the selection per webhook; webhooks without any are omitted. */
   async #countEach(
     selection: DeadLetterSelection,
     webhookIds: readonly string[],

@@ -23,7 +23,7 @@ export interface DeliveryListingOptions {
   readonly clock: Pick<Clock, "now" | "monotonicMs">;
 }
 
-/** One page of deliveries, whatever they were asked for by. */
+/** Reads pages of deliveries for every kind of query. */
 export class DeliveryListing {
   readonly #options: DeliveryListingOptions;
 
@@ -32,8 +32,8 @@ export class DeliveryListing {
   }
 
   /**
-   * `tenantId` is whose rows may be shown, null is everybody's. Throws InvalidRequestError for filters that break their
-   * description, under the names of the library: the API has judged its own.
+   * `tenantId` limits the rows to one tenant; null means all. Throws InvalidRequestError for invalid filters, with the
+   * field names of the library; the API has already validated its own.
    */
   async page(
     tenantId: string | null,
@@ -58,7 +58,7 @@ export class DeliveryListing {
     });
   }
 
-  /** Of these, at most 250, what there is and may be shown; in no order. */
+  /** The visible ones of up to 250 deliveries, unordered. */
   async byIds(tenantId: string | null, ids: readonly string[]): Promise<readonly ListedDelivery[]> {
     if (ids.length === 0) return [];
     const { access, history } = this.#options;
@@ -68,8 +68,8 @@ export class DeliveryListing {
   }
 
   /**
-   * What they wait for only the owners of their webhooks know. Where one event or some webhooks are asked for, that is
-   * read first, and the deliveries after it; elsewhere a row may be a moment older than its explanation.
+   * Only the owner of a webhook knows what its deliveries wait for. For a query by event or webhooks, that state is
+   * read first and the deliveries afterwards. For other queries, a row may be slightly older than its explanation.
    */
   async read(search: DeliverySearch): Promise<SearchPage<ListedDelivery>> {
     const { access, history } = this.#options;
@@ -95,13 +95,13 @@ export class DeliveryListing {
   }
 }
 
-/** Webhooks whose endpoints decide what these deliveries wait for. */
+/** Webhooks whose endpoints determine what these deliveries wait for. */
 export function waitingWebhooks(views: readonly DeliveryView[]): readonly string[] {
   const waiting = views.filter(({ waitingFor }) => waitingFor !== null);
   return [...new Set(waiting.map(({ delivery }) => delivery.webhookId))];
 }
 
-/** What filters select, of a tenant or with null of all, in a form that can be kept. */
+/** Converts filters into a selection that can be stored, of one tenant or, with null, of all. */
 export function selectionOf(tenantId: string | null, query: DeliveryFilters): SearchSelection {
   const filter: DeliveryFilter = {
     tenantId,
@@ -123,7 +123,10 @@ export function selectionOf(tenantId: string | null, query: DeliveryFilters): Se
   return { kind: "search", filter, statuses: query.statuses ?? null, waitingFor: query.waitingFor ?? null };
 }
 
-/** What no store knows: the status behind an open circuit, and what a delivery waits for. Null takes all. */
+/**
+ * Filters on values that no store contains: the status of a delivery behind an open circuit, and what it waits for.
+ * Null accepts all rows.
+ */
 export function takesOf({
   statuses,
   waitingFor,
@@ -136,7 +139,7 @@ export function takesOf({
     (waitingFor === null || (view.waitingFor !== null && waitingFor.includes(view.waitingFor)));
 }
 
-/** Which of these a waiting delivery has depends on the circuit of its webhook. */
+/** Statuses of a waiting delivery that depend on the circuit of its webhook. */
 const derivedStatuses = [...waitingStates, "circuit_blocked"] as const;
 
 function statesOf({ statuses, waitingFor }: DeliveryFilters): readonly DeliveryState[] | null {

@@ -46,7 +46,7 @@ export interface DeliveryServiceOptions {
   readonly bulk: BulkActions;
 }
 
-/** Deliveries as their owners see them, and retries by hand. */
+/** Deliveries as visible to their owners, and manual retries. */
 export class Deliveries implements DeliveryService {
   readonly #options: DeliveryServiceOptions;
 
@@ -105,7 +105,7 @@ export class Deliveries implements DeliveryService {
       requireCircuitRights(scope);
       await closeCircuit(webhook.id, this.#options);
     }
-    // What succeeded is only repeated: a copy goes out, and the delivery stays what it is.
+    // A successful delivery is not changed: a copy of it is sent.
     if (delivery.progress.state === "success")
       return this.#replay(delivery, { webhook, priority: command.priority ?? null });
     const retry = { at: clock.now(), by: authorOf(scope), operationId: null };
@@ -133,7 +133,7 @@ export class Deliveries implements DeliveryService {
     return this.#handle({ tenantId: delivery.tenantId }, made.id);
   }
 
-  /** With what it waits for now, which may be a circuit that is open. */
+  /** Includes the current gate, such as an open circuit. */
   async #handle(scope: Scope, deliveryId: string): Promise<RetriedDelivery> {
     const { delivery, waitingFor, waitingUntil, status } = await this.#explain(scope, deliveryId);
     return {
@@ -154,7 +154,10 @@ export class Deliveries implements DeliveryService {
     return this.#options.bulk.cancel(scope, command);
   }
 
-  /** What it waits for only the owner of its webhook knows: that is read first, and with it the delivery again. */
+  /**
+   * Only the owner of the webhook knows what the delivery waits for, so read that first and then read the delivery
+   * again.
+   */
   async #explain(scope: Scope, id: string): Promise<DeliveryView> {
     const { access } = this.#options;
     const view = access.explain(await this.#require(scope, id));

@@ -8,14 +8,14 @@ import type { HistoryStore, StoredDelivery, StoredEvent } from "../../ports/stor
 import type { Page } from "../../ports/store.ts";
 import type { Scope } from "../services.ts";
 
-/** A replay of a stored event, due at once. It joins the line of its webhook as it is now. */
+/** A replay of a stored event, due at once. It joins the webhook's current lane. */
 export function newReplay(
   access: Pick<EngineAccess, "placeOf" | "nextId">,
   replay: {
     readonly webhook: Webhook;
     readonly eventType: string;
     readonly priority: Priority;
-    /** `retry` for the copy of a delivery that had succeeded. */
+    /** `retry` for the copy of a successful delivery. */
     readonly origin: "replay" | "retry";
     readonly replayOf: string | null;
     readonly operationId: string | null;
@@ -44,7 +44,7 @@ export function replaysOf(
   replay: {
     readonly event: Pick<StoredEvent, "eventType" | "priority">;
     readonly webhooks: readonly Webhook[];
-    /** Deliveries of the event by webhook, which the new ones copy. */
+    /** Deliveries of the event by webhook, which the new ones refer to as originals. */
     readonly originals: ReadonlyMap<string, string>;
     readonly now: number;
   },
@@ -64,7 +64,7 @@ export function replaysOf(
   );
 }
 
-/** Of these webhooks, the newest delivery of an event, which a replay copies. */
+/** The latest delivery of an event per webhook, which a replay refers to. */
 export async function originalsOf(
   history: Pick<HistoryStore, "listDeliveries">,
   {
@@ -93,7 +93,7 @@ export async function originalsOf(
 
 const rowsAtOnce = 200;
 
-/** A manual retry of a delivery, in the line of its webhook as it is now. */
+/** A manual retry of a delivery, in the webhook's current lane. */
 export function retryOf(
   access: Pick<EngineAccess, "placeOf">,
   delivery: Pick<StoredDelivery, "id" | "eventType">,
@@ -107,7 +107,7 @@ export function retryOf(
   return { deliveryId: delivery.id, ...access.placeOf(webhook, delivery.eventType), priority, retry };
 }
 
-/** Who makes a call; null for an application that holds the library. */
+/** The author of a call; null for an application that uses the library. */
 export function authorOf({ audit }: Scope): RetryAuthor | null {
   const actor = audit?.peek()?.actor;
   return actor === undefined || actor.kind === "anonymous" ? null : { kind: actor.kind, name: nameOf(actor) };
@@ -117,7 +117,7 @@ function nameOf({ kind, keyName, reference }: AuditActor): string | null {
   return kind === "portal_session" ? reference : keyName;
 }
 
-/** Throws what stood in the way of a replay, or of a retry. */
+/** Throws the reason why a replay or retry was refused. */
 export function requireAccepted(result: RequeueResult | RetryResult): void {
   switch (result.kind) {
     case "accepted":
@@ -129,11 +129,11 @@ export function requireAccepted(result: RequeueResult | RetryResult): void {
     case "payload_gone":
       throw new PosthornError("payload_gone", "the payload of the event was removed by retention");
     case "not_possible":
-      throw new PosthornError("conflict", "the delivery succeeded a moment ago; replay it to send it again");
+      throw new PosthornError("conflict", "the delivery has just succeeded; replay it to send it again");
     case "in_flight":
       throw new PosthornError(
         "delivery_in_flight",
-        "an attempt of this delivery is in flight; try again when it ended",
+        "an attempt of this delivery is in flight; retry when it has ended",
         {
           retryAfterSeconds: 1,
         },

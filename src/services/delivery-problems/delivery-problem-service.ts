@@ -21,28 +21,28 @@ import { judgeFilters, searchBounds, searchedPage } from "../searched-pages.ts";
 import { problemSentences, type ProblemSentences } from "./problem-sentence.ts";
 
 export interface DeliveryProblemsOptions {
-  /** Null where nothing is kept of problems. */
+  /** Null if problems are not tracked. */
   readonly store: DeliveryProblemStore | null;
   readonly access: Pick<EngineAccess, "webhook" | "refresh">;
   readonly clock: Clock;
 }
 
-/** A problem as it is shown. */
+/** A problem with its explanation. */
 export interface DeliveryProblemView extends ProblemSentences {
   readonly problem: DeliveryProblem;
   readonly state: ProblemState;
-  /** That is in force; null otherwise. */
+  /** The mute in force, if any. */
   readonly mute: ProblemMute | null;
 }
 
-/** Null is as good as left out. */
+/** Null means omitted. */
 export type ProblemListQuery = {
   readonly [Name in keyof InputOf<typeof problemFilters>]: InputOf<typeof problemFilters>[Name] | null;
 } & { readonly page: SearchPageRequest };
 
 export type ChangeProblem = { readonly id: string } & InputOf<typeof problemChangeFields>;
 
-/** Failures that are told as one, with what to do about them. */
+/** Similar failures, grouped into problems with advice. */
 export class DeliveryProblems {
   readonly #options: DeliveryProblemsOptions;
 
@@ -50,7 +50,7 @@ export class DeliveryProblems {
     this.#options = options;
   }
 
-  /** What changed last comes first. */
+  /** Sorted by last change. */
   async list(scope: Scope, query: ProblemListQuery): Promise<SearchedPage<DeliveryProblemView>> {
     judgeFilters(problemFilters, query);
     const { store, clock } = this.#options;
@@ -79,7 +79,7 @@ export class DeliveryProblems {
     return this.#shown(found ?? null);
   }
 
-  /** Mutes it, ends that, or notes something. Rejects with `not_found`. */
+  /** Mutes, unmutes or annotates a problem. Rejects with `not_found`. */
   async change(scope: Scope, command: ChangeProblem): Promise<DeliveryProblemView> {
     const { store, clock } = this.#options;
     const before = await this.get(scope, command.id);
@@ -107,7 +107,7 @@ export class DeliveryProblems {
     const now = this.#options.clock.now();
     return {
       problem,
-      // The listing leaves out what is only noticed.
+      // The listing omits problems that are not open yet.
       state: shownState(problem, now) ?? "open",
       mute: muteAt(problem, now),
       ...problemSentences(problem, this.#options.access.webhook(problem.webhookId)),
@@ -120,14 +120,14 @@ function readChange(command: ChangeProblem, now: number): InputOf<typeof problem
   const read = readFields(problemChangeFields, command, { problems });
   const { muted, mutedUntil = null, muteReason = null } = read;
   if (mutedUntil !== null && (mutedUntil <= now || mutedUntil - now > muteMsMax))
-    problems.add({ field: "muted_until", message: "must be in the future, and at most a year ahead" });
+    problems.add({ field: "muted_until", message: "must be in the future and at most a year ahead" });
   if (muted !== true && mutedUntil !== null) problems.add({ field: "muted_until", message: needsMuted });
   if (muted !== true && muteReason !== null) problems.add({ field: "mute_reason", message: needsMuted });
   problems.throwIfAny("the change");
   return read;
 }
 
-const needsMuted = 'needs "muted": true beside it';
+const needsMuted = 'requires "muted": true';
 const muteMsMax = 366 * 86_400_000;
-/** What one read of the store looks at. */
+/** Limit of rows per read. */
 const rowsOfRead = 2_000;

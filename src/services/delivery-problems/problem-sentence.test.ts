@@ -26,7 +26,7 @@ test("a problem is a sentence with what happens by itself and what to do, and no
   assert.equal(
     title,
     "422 Unprocessable Entity from https://receiver.example/hooks since 2026-01-31 11:04 UTC, 1,204 deliveries. " +
-      "Not retried: the receiver refuses the payload. Look at the answer, then retry after a fix.",
+      "Not retried: the receiver refuses the payload. Check the response and fix the cause, then retry.",
   );
   assert.ok(title.endsWith(remedy));
   const away = problemSentences(

@@ -6,7 +6,10 @@ import type { ClassificationTable, StatusRule } from "../../core/profile.ts";
 import { statusRule } from "../../core/classify.ts";
 import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
 
-/** What is wrong, where, since when and how much of it; and what happens by itself, and what somebody can do. */
+/**
+ * Describes a problem: what is wrong, where, since when, how many deliveries are affected, what happens automatically,
+ * and what a person can do.
+ */
 export interface ProblemSentences {
   readonly title: string;
   readonly remedy: string;
@@ -32,15 +35,15 @@ function whatHappened(kind: ProblemKind): string {
   return errorCode === null ? unanswered[category] : `${unanswered[category]} (${errorCode})`;
 }
 
-/** What the profile of the webhook does with it. */
+/** What the profile of the webhook does with the delivery. */
 function fateOf(problem: DeliveryProblem, live: Pick<LiveWebhook, "policy"> | undefined): string {
-  if (isOtherKind(problem.kind)) return `More than ${problemKindsMax} kinds are not told apart.`;
+  if (isOtherKind(problem.kind)) return `Further kinds beyond the first ${problemKindsMax} are grouped here.`;
   const rule = live === undefined ? undefined : ruleOf(live.policy.classification, problem.kind);
   const outcome = problem.outcome === "terminal" ? "terminal" : (rule?.outcome ?? problem.outcome);
-  if (outcome !== "terminal") return "Retried by the schedule of its webhook.";
+  if (outcome !== "terminal") return "Retried according to the webhook's schedule.";
   return problem.kind.category === "client_error"
     ? "Not retried: the receiver refuses the payload."
-    : "Not retried: the delivery ends with it.";
+    : "Not retried: the failure ends the delivery.";
 }
 
 function ruleOf(table: ClassificationTable, { statusCode, category }: ProblemKind): StatusRule | undefined {
@@ -50,48 +53,48 @@ function ruleOf(table: ClassificationTable, { statusCode, category }: ProblemKin
 
 function remedyOf({ category, statusCode }: ProblemKind): string {
   const byStatus = statusCode === null ? undefined : statusRemedies[statusCode];
-  if (category === null) return "Look at its failed deliveries.";
+  if (category === null) return "Check its failed deliveries.";
   return byStatus ?? remedies[category];
 }
 
-const retryAfterFix = "then retry after a fix.";
+const retryAfterFix = "then retry.";
 const remedies: Readonly<Record<FailureCategory, string>> = {
-  timeout: "The receiver should answer at once and work afterwards; or give it more time with timeout_ms.",
-  server_error: "Look at the receiver's own log; what waits goes out once it answers with 2xx.",
-  client_error: `Look at the answer, ${retryAfterFix}`,
-  network: "Check that the receiver runs, and that firewalls between let Posthorn through.",
+  timeout: "The receiver should respond at once and process the message afterwards; or increase timeout_ms.",
+  server_error: "Check the receiver's log; waiting deliveries are sent once it responds with 2xx.",
+  client_error: `Check the response and fix the cause, ${retryAfterFix}`,
+  network: "Check that the receiver is running and that firewalls allow requests from Posthorn.",
   dns: "Check the host name in the URL and its DNS records.",
-  ssl: "Check the receiver's certificate: its names, its date, and the chain up to its issuer.",
-  rate_limit: "Set a rate limit of the webhook that the receiver can bear.",
+  ssl: "Check the receiver's certificate: its names, its expiry, and the chain up to its issuer.",
+  rate_limit: "Set a rate limit for the webhook that the receiver can handle.",
   payload_too_large: "Raise the limit of the receiver, or publish less data with each event.",
-  redirect: "Redirects are not followed: change the webhook's URL to where the receiver is now.",
-  protocol: "Check port and scheme of the URL: what answers there does not speak HTTP as it should.",
+  redirect: "Redirects are not followed: change the webhook's URL to the new address.",
+  protocol: "Check port and scheme of the URL: the server there does not respond with valid HTTP.",
 };
 
-const credentials = `Check the webhook's secret and credentials against the receiver's, ${retryAfterFix}`;
-const elsewhere = `Nothing is served there: check the path of the webhook's URL, ${retryAfterFix}`;
+const credentials = `Check that the webhook's secret and credentials match the receiver's, ${retryAfterFix}`;
+const elsewhere = `There is nothing at this URL: check its path, ${retryAfterFix}`;
 const statusRemedies: Readonly<Record<number, string>> = {
   401: credentials,
   403: credentials,
   404: elsewhere,
-  405: "The receiver takes no POST at this URL: check its path.",
-  410: "The receiver says that it is gone for good: change the URL, or delete the webhook.",
+  405: "The receiver does not accept POST at this URL: check its path.",
+  410: "The receiver is permanently gone: change the URL, or delete the webhook.",
 };
 
 const unanswered: Readonly<Record<FailureCategory, string>> = {
-  timeout: "No answer in time",
+  timeout: "No response in time",
   server_error: "Server errors",
   client_error: "Refusals",
-  network: "No connection, or one that broke off,",
+  network: "No connection, or one that was interrupted,",
   dns: "A host name that does not resolve,",
   ssl: "A failed TLS handshake",
   rate_limit: "Too many requests",
   payload_too_large: "Payloads too large",
   redirect: "Redirects",
-  protocol: "An answer that is not HTTP",
+  protocol: "A response that is not HTTP",
 };
 
-/** Queries may hold secrets. */
+/** Leaves out the query, which may contain secrets. */
 function placeOf(url: string): string {
   const parsed = URL.parse(url);
   return parsed === null ? "the receiver" : `${parsed.origin}${parsed.pathname}`;

@@ -11,7 +11,7 @@ test("an event type is read by its tenant and name alone, however many others th
   const asked: unknown[] = [];
   const stored = { tenantId: "acme", name: "order.paid" } as EventType;
   const types = new EventTypes({
-    // Any other question would fail.
+    // Any other query would fail.
     registry: {
       eventType: async (key) => {
         asked.push(key);

@@ -27,14 +27,14 @@ export interface EventTypeServiceOptions {
 }
 
 const eventTypesMax = 1_000;
-/** For checking all examples of a type: as much as one event may take. */
+/** Budget for validating all examples of a type: that of one event. */
 const examplesValidationUnitsMax = 250_000;
-/** Of all event types of a tenant, as JSON: the documents that describe its webhooks are made from all of them. */
+/** Limit of all event types of a tenant as JSON: the documents about its webhooks include all of them. */
 const catalogueBytesMax = 4 * 1024 * 1024;
 /** A slow reader keeps a page in memory. */
 const pageBytesMax = 1024 * 1024;
 
-/** The catalogue: what a tenant publishes, with schemas that events are held to. */
+/** The catalogue: the event types of a tenant, with the schemas that events must match. */
 export class EventTypes implements EventTypeService {
   readonly #options: EventTypeServiceOptions;
   readonly #changes = new KeyedQueue();
@@ -105,20 +105,20 @@ export class EventTypes implements EventTypeService {
     return { eventType, created: before === null };
   }
 
-  /** A catalogue that is beyond its limit, from a version without one, may still shrink. */
+  /** A catalogue that already exceeds its limit, because it dates from a version without one, may still shrink. */
   async #checkRoom(eventType: EventType, before: EventType | null): Promise<void> {
     const { count, bytes } = await this.#options.registry.eventTypeUsage(eventType.tenantId);
     if (before === null && count >= eventTypesMax) {
-      const message = `the tenant has ${count} event types; its limit is ${eventTypesMax}`;
+      const message = `the limit of ${eventTypesMax} event types for a tenant is reached; there are ${count}`;
       throw new PosthornError("limit_reached", message);
     }
     const growth = (jsonBytes(eventType) ?? 0) - (before === null ? 0 : (jsonBytes(before) ?? 0));
     if (growth <= 0 || bytes + growth <= catalogueBytesMax) return;
-    const message = `the tenant's event types have ${bytes} bytes with their schemas and examples, and this would add ${growth}; the limit is ${catalogueBytesMax}`;
+    const message = `the limit of ${catalogueBytesMax} bytes for a tenant's event types, with schemas and examples, would be exceeded; they have ${bytes} bytes, and this adds ${growth}`;
     throw new PosthornError("limit_reached", message);
   }
 
-  /** Examples must match the schema: they are what receivers build on. */
+  /** Examples must match the schema, because receivers rely on them. */
   async #checkSchema({ schema, examples }: EventType, problems: ProblemList): Promise<void> {
     const compiled = schema === null ? null : await this.#options.compiler.compile(schema);
     if (compiled?.kind === "refused") {
@@ -134,7 +134,7 @@ export class EventTypes implements EventTypeService {
   }
 }
 
-/** An event type of which only the name was said. */
+/** Defaults of an event type. */
 const blank = {
   description: "",
   schema: null,
@@ -146,5 +146,8 @@ function reportName(name: unknown, problems: ProblemList): void {
   const found = judgeField(eventTypeField, { path: "name", value: name });
   for (const problem of found) problems.add(problem);
   if (found.length > 0 || !isSystemEventType(String(name))) return;
-  problems.add({ field: "name", message: "types that start with posthorn. are the system's own" });
+  problems.add({
+    field: "name",
+    message: "types that start with posthorn. are reserved for operational events",
+  });
 }

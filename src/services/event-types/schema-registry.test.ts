@@ -12,7 +12,7 @@ interface Scene {
   readonly stored: Map<string, EventType>;
   readonly reads: string[];
   readonly compiled: unknown[];
-  /** Reading from the store takes until this resolves. */
+  /** Reads of the store take until this resolves. */
   reading: Promise<unknown>;
 }
 

@@ -8,33 +8,33 @@ import type {
 import type { EventType, EventTypeKey, RegistryStore } from "../../ports/store/registry.ts";
 import type { EventSchemas } from "../../ports/event-schemas.ts";
 
-/** What is known of event types at a time. */
+/** Limit of cached event types. */
 const knownMax = 10_000;
-/** Of compiled schemas: they take from some kilobytes to more than a megabyte. */
+/** Limit for compiled schemas, which take from some kilobytes to more than a megabyte each. */
 const compiledBytesMax = 128 * 1024 * 1024;
 
-/** Of one event type. `accepts` is null where every object is accepted, because it has no schema or is not registered. */
+/** An event type. `accepts` is null if every object is valid, because the type has no schema or is not registered. */
 interface Known {
   readonly digest: string;
   readonly accepts: CompiledSchema | "refused" | null;
 }
 
 /**
- * The schemas of registered event types, asked for every event that is published. A schema is read and compiled when
- * the first event of its type comes, so that neither a start nor a change waits for the catalogues of all tenants; those
- * used last stay compiled.
+ * Cache of the schemas of registered event types, used for every published event. A schema is read and compiled for the
+ * first event of its type, so that neither a start nor a change waits for the catalogues of all tenants. The most
+ * recently used ones stay compiled.
  */
 export class SchemaRegistry implements EventSchemas {
   readonly #registry: RegistryStore;
   readonly #compiler: SchemaCompiler;
-  /** In the order of their last use. */
+  /** Ordered by last use. */
   readonly #known = new Map<string, Known>();
-  /** Known, but perhaps changed by another process since. */
+  /** Cached, but possibly changed by another process. */
   readonly #stale = new Map<string, Known>();
   readonly #reading = new Map<string, Promise<void>>();
-  /** Of all compiled schemas, stale ones too. */
+  /** Size of all compiled schemas, including stale ones. */
   #bytes = 0;
-  /** Of the last change, so that what was read before it is not kept. */
+  /** Number of the last change; results of reads that started before it are discarded. */
   #change = 0;
 
   constructor(from: { readonly registry: RegistryStore; readonly compiler: SchemaCompiler }) {
@@ -58,23 +58,23 @@ export class SchemaRegistry implements EventSchemas {
   ): readonly FieldProblem[] {
     const key = keyOf(event);
     const known = this.#known.get(key);
-    if (known === undefined) throw new Error("prepare comes first");
+    if (known === undefined) throw new Error("prepare was not called for this event type");
     this.#known.delete(key);
     this.#known.set(key, known);
     if (known.accepts === null) return [];
-    // It was accepted when it was registered, by a version with other limits.
+    // The schema was registered with a version that had other limits.
     if (known.accepts === "refused") return noLongerAccepted;
     return known.accepts.validate(event.data, allowance);
   }
 
-  /** Other processes may have changed some. What did not change stays compiled. */
+  /** Other processes may have changed types. Unchanged ones stay compiled. */
   mayHaveChanged(): void {
     this.#change += 1;
     for (const [key, known] of this.#known) this.#stale.set(key, known);
     this.#known.clear();
   }
 
-  /** After the store has it, or has forgotten it. */
+  /** Called after the store has written or deleted it. */
   changed(eventType: EventTypeKey): void {
     this.#change += 1;
     this.#forget(keyOf(eventType));
@@ -88,7 +88,7 @@ export class SchemaRegistry implements EventSchemas {
     const before = this.#stale.get(key);
     const known =
       before?.digest === digest ? before : { digest, accepts: await this.#compile(stored?.schema ?? null) };
-    // Whoever waits asks again.
+    // A waiting caller reads again.
     if (change !== this.#change) return;
     this.#forget(key);
     this.#known.set(key, known);
@@ -109,7 +109,7 @@ export class SchemaRegistry implements EventSchemas {
     }
   }
 
-  /** What was used last stays, however large it is. */
+  /** Keeps the most recently used entry, regardless of its size. */
   #makeRoom(): void {
     while (this.#known.size + this.#stale.size > knownMax || this.#bytes > compiledBytesMax) {
       const [oldest] = this.#stale.size > 0 ? this.#stale.keys() : this.#known.keys();
@@ -128,13 +128,13 @@ function bytesOf(known: Known | undefined): number {
   return accepts === null || accepts === "refused" ? 0 : accepts.bytes;
 }
 
-/** Instead of the schema's text, which may be long. */
+/** Compared in place of the schema's text, which may be long. */
 function digestOf(stored: EventType | null): string {
   const schema = stored?.schema ?? null;
   return schema === null ? "" : createHash("sha256").update(JSON.stringify(schema)).digest("base64");
 }
 
-/** A space is in neither. */
+/** Neither part contains a space. */
 function keyOf({ tenantId, name }: EventTypeKey): string {
   return `${tenantId} ${name}`;
 }

@@ -15,17 +15,17 @@ export interface EventMatchesOptions {
   readonly clock: Pick<Clock, "monotonicMs">;
 }
 
-/** Rows read at once of the deliveries of an event. */
+/** Deliveries of the event per read. */
 const deliveriesAtOnce = 250;
 
 export interface EventMatchPageRequest {
   readonly limit: number;
   readonly offset: number;
-  /** Id of the last webhook of the page before; null begins. */
+  /** Id of the last webhook of the previous page; null for the first page. */
   readonly after: string | null;
 }
 
-/** Who of a tenant's webhooks got an event, and the first reason why another one did not. Newest webhook first. */
+/** Which of a tenant's webhooks received an event, and the first reason why others did not. Latest webhook first. */
 export async function eventMatches(
   { access, history, clock }: EventMatchesOptions,
   event: StoredEvent,
@@ -45,7 +45,7 @@ export async function eventMatches(
   return { rows, next: hasMore ? (shown.at(-1)?.id ?? null) : null };
 }
 
-/** The newest delivery of the event for each of these webhooks. */
+/** The latest delivery of the event for each of these webhooks. */
 async function newestDeliveries(
   { history, clock }: Pick<EventMatchesOptions, "history" | "clock">,
   { event, webhooks }: { readonly event: StoredEvent; readonly webhooks: readonly Webhook[] },
@@ -69,7 +69,7 @@ async function newestDeliveries(
     });
     for (const row of part.rows) if (!found.has(row.webhookId)) found.set(row.webhookId, row);
     after = part.next;
-    // An event has no more rows than were made for it; all of them are looked at, so that no answer is a guess.
+    // All deliveries of the event are read, so that no result is a guess; their number is bounded.
   } while (after !== null && found.size < webhooks.length);
   return found;
 }
@@ -85,7 +85,7 @@ function matchOf(
   return { webhook, delivery, reason: whyNot(event, webhook) };
 }
 
-/** By the webhook as it is now: what it was when the event was published is kept by its deliveries alone. */
+/** Judged by the webhook's current state: its state at the time of publishing is known only for its deliveries. */
 function whyNot(event: StoredEvent, webhook: Webhook): EventMatch["reason"] {
   const { eventType: type, createdAt } = event;
   if (!webhook.events.some((pattern) => matches({ pattern, type }))) return "other_type";

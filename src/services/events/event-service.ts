@@ -39,12 +39,12 @@ export interface EventServiceOptions {
   readonly clock: Clock;
 }
 
-/** Bodies are large. */
+/** Smaller than for other searches, because bodies are large. */
 const bodySearchBounds = { ...searchBounds, rowsMax: 20_000 };
-/** Deliveries written in one commit. */
+/** Deliveries written per commit. */
 const requeueSizeMax = 200;
 
-/** Events: publishing them, reading what is stored of them, and delivering them again. */
+/** Publishes, reads and replays events. */
 export class Events {
   readonly #options: EventServiceOptions;
 
@@ -57,7 +57,7 @@ export class Events {
     return this.#options.publisher.publish(scope, input);
   }
 
-  /** Never rejects for one bad event; entries are in the order of the inputs. */
+  /** Never rejects because of an invalid event; entries are in the order of the inputs. */
   publishMany(scope: Scope, inputs: readonly PublishInput[]): Promise<readonly PublishEntry[]> {
     return this.#options.publisher.publishMany(scope, inputs);
   }
@@ -68,7 +68,7 @@ export class Events {
     return event;
   }
 
-  /** A session of some webhooks sees what was sent to one of these. */
+  /** A portal session limited to some webhooks sees the events sent to one of them. */
   async #isSeen(scope: Scope, { id, tenantId }: StoredEvent): Promise<boolean> {
     const webhookIds = seenWebhooks(scope, null);
     if (webhookIds === null) return true;
@@ -76,7 +76,7 @@ export class Events {
     return (await this.#options.listing.page(tenantId, { eventId: id, webhookIds, page })).rows.length > 0;
   }
 
-  /** Newest first, without their bodies; a page ends with its budget. */
+  /** Newest first, without bodies. A page may end early when its budget is used up. */
   async list(scope: Scope, query: EventListQuery): Promise<SearchedPage<EventSummary>> {
     judgeFilters(eventListFields, query);
     const { history, clock } = this.#options;
@@ -110,7 +110,7 @@ export class Events {
     return this.#options.listing.page(tenantId, { ...query, eventId: id, webhookIds });
   }
 
-  /** Who got the event, and why the others did not. */
+  /** Which webhooks received the event, and why others did not. */
   async matches(
     scope: Scope,
     query: { readonly eventId: string; readonly page: EventMatchPageRequest },
@@ -119,8 +119,8 @@ export class Events {
   }
 
   /**
-   * New deliveries of a stored event, to the named webhooks or to all that now subscribe to its type. They keep the event's
-   * id, so that receivers who have it already recognise it (C-21).
+   * Creates new deliveries of a stored event, to the given webhooks or to all that now subscribe to its type. They keep
+   * the event's id, so that receivers can recognise an event that they already have.
    */
   async replay(scope: Scope, command: ReplayCommand): Promise<readonly DeliveryHandle[]> {
     const problems = new ProblemList();
@@ -146,7 +146,7 @@ export class Events {
     return deliveries.map(({ id, lane }) => ({ deliveryId: id, webhookId: lane.webhookId }));
   }
 
-  /** Those that would receive it now; a webhook that is not active would only pile it up. */
+  /** Webhooks that would receive it now; deliveries to inactive webhooks would only pile up. */
   #subscribers(event: StoredEvent): readonly Webhook[] {
     return this.#ofTenant(event.tenantId).filter(
       ({ status, events }) =>
@@ -154,7 +154,7 @@ export class Events {
     );
   }
 
-  /** Named ones need not subscribe: a replay by hand is its own consent. */
+  /** Given webhooks need not subscribe to the type: a manual replay is intentional. */
   #named(event: StoredEvent, webhookIds: readonly string[]): readonly Webhook[] {
     const known = new Map(this.#ofTenant(event.tenantId).map((webhook) => [webhook.id, webhook]));
     const problems = webhookIds.flatMap((id, index) => {

@@ -1,7 +1,7 @@
 import { type Connection, type Source, storedConnection, storedSource } from "../../core/gateway/source.ts";
 import type { GatewayStore } from "../../ports/store/gateway.ts";
 
-/** Every source and connection, in memory: each request that comes in asks for them. */
+/** All sources and connections in memory, because every inbound request needs them. */
 export class GatewayDirectory {
   readonly #store: Pick<GatewayStore, "sources" | "connections">;
   #sources = new Map<string, Source>();
@@ -15,13 +15,13 @@ export class GatewayDirectory {
     this.#store = store;
   }
 
-  /** At the start, and when other processes changed something. */
+  /** Called at the start, and after changes by other processes. */
   async load(): Promise<void> {
     for (let changes = -1; changes !== this.#changes; ) {
       changes = this.#changes;
       const sources = await this.#store.sources();
       const connections = await this.#store.connections();
-      // What was changed here meanwhile may be missing in what was read.
+      // The result may lack changes that this process made during the read.
       if (changes !== this.#changes) continue;
       this.#sources = new Map(sources.map((source) => [source.id, storedSource(source)]));
       this.#connections = new Map(
@@ -39,7 +39,7 @@ export class GatewayDirectory {
     return this.#sources.get(id);
   }
 
-  /** By the hash of a secret address that is in force. */
+  /** By the hash of a valid secret address. */
   sourceByToken(hash: string, now: number): Source | undefined {
     const source = this.#byToken.get(hash);
     const token = source?.tokens.find((one) => one.hash === hash);
@@ -64,7 +64,7 @@ export class GatewayDirectory {
     return this.#bySource.get(sourceId) ?? [];
   }
 
-  /** After the store has it, as with the others. */
+  /** Called after the store has written it, like the other setters. */
   setSource(source: Source): void {
     this.#sources.set(source.id, source);
     this.#changed();

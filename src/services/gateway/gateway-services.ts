@@ -1,4 +1,7 @@
-/** What the gateway offers to API and CLI; in src/gateway. As with other services, every method takes the scope of the caller. */
+/**
+ * Interfaces that the gateway (src/gateway) offers to API and CLI. As with other services, every method takes the
+ * caller's scope.
+ */
 import type { ConnectionChange, ConnectionInput } from "../../core/fields/connection.ts";
 import type { FilterEvaluationInput } from "../../core/fields/filter-evaluation.ts";
 import type { TraceStep, Verdict } from "../../core/filter/filter.ts";
@@ -16,21 +19,21 @@ export interface GatewayServices {
   readonly requests: RequestService;
   readonly filters: FilterService;
   readonly inbound: Inbound;
-  /** Of store and forward, for whoever runs a sender (EDS-9.7-6). */
+  /** Describes store and forward for operators of senders (EDS-9.7-6). */
   description(): ServiceDescription;
 }
 
 export interface SourceService {
   list(scope: Scope, query: { readonly tenantId: string | null }): readonly SourceView[];
   get(scope: Scope, id: string): SourceView;
-  /** What became of the last requests of these sources, by id of the source; 100 of each at most. */
+  /** Outcomes of up to 100 latest requests per source, by source id. */
   recent(views: readonly SourceView[]): Promise<ReadonlyMap<string, RecentRequests>>;
   create(scope: Scope, input: SourceInput): Promise<SourceWithPath>;
   update(scope: Scope, command: { readonly id: string; readonly input: SourceInput }): Promise<SourceView>;
   delete(scope: Scope, id: string): Promise<void>;
-  /** The secret address that is in force. */
+  /** The current secret address. */
   address(scope: Scope, id: string): SourceWithPath;
-  /** A new secret address; the one before works for the overlap. */
+  /** A new secret address; the previous one works during the overlap. */
   rotate(
     scope: Scope,
     command: { readonly id: string; readonly input: SourceRotateInput },
@@ -49,21 +52,21 @@ export interface SourceView {
   readonly effectiveMode: GatewayMode;
 }
 
-/** Counts by what became of them, and when the newest came in Unix milliseconds. */
+/** Counts by outcome, and the time of the latest request in Unix milliseconds. */
 export interface RecentRequests extends Readonly<Record<GatewayOutcome, number>> {
   readonly lastReceivedAt: number | null;
 }
 
 export interface SourceWithPath {
   readonly view: SourceView;
-  /** `/in/{token}`: whoever knows it can send. */
+  /** `/in/{token}`, a secret: anyone with this path can send. */
   readonly path: string;
 }
 
 export interface ConnectionService {
   list(scope: Scope, query: ConnectionQuery): readonly Connection[];
   get(scope: Scope, id: string): Connection;
-  /** Messages that wait for these connections, by id of the connection, counted up to 10,000; none where there are none. */
+  /** Waiting messages by connection id, counted up to 10,000; connections without any are omitted. */
   heldCounts(connections: readonly Connection[]): Promise<ReadonlyMap<string, number>>;
   create(scope: Scope, input: ConnectionInput): Promise<Connection>;
   update(
@@ -80,10 +83,10 @@ export interface ConnectionQuery {
 }
 
 export interface RequestService {
-  /** Newest first; a page ends with its budget. */
+  /** Newest first. A page may end early when its budget is used up. */
   list(scope: Scope, query: RequestQuery): Promise<SearchedPage<ReceivedRequest, RequestPlace>>;
   get(scope: Scope, id: string): Promise<ReceivedRequest>;
-  /** Runs the connections anew; what was rejected is verified anew first, whatever its age. */
+  /** Applies the current connections. A rejected request is verified again first, regardless of its age. */
   replay(
     scope: Scope,
     command: { readonly id: string; readonly input: RequestReplayInput },
@@ -98,7 +101,7 @@ export interface RequestQuery extends RequestFilter {
   readonly page: SearchPageRequest<RequestPlace>;
 }
 
-/** Tries filters before anybody saves them. */
+/** Tests filters before they are saved. */
 export interface FilterService {
   evaluate(scope: Scope, input: FilterEvaluationInput): Promise<FilterEvaluation>;
 }
@@ -107,7 +110,7 @@ export type FilterEvaluation = MessageEvaluation | RequestsEvaluation;
 
 export interface MessageEvaluation {
   readonly kind: "message";
-  /** Undefined when it depends on what is not kept. */
+  /** Undefined if it depends on data that is not kept. */
   readonly verdict: Verdict;
   readonly trace: readonly TraceStep[];
 }
@@ -116,17 +119,17 @@ export interface RequestsEvaluation {
   readonly kind: "requests";
   readonly matched: EvaluatedRequests;
   readonly notMatched: EvaluatedRequests;
-  /** It depends on what is not kept. */
+  /** Requests whose outcome depends on data that is not kept. */
   readonly notExamined: EvaluatedRequests;
-  /** No filter was asked: they were rejected, repeats, or checks of the address. */
+  /** Requests that filters do not apply to: rejected, duplicates, address verifications. */
   readonly notRoutedCount: number;
-  /** False when there was more to look at than one call may. */
+  /** False if the call reached its limit before it had examined all requests. */
   readonly isComplete: boolean;
-  /** When the oldest that was looked at came, Unix milliseconds; null without any. */
+  /** When the oldest examined request arrived, in Unix milliseconds; null if there was none. */
   readonly searchedTo: number | null;
 }
 
-/** How many there are, and some of them, newest first. */
+/** The count, and some of the requests, newest first. */
 export interface EvaluatedRequests {
   readonly count: number;
   readonly samples: readonly EvaluatedRequest[];
@@ -135,44 +138,47 @@ export interface EvaluatedRequests {
 export interface EvaluatedRequest {
   /** Without its body. */
   readonly request: ReceivedRequest;
-  /** The one that refuses it. */
+  /** The first rule that refuses it. */
   readonly rule: string | null;
 }
 
-/** What store and forward promises. Changes with what it says, and with nothing else. */
+/** The guarantees of store and forward. The version changes exactly when the content does. */
 export interface ServiceDescription {
   readonly version: string;
   readonly content: Readonly<Record<string, unknown>>;
 }
 
-/** Where providers send to. */
+/** Receives the requests of providers. */
 export interface Inbound {
   /**
-   * Asked before the body is read: the answer to a sender whose verification failed too often, or null to go on. Null at once for
-   * senders that are not limited. Never rejects.
+   * Called before the body is read. Returns the response to a sender whose verification failed too often, or null to
+   * continue; null at once for senders that are not limited. Never rejects.
    */
   refuse(head: InboundHead): Promise<InboundAnswer | null> | null;
   /** Never rejects. */
   handle(request: InboundRequest): Promise<InboundAnswer>;
 }
 
-/** What of a request is known before its body is read. */
+/** The parts of a request that are known before its body. */
 export interface InboundHead {
   readonly method: string;
   /** Path and query as received. */
   readonly url: string;
   /** Flat name-value list as received. */
   readonly rawHeaders: readonly string[];
-  /** As a trusted proxy names it. */
+  /** As reported by a trusted proxy. */
   readonly clientCertificate?: ClientCertificateSeen | null;
-  /** Of the sender, by the connection or by trusted proxies; empty where it is not known. */
+  /** Address of the sender, from the connection or trusted proxies; empty if unknown. */
   readonly clientAddress?: string;
 }
 
 export interface InboundRequest extends InboundHead {
-  /** Null for a body beyond the limit of the server. */
+  /** Null for a body beyond the server's limit. */
   readonly body: Uint8Array | null;
-  /** What the server refused before the gateway saw the request: it is logged for the source, and answered like this. */
+  /**
+   * Set if the server refused the request before it reached the gateway: it is logged for the source and answered with
+   * this.
+   */
   readonly fault?: InboundFault;
 }
 

@@ -19,21 +19,21 @@ export interface ApiKeyServiceOptions {
   readonly access: Pick<EngineAccess, "nextId">;
   readonly clock: Clock;
   readonly random: Random;
-  /** `hashApiKey` of POSTHORN_ADMIN_KEY; null when there is no such key. */
+  /** `hashApiKey` of POSTHORN_ADMIN_KEY; null if it is not set. */
   readonly adminKeyHash: string | null;
 }
 
 const keyBytes = 32;
-/** Anything longer is no key of ours and is not worth hashing. */
+/** Longer values cannot be valid keys and are not hashed. */
 const keyLengthMax = 512;
-/** Of one tenant, and in force at once. */
+/** Limit of valid keys per tenant. */
 export const apiKeysPerTenantMax = 100;
-/** Who holds the key of the settings. */
+/** The principal of the key in the settings. */
 const adminPrincipal: Principal = { keyId: "admin", role: "admin", tenantId: null };
 
 /**
- * API keys: `phk_` and 32 random bytes. Only their SHA-256 is kept. That is enough for keys that nobody can guess, and
- * the lookup by hash tells a caller nothing: he cannot steer what the hash of a guess begins with.
+ * API keys: `phk_` and 32 random bytes. Only their SHA-256 is stored, which is enough for keys that cannot be guessed.
+ * The lookup by hash leaks nothing through timing, because a caller cannot control the prefix of a hash.
  */
 export class ApiKeys implements ApiKeyService {
   readonly #options: ApiKeyServiceOptions;
@@ -45,12 +45,14 @@ export class ApiKeys implements ApiKeyService {
     this.#options = options;
   }
 
-  /** Reads the keys, at the start and when other processes changed some. Until then only the administrator's is known. */
+  /**
+   * Loads the keys at the start and after changes by other processes. Until then, only the administrator key is known.
+   */
   async load(): Promise<void> {
     for (let changes = -1; changes !== this.#changes; ) {
       changes = this.#changes;
       const stored = await this.#options.registry.apiKeys();
-      // What was changed here meanwhile may be missing in what was read.
+      // The result may lack changes that this process made during the read.
       if (changes !== this.#changes) continue;
       this.#byHash.clear();
       for (const apiKey of stored) this.#byHash.set(apiKey.hash, apiKey);
@@ -75,14 +77,14 @@ export class ApiKeys implements ApiKeyService {
     return { keyId: apiKey.id, role: apiKey.role, tenantId: apiKey.tenantId };
   }
 
-  /** A tenant makes keys for itself only, and never an administrator's. */
+  /** A tenant can create keys only for itself, and never administrator keys. */
   async create(scope: Scope, input: ApiKeyInput): Promise<{ readonly apiKey: ApiKey; readonly key: string }> {
     const { registry, access, clock, random } = this.#options;
     const now = clock.now();
     validate(input, now);
     const { name, role, tenantId = null, expiresAt = null } = input;
     if (role === "admin" && scope.tenantId !== null) {
-      throw new PosthornError("forbidden", "only an administrator creates keys of administrators");
+      throw new PosthornError("forbidden", "only an administrator can create administrator keys");
     }
     const key = `phk_${Buffer.from(random.bytes(keyBytes)).toString("base64url")}`;
     const apiKey: ApiKey = {
@@ -104,7 +106,7 @@ export class ApiKeys implements ApiKeyService {
     return { apiKey, key };
   }
 
-  /** Keys that expired go when their place is needed, so that what is kept is bounded too. */
+  /** Deletes expired keys when the limit is reached, so that their number is bounded too. */
   async #makeRoom(tenantId: string | null): Promise<void> {
     if (tenantId === null) return;
     const own = [...this.#byHash.values()].filter((apiKey) => apiKey.tenantId === tenantId);
@@ -112,7 +114,7 @@ export class ApiKeys implements ApiKeyService {
     const now = this.#options.clock.now();
     const expired = own.find(({ expiresAt }) => expiresAt !== null && expiresAt <= now);
     if (expired === undefined) {
-      const message = `the tenant has ${own.length} API keys; its limit is ${apiKeysPerTenantMax}, revoke one first`;
+      const message = `the limit of ${apiKeysPerTenantMax} API keys for a tenant is reached; revoke one of its ${own.length} first`;
       throw new PosthornError("limit_reached", message);
     }
     await this.#remove(expired);
@@ -142,7 +144,7 @@ export class ApiKeys implements ApiKeyService {
   }
 }
 
-/** How a key is stored and compared: SHA-256, hex. */
+/** The stored form of a key: SHA-256, hex. */
 export function hashApiKey(key: string): string {
   return createHash("sha256").update(key, "utf8").digest("hex");
 }
@@ -157,11 +159,11 @@ function validate(given: ApiKeyInput, now: number): void {
   if (role === "admin" && tenantId !== null) {
     problems.add({
       field: "tenant_id",
-      message: "must be left out: an administrator's key is for all tenants",
+      message: "must be omitted: an administrator key is valid for all tenants",
     });
   }
   if (expiresAt !== null && expiresAt <= now) {
-    problems.add({ field: "expires_at", message: "must lie in the future" });
+    problems.add({ field: "expires_at", message: "must be in the future" });
   }
   problems.throwIfAny("the API key");
 }

@@ -13,17 +13,17 @@ export interface TenantKeysOptions {
   readonly random: Random;
 }
 
-/** The Ed25519 key that the webhooks of a tenant share, made when the first of them signs with `v1a` (TS16-73). */
+/** The Ed25519 key shared by a tenant's webhooks, created when the first of them signs with `v1a` (TS16-73). */
 export class TenantKeys {
   readonly #options: TenantKeysOptions;
-  /** Kept as promises: two webhooks that are created together must get one key, not two. */
+  /** Stored as promises, so that two webhooks created at the same time get the same key. */
   readonly #known = new Map<string, Promise<readonly StoredSecret[]>>();
 
   constructor(options: TenantKeysOptions) {
     this.#options = options;
   }
 
-  /** The keys, newest first, made and taken into service if there are none. */
+  /** The keys, latest first; creates and activates one if there are none. */
   ensure(tenantId: string): Promise<readonly StoredSecret[]> {
     const known = this.#known.get(tenantId);
     if (known !== undefined) return known;
@@ -33,7 +33,7 @@ export class TenantKeys {
     return keys;
   }
 
-  /** Another process made or replaced them: they are read when they are next asked for. */
+  /** Another process created or replaced them: they are read again on the next use. */
   forget(tenantIds: readonly string[]): void {
     for (const tenantId of tenantIds) this.#known.delete(tenantId);
   }
@@ -48,7 +48,7 @@ export class TenantKeys {
       keys = [{ kind: "ed25519", ciphertext, digest, createdAt: clock.now(), expiresAt: null }];
       await store.saveTenantKeys({ tenantId, keys });
     }
-    // Also when they were there: the engine loads the keys of tenants that had webhooks when it started.
+    // Required for existing keys too: at start the engine loads only the keys of tenants with webhooks.
     access.applyTenantKeys({ tenantId, keys });
     return keys.toSorted((left, right) => right.createdAt - left.createdAt);
   }

@@ -5,28 +5,28 @@ import { seenWebhooks, seesWebhook } from "../scope.ts";
 import type { ListedDelivery, Scope } from "../services.ts";
 import type { LiveNews, Sight } from "./live-news.ts";
 
-/** Rows that one look tells of; of new ones the rest is left out, changed ones wait for the next look. */
+/** Rows sent per poll; further new ones are dropped, further changed ones wait for the next poll. */
 const toldMax = 50;
-/** Deliveries that are followed until they end, the newest ones. */
+/** The latest deliveries, which are followed until they end. */
 const followedMax = 250;
-/** Clocks of processes differ, and what is committed late was made earlier. */
+/** Allowance for clock differences between processes and for late commits. */
 const slackMs = 5_000;
 
-/** What a sight of deliveries needs. */
+/** Dependencies of a delivery topic. */
 export interface DeliverySightOptions {
   readonly listing: Pick<DeliveryListing, "page" | "byIds">;
-  /** Of whom it is for: rows that they may not see are not there. */
+  /** The audience; rows that it may not see are omitted. */
   readonly scope: Pick<Scope, "tenantId" | "portal">;
 }
 
-/** A delivery as it was last told. */
+/** A delivery as last sent. */
 interface Followed {
   readonly position: number;
   readonly mark: string;
   readonly hasEnded: boolean;
 }
 
-/** What a look remembers of deliveries, so that each change is told once. */
+/** Remembers what was sent, so that each change is sent once. */
 class FollowedDeliveries {
   readonly #byId = new Map<string, Followed>();
 
@@ -53,19 +53,19 @@ class FollowedDeliveries {
     for (const [id] of oldest.slice(0, tooMany)) this.#byId.delete(id);
   }
 
-  /** What history does not hold any more has nothing left to tell. */
+  /** Deliveries that history no longer contains will not change again. */
   forget(ids: Iterable<string>): void {
     for (const id of ids) this.#byId.delete(id);
   }
 }
 
-/** What people see change; not the time until which it waits, which moves all the time behind a limit. */
+/** The visible state of a delivery. Excludes the time until which it waits, which keeps moving behind a limit. */
 function markOf({ delivery, status, waitingFor }: ListedDelivery): string {
   const { attemptCount, dueAt, retried } = delivery.progress;
   return [status, attemptCount, dueAt, waitingFor, retried?.at, delivery.replayedBy].join(" ");
 }
 
-/** New deliveries, of all webhooks or of one, and what becomes of the newest of them. */
+/** Tracks new deliveries of all webhooks or of one, and changes of the latest ones. */
 export class DeliveriesSight implements Sight {
   readonly #webhookId: string | null;
   readonly #options: DeliverySightOptions;
@@ -83,7 +83,7 @@ export class DeliveriesSight implements Sight {
   async missedSince(since: number): Promise<readonly LiveNews[]> {
     const rows = await this.#newest(followedMax);
     const missed = rows.filter((row) => changedAt(row) >= since - slackMs);
-    // When all that is looked at is newer, more may have happened beyond.
+    // If all rows read are newer, there may have been more than one read covers.
     if (missed.length === followedMax) return [{ kind: "reset", topic: this.#topic }];
     return newsOf(this.#topic, { rows: missed, leftOut: false });
   }
@@ -118,7 +118,7 @@ export class DeliveriesSight implements Sight {
   }
 }
 
-/** One delivery, until history forgets it. */
+/** Tracks one delivery until history no longer contains it. */
 export class DeliverySight implements Sight {
   readonly #id: string;
   readonly #options: DeliverySightOptions;
@@ -135,7 +135,7 @@ export class DeliverySight implements Sight {
     this.#followed.note(rows);
   }
 
-  /** It is one row, and telling it once more does no harm. */
+  /** Sends the single row again, which is harmless. */
   async missedSince(): Promise<readonly LiveNews[]> {
     return this.#news(await this.#read());
   }
@@ -169,7 +169,7 @@ function missing(ids: readonly string[], found: readonly ListedDelivery[]): read
   return ids.filter((id) => !foundIds.has(id));
 }
 
-/** When a person would last have seen something happen to it. */
+/** When its last visible change happened. */
 function changedAt({ delivery }: ListedDelivery): number {
   const { completedAt, lastAttempt, progress } = delivery;
   return Math.max(progress.createdAt, completedAt ?? 0, lastAttempt?.executedAt ?? 0);

@@ -9,7 +9,7 @@ import type { LiveNews } from "./live-news.ts";
 const minute = 60_000;
 const noon = Date.UTC(2026, 0, 2, 12);
 
-/** Statistics of one tenant: each kind has a point for every minute since its first, as long as it has one. */
+/** Statistics of one tenant: each kind has a point for every minute from its first one on. */
 class Minutes {
   attempts: readonly number[] = [];
   published: readonly number[] = [];
@@ -33,7 +33,7 @@ class Minutes {
     return this;
   }
 
-  /** What the next look tells: minutes after noon, attempts, events. */
+  /** Results of the next poll: minutes after noon, attempts, events. */
   async told(): Promise<readonly (readonly unknown[])[]> {
     this.#told.splice(0);
     this.#clock.advance(1_000);

@@ -25,7 +25,7 @@ export interface LiveFeedOptions {
   readonly access: Pick<EngineAccess, "webhook" | "refresh">;
   readonly listing: Pick<DeliveryListing, "page" | "byIds">;
   readonly operations: Pick<BatchOperations, "get">;
-  /** Null where none are kept. */
+  /** Null if alerts are not supported. */
   readonly alerts: Pick<Alerts, "list"> | null;
   readonly problems: Pick<DeliveryProblems, "list">;
   readonly requests: Pick<GatewayStore, "searchRequests">;
@@ -34,14 +34,14 @@ export interface LiveFeedOptions {
   readonly telemetry: Pick<Telemetry, "log">;
 }
 
-/** What somebody listens to. */
+/** A subscription. */
 export interface LiveWatch {
   close(): void;
 }
 
 interface Watched {
   readonly sight: Sight;
-  /** Resolves when it has looked for the first time. */
+  /** Resolves after the first poll. */
   readonly begun: Promise<void>;
   readonly listeners: Set<LiveListener>;
 }
@@ -54,9 +54,8 @@ const anyStatistics = {
 } as const;
 
 /**
- * Tells listeners what happens while it happens. It looks once a second, for all who want to know of the same thing
- * together, at what the store has: nothing of it lies on the path of an event, it works however many processes deliver,
- * and without listeners it costs nothing.
+ * Sends changes to listeners. It polls the store once per second, once for all listeners of the same topic. It is not
+ * on the path of events, works with any number of delivering processes, and costs nothing without listeners.
  */
 export class LiveFeed {
   readonly #options: LiveFeedOptions;
@@ -70,18 +69,18 @@ export class LiveFeed {
     this.#looks = new Loop({
       clock,
       round: () => this.#round(),
-      failed: (error) => telemetry.log.warn({ err: messageOf(error) }, "live news could not be told"),
+      failed: (error) => telemetry.log.warn({ err: messageOf(error) }, "live stream update failed"),
     });
   }
 
-  /** How many listen. */
+  /** Number of listeners. */
   get clients(): number {
     return this.#clients;
   }
 
   /**
-   * `since` is what the listener was told already, in Unix milliseconds: what it has missed comes first. Rejects with
-   * `not_found` for what the scope does not have.
+   * `since` is the time up to which the listener has received changes, in Unix milliseconds: missed ones are sent
+   * first. Rejects with `not_found` for a topic outside the scope.
    */
   async watch(
     scope: Scope,
@@ -167,19 +166,19 @@ export class LiveFeed {
 
   #alertSight(scope: Scope): Sight {
     const { alerts } = this.#options;
-    if (alerts === null) throw new UnavailableError("the store keeps no alerts");
+    if (alerts === null) throw new UnavailableError("this store does not support alerts");
     const page = { limit: sightRowsMax, before: null, offset: 0 };
     return new RowSight({
       read: async () => (await alerts.list(scope, { states: null, rule: null, tenantId: null, page })).rows,
       idOf: ({ alert }) => alert.id,
-      // When it was looked at last is no news.
+      // The time of the last evaluation does not count as a change.
       textOf: ({ alert, mutedUntil, muteReason }) =>
         JSON.stringify({ ...alert, lastHeldAt: 0, mutedUntil, muteReason }),
       newsOf: (rows) => ({ kind: "alerts", topic: { kind: "alerts" }, rows }),
     });
   }
 
-  /** What changed last comes first, so what changes is among the rows that are read. */
+  /** Sorted by last change, so changed rows are among those that are read. */
   #problemSight(scope: Scope): Sight {
     const page = { limit: sightRowsMax, after: null, offset: 0 };
     return new RowSight({
@@ -190,7 +189,7 @@ export class LiveFeed {
     });
   }
 
-  /** The log has them a moment after they were answered. */
+  /** Requests reach the log a moment after their response. */
   #requestSight({ tenantId }: Scope): Sight {
     const { requests, clock } = this.#options;
     const search = { filter: { ...everyRequest, tenantId }, after: null, limit: sightRowsMax };
@@ -208,7 +207,7 @@ export class LiveFeed {
     });
   }
 
-  /** Minutes that count something else than when they were told: the one that runs, and late ones before it. */
+  /** Minutes whose counts changed since they were sent: the current one, and late counts of earlier ones. */
   #statisticsSight(scope: Scope): Sight {
     const { statistics, clock } = this.#options;
     return new RowSight({
@@ -226,7 +225,7 @@ export class LiveFeed {
     });
   }
 
-  /** One after the other, so that many listeners ask the store no harder than few. */
+  /** Sequential, so that many listeners cause no more load on the store than few. */
   async #round(): Promise<void> {
     for (const { sight, begun, listeners } of [...this.#watched.values()]) {
       await begun.then(
@@ -242,21 +241,24 @@ export class LiveFeed {
     try {
       news = await sight.look();
     } catch (error) {
-      // The next look tells what this one did not.
-      this.#options.telemetry.log.debug({ err: messageOf(error) }, "a look at what is new failed");
+      // The next poll will include these changes.
+      this.#options.telemetry.log.debug({ err: messageOf(error) }, "poll for live stream changes failed");
       return;
     }
     for (const each of news) for (const listener of listeners) listener.told(each);
   }
 }
 
-/** Who sees the same rows shares them. */
+/** Listeners who see the same rows share a poll. */
 function keyOf({ tenantId, portal }: Scope, topic: LiveTopic): string {
   const customer = portal === undefined ? "" : `customer:${[...(portal.webhookIds ?? [])].toSorted().join()}`;
   return `${tenantId ?? ""} ${customer} ${liveTopicText(topic)}`;
 }
 
-/** A minute in which nothing was sent is told too: an event may have no receivers, or be sent in the next minute. */
+/**
+ * Includes minutes in which events were published but nothing was sent: events may have no receivers, or be sent in the
+ * next minute.
+ */
 function withPublished(sent: readonly PointView[], accepted: readonly PointView[]): readonly PointView[] {
   const published = new Map(accepted.map(({ at, measures }) => [at, measures["published"] ?? null]));
   const told = new Set(sent.map(({ at }) => at));

@@ -6,14 +6,14 @@ import type { AlertView } from "../alerts/alert-service.ts";
 import type { ListedDelivery } from "../services.ts";
 import type { PointView } from "../statistics/statistics-service.ts";
 
-/** What is new about a topic. */
+/** A change of a topic. */
 export type LiveNews =
   | {
       readonly kind: "deliveries";
       readonly topic: LiveTopic;
-      /** As they are now: those that are new, and those that changed. */
+      /** New and changed rows in their current state. */
       readonly rows: readonly ListedDelivery[];
-      /** There were more new ones than are shown. */
+      /** Whether there were more new rows than are sent. */
       readonly leftOut: boolean;
     }
   | { readonly kind: "alerts"; readonly topic: LiveTopic; readonly rows: readonly AlertView[] }
@@ -26,7 +26,7 @@ export type LiveNews =
       readonly kind: "requests";
       readonly topic: LiveTopic;
       readonly rows: readonly ReceivedRequest[];
-      /** As of deliveries. */
+      /** As for deliveries. */
       readonly leftOut: boolean;
     }
   | {
@@ -35,20 +35,20 @@ export type LiveNews =
       readonly rows: readonly PointView[];
     }
   | { readonly kind: "operation"; readonly topic: LiveTopic; readonly operation: BatchOperation }
-  /** What happened since the listener was last told cannot be said: everything shown has to be read again. */
+  /** The changes since the last message cannot be determined: the client must reload everything. */
   | { readonly kind: "reset"; readonly topic: LiveTopic };
 
-/** Whoever wants to hear. */
+/** A receiver of changes. */
 export interface LiveListener {
   told(news: LiveNews): void;
 }
 
-/** Something that is looked at again and again, for all who want to know of it. */
+/** A topic that is polled for all its listeners. */
 export interface Sight {
-  /** Looks for the first time, which tells nothing. Rejects with `not_found` for what the scope does not have. */
+  /** The first poll, which reports nothing. Rejects with `not_found` for a topic outside the scope. */
   begin(): Promise<void>;
-  /** What has happened since the last look. */
+  /** Changes since the last poll. */
   look(): Promise<readonly LiveNews[]>;
-  /** For a listener who comes back: what happened after this time (Unix milliseconds), some of it once more. */
+  /** For a listener that reconnects: changes after this time (Unix milliseconds), some of them possibly again. */
   missedSince(since: number): Promise<readonly LiveNews[]>;
 }

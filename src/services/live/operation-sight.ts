@@ -10,7 +10,7 @@ export interface OperationSightOptions {
   readonly scope: Scope;
 }
 
-/** The progress of one operation. */
+/** Tracks the progress of one operation. */
 export class OperationSight implements Sight {
   readonly #id: string;
   readonly #options: OperationSightOptions;
@@ -25,7 +25,7 @@ export class OperationSight implements Sight {
     this.#told = JSON.stringify(await this.#read());
   }
 
-  /** It is one row, and telling it once more does no harm. */
+  /** Sends the single row again, which is harmless. */
   async missedSince(): Promise<readonly LiveNews[]> {
     return this.#news(await this.#read());
   }

@@ -1,18 +1,18 @@
 import type { LiveNews, Sight } from "./live-news.ts";
 
-/** A short list that is looked at as a whole. */
+/** A short list that is polled as a whole. */
 export interface RowSightOptions<Row> {
   readonly read: () => Promise<readonly Row[]>;
   readonly idOf: (row: Row) => string;
-  /** A row is news when this differs from what it was. */
+  /** A row has changed if this text differs. */
   readonly textOf: (row: Row) => string;
   readonly newsOf: (rows: readonly Row[]) => LiveNews;
 }
 
-/** So many of the newest rows are looked at. */
+/** Number of latest rows that are polled. */
 export const sightRowsMax = 50;
 
-/** The newest rows of a list that whoever listens may see; those that are new or changed are told. */
+/** Tracks the latest visible rows of a list and reports new and changed ones. */
 export class RowSight<Row> implements Sight {
   readonly #options: RowSightOptions<Row>;
   #told = new Map<string, string>();
@@ -25,7 +25,7 @@ export class RowSight<Row> implements Sight {
     await this.look();
   }
 
-  /** They are few, and telling them once more does no harm. */
+  /** Sends the few rows again, which is harmless. */
   async missedSince(): Promise<readonly LiveNews[]> {
     return this.#news(await this.#options.read());
   }

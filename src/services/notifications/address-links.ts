@@ -2,8 +2,8 @@ import { timingSafeEqual } from "node:crypto";
 import type { SecretBox } from "../../ports/secret-box.ts";
 
 /**
- * Links with which the reader of an address confirms it, stops its messages, or starts them again. They are signed, say
- * nothing else, and stand only in mails to that address. The same token serves all three.
+ * Links by which the reader of an address confirms it, unsubscribes or resubscribes. They are signed, contain only the
+ * address id, and occur only in mails to that address. The same token serves all three.
  */
 export class AddressLinks {
   readonly #secretBox: Pick<SecretBox, "digest">;
@@ -17,12 +17,12 @@ export class AddressLinks {
     this.#publicUrl = options.publicUrl;
   }
 
-  /** False where readers cannot reach this system, so that no address can be confirmed. */
+  /** False if readers cannot reach this system, so that no address can be confirmed. */
   get areReachable(): boolean {
     return this.#publicUrl() !== null;
   }
 
-  /** Null where nobody outside can reach this system. */
+  /** Null if this system cannot be reached from outside. */
   urlFor(addressId: string, purpose: "confirm" | "unsubscribe"): string | null {
     const publicUrl = this.#publicUrl();
     if (publicUrl === null) return null;
@@ -33,7 +33,7 @@ export class AddressLinks {
     return `${addressId}.${this.#signatureOf(addressId)}`;
   }
 
-  /** The id of the address that a token is for; null for one that is not ours. */
+  /** The address id of a token; null if the token is invalid. */
   addressOf(token: string): string | null {
     const [addressId = "", signature = ""] = token.split(".");
     const expected = Buffer.from(this.#signatureOf(addressId));

@@ -12,15 +12,15 @@ import { readFields } from "../read-fields.ts";
 
 interface ChannelRules {
   readonly urlRules: UrlRules;
-  /** False where no mail server is set. */
+  /** False if no mail server is configured. */
   readonly sendsMail: boolean;
-  /** False where readers cannot open the link that confirms their address. */
+  /** False if readers cannot open confirmation links. */
   readonly canConfirm: boolean;
 }
 
 type Problem = readonly [field: string, message: string];
 
-/** A set of channels as it was given, once everything about it is valid. */
+/** A validated set of channels. */
 export function readChannels(
   given: readonly ChannelInput[],
   { before, rules }: { readonly before: readonly StoredChannel[]; readonly rules: ChannelRules },
@@ -48,13 +48,13 @@ function* identityProblems(
   known: NotificationChannel | undefined,
 ): Iterable<Problem> {
   if (id !== undefined && known === undefined)
-    yield ["id", "is no channel of this owner; leave it out for a new one"];
-  if (known !== undefined && known.kind !== kind) yield ["kind", "cannot be changed; make a new channel"];
+    yield ["id", "does not name a channel of this owner; omit it for a new one"];
+  if (known !== undefined && known.kind !== kind) yield ["kind", "cannot be changed; create a new channel"];
   if (timeZone !== undefined && !isTimeZone(timeZone))
-    yield ["time_zone", "is no time zone, such as Europe/Berlin"];
+    yield ["time_zone", "must be a time zone such as Europe/Berlin"];
 }
 
-/** What says where it goes, by kind. */
+/** The field with the destination, by kind. */
 const targets = {
   email: "address",
   ...{ slack: "url", teams: "url", discord: "url", webhook: "url" },
@@ -68,20 +68,20 @@ function* targetProblems(
 ): Iterable<Problem> {
   const { kind, url } = input;
   if (kind === "email" && !rules.sendsMail)
-    yield ["kind", "email needs a mail server: set POSTHORN_SMTP_URL and POSTHORN_MAIL_FROM"];
+    yield ["kind", "email requires a mail server: set POSTHORN_SMTP_URL and POSTHORN_MAIL_FROM"];
   else if (kind === "email" && !rules.canConfirm)
-    yield ["kind", "email needs a link that readers can open: set POSTHORN_PUBLIC_URL"];
+    yield ["kind", "email requires links that readers can open: set POSTHORN_PUBLIC_URL"];
   const target = targets[kind];
   const isKept = known !== undefined && target !== "address";
   if (input[target] === undefined && !isKept) yield [apiNames[target], `is required for ${kind}`];
   for (const name of ["address", "url", "integrationKey"] as const)
-    if (name !== target && input[name] !== undefined) yield [apiNames[name], `is not of use for ${kind}`];
+    if (name !== target && input[name] !== undefined) yield [apiNames[name], `does not apply to ${kind}`];
   if (target !== "url" || url === undefined) return;
   const judgement = judgeUrl(url, rules.urlRules);
   if (judgement.kind === "refused") yield ["url", judgement.detail];
 }
 
-/** Settings of a channel, with what holds where one is left out. */
+/** The settings of a channel, with defaults for omitted ones. */
 export function channelSettings(
   input: ChannelInput,
 ): Pick<

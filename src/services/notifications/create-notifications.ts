@@ -18,14 +18,14 @@ import { NotificationSender } from "./notification-sender.ts";
 import { Pager, type PagerOptions } from "./pager.ts";
 import { draftsAbout } from "./told-events.ts";
 
-/** How people are told. */
+/** Configuration of notifications. */
 export interface NotificationMeans {
-  /** Null where no mail server is set. */
+  /** Null if no mail server is configured. */
   readonly mailer: Mailer | null;
   readonly overrides: MessageOverrides;
-  /** The address of a page about a webhook, with `{webhook_id}` and `{tenant_id}` in it; null without one. */
+  /** URL template of a webhook's page, with `{webhook_id}` and `{tenant_id}`; null if there is none. */
   readonly linkTemplate: string | null;
-  /** Where readers open links. A function where that is known only once the process listens. */
+  /** Base URL of links for readers. A function if it is known only once the process listens. */
   readonly publicUrl: string | null | (() => string | null);
 }
 
@@ -40,9 +40,9 @@ export interface NotificationParts {
   readonly tenants: TenantService;
   readonly means: NotificationMeans;
   readonly urlRules: UrlRules;
-  /** What reaches the outside by itself, as verifications do. */
+  /** How PagerDuty is reached; verifications use the same transport. */
   readonly verification: PagerOptions;
-  /** This process sends. */
+  /** Whether this process sends notifications. */
   readonly schedules: boolean;
 }
 
@@ -55,7 +55,7 @@ export interface NotificationServices {
   stop(): Promise<void>;
 }
 
-/** Null in a store that keeps nothing for people. */
+/** Null if the store does not support notifications. */
 export function createNotifications(parts: NotificationParts): NotificationServices | null {
   const { access, store, means, schedules, webhooks, tenants, ...common } = parts;
   const { notifications: queue, history } = store;

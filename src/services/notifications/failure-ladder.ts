@@ -32,9 +32,9 @@ export interface FailureLadderOptions {
 }
 
 /**
- * Tells owners of webhooks that fail, step by step, and that they work again. One scheduler at a time looks at what the store
- * knows of failing endpoints; what was told stands in the store, with the messages, so that nothing is told twice. Who was
- * told of a failure is told of its end.
+ * Notifies owners of failing webhooks in steps, and of their recovery. One scheduler at a time checks the failing
+ * endpoints in the store. Sent steps are stored together with the messages, so that none is repeated. Channels that
+ * were notified of a failure are notified of its end.
  */
 export class FailureLadder {
   readonly #options: FailureLadderOptions;
@@ -50,7 +50,7 @@ export class FailureLadder {
       failed: (error) =>
         telemetry.log.warn(
           { err: messageOf(error) },
-          "failing webhooks were not looked at; the next round tries again",
+          "failed to check failing webhooks; the next round will retry",
         ),
     });
   }
@@ -83,7 +83,7 @@ export class FailureLadder {
       await this.#lookAtQuiet(quiet.slice(from, from + pageRows));
   }
 
-  /** False where the webhook does not fail any more. */
+  /** Returns false if the webhook is no longer failing. */
   async #climb(
     webhookId: string,
     known: { readonly health: string; readonly episode: FailureEpisode | null },
@@ -92,7 +92,7 @@ export class FailureLadder {
     const health = healthFromJson(tryParseJson(known.health));
     if (live === undefined || health === null || health.failingSince === null) return false;
     const since = health.failingSince;
-    // A failure after it was switched on again is another one, of which the same people hear the end.
+    // A failure after the webhook was enabled again is a new one, but the same channels are notified of its end.
     const before = known.episode?.since === since ? known.episode.told : [];
     const { status, statusReason } = live.webhook;
     if (status === "unverified" || (status === "disabled" && statusReason === "owner")) return true;
@@ -112,7 +112,7 @@ export class FailureLadder {
     return true;
   }
 
-  /** Of steps that are due together, as after a pause of all schedulers, the last one says it all. */
+  /** If several steps are due at once, for example after all schedulers were down, only the last is sent. */
   async #tell(live: LiveWebhook, climbed: Climbed): Promise<void> {
     const { queue, access, desk } = this.#options;
     const { id: webhookId, tenantId } = live.webhook;
@@ -176,7 +176,7 @@ export class FailureLadder {
     }
   }
 
-  /** Not before something was accepted: that somebody switched it on again proves nothing. */
+  /** Waits for an accepted delivery: enabling the webhook does not prove that it works. */
   async #recovered(
     live: LiveWebhook,
     of: { readonly episode: FailureEpisode; readonly health: EndpointHealth | null },
@@ -212,12 +212,12 @@ interface Climbed {
   readonly episode: FailureEpisode | null;
   readonly since: number;
   readonly failing: FailingWebhook;
-  /** All that was told of this failure, with these. */
+  /** All steps sent for this failure, including these. */
   readonly told: readonly string[];
   readonly steps: readonly string[];
 }
 
-/** Beside the steps that people are told of. */
+/** The operational event, next to the steps for people. */
 const failingEvent = "event";
 const pageRows = 500;
 const waitingMax = 10_000;

@@ -16,11 +16,11 @@ type Content = (language: NotificationLanguage, timeZone: string) => Notificatio
 export interface LadderMessagesOptions {
   readonly wording: Wording;
   readonly history: Pick<HistoryStore, "attemptStats" | "backlog" | "listDeliveries">;
-  /** Makes the address of a page about a webhook; null where the host has none. */
+  /** Builds the URL of a webhook's page; null if the host application has none. */
   readonly linkTo: (webhook: { readonly id: string; readonly tenantId: string }) => string | null;
 }
 
-/** What owners read of a failing webhook: what, since when, the last answer, how many wait, and what comes next. */
+/** Messages about a failing webhook: what fails, since when, the last response, the backlog, and the next step. */
 export class LadderMessages {
   readonly #options: LadderMessagesOptions;
 
@@ -102,7 +102,7 @@ export class LadderMessages {
     return { requests: stats.total, accepted: stats.accepted };
   }
 
-  /** What was answered last, masked and cut as everywhere, and how many wait. */
+  /** The last response, masked and truncated as elsewhere, and the backlog. */
   async #facts(live: LiveWebhook): Promise<(language: NotificationLanguage) => readonly NotificationFact[]> {
     const { history, wording } = this.#options;
     const { id } = live.webhook;

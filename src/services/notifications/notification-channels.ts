@@ -47,22 +47,22 @@ export interface NotificationChannelsOptions {
   readonly clock: Clock;
   readonly nextId: () => string;
   readonly urlRules: UrlRules;
-  /** False where no mail server is set. */
+  /** False if no mail server is configured. */
   readonly sendsMail: boolean;
 }
 
-/** Null is the operator. */
+/** Null for the operator. */
 export type ChannelOwner = string | null;
 
 export interface NotificationListQuery {
-  /** Undefined are all, for administrators. */
+  /** Undefined for all owners, which only administrators may request. */
   readonly owner: ChannelOwner | undefined;
   readonly channelId: string | null;
   readonly state: NotificationState | null;
   readonly page: PageRequest;
 }
 
-/** `secret` is what the requests of a new channel of the kind `webhook` are signed with; it is told once. */
+/** `secret` signs the requests of a new channel of the kind `webhook`; it is returned only once. */
 export interface SavedChannel extends StoredChannel {
   readonly secret: string | null;
 }
@@ -72,20 +72,20 @@ type RotateChannelSecret = InputOf<typeof rotateFields> & {
   readonly id: string;
 };
 
-/** The address that a link in a mail is for. */
+/** The address that a link in a mail belongs to. */
 export interface LinkedAddress extends StoredAddress {
   readonly language: NotificationLanguage;
 }
 
 interface Carrier {
   readonly webhookId: string | null;
-  /** Null where it was there before. */
+  /** Null if the channel existed before. */
   readonly secret: string | null;
 }
 
 const operator: Scope = { tenantId: null };
 
-/** Where people are told: channels of the operator and of each tenant, a test of each, and what was sent. */
+/** Channels of the operator and of each tenant, tests, and the log of notifications. */
 export class NotificationChannels {
   readonly #options: NotificationChannelsOptions;
   readonly #changes = new KeyedQueue();
@@ -94,7 +94,7 @@ export class NotificationChannels {
     this.#options = options;
   }
 
-  /** Those that can be sent to. Mail takes a mail server, and mail of tenants a link that readers can open. */
+  /** The available kinds. Email requires a mail server; email to tenants also requires links that readers can open. */
   kinds(owner: ChannelOwner): readonly ChannelKind[] {
     const { sendsMail, links } = this.#options;
     const hasMail = sendsMail && (owner === null || links.areReachable);
@@ -111,7 +111,7 @@ export class NotificationChannels {
     return all.filter(({ channel }) => channel.tenantId === owner);
   }
 
-  /** Replaces all of an owner; rejects before anything is changed where one of them is not valid. */
+  /** Replaces all channels of an owner; rejects without changes if one of them is invalid. */
   async put(
     scope: Scope,
     command: { readonly owner: ChannelOwner; readonly channels: readonly ChannelInput[] },
@@ -150,7 +150,7 @@ export class NotificationChannels {
     });
   }
 
-  /** Replaces what the requests of a channel of the kind `webhook` are signed with, as of any webhook. */
+  /** Rotates the signing secret of a channel of the kind `webhook`, as for any webhook. */
   async rotateSecret(
     scope: Scope,
     { owner, id, ...command }: RotateChannelSecret,
@@ -163,7 +163,9 @@ export class NotificationChannels {
     return this.#options.webhooks.rotateSecret({ ...operator, ...audit }, { ...command, id: webhookId });
   }
 
-  /** Sends a message at once, and tries an address again that the mail server refused. What readers decided stays. */
+  /**
+   * Sends a test message at once, and reopens an address that the mail server refused. Decisions of readers are kept.
+   */
   async test(
     scope: Scope,
     { owner, id }: { readonly owner: ChannelOwner; readonly id: string },
@@ -192,7 +194,7 @@ export class NotificationChannels {
     return { notificationId };
   }
 
-  /** What was queued, newest first. */
+  /** The log of notifications, newest first. */
   async sent(scope: Scope, query: NotificationListQuery): Promise<Page<StoredNotification>> {
     const { owner, channelId, state, page } = query;
     requireWholeTenant(scope);
@@ -200,7 +202,7 @@ export class NotificationChannels {
     return this.#options.queue.list({ tenantId, channelId, state, page });
   }
 
-  /** The address that a link is for, and the language of its channel; null for a link that is not ours. */
+  /** The address of a link and the language of its channel; null for an invalid link. */
   async linked(token: string): Promise<LinkedAddress | null> {
     const { queue, links } = this.#options;
     const addressId = links.addressOf(token);
@@ -210,7 +212,7 @@ export class NotificationChannels {
     return { ...stored, language: ofAddress?.channel.language ?? "en" };
   }
 
-  /** The reader of an address stops its messages, or wants them: for the first time, or again. */
+  /** The reader of an address unsubscribes, confirms or resubscribes. */
   async decide(token: string, wanted: boolean): Promise<LinkedAddress | null> {
     const linked = await this.linked(token);
     if (linked === null) return null;
@@ -219,15 +221,16 @@ export class NotificationChannels {
     return linked;
   }
 
-  // ---- inside -------------------------------------------------------------------------------------------------
-
   async #requireOwner(scope: Scope, owner: ChannelOwner): Promise<void> {
     if (owner !== null) await this.#options.tenants.get(scope, owner);
     else if (scope.tenantId !== null) throw new NotFoundError("the channel");
     requireWholeTenant(scope);
   }
 
-  /** Addresses that are new to an owner, within its limits: each costs a stranger one mail. */
+  /**
+   * Records addresses that are new to an owner, within limits, because each causes a mail to a possibly uninvolved
+   * person.
+   */
   async #rememberAddresses(owner: ChannelOwner, inputs: readonly ChannelInput[]): Promise<void> {
     const { queue, clock, nextId } = this.#options;
     const given = inputs.flatMap(({ kind, address }) =>
@@ -243,20 +246,20 @@ export class NotificationChannels {
       if (recent + added.length > addressesPerDay)
         throw new PosthornError(
           "rate_limited",
-          `a tenant adds at most ${addressesPerDay} unconfirmed mail addresses in 24 hours; add the others tomorrow`,
+          `a tenant can add up to ${addressesPerDay} unconfirmed mail addresses in 24 hours; add the others tomorrow`,
           { retryAfterSeconds: 86_400 },
         );
       if (all + added.length > unconfirmedMax)
         throw new PosthornError(
           "limit_reached",
-          `this tenant has ${all} mail addresses whose readers have not confirmed; the limit is ${unconfirmedMax}. Ask some of them to open the link in their confirmation mail first`,
+          `this tenant has ${all} unconfirmed mail addresses; the limit is ${unconfirmedMax}. Ask some readers to open the link in their confirmation mail first`,
         );
     }
     const rows = added.map((address) => ({ id: nextId(), address, createdAt: now }));
     await queue.rememberAddresses(owner, rows);
   }
 
-  /** Queues the one mail that an unconfirmed address gets. The sender drops it where one was sent already. */
+  /** Queues the only mail that an unconfirmed address receives. The sender drops it if one was already sent. */
   async #askToConfirm(saved: readonly StoredChannel[]): Promise<void> {
     const { queue, clock, nextId } = this.#options;
     const now = clock.now();
@@ -277,7 +280,7 @@ export class NotificationChannels {
     }
   }
 
-  /** Its link is added when it is sent, so that it is never stored. */
+  /** The link is added when the mail is sent, so that it is never stored. */
   #confirmationOf({ address, language, tenantId }: NotificationChannel): NotificationContent {
     const { wording } = this.#options;
     return {
@@ -290,7 +293,7 @@ export class NotificationChannels {
     };
   }
 
-  /** The operator may test without a limit. */
+  /** Tests of the operator are not limited. */
   async #countTest({ id, tenantId }: NotificationChannel, now: number): Promise<void> {
     if (tenantId === null) return;
     const since = hourOf(now);
@@ -303,13 +306,13 @@ export class NotificationChannels {
         const retryAfterSeconds = Math.ceil((since + hourMs - now) / 1_000);
         throw new PosthornError(
           "rate_limited",
-          `${what} gets at most ${max} test messages in an hour; try again in ${Math.ceil(retryAfterSeconds / 60)} minutes`,
+          `${what} can receive up to ${max} test messages per hour; try again in ${Math.ceil(retryAfterSeconds / 60)} minutes`,
           { retryAfterSeconds },
         );
       }
   }
 
-  /** Those that a channel had already may be gone by now; new ones are the owner's. */
+  /** Existing references may be to deleted webhooks; new ones must belong to the owner. */
   async #requireWebhooks(
     owner: ChannelOwner,
     set: { readonly inputs: readonly ChannelInput[]; readonly before: readonly StoredChannel[] },
@@ -321,7 +324,7 @@ export class NotificationChannels {
         if (!(await this.#hasWebhook(owner, webhookId)))
           problems.add({
             field: `channels[${index}].webhook_ids`,
-            message: "names no webhook of this owner",
+            message: "does not name a webhook of this owner",
           });
     }
     problems.throwIfAny("the set of channels");
@@ -368,7 +371,7 @@ export class NotificationChannels {
     return Buffer.from(sealed).toString("base64");
   }
 
-  /** The webhook of a channel, made or changed; judged as the URL of any webhook. */
+  /** Creates or updates the webhook of a channel; its URL is validated like that of any webhook. */
   async #carrier(known: string | null, url: string | undefined): Promise<Carrier> {
     const { webhooks, tenants } = this.#options;
     if (known !== null) {
@@ -398,7 +401,7 @@ export class NotificationChannels {
     }
   }
 
-  /** Who saves an address again wants it tried again. */
+  /** Saving an address again reopens it. */
   async #reopen(channels: readonly NotificationChannel[], before: readonly StoredChannel[]): Promise<void> {
     for (const { channel, status } of before) {
       const saved = channels.find(({ id }) => id === channel.id);
@@ -412,27 +415,24 @@ function mayGetConfirmation(consent: AddressConsent | null): boolean {
   return consent !== null && consent.confirmationSentAt === null;
 }
 
-/** Says what is to be done where a test would not be sent. */
+/** Refuses a test that would not be sent, and tells what to do. */
 function refuseTest(stored: StoredChannel, now: number): void {
   const { channel, status, consent } = stored;
   const { address } = channel;
   const state = channelState({ ...stored, status: { ...status, refusedAt: null } }, now);
   if (state === "off")
-    throw new PosthornError(
-      "conflict",
-      "the channel is switched off; set `enabled` to true before you test it",
-    );
+    throw new PosthornError("conflict", "the channel is disabled; set `enabled` to true before you test it");
   if (state === "unsubscribed")
     throw new PosthornError(
       "conflict",
-      `the reader of ${address} stopped these messages. Only the reader can start them again, with the link in any mail from here`,
+      `the reader of ${address} unsubscribed. Only the reader can resubscribe, with the link in any mail from this system`,
     );
   if (state === "unconfirmed")
     throw new PosthornError(
       "conflict",
       (consent?.confirmationSentAt ?? null) === null
-        ? `${address} is not confirmed yet, and its confirmation mail has not been sent. Wait for it, or correct the address; saving the channels tries again`
-        : `${address} is not confirmed yet. Ask its reader to open the link in the confirmation mail; look into the spam folder, too`,
+        ? `${address} is not confirmed, and its confirmation mail has not been sent. Wait for it, or correct the address; saving the channels tries again`
+        : `${address} is not confirmed. Ask its reader to open the link in the confirmation mail, which may be in the spam folder`,
     );
 }
 
@@ -442,11 +442,11 @@ function dayOf(at: number): number {
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
-/** New addresses of a tenant that nobody has confirmed, in 24 hours and in all. */
+/** Limits on a tenant's unconfirmed addresses: new ones in 24 hours, and in total. */
 const addressesPerDay = 50;
 const unconfirmedMax = 1_000;
-/** For one mailbox, of all tenants together. */
+/** Per mailbox, over all tenants. */
 const confirmationsPerDay = 5;
-/** In an hour. */
+/** Per hour. */
 const testsPerChannel = 10;
 const testsPerTenant = 50;

@@ -10,23 +10,26 @@ import {
 import type { Clock } from "../../ports/clock.ts";
 import type { NewNotification, NotificationQueue, StoredChannel } from "../../ports/store/notifications.ts";
 
-/** A message to people, before it is known which channels take it. */
+/** A notification before its channels are determined. */
 export interface NotificationDraft {
-  /** Names what it tells. A channel that has a message of this key gets no second one. */
+  /** Deduplication key: a channel receives only one message per key. */
   readonly key: string;
-  /** Whose channels; null for the operator's. */
+  /** Owner of the channels; null for the operator. */
   readonly tenantId: string | null;
-  /** To all enabled channels that chose it. */
+  /** Sent to all enabled channels that selected this topic. */
   readonly topic: NotificationTopic;
-  /** To these of them alone, whatever they chose. */
+  /** Sent only to these channels, regardless of their selection. */
   readonly channelIds?: readonly string[];
-  /** What belongs together, such as the id of a webhook or the name of an alert. */
+  /** Groups related messages, by webhook id or alert name for example. */
   readonly group: string;
-  /** A channel says nothing about the webhook that carries it. */
+  /** Lets a channel skip notifications about the webhook that carries it. */
   readonly webhookId?: string | null;
-  /** Not before this time, though the channel would take it. */
+  /** Earliest time to send it, even if the channel would accept it earlier. */
   readonly notBefore?: number;
-  /** In the language of the channel, with times of its zone. What receivers answered may stand in it: it is escaped when it gets its form. */
+  /**
+   * In the channel's language, with times in its zone. It may contain text from receivers, which is escaped when the
+   * message is rendered.
+   */
   readonly content: (language: NotificationLanguage, timeZone: string) => NotificationContent;
 }
 
@@ -37,8 +40,8 @@ export interface NotificationDeskOptions {
 }
 
 /**
- * Where whoever has something to tell people hands it over. A message is stored for each channel that takes it; a
- * scheduler sends it. Nothing is stored where nobody takes it.
+ * Entry point for notifications. A message is stored for each channel that accepts it, and a scheduler sends it.
+ * Nothing is stored without such a channel.
  */
 export class NotificationDesk {
   readonly #options: NotificationDeskOptions;
@@ -47,7 +50,7 @@ export class NotificationDesk {
     this.#options = options;
   }
 
-  /** Resolves when they are stored; the channels of each in the order of the drafts. */
+  /** Resolves once they are stored; the channels of each draft, in the order of the drafts. */
   async enqueue(drafts: readonly NotificationDraft[]): Promise<readonly NewNotification[]> {
     if (drafts.length === 0) return [];
     const notifications = this.addressed(drafts, await this.#options.queue.channels());
@@ -55,7 +58,7 @@ export class NotificationDesk {
     return notifications;
   }
 
-  /** One message for each channel that takes it, for callers that store it along with something else. */
+  /** One message per accepting channel, for callers that store it in their own transaction. */
   addressed(
     drafts: readonly NotificationDraft[],
     channels: readonly StoredChannel[],

@@ -33,7 +33,7 @@ import type { Pager } from "./pager.ts";
 export interface NotificationSenderOptions {
   readonly queue: NotificationQueue;
   readonly access: Pick<EngineAccess, "webhook" | "publishSystemEvent" | "leads" | "nextId">;
-  /** Null where no mail server is set. */
+  /** Null if no mail server is configured. */
   readonly mailer: Mailer | null;
   readonly pager: Pager;
   readonly wording: Wording;
@@ -44,26 +44,26 @@ export interface NotificationSenderOptions {
   readonly telemetry: Telemetry;
 }
 
-/** What became of messages to one channel. */
+/** The result of sending messages to one channel. */
 interface Sent {
   readonly state: "sent" | "handed_over" | "failed" | "dropped" | "again";
   readonly error: string | null;
   readonly eventId?: string;
-  /** When it is tried again, where that is known. */
+  /** Time of the next try, if known. */
   readonly dueAt?: number;
   /** The next message would fail in the same way. */
   readonly isUnreachable?: boolean;
 }
 
 /**
- * Sends what is due: mail to the mail server, alarms to the pager, the rest as an event to the webhook that carries the channel, which the
- * delivery path signs, retries and shows. One scheduler at a time does so; leases keep a second one off a message that the
- * first is at work on.
+ * Sends due notifications: email to the mail server, alarms to the pager, all others as an event to the webhook that
+ * carries the channel, which the delivery path signs, retries and shows. Only one scheduler sends at a time; leases
+ * protect a message that another one is still sending.
  */
 export class NotificationSender {
   readonly #options: NotificationSenderOptions;
   readonly #holder: string;
-  /** One for each way out, so that a server that hangs holds up its own messages alone. */
+  /** One loop per transport, so that a hanging server delays only its own messages. */
   readonly #loops: readonly Loop[];
   /** The tenant that was served last. */
   readonly #turns = new Map<Way, string>();
@@ -79,7 +79,10 @@ export class NotificationSender {
           round: () => this.#round(way),
           pauseMs: () => lookMs,
           failed: (error) =>
-            telemetry.log.warn({ err: messageOf(error) }, "messages wait; the next round tries again"),
+            telemetry.log.warn(
+              { err: messageOf(error) },
+              "failed to send notifications; the next round will retry",
+            ),
         }),
     );
   }
@@ -93,12 +96,12 @@ export class NotificationSender {
     this.#options.mailer?.close();
   }
 
-  /** Everything that is due now. Public for tests. */
+  /** Sends everything that is due. Public for tests. */
   async round(): Promise<void> {
     await Promise.all(ways.map((way) => this.#round(way)));
   }
 
-  /** The operator's messages go first, and tenants take turns: one message, or one digest, for each. */
+  /** Messages of the operator go first; then tenants take turns with one message or digest each. */
   async #round(way: Way): Promise<void> {
     const { queue, clock, access } = this.#options;
     const { count, oldestDueAt } = await queue.waiting();
@@ -137,7 +140,7 @@ export class NotificationSender {
     return this.#loops.some((loop) => loop.isStopped);
   }
 
-  /** One message that is due, with the others of its channel where they go together. */
+  /** Takes a due message, together with others of its channel if they form a digest. */
   async #take(
     stored: StoredChannel | undefined,
     first: StoredNotification,
@@ -170,7 +173,7 @@ export class NotificationSender {
     return sent;
   }
 
-  /** When a channel takes the next message, where too many left for it in this hour; null where it takes one now. */
+  /** When a channel over its hourly limit accepts the next message; null if it accepts one now. */
   async #limitedUntil(stored: StoredChannel | undefined, first: StoredNotification): Promise<number | null> {
     const { clock, queue } = this.#options;
     if (stored === undefined || isSingle(first) || isUrgent(first)) return null;
@@ -181,11 +184,11 @@ export class NotificationSender {
     return isReached ? hourOf(clock.now()) + hourMs : null;
   }
 
-  /** A message that cannot be composed must not hold up the others. Any other error ends the round. */
+  /** A message that cannot be composed must not block others. Any other error ends the round. */
   #notComposed(error: unknown): Sent {
     if (!(error instanceof ComposeError)) throw error;
     this.#options.telemetry.metrics.alarmed("unexpected_error");
-    return { state: "again", error: "the message could not be composed; this is a fault in Posthorn" };
+    return { state: "again", error: "the message could not be composed; this is a bug in Posthorn" };
   }
 
   async #send(
@@ -206,7 +209,7 @@ export class NotificationSender {
     return sentBy(await this.#mail(stored, batch, wasLimited));
   }
 
-  /** The one mail of an address that is not confirmed. */
+  /** Sends the only mail that an unconfirmed address receives. */
   async #confirm(stored: StoredChannel, notification: StoredNotification): Promise<Sent> {
     const { mailer, queue, clock, links, wording } = this.#options;
     const { channel, consent } = stored;
@@ -215,7 +218,7 @@ export class NotificationSender {
       channelState(stored, clock.now()) === "unconfirmed" && consent?.confirmationSentAt === null;
     if (consent === null || !isWanted) return { state: "dropped", error: null };
     if (mailer === null) return sentBy(noMailer);
-    if (link === null) return { state: "failed", error: "no link can be opened: set POSTHORN_PUBLIC_URL" };
+    if (link === null) return { state: "failed", error: "links cannot be opened: set POSTHORN_PUBLIC_URL" };
     const { address, language } = channel;
     const unsubscribeUrl = links.urlFor(consent.id, "unsubscribe");
     const contents = [{ ...notification.content, link }];
@@ -272,7 +275,7 @@ export class NotificationSender {
     return { state: "sent", error: null };
   }
 
-  /** One event under a key, so that none is created twice; several messages are one digest. */
+  /** Creates one event with an idempotency key; several messages form one digest. */
   async #handOver(
     { channel }: StoredChannel,
     batch: readonly StoredNotification[],
@@ -281,11 +284,11 @@ export class NotificationSender {
     const { access } = this.#options;
     const live = access.webhook(channel.webhookId ?? "");
     if (live === undefined)
-      return { state: "failed", error: "the webhook of this channel is gone; save it again" };
+      return { state: "failed", error: "the webhook of this channel was deleted; save the channel again" };
     if (live.webhook.status !== "active")
       return {
         state: "failed",
-        error: `the webhook of this channel is ${live.webhook.status}; save it again`,
+        error: `the webhook of this channel is ${live.webhook.status}; save the channel again`,
       };
     const { kind } = channel;
     if (kind === "email" || kind === "pagerduty") throw new Error(`${kind} has no webhook`);
@@ -344,7 +347,7 @@ export class NotificationSender {
     if (sent.error !== null)
       telemetry.log.warn(
         { channelId: stored.channel.id, channel, tenantId: stored.channel.tenantId, err: sent.error },
-        "a message to people could not be sent",
+        "failed to send a notification",
       );
   }
 
@@ -368,22 +371,22 @@ export class NotificationSender {
   }
 }
 
-/** Building a message failed: a fault in this program or in what it has stored. */
+/** Composing a message failed because of a bug or of invalid stored data. */
 class ComposeError extends Error {}
 
 function composed<Value>(compose: () => Value): Value {
   try {
     return compose();
   } catch (error) {
-    throw new ComposeError("a message could not be composed", { cause: error });
+    throw new ComposeError("a notification could not be composed", { cause: error });
   }
 }
 
-/** How messages leave: by the mail server, by the incident service, or as events of the delivery path. */
+/** Transports of messages: mail server, incident service, or events on the delivery path. */
 const ways = ["email", "pagerduty", "event"] as const;
 type Way = (typeof ways)[number];
 
-/** Messages to a channel that is gone are nobody's, and go the last way. */
+/** Messages to deleted channels belong to the last transport. */
 function channelsOf(way: Way, channels: ReadonlyMap<string, StoredChannel>): NotificationClaim["channels"] {
   const isOfKind = ({ channel }: StoredChannel): boolean =>
     way === "event" ? channel.kind === "email" || channel.kind === "pagerduty" : channel.kind === way;
@@ -391,7 +394,7 @@ function channelsOf(way: Way, channels: ReadonlyMap<string, StoredChannel>): Not
   return { ids, isRest: way === "event" };
 }
 
-/** Is never gathered with others. */
+/** Whether the message is never part of a digest. */
 function isSingle({ topic }: StoredNotification): boolean {
   return topic === testTopic || topic === confirmationTopic;
 }
@@ -407,7 +410,7 @@ interface Limit {
   readonly max: number;
 }
 
-/** How many messages leave in an hour: for a channel, for the mailbox behind it, and for all channels of a tenant. */
+/** Hourly limits: per channel, per mailbox behind it, and for all channels of a tenant. */
 function limitsOf({ channel }: StoredChannel, now: number): readonly Limit[] {
   const { id, kind, address, tenantId } = channel;
   const since = hourOf(now);
@@ -420,7 +423,7 @@ function limitsOf({ channel }: StoredChannel, now: number): readonly Limit[] {
   ];
 }
 
-/** The start of the hour, in which messages are counted. */
+/** The start of the hour in which messages are counted. */
 export function hourOf(at: number): number {
   return at - (at % hourMs);
 }
@@ -432,16 +435,16 @@ const perTenant = 100;
 const perOperatorChannel = 60;
 const noMailer: MailResult = {
   kind: "unreachable",
-  error: "no mail server is set (POSTHORN_SMTP_URL)",
+  error: "no mail server is configured (POSTHORN_SMTP_URL)",
 };
 
-/** Of a message that somebody asked for, to see that it arrives. */
+/** Topic of test messages. */
 export const testTopic = "test";
-/** Of the one mail that an unconfirmed address gets. */
+/** Topic of the only mail that an unconfirmed address receives. */
 export const confirmationTopic = "confirmation";
 const leadership = { name: "notifications", forMs: 60_000 };
 const lookMs = 2_000;
-/** In one digest. */
+/** Messages per digest. */
 const gatheredMax = 200;
 const leaseMs = 180_000;
 const retry = { delayMsMin: 60_000, delayMsMax: 3_600_000 };

@@ -2,18 +2,18 @@ import type { MailResult } from "../../ports/mailer.ts";
 import type { OutboundRequest, Transport } from "../../ports/transport.ts";
 
 export interface PagerOptions {
-  /** Past whose egress guard nothing leaves. */
+  /** Enforces the egress rules. */
   readonly transport: Pick<Transport, "send">;
   readonly userAgent: string;
 }
 
-/** Where events of the Events API, version 2, go. */
+/** Endpoint of the Events API, version 2. */
 export const pagerUrl = new URL("https://events.pagerduty.com/v2/enqueue");
 const timeoutMs = 10_000;
 
 /**
- * Tells the incident service at once, not as an event of the delivery path: its key is a member of each body, and would stand in every
- * stored message that way. Retries are the matter of the queue of notifications, as for mail.
+ * Sends to the incident service directly rather than as an event: the integration key is part of each body, and would
+ * otherwise be stored with every message. The notification queue retries, as for email.
  */
 export class Pager {
   readonly #options: PagerOptions;
@@ -22,7 +22,9 @@ export class Pager {
     this.#options = options;
   }
 
-  /** `failed`: this message will never be taken, so that no retry helps. `unreachable`: not now. Never rejects. */
+  /**
+   * `failed`: the message will never be accepted, so a retry does not help. `unreachable`: retry later. Never rejects.
+   */
   async page(body: object): Promise<MailResult> {
     const { observation, errorMessage } = await this.#options.transport.send(this.#request(body));
     if (observation.kind === "failure")
@@ -30,7 +32,7 @@ export class Pager {
     const { status } = observation;
     if (status >= 200 && status <= 299) return { kind: "sent" };
     const isFinal = status >= 400 && status <= 499 && status !== 408 && status !== 429;
-    return { kind: isFinal ? "failed" : "unreachable", error: `PagerDuty answered ${status}` };
+    return { kind: isFinal ? "failed" : "unreachable", error: `PagerDuty responded with ${status}` };
   }
 
   #request(body: object): OutboundRequest {

@@ -11,13 +11,13 @@ import type { NotificationDraft } from "./notification-desk.ts";
 
 interface Told {
   readonly topic: NotificationTopic;
-  /** `{name}.subject` and `{name}.text`. */
+  /** Prefix of the texts `{name}.subject` and `{name}.text`. */
   readonly name: string;
   readonly severity: NotificationSeverity;
   readonly resolves?: true;
 }
 
-/** Events that people are told of, beside the ladder of a failing webhook (failure-ladder.ts). */
+/** Operational events that cause notifications, apart from those about failing webhooks (failure-ladder.ts). */
 const toldTypes: Readonly<Partial<Record<OperationalEventType, Told>>> = {
   "posthorn.webhook.circuit_opened": { topic: "circuit", name: "circuit_opened", severity: "warning" },
   "posthorn.webhook.circuit_closed": {
@@ -35,7 +35,7 @@ const toldTypes: Readonly<Partial<Record<OperationalEventType, Told>>> = {
   "posthorn.tenant.limit_reached": { topic: "limit_reached", name: "limit_reached", severity: "warning" },
 };
 
-/** What people are told of an event: its tenant's, and the operator's. */
+/** Notifications about an event, for its tenant and for the operator. */
 export function draftsAbout(event: OperationalEvent, wording: Wording): readonly NotificationDraft[] {
   const told = toldTypes[event.type];
   if (told === undefined || event.onlyForOperator === true) return [];

@@ -29,7 +29,7 @@ export interface BatchOperationsOptions {
   readonly walk: Pick<SelectionWalk, "portions">;
   readonly clock: Clock;
   readonly log: Telemetry["log"];
-  /** Other processes may run, and cancel, operations too; this one takes up abandoned ones where `resumes`. */
+  /** Other processes may also run and cancel operations; this one resumes abandoned ones if `resumes`. */
   readonly shared: { readonly resumes: boolean } | null;
 }
 
@@ -37,37 +37,35 @@ export type NewOperation = Pick<
   BatchOperation,
   "tenantId" | "kind" | "selection" | "priority" | "requestsPerSecond" | "total"
 > & {
-  /** Position below which its deliveries lie; null where they are named. */
+  /** Only deliveries below this position are included; null if they are listed by id. */
   readonly before: number | null;
   readonly isTotalExact?: boolean;
   readonly startsAt?: number | null;
   readonly closesCircuits?: boolean;
 };
 
-/** Operations that one tenant may have under way. */
+/** Limit of a tenant's unfinished operations. */
 const unfinishedMax = 20;
-/** Progress that was not stored for so long means that the process is gone. */
+/** Without stored progress for this long, the process is considered dead. */
 const abandonedMs = 60_000;
-/** What a process let go, or has not begun with: a moment more, because it may be about to. */
+/** For an operation that was released or not started: a short delay, because its process may be about to start it. */
 const unclaimedMs = 5_000;
 const abandonedLookMs = 20_000;
-/** Whoever runs an operation stores its progress once a second. */
+/** The running process stores its progress once per second, which may conflict with a change. */
 const changeTriesMax = 20;
 
 /**
- * Works off bulk actions (WDS-112, 113) at the rate asked for, oldest deliveries first, and goes on after a restart.
- *
- * A retry is noted in its delivery with the operation, in one commit, and what it cancels or discards has ended then. So the
- * store itself knows what is done: a crash, or two processes at the same operation, do nothing twice, and counts are only
- * there to be looked at.
- *
- * Starts once; stopping twice is safe, and stop waits until nothing of it runs any more.
+ * Runs bulk actions (WDS-112, 113) at the requested rate, oldest deliveries first, and resumes after a restart. A retry
+ * is recorded in its delivery together with the operation, in one commit; cancelled and discarded deliveries have
+ * ended. The store therefore knows what is done: neither a crash nor two processes on the same operation process a
+ * delivery twice, and counts are only for display. Can be started once; stop is idempotent and waits until nothing is
+ * running.
  */
 export class BatchOperations {
   readonly #options: BatchOperationsOptions;
   readonly #runs = new Map<string, OperationRun>();
   #isStopping = false;
-  /** For those that another process left unfinished. */
+  /** Searches for operations that another process left unfinished. */
   readonly #look: Loop;
   readonly #outcomes: OperationOutcomes;
 
@@ -79,12 +77,11 @@ export class BatchOperations {
       clock,
       round: () => this.#resume(),
       pauseMs: () => abandonedLookMs,
-      failed: (error) =>
-        log.warn({ err: String(error) }, "abandoned batch operations could not be looked for"),
+      failed: (error) => log.warn({ err: String(error) }, "failed to search for abandoned batch operations"),
     });
   }
 
-  /** Goes on with what the last process left unfinished. */
+  /** Resumes the unfinished operations of the previous process. */
   async start(): Promise<void> {
     const { shared } = this.#options;
     if (shared?.resumes === false) return;
@@ -114,7 +111,7 @@ export class BatchOperations {
     if (underWay >= unfinishedMax) {
       throw new PosthornError(
         "limit_reached",
-        `${underWay} batch operations are under way; wait for one or cancel it`,
+        `${underWay} batch operations are in progress; wait for one or cancel it`,
       );
     }
     const now = this.#options.clock.now();
@@ -147,7 +144,10 @@ export class BatchOperations {
     return { rows: shown, next };
   }
 
-  /** The outcome of an operation at rest is kept once nothing of it waits: retention will remove its deliveries. */
+  /**
+   * Stores the outcome of a finished operation once none of its deliveries is waiting, because retention will remove
+   * them.
+   */
   async #shown(stored: BatchOperation): Promise<BatchOperation> {
     const shown = await this.#outcomes.shown(this.#newest(stored));
     const { outcome } = shown;
@@ -157,13 +157,13 @@ export class BatchOperations {
     return shown;
   }
 
-  /** Of a tenant: what a process should be at work on. */
+  /** The unfinished operations of a tenant. */
   async unfinished(tenantId: string): Promise<readonly BatchOperation[]> {
     const all = await this.#options.store.operations.unfinished();
     return all.filter((operation) => operation.tenantId === tenantId);
   }
 
-  /** What runs here is further than what is stored. */
+  /** The state in memory is ahead of the stored one. */
   #newest(stored: BatchOperation): BatchOperation {
     const running = this.#runs.get(stored.id)?.operation;
     const isScheduled = (stored.startsAt ?? 0) > this.#options.clock.now();
@@ -171,12 +171,12 @@ export class BatchOperations {
     return { ...running, status: "running", requestsPerSecond: stored.requestsPerSecond };
   }
 
-  /** What was done before goes its way; nothing more is. */
+  /** Queued deliveries are still sent; no further ones are processed. */
   cancel(scope: Scope, id: string): Promise<BatchOperation> {
     return this.change(scope, { id, status: "cancelled" });
   }
 
-  /** Another rate, a pause and its end, or the end of all. Rejects with `conflict` when it has ended. */
+  /** Changes the rate, pauses, resumes or cancels. Rejects with `conflict` if the operation has ended. */
   async change(scope: Scope, command: ChangeOperationCommand): Promise<BatchOperation> {
     const { id } = command;
     validate(command);
@@ -195,9 +195,9 @@ export class BatchOperations {
       const stored = await store.operations.get({ tenantId: scope.tenantId, id });
       if (stored === null) throw new NotFoundError("the batch operation");
       if (hasEnded(stored)) {
-        // Twice is as good as once; and it may have come to its end since the change was asked for.
+        // Cancelling is idempotent, and the operation may have ended since the request.
         if (status === "cancelled" && (tries > 1 || stored.status === status)) return stored;
-        throw new PosthornError("conflict", `the batch operation is ${stored.status} already`);
+        throw new PosthornError("conflict", `the batch operation is already ${stored.status}`);
       }
       const now = clock.now();
       const changed: BatchOperation = {
@@ -212,12 +212,12 @@ export class BatchOperations {
         return { ...changed, revision: changed.revision + 1 };
       }
       if (tries === changeTriesMax)
-        throw new PosthornError("unavailable", "the batch operation changes all the time; try again");
+        throw new PosthornError("unavailable", "the batch operation is changing too fast; retry");
     }
   }
 
   #run(operation: BatchOperation): void {
-    // A stopping process leaves it in the store for the next one.
+    // A stopping process leaves it in the store for another one.
     if (this.#isStopping || this.#runs.has(operation.id)) return;
     const run = new OperationRun(operation, this.#options);
     this.#runs.set(operation.id, run);
@@ -229,7 +229,7 @@ function hasEnded({ status }: BatchOperation): boolean {
   return status === "completed" || status === "cancelled" || status === "failed";
 }
 
-/** What goes on that was not paused stays with whoever runs it. */
+/** Resuming an operation that is not paused leaves it with its current process. */
 function statusOf(
   stored: BatchOperation,
   { status, now }: { readonly status: "running" | "paused" | "cancelled"; readonly now: number },
@@ -242,6 +242,6 @@ function validate(command: ChangeOperationCommand): void {
   const problems = new ProblemList();
   const { requestsPerSecond, status } = readFields(operationChangeFields, command, { problems });
   if (requestsPerSecond === undefined && status === undefined)
-    problems.add({ field: "", message: "name what to change: rate_limit or status" });
+    problems.add({ field: "", message: "must contain rate_limit or status" });
   problems.throwIfAny("the change");
 }

@@ -32,7 +32,7 @@ export interface BulkActionsOptions {
 }
 
 const samplesMax = 5;
-/** What a preview may count; a person waits for it, and deliveries go on beside it. */
+/** Budget of a preview: a person waits for it, and deliveries run concurrently. */
 const previewBounds = { rowsMax: 100_000, durationMsMax: 1_000 };
 
 interface Preview {
@@ -48,7 +48,7 @@ type Order = Pick<
   "kind" | "selection" | "priority" | "requestsPerSecond" | "before" | "closesCircuits"
 >;
 
-/** Retries, cancels and discards many deliveries: looks first, then begins an operation. */
+/** Retries, cancels and discards many deliveries: previews, then starts an operation. */
 export class BulkActions {
   readonly #options: BulkActionsOptions;
 
@@ -84,7 +84,7 @@ export class BulkActions {
     return this.#start(scope, { ...order, kind: "discard", priority: null, requestsPerSecond }, command);
   }
 
-  /** What is made later is not of it, also where a clock is set back. */
+  /** Excludes deliveries created later, even if a clock is set back. */
   async #ofDeliveries(
     scope: Scope,
     { ids, filter }: Pick<BulkDeliveriesCommand, "ids" | "filter">,
@@ -198,7 +198,7 @@ function validate(
   readFields(fields, command, { problems });
   const { ids, filter } = command;
   if ((ids === undefined) === (filter === undefined))
-    problems.add({ field: "ids", message: "is required, or filter instead of it" });
+    problems.add({ field: "ids", message: "is required without a filter" });
   const { from, to } = filter ?? {};
   if (typeof from === "number" && typeof to === "number" && to < from)
     problems.add({ field: "filter.to", message: "must be after from" });

@@ -8,16 +8,16 @@ export function actionOf(kind: OperationKind): BulkAction {
   return kind === "cancel" || kind === "discard" ? kind : "retry";
 }
 
-/** A delivery with what decides about it. */
+/** A delivery, with everything that decides whether it is included. */
 export interface Candidate {
   readonly view: DeliveryView;
   readonly hasWebhook: boolean;
   readonly isPayloadGone: boolean;
-  /** The operation had acted on it before it was interrupted. */
+  /** The operation had already processed it before it was interrupted. */
   readonly isDone: boolean;
 }
 
-/** Why an action leaves a delivery as it is; null when it does not. */
+/** Why an action skips a delivery; null if it does not. */
 export function exclusionOf(
   { view, hasWebhook, isPayloadGone, isDone }: Candidate,
   by: { readonly action: BulkAction; readonly selection: OperationSelection },
@@ -38,7 +38,7 @@ export function exclusionOf(
   return isPayloadGone ? "payload_gone" : null;
 }
 
-/** What succeeded is only sent again where somebody asked for just that. */
+/** Successful deliveries are sent again only if the selection explicitly includes them. */
 function takesAccepted(selection: OperationSelection): boolean {
   switch (selection.kind) {
     case "search":

@@ -4,25 +4,25 @@ import type { BatchOperation, ExclusionCounts, OperationSelection } from "../../
 import type { ListedDelivery } from "../services.ts";
 import type { OpenCircuit } from "../webhooks/webhook-circuit.ts";
 
-/** Of `filter` and `ids` one. `to` is the time of the call where it is left out. */
+/** Takes either `filter` or `ids`. `to` defaults to the time of the call. */
 export type BulkDeliveriesCommand = InputOf<typeof retryDeliveriesFields>;
 export type DiscardCommand = InputOf<typeof discardFields>;
 
 export interface BulkStarted {
   /** Null with `dryRun`. */
   readonly operation: BatchOperation | null;
-  /** Deliveries that are acted on. */
+  /** Number of deliveries to process. */
   readonly count: number;
-  /** False where counting stopped at its bound: there are more. */
+  /** False if counting stopped at its limit: there are more. */
   readonly isExact: boolean;
-  /** The oldest of them, at most five. */
+  /** The oldest of them, up to five. */
   readonly samples: readonly ListedDelivery[];
   readonly excluded: ExclusionCounts;
-  /** Webhooks whose open circuit holds back what is sent again to them. */
+  /** Webhooks whose open circuit delays deliveries that are sent again. */
   readonly openCircuits: readonly OpenCircuit[];
   /** With its times as instants. */
   readonly selection: OperationSelection;
   readonly requestsPerSecond: number;
-  /** Null where the count is not exact. */
+  /** Null if the count is not exact. */
   readonly durationMs: number | null;
 }

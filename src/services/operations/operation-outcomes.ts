@@ -10,13 +10,13 @@ interface Counted {
 }
 
 const rowsAtOnce = 2_000;
-/** Pages show operations every second; counting again so soon would tell nothing new. */
+/** Pages reload operations every second; counting more often is pointless. */
 const validMsMin = 1_000;
-/** How many times as long as a count took it is valid. */
+/** A count stays valid for this multiple of the time it took. */
 const validShare = 10;
 const keptMax = 1_000;
 
-/** Counts what became of the deliveries that an operation sent again, in the store, and remembers it for a moment. */
+/** Counts the outcomes of deliveries that an operation sent again, and caches them briefly. */
 export class OperationOutcomes {
   readonly #history: Pick<HistoryStore, "sentByOperation">;
   readonly #clock: Pick<Clock, "monotonicMs">;
@@ -27,7 +27,7 @@ export class OperationOutcomes {
     this.#clock = clock;
   }
 
-  /** The operation with its outcome as it is now. What an operation at rest has kept does not change any more. */
+  /** The operation with its current outcome. The stored outcome of a finished operation no longer changes. */
   async shown(operation: BatchOperation): Promise<BatchOperation> {
     const isKept = isAtRest(operation) && operation.outcome !== null && operation.outcome.waiting === 0;
     if (isKept || actionOf(operation.kind) !== "retry") return operation;
@@ -50,7 +50,7 @@ export class OperationOutcomes {
   }
 }
 
-/** What became of every delivery that an operation sent again, whatever it has noted itself. */
+/** Counts the outcomes of all deliveries that an operation sent again, regardless of its own counters. */
 export async function countSent(
   history: Pick<HistoryStore, "sentByOperation">,
   operationId: string,

@@ -14,7 +14,7 @@ import { actionOf } from "./bulk-rules.ts";
 import { countSent } from "./operation-outcomes.ts";
 import type { WalkItem } from "./selection-walk.ts";
 
-/** What became of one delivery. */
+/** The outcome of one delivery. */
 type Outcome =
   | { readonly kind: "done" }
   | { readonly kind: "skipped"; readonly why: Exclusion }
@@ -22,28 +22,31 @@ type Outcome =
 
 const done: Outcome = { kind: "done" };
 
-/** Small groups this far apart, because a timer each would cost more than the work; and no larger than a commit likes. */
+/**
+ * Small groups at this interval, because one timer per delivery would cost more than the work; bounded by the size of a
+ * commit.
+ */
 const stepMsMin = 50;
 const groupMax = 50;
-/** Progress is stored about this often; it is only shown, so it may lag. */
+/** Interval for storing progress, which is only displayed and may lag. */
 const saveIntervalMs = 1_000;
 const retryBounds = { delayMsMin: 500, delayMsMax: 30_000 };
-/** How many times as long as it looked a walk rests when it found nothing: nobody waits for it. */
+/** A walk that found nothing rests for this multiple of the time it took: its result is not urgent. */
 const restShare = 4;
 const lastErrorsMax = 10;
-/** A wall clock may be set, and timers have their bounds. */
+/** Upper bound for a wait: the wall clock may be changed, and timers have a maximum. */
 const startLookMs = 3_600_000;
 
-/** One operation under way. */
+/** A running operation. */
 export class OperationRun {
   readonly #options: BatchOperationsOptions;
   readonly #runner: string;
   operation: BatchOperation;
   readonly ended: Promise<void>;
   #isInterrupted = false;
-  /** Somebody else decides by now what becomes of it. */
+  /** Another process now decides what happens to the operation. */
   #isOver = false;
-  /** Somebody changed what is stored. */
+  /** The stored operation was changed. */
   #isChanged = false;
   #wake: (() => void) | null = null;
   #savedAt: number;
@@ -61,13 +64,13 @@ export class OperationRun {
     this.ended = this.#work();
   }
 
-  /** It goes on later, here or elsewhere. */
+  /** The operation will be resumed, here or elsewhere. */
   interrupt(): void {
     this.#isInterrupted = true;
     this.#wake?.();
   }
 
-  /** Looks at what is stored now. */
+  /** Re-reads the stored operation. */
   changed(): void {
     this.#isChanged = true;
     this.#wake?.();
@@ -77,7 +80,7 @@ export class OperationRun {
     return this.#isInterrupted || this.#isOver;
   }
 
-  /** Never rejects: while the store is away it waits, longer each time. */
+  /** Never rejects: while the store is unavailable it waits with increasing delays. */
   async #work(): Promise<void> {
     const backoff = new Backoff(retryBounds);
     while (!this.#isStopped) {
@@ -96,7 +99,7 @@ export class OperationRun {
         this.#note({ deliveryId: null, message: messageOf(error) });
         this.#options.log.warn(
           { operationId: id, err: String(error), delayMs },
-          "a batch operation stalled; trying again",
+          "batch operation stalled; will retry",
         );
         await this.#pause(delayMs);
       }
@@ -104,7 +107,7 @@ export class OperationRun {
     if (this.#isInterrupted && !this.#isOver) await this.#release();
   }
 
-  /** It belongs to nobody until then; whoever waits in another process takes it then, or this one does. */
+  /** No process owns the operation until its start; then any process may claim it. */
   async #untilStart(): Promise<void> {
     while (!this.#isStopped) {
       const leftMs = (this.operation.startsAt ?? 0) - this.#options.clock.now();
@@ -122,22 +125,22 @@ export class OperationRun {
     this.operation = stored ?? this.operation;
   }
 
-  /** So that whoever goes on with it counts on from here. */
+  /** Stores the progress, so that the next process continues from here. */
   async #release(): Promise<void> {
     try {
       await this.#save("pending", { releases: true });
     } catch (error) {
-      this.#options.log.warn({ err: String(error) }, "the progress of a batch operation was not stored");
+      this.#options.log.warn({ err: String(error) }, "failed to store the progress of a batch operation");
     }
   }
 
-  /** A listing that is read anew meets again what was left in it. */
+  /** When a listing is read again, skipped deliveries occur again, so forget their counts. */
   #forgetWhatIsMetAgain(): void {
     const { kind } = this.operation.selection;
     if (kind !== "ids" && kind !== "search") this.operation = { ...this.operation, failed: 0, skipped: {} };
   }
 
-  /** A process that was killed had sent more than it had noted, and the selection may not have that any more. */
+  /** A killed process may have sent more than it stored, and the selection may no longer contain those deliveries. */
   async #countWhatWasSent(): Promise<void> {
     if (actionOf(this.operation.kind) !== "retry") return;
     const { delivered, failed, waiting } = await countSent(this.#options.history, this.operation.id);
@@ -206,14 +209,14 @@ export class OperationRun {
       case "accepted":
         return done;
       case "not_possible":
-        // It succeeded since it was chosen.
+        // It has succeeded since it was selected.
         return { kind: "skipped", why: "accepted" };
       default:
         return { kind: "skipped", why: result.kind };
     }
   }
 
-  /** A circuit that opens again stays open: the receiver fails still. */
+  /** Closed only once per webhook: a circuit that opens again indicates that the receiver still fails. */
   #closeOnce(webhookId: string): Promise<void> {
     const known = this.#closed.get(webhookId);
     if (known !== undefined) return known;
@@ -222,7 +225,7 @@ export class OperationRun {
     return closing;
   }
 
-  /** What succeeded is only repeated, by a copy. */
+  /** A successful delivery is repeated as a copy. */
   async #replay(delivery: StoredDelivery, webhook: Webhook): Promise<Outcome> {
     const { access, clock } = this.#options;
     const { eventId, eventType, id: replayOf } = delivery;
@@ -240,7 +243,7 @@ export class OperationRun {
     });
     const result = await access.requeue({ eventId, deliveries: [made] });
     if (result.kind === "event_not_found")
-      return { kind: "failed", deliveryId: delivery.id, message: "its event is gone" };
+      return { kind: "failed", deliveryId: delivery.id, message: "its event was removed" };
     return result.kind === "accepted" ? done : { kind: "skipped", why: result.kind };
   }
 
@@ -285,7 +288,7 @@ export class OperationRun {
     this.operation = { ...this.operation, lastErrors };
   }
 
-  /** Keeps to the rate over time: a slow step is not caught up by a burst. */
+  /** Keeps the rate over time without a burst after a slow step. */
   async #waitForTurn(costMs: number): Promise<void> {
     const now = this.#options.clock.monotonicMs();
     const waitMs = this.#nextStepAt - now;
@@ -297,7 +300,7 @@ export class OperationRun {
       if (!this.#isChanged && !this.#isSaveDue()) continue;
       const before = this.operation.requestsPerSecond;
       await this.#save("running");
-      // At another rate its turn comes at another time.
+      // A changed rate changes the time of the next step.
       if (this.operation.requestsPerSecond !== before) untilMs = this.#options.clock.monotonicMs();
       if (this.operation.requestsPerSecond !== before) this.#nextStepAt = untilMs;
     }
@@ -316,8 +319,8 @@ export class OperationRun {
   }
 
   /**
-   * Stores the progress. Where somebody else has changed what is stored, their rate holds from now on; whether it was
-   * paused, cancelled or taken over, their decision stays, with our counts, and this run is over.
+   * Stores the progress. If the stored operation was changed, its new rate applies. If it was paused, cancelled or
+   * taken over, that decision is kept along with our counts, and this run ends.
    */
   async #save(
     status: OperationStatus,
@@ -361,7 +364,7 @@ export class OperationRun {
       ...{ status, runner, updatedAt: clock.now() },
       ratePerSecond: status === "running" ? measured : null,
       finishedAt: isOver ? clock.now() : null,
-      // Where counting stopped at its bound, and where more came into the selection.
+      // If counting stopped at its limit, or the selection has grown.
       total: isOver ? handled : Math.max(handled, operation.total),
       isTotalExact: isOver || operation.isTotalExact,
     };
@@ -383,7 +386,7 @@ function sumOf(counts: BatchOperation["skipped"]): number {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
-/** Neighbours together, at most so many of them to act on. */
+/** Groups neighbouring items, with up to `size` of them to process. */
 function groupsOf(items: readonly WalkItem[], size: number): readonly (readonly WalkItem[])[] {
   const groups: WalkItem[][] = [];
   let acting = size;

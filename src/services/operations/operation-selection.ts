@@ -2,21 +2,21 @@ import type { HistoryStore, StoredDelivery } from "../../ports/store/history.ts"
 import type { OperationSelection } from "../../ports/store/operations.ts";
 import type { Page, PageRequest } from "../../ports/store.ts";
 
-/** What is listed from the newest on. */
+/** Selections that are listed from the newest on. */
 export type Selection = Exclude<OperationSelection, { readonly kind: "ids" | "search" }>;
 
-/** Rows read at once. */
+/** Rows per read. */
 const pageRows = 200;
-/** Counting stops here: nobody needs to know whether it is one or two million. */
+/** Counting stops here: the difference between one and two million does not matter. */
 const countMax = 100_000;
 
-/** Positions: `below` is excluded, `from` too. Slices are worked off from the oldest. */
+/** Positions; both `below` and `from` are exclusive. Slices are processed from the oldest. */
 export interface Slice {
   readonly from: number;
   readonly below: number;
 }
 
-/** How many deliveries a selection holds, and the position above the newest. */
+/** The number of deliveries in a selection, and the position above the newest. */
 export async function measureSelection(
   history: HistoryStore,
   selection: Selection,
@@ -30,8 +30,8 @@ export async function measureSelection(
 }
 
 /**
- * Cuts a selection into slices, oldest first, because receivers should get old events before newer ones while
- * listings begin with the newest. Keeps one number per page, so a million deliveries cost some tens of kilobytes.
+ * Cuts a selection into slices, oldest first: receivers should get old events before newer ones, while listings start
+ * with the newest. Stores one number per page, so a million deliveries take some tens of kilobytes.
  */
 export async function sliceSelection(
   history: HistoryStore,
@@ -59,7 +59,7 @@ export async function readSlice(
 ): Promise<readonly StoredDelivery[]> {
   const { selection, slice } = work;
   const found: StoredDelivery[] = [];
-  // More than one page only when deliveries joined the selection since it was cut.
+  // More than one page only if deliveries joined the selection after it was cut.
   for (let below: number | null = slice.below; below !== null && below > slice.from; ) {
     const page: Page<StoredDelivery> = await readPage(history, { selection, before: below, limit: pageRows });
     found.push(...page.rows.filter((row) => row.position > slice.from));
@@ -79,7 +79,7 @@ function readPage(
   return history.listDeliveries({ ...withoutKind(selection), page });
 }
 
-/** Queries are handed on without what is ours. */
+/** Removes our own tag before the query is passed on. */
 function withoutKind<Tagged extends { readonly kind: string }>(selection: Tagged): Omit<Tagged, "kind"> {
   const { kind: _, ...query } = selection;
   return query;

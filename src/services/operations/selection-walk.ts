@@ -17,29 +17,29 @@ export interface SelectionWalkOptions {
   readonly clock: Clock;
 }
 
-/** What a walk goes through. */
+/** The input of a walk. */
 export interface Walked {
-  /** Of the operation; null for a preview. */
+  /** Id of the operation; null for a preview. */
   readonly id: string | null;
   readonly kind: OperationKind;
   readonly selection: OperationSelection;
-  /** `cursor` of an item that was handled; null begins. */
+  /** `cursor` of the last processed item; null at the start. */
   readonly cursor: number | null;
   readonly before: number | null;
 }
 
-/** One delivery of a selection, judged. */
+/** A delivery of a selection, with the decision about it. */
 export interface WalkItem {
   readonly row: ListedDelivery | null;
   readonly exclusion: Exclusion | null;
   readonly cursor: number | null;
 }
 
-/** What one look found, oldest first; `cursor` is where to go on when all of it is handled. */
+/** The result of one read, oldest first; `cursor` is where to continue after it. */
 export interface Portion {
   readonly items: readonly WalkItem[];
   readonly cursor: number | null;
-  /** How long the look took. */
+  /** Duration of the read. */
   readonly tookMs: number;
 }
 
@@ -49,10 +49,10 @@ type Found = Pick<Portion, "cursor"> & {
 
 const rowsAtOnce = 200;
 const idsAtOnce = 50;
-/** Of one look, as of a page that a person asks for. */
+/** Budget of one read, as for a page. */
 const lookBounds = { rowsMax: 100_000, durationMsMax: 200 };
 
-/** Goes through what an operation selects, a portion at a time, each looked at as it is then. */
+/** Walks through the selection of an operation in portions, each evaluated in its current state. */
 export class SelectionWalk {
   readonly #options: SelectionWalkOptions;
 
@@ -155,7 +155,7 @@ export class SelectionWalk {
   }
 }
 
-/** Deliveries of a tenant, or of all, that are there now lie below. */
+/** The position above all current deliveries of a tenant, or of all tenants. */
 export async function positionAboveAll(
   history: Pick<HistoryStore, "listDeliveries">,
   tenantId: string | null,

@@ -27,7 +27,7 @@ export interface PortalLooksOptions {
   readonly clock: Pick<Clock, "now">;
 }
 
-/** How the portal looks for one session. */
+/** The theme and logos of one session. */
 export interface PortalLook {
   readonly theme: WholeTheme;
   readonly css: string;
@@ -37,11 +37,11 @@ export interface PortalLook {
 }
 
 export interface LogoView extends PortalLogo {
-  /** Changes with the picture. */
+  /** Changes with the image. */
   readonly version: string;
 }
 
-/** What one level has, the deployment or a tenant. */
+/** The settings of one level: the deployment or a tenant. */
 interface Level {
   readonly settings: PortalSettings;
   readonly logos: Readonly<Record<LogoScheme, LogoView | null>>;
@@ -50,7 +50,7 @@ interface Level {
 const rememberedMax = 1_000;
 const rememberedMs = 60_000;
 
-/** Settings of the portal: of the deployment, of tenants over it, of a session over both. */
+/** Portal settings: of the deployment, overridden per tenant, overridden per session. */
 export class PortalLooks {
   readonly #options: PortalLooksOptions;
   readonly #remembered = new Map<string, { readonly level: Promise<Level>; readonly readAt: number }>();
@@ -60,13 +60,13 @@ export class PortalLooks {
     this.#options = options;
   }
 
-  /** Of one level as it was saved. The deployment's, with `tenantId` null, are for administrators. */
+  /** One level as saved. Only administrators can read the deployment's settings, with `tenantId` null. */
   async get(scope: Scope, tenantId: string | null): Promise<Level> {
     this.#require(scope, tenantId);
     return this.#level(tenantId);
   }
 
-  /** Fields that are absent keep their values. */
+  /** Omitted fields keep their values. */
   async put(
     scope: Scope,
     command: { readonly tenantId: string | null; readonly input: PortalSettingsInput },
@@ -91,8 +91,8 @@ export class PortalLooks {
     const mediaType = logoTypeOf(bytes);
     if (mediaType === null) {
       throw new InvalidRequestError(
-        `A logo is a PNG or WebP picture of at most ${logoBytesMax} bytes and 4,096 pixels a side.`,
-        [{ field: "", message: "is no such picture" }],
+        `A logo must be a PNG or WebP image of up to ${logoBytesMax} bytes and 4,096 pixels a side.`,
+        [{ field: "", message: "is not a valid image" }],
       );
     }
     await this.#saveLogo(scope, place, { mediaType, bytes });
@@ -110,7 +110,7 @@ export class PortalLooks {
     this.forget();
   }
 
-  /** What holds for a tenant: its own where it says something, else the deployment's. */
+  /** The effective settings of a tenant: its own, with the deployment's as defaults. */
   async settings(tenantId: string): Promise<Pick<PortalSettings, "origins" | "capabilities">> {
     const [deployment, own] = await this.#levels(tenantId);
     return {
@@ -119,7 +119,7 @@ export class PortalLooks {
     };
   }
 
-  /** For a session, or with null for whoever has none yet. */
+  /** The theme of a session, or with null before there is one. */
   async look(session: Pick<PortalSession, "tenantId" | "theme"> | null): Promise<PortalLook> {
     const levels = session === null ? [await this.#level(null)] : await this.#levels(session.tenantId);
     const theme = mergedTheme([...levels.map(({ settings }) => settings.theme), session?.theme]);
@@ -134,14 +134,14 @@ export class PortalLooks {
     };
   }
 
-  /** Pages that may show the portal in a frame: that of the session, and those of the settings. */
+  /** Origins that may embed the portal in a frame: that of the session, and those of the settings. */
   async framers(session: Pick<PortalSession, "tenantId" | "origin"> | null): Promise<readonly string[]> {
     if (session === null) return (await this.#level(null)).settings.origins ?? [];
     const { origins } = await this.settings(session.tenantId);
     return [...new Set([...(session.origin === null ? [] : [session.origin]), ...(origins ?? [])])];
   }
 
-  /** Another process, or this one, changed something. */
+  /** Called after a change by this or another process. */
   forget(): void {
     this.#remembered.clear();
   }
@@ -181,7 +181,10 @@ export class PortalLooks {
   #require(scope: Scope, tenantId: string | null): void {
     if (tenantId === null) {
       if (scope.tenantId !== null)
-        throw new PosthornError("forbidden", "only an administrator sees the settings of the deployment");
+        throw new PosthornError(
+          "forbidden",
+          "only an administrator can access the settings of the deployment",
+        );
       return;
     }
     const isOther = scope.tenantId !== null && scope.tenantId !== tenantId;

@@ -8,7 +8,7 @@ import { PortalSessions } from "./portal-sessions.ts";
 const admin = { tenantId: null };
 const minuteMs = 60_000;
 
-/** Two processes over one store, and a clock that is set by hand. */
+/** Two processes with one store and a manual clock. */
 function open() {
   const store = new ModelPortal();
   const clock = { time: Date.UTC(2026, 0, 1), now: () => clock.time };

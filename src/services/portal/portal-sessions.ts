@@ -30,29 +30,29 @@ export interface PortalSessionsOptions {
 
 const secretBytes = 32;
 const codeMs = 60_000;
-/** In force at a time, of one tenant. */
+/** Limit of valid sessions per tenant. */
 const portalSessionsMax = 10_000;
-/** What begins like a token is one, whatever follows. */
+/** Credentials with this prefix are treated as portal tokens. */
 export const portalTokenPrefix = "phs_";
 const tokenLengthMax = 128;
 const rememberedMax = 10_000;
-/** Where the news of a revocation were lost, a session is good for so much longer. */
+/** If the notification of a revocation is lost, a session stays valid for this long. */
 const rememberedMs = 60_000;
 
-/** A new session. The code is in this answer only. */
+/** A new session. The code is returned only here. */
 export interface PortalSessionCreated {
   readonly session: PortalSession;
   readonly code: string;
 }
 
 /**
- * Sessions of customers. Code and token are 32 random bytes, of which the store has SHA-256, as of API keys. A session is
- * read when its token comes and remembered for a minute; the news that one was ended reaches every process.
+ * Portal sessions of customers. Code and token are 32 random bytes, stored as SHA-256, as for API keys. A session is
+ * read on first use and cached for a minute; the end of a session is announced to all processes.
  */
 export class PortalSessions {
   readonly #options: PortalSessionsOptions;
   readonly #remembered = new Map<string, { readonly session: PortalSession; readonly readAt: number }>();
-  /** Counts how often what is remembered was forgotten. */
+  /** Incremented whenever the cache is cleared. */
   #generation = 0;
 
   constructor(options: PortalSessionsOptions) {
@@ -70,7 +70,7 @@ export class PortalSessions {
     if ((await store.countSessions({ tenantId, at: now })) >= portalSessionsMax) {
       throw new PosthornError(
         "limit_reached",
-        `the tenant has ${portalSessionsMax} portal sessions in force`,
+        `the limit of ${portalSessionsMax} portal sessions for a tenant is reached`,
       );
     }
     const { capabilities } = await looks.settings(tenantId);
@@ -132,7 +132,7 @@ export class PortalSessions {
     return session;
   }
 
-  /** Twice is as good as once. */
+  /** Idempotent. */
   async end(scope: Scope, id: string): Promise<void> {
     const session = await this.get(scope, id);
     const { store, clock } = this.#options;
@@ -140,7 +140,7 @@ export class PortalSessions {
     this.forget();
   }
 
-  /** All that go on with this reference; how many these were. */
+  /** Ends all sessions with this reference, and returns their number. */
   async revoke(scope: Scope, given: PortalRevokeInput): Promise<number> {
     const { store, tenants, clock } = this.#options;
     const problems = new ProblemList();
@@ -154,7 +154,7 @@ export class PortalSessions {
     return ended.length;
   }
 
-  /** Exchanges a code, which counts once and for a minute; null for any other. */
+  /** Exchanges a code, which works once within one minute; null for an invalid code. */
   async redeem(code: string): Promise<{ readonly session: PortalSession; readonly token: string } | null> {
     if (code.length === 0 || code.length > tokenLengthMax) return null;
     const { store, clock, random } = this.#options;
@@ -164,7 +164,7 @@ export class PortalSessions {
     return session === null ? null : { session, token };
   }
 
-  /** Who holds the token; null when the session is unknown or over. */
+  /** The principal of a token; null if the session is unknown or has ended. */
   async holderOf(token: string): Promise<Principal | null> {
     if (token.length > tokenLengthMax) return null;
     const session = await this.#find(hashOf(token));
@@ -188,20 +188,20 @@ export class PortalSessions {
     this.#remembered.delete(tokenHash);
     const generation = this.#generation;
     const session = await store.sessionByToken(tokenHash);
-    // What was ended while it was read is read again with the next call.
+    // If the cache was cleared during the read, the next call reads again.
     if (session === null || generation !== this.#generation) return session;
     if (this.#remembered.size >= rememberedMax) this.#remembered.clear();
     this.#remembered.set(tokenHash, { session, readAt: now });
     return session;
   }
 
-  /** One was ended, here or elsewhere. */
+  /** Called when a session was ended, here or elsewhere. */
   forget(): void {
     this.#generation += 1;
     this.#remembered.clear();
   }
 
-  /** In force now, of all tenants. */
+  /** Valid sessions of all tenants. */
   count(): Promise<number> {
     const { store, clock } = this.#options;
     return store.countSessions({ tenantId: null, at: clock.now() });

@@ -10,23 +10,23 @@ import {
 import type { GaugeRow } from "../../ports/store/statistics.ts";
 import { pointAt, type TimeAxis } from "./time-axis.ts";
 
-/** Readings of a point; `at` in Unix milliseconds. */
+/** Samples of a point; `at` in Unix milliseconds. */
 export interface GaugePoint {
   readonly at: number;
-  /** It is not over. */
+  /** Whether the point is incomplete. */
   readonly isPartial: boolean;
-  /** That wrote readings of it; one that was started again counts again. */
+  /** Processes that took samples; a restarted process counts again. */
   readonly processes: number;
   readonly gauges: Readonly<Record<GaugeName, GaugeSummary | null>>;
 }
 
-/** The buckets that points of this length are made of. */
+/** The size of buckets for points of this length. */
 export function gaugeStep(step: TimeAxis["step"]): StatisticsStep {
   if (step === "1d") return "day";
   return step === "1h" ? "hour" : "minute";
 }
 
-/** Points of which something is known; the others are left out, since what was then is not zero. */
+/** Points with data. Others are omitted, because their values are unknown rather than zero. */
 export function gaugePoints(
   rows: readonly GaugeRow[],
   { axis, now }: { readonly axis: TimeAxis; readonly now: number },

@@ -11,11 +11,14 @@ import { StatisticsReader } from "./statistics-reader.ts";
 const noon = Date.UTC(2026, 0, 2, 12);
 const { minute, hour, day } = stepMs;
 
-/** Every minute of each webhook since `countedSince` has one accepted attempt, and one that failed since `failingSince`. */
+/**
+ * In every minute since `countedSince`, each webhook has one accepted attempt, and since `failingSince` one failed
+ * attempt.
+ */
 class MinuteCounts {
   progressNow: StatisticsProgress;
   failingSince = Number.POSITIVE_INFINITY;
-  /** Buckets that a row was looked for in. */
+  /** Number of buckets that were searched for a row. */
   seeks = 0;
   seeksAtOnce = 0;
 

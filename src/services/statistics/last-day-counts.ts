@@ -3,16 +3,16 @@ import { Counts } from "../../core/statistics/counts.ts";
 import type { StatisticsProgress, StatisticsRow, SubjectName } from "../../ports/store/statistics.ts";
 import type { Span, StatisticsReader } from "./statistics-reader.ts";
 
-/** What was counted from the beginning of the day to the end of a minute. */
+/** Counts from the beginning of the day to the end of a minute. */
 interface KeptCounts {
-  /** Packed: many webhooks are kept. */
+  /** Packed, because many webhooks are cached. */
   readonly counts: Uint8Array;
   readonly until: number;
 }
 
 /**
- * What was counted of webhooks over the last day. What full minutes counted is kept, so that the next question reads the minutes
- * since then and no more. With each hour the day moves on, and all of it is read again.
+ * Counts of webhooks over the last day. Full minutes are cached, so that the next query reads only the minutes since.
+ * Every hour the day shifts, and everything is read again.
  */
 export class LastDayCounts {
   readonly #reader: StatisticsReader;
@@ -25,12 +25,12 @@ export class LastDayCounts {
     this.#keptMax = keptMax;
   }
 
-  /** By webhook; none for those that nothing was counted of. */
+  /** By webhook; webhooks without counts are omitted. */
   async of(webhooks: readonly SubjectName[], now: number): Promise<ReadonlyMap<string, Counts>> {
     const progress = await this.#reader.progress();
     const day = lastDayFrom(now);
     const kept = this.#keptOf(day);
-    // What was counted last may still be on its way to the store.
+    // The latest counts may not have reached the store yet.
     const until = bucketAt(Math.min(progress.unwrittenSince ?? now, now) - stepMs.minute, "minute");
     const unknown = webhooks.filter(({ subject }) => !kept.has(subject));
     const before = await this.#read(unknown, { from: day, to: until, finest: "hour", progress, now });
@@ -65,7 +65,7 @@ export class LastDayCounts {
     return this.#kept;
   }
 
-  /** Those that nobody asked for longest are forgotten. */
+  /** The least recently used entries are dropped. */
   #keep(kept: Map<string, KeptCounts>, subject: string, counts: KeptCounts): void {
     kept.delete(subject);
     kept.set(subject, counts);
@@ -87,7 +87,7 @@ interface ReadRange extends Omit<Span, "hoursMs"> {
   readonly now: number;
 }
 
-/** The last day as it is told of webhooks: from the beginning of an hour. */
+/** Start of the last day for webhooks: the beginning of an hour. */
 export function lastDayFrom(now: number): number {
   return bucketAt(now, "hour") - stepMs.day;
 }

@@ -16,7 +16,7 @@ const timeAt =
     return ms === null ? null : Number(ms.toPrecision(3));
   };
 
-/** Each outcome is one of three, so that they are all attempts. */
+/** Every attempt has one of three outcomes, so their sum is the number of attempts. */
 export function attemptsOf(counts: Counts): number {
   return counts.get(keys.accepted) + counts.get(keys.transient) + counts.get(keys.terminal);
 }
@@ -65,7 +65,7 @@ export function measured(counts: Counts, wanted: readonly (DeliveryMeasure | Eve
   return Object.fromEntries(wanted.map((name) => [name, all[name](counts)]));
 }
 
-/** What few ask for is left out unless it is named. */
+/** Rarely used measures must be requested by name. */
 export const deliveryMeasuresDefault = deliveryMeasures.filter(
   (name) => !/^(?:lag|total)_|^bytes$/.test(name),
 );

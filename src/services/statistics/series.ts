@@ -6,15 +6,15 @@ import type { StatisticsRow } from "../../ports/store/statistics.ts";
 import { attemptsOf } from "./measures.ts";
 import { pointAt, type TimeAxis } from "./time-axis.ts";
 
-/** What one line of a chart is drawn from. */
+/** The data of one line of a chart. */
 export interface Series {
   readonly key: string | null;
-  /** By the place of the point; those without anything are absent. */
+  /** By index of the point; empty points are absent. */
   readonly points: Map<number, Counts>;
   readonly totals: Counts;
 }
 
-/** Rows of several writers and buckets, added up by key and point. */
+/** Rows of several writers and buckets, summed by key and point. */
 export function seriesOf(
   rows: readonly StatisticsRow[],
   of: {
@@ -32,7 +32,7 @@ export function seriesOf(
     series.points.set(at, point);
     point.addPacked(row.counts);
   }
-  // Once for each point, and not for each of its rows.
+  // Sum per point rather than per row.
   for (const { points, totals } of byKey.values()) for (const point of points.values()) totals.addAll(point);
   return [...byKey.values()];
 }
@@ -50,7 +50,7 @@ function addTo(
   else point.addAll(counts);
 }
 
-/** The series that counted most, and all others together as `other`. */
+/** The series with the highest counts, and all others combined as `other`. */
 export function splitSeries(
   series: readonly Series[],
   { groupBy, limit }: { readonly groupBy: DeliveryGroup | EventGroup; readonly limit: number },
@@ -79,7 +79,7 @@ function together(series: readonly Series[]): Series {
   return byKey.get(otherKey) ?? { key: otherKey, points: new Map(), totals: new Counts() };
 }
 
-/** What stands in one bucket beside each other: only how many attempts there were is known of each part. */
+/** Parts within one bucket: only the number of attempts is known for each. */
 type Part = readonly [name: string, counted: (counts: Counts) => number];
 
 function partsOf(groupBy: DeliveryGroup | EventGroup): ((counts: Counts) => readonly Part[]) | null {

@@ -10,29 +10,29 @@ import type {
   SubjectName,
 } from "../../ports/store/statistics.ts";
 
-/** A range, and the smallest step that its reader can tell apart. */
+/** A range, and the smallest step that its reader can distinguish. */
 export interface Span {
   readonly from: number;
   readonly to: number;
   readonly finest: StatisticsStep;
-  /** Days are read for what is older than this. */
+  /** Older data is read from day buckets. */
   readonly hoursMs: number;
 }
 
-/** How far statistics are, and what time it is. */
+/** The current time, and how far the statistics have progressed. */
 interface Reading {
   readonly progress: StatisticsProgress;
   readonly now: number;
 }
 
-/** One answer may look at so many rows and buckets; more would take long. */
+/** Limit of rows and buckets per response, which bounds its duration. */
 const rowsMax = 50_000;
-/** Processes that may have a row each in one bucket of a webhook. */
+/** Processes that may each have a row in one bucket of a webhook. */
 const writersMax = 4;
-/** Hours that upkeep has not added up yet; it does within minutes. */
+/** Hours that maintenance may not have aggregated yet; it does so within minutes. */
 const unaddedMsMax = 51 * stepMs.hour;
 
-/** Reads each part of a range from the largest buckets that tell it. */
+/** Reads each part of a range from the largest suitable buckets. */
 export class StatisticsReader {
   readonly #store: StatisticsStore;
 
@@ -44,7 +44,10 @@ export class StatisticsReader {
     return this.#store.progress();
   }
 
-  /** Of deliveries to these webhooks: a part of them at a time, however many and however much of the range is in minutes. */
+  /**
+   * Deliveries to these webhooks, read in parts, regardless of their number and of how much of the range is stored in
+   * minutes.
+   */
   async ofWebhooks(
     names: readonly SubjectName[],
     { span, ...more }: Reading & { readonly span: Span },
@@ -59,7 +62,7 @@ export class StatisticsReader {
     return rows;
   }
 
-  /** Throws InvalidRequestError where that would be more than one answer may take. */
+  /** Throws InvalidRequestError beyond the limit of one response. */
   async rows(
     query: { readonly kind: FactKind; readonly of: StatisticsOf } & Span,
     more: Reading,
@@ -77,7 +80,7 @@ export class StatisticsReader {
   }
 }
 
-/** In each range a row is looked for in every bucket. */
+/** Every bucket of a range is searched for a row. */
 function seeksOf(ranges: readonly StatisticsRange[]): number {
   return ranges.reduce((sum, range) => sum + bucketsWithin(range, range.step).length, 0);
 }
@@ -107,8 +110,8 @@ function rangesOf(
   return ranges.filter((range) => range.from < range.to);
 }
 
-/** Says what to ask for instead. */
+/** Tells what to request instead. */
 export function tooMuch(): InvalidRequestError {
-  const message = "is too much for one answer: take a longer step, a shorter time, or name webhooks";
+  const message = "is too much for one response: use a longer step, a shorter range, or select webhooks";
   return new InvalidRequestError(`the range ${message}`, [{ field: "step", message }]);
 }

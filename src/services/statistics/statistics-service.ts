@@ -35,7 +35,7 @@ import { type Span, StatisticsReader, tooMuch } from "./statistics-reader.ts";
 import { pointSeconds, type TimeAxis, spanMsDefault, timeAxis } from "./time-axis.ts";
 
 export interface StatisticsOptions {
-  /** Null where no statistics are kept. */
+  /** Null if statistics are disabled. */
   readonly store: StatisticsStore | null;
   readonly deliveries: Pick<DeliveryStore, "depth">;
   readonly access: Pick<EngineAccess, "webhook">;
@@ -43,7 +43,7 @@ export interface StatisticsOptions {
   readonly keptMs: Readonly<Record<StatisticsStep, number>>;
 }
 
-/** Null is as good as left out. */
+/** Null means omitted. */
 type Asked<Fields> = { readonly [Name in keyof Fields]: Fields[Name] | null };
 export type DeliveryStatisticsQuery = Asked<InputOf<typeof deliveryStatisticsFields>>;
 export type EventStatisticsQuery = Asked<InputOf<typeof eventStatisticsFields>>;
@@ -55,7 +55,7 @@ export interface GaugesView {
   readonly from: number;
   readonly to: number;
   readonly points: readonly GaugePoint[];
-  /** Counters of the store at this moment; the points are samples of them. */
+  /** Current counters of the store; the points are samples of them. */
   readonly now: { readonly at: number } & StoreDepth;
 }
 
@@ -64,14 +64,14 @@ export interface StatisticsView {
   readonly stepSeconds: number;
   readonly from: number;
   readonly to: number;
-  /** Everything that happened before is counted. */
+  /** Everything before this time has been counted. */
   readonly completeUntil: number;
   readonly lagSeconds: number;
   readonly series: readonly SeriesView[];
 }
 
 export interface SeriesView {
-  /** Null for everything, `other` for what is beyond the limit. */
+  /** Null for everything, `other` for groups beyond the limit. */
   readonly key: string | null;
   readonly points: readonly PointView[];
   readonly totals: Measures;
@@ -79,21 +79,21 @@ export interface SeriesView {
 
 export interface PointView {
   readonly at: number;
-  /** It is not over. */
+  /** Whether the point is incomplete. */
   readonly isPartial: boolean;
   readonly measures: Measures;
 }
 
-/** Numbers of a webhook over the last day. */
+/** Statistics of a webhook over the last day. */
 export interface WebhookStatistics {
   readonly from: number;
   readonly to: number;
   readonly totals: Measures;
 }
 
-/** How attempts of a webhook ended within the last day. */
+/** Failures of a webhook within the last day. */
 export interface WebhookFailures {
-  /** Of all attempts, from 0 to 1, as rows show it. */
+  /** Share of all attempts, from 0 to 1, as shown in rows. */
   readonly rate: number;
   readonly failed: number;
   readonly attempts: number;
@@ -101,7 +101,7 @@ export interface WebhookFailures {
 
 interface AcceptedQuery {
   readonly webhookId: string;
-  /** Where a minute begins, Unix milliseconds. */
+  /** Start of a minute, Unix milliseconds. */
   readonly since: number;
 }
 
@@ -116,7 +116,7 @@ export class Statistics {
     this.#lastDay = this.#reader === null ? null : new LastDayCounts(this.#reader);
   }
 
-  /** What became of deliveries and of their attempts, over time. */
+  /** Attempts and deliveries over time. */
   async deliveries(scope: Scope, query: DeliveryStatisticsQuery): Promise<StatisticsView> {
     judgeFilters(deliveryStatisticsFields, query);
     const tenantId = tenantFilter({ scope, tenantId: query.tenantId ?? null });
@@ -131,7 +131,7 @@ export class Statistics {
     return this.#view("delivery", { query, whose, groupBy, measures: known });
   }
 
-  /** What was published, over time. */
+  /** Published events over time. */
   async events(scope: Scope, query: EventStatisticsQuery): Promise<StatisticsView> {
     judgeFilters(eventStatisticsFields, query);
     const tenantId = tenantFilter({ scope, tenantId: query.tenantId ?? null });
@@ -144,7 +144,10 @@ export class Statistics {
     return this.#view("event", { query, whose: [whose], groupBy, measures });
   }
 
-  /** What processes read of themselves and of the store, over time. For administrators: it is of all tenants together. */
+  /**
+   * Samples that processes took of themselves and of the store, over time. For administrators, because it covers all
+   * tenants.
+   */
   async gauges(query: GaugeStatisticsQuery): Promise<GaugesView> {
     judgeFilters(gaugeStatisticsFields, query);
     const now = this.#options.clock.now();
@@ -161,7 +164,7 @@ export class Statistics {
     };
   }
 
-  /** Of each of these webhooks, over the last day; none for those of which nothing was counted. */
+  /** For each of these webhooks over the last day; those without counts are omitted. */
   async ofWebhooks(webhookIds: readonly string[]): Promise<ReadonlyMap<string, WebhookStatistics>> {
     const now = this.#options.clock.now();
     const from = lastDayFrom(now);
@@ -174,7 +177,7 @@ export class Statistics {
     );
   }
 
-  /** Of each of these webhooks, over the last day; none for those that nothing was sent to. */
+  /** For each of these webhooks over the last day; those without attempts are omitted. */
   async failuresOf(webhookIds: readonly string[]): Promise<ReadonlyMap<string, WebhookFailures>> {
     const counts = await this.#lastDayOf(webhookIds, this.#options.clock.now());
     return new Map(
@@ -191,7 +194,7 @@ export class Statistics {
     return (await this.#lastDay?.of(this.#names(webhookIds), now)) ?? new Map<string, Counts>();
   }
 
-  /** How many attempts of a webhook were accepted since a minute began; null where nothing is counted. */
+  /** Accepted attempts of a webhook since the start of a minute; null if statistics are disabled. */
   async acceptedSince({ webhookId, since }: AcceptedQuery): Promise<number | null> {
     if (this.#reader === null) return null;
     const now = this.#options.clock.now();
@@ -210,7 +213,7 @@ export class Statistics {
     return this.#reader.ofWebhooks(names, { span: { ...span, hoursMs: stepMs.day }, progress, now });
   }
 
-  /** With their tenants. Those that no longer exist are left out. */
+  /** With their tenants. Deleted webhooks are omitted. */
   #names(webhookIds: readonly string[]): readonly SubjectName[] {
     return webhookIds.flatMap((subject) => {
       const live = this.#options.access.webhook(subject);
@@ -218,7 +221,9 @@ export class Statistics {
     });
   }
 
-  /** Webhooks by tenant: the rows of one are found by both. Those that no longer exist belong to the tenant asked for. */
+  /**
+   * Groups webhooks by tenant, because rows are found by both. Deleted webhooks are assigned to the requested tenant.
+   */
   #ofWebhooks(tenantId: string | null, webhookIds: readonly string[] | null): readonly StatisticsOf[] {
     if (webhookIds === null || webhookIds.length === 0)
       return [{ level: "subjects", tenantId, subjects: null }];
@@ -259,7 +264,7 @@ export class Statistics {
     };
   }
 
-  /** For which hours are kept, with some to spare. */
+  /** How long hours are kept, minus a margin. */
   #hoursMs(): number {
     return this.#options.keptMs.hour - stepMs.day;
   }
@@ -292,7 +297,7 @@ interface AskedView {
   readonly measures: readonly (DeliveryMeasure | EventMeasure)[];
 }
 
-/** The names have been judged. */
+/** The names are already validated. */
 function wantedOf<Name extends string>(
   asked: readonly string[] | null | undefined,
   otherwise: readonly Name[],
@@ -311,7 +316,7 @@ function keyOf(groupBy: DeliveryGroup | EventGroup | null): (row: StatisticsRow)
   return groupBy === "tenant" ? ({ tenantId }) => tenantId : () => null;
 }
 
-/** Points from the first in which any series counted something: before it nothing is known. */
+/** Points from the first one with a count in any series: there is no data before it. */
 function shown(
   series: readonly Series[],
   more: {
@@ -334,7 +339,7 @@ function shown(
   }));
 }
 
-/** A day of three processes by minutes is some 4,000; each is half a kilobyte. */
+/** A day of three processes by minutes is some 4,000 rows of half a kilobyte. */
 const gaugeRowsMax = 10_000;
 
 const webhookMeasures = [

@@ -2,11 +2,11 @@ import { bucketAt, stepMs } from "../../core/statistics/buckets.ts";
 import { type FieldError, InvalidRequestError } from "../../core/errors.ts";
 import type { StatisticsPointStep } from "../../core/fields/statistics.ts";
 
-/** The points of an answer: each begins where the one before ends. Unix milliseconds. */
+/** The contiguous points of a response, in Unix milliseconds. */
 export interface TimeAxis {
   readonly step: Exclude<StatisticsPointStep, "auto">;
   readonly starts: readonly number[];
-  /** Where the last point ends. */
+  /** End of the last point. */
   readonly end: number;
 }
 
@@ -17,7 +17,7 @@ const lengthsMs: Readonly<Record<TimeAxis["step"], number>> = {
   "1d": stepMs.day,
 };
 
-/** How long a range is that only its end is known of. */
+/** Length of a range if only its end is given. */
 export function spanMsDefault(step: StatisticsPointStep): number {
   if (step === "1d") return 30 * stepMs.day;
   return step === "1m" ? 12 * stepMs.hour : stepMs.day;
@@ -30,7 +30,7 @@ export function pointSeconds(step: TimeAxis["step"]): number {
   return lengthsMs[step] / 1_000;
 }
 
-/** Throws InvalidRequestError for a range that is empty, too long for the step, or of a zone that nobody knows. */
+/** Throws InvalidRequestError for an empty range, one that is too long for the step, or an unknown time zone. */
 export function timeAxis(asked: {
   readonly from: number;
   readonly to: number;
@@ -43,7 +43,7 @@ export function timeAxis(asked: {
   const fitting = (["1m", "5m", "1h"] as const).find((each) => count(each) <= autoPointsMax) ?? "1d";
   const step = asked.step === "auto" ? fitting : asked.step;
   if (count(step) > pointsMax)
-    throw invalid({ field: "step", message: `would give more than ${pointsMax} points; take a longer one` });
+    throw invalid({ field: "step", message: `would give more than ${pointsMax} points; use a longer step` });
   const starts = step === "1d" ? dayStarts(asked) : evenStarts(asked, lengthsMs[step]);
   return {
     step,
@@ -52,7 +52,7 @@ export function timeAxis(asked: {
   };
 }
 
-/** The place of the point that a time belongs to; -1 before the first. */
+/** Index of the point that contains a time; -1 before the first. */
 export function pointAt({ starts }: Pick<TimeAxis, "starts">, time: number): number {
   let low = 0;
   let high = starts.length;
@@ -86,7 +86,7 @@ function dayStarts(asked: Zoned & { readonly from: number; readonly to: number }
   return starts;
 }
 
-/** The first hour of the day after the one that begins here: 23 to 25 hours later, or a little more where zones change. */
+/** The first hour of the next day: 23 to 25 hours later, or slightly more when a zone changes its offset. */
 function nextDay(start: number, zoned: Zoned): number {
   const day = dayOf(zoned);
   let next = start + 22 * stepMs.hour;
@@ -104,7 +104,7 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
   try {
     return new Intl.DateTimeFormat("en-CA", { timeZone, year: "numeric", month: "2-digit", day: "2-digit" });
   } catch {
-    throw invalid({ field: "time_zone", message: "is not a time zone that this server knows" });
+    throw invalid({ field: "time_zone", message: "must be a known time zone" });
   }
 }
 

@@ -2,10 +2,10 @@ import type { Clock } from "../../ports/clock.ts";
 import { defaultWorkerPool } from "../../ports/store/registry.ts";
 import type { RegistryStore, Tenant } from "../../ports/store/registry.ts";
 
-/** The tenant that exists from the start, so that single-tenant users never meet the word. */
+/** The tenant that always exists, so that single-tenant users never need to pass a tenant. */
 export const defaultTenantId = "default";
 
-/** Every tenant, in memory: publishing asks for each event whether its tenant exists. */
+/** All tenants in memory, because publishing checks the tenant of each event. */
 export class TenantDirectory {
   readonly #tenants = new Map<string, Tenant>();
 
@@ -21,19 +21,19 @@ export class TenantDirectory {
     return [...this.#tenants.values()];
   }
 
-  /** Forgets tenants that the store lost. */
+  /** Drops tenants that the store no longer contains. */
   keepOnly(stored: readonly Tenant[]): void {
     const ids = new Set(stored.map(({ id }) => id));
     for (const id of this.#tenants.keys()) if (!ids.has(id)) this.#tenants.delete(id);
   }
 
-  /** After the store has it. */
+  /** Called after the store has written it. */
   set(tenant: Tenant): void {
     this.#tenants.set(tenant.id, tenant);
   }
 }
 
-/** Reads the tenants, and makes `default` on the first start. */
+/** Loads the tenants, and creates `default` on the first start. */
 export async function loadTenantDirectory(from: {
   readonly registry: RegistryStore;
   readonly clock: Clock;
@@ -47,7 +47,7 @@ export async function loadTenantDirectory(from: {
   return directory;
 }
 
-/** Without limits. */
+/** Has no limits. */
 export function newTenant(id: string, now: number): Tenant {
   return {
     id,

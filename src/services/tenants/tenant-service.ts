@@ -20,10 +20,10 @@ export interface TenantServiceOptions {
   readonly clock: Clock;
 }
 
-/** What a tenant cannot give itself. */
+/** Fields that a tenant cannot set itself. */
 const setByAdministrators = ["rateLimit", "webhooksMax", "workerPool"] as const;
 
-/** Tenants. Administrators see and make them all; a tenant sees itself, and cannot lift its own limits. */
+/** Administrators see and create all tenants; a tenant sees itself and cannot change its own limits. */
 export class Tenants implements TenantService {
   readonly #options: TenantServiceOptions;
   readonly #changes = new KeyedQueue();
@@ -49,7 +49,7 @@ export class Tenants implements TenantService {
     if (scope.tenantId !== null && setByAdministrators.some((field) => input[field] !== undefined)) {
       throw new PosthornError(
         "forbidden",
-        "only an administrator sets the limits and the worker pool of a tenant",
+        "only an administrator can set the limits and the worker pool of a tenant",
       );
     }
     return this.#changes.run(id, () => this.#put(scope, command));

@@ -1,4 +1,4 @@
-/** What a key may be before a handshake is made with it: every one signs on the thread that serves everybody. */
+/** Limits on keys for handshakes: every signature is computed on the main thread. */
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { test } from "node:test";
@@ -24,6 +24,6 @@ function problemsOf(privateKeyPem: string): readonly string[] {
 }
 
 test("a key that takes long to sign with is refused, because every handshake would hold up all deliveries", () => {
-  assert.deepEqual(problemsOf(rsaKey(4_160)), ["must not have more than 4096 bits"]);
+  assert.deepEqual(problemsOf(rsaKey(4_160)), ["must have at most 4096 bits"]);
   assert.deepEqual(problemsOf(rsaKey(2_048)), ["does not belong to the certificate, or is too weak for TLS"]);
 });

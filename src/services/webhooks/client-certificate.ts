@@ -3,20 +3,22 @@ import { createSecureContext } from "node:tls";
 import type { ClientCertificateInput, ClientCertificateView } from "../services.ts";
 import type { ProblemList } from "../problem-list.ts";
 
-/** What is sealed: the texts as they were given, once they were found to be usable together. */
+/** The sealed content: the given texts, after validation that they work together. */
 export interface CertificateAndKey {
   readonly certificatePem: string;
   readonly privateKeyPem: string;
 }
 
 const chainLengthMax = 10;
-/** Every handshake signs on the main thread: 2 ms with 4,096 bits, 27 with 8,192, and eight times that with 16,384. */
+/**
+ * Every handshake signs on the main thread: 2 ms with 4,096 bits, 27 ms with 8,192, and eight times that with 16,384.
+ */
 const rsaBitsMax = 4_096;
 const warningMs = 14 * 86_400_000;
 
 /**
- * A certificate for mutual TLS as a user gave it: readable, in force, and with the key that belongs to it. Whatever is
- * wrong goes to the list under its own field, in words that hold nothing of the key.
+ * Reads a client certificate for mutual TLS: it must be readable, valid, and match its key. Problems are reported under
+ * their field, in words that reveal nothing of the key.
  */
 export function readClientCertificate(
   value: ClientCertificateInput,
@@ -51,7 +53,7 @@ function readCertificate(
   return own;
 }
 
-/** The webhook's certificate and those after it; null when one of them cannot be read. */
+/** The webhook's certificate and its chain; null if one of them cannot be read. */
 function parseChain(text: string): readonly X509Certificate[] | null {
   const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   if (blocks.length === 0 || blocks.length > chainLengthMax) return null;
@@ -66,7 +68,7 @@ function readKey(value: string, problems: ProblemList): KeyObject | null {
   try {
     const key = createPrivateKey(value);
     if ((key.asymmetricKeyDetails?.modulusLength ?? 0) > rsaBitsMax) {
-      problems.add({ field: keyField, message: `must not have more than ${rsaBitsMax} bits` });
+      problems.add({ field: keyField, message: `must have at most ${rsaBitsMax} bits` });
       return null;
     }
     return key;
@@ -77,7 +79,10 @@ function readKey(value: string, problems: ProblemList): KeyObject | null {
   return null;
 }
 
-/** The TLS library has demands of its own, such as the length of a key; better here than at the first delivery. */
+/**
+ * The TLS library has additional requirements, such as the length of a key, which should fail here rather than at the
+ * first delivery.
+ */
 function isUsable(certificatePem: string, key: KeyObject): boolean {
   try {
     createSecureContext({ cert: certificatePem, key: key.export({ type: "pkcs8", format: "pem" }) });
@@ -87,7 +92,7 @@ function isUsable(certificatePem: string, key: KeyObject): boolean {
   }
 }
 
-/** What an owner may see of a stored certificate. `now` decides about the warning. */
+/** The visible parts of a stored certificate. `now` determines the warning. */
 export function certificateView(certificatePem: string, now: number): ClientCertificateView {
   const certificate = new X509Certificate(certificatePem);
   const expiresAt = certificate.validToDate.getTime();

@@ -6,7 +6,7 @@ import type { Ranking } from "./webhook-ranking.ts";
 
 const start = Date.UTC(2026, 0, 2);
 
-/** Orders are numbered as they are looked for; each is found when `finish` is called. */
+/** Computed orders are numbered; each completes when `finish` is called. */
 class Scene {
   atMs = 0;
   asked = 0;
@@ -25,13 +25,13 @@ class Scene {
     return { placeOf: () => String(number), isComplete: true, searchedTo: null, waiting: null };
   };
 
-  /** Which order is given, and how old it is. */
+  /** The returned order and its age. */
   async ask(): Promise<readonly [order: string, ageMs: number]> {
     const { placeOf, rankedAt } = await this.rankings.of("backlog", this.find);
     return [placeOf({} as Parameters<Ranking["placeOf"]>[0]), start + this.atMs - rankedAt];
   }
 
-  /** Unless told otherwise, it took so long that nobody would wait for it again. */
+  /** By default, it takes long enough that later callers would not wait for it. */
   async found({ tookMs = 200 }: { readonly tookMs?: number } = {}): Promise<void> {
     this.atMs += tookMs;
     this.finish();

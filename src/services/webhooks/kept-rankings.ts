@@ -1,7 +1,7 @@
 import type { Clock } from "../../ports/clock.ts";
 import type { Ranking } from "./webhook-ranking.ts";
 
-/** An order, and when it was found: Unix milliseconds. */
+/** An order and when it was computed, in Unix milliseconds. */
 export interface DatedRanking extends Ranking {
   readonly rankedAt: number;
 }
@@ -13,9 +13,9 @@ interface KeptRanking {
 }
 
 /**
- * Orders that take a look at very many webhooks. Who asks again gets the last one and is told when that was found; where it is
- * no longer fresh, another one is looked for meanwhile, so that a page that refreshes itself is some seconds behind and
- * quick. One that is found in no time, as among few webhooks, is waited for.
+ * Cached orders over very many webhooks. A repeated query gets the last order with its time; if that is stale, a new
+ * one is computed in the background. A page that reloads is therefore quick and some seconds behind. Orders that take
+ * almost no time, as for few webhooks, are computed on demand.
  */
 export class KeptRankings {
   readonly #clock: Clock;
@@ -26,13 +26,13 @@ export class KeptRankings {
     this.#clock = clock;
   }
 
-  /** The order of this name. `find` is called for one question at a time. */
+  /** The order with this name. Concurrent callers share one call of `find`. */
   async of(name: string, find: () => Promise<Ranking>): Promise<DatedRanking> {
     this.#forgetOld();
     const kept = this.#kept.get(name);
     if (kept === undefined) return this.#find(name, find);
     if (this.#ageMs(kept) < freshMs) return kept.ranking;
-    // Who asks once this one is too old is told of a failure.
+    // Callers get the error once the cached order is too old.
     const next = this.#find(name, find).catch(() => kept.ranking);
     return kept.tookMs <= waitedMs ? next : kept.ranking;
   }
@@ -65,5 +65,5 @@ export class KeptRankings {
 
 const freshMs = 3_000;
 const keptMs = 60_000;
-/** Whoever asks does not notice it. */
+/** Too short to be noticed. */
 const waitedMs = 25;

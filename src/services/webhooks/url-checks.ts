@@ -3,16 +3,16 @@ import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { Scope } from "../services.ts";
 import { isVisible, seesWebhook } from "../scope.ts";
 
-/** Whether a webhook could be made with this URL. A good answer says nothing of what its name resolves to. */
+/** Whether the URL is valid for a webhook. Success says nothing about the addresses that its name resolves to. */
 export interface UrlCheck {
   readonly code: UrlRefusalCode | null;
-  /** A sentence that does not repeat the URL; null where it is acceptable. */
+  /** An explanation that does not repeat the URL; null if it is valid. */
   readonly detail: string | null;
-  /** A webhook of the same tenant that has it. */
+  /** A webhook of the same tenant with this URL. */
   readonly duplicateOf: string | null;
 }
 
-/** Judges a URL before anything is saved, as a form does while somebody types. */
+/** Validates a URL before anything is saved, for example while it is typed into a form. */
 export class UrlChecks {
   readonly #options: { readonly access: Pick<EngineAccess, "webhooks">; readonly urlRules: UrlRules };
 

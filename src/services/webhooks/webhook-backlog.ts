@@ -4,9 +4,9 @@ import type { HistoryStore } from "../../ports/store/history.ts";
 import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
 import type { StatisticsService, WebhookBacklogView } from "../services.ts";
 
-/** Counted no further: beyond it the number changes nothing of what somebody would do. */
+/** Counting stops here: a higher number makes no practical difference. */
 const countMax = 10_000;
-/** How far back the pace of a webhook is looked for. */
+/** Period over which the rate of a webhook is measured. */
 const paceSpanMs = 300_000;
 
 interface BacklogSources {
@@ -15,7 +15,7 @@ interface BacklogSources {
   readonly clock: Clock;
 }
 
-/** What waits of a webhook, and how long that takes at the pace of the last five minutes if nothing more comes. */
+/** The backlog of a webhook, and the time to drain it at the rate of the last five minutes if nothing more arrives. */
 export async function webhookBacklog(
   { webhook }: LiveWebhook,
   { history, statistics, clock }: BacklogSources,
@@ -38,7 +38,7 @@ export async function webhookBacklog(
   };
 }
 
-/** Null where nobody can tell. */
+/** Null if unknown. */
 function drainMsOf({
   total,
   perSecond,

@@ -19,7 +19,7 @@ type News = readonly [
   data?: Readonly<Record<string, unknown>>,
 ];
 
-/** What a change of a webhook is told as, by whoever it was made. */
+/** The operational events of a change, regardless of its author. */
 export function eventsOfChange(before: Version | null, after: Version): readonly OperationalEvent[] {
   const { webhook } = after;
   const at = webhook.updatedAt;
@@ -63,7 +63,7 @@ function pauseNews(before: Webhook, after: Webhook): readonly News[] {
   return [["posthorn.webhook.paused", updatedAt, { until, reason: pause.reason }]];
 }
 
-/** New signing keys alone are a rotation. */
+/** A change of only the signing keys is a rotation. */
 function configurationNews(before: Version, after: Version): readonly News[] {
   const { revision } = after.webhook;
   if (revision === before.webhook.revision) return [];

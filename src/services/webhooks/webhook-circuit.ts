@@ -17,7 +17,7 @@ import type { CircuitCommand, Scope } from "../services.ts";
 import { ProblemList } from "../problem-list.ts";
 import { readFields } from "../read-fields.ts";
 
-/** Changes a circuit by hand; the engine then looks at its deliveries again and remembers the change. */
+/** Changes a circuit manually; the engine then re-evaluates its deliveries and records the change. */
 export async function changeCircuit(
   live: LiveWebhook,
   command: CircuitCommand,
@@ -33,15 +33,15 @@ export async function changeCircuit(
   return snapshotCircuit(live.circuit, live.policy.circuitBreaker, how.clock.now());
 }
 
-/** A webhook whose circuit holds back deliveries, and how many of a selection. */
+/** A webhook whose circuit delays deliveries, with their number in a selection. */
 export interface OpenCircuit {
   readonly webhookId: string;
-  /** When probes may go out, Unix milliseconds; null while they do. */
+  /** When the next probe may be sent, Unix milliseconds; null while probes are sent. */
   readonly until: number | null;
   readonly count: number;
 }
 
-/** Which of these webhooks have a circuit that is not closed, with what was counted of each. */
+/** The webhooks among these whose circuit is not closed, with their counts. */
 export async function openCircuitsOf(
   counts: ReadonlyMap<string, number>,
   how: { readonly access: Pick<EngineAccess, "webhook" | "refresh">; readonly clock: Pick<Clock, "now"> },
@@ -54,7 +54,7 @@ export async function openCircuitsOf(
   );
 }
 
-/** The same of one webhook; empty when its circuit is closed. */
+/** The same for one webhook; empty if its circuit is closed. */
 export function openCircuitOf(
   live: LiveWebhook | undefined,
   { count, now }: { readonly count: number; readonly now: number },
@@ -64,7 +64,7 @@ export function openCircuitOf(
   return [{ webhookId: live.webhook.id, until: circuit.nextHalfOpenAt, count }];
 }
 
-/** A portal session has no rights on circuits. */
+/** Portal sessions cannot change circuits. */
 export function requireCircuitRights({ portal }: Scope): void {
   if (portal !== undefined)
     throw new PosthornError("forbidden", "a portal session cannot close the circuit of a webhook");
@@ -90,7 +90,7 @@ function notClosed(live: LiveWebhook | undefined, now: number): CircuitSnapshot 
   return circuit.state === "closed" ? null : circuit;
 }
 
-/** A person looks at these, and each may cost a question to another process. */
+/** A person reads this list, and each entry may cost a query to another process. */
 const circuitsLookedMax = 200;
 
 function apply(

@@ -6,15 +6,18 @@ import type { ProblemList } from "../problem-list.ts";
 import type { HeldCredentials } from "./webhook-credentials.ts";
 
 interface Context {
-  /** What there will be after the change. */
+  /** The credentials after the change. */
   readonly credentials: HeldCredentials;
   readonly problems: ProblemList;
 }
 
-/** Fields that are each valid and cannot be had together. Judged on the merged webhook, so that order does not matter. */
+/**
+ * Reports fields that are valid individually but cannot be combined. Checks the merged webhook, so that the order of
+ * changes does not matter.
+ */
 export function reportContradictions(webhook: Webhook, context: Context): void {
   const url = URL.parse(webhook.url);
-  // A bad URL or profile was reported already; what depends on it cannot be judged.
+  // An invalid URL or profile was already reported; what depends on it cannot be checked.
   if (url !== null) reportUrl(webhook, url, context);
   reportAuthorization(webhook, context);
   reportHeaders(webhook, context);
@@ -24,13 +27,13 @@ export function reportContradictions(webhook: Webhook, context: Context): void {
 
 function reportUrl(webhook: Webhook, url: URL, { credentials, problems }: Context): void {
   if (url.protocol === "http:") {
-    if (webhook.http2) problems.contradiction(["http2", "url"], "HTTP/2 needs an https URL");
+    if (webhook.http2) problems.contradiction(["http2", "url"], "HTTP/2 requires an https URL");
     if (credentials.clientCertificate) {
-      problems.contradiction(["client_certificate", "url"], "a client certificate needs an https URL");
+      problems.contradiction(["client_certificate", "url"], "a client certificate requires an https URL");
     }
   }
   if (webhook.bearerTokenIn === "query" && url.searchParams.has("access_token")) {
-    const message = "the URL has an access_token already, so the token cannot go there";
+    const message = "the URL already has an access_token, so the token cannot be added";
     problems.contradiction(["bearer_token_in", "url"], message);
   }
   if (webhook.verification.method === "dns" && !hasRecords(url.hostname)) {
@@ -38,7 +41,7 @@ function reportUrl(webhook: Webhook, url: URL, { credentials, problems }: Contex
   }
 }
 
-/** Three ways to fill one `Authorization` header. */
+/** The three sources of the `Authorization` header. */
 function reportAuthorization({ oauth2, bearerTokenIn }: Webhook, { credentials, problems }: Context): void {
   const isOwnHeader = credentials.credentialHeaderNames.some(
     (name) => name.toLowerCase() === "authorization",
@@ -58,7 +61,7 @@ function reportAuthorization({ oauth2, bearerTokenIn }: Webhook, { credentials, 
     problems.contradiction(["credential_headers", "bearer_token"], message);
   }
   if (bearerTokenIn === "query" && !credentials.bearerToken) {
-    problems.contradiction(["bearer_token_in", "bearer_token"], "query needs a bearer_token to put there");
+    problems.contradiction(["bearer_token_in", "bearer_token"], "query requires a bearer_token");
   }
 }
 
@@ -73,15 +76,15 @@ function reportHeaders({ headers }: Webhook, { credentials, problems }: Context)
 function reportProfile(webhook: Webhook, profile: Profile, { credentials, problems }: Context): void {
   const { payloadFormats, signatureSchemesAllowed, registration, migrationHeaders } = profile;
   if (webhook.payloadFormat !== null && !payloadFormats.includes(webhook.payloadFormat)) {
-    const message = `the profile ${profile.name} has the formats ${payloadFormats.join(", ")}`;
+    const message = `the profile ${profile.name} supports the formats ${payloadFormats.join(", ")}`;
     problems.contradiction(["payload_format", "profile"], message);
   }
   if (webhook.schemes?.some((scheme) => !signatureSchemesAllowed.includes(scheme)) === true) {
-    const message = `the profile ${profile.name} signs with ${signatureSchemesAllowed.join(", ")}`;
+    const message = `the profile ${profile.name} supports the signatures ${signatureSchemesAllowed.join(", ")}`;
     problems.contradiction(["signing.schemes", "profile"], message);
   }
   if (registration.bearerTokenRequired && !credentials.bearerToken && webhook.oauth2 === null) {
-    const message = `the profile ${profile.name} needs a bearer_token, or oauth2 to get one`;
+    const message = `the profile ${profile.name} requires a bearer_token, or oauth2 to obtain one`;
     problems.contradiction(["bearer_token", "profile"], message);
   }
   if (webhook.migrationHeaders && migrationHeaders.length === 0) {
@@ -89,12 +92,12 @@ function reportProfile(webhook: Webhook, profile: Profile, { credentials, proble
     problems.contradiction(["migration_headers", "profile"], message);
   }
   if (webhook.agreements.followPermanentRedirect && !registration.permanentRedirectAllowed) {
-    const message = `the profile ${profile.name} follows no redirects`;
+    const message = `the profile ${profile.name} does not follow redirects`;
     problems.contradiction(["agreements.follow_permanent_redirect", "profile"], message);
   }
 }
 
-/** Names were judged before this; one that was refused must still not break a log line. */
+/** Header names were validated earlier; a refused name must still not break a log line. */
 function printable(name: string): string {
   return name.slice(0, 128).replaceAll(/[^\x21-\x7e]/g, "?");
 }

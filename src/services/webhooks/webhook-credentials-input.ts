@@ -10,11 +10,11 @@ export interface CredentialsContext {
   readonly urlRules: UrlRules;
   readonly now: number;
   readonly problems: ProblemList;
-  /** What the webhook has before the change. */
+  /** The credentials before the change. */
   readonly held: HeldCredentials;
 }
 
-/** Checks what is kept sealed beside the webhook, and says which credentials there will be. */
+/** Validates the credentials and returns which ones there will be. */
 export function checkCredentials(input: WebhookInput, context: CredentialsContext): HeldCredentials {
   const { held, problems } = context;
   const { bearerToken: token, clientCertificate, credentialHeaders } = input;
@@ -32,9 +32,9 @@ export function checkCredentials(input: WebhookInput, context: CredentialsContex
 }
 
 /**
- * Credentials belong to the origin that they were given for. Who may edit a webhook was never shown them, and must not be able
- * to have them sent to a place of theirs: for another origin each is given again, or removed with null. A client certificate
- * stays, because its private key is not sent.
+ * Credentials belong to the origin that they were given for. Editors of a webhook never see them, and must not be able
+ * to send them to a server of their own. For another origin, each must be given again or removed with null. A client
+ * certificate is kept, because its private key is not sent.
  */
 export function requireCredentialsAnew(
   urls: { readonly before: string; readonly after: string },
@@ -53,7 +53,7 @@ export function requireCredentialsAnew(
   for (const { field, isKept } of kept) {
     if (!isKept) continue;
     const parent = field.split(".")[0] ?? field;
-    const message = `must be given again with a URL at another origin, or ${parent} removed with null`;
+    const message = `must be given again for a URL at another origin, or ${parent} removed with null`;
     problems.add({ field, message });
   }
 }
@@ -62,7 +62,7 @@ interface MovedCredentials {
   readonly input: WebhookInput;
   /** The OAuth 2.0 client after the change. */
   readonly oauth2: OAuth2Client | null;
-  /** What the webhook has before the change. */
+  /** The credentials before the change. */
   readonly held: HeldCredentials;
   readonly problems: ProblemList;
 }
@@ -80,8 +80,8 @@ function readCredentialHeaders(
 }
 
 /**
- * Merges the OAuth 2.0 client. Its secret is needed with the first one and again with every new token URL: otherwise
- * whoever may edit a webhook could have a secret sent to a place of theirs that they were never shown.
+ * Merges the OAuth 2.0 client. Its secret is required for the first client and for every new token URL: otherwise an
+ * editor could have a secret that they never saw sent to a server of their own.
  */
 export function mergeOAuth2(
   base: OAuth2Client | null,
@@ -96,7 +96,7 @@ export function mergeOAuth2(
   else if (merged.tokenUrl === "") required("token_url", problems);
   if (merged.clientId === "") required("client_id", problems);
   if (clientSecret === undefined && merged.tokenUrl !== base?.tokenUrl) {
-    const message = "is required, also when token_url changes";
+    const message = "is required, even if only token_url changes";
     problems.add({ field: "oauth2.client_secret", message });
   }
   return merged;

@@ -9,14 +9,14 @@ export interface WebhookCredentialsOptions {
   readonly clock: Clock;
 }
 
-/** Which credentials a webhook has, for checking what may be combined. Nothing here is secret. */
+/** Which credentials a webhook has, to check combinations. Contains no secrets. */
 export interface HeldCredentials {
   readonly bearerToken: boolean;
   readonly clientCertificate: boolean;
   readonly credentialHeaderNames: readonly string[];
 }
 
-/** What a new webhook has. */
+/** The credentials of a new webhook. */
 export const noCredentials: HeldCredentials = {
   bearerToken: false,
   clientCertificate: false,
@@ -26,14 +26,13 @@ export const noCredentials: HeldCredentials = {
 type CredentialKind = Exclude<SecretKind, "symmetric" | "ed25519">;
 
 /**
- * What a webhook shows to its receiver beside signatures: bearer token, OAuth 2.0 client secret, secret headers, client
- * certificate. Write-only: plain texts exist for as long as a call lasts, views hold names and public facts alone.
- *
- * They are replaced by an update and not rotated: a receiver accepts one, so there is nothing to overlap.
+ * Credentials that a webhook sends besides signatures: bearer token, OAuth 2.0 client secret, secret headers, client
+ * certificate. They are write-only: plain texts exist only during a call, and views contain only names and public
+ * facts. An update replaces them without an overlap, because a receiver accepts only one.
  */
 export class WebhookCredentials {
   readonly #options: WebhookCredentialsOptions;
-  /** Opening is a decryption and parsing a certificate; both would be done for each row of a listing. */
+  /** Caches decryption and certificate parsing, which would otherwise run for each row of a listing. */
   readonly #names = new WeakMap<StoredSecret, readonly string[]>();
   readonly #certificates = new WeakMap<StoredSecret, string>();
 
@@ -41,7 +40,7 @@ export class WebhookCredentials {
     this.#options = options;
   }
 
-  /** The secrets after an input that was checked: absent keeps, null removes. */
+  /** The secrets after a validated input: absent keeps, null removes. */
   replaced(
     webhookId: string,
     change: { readonly secrets: readonly StoredSecret[]; readonly input: WebhookInput },
@@ -104,7 +103,8 @@ export class WebhookCredentials {
     const { kind, text } = credential;
     const { secretBox, clock } = this.#options;
     const ciphertext = secretBox.seal({ plaintext: text, context: webhookId });
-    // Credentials may repeat and may be weak: their digest is bound to the webhook, so that it finds and betrays nothing.
+    // Credentials may be reused and may be weak. Their digest is bound to the webhook, so that it cannot be used to
+    // find equal ones.
     const digest = secretBox.digest(`${kind} ${webhookId} ${text}`);
     return { kind, ciphertext, digest, createdAt: clock.now(), expiresAt: null };
   }

@@ -5,10 +5,10 @@ import type { HistoryStore } from "../../ports/store/history.ts";
 import { healthOf, type LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
 import type { WebhookHealthView } from "../services.ts";
 
-/** How far back the statistics of a webhook's health look. */
+/** Period of the health statistics. */
 const statsSpanMs = 86_400_000;
 
-/** What is known of a webhook's endpoint now, and how its attempts of the last day went (WDS-105). */
+/** The current state of a webhook's endpoint, and its attempts of the last day (WDS-105). */
 export async function webhookHealth(
   live: LiveWebhook,
   from: { readonly history: HistoryStore; readonly clock: Clock },

@@ -25,13 +25,13 @@ export interface WebhookIncidentsOptions {
 }
 
 const incidentEventType = "posthorn.webhook.incident_reported";
-/** A receiver under attack meets one forged message after another; a few reports say it. */
+/** A receiver under attack sees one forged message after another; a few reports suffice. */
 const reportsAllowed = { requestsPerMinute: 6, burst: 10 };
 const bucketsMax = 10_000;
 
 /**
- * Security incidents that receivers report back (TS16-81): a warning in the log and a system event for the owner. What
- * the report says in its own words is in the event alone, because nobody knows what it holds.
+ * Security incidents reported by receivers (TS16-81): a warning in the log and an operational event for the owner. The
+ * receiver's own words are only in the event, because their content is unknown.
  */
 export class WebhookIncidents {
   readonly #options: WebhookIncidentsOptions;
@@ -66,7 +66,7 @@ export class WebhookIncidents {
     return published;
   }
 
-  /** The tenant's webhooks have it already, under the id that the receiver was given. */
+  /** The tenant's webhooks already receive it, under the id that was returned to the receiver. */
   async #tellOperator(
     webhook: Webhook,
     report: { readonly eventId: string; readonly data: Readonly<Record<string, unknown>> },
@@ -89,7 +89,7 @@ export class WebhookIncidents {
     if (waitMs === 0) return;
     throw new PosthornError(
       "rate_limited",
-      "this webhook has had many reports; the ones before this are kept",
+      "too many reports for this webhook; the earlier ones are recorded",
       {
         retryAfterSeconds: Math.ceil(waitMs / 1_000),
       },

@@ -12,16 +12,16 @@ import type { HeldCredentials } from "./webhook-credentials.ts";
 import { mergeRetry, noRetryOverrides } from "./webhook-retry-input.ts";
 import { mergeVerification } from "./webhook-verification-input.ts";
 
-/** What merging needs to know beside the input. */
+/** Data that merging needs besides the input. */
 export interface MergeContext {
   readonly urlRules: UrlRules;
   readonly now: number;
   readonly problems: ProblemList;
-  /** Credentials that the webhook has already. */
+  /** Credentials that the webhook already has. */
   readonly held: HeldCredentials;
 }
 
-/** A webhook before anything was said about it. Its URL and events must still be given. */
+/** The defaults of a webhook. Its URL and events must still be set. */
 export function blankWebhook(identity: {
   readonly id: string;
   readonly tenantId: string;
@@ -53,9 +53,8 @@ export function blankWebhook(identity: {
 }
 
 /**
- * Merges an input, which follows the description of its fields, into a webhook (C-33): absent fields keep their value,
- * `null` goes back to the default. What the fields mean together is judged here, each problem under its path in the API;
- * the result counts only when there is no problem.
+ * Merges a validated input into a webhook: absent fields keep their value, `null` resets to the default. Relations
+ * between fields are validated here, each problem under its API path; the result is usable only without problems.
  */
 export function mergeWebhook(base: Webhook, input: WebhookInput, context: MergeContext): Webhook {
   const { problems, now } = context;
@@ -100,14 +99,14 @@ const storedNames = [
   "metadata",
 ] as const satisfies readonly (keyof WebhookInput & keyof Webhook)[];
 
-/** What means nothing more than itself; `null` goes back to what a webhook has when nothing was said. */
+/** Fields that are stored as given; `null` resets to the default. */
 function storedAsGiven(input: WebhookInput): Partial<Webhook> {
   const none: Partial<Webhook> = { ownerId: null, schemes: null, ...webhookDefaults };
   const given = storedNames.filter((name) => input[name] !== undefined);
   return Object.fromEntries(given.map((name) => [name, input[name] ?? none[name]]));
 }
 
-/** Members that are left out keep their values; `null` ends all of them (EDS-9.2-2). */
+/** Omitted members keep their values; `null` removes all of them (EDS-9.2-2). */
 function mergeObject<Value extends object>(
   base: Value,
   { change, none }: { readonly change: Partial<Value> | null | undefined; readonly none: Value },
@@ -115,7 +114,10 @@ function mergeObject<Value extends object>(
   return change === null ? none : { ...base, ...change };
 }
 
-/** The owner's switch. Switching on also ends a suspension; whether it may be served yet is for its verification. */
+/**
+ * Enabling and disabling by the owner. Enabling also ends a suspension; verification decides whether the webhook may be
+ * served.
+ */
 export function mergeStatus(
   base: Webhook,
   { active, now }: { readonly active: boolean | undefined; readonly now: number },

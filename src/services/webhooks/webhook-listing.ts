@@ -10,16 +10,16 @@ import { judgeFilters } from "../searched-pages.ts";
 import type { WebhookFilters, WebhookListQuery } from "../services.ts";
 import { byAge, type Ranking, rankingOf, type RankingSources } from "./webhook-ranking.ts";
 
-/** A page of webhooks; `next` is the place of its last one where there are more. */
+/** A page of webhooks; `next` is the position of the last one if there are more. */
 export interface ListedWebhooks {
   readonly found: readonly LiveWebhook[];
   readonly next: string | null;
-  /** As `Ranking` tells. */
+  /** See `Ranking`. */
   readonly isComplete: boolean;
   readonly searchedTo: number | null;
-  /** When their order was found, Unix milliseconds; null where that is now. */
+  /** When the order was computed, Unix milliseconds; null if current. */
   readonly rankedAt: number | null;
-  /** As `Ranking` has it. */
+  /** See `Ranking`. */
   readonly waiting: Ranking["waiting"];
 }
 
@@ -33,14 +33,14 @@ interface Searching extends Pick<ListingSources, "access" | "clock"> {
   readonly wanted: number;
 }
 
-/** Null does not narrow it. */
+/** Null for no restriction. */
 interface NarrowedQuery extends WebhookListQuery {
   readonly webhookIds: readonly string[] | null;
 }
 
 /**
- * Webhooks of `tenantId`, everybody's when null, from memory. Throws InvalidRequestError for filters that break their
- * description, under the names of the library: the API has judged its own.
+ * Lists webhooks of `tenantId`, or all when null, from memory. Throws InvalidRequestError for invalid filters, with the
+ * field names of the library; the API has already validated its own.
  */
 export async function listedWebhooks(query: NarrowedQuery, sources: ListingSources): Promise<ListedWebhooks> {
   judgeFilters(webhookFilters, query);
@@ -61,13 +61,13 @@ export async function listedWebhooks(query: NarrowedQuery, sources: ListingSourc
     const page = pageOf(lastFirst(candidates, { query, ranking }), { query, ranking });
     return { ...page, rankedAt: ranking.rankedAt };
   }
-  // What others know of them is asked for first: only all of them together can be put in order.
+  // Fetch the state from other owners first, because sorting requires all of it.
   const known = await inState(candidates, { query, wanted: Infinity, access, clock });
   const ranking = await rankingOf(sort, known, sources);
   return pageOf(lastFirst(known, { query, ranking }), { query, ranking });
 }
 
-/** As `WebhookService.healthCounts`. */
+/** See `WebhookService.healthCounts`. */
 export async function countedHealth(
   query: WebhookFilters & Pick<NarrowedQuery, "webhookIds">,
   { access, clock }: Pick<ListingSources, "access" | "clock">,
@@ -91,7 +91,7 @@ export async function countedHealth(
   return Object.fromEntries(counts) as Record<WebhookHealthState, number>;
 }
 
-/** The order of all webhooks of a tenant, which those of a filter are in too. */
+/** The order of all webhooks of a tenant, which filtered results share. */
 function keptRanking(
   sort: Exclude<WebhookOrder, "created">,
   { tenantId = null }: WebhookFilters,
@@ -109,7 +109,7 @@ function keptRanking(
   });
 }
 
-/** Of so many webhooks the order is found for each question. */
+/** Up to this number of webhooks, the order is computed for each query. */
 const rankedAnewMax = 500;
 
 interface Placed {
@@ -117,7 +117,7 @@ interface Placed {
   readonly ranking: Ranking;
 }
 
-/** What comes behind the page before. */
+/** Skips the webhooks of previous pages. */
 function lastFirst(
   candidates: readonly LiveWebhook[],
   { query: { after }, ranking: { placeOf } }: Placed,
@@ -144,7 +144,7 @@ async function firstOf(candidates: readonly LiveWebhook[], more: Searching): Pro
   return asksForState(more.query) ? inState(candidates, more) : candidates;
 }
 
-/** By what its owner wrote, and its status. */
+/** Filters by configuration and status. */
 function isWanted(webhook: Webhook, query: WebhookFilters, now: number): boolean {
   const { tenantId = null, active = null, paused = null, eventType = null, text = null } = query;
   return (
@@ -161,7 +161,7 @@ function asksForState({ circuits, failing, health }: WebhookFilters): boolean {
   return (circuits ?? []).length > 0 || (health ?? []).length > 0 || (failing ?? null) !== null;
 }
 
-/** How an endpoint is doing only its owner knows, so it is asked for, a part at a time, until the page is full. */
+/** Only the owner of an endpoint knows its state, so query it in parts until the page is full. */
 async function inState(candidates: readonly LiveWebhook[], more: Searching): Promise<readonly LiveWebhook[]> {
   const { query, wanted, access, clock } = more;
   const found: LiveWebhook[] = [];
@@ -191,7 +191,7 @@ function isInState(live: LiveWebhook, query: WebhookFilters, now: number): boole
   return isOneOf(circuits, snapshotCircuit(live.circuit, live.policy.circuitBreaker, now).state);
 }
 
-/** None named is any. */
+/** No values means any value. */
 function isOneOf<Value>(values: readonly Value[] | null | undefined, value: Value): boolean {
   return (values ?? []).length === 0 || values?.includes(value) === true;
 }
@@ -200,7 +200,10 @@ function says({ url, description }: Webhook, text: string): boolean {
   return url.toLowerCase().includes(text) || description.toLowerCase().includes(text);
 }
 
-/** `event_type=order.created` finds who receives it; `event_type=order.*` who wrote exactly that. */
+/**
+ * `event_type=order.created` finds webhooks that receive it; `event_type=order.*` finds those with exactly this
+ * pattern.
+ */
 function receives(webhook: Webhook, eventType: string): boolean {
   if (webhook.events.includes(eventType)) return true;
   if (!isEventTypeName(eventType)) return false;

@@ -4,17 +4,17 @@ import { ProblemList } from "../problem-list.ts";
 import { readFields } from "../read-fields.ts";
 import type { PauseCommand } from "../services.ts";
 
-/** What a call asks for. Throws InvalidRequestError for an end that lies behind or too far ahead. */
+/** Reads a pause command. Throws InvalidRequestError if the end is in the past or too far ahead. */
 export function readPause(command: PauseCommand, now: number): WebhookPause {
   const problems = new ProblemList();
   const { until = null, reason = null } = readFields(pauseFields, command, { problems });
   if (until !== null && (until <= now || until - now > pauseMsMax))
-    problems.add({ field: "until", message: "must be in the future, and at most a year ahead" });
+    problems.add({ field: "until", message: "must be in the future and at most a year ahead" });
   problems.throwIfAny("the pause");
   return { since: now, until, reason };
 }
 
-/** The webhook with a pause, or without; a pause that goes on began when it did. */
+/** Sets or removes a pause; an existing pause keeps its start. */
 export function withPause(
   webhook: Webhook,
   change: { readonly pause: WebhookPause | null; readonly now: number },

@@ -5,7 +5,7 @@ import { rankingOf, waitingOfRows } from "./webhook-ranking.ts";
 
 const now = Date.UTC(2026, 0, 2);
 
-/** Number 0 failed last, and none of those after number `failed`. */
+/** Number 0 failed last; those after number `failed` never failed. */
 function webhooks(count: number, failed = count): readonly LiveWebhook[] {
   return Array.from({ length: count }, (_, index) => {
     const lastFailedAt = index < failed ? now - index : null;
@@ -14,7 +14,7 @@ function webhooks(count: number, failed = count): readonly LiveWebhook[] {
   });
 }
 
-/** A question takes so many milliseconds. */
+/** Each query takes this many milliseconds. */
 function sourcesOf(tookMs: number) {
   let at = 0;
   const asked: (readonly string[])[] = [];
@@ -100,7 +100,7 @@ test("rows that there was no time to count have no number", async () => {
   assert.deepEqual([counts.get("w00063")?.total, counts.get("w00064")], [3, null]);
 });
 
-/** Three webhooks with what is known of each, and the order of their ids. */
+/** Creates three webhooks with the given data and returns their ids in order. */
 async function orderOf(
   sort: "failures" | "failure_rate" | "backlog",
   known: Readonly<

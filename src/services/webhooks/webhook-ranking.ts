@@ -8,15 +8,15 @@ import { searchBounds } from "../searched-pages.ts";
 import type { StatisticsService } from "../services.ts";
 import type { WebhookFailures } from "../statistics/statistics-service.ts";
 
-/** Where webhooks stand in a list. */
+/** The order of webhooks in a list. */
 export interface Ranking {
-  /** As text in the order of the list, last first; the id makes it one webhook's own. */
+  /** Sort key, for descending order; the id makes it unique. */
   readonly placeOf: (live: LiveWebhook) => string;
-  /** False when some stand at the end because nobody had the time to look at them. */
+  /** False if some are at the end because the time limit was reached before they were examined. */
   readonly isComplete: boolean;
-  /** Unix milliseconds: those whose last failure is older were not looked at. Null where that tells nothing. */
+  /** Unix milliseconds: webhooks whose last failure is older were not examined. Null if not applicable. */
   readonly searchedTo: number | null;
-  /** The counts behind the order, which rows show as they are; null for a webhook without one. Null for other orders. */
+  /** The counts used for sorting, which rows show; null for a webhook without one. Null for other orders. */
   readonly waiting: ReadonlyMap<string, WaitingCount | null> | null;
 }
 
@@ -29,7 +29,7 @@ export interface RankingSources {
 
 type Sort = Exclude<WebhookOrder, "created">;
 
-/** Newest first: ids are made in the order of time. */
+/** Newest first: ids are sorted by creation time. */
 export const byAge: Ranking = {
   placeOf: ({ webhook }) => webhook.id,
   isComplete: true,
@@ -37,7 +37,7 @@ export const byAge: Ranking = {
   waiting: null,
 };
 
-/** Asks for what the order is about, of as many webhooks as one page may cost. */
+/** Queries the sort values of as many webhooks as the budget of a page allows. */
 export async function rankingOf(
   sort: Sort,
   candidates: readonly LiveWebhook[],
@@ -49,7 +49,7 @@ export async function rankingOf(
   return byFailures(candidates, sort, { ...sources, budget });
 }
 
-/** It stays where it is until the webhook fails again. */
+/** Stable until the webhook fails again. */
 const byLastFailure: Ranking = {
   placeOf: ({ health, webhook }) => placeText([health.lastFailedAt ?? 0], webhook.id),
   isComplete: true,
@@ -59,7 +59,7 @@ const byLastFailure: Ranking = {
 
 type Asking = RankingSources & { readonly budget: SearchBudget };
 
-/** What did not fail in the last day has no rate above 0, so nothing is asked of it. */
+/** Webhooks without failures in the last day have the rate 0, so they are not queried. */
 async function byFailures(
   candidates: readonly LiveWebhook[],
   sort: "failures" | "failure_rate",
@@ -82,7 +82,7 @@ async function byFailures(
     placeOf: ({ webhook }) => {
       const { rate, failed } = failures.get(webhook.id) ?? { rate: 0, failed: 0 };
       const scaled = Math.round(rate * rateScale);
-      // Among equal rates the webhook with the most failures is the worst.
+      // Among equal rates, the webhook with the most failures comes first.
       const ranks = sort === "failures" ? [failed, scaled] : [scaled, failed];
       return placeText(ranks, webhook.id);
     },
@@ -93,8 +93,8 @@ async function byFailures(
 }
 
 /**
- * Those that fail are counted first: their deliveries wait. Many deep backlogs are counted roughly before any is counted
- * as far as it is shown, so that the deepest are found within the time. The order is that of the counts which rows show.
+ * Failing webhooks are counted first, because their deliveries wait. Deep backlogs are first counted roughly and then
+ * up to the displayed limit, so that the deepest are found in time. The order matches the displayed counts.
  */
 async function byBacklog(candidates: readonly LiveWebhook[], asking: Asking): Promise<Ranking> {
   const working = await webhooksWithWork(asking);
@@ -120,7 +120,7 @@ async function byBacklog(candidates: readonly LiveWebhook[], asking: Asking): Pr
   };
 }
 
-/** Attempts of the last day of those whose counts end at the bound, because their order is not known otherwise. */
+/** Attempts of the last day for webhooks whose count reached the limit, because their order is otherwise unknown. */
 async function volumesOf(
   counts: ReadonlyMap<string, WaitingCount>,
   { statistics, budget }: Asking,
@@ -133,7 +133,7 @@ async function volumesOf(
   return volumes;
 }
 
-/** Seeks from lane to lane, so that a deep one costs no more than another. */
+/** Seeks from lane to lane, so that a deep lane costs no more than others. */
 async function webhooksWithWork({ deliveries, budget }: Asking): Promise<{
   readonly ids: ReadonlySet<string>;
   readonly isComplete: boolean;
@@ -148,7 +148,7 @@ async function webhooksWithWork({ deliveries, budget }: Asking): Promise<{
   }
 }
 
-/** A part at a time, so that many deep backlogs cannot take long at once. */
+/** Reads in parts, so that many deep backlogs cannot take long at once. */
 async function waitingWithin(
   webhookIds: readonly string[],
   asking: Pick<Asking, "history" | "budget"> & { readonly countMax: number; readonly atOnce: number },
@@ -168,7 +168,7 @@ async function waitingWithin(
   return { counts, asked: new Set(webhookIds.slice(0, at)), isComplete: at >= webhookIds.length };
 }
 
-/** For rows of a page whose order is another one. */
+/** For the rows of a page in another order. */
 export async function waitingOfRows(
   webhookIds: readonly string[],
   { history, clock }: Pick<RankingSources, "history" | "clock">,
@@ -180,20 +180,20 @@ export async function waitingOfRows(
   return new Map<string, WaitingCount | null>([...counts, ...missed]);
 }
 
-/** Numbers of one length sort as texts; the first one decides. */
+/** Numbers of equal length sort as text; the first one takes precedence. */
 function placeText(ranks: readonly number[], id: string): string {
   return [...ranks.map((rank) => String(rank).padStart(16, "0")), id].join(" ");
 }
 
-/** What statistics tell of a row of the list. */
+/** Period of the statistics shown in a row. */
 const ratedMs = 86_400_000;
-/** The rates are rounded to as many digits (statistics/measures.ts). */
+/** Rates are rounded to this many digits (statistics/measures.ts). */
 const rateScale = 1_000_000;
-/** Those asked for the first time in an hour cost some 90 seeks each, the others three. */
+/** The first query of an hour costs some 90 seeks per webhook, later ones three. */
 const ratedAtOnce = 256;
 const lanesAtOnce = 1_000;
 const countedAtOnce = 32;
-/** Each costs ten times as much. */
+/** Each of these costs ten times as much. */
 const deepAtOnce = 4;
 const roughCountMax = 1_000;
 const shownCountMax = 10_000;

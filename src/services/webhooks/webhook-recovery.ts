@@ -15,7 +15,7 @@ import { openCircuitOf, requireCircuitRights } from "./webhook-circuit.ts";
 
 const statesDefault: readonly DeliveryState[] = ["exhausted", "skipped"];
 
-/** Delivers again what a webhook missed (TS16-118, C-46). */
+/** Sends again what a webhook missed, from a time on (TS16-118). */
 export class WebhookRecovery {
   readonly #history: HistoryStore;
   readonly #operations: BatchOperations;
@@ -50,7 +50,7 @@ export class WebhookRecovery {
     if (status !== "active") {
       throw new PosthornError(
         "conflict",
-        `the webhook is ${status}; ${status === "unverified" ? "verify" : "enable"} it first, then recover what it missed`,
+        `the webhook is ${status}; ${status === "unverified" ? "verify" : "enable"} it first, then recover its deliveries`,
       );
     }
     if (scope.portal !== undefined) await this.#refuseSecond(live.webhook);
@@ -67,7 +67,7 @@ export class WebhookRecovery {
     return { operation, count, openCircuits };
   }
 
-  /** A customer has one recovery of a webhook under way at a time. */
+  /** A customer can run one recovery per webhook at a time. */
   async #refuseSecond({ id, tenantId }: Webhook): Promise<void> {
     const underWay = await this.#operations.unfinished(tenantId);
     const isUnderWay = underWay.some(
@@ -77,7 +77,7 @@ export class WebhookRecovery {
     if (!isUnderWay) return;
     throw new PosthornError(
       "conflict",
-      "a recovery of this webhook is under way; wait for its end, or cancel it",
+      "a recovery of this webhook is running; wait until it ends, or cancel it",
     );
   }
 }

@@ -7,7 +7,7 @@ import type { WebhookRetryOverrides } from "../../core/webhook.ts";
 import type { WebhookInput } from "../services.ts";
 import type { ProblemList } from "../problem-list.ts";
 
-/** Nothing overridden: as the profile says. */
+/** No overrides: the profile applies. */
 export const noRetryOverrides: WebhookRetryOverrides = {
   schedule: null,
   ageMsMax: null,
@@ -15,7 +15,7 @@ export const noRetryOverrides: WebhookRetryOverrides = {
   timeoutGrowthFactor: null,
 };
 
-/** What a webhook that asks for the exponential form gets where it says nothing (WDS-46 to 49, 122). */
+/** Defaults of the exponential form (WDS-46 to 49, 122). */
 const exponentialDefaults = {
   kind: "exponential",
   attemptsMax: 5,
@@ -34,7 +34,7 @@ const exponentialFields = {
 } as const satisfies Partial<Record<keyof RetryInput, string>>;
 const exponentialNames = Object.keys(exponentialFields) as readonly (keyof typeof exponentialFields)[];
 
-/** Merges `retry_config` and `timeout_ms` into what is set. `null` goes back to the profile. */
+/** Merges `retry_config` and `timeout_ms` into the current values. `null` resets to the profile. */
 export function mergeRetry(
   base: WebhookRetryOverrides,
   change: {
@@ -66,7 +66,7 @@ function mergeRetryConfig(
   };
 }
 
-/** One exponential field is enough to choose the exponential form; `schedule_ms` chooses the list. */
+/** A single exponential field selects the exponential form; `schedule_ms` selects the list. */
 function mergeSchedule(
   base: RetrySchedule | null,
   change: { readonly retry: RetryInput; readonly problems: ProblemList },
@@ -84,7 +84,7 @@ function mergeSchedule(
   return checked({ ...start, ...changes }, problems);
 }
 
-/** Each part follows its description; what may still be wrong is how long they take together. */
+/** The parts are already validated individually; this validates their total duration. */
 function checked(schedule: RetrySchedule, problems: ProblemList): RetrySchedule {
   for (const { problem } of validateSchedule(schedule)) {
     problems.add({ field: "retry_config", message: problem });

@@ -10,11 +10,11 @@ export interface WebhookRoomOptions {
   readonly store: Pick<Store, "notifications">;
   readonly clock: Clock;
   readonly tenants: TenantDirectory;
-  /** For tenants that set no limit of their own. */
+  /** For tenants without their own limit. */
   readonly webhooksPerTenantMax: number;
 }
 
-/** Throws where a tenant may have no further webhook, and tells so once an hour. */
+/** Throws if a tenant has reached its limit of webhooks, and announces that once an hour. */
 export async function requireRoom(tenantId: string, options: WebhookRoomOptions): Promise<void> {
   const { access, tenants, webhooksPerTenantMax } = options;
   const limit = tenants.get(tenantId)?.webhooksMax ?? webhooksPerTenantMax;
@@ -23,7 +23,10 @@ export async function requireRoom(tenantId: string, options: WebhookRoomOptions)
   if (count < limit) return;
   await options.store.notifications?.appendEvents([limitReached({ tenantId, limit }, options.clock.now())]);
   access.relay.stored();
-  throw new PosthornError("limit_reached", `the tenant has ${count} webhooks; its limit is ${limit}`);
+  throw new PosthornError(
+    "limit_reached",
+    `the limit of ${limit} webhooks for a tenant is reached; there are ${count}`,
+  );
 }
 
 function limitReached(

@@ -31,17 +31,16 @@ export interface WebhookSecretsOptions {
   readonly random: Random;
 }
 
-/** A key in the form it is stored in, before it is sealed. */
+/** A key in its stored form, before it is sealed. */
 interface PlainKey {
   readonly kind: SigningKeyKind;
   readonly text: string;
 }
 
 /**
- * Signing keys of webhooks. Plain texts exist only here, for as long as a call lasts; what is kept
- * is sealed with the webhook's id as context, so that no row can stand in for another.
- *
- * Nothing of a secret enters an error: messages say what is wrong with its form, never what it is (TS16-78).
+ * Signing keys of webhooks. Plain texts exist only here and only during a call. Stored keys are sealed with the
+ * webhook's id as context, so that rows cannot be swapped. Errors never contain any part of a secret: they describe
+ * only its form (TS16-78).
  */
 export class WebhookSecrets {
   readonly #options: WebhookSecretsOptions;
@@ -50,32 +49,32 @@ export class WebhookSecrets {
     this.#options = options;
   }
 
-  /** Reads a secret that a user supplies (C-29). Problems go to the list; the result is null then. */
+  /** Reads a secret supplied by a user. Problems are added to the list, and the result is null. */
   readSupplied(text: unknown, problems: ProblemList): PlainKey | null {
     const key = parseSecret(text);
     if (key.kind === "invalid") {
       problems.add({ field: "secret", message: key.detail });
       return null;
     }
-    // One key has one text here, so that its digest finds it however it was written.
+    // Normalise the text, so that the digest finds a key regardless of its spelling.
     if (key.kind === "asymmetric") return { kind: "ed25519", text: asymmetricSecretText(key) };
     return { kind: "symmetric", text: String(text) };
   }
 
-  /** Refuses a secret that any webhook of any tenant uses (TS16-74). Does not say whose it is. */
+  /** Refuses a secret that any webhook of any tenant uses (TS16-74), without revealing which one. */
   async refuseReuse(key: PlainKey): Promise<void> {
     const user = await this.#options.store.findBySecretDigest(this.#options.secretBox.digest(key.text));
     if (user === null) return;
     throw new PosthornError(
       "secret_in_use",
-      "the secret is in use elsewhere; leave it out and one is generated",
+      "the secret is in use elsewhere; omit it to have one generated",
       {
         fields: [{ field: "secret", message: "is already in use" }],
       },
     );
   }
 
-  /** The webhook's keys with those added that its schemes need, and the tenant's key made when that is needed. */
+  /** The webhook's keys, with those added that its schemes require. Creates the tenant's key if necessary. */
   async complete(
     webhook: Pick<Webhook, "id" | "tenantId">,
     keys: { readonly policy: DeliveryPolicy; readonly secrets: readonly StoredSecret[] },
@@ -88,7 +87,7 @@ export class WebhookSecrets {
     return [this.seal(webhook.id, this.#generate("symmetric")), ...keys.secrets];
   }
 
-  /** A key ready to be stored. */
+  /** Seals a key for storage. */
   seal(webhookId: string, key: PlainKey): StoredSecret {
     const { secretBox, clock } = this.#options;
     return {
@@ -100,7 +99,7 @@ export class WebhookSecrets {
     };
   }
 
-  /** The symmetric secret in force and, while a rotation overlaps, the one before. */
+  /** The current symmetric secret and, during the overlap of a rotation, the previous one. */
   view(live: Pick<LiveWebhook, "webhook" | "secrets">): WebhookSecretView {
     const [current, previous] = this.#inForce(live.secrets, "symmetric");
     return {
@@ -112,7 +111,7 @@ export class WebhookSecrets {
     };
   }
 
-  /** `whsec_…` and the last four characters: enough to recognise it, useless to anybody else. */
+  /** `whsec_…` and the last four characters: enough to recognise the secret, useless to others. */
   hint(live: Pick<LiveWebhook, "webhook" | "secrets">): string | null {
     const { secret } = this.view(live);
     return secret === null ? null : `whsec_…${secret.slice(-4)}`;
@@ -122,7 +121,7 @@ export class WebhookSecrets {
   async publicKey(live: Pick<LiveWebhook, "webhook" | "secrets" | "policy">): Promise<WebhookPublicKeyView> {
     const { webhook } = live;
     if (!needsKey(live.policy.signatureSchemes, "ed25519")) {
-      throw new NotFoundError(`a public key of this webhook (it signs with none of ${schemesOf("ed25519")})`);
+      throw new NotFoundError(`a public key of this webhook (it does not sign with ${schemesOf("ed25519")})`);
     }
     const own = this.#inForce(live.secrets, "ed25519")[0];
     const shared =
@@ -133,11 +132,10 @@ export class WebhookSecrets {
   }
 
   /**
-   * The secrets after a rotation (C-47, TS16-68, TS16-69). `graceful` keeps the old key signing beside the new one
-   * until the overlap ends; `revoke` drops it, so that retries of old events use the new key alone as well.
-   *
-   * Rotates the kind of the key supplied; without one the shared secret, or for a webhook whose schemes use none its key
-   * pair, which becomes its own instead of the tenant's.
+   * The secrets after a rotation (TS16-68, TS16-69). `graceful` signs with both keys until the overlap ends. `revoke`
+   * drops the old key, so that retries of old events also use only the new one. Rotates the kind of the supplied key.
+   * Without one, it rotates the shared secret or, for a webhook whose schemes use none, the key pair, which becomes the
+   * webhook's own instead of the tenant's.
    */
   async rotate(live: LiveWebhook, command: RotateSecretCommand): Promise<readonly StoredSecret[]> {
     const { webhook, secrets, policy } = live;
@@ -146,7 +144,7 @@ export class WebhookSecrets {
     const current = await this.#currentOf(live, next.kind);
     const now = this.#options.clock.now();
     const overlapping = secrets.some((secret) => secret.kind === next.kind && (secret.expiresAt ?? 0) > now);
-    // Who revokes wants the old keys gone, the one that overlaps among them.
+    // Revoking removes all old keys, including an overlapping one.
     if (overlapping && command.mode !== "revoke" && command.force !== true) {
       const detail =
         "the overlap of the last rotation is still running; send force to end it now, or mode revoke";
@@ -169,7 +167,7 @@ export class WebhookSecrets {
     return supplied ?? this.#generate(kind);
   }
 
-  /** The key that a rotation replaces, sealed for the webhook; the tenant's when the webhook had none of its own. */
+  /** The key that a rotation replaces, sealed for the webhook; the tenant's if the webhook has none. */
   async #currentOf(live: LiveWebhook, kind: SigningKeyKind): Promise<StoredSecret | undefined> {
     const own = this.#inForce(live.secrets, kind)[0];
     if (own !== undefined || kind === "symmetric") return own;
@@ -200,7 +198,7 @@ export class WebhookSecrets {
   }
 }
 
-/** A key that no scheme of the webhook uses would be stored and never sign anything. */
+/** A key that none of the webhook's schemes use would be stored without effect. */
 export function requireScheme(
   key: { readonly kind: SigningKeyKind },
   context: { readonly policy: Pick<DeliveryPolicy, "signatureSchemes">; readonly problems: ProblemList },
@@ -208,11 +206,11 @@ export function requireScheme(
   if (needsKey(context.policy.signatureSchemes, key.kind)) return;
   context.problems.add({
     field: "secret",
-    message: `is a key for ${schemesOf(key.kind)}, with none of which this webhook signs`,
+    message: `is a key for ${schemesOf(key.kind)}, which this webhook does not use`,
   });
 }
 
-/** For sentences. */
+/** Names of schemes for error messages. */
 function schemesOf(kind: SigningKeyKind): string {
   const named = Object.entries(signatureSchemeKeys).filter(([, needed]) => needed === kind);
   return named.map(([scheme]) => scheme).join(", ");

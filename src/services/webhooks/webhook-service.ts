@@ -62,13 +62,13 @@ export interface WebhookServiceOptions {
   readonly tenants: TenantDirectory;
   readonly statistics: Pick<StatisticsService, "failuresOf" | "acceptedSince">;
   readonly urlRules: UrlRules;
-  /** For tenants that set no limit of their own. */
+  /** For tenants without their own limit. */
   readonly webhooksPerTenantMax: number;
 }
 
 /**
- * Webhooks as their owners see them. Changes are stored first and taken into service right after, one at a time per
- * webhook; creations one after the other, so that limits hold.
+ * Webhooks as visible to their owners. Changes are stored first and applied right after, sequentially per webhook.
+ * Creations are sequential, so that limits hold.
  */
 export class Webhooks implements WebhookService {
   readonly #options: WebhookServiceOptions;
@@ -88,7 +88,7 @@ export class Webhooks implements WebhookService {
     const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: input.tenantId ?? null });
     await requireRoom(tenantId, this.#options);
     const draft = await this.#proven(this.#draft(tenantId, input), null);
-    // One line for all: besides the tenant's limit, two creations may bring the same secret.
+    // One queue for all: besides the tenant's limit, two creations may supply the same secret.
     const created = await this.#changes.run(creationLine, () => this.#insert(scope, draft));
     const live = await this.#asked(created, null);
     return { view: this.#view(live), secret: this.#options.secrets.view(live).secret };
@@ -126,7 +126,7 @@ export class Webhooks implements WebhookService {
     const { history, deliveries } = store;
     const sources = { ...this.#options, history, deliveries, rankings: this.#rankings };
     const { found, ...page } = await listedWebhooks(narrowed, sources);
-    // Another process may own them, and what it knows is in the store.
+    // Another process may own them, and stores their state.
     await this.#options.access.refresh(
       found.map(({ webhook }) => webhook.id),
       "states",
@@ -149,7 +149,7 @@ export class Webhooks implements WebhookService {
   ): Promise<WebhookView> {
     const { id, input } = command;
     const before = await this.#fresh(scope, id);
-    // Asked before anything changes, and outside the line of changes: it may take as long as the receiver likes.
+    // Runs before any change and outside the queue of changes, because the receiver may take long.
     const { webhook: proven } = await this.#proven(this.#merged(before, input), before.webhook);
     let last: Webhook | null = null;
     const live = await this.#changes.run(id, async () => {
@@ -192,7 +192,7 @@ export class Webhooks implements WebhookService {
     });
   }
 
-  /** What was skipped meanwhile stays skipped until `recover` asks for it (C-46). */
+  /** Deliveries that were skipped stay skipped until `recover` is called. */
   async enable(scope: Scope, id: string): Promise<WebhookView> {
     const before = (await this.#fresh(scope, id)).webhook.status;
     const view = await this.#setActive(scope, { id, active: true });
@@ -272,7 +272,7 @@ export class Webhooks implements WebhookService {
         const live = this.#require(scope, command.id);
         return secrets.view(await this.#save(live.webhook, await secrets.rotate(live, command), scope));
       });
-    // A supplied secret must not be taken by two rotations, or a creation, at the same time.
+    // Two rotations, or a rotation and a creation, must not take the same supplied secret.
     return (command.secret ?? null) === null ? rotate() : this.#changes.run(creationLine, rotate);
   }
 
@@ -292,8 +292,6 @@ export class Webhooks implements WebhookService {
     const live = await this.#fresh(scope, command.id);
     return this.#options.recovery.recover(scope, live, command);
   }
-
-  // ---- inside -------------------------------------------------------------------------------------------------
 
   async #setActive(
     scope: Scope,
@@ -326,7 +324,7 @@ export class Webhooks implements WebhookService {
       return this.#save({ ...next, updatedAt }, live.secrets, null);
     });
 
-  /** Passes the echo challenge where one is due, which is before anything is saved (WDS-102). */
+  /** Passes a required echo challenge, which happens before anything is saved (WDS-102). */
   async #proven<Given extends Pick<Draft, "webhook" | "secrets">>(
     given: Given,
     before: Webhook | null,
@@ -336,7 +334,7 @@ export class Webhooks implements WebhookService {
     return { ...given, webhook: await this.#options.verifications.proven(webhook, secrets) };
   }
 
-  /** Asks for permission where it is due after a change; the callback needs a webhook that is stored. */
+  /** Requests permission after a change if required; the callback needs a stored webhook. */
   async #asked(live: LiveWebhook, before: Webhook | null): Promise<LiveWebhook> {
     if (!needsAsking(before, live.webhook)) return live;
     return this.#options.verifications.ask(live.webhook.id, this.#alter);
@@ -358,7 +356,7 @@ export class Webhooks implements WebhookService {
     return this.#require({ tenantId: null }, webhook.id);
   }
 
-  /** As it is now, also where another process changed it a moment ago. */
+  /** The current state, including recent changes by other processes. */
   async #fresh(scope: Scope, id: string): Promise<LiveWebhook> {
     await this.#options.access.refresh([id]);
     return this.#require(scope, id);
@@ -389,14 +387,14 @@ export class Webhooks implements WebhookService {
   }
 }
 
-/** A webhook that was checked and not saved yet. */
+/** A validated webhook that is not saved yet. */
 interface Draft {
   readonly webhook: Webhook;
   readonly supplied: ReturnType<WebhookSecrets["readSupplied"]>;
   readonly secrets: readonly StoredSecret[];
 }
 
-/** No webhook has this id. */
+/** Not the id of any webhook. */
 const creationLine = "create";
 
 function policyOf(webhook: Webhook) {
@@ -407,6 +405,6 @@ function policyOf(webhook: Webhook) {
 function requirePolicy(webhook: Webhook) {
   const policy = policyOf(webhook);
   if (policy === null)
-    throw new PosthornError("internal_error", `the profile of webhook ${webhook.id} is not known`);
+    throw new PosthornError("internal_error", `the profile of webhook ${webhook.id} is unknown`);
   return policy;
 }

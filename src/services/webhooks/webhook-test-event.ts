@@ -7,10 +7,10 @@ import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
 import { ProblemList } from "../problem-list.ts";
 import { readFields } from "../read-fields.ts";
 
-/** What is sent when no other type is asked for. */
+/** The default type of test events. */
 const testEventType = "posthorn.test";
 
-/** Sends one event through the whole path to one webhook, with the given data, or the first example of its type if it has one. */
+/** Sends one event through the whole path to one webhook, with the given data or the first example of its type. */
 export async function sendTestEvent(
   live: LiveWebhook,
   how: {
@@ -44,6 +44,7 @@ export async function sendTestEvent(
     onlyWebhookId: webhook.id,
   });
   const deliveryId = sent.deliveryIds[0];
-  if (deliveryId === undefined) throw new PosthornError("conflict", "the webhook was removed meanwhile");
+  if (deliveryId === undefined)
+    throw new PosthornError("conflict", "the webhook was deleted during the test");
   return { eventId: sent.eventId, deliveryId };
 }

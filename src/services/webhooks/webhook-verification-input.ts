@@ -11,8 +11,8 @@ import type { VerificationInput, WebhookInput } from "../services.ts";
 import type { ProblemList } from "../problem-list.ts";
 
 /**
- * The verification of a changed webhook (C-32). It is the same object as before when nothing of it has to begin anew;
- * a new URL, method or requested rate begins it anew, because permission is for exactly one target (CEW-4.1.1-1).
+ * The verification of a changed webhook. Returns the same object if nothing has to be verified again. A new URL, method
+ * or requested rate restarts verification, because permission applies to exactly one target (CEW-4.1.1-1).
  */
 export function mergeVerification(
   base: Webhook,
@@ -30,7 +30,7 @@ export function mergeVerification(
   return pendingVerification(choice);
 }
 
-/** True when somebody has to be asked before the webhook is served as it is now. */
+/** Whether the webhook must be verified before it is served in its new state. */
 export function needsAsking(base: Webhook | null, next: Webhook): boolean {
   return next.verification.state === "pending" && next.verification !== base?.verification;
 }
@@ -52,7 +52,7 @@ function readChoice(base: Webhook, { input, rules, problems }: ChoiceContext): V
   return choice;
 }
 
-/** What nobody mentioned stays, unless the profile demands a method. */
+/** An omitted method is kept unless the profile requires one. */
 function keptChoice(base: Webhook, rules: RegistrationRules | undefined): VerificationChoice {
   const { method, requestedRatePerMinute, whenUnsupported } = base.verification;
   const isNew = base.url === "";
@@ -94,7 +94,7 @@ function readObject(
   const { method, requestedRatePerMinute: rate, whenUnsupported } = given;
   const before = method === base.verification.method ? base.verification : null;
   if (method !== "cloudevents") {
-    const message = 'is for the method "cloudevents" alone';
+    const message = 'applies only to the method "cloudevents"';
     if (rate !== undefined && rate !== null)
       problems.add({ field: "verification.requested_rate_per_minute", message });
     if (whenUnsupported !== undefined) problems.add({ field: "verification.when_unsupported", message });
@@ -116,7 +116,7 @@ function checkRequired(
 ): void {
   const { merged, rules, problems } = context;
   if (rules?.verificationRequired !== true || choice.method === rules.verification) return;
-  const message = `the profile ${merged.profile} takes no other verification than ${rules.verification}`;
+  const message = `the profile ${merged.profile} requires the verification ${rules.verification}`;
   problems.contradiction(["verification", "profile"], message);
 }
 
@@ -124,14 +124,14 @@ function isSameQuestion(before: WebhookVerification, choice: VerificationChoice)
   return before.method === choice.method && before.requestedRatePerMinute === choice.requestedRatePerMinute;
 }
 
-/** A DNS record proves a domain, the other methods one exact URL. */
+/** A DNS record proves a domain, the other methods prove one exact URL. */
 function isSameTarget(method: VerificationChoice["method"], urls: readonly [string, string]): boolean {
   const [before, after] = urls;
   if (method === "none" || before === after) return true;
   return method === "dns" && URL.parse(before)?.hostname === URL.parse(after)?.hostname;
 }
 
-/** The result of a challenge counts for the change that it was made for. */
+/** The result of a challenge counts only for the change that triggered it. */
 export function withProof(
   webhook: Webhook,
   { proven, current }: { readonly proven: Webhook; readonly current: Webhook },
@@ -139,7 +139,7 @@ export function withProof(
   const { method } = webhook.verification;
   if (method !== "challenge" || !needsAsking(current, webhook)) return webhook;
   if (proven.verification.state !== "granted" || proven.url !== webhook.url) {
-    throw new PosthornError("conflict", "the webhook was changed meanwhile; send the change again");
+    throw new PosthornError("conflict", "the webhook was changed by another request; send the change again");
   }
   return settled({ ...webhook, verification: proven.verification }, webhook.updatedAt);
 }

@@ -1,32 +1,32 @@
-/** What callers see of a webhook. Nothing here holds a secret, but for the views that exist to show one. */
+/** The visible parts of a webhook. Only the views that exist to reveal a secret contain one. */
 import type { CircuitSnapshot } from "../../core/circuit-breaker.ts";
 import type { DeliveryPolicy } from "../../core/delivery-policy.ts";
 import type { PauseReason, WebhookHealthState } from "../../core/endpoint-health.ts";
 import type { Webhook, WebhookPause, WebhookStatus } from "../../core/webhook.ts";
 import type { AttemptStats, Backlog } from "../../ports/store/history.ts";
 
-/** A webhook with its effective policy and what is known of its endpoint. Never holds a secret. */
+/** A webhook with its effective policy and the state of its endpoint. Never contains a secret. */
 export interface WebhookView {
   readonly webhook: Webhook;
   readonly policy: DeliveryPolicy;
   readonly health: WebhookHealthState;
-  /** By hand, while it lasts. */
+  /** A manual pause in force. */
   readonly pause: WebhookPause | null;
   readonly lastSuccessAt: number | null;
   readonly lastFailedAt: number | null;
   readonly hasBearerToken: boolean;
-  /** Of secret headers only the names. */
+  /** Only the names of secret headers. */
   readonly credentialHeaderNames: readonly string[];
   readonly clientCertificate: ClientCertificateView | null;
-  /** What the owner must put into the domain name system, for the method `dns`. */
+  /** The DNS record that the owner must publish for the method `dns`. */
   readonly dnsRecord: { readonly name: string; readonly value: string } | null;
   /** `whsec_…` masked to its last four characters. */
   readonly secretHint: string | null;
-  /** Circuit opened by hand until then (WDS-58); null when it is not. */
+  /** End of a manual circuit opening (WDS-58); null if there is none. */
   readonly forcedOpenUntil: number | null;
 }
 
-/** What may be shown of a certificate; never its key. */
+/** The visible parts of a certificate, without its key. */
 export interface ClientCertificateView {
   readonly subject: string;
   readonly issuer: string;
@@ -34,14 +34,14 @@ export interface ClientCertificateView {
   readonly fingerprint: string;
   /** Unix milliseconds. */
   readonly expiresAt: number;
-  /** A sentence once it expires within two weeks, or has expired. */
+  /** Set if it has expired or expires within two weeks. */
   readonly warning: string | null;
 }
 
 export interface WebhookSecretView {
-  /** Current symmetric secret, `whsec_…`; null for a webhook that signs with `v1a` alone. */
+  /** Current symmetric secret, `whsec_…`; null for a webhook that signs only with `v1a`. */
   readonly secret: string | null;
-  /** The old one while a graceful rotation overlaps. */
+  /** The previous secret during the overlap of a graceful rotation. */
   readonly previous: { readonly secret: string; readonly expiresAt: number } | null;
 }
 
@@ -62,16 +62,16 @@ export interface WebhookHealthView {
   readonly stats: AttemptStats;
   readonly statsSince: number;
   readonly lastSuccessAt: number | null;
-  /** When its rules disable it unless something is accepted before; null where no such time runs. */
+  /** When the webhook will be disabled unless a delivery is accepted first; null if no such deadline applies. */
   readonly disablesAt: number | null;
 }
 
 export interface WebhookBacklogView extends Backlog {
   readonly webhookId: string;
-  /** Of all priorities, as far as they were counted. */
+  /** All priorities, up to the limit of counting. */
   readonly total: number;
-  /** Accepted a second over the last five minutes. */
+  /** Accepted deliveries per second over the last five minutes. */
   readonly perSecond: number;
-  /** Until nothing waits any more, at that pace; null where nobody can tell. */
+  /** Time to drain at that rate; null if unknown. */
   readonly drainMs: number | null;
 }

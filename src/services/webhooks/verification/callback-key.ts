@@ -4,7 +4,7 @@ import type { Clock } from "../../../ports/clock.ts";
 import type { Random } from "../../../ports/random.ts";
 import type { SecretBox } from "../../../ports/secret-box.ts";
 
-/** Twice what the document's "hard to guess" is commonly taken for: 256 bits. */
+/** 256 bits: twice of what "hard to guess" in the specification is commonly taken to mean. */
 const keyBytes = 32;
 const keyLifetimeMs = 7 * 86_400_000;
 
@@ -15,7 +15,9 @@ export interface CallbackKeysOptions {
   readonly publicUrl: string | null;
 }
 
-/** The key of a callback URL (CEW-4.1.3-5). Sent once, kept as a keyed digest, good for one use within seven days. */
+/**
+ * The key of a callback URL (CEW-4.1.3-5). Sent once, stored as a keyed digest, valid for one use within seven days.
+ */
 export interface CallbackKey {
   readonly url: string;
   readonly digest: string;
@@ -29,7 +31,7 @@ export class CallbackKeys {
     this.#options = options;
   }
 
-  /** Null where nobody could call back, because the server does not know its own address. */
+  /** Null if no callback is possible, because the server does not know its own address. */
   issue(webhookId: string): CallbackKey | null {
     const { clock, random, publicUrl } = this.#options;
     if (publicUrl === null) return null;
@@ -41,11 +43,11 @@ export class CallbackKeys {
     };
   }
 
-  /** Whether a key is the one that a webhook waits for, now. */
+  /** Whether a webhook currently accepts this key. */
   opens({ id, verification }: Pick<Webhook, "id" | "verification">, key: string): boolean {
     const { tokenDigest, tokenExpiresAt } = verification;
     const presented = Buffer.from(this.#digest({ webhookId: id, key }));
-    // Compared also when there is nothing to compare with, so that the time tells nothing.
+    // Compares even without an expected value, so that timing reveals nothing.
     const expected = Buffer.from(tokenDigest ?? this.#digest({ webhookId: id, key: "" }));
     const isEqual = presented.length === expected.length && timingSafeEqual(presented, expected);
     const isInTime = tokenExpiresAt !== null && this.#options.clock.now() < tokenExpiresAt;

@@ -2,7 +2,7 @@ import { judgeHandshake } from "../../../core/verification/handshake.ts";
 import type { VerificationOutcome } from "../../../core/verification/verification-state.ts";
 import { requestTo, type VerificationMeans, type VerificationTarget } from "./verification-means.ts";
 
-/** Asks for permission by OPTIONS (CEW-4.1). `callbackUrl` lets the receiver, or a person, give it later. */
+/** Requests permission by OPTIONS (CEW-4.1). With `callbackUrl`, the receiver or a person can grant it later. */
 export async function askPermission(
   target: VerificationTarget,
   how: Pick<VerificationMeans, "transport" | "userAgent" | "requestOrigin"> & {
@@ -17,7 +17,7 @@ export async function askPermission(
   if (result.observation.kind === "failure") {
     return {
       kind: "unreachable",
-      detail: `OPTIONS got no answer: ${result.errorMessage ?? "no connection"}`,
+      detail: `OPTIONS got no response: ${result.errorMessage ?? "no connection"}`,
     };
   }
   const verdict = judgeHandshake({
@@ -28,7 +28,7 @@ export async function askPermission(
     allowedRate: result.fields["webhook-allowed-rate"],
   });
   if (verdict.kind === "granted") {
-    return { ...verdict, detail: "the receiver permitted it in its answer to OPTIONS" };
+    return { ...verdict, detail: "the receiver permitted it in its response to OPTIONS" };
   }
   if (verdict.kind === "refused") return verdict;
   if (verdict.kind === "failed") return { kind: "unreachable", detail: verdict.detail };

@@ -2,18 +2,18 @@ import type { NameLookup } from "../../../ports/name-lookup.ts";
 import type { ClientCertificate, OutboundRequest, Transport } from "../../../ports/transport.ts";
 import type { Webhook } from "../../../core/webhook.ts";
 
-/** What verifications reach the outside with. Every request goes through the transport, and so past its egress guard. */
+/** Dependencies for verification requests. Every request uses the transport and its egress rules. */
 export interface VerificationMeans {
   readonly transport: Transport;
   readonly names: NameLookup;
   readonly userAgent: string;
-  /** `WebHook-Request-Origin`: the DNS name under which this system is known (CEW-4.1.2-1). */
+  /** `WebHook-Request-Origin`: the DNS name of this system (CEW-4.1.2-1). */
   readonly requestOrigin: string;
-  /** Where this server is reached from outside, without a slash at the end; null offers no callback. */
+  /** Public address of this server without a trailing slash; null disables callbacks. */
   readonly publicUrl: string | null;
 }
 
-/** Whom to ask, and with which certificate; a receiver that wants one would refuse the connection without. */
+/** The receiver, and the client certificate that its server may require. */
 export interface VerificationTarget {
   readonly webhook: Pick<Webhook, "id" | "url" | "http2" | "verification">;
   readonly clientCertificate: ClientCertificate | null;
@@ -22,8 +22,8 @@ export interface VerificationTarget {
 const timeoutMs = 10_000;
 
 /**
- * A request to the exact URL of a webhook. It carries no credentials and no custom headers: a URL proves itself before
- * it is told anything that is meant for the receiver alone (CEW-4-2).
+ * A request to the exact URL of a webhook. It carries no credentials or custom headers: a URL must be verified before
+ * it receives anything that is meant only for the receiver (CEW-4-2).
  */
 export function requestTo(
   { webhook, clientCertificate }: VerificationTarget,

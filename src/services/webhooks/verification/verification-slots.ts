@@ -2,14 +2,14 @@ import type { WaitingSlots } from "../../../core/request-slots.ts";
 import { Places } from "../../../core/sender-places.ts";
 import type { Clock } from "../../../ports/clock.ts";
 
-/** Receivers that are asked at once and have not waited for a second yet. */
+/** Concurrent requests that have run for less than a second. */
 const activeMax = 32;
-/** All of one tenant. */
+/** Concurrent requests of one tenant. */
 const tenantMax = 8;
 
 /**
- * How many receivers may be asked at once. A receiver that never answers holds a socket until its timeout, so it counts
- * among the waiting requests after a second and keeps out no other tenant.
+ * Limits concurrent verification requests. A receiver that never responds holds a socket until its timeout. After a
+ * second, the request counts as waiting, so that it does not block other tenants.
  */
 export class VerificationSlots {
   readonly #clock: Pick<Clock, "monotonicMs">;
@@ -20,7 +20,7 @@ export class VerificationSlots {
     this.#places = new Places({ totalMax: activeMax, perKeyMax: tenantMax }, waitingSlots);
   }
 
-  /** The result of the work; null when there is no slot now. */
+  /** The result of the work; null if no slot is free. */
   async run<Result>(tenantId: string, work: () => Promise<Result>): Promise<Result | null> {
     const owner = { tenantId, key: `verification ${tenantId}` };
     const free = this.#places.take(owner, 0, this.#clock.monotonicMs());

@@ -29,7 +29,7 @@ export interface WebhookVerificationsOptions {
   readonly means: VerificationMeans;
 }
 
-/** Changes a webhook alone and at once; `null` leaves it as it is. Rejects with `not_found` when it is gone. */
+/** Changes one webhook at once; `null` leaves it unchanged. Rejects with `not_found` if it was deleted. */
 export type ChangeWebhook = (
   id: string,
   change: (webhook: Webhook) => Webhook | null,
@@ -38,9 +38,9 @@ export type ChangeWebhook = (
 const challengeBytes = 32;
 
 /**
- * Whether receivers want the events (C-32). Nobody's change waits while a receiver is asked: a verification notes that
- * it began, asks, and then notes what came of it, unless the webhook has become another one meanwhile, or permission
- * came through the callback while the answer was still under way.
+ * Verifies that receivers want the events. Requests to a receiver never block changes: a verification records its
+ * start, sends the request, and then records the result, unless the webhook was changed or permission was granted
+ * through the callback in the meantime.
  */
 export class WebhookVerifications {
   readonly #options: WebhookVerificationsOptions;
@@ -53,18 +53,18 @@ export class WebhookVerifications {
     this.#slots = new VerificationSlots(options.access.waitingSlots, options.clock);
   }
 
-  /** What must stand in the domain name system for a webhook with the method `dns`. */
+  /** The DNS record required of a webhook with the method `dns`. */
   dnsRecord({ id, url, verification }: Pick<Webhook, "id" | "url" | "verification">): DnsRecord | null {
     if (verification.method !== "dns") return null;
     const { hostname } = new URL(url);
-    // It is public once it is published, so it need not be kept: it follows from webhook and host.
+    // Derived from webhook and host rather than stored: it is public once published.
     const token = this.#options.secretBox.digest(`verification record ${id} ${hostname}`);
     return dnsRecord({ hostname, token });
   }
 
   /**
-   * A webhook that has to pass the echo challenge before it is saved at all (WDS-102), with the permission in it. Rejects
-   * with `verification_failed`.
+   * A webhook that must pass the echo challenge before it is saved (WDS-102), with the permission. Rejects with
+   * `verification_failed`.
    */
   async proven(webhook: Webhook, secrets: readonly StoredSecret[]): Promise<Webhook> {
     const outcome = await this.#run({ webhook, secrets, key: null });
@@ -76,7 +76,7 @@ export class WebhookVerifications {
     });
   }
 
-  /** Asks the receiver of a stored webhook, and notes the answer. */
+  /** Verifies a stored webhook and records the result. */
   async ask(id: string, change: ChangeWebhook): Promise<LiveWebhook> {
     const key = this.#keys.issue(id);
     const live = await change(id, (webhook) => begun(webhook, key));
@@ -89,7 +89,7 @@ export class WebhookVerifications {
     );
   }
 
-  /** Permission through the callback URL (CEW-4.1.3). Every refusal is the same, so that none tells what exists. */
+  /** Permission through the callback URL (CEW-4.1.3). All refusals are equal, so that none reveals what exists. */
   async confirm(
     command: ConfirmVerificationCommand,
     change: ChangeWebhook,
@@ -103,7 +103,7 @@ export class WebhookVerifications {
       throw new PosthornError("invalid_request", rate.detail, { fields });
     }
     const { webhook } = await change(id, (current) => {
-      // Two calls with one key: the second comes too late.
+      // Of two calls with the same key, the second is too late.
       if (!this.#keys.opens(current, key)) throw unknownLink();
       const outcome = { ...rate, detail: "the receiver permitted it through the callback URL" };
       return afterVerification(current, { outcome, now: this.#options.clock.now() });
@@ -113,9 +113,7 @@ export class WebhookVerifications {
 
   async #run(question: Question): Promise<VerificationOutcome> {
     const outcome = await this.#slots.run(question.webhook.tenantId, () => this.#askBy(question));
-    return (
-      outcome ?? { kind: "unreachable", detail: "too many verifications run at once; try again shortly" }
-    );
+    return outcome ?? { kind: "unreachable", detail: "too many verifications are running; retry shortly" };
   }
 
   async #askBy({ webhook, secrets, key }: Question): Promise<VerificationOutcome> {
@@ -130,7 +128,7 @@ export class WebhookVerifications {
     }
     const record = this.dnsRecord(webhook);
     if (record !== null) return checkDnsRecord(record, means.names);
-    return { kind: "granted", detail: "no verification is asked for", allowedRatePerMinute: null };
+    return { kind: "granted", detail: "no verification is required", allowedRatePerMinute: null };
   }
 }
 
@@ -140,7 +138,7 @@ interface Question {
   readonly key: CallbackKey | null;
 }
 
-/** Only the handshake has a callback; the others have nothing to note before they ask. */
+/** Only the handshake has a callback; other methods have nothing to record before they start. */
 function begun(webhook: Webhook, key: CallbackKey | null): Webhook | null {
   const { verification } = webhook;
   if (verification.method === "none") {
@@ -153,7 +151,7 @@ function begun(webhook: Webhook, key: CallbackKey | null): Webhook | null {
   };
 }
 
-/** False once URL or method changed, another verification began, or the callback was used. */
+/** False if URL or method changed, another verification started, or the callback was used. */
 function isSameQuestion(asked: Webhook, now: Webhook): boolean {
   const before = asked.verification;
   const after = now.verification;
