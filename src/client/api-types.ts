@@ -1846,7 +1846,7 @@ export interface IncidentInput {
 }
 
 export interface IncidentReported {
-  /** Id of the system event that announces it. */
+  /** Id of the operational event that announces it. */
   event_id: string;
 }
 
@@ -5434,7 +5434,7 @@ export interface ApiCalls {
     body: PortalSettingsInput;
     answer: PortalSettings;
   };
-  /** Create or change a tenant */
+  /** Create or update a tenant */
   putTenant: {
     body: TenantInput;
     answer: Tenant;
@@ -5527,12 +5527,12 @@ export interface ApiCalls {
     body: SourceRotateInput;
     answer: SourceAddress;
   };
-  /** Replace the signing secret of a channel */
+  /** Rotate the signing secret of a channel */
   rotateTenantNotificationSecret: {
     body: RotateInput;
     answer: WebhookSecret;
   };
-  /** Replace the signing secret */
+  /** Rotate the signing secret */
   rotateWebhookSecret: {
     body: RotateInput;
     answer: WebhookSecret;

@@ -95,7 +95,7 @@ test("a store that does not say whether it wrote is 503 that says nobody knows, 
   }));
   const made = await other.post("/v1/webhooks", { url: "https://example.com/", events: ["a"] });
   const { detail } = assertProblem(made, { status: 503, code: "unavailable" });
-  assert.match(textOf(detail), /did not say whether the change was written.*same Idempotency-Key/);
+  assert.match(textOf(detail), /did not confirm whether the change was written.*same Idempotency-Key/);
   assert.doesNotMatch(made.text, /nothing/i);
 });
 

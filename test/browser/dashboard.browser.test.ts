@@ -57,7 +57,7 @@ suite("the dashboard", () => {
 
     const second = await theirs.newPage();
     await second.goto(link);
-    await second.getByText(/was used already/).waitFor();
+    await second.getByText(/was already used/).waitFor();
     await second.getByLabel("API key").fill("wrong");
     await second.keyboard.press("Enter");
     await second.getByText(/unknown, expired or revoked/).waitFor();

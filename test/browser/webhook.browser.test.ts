@@ -189,7 +189,7 @@ suite("webhooks in the dashboard", () => {
       await page.getByRole("heading", { level: 1, name: /^422/ }).waitFor();
     };
     await openProblem();
-    await page.getByText("Look at the answer", { exact: false }).waitFor();
+    await page.getByText("Check the response", { exact: false }).waitFor();
     await page.keyboard.press("g");
     await page.keyboard.press("l");
     await page.getByRole("row", { name: /order\.paid 422/ }).waitFor();

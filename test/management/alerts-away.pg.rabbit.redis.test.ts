@@ -59,7 +59,10 @@ test("WDS-205 a database that fails five times in a row is logged at once, and t
     },
     holds: (subjects) => subjects.length === 2,
   });
-  assert.deepEqual([await alerts(), (await told())[1]], [["resolved"], "Over: The database does not answer"]);
+  assert.deepEqual(
+    [await alerts(), (await told())[1]],
+    [["resolved"], "Resolved: The database does not answer"],
+  );
 });
 
 test("WDS-209 Redis that is gone is critical until it is back", async (t) => {
@@ -84,7 +87,7 @@ test("WDS-209 Redis that is gone is critical until it is back", async (t) => {
   await eventually("Redis to be back", { ask: async () => sharedState.isAvailable, holds: isTrue });
   await calm(world, 6);
   assert.equal(await stateOf(world, "shared-state-away"), "resolved");
-  assert.deepEqual(await subjectsTold(world), ["Alert: Redis is away", "Over: Redis is away"]);
+  assert.deepEqual(await subjectsTold(world), ["Alert: Redis is away", "Resolved: Redis is away"]);
 });
 
 test("WDS-212 RabbitMQ that could not be reached three times is critical until it is back", async (t) => {
@@ -110,7 +113,7 @@ test("WDS-212 RabbitMQ that could not be reached three times is critical until i
   await eventually("RabbitMQ to be back", { ask: async () => queue.isConnected, holds: isTrue });
   await calm(world, 6);
   assert.equal(await stateOf(world, "queue-away"), "resolved");
-  assert.deepEqual(await subjectsTold(world), ["Alert: RabbitMQ is away", "Over: RabbitMQ is away"]);
+  assert.deepEqual(await subjectsTold(world), ["Alert: RabbitMQ is away", "Resolved: RabbitMQ is away"]);
 });
 
 /** A scheduler over a database, by a clock of the test's. */

@@ -29,7 +29,7 @@ suite("alerts", () => {
     assert.equal(await stateOf(world, "circuit-opened"), "resolved");
     assert.deepEqual(await subjectsTold(world), ["Alert: Circuit opened"], "one message in five minutes");
     await calm(world, 5);
-    assert.deepEqual(await subjectsTold(world), ["Alert: Circuit opened", "Over: Circuit opened"]);
+    assert.deepEqual(await subjectsTold(world), ["Alert: Circuit opened", "Resolved: Circuit opened"]);
   });
 
   test("WDS-237 a circuit that is open for an hour is critical", async (t) => {
@@ -211,7 +211,7 @@ suite("alerts", () => {
     await calm(world, 12);
     assert.equal(await stateOf(world, "dns-failing"), "resolved");
     assert.deepEqual(await subjectsTold(world, "default"), [
-      ...["Alert: A name cannot be resolved", "Over: A name cannot be resolved"],
+      ...["Alert: A name cannot be resolved", "Resolved: A name cannot be resolved"],
     ]);
   });
 

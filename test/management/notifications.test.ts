@@ -404,7 +404,7 @@ suite("strangers", () => {
     const token = tokenIn(server.mails[0]?.mail.text ?? "", "unsubscribe") ?? "";
     await told.notifications.decide(token, false);
     server.forget();
-    const refused = { code: "conflict", message: /Only the reader can start them again/ };
+    const refused = { code: "conflict", message: /Only the reader can resubscribe/ };
     await assert.rejects(
       told.notifications.test(admin, { owner: "default", id: first?.channel.id ?? "" }),
       refused,

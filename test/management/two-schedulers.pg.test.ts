@@ -109,5 +109,5 @@ test("alerts and messages to owners go out once, also when one server takes over
     },
     holds: (all) => all.length >= 3,
   });
-  assert.deepEqual(subjects(), [...expected, "Over: Circuit opened"].toSorted());
+  assert.deepEqual(subjects(), [...expected, "Resolved: Circuit opened"].toSorted());
 });

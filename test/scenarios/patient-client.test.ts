@@ -9,7 +9,7 @@ const problem = (status: number, body: object): Answer => ({
   body: JSON.stringify(body),
 });
 const unchanged = problem(503, { detail: "The store is unavailable. Nothing was changed." });
-const unknown = problem(503, { detail: "The store did not say whether the change was written." });
+const unknown = problem(503, { detail: "The store did not confirm whether the change was written." });
 const outstanding = problem(409, { code: "idempotency_key_in_progress" });
 
 interface Row {

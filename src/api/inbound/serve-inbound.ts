@@ -133,7 +133,7 @@ export class RefusedInbound {
     const refusal = {
       status,
       cause: isTooLarge ? "headers_too_large" : "malformed_request",
-      detail: isTooLarge ? "The header fields are too large." : "The request is not well-formed HTTP.",
+      detail: isTooLarge ? "The headers are too large." : "The request is not well-formed HTTP.",
       retryAfterSeconds: null,
     };
     void this.#refuse({ method, url, rawHeaders: [], peer }, refusal).catch(() => undefined);

@@ -169,7 +169,7 @@ function rotateRoute(options: ApiOptions): Route {
   return defineRoute({
     ...{ method: "POST", path: "/v1/tenants/{id}/notifications/{channel_id}/secret/rotate" },
     ...{ operationId: "rotateTenantNotificationSecret", tag: "Notifications", access: "manage", capability },
-    summary: "Replace the signing secret of a channel",
+    summary: "Rotate the signing secret of a channel",
     description:
       "For channels of the kind `webhook`. The secret of a new channel is shown only in the response that created it.",
     ...{

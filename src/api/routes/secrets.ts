@@ -63,7 +63,7 @@ function rotateRoute(services: ApiOptions["services"]): Route {
     path: "/v1/webhooks/{id}/secret/rotate",
     operationId: "rotateWebhookSecret",
     tag: "Webhooks",
-    summary: "Replace the signing secret",
+    summary: "Rotate the signing secret",
     access: "manage",
     capability: "secrets:rotate",
     params: webhookParams,

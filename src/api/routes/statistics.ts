@@ -81,7 +81,7 @@ function gaugesRoute({ services }: ApiOptions): Route {
       "`places`, and `waiting_requests` with `waiting_places`.",
     access: "admin",
     query: gaugeStatisticsQuery,
-    answers: { 200: { description: "Points of the whole installation.", schema: gaugeStatisticsSchema } },
+    answers: { 200: { description: "Points of the whole deployment.", schema: gaugeStatisticsSchema } },
     errors: [],
     handle: async ({ query }) => {
       const asked = filtersOf(gaugeStatisticsFields, query);

@@ -51,7 +51,7 @@ export function tenantRoutes({ services }: ApiOptions, pager: Pager): readonly R
       path: "/v1/tenants/{id}",
       operationId: "putTenant",
       tag: "Tenants",
-      summary: "Create or change a tenant",
+      summary: "Create or update a tenant",
       description: "Omitted fields keep their values.",
       access: "admin",
       params,

@@ -47,7 +47,7 @@ const exclusionCountsSchema = Type.Unsafe<Record<string, number>>({
 });
 
 const words = (values: readonly string[]) => Type.Optional(Type.Array(oneOf(values)));
-const ids = Type.Optional(Type.Array(id("one of them")));
+const ids = Type.Optional(Type.Array(id("a delivery")));
 const texts = Type.Optional(Type.Array(Type.String()));
 
 /** With the names of the listings. */

@@ -45,6 +45,6 @@ export const incidentInputSchema = schemaOf(incidentFields, {
 });
 
 export const incidentResultSchema = closed(
-  { event_id: id("the system event that announces it") },
+  { event_id: id("the operational event that announces it") },
   { title: "IncidentReported" },
 );

@@ -9,7 +9,7 @@ import type {
 const words = {
   en: {
     fires: "Alert",
-    over: "Over",
+    over: "Resolved",
     more: (count: number) => `and ${count} more`,
     for: (minutes: number) => `lasted ${minutes} min`,
     since: "since",
@@ -17,7 +17,7 @@ const words = {
   },
   de: {
     fires: "Alarm",
-    over: "Vorbei",
+    over: "Behoben",
     more: (count: number) => `und ${count} weitere`,
     for: (minutes: number) => `dauerte ${minutes} min`,
     since: "seit",

@@ -47,8 +47,11 @@ test("a message says what fires and what is over, in the language of its channel
   const [english, german] = [alertContent(message, "en"), alertContent(message, "de")];
   assert.equal(english.subject, "Alert: Many deliveries wait (and 1 more)");
   assert.equal(german.subject, "Alarm: Many deliveries wait (und 1 weitere)");
-  assert.match(english.text, /Over: Many deliveries wait: 10001 deliveries wait, lasted 5 min/);
+  assert.match(english.text, /Resolved: Many deliveries wait: 10001 deliveries wait, lasted 5 min/);
   assert.deepEqual([english.severity, english.resolves], ["critical", false]);
   const end = alertContent({ ...message, fired: [] }, "en");
-  assert.deepEqual([end.subject, end.severity, end.resolves], ["Over: Many deliveries wait", "info", true]);
+  assert.deepEqual(
+    [end.subject, end.severity, end.resolves],
+    ["Resolved:  Many deliveries wait", "info", true],
+  );
 });

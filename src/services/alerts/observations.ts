@@ -64,13 +64,13 @@ const bySource: Readonly<Record<AlertSource, Observe>> = {
   dns: (looking) =>
     ofWebhooks(looking, {
       measure: (counts) => counts.get(categoryKey("dns")) / attemptsOf(counts),
-      summary: (value) => `${percent(value)} of its attempts found no address for the name of the host`,
+      summary: (value) => `${percent(value)} of its attempts failed because the host name did not resolve`,
     }),
   places: async ({ rule, readings }) => {
     const value = await readings.placesUsed();
     return installation(rule, {
       value,
-      summary: `${percent(value ?? 0)} of the slots for requests are used`,
+      summary: `${percent(value ?? 0)} of the request slots are in use`,
     });
   },
   waiting: async ({ rule, readings }) => {

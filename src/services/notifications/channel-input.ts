@@ -38,7 +38,8 @@ export function readChannels(
       problems.add({ field: `channels[${index}].${field}`, message });
   }
   const ids = channels.flatMap(({ id }) => (id === undefined ? [] : [id]));
-  if (new Set(ids).size < ids.length) problems.add({ field: "channels", message: "name one channel twice" });
+  if (new Set(ids).size < ids.length)
+    problems.add({ field: "channels", message: "must not name a channel twice" });
   problems.throwIfAny("the set of channels");
   return channels;
 }

@@ -66,7 +66,7 @@ export function rawContentSuite(client: () => Client): void {
   test("a body needs a media type, and other routes still take JSON only", async () => {
     const untyped = await send(client(), { headers: {}, chunks: [Buffer.from("x")] });
     assert.equal(untyped.status, 415);
-    assert.match(untyped.text, /Name the media type of the body in Content-Type/);
+    assert.match(untyped.text, /Set the media type of the body in Content-Type/);
     assertProblem(await publish("x", { contentType: "nonsense" }), {
       status: 415,
       code: "unsupported_media_type",
