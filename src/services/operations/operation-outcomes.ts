@@ -50,7 +50,7 @@ export class OperationOutcomes {
   }
 }
 
-/** Counts the outcomes of all deliveries that an operation sent again, regardless of its own counters. */
+/** Counts the outcomes of all deliveries that an operation sent again, regardless of the operation's counters. */
 export async function countSent(
   history: Pick<HistoryStore, "sentByOperation">,
   operationId: string,

@@ -316,7 +316,7 @@ function keyOf(groupBy: DeliveryGroup | EventGroup | null): (row: StatisticsRow)
   return groupBy === "tenant" ? ({ tenantId }) => tenantId : () => null;
 }
 
-/** Points from the first one with a count in any series: there is no data before it. */
+/** Points from the first one with a count in any series: earlier data does not exist. */
 function shown(
   series: readonly Series[],
   more: {

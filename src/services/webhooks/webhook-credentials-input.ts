@@ -33,7 +33,7 @@ export function checkCredentials(input: WebhookInput, context: CredentialsContex
 
 /**
  * Credentials belong to the origin that they were given for. Editors of a webhook never see them, and must not be able
- * to send them to a server of their own. For another origin, each must be given again or removed with null. A client
+ * to send them to their own server. For another origin, each must be given again or removed with null. A client
  * certificate is kept, because its private key is not sent.
  */
 export function requireCredentialsAnew(
@@ -81,7 +81,7 @@ function readCredentialHeaders(
 
 /**
  * Merges the OAuth 2.0 client. Its secret is required for the first client and for every new token URL: otherwise an
- * editor could have a secret that they never saw sent to a server of their own.
+ * editor could have a secret that they never saw sent to their own server.
  */
 export function mergeOAuth2(
   base: OAuth2Client | null,

@@ -10,7 +10,7 @@ export async function checkDnsRecord(record: DnsRecord, names: NameLookup): Prom
     return { kind: "waiting", detail: `there is no TXT record at ${record.name} yet` };
   }
   if (!found.texts.some((text) => text.trim() === record.value)) {
-    return { kind: "waiting", detail: `no TXT record at ${record.name} contains the expected value` };
+    return { kind: "waiting", detail: `the TXT records at ${record.name} do not contain the expected value` };
   }
   return {
     kind: "granted",
