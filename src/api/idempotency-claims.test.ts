@@ -136,6 +136,6 @@ test("closing tells once what is left, and waits for nobody who does not answer"
 test("IDK-13 the expiry that is published is how long an answer is kept", async () => {
   const { claims, world, clock } = scene();
   await claimed(claims);
-  assert.match(createIdempotencyPage(), /An answer is kept for 24 hours\./);
+  assert.match(createIdempotencyPage(), /A response is kept for 24 hours\./);
   assert.equal((world.begun[0]?.expiresAt ?? 0) - clock.now(), 24 * 3_600_000);
 });

@@ -97,7 +97,7 @@ test("a catalogue is bounded in bytes, may always shrink, and is listed about a 
     );
     if (refusal === null) continue;
     assert.ok(refusal instanceof PosthornError && refusal.code === "limit_reached");
-    assert.match(refusal.message, /the limit is 4194304/);
+    assert.match(refusal.message, /the limit of 4194304 bytes/);
     break;
   }
   assert.equal(registered, 16);

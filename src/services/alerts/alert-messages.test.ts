@@ -52,6 +52,6 @@ test("a message says what fires and what is over, in the language of its channel
   const end = alertContent({ ...message, fired: [] }, "en");
   assert.deepEqual(
     [end.subject, end.severity, end.resolves],
-    ["Resolved:  Many deliveries wait", "info", true],
+    ["Resolved: Many deliveries wait", "info", true],
   );
 });

@@ -33,7 +33,7 @@ test("a problem is a sentence with what happens by itself and what to do, and no
     problem({ category: "network", errorCode: "ECONNREFUSED" }, "transient"),
     live,
   );
-  assert.match(away.title, /^No connection.*\(ECONNREFUSED\).* Retried by the schedule/);
+  assert.match(away.title, /^No connection.*\(ECONNREFUSED\).* Retried according to the webhook's schedule/);
 });
 
 test("every category has its own sentence, with and without a status, known webhook or not", () => {

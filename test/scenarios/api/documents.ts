@@ -138,7 +138,7 @@ export function documentsSuite(client: () => Client): void {
     const { text } = await client().withKey(null).get("/docs/idempotency");
     assert.match(text, /<h2>Scope<\/h2>\s*<p>A key belongs to the API key and the route/);
     assert.match(text, /<h2>Format<\/h2>\s*<p>A structured-field string[^<]*1 to 255 characters/);
-    assert.match(text, /<h2>Expiry<\/h2>\s*<p>An answer is kept for 24 hours/);
+    assert.match(text, /<h2>Expiry<\/h2>\s*<p>A response is kept for 24 hours/);
     const refused = await client().post("/v1/events", {}, { headers: { "idempotency-key": '"a' } });
     assert.match(refused.headers.get("link") ?? "", /idempotency>; rel="describedby"/);
   });
