@@ -1,4 +1,4 @@
-/** One rule, as the table, the page of rules and the findings name it. */
+/** A rule of the check, used in the table, the documentation and the findings. */
 export interface Rule {
   /** Stable and short, such as `altered-body`. */
   readonly id: string;
@@ -6,35 +6,37 @@ export interface Rule {
   readonly title: string;
   /** Requirement IDs, such as `TS16-55 EDS-11.3-3`. */
   readonly requirements: string;
-  /** `should` where the documents recommend it or leave a choice; everything else goes wrong sooner or later. */
+  /**
+   * `should` if the documents recommend it or leave a choice; violations of all others cause failures sooner or later.
+   */
   readonly level: "must" | "should";
-  /** How to mend it. */
+  /** How to fix it. */
   readonly fix: string;
 }
 
 /**
- * What a check says of one rule: `skipped` could not be tried as it was called, `not_applicable` does not concern this
- * partner.
+ * Result of a rule: `skipped` could not be checked with the given options, `not_applicable` does not concern this
+ * system.
  */
 export type FindingState = "passed" | "failed" | "skipped" | "not_applicable";
 
-/** One row of the table: a rule, where it comes from, and what was seen. */
+/** One row of the table: a rule, its requirements, and what was observed. */
 export interface Finding extends Omit<Rule, "fix"> {
   readonly state: FindingState;
   /** What was sent and what came back; never a secret. */
   readonly detail: string;
-  /** How to mend it; only with `failed`, and with `skipped` how to have it tried. */
+  /** With `failed`, how to fix it; with `skipped`, how to have it checked; otherwise null. */
   readonly hint: string | null;
 }
 
-/** What a check found, without the names of the rule. */
+/** The result of a check, without the description of its rule. */
 export type Result = Pick<Finding, "state" | "detail" | "hint">;
 
 export function passed(detail: string): Result {
   return { state: "passed", detail, hint: null };
 }
 
-/** Without a hint of its own the rule's `fix` is shown. */
+/** Without a specific hint, the rule's `fix` is shown. */
 export function failed(detail: string, hint: string | null = null): Result {
   return { state: "failed", detail, hint };
 }
@@ -53,7 +55,7 @@ export function findingOf(rule: Rule, result: Result): Finding {
   return { id, title, requirements, level, state: result.state, detail: result.detail, hint };
 }
 
-/** The partner could not be examined at all; the message says why, `hints` what to do. */
+/** The system could not be checked at all; the message says why, `hints` what to do. */
 export class NothingToExamine extends Error {
   override readonly name = "NothingToExamine";
   readonly hints: readonly string[];

@@ -3,30 +3,30 @@ import type { ClientRequest, IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
 import type { LookupFunction } from "node:net";
 
-/** A request as it goes on the wire; headers as a flat name-value list. */
+/** A request as it is sent; headers as a flat name-value list. */
 export interface ProbeRequest {
   readonly method: string;
   readonly url: URL;
   readonly headers: readonly string[];
   readonly body: ProbeBody;
   readonly timeoutMs: number;
-  /** Instead of the system's, for who may not reach every address. */
+  /** Replaces the system's name lookup, for callers that may not reach every address. */
   readonly lookup?: LookupFunction;
 }
 
-/** Bytes with a Content-Length, or zeros in chunks until they are answered or `bytesMax` were sent. */
+/** Bytes with a Content-Length, or chunked zeros until the response arrives or `bytesMax` were sent. */
 export type ProbeBody = Uint8Array | { readonly bytesMax: number };
 
-/** What came back, or why nothing did. */
+/** The response, or why there was none. */
 export type ProbeAnswer =
   | {
       readonly kind: "answer";
       readonly status: number;
       /** Lower-case names. */
       readonly headers: Readonly<Record<string, string | undefined>>;
-      /** At most the first 64 KiB of it. */
+      /** The first 64 KiB of it. */
       readonly body: string;
-      /** The receiver had taken the whole body before it answered. */
+      /** The receiver had read the whole body before it responded. */
       readonly isBodyTaken: boolean;
       readonly durationMs: number;
     }
@@ -38,8 +38,8 @@ export type ProbeAnswer =
     };
 
 /**
- * `unreachable`: nobody was spoken to. `timeout`: no answer in time. `closed`: the connection ended without an answer.
- * `no_http`: what came back is no HTTP.
+ * `unreachable`: no connection. `timeout`: no response in time. `closed`: the connection ended without a response.
+ * `no_http`: the response is not HTTP.
  */
 export type FailureCause = "unreachable" | "timeout" | "closed" | "no_http";
 
@@ -47,8 +47,8 @@ const sampleBytesMax = 64 * 1024;
 const chunk = new Uint8Array(64 * 1024);
 
 /**
- * Sends one request on a connection of its own and reads the answer. Redirects are not followed, certificates are
- * checked, and everything ends within `timeoutMs`. Never rejects.
+ * Sends one request on a separate connection and reads the response. Does not follow redirects, verifies certificates,
+ * and ends within `timeoutMs`. Never rejects.
  */
 export function probe(request: ProbeRequest): Promise<ProbeAnswer> {
   const startedAt = performance.now();
@@ -91,7 +91,7 @@ function ownHeaders({ url, method, body }: ProbeRequest): readonly string[] {
   return isBodiless ? host : [...host, "Content-Length", String(body.length)];
 }
 
-/** As fast as the receiver takes it, until it has answered. */
+/** Writes as fast as the receiver reads, until it responds. */
 function writeEndlessly(outgoing: ClientRequest, bytesMax: number): void {
   let bytes = 0;
   let isAnswered = false;
@@ -129,13 +129,13 @@ type CodedError = Error & { readonly code?: string };
 type Failure = Pick<ProbeAnswer & { readonly kind: "failure" }, "cause" | "message">;
 
 function late({ timeoutMs }: ProbeRequest): Failure {
-  return { cause: "timeout", message: `no answer within ${timeoutMs} ms` };
+  return { cause: "timeout", message: `no response within ${timeoutMs} ms` };
 }
 
 function failureOf({ code = "", message }: CodedError): Failure {
   if (["ECONNRESET", "EPIPE", "ECONNABORTED"].includes(code))
-    return { cause: "closed", message: "the connection was closed without an answer" };
-  if (code.startsWith("HPE_")) return { cause: "no_http", message: `the answer is no HTTP (${code})` };
+    return { cause: "closed", message: "the connection was closed without a response" };
+  if (code.startsWith("HPE_")) return { cause: "no_http", message: `the response is not HTTP (${code})` };
   const text = code === "" || message.includes(code) ? message : `${code}: ${message}`;
   return { cause: "unreachable", message: text };
 }

@@ -14,27 +14,30 @@ import { retryDefaults, retryDelayMs, type RetryOptions, type RetryRules } from 
 import { systemTime, type Time } from "./time.ts";
 
 export interface ConnectionOptions {
-  /** Of the server, without `/v1`: `https://hooks.example.com`, or with the path below which a proxy has it. */
+  /**
+   * Base URL of the server without `/v1`: `https://hooks.example.com`, including any path under which a proxy serves
+   * it.
+   */
   readonly url: string;
-  /** An API key, or what finds one: it is asked before each request. */
+  /** An API key, or a function that returns one; it is called before each request. */
   readonly key: string | (() => string | Promise<string>);
-  /** For one request; default 30,000. */
+  /** Timeout of one request; default 30,000. */
   readonly timeoutMs?: number;
-  /** False makes one request for each call. */
+  /** False sends a single request for each call. */
   readonly retry?: RetryOptions | false;
-  /** Instead of the platform's. */
+  /** Used instead of the platform's `fetch`. */
   readonly fetch?: typeof fetch;
 }
 
-/** What a call may have beside its content. */
+/** Options of a call in addition to its content. */
 export interface CallOptions {
-  /** Ends the call, waits between requests included. */
+  /** Aborts the call, including waits between requests. */
   readonly signal?: AbortSignal;
-  /** For one request. */
+  /** Timeout of one request. */
   readonly timeoutMs?: number;
   /**
-   * Of a POST; one is made for each call unless given. Give your own where the same call may be made by another run of the
-   * program: within 24 hours it takes effect once.
+   * Idempotency key of a POST; generated for each call unless given. Provide one if another run of the program may
+   * repeat the call: within 24 hours it takes effect once.
    */
   readonly idempotencyKey?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -46,11 +49,11 @@ export interface CallContent {
   readonly query?: object | undefined;
   /** Sent as JSON. */
   readonly body?: unknown;
-  /** Instead of `body`: bytes that are sent as they are. */
+  /** Instead of `body`: bytes that are sent unchanged. */
   readonly raw?: { readonly contentType: string; readonly body: Uint8Array<ArrayBuffer> | string };
 }
 
-/** What tests and the command line of Posthorn put in place of the platform's. */
+/** Replacements for platform functions, for tests and for Posthorn's command line. */
 export interface CallerParts {
   readonly time: Time;
   readonly random: () => number;
@@ -60,7 +63,7 @@ export interface CallerParts {
 const platform: CallerParts = { time: systemTime, random: Math.random, readJson: JSON.parse };
 const timeoutMsDefault = 30_000;
 
-/** Makes calls: the key, repeats that take effect once, and errors with a type. */
+/** Sends requests: adds the key, retries idempotently, and throws typed errors. */
 export class Caller {
   readonly #base: string;
   readonly #options: ConnectionOptions;
@@ -74,7 +77,7 @@ export class Caller {
     this.#rules =
       options.retry === false ? { ...retryDefaults, attemptsMax: 1 } : { ...retryDefaults, ...options.retry };
     this.#parts = { ...platform, ...parts };
-    // Some platforms refuse their own function as a method of something else.
+    // Some platforms refuse `fetch` as a method of another object.
     this.#fetch = options.fetch ?? ((input, init) => fetch(input, init));
   }
 
@@ -82,7 +85,7 @@ export class Caller {
     return this.#parts.time;
   }
 
-  /** Of something on the same server. */
+  /** The URL of a path on this server. */
   addressOf(path: string, query: object = {}): URL {
     const url = new URL(path.replace(/^\//, ""), this.#base);
     for (const [name, value] of Object.entries(query) as [string, QueryValue][]) {
@@ -93,13 +96,13 @@ export class Caller {
     return url;
   }
 
-  /** The answer as JSON; undefined where it has no content. */
+  /** The response as JSON; undefined if it has no content. */
   async call<Answer>(
     method: string,
     request: CallContent & CallOptions & { readonly path: string },
   ): Promise<Answer> {
     const key = method === "POST" ? (request.idempotencyKey ?? randomKey()) : null;
-    // Checked before anything is sent; the quotes are part of the header (IDK-2).
+    // Validated before anything is sent; the quotes are part of the header (IDK-2).
     const keyHeader: Readonly<Record<string, string>> =
       key === null ? {} : { "idempotency-key": serializeKey(key) };
     let wasUnanswered = false;
@@ -112,7 +115,7 @@ export class Caller {
         )) as Answer;
       } catch (error) {
         if (!(error instanceof PosthornClientError)) throw error;
-        // It was there, and the answer that it is gone was lost.
+        // The first request deleted it, but its response was lost.
         if (wasUnanswered && method === "DELETE" && error instanceof ApiError && error.status === 404)
           return undefined as Answer;
         wasUnanswered ||= error instanceof UnansweredError;
@@ -123,7 +126,7 @@ export class Caller {
     }
   }
 
-  /** One request; the answer as it comes, for content that does not end. */
+  /** Sends one request and returns the response as it arrives, for content that does not end. */
   async open(
     request: CallContent & CallOptions & { readonly path: string },
     failed: FailedCall = { method: "GET", path: request.path, attempts: 1, idempotencyKey: null },
@@ -166,11 +169,11 @@ export class Caller {
       const text = await textOf(response, { failed, request: bounded, url });
       return this.#read(text, { response, failed });
     } catch (error) {
-      // The caller's own reason is the caller's error.
+      // Throw the caller's own abort reason.
       if (request.signal?.aborted === true) throw request.signal.reason;
       if (!deadline.aborted) throw error;
       const { origin } = this.addressOf(request.path);
-      throw new UnansweredError(`${origin} did not answer within ${timeoutMs / 1_000} s`, failed, {
+      throw new UnansweredError(`${origin} did not respond within ${timeoutMs / 1_000} s`, failed, {
         reason: "timeout",
         cause: error,
       });
@@ -183,12 +186,12 @@ export class Caller {
   ): unknown {
     if (text === "") {
       if (response.status === 204) return undefined;
-      throw this.#unexpected(`answered ${response.status} without any content`, response, failed);
+      throw this.#unexpected(`responded with ${response.status} without any content`, response, failed);
     }
     try {
       return this.#parts.readJson(text);
     } catch {
-      throw this.#unexpected("did not answer with JSON", response, failed);
+      throw this.#unexpected("did not respond with JSON", response, failed);
     }
   }
 
@@ -196,12 +199,13 @@ export class Caller {
     const { status, type } = response;
     if (type === "opaqueredirect" || (status >= 300 && status < 400))
       return this.#unexpected(
-        "redirects, which is never followed: a key belongs to one server",
+        "redirects, which is never followed because a key belongs to one server",
         response,
         failed,
       );
     const problem = problemOf(text, this.#parts.readJson);
-    if (problem === null) return this.#unexpected(`answered ${status} and no explanation`, response, failed);
+    if (problem === null)
+      return this.#unexpected(`responded with ${status} and no explanation`, response, failed);
     return new ApiError(problem, failed, { retryAfterMs: this.#retryAfterMs(response) });
   }
 
@@ -224,7 +228,8 @@ function baseOf(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !["http:", "https:"].includes(url.protocol))
     throw new TypeError(`"${text}" is not the URL of a server; write it like https://hooks.example.com`);
-  if (/\/v1\/?$/.test(url.pathname)) throw new TypeError(`the URL of a server has no /v1: "${text}"`);
+  if (/\/v1\/?$/.test(url.pathname))
+    throw new TypeError(`the URL of a server must not contain /v1: "${text}"`);
   return url.href.endsWith("/") ? url.href : `${url.href}/`;
 }
 

@@ -1,4 +1,4 @@
-/** Calls of the API as functions, typed by their operationId. */
+/** The calls of the API as functions, typed by operationId. */
 import type { ApiCalls } from "./api-types.ts";
 import type { CallContent, Caller, CallOptions } from "./caller.ts";
 import { type Page, Pages } from "./pages.ts";
@@ -10,10 +10,10 @@ type Body<Name extends CallName> = ApiCalls[Name] extends { body: infer Given } 
 type ListCall = { [Name in CallName]: Answer<Name> extends Page<unknown> ? Name : never }[CallName];
 type Row<Name extends ListCall> = Answer<Name>["data"][number];
 
-/** Where a call has parameters in its address beside its content. */
+/** Options of calls that also have query parameters. */
 type Options<Name extends CallName> = CallOptions &
   (ApiCalls[Name] extends { query: infer Asked } ? { readonly query?: Asked & object } : object);
-/** A body in which nothing is required may be left out. */
+/** A body without required members may be omitted. */
 type Sent<Name extends CallName> =
   Partial<Body<Name>> extends Body<Name>
     ? [body?: Body<Name>, options?: Options<Name>]
@@ -21,17 +21,17 @@ type Sent<Name extends CallName> =
 
 type ListAsked<Name extends CallName> = Omit<Query<Name>, "cursor">;
 
-/** `/v1/events/{id}` with an id, which may be any text but what would lead to another path. */
+/** Fills in `/v1/events/{id}`. The id may be any text that does not lead to another path. */
 export function pathTo(template: string, ...ids: readonly (string | number)[]): string {
   let next = 0;
   return template.replaceAll(/\{\w+\}/g, () => {
     const id = String(ids[next++] ?? "");
-    if (["", ".", ".."].includes(id)) throw new TypeError(`"${id}" is no id; needed for ${template}`);
+    if (["", ".", ".."].includes(id)) throw new TypeError(`"${id}" is not a valid id for ${template}`);
     return encodeURIComponent(id);
   });
 }
 
-/** Functions for one caller; each is told the method and the address, `GET /v1/events/{id}`. */
+/** Functions for one caller; each is defined by method and path, such as `GET /v1/events/{id}`. */
 export function callsOf(caller: Caller) {
   const call = <Name extends CallName>(
     route: string,

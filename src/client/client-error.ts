@@ -1,20 +1,20 @@
 import type { Problem } from "./api-types.ts";
 
-/** The codes of this version; a newer server may have others. */
+/** Codes of this version; a newer server may return others. */
 export type ErrorCode = Problem["code"] | (string & {});
 
-/** What every error tells of the call that failed. */
+/** The failed call. */
 export interface FailedCall {
   readonly method: string;
-  /** Without the query, which may name things. */
+  /** Without the query, which may contain private names. */
   readonly path: string;
-  /** Requests that were made. */
+  /** Number of requests sent. */
   readonly attempts: number;
-  /** Of a POST: with it the same call may be made again, and takes effect once. */
+  /** Idempotency key of a POST: with it the call can be repeated and takes effect once. */
   readonly idempotencyKey: string | null;
 }
 
-/** Base of all errors of the client. */
+/** Base class of all errors of the client. */
 export class PosthornClientError extends Error {
   override readonly name: string = "PosthornClientError";
   readonly call: FailedCall;
@@ -25,14 +25,14 @@ export class PosthornClientError extends Error {
   }
 }
 
-/** The server refused the call and said why (RFC 9457). Tell errors apart by `code`. */
+/** The server refused the call and said why (RFC 9457). Distinguish errors by `code`. */
 export class ApiError extends PosthornClientError {
   override readonly name = "ApiError";
   readonly code: ErrorCode;
   readonly status: number;
-  /** Each bad field and what is wrong with it. */
+  /** Each invalid field and what is wrong with it. */
   readonly errors: readonly { readonly field: string; readonly message: string }[];
-  /** When a repeat makes sense. */
+  /** After how many seconds a retry makes sense. */
   readonly retryAfterSeconds: number | null;
   readonly problem: Problem;
 
@@ -50,7 +50,7 @@ export class ApiError extends PosthornClientError {
   }
 }
 
-/** No answer came: the server could not be reached, the connection broke, or it took too long. */
+/** There was no response: the server could not be reached, the connection broke, or it took too long. */
 export class UnansweredError extends PosthornClientError {
   override readonly name = "UnansweredError";
   readonly reason: "unreachable" | "timeout";
@@ -65,11 +65,11 @@ export class UnansweredError extends PosthornClientError {
   }
 }
 
-/** Something answered that is no Posthorn, or something in front of one: a page of a proxy, or a redirect. */
+/** The response is not from Posthorn, for example an error page of a proxy, or a redirect. */
 export class UnexpectedAnswerError extends PosthornClientError {
   override readonly name = "UnexpectedAnswerError";
   readonly status: number;
-  /** Of a redirect, which is never followed: the key belongs to one server. */
+  /** Target of a redirect, which is never followed because the key belongs to one server. */
   readonly location: string | null;
   readonly retryAfterSeconds: number | null;
 

@@ -8,14 +8,14 @@ import { readStream, type StreamOptions } from "./stream.ts";
 export type Client<Events extends object = AnyEvents> = ReturnType<typeof createClient<Events>>;
 
 /**
- * A server as an object. `Events` says which event types there are and what their data is:
+ * A client for one server. `Events` defines the event types and their data:
  *
  * ```ts
  * const posthorn = createClient<Events>({ url: "https://hooks.example.com", key: process.env.POSTHORN_KEY });
  * await posthorn.publish({ event_type: "order.completed", data: { order_id: "4711" } });
  * ```
  *
- * Names are those of the HTTP API. Every POST has an `Idempotency-Key`, which its repeats keep.
+ * Names are those of the HTTP API. Every POST has an `Idempotency-Key`, which its retries keep.
  */
 export function createClient<Events extends object = AnyEvents>(options: ConnectionOptions) {
   return clientOf<Events>(new Caller(options));
@@ -33,14 +33,14 @@ function clientOf<Events extends object>(caller: Caller) {
     tenants: tenantsOf(caller),
     portalSessions: portalSessionsOf(caller),
 
-    /** Who the key is. */
+    /** Information about the key. */
     me: (callOptions?: CallOptions): Promise<ApiCalls["getCaller"]["answer"]> =>
       caller.call("GET", { ...callOptions, path: "/v1/me" }),
 
-    /** What happens, while it happens: `for await (const event of client.stream({ topics: ["deliveries"] }))`. */
+    /** Live updates: `for await (const event of client.stream({ topics: ["deliveries"] }))`. */
     stream: (asked: StreamOptions) => readStream(caller, asked),
 
-    /** Any other route, with the same key, repeats and errors. */
+    /** Any other route, with the same key, retries and errors. */
     call: <Answer>(
       method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE",
       path: string,

@@ -2,7 +2,7 @@ import type { BatchOperation, RetriedDelivery, RenderedRequest, RetryInput } fro
 import type { Caller, CallOptions } from "./caller.ts";
 import { callsOf, pathTo } from "./calls.ts";
 
-/** What was published. */
+/** Published events. */
 export function eventsOf(caller: Caller) {
   const { list, listOf, one, sendTo } = callsOf(caller);
   return {
@@ -10,20 +10,20 @@ export function eventsOf(caller: Caller) {
     list: list<"listEvents">("/v1/events"),
     get: one<"getEvent">("GET /v1/events/{id}"),
     deliveries: listOf<"listEventDeliveries">("/v1/events/{id}/deliveries"),
-    /** Which webhooks got it, and why the others did not. */
+    /** Which webhooks got the event, and why the others did not. */
     matches: listOf<"listEventMatches">("/v1/events/{id}/matches"),
-    /** Delivers it again, with the same id. */
+    /** Delivers the event again, with the same id. */
     replay: sendTo<"replayEvent">("POST /v1/events/{id}/replay"),
   };
 }
 
-/** What became of events, one for each webhook that got it. */
+/** Deliveries of events: one for each webhook that gets the event. */
 export function deliveriesOf(caller: Caller) {
   const { list, listOf, one, send } = callsOf(caller);
   return {
     list: list<"listDeliveries">("/v1/deliveries"),
     listOfWebhook: listOf<"listWebhookDeliveries">("/v1/webhooks/{id}/deliveries"),
-    /** With every attempt, what it waits for and until when. */
+    /** Includes every attempt, and what the delivery waits for and until when. */
     get: one<"getDelivery">("GET /v1/deliveries/{id}"),
 
     /** Sends it again, due at once: the same delivery, or a copy of one that succeeded. */
@@ -38,7 +38,7 @@ export function deliveriesOf(caller: Caller) {
     retryBatch: send<"retryDeliveries">("POST /v1/deliveries/retry-batch"),
     cancelBatch: send<"cancelDeliveries">("POST /v1/deliveries/cancel-batch"),
 
-    /** The request of an attempt, made again from what is stored. */
+    /** The request of an attempt, rebuilt from stored data. */
     request: (
       { id, attempt }: { readonly id: string; readonly attempt: number },
       options?: CallOptions,
@@ -50,7 +50,7 @@ export function deliveriesOf(caller: Caller) {
   };
 }
 
-/** Deliveries that were given up. */
+/** Dead letters: deliveries that will not be retried automatically. */
 export function deadLettersOf(caller: Caller) {
   const { list, send } = callsOf(caller);
   return {
@@ -63,18 +63,18 @@ export function deadLettersOf(caller: Caller) {
 const pollMsDefault = 1_000;
 const ended: ReadonlySet<string> = new Set(["completed", "cancelled", "failed"]);
 
-/** Actions on many deliveries, which go on after the call that started them. */
+/** Bulk operations, which continue after the call that started them. */
 export function operationsOf(caller: Caller) {
   const { list, one, sendTo } = callsOf(caller);
   const get = one<"getOperation">("GET /v1/operations/{id}");
   return {
     list: list<"listOperations">("/v1/operations"),
     get,
-    /** Another rate, a pause, or going on. */
+    /** Changes the rate, pauses or resumes. */
     update: sendTo<"changeOperation">("PATCH /v1/operations/{id}"),
     cancel: one<"cancelOperation">("DELETE /v1/operations/{id}"),
 
-    /** Resolves when it has ended, with how. */
+    /** Resolves with the result when the operation has ended. */
     wait: async (
       id: string,
       { pollMs = pollMsDefault, ...options }: CallOptions & { readonly pollMs?: number } = {},

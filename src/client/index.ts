@@ -1,6 +1,6 @@
 /**
- * The package `@posthorn/client`: Posthorn's HTTP API for applications, wherever there are the Fetch API and WebCrypto.
- * The outbox and its stores are entries of their own.
+ * The package `@posthorn/client`: Posthorn's HTTP API for applications, on every platform with the Fetch API and
+ * WebCrypto. The outbox and its stores have separate entry points.
  */
 export type * from "./api-types.ts";
 export type { CallContent, CallOptions, ConnectionOptions } from "./caller.ts";

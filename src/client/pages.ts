@@ -1,12 +1,12 @@
-/** What a listing answers at a time. */
+/** One page of a list. */
 export interface Page<Row> {
   readonly data: readonly Row[];
   readonly next_cursor: string | null;
 }
 
 /**
- * A listing: `for await (const row of pages)` goes through all of it, page after page, asked for as they are needed.
- * Nothing is asked before.
+ * A list: `for await (const row of pages)` iterates over all rows and requests pages as they are needed. No request is
+ * sent before that.
  */
 export class Pages<Row, Answer extends Page<Row> = Page<Row>> implements AsyncIterable<Row> {
   readonly #ask: (cursor: string | undefined) => Promise<Answer>;
@@ -15,7 +15,7 @@ export class Pages<Row, Answer extends Page<Row> = Page<Row>> implements AsyncIt
     this.#ask = ask;
   }
 
-  /** One page with all that the server says beside the rows; `cursor` is the `next_cursor` of the one before. */
+  /** One page with everything the server returns; `cursor` is the `next_cursor` of the previous page. */
   page(cursor?: string): Promise<Answer> {
     return this.#ask(cursor);
   }
@@ -32,7 +32,7 @@ export class Pages<Row, Answer extends Page<Row> = Page<Row>> implements AsyncIt
     for await (const page of this.pages()) yield* page.data;
   }
 
-  /** The first rows, at most so many. */
+  /** The first `count` rows, or fewer if the list ends. */
   async take(count: number): Promise<Row[]> {
     const rows: Row[] = [];
     if (count <= 0) return rows;

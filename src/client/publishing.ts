@@ -1,13 +1,13 @@
 import type { EventBatchResult, EventInput, EventReceipt } from "./api-types.ts";
 import type { Caller, CallOptions } from "./caller.ts";
 
-/** The data of each event type by its name, as `posthorn types` writes it. */
+/** The data of each event type by name, as `posthorn types` generates it. */
 export type AnyEvents = Record<string, Record<string, unknown>>;
 
-/** What an event has beside its type and its data. */
+/** Fields of an event other than its type and data. */
 type EventDetails = Omit<EventInput, "event_type" | "data">;
 
-/** An event to publish: the type decides what its data must be. */
+/** An event to publish: the type determines its data. */
 export type EventOf<Events extends object> = {
   [Type in keyof Events & string]: { event_type: Type; data: Events[Type] } & EventDetails;
 }[keyof Events & string];
@@ -23,14 +23,17 @@ export type BatchResult = EventBatchResult["results"][number];
 
 const eventsPath = "/v1/events";
 
-/** Publishing, which the key of an application is for. */
+/** Publishing events. */
 export function publishingOf<Events extends object>(caller: Caller) {
   return {
-    /** Resolves when the event and its deliveries are safe. */
+    /** Resolves when the event and its deliveries are stored durably. */
     publish: (event: EventOf<Events>, options?: CallOptions): Promise<EventReceipt> =>
       caller.call("POST", { ...options, path: eventsPath, body: event }),
 
-    /** At most 1,000 events; a receipt or an error for each, in order. One bad event does not spoil the rest. */
+    /**
+     * Up to 1,000 events; returns a receipt or an error for each, in order. An invalid event does not affect the
+     * others.
+     */
     publishBatch: async (
       events: readonly EventOf<Events>[],
       options?: CallOptions,

@@ -1,4 +1,4 @@
-/** A key that nobody has used (IDK-5). Browsers make UUIDs on pages that came over TLS only. */
+/** A unique key (IDK-5). Browsers provide `randomUUID` only on pages that were loaded over TLS. */
 export function randomKey(): string {
   if (typeof crypto.randomUUID === "function") return crypto.randomUUID();
   const bytes = crypto.getRandomValues(new Uint8Array(16));

@@ -7,16 +7,16 @@ export function webhooksOf(caller: Caller) {
   return {
     list: list<"listWebhooks">("/v1/webhooks"),
     get: one<"getWebhook">("GET /v1/webhooks/{id}"),
-    /** Its answer holds the secret, which is shown this once. */
+    /** The response contains the secret, which is shown only once. */
     create: send<"createWebhook">("POST /v1/webhooks"),
-    /** Changes what is given and leaves the rest. */
+    /** Changes the given fields and keeps the others. */
     update: sendTo<"patchWebhook">("PATCH /v1/webhooks/{id}"),
     delete: one<"deleteWebhook">("DELETE /v1/webhooks/{id}"),
-    /** Sends a test event through the whole path. */
+    /** Sends a test event on the normal delivery path. */
     test: sendTo<"testWebhook">("POST /v1/webhooks/{id}/test"),
     enable: one<"enableWebhook">("POST /v1/webhooks/{id}/enable"),
     disable: one<"disableWebhook">("POST /v1/webhooks/{id}/disable"),
-    /** Holds events back; they are kept and go out later. */
+    /** Pauses delivery; events are kept and sent later. */
     pause: sendTo<"pauseWebhook">("POST /v1/webhooks/{id}/pause"),
     resume: one<"resumeWebhook">("POST /v1/webhooks/{id}/resume"),
     health: one<"getWebhookHealth">("GET /v1/webhooks/{id}/health"),
@@ -26,7 +26,7 @@ export function webhooksOf(caller: Caller) {
     publicKey: one<"getWebhookPublicKey">("GET /v1/webhooks/{id}/public-key"),
     rotateSecret: sendTo<"rotateWebhookSecret">("POST /v1/webhooks/{id}/secret/rotate"),
     verify: one<"verifyWebhook">("POST /v1/webhooks/{id}/verify"),
-    /** Delivers what it missed, as an operation. */
+    /** Starts an operation that delivers missed events. */
     recover: sendTo<"recoverWebhook">("POST /v1/webhooks/{id}/recover"),
   };
 }
@@ -43,7 +43,7 @@ export function eventTypesOf(caller: Caller) {
   };
 }
 
-/** Whose webhooks and events these are, for administrators. */
+/** Tenants, which own webhooks and events; for administrators. */
 export function tenantsOf(caller: Caller) {
   const { list, one, sendTo } = callsOf(caller);
   return {
@@ -53,11 +53,11 @@ export function tenantsOf(caller: Caller) {
   };
 }
 
-/** Lets your customers see and change their webhooks in the portal. */
+/** Sessions in which your customers can see and change their webhooks in the portal. */
 export function portalSessionsOf(caller: Caller) {
   const { list, one, send } = callsOf(caller);
   return {
-    /** Its answer has the address that the customer opens, and the code for a portal within a page. */
+    /** The response contains the URL that the customer opens, and the code for a portal embedded in a page. */
     create: send<"createPortalSession">("POST /v1/portal-sessions"),
     list: list<"listPortalSessions">("/v1/portal-sessions"),
     delete: one<"endPortalSession">("DELETE /v1/portal-sessions/{id}"),

@@ -7,15 +7,15 @@ import {
 } from "./client-error.ts";
 
 export interface RetryOptions {
-  /** Requests for one call, the first one included; default 4. */
+  /** Maximum requests for one call, including the first; default 4. */
   readonly attemptsMax?: number;
-  /** Wait before the second request, doubled each time, of which a random half is taken off; default 250. */
+  /** Delay before the second request, doubled each time and reduced by a random part of up to half; default 250. */
   readonly delayMsMin?: number;
   /** Default 8,000. */
   readonly delayMsMax?: number;
-  /** A `Retry-After` beyond this ends the call with its error instead; default 60,000. */
+  /** A longer `Retry-After` ends the call with its error; default 60,000. */
   readonly retryAfterMsMax?: number;
-  /** Has the last word where a repeat would make sense. */
+  /** Final decision in cases where a retry would make sense. */
   readonly mayRetry?: (error: PosthornClientError) => boolean;
 }
 
@@ -29,14 +29,14 @@ export const retryDefaults: RetryRules = {
   mayRetry: () => true,
 };
 
-/** Another call with this key is on its way, perhaps our own of which the answer was lost: its answer comes. */
+/** Another call with this key is running, perhaps our own whose response was lost; a retry gets its response. */
 const passingConflicts = new Set(["idempotency_key_in_progress", "event_in_progress"]);
 
 const passingStatuses = new Set([408, 429, 500, 502, 503, 504]);
 
 /**
- * How long to wait before the same request is made again with the same key; null when that would change nothing. What is
- * wrong with the request has to be mended first (IDK-25).
+ * The delay before the same request is repeated with the same key; null if a repeat would not help. A faulty request
+ * must be corrected first (IDK-25).
  */
 export function retryDelayMs(
   error: PosthornClientError,

@@ -3,7 +3,9 @@ import { ApiError, PosthornClientError, UnansweredError } from "./client-error.t
 
 /** One event of `GET /v1/stream`. */
 export interface StreamedEvent {
-  /** Such as `deliveries`, `delivery`, `operation`, or `reset`: something was missed, read everything again. */
+  /**
+   * A name such as `deliveries`, `delivery`, `operation`, or `reset`: updates were missed, so read everything again.
+   */
   readonly name: string;
   readonly data: Readonly<Record<string, unknown>>;
 }
@@ -12,15 +14,15 @@ export interface StreamOptions extends Pick<CallOptions, "signal"> {
   /** `deliveries`, `deliveries:webhook=ID`, `delivery:ID`, `operation:ID`. */
   readonly topics: readonly string[];
   readonly query?: Readonly<Record<string, string | readonly string[]>>;
-  /** Called when the connection was lost and is about to be made again. */
+  /** Called when the connection was lost and is about to be reopened. */
   readonly onReconnect?: (cause: unknown) => void;
 }
 
 const reconnectMs = 1_000;
-/** The server says something every 15 seconds; a connection without a word for longer is none. */
+/** The server sends something every 15 seconds; a connection that is silent for longer is considered dead. */
 const silenceMsMax = 45_000;
 
-/** Goes on until the signal ends it, over as many connections as it takes. */
+/** Continues until the signal aborts it, reconnecting as often as necessary. */
 export async function* readStream(
   caller: Caller,
   options: StreamOptions,

@@ -1,10 +1,10 @@
-/** Time as calls need it; tests have their own. */
+/** Clock and timers of the client; tests replace them. */
 export interface Time {
   /** Unix milliseconds. */
   now(): number;
-  /** Rejects with the reason of the signal when that is aborted first. */
+  /** Rejects with the signal's reason if it is aborted first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** Aborted after that time. */
+  /** A signal that is aborted after that time. */
   deadline(ms: number): AbortSignal;
 }
 

@@ -25,7 +25,7 @@ export interface PostgresQueryable {
   ): Promise<{ readonly rows: unknown[]; readonly rowCount: number | null }>;
 }
 
-/** Whether a name can stand in SQL as it is, with or without a schema before it where that is allowed. */
+/** Whether a name can be used in SQL unquoted, optionally with a schema prefix. */
 export function isTableName(name: string, { schemaAllowed }: { readonly schemaAllowed: boolean }): boolean {
   const parts = name.split(".");
   return (

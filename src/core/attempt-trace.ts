@@ -1,39 +1,41 @@
-/** How the requests of an attempt went over the wire, as far as that is kept. */
+/** What is kept of how the requests of an attempt went over the wire. */
 
 export const httpVersions = ["1.1", "2"] as const;
 export type HttpVersion = (typeof httpVersions)[number];
 
-/** Milliseconds of the parts of an attempt; null for what was not needed or not reached. */
+/** Durations of the phases of an attempt in milliseconds; null for phases that were skipped or not reached. */
 export interface AttemptTimings {
   readonly dnsMs: number | null;
-  /** Until the TCP connection stood, or the proxy's tunnel. */
+  /** Until the TCP connection or the proxy tunnel was established. */
   readonly connectMs: number | null;
   readonly tlsMs: number | null;
-  /** From when the connection could take the request until the head of the answer, or until it was given up. */
+  /**
+   * From when the connection was ready for the request until the response head arrived or the attempt was abandoned.
+   */
   readonly waitMs: number | null;
 }
 
 export interface AttemptTrace {
-  /** As it was requested, with tokens masked. */
+  /** The requested URL, with tokens masked. */
   readonly url: string;
   readonly httpVersion: HttpVersion | null;
   readonly peerAddress: string | null;
   /** Flat name-value list in the order received, secrets masked. */
   readonly responseHeaders: readonly string[];
   readonly timings: AttemptTimings;
-  /** Which revision of the webhook's configuration made the request. */
+  /** Revision of the webhook configuration that was used for the request. */
   readonly configRevision: number;
-  /** The URL, values or whole headers were cut to keep the bound. */
+  /** The URL, values or whole headers were cut to stay within the size limit. */
   readonly truncated: boolean;
 }
 
-/** Bytes of a trace as it is stored. */
+/** Maximum size of a stored trace in bytes. */
 export const traceBytesMax = 1024;
 
-/** Accepted attempts are traced for one delivery in this many, chosen by its id. */
+/** For accepted attempts, one delivery in this many is traced, chosen by its id. */
 const tracedOneIn = 100;
 
-/** Whether the attempts of a delivery are traced even when they are accepted. Reads the end of its UUID, which is random. */
+/** Whether the accepted attempts of a delivery are traced, too. Uses the end of its UUID, which is random. */
 export function isTraced(deliveryId: string): boolean {
   let number = 0;
   for (let at = Math.max(0, deliveryId.length - 6); at < deliveryId.length; at += 1)
@@ -55,7 +57,7 @@ type PackedTrace = [
   responseHeaders: readonly string[],
 ];
 
-/** A trace in as little room as JSON allows. */
+/** A compact JSON form of the trace. */
 export function packTrace(trace: AttemptTrace): PackedTrace {
   const { dnsMs, connectMs, tlsMs, waitMs } = trace.timings;
   return [
@@ -69,7 +71,7 @@ export function packTrace(trace: AttemptTrace): PackedTrace {
   ];
 }
 
-/** What `packTrace` gave; null for anything else. */
+/** Reverses `packTrace`; null for anything else. */
 export function unpackTrace(packed: unknown): AttemptTrace | null {
   if (!Array.isArray(packed) || packed.length < 7) return null;
   const [url, httpVersion, peerAddress, timings, configRevision, truncated, responseHeaders] =
@@ -81,7 +83,7 @@ export function unpackTrace(packed: unknown): AttemptTrace | null {
   };
 }
 
-/** The trace cut to `traceBytesMax` as it is stored: a long URL and long values first, then the last headers. */
+/** Cuts the trace to `traceBytesMax`: first a long URL and long values, then the last headers. */
 export function boundedTrace(trace: AttemptTrace): AttemptTrace {
   if (packedBytes(trace) <= traceBytesMax) return trace;
   const url = cutTo(trace.url, urlBytesMax);
@@ -113,7 +115,7 @@ function bytesOf(text: string): number {
   return encoder.encode(text).byteLength;
 }
 
-/** The beginning of a text that takes so many bytes as JSON. */
+/** The longest prefix of a text whose JSON form has at most `bytesMax` bytes. */
 function cutTo(text: string, bytesMax: number): string {
   if (bytesOf(JSON.stringify(text)) <= bytesMax) return text;
   let end = Math.min(text.length, bytesMax);

@@ -1,15 +1,15 @@
-/** Both of one pause, before chance takes something off. */
+/** Bounds of a single pause. */
 export interface BackoffBounds {
   readonly delayMsMin: number;
   readonly delayMsMax: number;
 }
 
-/** Enough for every bound, and finite times zero is zero. */
+/** Enough doublings for every bound, and still finite, so that multiplying by zero gives zero. */
 const doublingsMax = 50;
 
 /**
- * The pause after so many others in a row: each twice as long as the one before. Of that a random half to all, so that
- * those who failed together do not come back together; all of it where no chance is given.
+ * The length of the next pause; each is twice as long as the one before. With `random`, the result is between half and
+ * all of that, so that clients that failed together do not retry together. Without it, the result is the full length.
  */
 export function backoffMs(
   { delayMsMin, delayMsMax }: BackoffBounds,
@@ -19,7 +19,7 @@ export function backoffMs(
   return ceilingMs * (0.5 + random / 2);
 }
 
-/** Pauses between attempts at one thing. */
+/** Growing pauses between attempts. */
 export class Backoff {
   readonly #bounds: BackoffBounds;
   #pauses = 0;
@@ -28,14 +28,14 @@ export class Backoff {
     this.#bounds = bounds;
   }
 
-  /** How long to wait now. `random` is uniform in [0, 1). */
+  /** How long to wait before the next attempt. `random` is uniform in [0, 1). */
   nextMs(random?: number): number {
     const delayMs = backoffMs(this.#bounds, { pauses: this.#pauses, random });
     this.#pauses += 1;
     return delayMs;
   }
 
-  /** An attempt succeeded: the next pause is a short one. */
+  /** Call after a success: the next pause is the shortest again. */
   reset(): void {
     this.#pauses = 0;
   }

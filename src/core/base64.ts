@@ -1,14 +1,14 @@
 /**
- * Standard base64 without `Buffer`, for code that runs anywhere. The values here are digests and signatures, a few dozen
- * bytes each.
+ * Standard base64 without `Buffer`, for code that runs on any platform. The values are digests and signatures of a few
+ * dozen bytes.
  */
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/** Value of each ASCII character; 64 for what is not in the alphabet. */
+/** Value of each ASCII character; 64 for characters outside the alphabet. */
 const values = new Uint8Array(128).fill(64);
 for (let value = 0; value < 64; value++) values[alphabet.charCodeAt(value)] = value;
 
-/** Padded base64. */
+/** Base64 with padding. */
 export function encodeBase64(bytes: Uint8Array): string {
   let text = "";
   for (let index = 0; index < bytes.length; index += 3) {
@@ -21,13 +21,14 @@ export function encodeBase64(bytes: Uint8Array): string {
   return text;
 }
 
-/** The same bytes in the URL-safe alphabet and unpadded, as JSON Web Keys have them (RFC 7515). */
+/** URL-safe base64 without padding, as used by JSON Web Keys (RFC 7515). */
 export function encodeBase64Url(bytes: Uint8Array): string {
   return encodeBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
 /**
- * Bytes of canonical, padded base64; null for anything else. A lenient decoder would give one signature many texts.
+ * Decodes canonical, padded base64; null for anything else. A lenient decoder would accept several spellings of one
+ * signature.
  */
 export function decodeBase64(text: string): Uint8Array | null {
   if (text.length % 4 !== 0) return null;
@@ -46,7 +47,7 @@ export function decodeBase64(text: string): Uint8Array | null {
     bytes[filled] = pending >> bits;
     filled += 1;
   }
-  // Bits behind the last byte are zero in the canonical form.
+  // In the canonical form, the bits after the last byte are zero.
   return (pending & ((1 << bits) - 1)) === 0 ? bytes : null;
 }
 

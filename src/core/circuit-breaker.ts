@@ -1,6 +1,6 @@
 /**
- * One circuit per webhook: after too many failures nothing is sent for a while, then a few probes decide
- * (WDS-134 to 152, with the defects of C-42 mended).
+ * One circuit per webhook: after too many failures nothing is sent for a while, then a few probes decide whether it
+ * closes (WDS-134 to 152).
  *
  * The state is one small object that these functions change in place, because `recordResult` runs for every attempt.
  * Nothing here reads a clock; every `now` is Unix ms.
@@ -23,45 +23,45 @@ import type { RollingWindow } from "./rolling-window.ts";
 export const circuitStates = ["closed", "open", "half_open"] as const;
 export type CircuitState = (typeof circuitStates)[number];
 
-/** A probe that reports nothing for this long has crashed and frees its place (C-42). Longer than any request. */
+/** A probe without a result for this long is treated as crashed, and its slot is freed. Longer than any request. */
 export const probeLeaseMs = attemptTimeoutMsMax + 30_000;
 
-/** Longest time a circuit can be forced open or closed, longer than any delivery waits by default (C-42). */
+/** Longest time a circuit can be forced open or closed. Longer than any delivery waits by default. */
 export const forceMsMax = 7 * 86_400_000;
 
-/** Owned by whoever runs the webhook; change it only through the functions of this file. */
+/** Owned by the process that runs the webhook. Change it only through the functions of this file. */
 export interface CircuitBreakerState {
   phase: CircuitState;
   /** When the phase was entered. */
   transitionAt: number;
-  /** While open: when the first probe may go. */
+  /** While open: when the first probe may be sent. */
   halfOpenAt: number;
-  /** Opened by hand until then; 0 when not. */
+  /** Forced open until this time; 0 if not forced. */
   forcedOpenUntil: number;
-  /** Closed by hand and immune until then; 0 when not. */
+  /** Forced closed until this time, regardless of failures; 0 if not forced. */
   forcedClosedUntil: number;
-  /** Results of probes since half-opening. */
+  /** Probe results since the circuit became half open. */
   probeResults: number;
   probeSuccesses: number;
-  /** Probes on their way. Empty unless half open. */
+  /** Probes in flight. Empty unless half open. */
   probes: readonly ProbeLease[];
   nextLease: number;
   readonly window: RollingWindow;
 }
 
-/** The right to send one probe. Hand `lease` back with the result, or with `releaseProbe` when nothing was sent. */
+/** Permission to send one probe. Return `lease` with the result, or with `releaseProbe` when nothing was sent. */
 export interface ProbeLease {
   readonly lease: number;
   readonly expiresAt: number;
 }
 
-/** A change of phase, to be told to metrics, and to the owner (WDS-146 to 148). */
+/** A change of phase, reported to metrics and to the webhook's owner (WDS-146 to 148). */
 export interface CircuitTransition {
   readonly from: CircuitState;
   readonly to: CircuitState;
 }
 
-/** `until` in Unix ms: asking again before is pointless, unless the circuit is changed by hand or a probe reports. */
+/** `until` in Unix ms: asking again earlier is pointless unless the circuit is changed by hand or a probe reports. */
 export type CircuitPermission =
   | { readonly kind: "allow"; readonly reason: "circuit_closed" }
   | {
@@ -95,8 +95,8 @@ export function createCircuit(now: number): CircuitBreakerState {
 }
 
 /**
- * May one request go now? A `probe` takes one of the few places of a half-open circuit. A disabled breaker allows
- * everything unless it was forced open by hand (WDS-52, 139, 142 to 145).
+ * Whether a request may be sent now. A `probe` takes one of the few slots of a half-open circuit. A disabled breaker
+ * allows everything unless it was forced open by hand (WDS-52, 139, 142 to 145).
  */
 export function allow(
   state: CircuitBreakerState,
@@ -112,7 +112,7 @@ export function allow(
     return takeProbe(state, now, moveTo(state, "half_open", now));
   }
   state.probes = state.probes.filter((probe) => probe.expiresAt > now);
-  // `>=` and `max(1, …)`: the configuration may have changed since the probes went out.
+  // `>=` and `max(1, …)`: the configuration may have changed since the probes were sent.
   if (
     state.probes.length + state.probeResults >= Math.max(1, config.halfOpenMaxCalls) &&
     state.probes.length > 0
@@ -134,18 +134,21 @@ function takeProbe(
   return { kind: "probe", reason: "circuit_half_open_probe", lease, transition };
 }
 
-/** Gives a probe's place back when no request was made, or when its result says nothing about the endpoint. */
+/** Frees a probe's slot when no request was sent, or when its result says nothing about the endpoint. */
 export function releaseProbe(state: CircuitBreakerState, lease: number): void {
   state.probes = state.probes.filter((probe) => probe.lease !== lease);
 }
 
-/** The result of one request for the circuit; `ignored` ones are passed to `releaseProbe`, not recorded (C-37). */
-/** The clock was set back. A wait that began while it was ahead counts from now; waits of people stay. True if changed. */
+/** The result of one request. `ignored` results are passed to `releaseProbe` and not recorded. */
+/**
+ * Corrects the times after the clock was set back: a wait that began in the future starts now. Forced periods stay.
+ * Returns true if anything changed.
+ */
 export function bringCircuitNear(state: CircuitBreakerState, now: number): boolean {
   if (state.transitionAt <= now + clockDifferenceMs) return false;
   state.halfOpenAt = now + Math.max(0, state.halfOpenAt - state.transitionAt);
   state.transitionAt = now;
-  // Their leases would outlast the requests by as much as the clock was ahead.
+  // These leases would outlast their requests by as much as the clock was ahead.
   state.probes = state.probes.map(({ lease, expiresAt }) => ({
     lease,
     expiresAt: Math.min(expiresAt, now + probeLeaseMs),
@@ -153,7 +156,7 @@ export function bringCircuitNear(state: CircuitBreakerState, now: number): boole
   return true;
 }
 
-/** What the owner of the webhook, another process, says of its probes. */
+/** Takes over the probes that the owner of the webhook, another process, reports. */
 export function adoptProbes(
   state: CircuitBreakerState,
   {
@@ -169,7 +172,7 @@ export function adoptProbes(
 
 export type CircuitSignal = "success" | "failure" | "ignored";
 
-/** What a verdict says about the endpoint. A status caused by the payload says nothing (C-37). `statusCode` or null. */
+/** What a verdict says about the endpoint. A status caused by the payload says nothing. `statusCode` may be null. */
 export function circuitSignal(
   policy: Pick<DeliveryPolicy, "circuitBreakerIgnoresStatuses">,
   verdict: Verdict,
@@ -181,7 +184,7 @@ export function circuitSignal(
     : "failure";
 }
 
-/** How one request ended: `now` in Unix ms, `lease` of the probe or null for an ordinary request. */
+/** How one request ended. `now` is in Unix ms; `lease` is that of the probe, or null for an ordinary request. */
 export interface CircuitResult {
   readonly now: number;
   readonly accepted: boolean;
@@ -189,10 +192,10 @@ export interface CircuitResult {
 }
 
 /**
- * Counts one result and decides (WDS-136 to 141). `lease` is that of the probe, or null for an ordinary request.
+ * Records one result and decides (WDS-136 to 141). `lease` is that of the probe, or null for an ordinary request.
  *
- * A late result, of a request that left before the circuit opened or of a probe whose lease ran out, enters the window
- * and decides nothing. Returns the transition it caused. O(1), and allocates nothing while the circuit is closed.
+ * A late result enters the window but decides nothing: the request was sent before the circuit opened, or the probe's
+ * lease had expired. Returns the transition it caused. O(1), and allocates nothing while the circuit is closed.
  */
 export function recordResult(
   state: CircuitBreakerState,
@@ -225,7 +228,7 @@ function open(state: CircuitBreakerState, config: CircuitBreakerConfig, now: num
   return moveTo(state, "open", now);
 }
 
-/** Old failures must not open it again (WDS-148). */
+/** Failures from before must not reopen the circuit (WDS-148). */
 function close(state: CircuitBreakerState, now: number): CircuitTransition {
   clearWindow(state.window);
   return moveTo(state, "closed", now);
@@ -247,7 +250,10 @@ export interface ForceCommand {
   readonly now: number;
 }
 
-/** Sends nothing until `untilMs` (Unix ms, at most `forceMsMax` ahead), then probes like any open circuit (WDS-142). */
+/**
+ * Sends nothing until `untilMs` (Unix ms, limited to `forceMsMax` from now), then probes like any open circuit
+ * (WDS-142).
+ */
 export function forceOpen(state: CircuitBreakerState, command: ForceCommand): CircuitTransition | null {
   const until = Math.min(command.untilMs, command.now + forceMsMax);
   const transition = moveTo(state, "open", command.now);
@@ -257,14 +263,16 @@ export function forceOpen(state: CircuitBreakerState, command: ForceCommand): Ci
   return changed(transition);
 }
 
-/** Closes it and keeps it closed, whatever fails, until `untilMs` (Unix ms, at most `forceMsMax` ahead) (C-42). */
+/**
+ * Closes the circuit and keeps it closed despite failures until `untilMs` (Unix ms, limited to `forceMsMax` from now).
+ */
 export function forceClose(state: CircuitBreakerState, command: ForceCommand): CircuitTransition | null {
   const transition = close(state, command.now);
   state.forcedClosedUntil = Math.min(command.untilMs, command.now + forceMsMax);
   return changed(transition);
 }
 
-/** Closed, with an empty window and nothing forced (C-42). */
+/** Closes the circuit, empties the window and ends any forced period. */
 export function resetCircuit(state: CircuitBreakerState, now: number): CircuitTransition | null {
   const transition = close(state, now);
   state.forcedClosedUntil = 0;
@@ -275,26 +283,28 @@ function changed(transition: CircuitTransition): CircuitTransition | null {
   return transition.from === transition.to ? null : transition;
 }
 
-/** What the API shows of a circuit (WDS-90 to 99). Times in Unix ms. */
+/** The circuit as the API shows it (WDS-90 to 99). Times in Unix ms. */
 export interface CircuitSnapshot {
   readonly state: CircuitState;
   readonly failureCountInWindow: number;
   readonly successCountInWindow: number;
   readonly totalCallsInWindow: number;
-  /** 0 to 100; 0 without calls. */
+  /** From 0 to 100; 0 without calls. */
   readonly errorPercentage: number;
   readonly windowStart: number;
   readonly stateTransitionAt: number;
   /** Null unless open. */
   readonly nextHalfOpenAt: number | null;
-  /** Probes sent since half-opening, finished or not. */
+  /** Probes sent since the circuit became half open, finished or not. */
   readonly halfOpenAttempts: number;
   readonly halfOpenSuccesses: number;
   readonly forcedOpenUntil: number | null;
   readonly forcedClosedUntil: number | null;
 }
 
-/** Decides nothing: an open circuit whose sleep window is over reads `half_open`, as the next request will find it. */
+/**
+ * Changes nothing. An open circuit whose sleep window has passed reads as `half_open`, as the next request will see it.
+ */
 export function snapshotCircuit(
   state: CircuitBreakerState,
   config: CircuitBreakerConfig,
@@ -321,7 +331,7 @@ export function snapshotCircuit(
   };
 }
 
-/** The phase as the next request will find it. An open circuit whose sleep window is over is half open. */
+/** The phase that the next request will see. An open circuit whose sleep window has passed is half open. */
 export function circuitPhase(
   state: Readonly<CircuitBreakerState>,
   config: CircuitBreakerConfig,

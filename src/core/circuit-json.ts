@@ -1,7 +1,7 @@
 import { circuitStates, createCircuit } from "./circuit-breaker.ts";
 import type { CircuitBreakerState, CircuitState } from "./circuit-breaker.ts";
 
-/** The part of a circuit that survives a restart: an open one stays open, but the counts of its window are lost. */
+/** The part of a circuit that survives a restart. An open circuit stays open; the counts of its window are lost. */
 export interface CircuitJson {
   readonly state: CircuitState;
   readonly transitionAt: number;
@@ -22,8 +22,8 @@ export function circuitToJson(state: CircuitBreakerState): CircuitJson {
 }
 
 /**
- * The circuit that was stored, or null when the value is not one; a new closed circuit is then safe. A half-open one
- * starts its probes anew, since those on their way died with the process that sent them (C-42).
+ * Restores a stored circuit; null if the value is not one, in which case a new closed circuit is safe. A half-open
+ * circuit sends new probes, because the process that sent the earlier ones is gone.
  */
 export function circuitFromJson(value: unknown): CircuitBreakerState | null {
   if (typeof value !== "object" || value === null) return null;

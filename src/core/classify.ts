@@ -1,7 +1,7 @@
 import type { AttemptObservation, TransportFailureCategory, Verdict } from "./outcome.ts";
 import type { ClassificationTable, Profile, StatusRule } from "./profile.ts";
 
-/** Shared by every accepted attempt: the usual case allocates nothing. */
+/** Shared by all accepted attempts, so that the common case allocates nothing. */
 const accepted: Verdict = {
   outcome: "accepted",
   receiverStateUnknown: false,
@@ -11,7 +11,7 @@ const accepted: Verdict = {
 };
 
 /**
- * What one attempt means under a profile (EDS-9.2, EDS-9.3, C-5). Total: every number is some status.
+ * The meaning of one attempt under a profile (EDS-9.2, EDS-9.3). Defined for every status number.
  *
  * Takes a profile or a resolved policy; only the classification table is read. Never throws.
  */
@@ -21,25 +21,25 @@ export function classify(observation: AttemptObservation, rules: Pick<Profile, "
     return failureVerdict(table.failures[observation.category], observation);
   }
   const rule = statusRule(table, observation.status);
-  // EDS-9.3-2: a response cut short says nothing final, whatever its status line promised.
+  // EDS-9.3-2: a truncated response is not final, whatever its status line says.
   if (!observation.complete && table.incompleteResponse === "transient") {
     return incompleteVerdict(rule, observation.status);
   }
   return rule.outcome === "accepted" ? accepted : statusVerdict(rule, observation.status);
 }
 
-/** What is known beside the observation when an attempt is judged. */
+/** Facts outside the observation that affect its verdict. */
 export interface AttemptCircumstances {
-  /** Requests made, this one included. */
+  /** Requests sent so far, including this one. */
   readonly attemptNumber: number;
-  /** When the endpoint said that it would be gone (RFC 8594), Unix milliseconds; null when it did not. */
+  /** When the endpoint announced that it would be gone (RFC 8594), in Unix milliseconds; null if it did not. */
   readonly sunsetAt: number | null;
   readonly now: number;
 }
 
 /**
- * The verdict of an attempt in its circumstances: a transient failure is the last one when its category allows no further
- * request (WDS-128), or when the endpoint had announced to be gone by now (EDS-9.2.3-16).
+ * Adjusts a verdict to the circumstances. A transient failure becomes final when its category allows no further request
+ * (WDS-128), or when the endpoint had announced that it would be gone by now (EDS-9.2.3-16).
  */
 export function judge(
   verdict: Verdict,
@@ -59,7 +59,7 @@ export function judge(
   return verdict;
 }
 
-/** The rule that decides a status: the exact one, else that of its class, else the fallback. */
+/** The rule for a status: an exact match, then its class, then the fallback. */
 export function statusRule(table: ClassificationTable, status: number): StatusRule {
   return table.statuses[status] ?? table.classes[Math.floor(status / 100)] ?? table.fallback;
 }
@@ -74,7 +74,7 @@ function statusVerdict(rule: StatusRule, status: number): Verdict {
   };
 }
 
-/** An acceptance or refusal that broke off may be tried again; what was to be retried anyway keeps its own reason. */
+/** A truncated acceptance or refusal may be retried. A failure that would be retried anyway keeps its own reason. */
 function incompleteVerdict(rule: StatusRule, status: number): Verdict {
   if (rule.outcome === "transient") return { ...statusVerdict(rule, status), receiverStateUnknown: true };
   return {
@@ -99,7 +99,7 @@ function failureVerdict(
   };
 }
 
-/** Stable codes. Terminal ones follow WDS-125 (`permanent_client_error_410`), 413 included. */
+/** Stable codes. Terminal codes follow WDS-125 (`permanent_client_error_410`), including 413. */
 function statusReason(rule: StatusRule, status: number): string {
   if (rule.outcome === "terminal") return `permanent_${statusClassName(status)}_${status}`;
   if (rule.reason !== undefined) return rule.reason;

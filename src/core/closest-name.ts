@@ -1,4 +1,4 @@
-/** The known name that a misspelt one most likely means, or null when none is near. */
+/** The known name closest to a misspelled one, or null if none is close. */
 export function closestName(name: string, known: Iterable<string>): string | null {
   if (name.length > 64) return null;
   const wanted = normalise(name);
@@ -11,12 +11,12 @@ export function closestName(name: string, known: Iterable<string>): string | nul
   return best;
 }
 
-/** `eventType` and `event-type` mean `event_type`. */
+/** `eventType` and `event-type` match `event_type`. */
 function normalise(name: string): string {
   return name.replaceAll(/[_\-\s]/g, "").toLowerCase();
 }
 
-/** Levenshtein, one row at a time. */
+/** Levenshtein distance, computed one row at a time. */
 function editDistance({ from, to }: { readonly from: string; readonly to: string }): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (let i = 1; i <= from.length; i++) {

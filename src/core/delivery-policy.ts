@@ -15,14 +15,14 @@ import { strictestLimit } from "./rate-limit.ts";
 import { attemptsMax } from "./retry-schedule.ts";
 import type { Webhook, WebhookAgreements, WebhookVerification } from "./webhook.ts";
 
-/** No request lasts longer, whatever a webhook asks for: three times the default timeout (WDS-123). */
+/** Upper bound of every request timeout: three times the default (WDS-123). */
 export const attemptTimeoutMsMax = 90_000;
 
-/** A growing timeout stops at this multiple of the first one (WDS-123). */
+/** A growing timeout stops growing at this multiple of the first one (WDS-123). */
 export const timeoutGrowthMax = 3;
 
 /**
- * What is in force for a webhook: its profile with its own overrides applied (TS16-108, EDS-9.2-2).
+ * The settings in force for a webhook: its profile with its own overrides applied (TS16-108, EDS-9.2-2).
  *
  * Computed once per change of the webhook and read on every attempt.
  */
@@ -30,13 +30,13 @@ export interface DeliveryPolicy {
   readonly profile: string;
   readonly classification: ClassificationTable;
   readonly schedule: RetrySchedule;
-  /** Requests in all, the first one included (C-3). */
+  /** Total number of requests, including the first. */
   readonly attemptsMax: number;
   readonly retryDelayFloorsMs: Readonly<Partial<Record<FailureCategory, number>>>;
   readonly attemptsMaxByCategory: Readonly<Partial<Record<FailureCategory, number>>>;
   readonly ageMsMax: number;
   readonly sunset: Profile["sunset"];
-  /** A 308 changes the stored URL; profile and owner both allow it. */
+  /** A 308 changes the stored URL; both the profile and the owner allow it. */
   readonly followPermanentRedirect: boolean;
   readonly timeoutMs: number;
   readonly timeoutGrowthFactor: number;
@@ -51,7 +51,7 @@ export interface DeliveryPolicy {
   readonly headers: readonly ProfileHeader[];
 }
 
-/** The caller has found the profile named by the webhook and has validated the overrides. */
+/** The caller has found the webhook's profile and has validated the overrides. */
 export function resolvePolicy(webhook: Webhook, profile: Profile): DeliveryPolicy {
   const { retry } = webhook;
   const schedule = retry.schedule ?? profile.schedule;
@@ -80,17 +80,20 @@ export function resolvePolicy(webhook: Webhook, profile: Profile): DeliveryPolic
   };
 }
 
-/** A list of delays is spread like the schedule of the default profile: never earlier than written (C-2). */
+/**
+ * Jitter for explicit delay lists. As in the default profile's schedule, a retry is never earlier than the listed
+ * delay.
+ */
 export const listJitter = { from: 1, to: 1.2 };
 
-/** The policy with these delays between requests, as a connection of the gateway may have them; itself without any. */
+/** The policy with a connection's own delays between requests; the same policy if there are none. */
 export function withDelays(policy: DeliveryPolicy, delaysMs: readonly number[] | undefined): DeliveryPolicy {
   if (delaysMs === undefined) return policy;
   const schedule = { kind: "list", delaysMs, jitter: listJitter } as const;
   return { ...policy, schedule, attemptsMax: attemptsMax(schedule) };
 }
 
-/** The profile's table with what owner and receiver agreed on beside it (EDS-9.2-2). */
+/** The profile's table with the changes that owner and receiver agreed on (EDS-9.2-2). */
 function agreedClassification(
   table: ClassificationTable,
   agreements: WebhookAgreements,
@@ -102,15 +105,15 @@ function agreedClassification(
     statuses: {
       ...table.statuses,
       ...(acceptMultiStatus ? { 207: { outcome: "accepted" } } : {}),
-      // C-8: the first request is still being processed; nothing about the event is wrong.
+      // 409: the first request is still being processed. Nothing is wrong with the event.
       ...(idempotencyEnforced ? { 409: { outcome: "transient", category: "client_error" } } : {}),
     },
   };
 }
 
 /**
- * The lower of the webhook's own rate and the one its receiver granted (C-34). The grant counts whole minutes
- * (CEW-4.2.2-4), so it leaves no room for a burst on top.
+ * The lower of the webhook's own rate and the rate that its receiver granted. The grant is per whole minute
+ * (CEW-4.2.2-4), so it allows no additional burst.
  */
 function effectiveRate(
   own: RateLimitConfig | null,
@@ -120,7 +123,7 @@ function effectiveRate(
   return strictestLimit([own, { requestsPerMinute: allowedRatePerMinute, burst: 1 }]);
 }
 
-/** A receiver that gave permission by handshake is told with each delivery who sends (CEW-2.1-6, CEW-4.1.2-2). */
+/** Each delivery names the sender to a receiver that granted permission by handshake (CEW-2.1-6, CEW-4.1.2-2). */
 function effectiveHeaders(webhook: Webhook, profile: Profile): readonly ProfileHeader[] {
   const headers = webhook.migrationHeaders
     ? [...profile.headers, ...profile.migrationHeaders]
@@ -132,7 +135,7 @@ function effectiveHeaders(webhook: Webhook, profile: Profile): readonly ProfileH
 
 const requestOrigin = { name: "WebHook-Request-Origin", value: "request_origin" } as const;
 
-/** While a webhook migrates, the headers of the other family are signed as well. */
+/** While a webhook migrates, messages carry the signature headers of both families. */
 function effectiveSchemes(webhook: Webhook, profile: Profile): readonly SignatureSchemeName[] {
   const schemes = webhook.schemes ?? profile.signatureSchemes;
   if (!webhook.migrationHeaders) return schemes;
@@ -145,7 +148,7 @@ function effectiveSchemes(webhook: Webhook, profile: Profile): readonly Signatur
   return [...new Set([...schemes, ...more])];
 }
 
-/** Time for one whole request in ms, connecting included (C-12). `attemptNumber` counts from 1 (C-3, WDS-123). */
+/** Timeout of one whole request in ms, including connecting. `attemptNumber` counts from 1 (WDS-123). */
 export function attemptTimeoutMs(
   policy: Pick<DeliveryPolicy, "timeoutMs" | "timeoutGrowthFactor">,
   attemptNumber: number,

@@ -1,15 +1,15 @@
 /**
- * The delivery state machine: pure, and the only place that decides what becomes of a delivery.
+ * The delivery state machine: pure, and the only place that decides the next state of a delivery.
  *
- * `transition` takes where a delivery stands and what happened, and answers where it stands now. `EventsIn` says what can
- * happen in which state, and the compiler refuses everything else. What ends a delivery without a request is data
- * (`endings`), because the stores end thousands of rows with one statement: that SQL is made from it.
+ * `transition` takes the current progress and an event, and returns the next progress. `EventsIn` lists the events
+ * allowed in each state; the compiler rejects all others. Endings without a request are data (`endings`), because the
+ * stores end thousands of rows with one SQL statement that is generated from it.
  *
- * docs/state-machine.md shows the same table for readers (state-machine-docs.test.ts), and test/conformance/store/
- * state-machine.ts executes every row of it over the real stores.
+ * docs/state-machine.md shows the same table for readers (state-machine-docs.test.ts), and
+ * test/conformance/store/state-machine.ts executes every row of it on the real stores.
  *
- * A turn that sent no request (circuit open, rate limit, pause, order) is no event at all: it consumes no attempt, but
- * the age of the delivery counts on (WDS-150, C-37).
+ * A turn that sends no request (circuit open, rate limit, pause, order) is not an event. It consumes no attempt, but
+ * the age of the delivery keeps counting (WDS-150).
  */
 import { agesFrom, scheduledAttempts, waitingStates } from "./delivery.ts";
 import type {
@@ -23,7 +23,7 @@ import type { DeliveryPolicy } from "./delivery-policy.ts";
 import type { Verdict } from "./outcome.ts";
 import { nextDelayMs } from "./retry-schedule.ts";
 
-/** What can happen to a delivery. */
+/** An event that can happen to a delivery. */
 export type DeliveryEvent<K extends DeliveryEventKind = DeliveryEventKind> = {
   [P in K]: DeliveryEvents[P];
 }[K];
@@ -31,40 +31,42 @@ export type DeliveryEvent<K extends DeliveryEventKind = DeliveryEventKind> = {
 export type DeliveryEventKind = keyof DeliveryEvents;
 
 interface DeliveryEvents {
-  /** A request was made and classified. `executedAt` is its start in Unix ms, `retryAfterMs` from its response. */
+  /**
+   * A request was sent and classified. `executedAt` is its start in Unix ms, `retryAfterMs` comes from its response.
+   */
   readonly attempted: {
     readonly kind: "attempted";
     readonly verdict: Verdict;
     readonly executedAt: number;
     readonly retryAfterMs: number | null;
-    /** What was wrong has been mended on our side, such as an access token (EDS-9.2.3-3): do not wait for the retry. */
+    /** The cause was fixed on our side, such as an expired access token (EDS-9.2.3-3), so retry without delay. */
     readonly retryAtOnce: boolean;
   };
   /** Its age passed the maximum (`isTooOld`) while it waited. */
   readonly expired: { readonly kind: "expired" };
   readonly webhook_deleted: { readonly kind: "webhook_deleted" };
-  /** A person asked for another request now. */
+  /** A person requested another attempt now. */
   readonly retried: { readonly kind: "retried" };
-  /** A person asked that it is not sent. */
+  /** A person cancelled the delivery. */
   readonly cancel_requested: { readonly kind: "cancel_requested" };
-  /** A person asked that the dead letter is given up for good. */
+  /** A person discarded the dead letter for good. */
   readonly discarded: { readonly kind: "discarded" };
-  /** Retention removed the body that was to be sent. */
+  /** Retention removed the body before it was sent. */
   readonly payload_unavailable: { readonly kind: "payload_unavailable" };
   /** The event is stored for a webhook of another tenant, so it must never be sent there. */
   readonly foreign_webhook: { readonly kind: "foreign_webhook" };
-  /** The profile of the webhook does not allow what was published. */
+  /** The webhook's profile does not allow the published payload. */
   readonly payload_refused: { readonly kind: "payload_refused" };
-  /** The request could not be built. The fault is in this program, so the receiver is not charged for it. */
+  /** The request could not be built. The fault is in Posthorn, so the receiver's health is not affected. */
   readonly compose_failed: { readonly kind: "compose_failed" };
 }
 
-/** How an event without a request ends a delivery that waits, or with `discarded` a dead letter. */
+/** How an event without a request ends a waiting delivery, or with `discarded` a dead letter. */
 export type Ending =
   | { readonly state: "exhausted"; readonly reason: DeadLetterReason }
   | { readonly state: "cancelled"; readonly reason: CancelReason };
 
-/** What has ended already stays as it is. */
+/** Deliveries that have already ended keep their state. */
 export const endings = {
   expired: { state: "exhausted", reason: "expired" },
   webhook_deleted: { state: "cancelled", reason: "webhook_deleted" },
@@ -76,7 +78,7 @@ export const endings = {
   compose_failed: { state: "exhausted", reason: "internal_compose_failed" },
 } as const satisfies Readonly<Record<Exclude<DeliveryEventKind, "attempted" | "retried">, Ending>>;
 
-/** Where a manual retry puts a delivery, for the statements of the stores. */
+/** The state of a delivery after a manual retry, for the SQL of the stores. */
 export const restart = { state: "pending", reason: null } as const;
 
 const ofHolder = [
@@ -88,13 +90,13 @@ const ofHolder = [
   "compose_failed",
 ] as const;
 
-/** What the holder of a delivery reports of it, also when somebody else has ended it. */
+/** Events that the holder of a delivery reports, even if the delivery was ended elsewhere. */
 export type HolderEvent = DeliveryEvent<(typeof ofHolder)[number]>;
 
 /**
- * What can happen in which state. A delivery that was given up or cancelled may still be held by somebody who does not
- * know, with a request on its way; of a success, or of what was skipped, nobody holds anything. What has ended is
- * never looked at again when its webhook is deleted.
+ * The events allowed in each state. A dead or cancelled delivery may still be in flight at a holder that has not
+ * noticed. Succeeded and skipped deliveries have no holder. Deleting a webhook does not affect deliveries that have
+ * ended.
  */
 export const eventsIn = {
   pending: [...ofHolder, "webhook_deleted", "cancel_requested", "retried"],
@@ -105,12 +107,12 @@ export const eventsIn = {
   cancelled: [...ofHolder, "retried"],
 } as const satisfies Readonly<Record<DeliveryState, readonly DeliveryEventKind[]>>;
 
-/** The states in which this event can happen. */
+/** The states in which this event is allowed. */
 type StateFor<K extends DeliveryEventKind> = {
   [State in DeliveryState]: K extends (typeof eventsIn)[State][number] ? State : never;
 }[DeliveryState];
 
-/** Events that can happen in each of these states. */
+/** The events that are allowed in each of these states. */
 type EventIn<State extends DeliveryState> = DeliveryEvent<
   { [K in DeliveryEventKind]: [State] extends [StateFor<K>] ? K : never }[DeliveryEventKind]
 >;
@@ -119,13 +121,13 @@ export interface TransitionInput<State extends DeliveryState> {
   readonly progress: DeliveryProgress<State>;
   readonly event: EventIn<State>;
   readonly policy: Pick<DeliveryPolicy, "schedule" | "attemptsMax" | "retryDelayFloorsMs" | "ageMsMax">;
-  /** Unix ms, not before the response was complete, so that Retry-After is never undercut. */
+  /** Unix ms, not earlier than the end of the response, so that Retry-After is never undercut. */
   readonly now: number;
   /** Uniform in [0, 1). */
   readonly random: number;
 }
 
-/** Where a delivery stands after an event; the same object when nothing changed. Throws nothing, calls no clock. */
+/** The progress of a delivery after an event; the same object if nothing changed. Throws nothing and reads no clock. */
 export function transition<State extends DeliveryState>(input: TransitionInput<State>): DeliveryProgress {
   const { progress } = input;
   const event: DeliveryEvent = input.event;
@@ -141,8 +143,8 @@ function isWaiting(progress: DeliveryProgress): progress is DeliveryProgress<Wai
 }
 
 /**
- * A retry keeps the delivery and its attempts. Age and schedule start again, because the first ones may be used up. One that
- * is due already has nothing to gain.
+ * A retry keeps the delivery and its attempts. Age and schedule restart, because the original ones may be exhausted. A
+ * delivery that is already due is unchanged.
  */
 function retry(progress: DeliveryProgress, now: number): DeliveryProgress {
   if (isWaiting(progress) && progress.dueAt <= now) return progress;
@@ -150,7 +152,7 @@ function retry(progress: DeliveryProgress, now: number): DeliveryProgress {
   return { ...progress, ...restart, dueAt: now, retried: { at: now, attemptCount } };
 }
 
-/** Older than a delivery may get: it is `expired` unless it has ended. */
+/** Whether a delivery exceeds the maximum age; it then becomes `expired` unless it has ended. */
 export function isTooOld(
   progress: Pick<DeliveryProgress, "createdAt" | "retried">,
   limit: { readonly ageMsMax: number; readonly now: number },
@@ -170,8 +172,8 @@ function settleAttempt(input: AttemptInput, event: AttemptedEvent): DeliveryProg
 }
 
 /**
- * Exhaustion is decided here, right after the last attempt (C-3). A retry that could only start after the maximum age
- * is not waited for: the dead letter is written now, which frees an ordered lane and tells the owner earlier.
+ * Exhaustion is decided here, right after the last attempt. If the next retry could only start after the maximum age,
+ * the delivery is dead-lettered now, which frees an ordered lane and notifies the owner earlier.
  */
 function retryOrGiveUp(
   input: AttemptInput,
@@ -199,15 +201,15 @@ function retryOrGiveUp(
 }
 
 /**
- * The answer to a request that was on its way when its delivery was given up or cancelled. An acceptance is the truth
- * of what happened and wins; anything else is kept in the history and changes nothing.
+ * The response to a request that was in flight when its delivery was dead-lettered or cancelled. An acceptance wins,
+ * because the receiver has the message; any other response is only recorded in the history.
  */
 function settleLateAttempt(progress: DeliveryProgress, event: AttemptedEvent): DeliveryProgress {
   if (event.verdict.outcome === "accepted") return afterAttempt(progress, event, "success");
   return { ...afterAttempt(progress, event, progress.state), reason: progress.reason };
 }
 
-/** The one place where attempts are counted. */
+/** The only place that counts attempts. */
 function afterAttempt(
   progress: DeliveryProgress,
   event: AttemptedEvent,

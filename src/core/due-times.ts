@@ -1,20 +1,21 @@
 import type { DeliveryProgress } from "./delivery.ts";
 
-/** Clocks of different machines differ by less than this. */
+/** Clocks of different machines are assumed to differ by less than this. */
 export const clockDifferenceMs = 1_000;
 
-/** When the last attempt was made, and when it said that the next one is due. */
+/** When the last attempt was sent, and when the next one is due according to it. */
 export interface LastAttempt {
   readonly executedAt: number;
   readonly nextRetryAt: number | null;
 }
 
 /**
- * When a waiting delivery is due that was written by a clock that was ahead; null where its times are sound. What was
- * still to be waited for counts from now: the delay of a new delivery, or the schedule's and `Retry-After` of a retry.
+ * The corrected due time of a waiting delivery whose times come from a clock that was ahead; null if its times are
+ * plausible. The remaining wait counts from now: the delay of a new delivery, or the schedule and `Retry-After` of a
+ * retry.
  *
- * The result is sound itself, so that a delivery is brought near once: a new one gets `now` as its time of creation, and
- * the due time of a retry is no longer that of its last attempt.
+ * The corrected times are plausible themselves, so each delivery is corrected only once: a new delivery gets `now` as
+ * its creation time, and the due time of a retry no longer matches its last attempt.
  */
 export function dueBroughtNear(
   progress: Pick<DeliveryProgress, "state" | "attemptCount" | "createdAt" | "dueAt" | "retried">,

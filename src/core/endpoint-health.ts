@@ -1,8 +1,8 @@
 /**
- * When an endpoint is left alone: pauses after single answers, and suspension after many (C-4, C-6, C-7, C-12, C-13,
- * C-15, EDS-11.8-3, TS16-92 to 94, 101, 112).
+ * When an endpoint is left alone: pauses after single responses, suspension after repeated failures (EDS-11.8-3,
+ * TS16-92 to 94, 101, 112). docs/state-machine.md lists the rules.
  *
- * `EndpointHealth` is a plain object changed in place, because it is touched on every attempt; it may be stored as
+ * `EndpointHealth` is a plain object that is changed in place, because every attempt updates it; it may be stored as
  * JSON. Times in Unix ms.
  */
 import type { Verdict } from "./outcome.ts";
@@ -12,7 +12,7 @@ export interface EndpointHealth {
   /** Terminal outcomes since the last accepted one. */
   consecutiveTerminal: number;
   lastAcceptedAt: number | null;
-  /** Since when every status received was one of `persistentStatuses`. */
+  /** Since when every received status has been one of `persistentStatuses`. */
   persistentFailureSince: number | null;
   suspendedAt: number | null;
   /** The first failure since the last accepted attempt. */
@@ -22,13 +22,16 @@ export interface EndpointHealth {
   sunsetAt: number | null;
 }
 
-/** How the last eight attempts ended: how many are known, and a bit for each, 1 where it failed. The newest is the lowest. */
+/**
+ * Outcomes of the last eight attempts: how many are known, and one bit for each, 1 for a failure. The newest is the
+ * lowest bit.
+ */
 export interface RecentAttempts {
   count: number;
   failures: number;
 }
 
-/** `suspend` can turn into `disable` by itself after a time; both end only when somebody re-enables the webhook. */
+/** `suspend` becomes `disable` after some time; both end only when the webhook is enabled again. */
 export type HealthDecision =
   | { readonly kind: "suspend"; readonly reason: "gone" | "consecutive_terminal" }
   | { readonly kind: "disable"; readonly reason: "persistent_failure" | "exhausted" };
@@ -38,7 +41,7 @@ const consecutiveTerminal: HealthDecision = { kind: "suspend", reason: "consecut
 const persistentFailure: HealthDecision = { kind: "disable", reason: "persistent_failure" };
 const exhaustedDecision: HealthDecision = { kind: "disable", reason: "exhausted" };
 
-/** Nothing known yet. */
+/** Nothing is known yet. */
 export function createHealth(): EndpointHealth {
   return {
     consecutiveTerminal: 0,
@@ -51,14 +54,14 @@ export function createHealth(): EndpointHealth {
   };
 }
 
-/** What was stored as JSON, or null when the value is not that. */
+/** Restores stored JSON; null if the value is not valid. */
 export function healthFromJson(value: unknown): EndpointHealth | null {
   if (typeof value !== "object" || value === null) return null;
   const stored = value as Partial<Record<keyof EndpointHealth, unknown>>;
   const { consecutiveTerminal: count, lastAcceptedAt, persistentFailureSince, suspendedAt } = stored;
   if (typeof count !== "number" || !isTimeOrNull(lastAcceptedAt)) return null;
   if (!isTimeOrNull(persistentFailureSince) || !isTimeOrNull(suspendedAt)) return null;
-  // Absent in what earlier versions stored.
+  // Missing in data that earlier versions stored.
   const sunsetAt = isTimeOrNull(stored.sunsetAt) ? stored.sunsetAt : null;
   const failingSince = isTimeOrNull(stored.failingSince) ? stored.failingSince : null;
   const lastFailedAt = isTimeOrNull(stored.lastFailedAt) ? stored.lastFailedAt : null;
@@ -82,10 +85,10 @@ export interface HealthObservation {
 }
 
 /**
- * Takes one settled attempt into account. An accepted one allocates nothing.
+ * Updates the health with one settled attempt. An accepted attempt allocates nothing.
  *
- * The same decision may be returned again for attempts that were on their way when it was first taken, except
- * `suspend`, which is returned once until `healthReenabled`. When two rules speak, disabling wins.
+ * The same decision may be returned again for attempts that were in flight when it was first made. Only `suspend` is
+ * returned once until `healthReenabled`. If two rules apply, disabling wins.
  */
 export function observeHealth(
   health: EndpointHealth,
@@ -121,7 +124,7 @@ export function noteRecent(recent: RecentAttempts, isFailure: boolean): void {
   if (recent.count < recentMax) recent.count += 1;
 }
 
-/** What was stored as JSON; nothing where it is something else. */
+/** Restores stored JSON; empty if the value is not valid. */
 export function recentFromJson(value: unknown): RecentAttempts {
   const { count, failures } = (value ?? {}) as Partial<Record<keyof RecentAttempts, unknown>>;
   if (!Number.isSafeInteger(count) || !Number.isSafeInteger(failures)) return { count: 0, failures: 0 };
@@ -134,8 +137,8 @@ const failedInARow = 3;
 const inARowMask = 2 ** failedInARow - 1;
 
 /**
- * Whether recent attempts mostly failed: the last three (all, where there were fewer), or more than half of the last eight.
- * A single failure among successes is not failing, and an endpoint without attempts is not either.
+ * Whether recent attempts mostly failed: the last three (all, if there were fewer), or more than half of the last
+ * eight. One failure among successes is not failing, and neither is an endpoint without attempts.
  */
 export function isFailing({ count, failures }: Readonly<RecentAttempts>): boolean {
   if (count >= failedInARow && (failures & inARowMask) === inARowMask) return true;
@@ -144,7 +147,7 @@ export function isFailing({ count, failures }: Readonly<RecentAttempts>): boolea
   return failed * 2 > count;
 }
 
-/** How a webhook does, in one word. `unverified` has no permission of its receiver yet. */
+/** The health of a webhook in one word. `unverified`: its receiver has not given permission yet. */
 export const webhookHealthStates = [
   "healthy",
   "failing",
@@ -156,7 +159,10 @@ export const webhookHealthStates = [
 ] as const;
 export type WebhookHealthState = (typeof webhookHealthStates)[number];
 
-/** The strictest state wins: what a person has to end, then what the engine does, then how attempts ended. */
+/**
+ * The strictest state wins: first states that a person has to end, then those that the engine ends, then the outcomes
+ * of attempts.
+ */
 export function webhookHealthState(facts: {
   readonly status: "active" | "disabled" | "suspended" | "unverified";
   readonly isPaused: boolean;
@@ -171,9 +177,9 @@ export function webhookHealthState(facts: {
 }
 
 /**
- * A delivery was dead-lettered after its last attempt, or expired after at least one (C-15, TS16-112). Also for
- * expiries found without an attempt. `firstAttemptAt` is that delivery's. A schedule may be over in seconds, so that the
- * endpoint must have failed for some time besides.
+ * Handles a delivery that was dead-lettered after its last attempt, or expired after at least one (TS16-112), including
+ * expiries found without an attempt. `firstAttemptAt` is that delivery's. A schedule may end within seconds, so the
+ * endpoint must also have been failing for some time.
  */
 export function observeExhausted(
   health: EndpointHealth,
@@ -187,7 +193,7 @@ export function observeExhausted(
   return acceptedSince ? null : exhaustedDecision;
 }
 
-/** A suspended webhook that nobody re-enabled in time becomes disabled (C-7). `suspendedAt` and `now` in Unix ms. */
+/** A suspended webhook that is not enabled in time becomes disabled. `suspendedAt` and `now` in Unix ms. */
 export function suspensionElapsed(
   suspension: { readonly suspendedAt: number; readonly now: number },
   rules: DisableRules,
@@ -196,8 +202,9 @@ export function suspensionElapsed(
 }
 
 /**
- * When rules that go by time disable the webhook unless something is accepted, or it is enabled, before: the end of its
- * suspension, or the first of these statuses after that time. Null where none runs. Unix milliseconds.
+ * When time-based rules will disable the webhook, unless an attempt is accepted or the webhook is enabled first: at the
+ * end of its suspension, or at the first persistent status after that time. Null if no such rule applies. Unix
+ * milliseconds.
  */
 export function disablesAt(health: Readonly<EndpointHealth>, rules: DisableRules): number | null {
   const { suspendedAt, persistentFailureSince } = health;
@@ -208,12 +215,12 @@ export function disablesAt(health: Readonly<EndpointHealth>, rules: DisableRules
   return ends.length === 0 ? null : Math.min(...ends);
 }
 
-/** The endpoint said when it will be gone; null when its date cannot be read. */
+/** Records when the endpoint said it will be gone; null if the date cannot be parsed. */
 export function noteSunset(health: EndpointHealth, at: number | null): void {
   health.sunsetAt = at;
 }
 
-/** Re-enabled by owner or operator: old failures are forgiven. */
+/** The owner or operator enabled the webhook again: old failures are forgotten. */
 export function healthReenabled(health: EndpointHealth): void {
   health.consecutiveTerminal = 0;
   health.persistentFailureSince = null;
@@ -222,8 +229,8 @@ export function healthReenabled(health: EndpointHealth): void {
 }
 
 /**
- * Another status ends the time of persistent failure: the endpoint answers differently now. A failure without a
- * response neither starts, ends nor completes it, since it does not say whether the resource exists.
+ * A different status ends the period of persistent failure, because the endpoint now responds differently. A failure
+ * without a response does not start, end or complete the period, since it does not show whether the resource exists.
  */
 function persistsTooLong(
   health: EndpointHealth,
@@ -245,7 +252,7 @@ function suspensionReason(
   { verdict, statusCode }: HealthObservation,
   rules: DisableRules,
 ): HealthDecision | null {
-  // A 410 that broke off is transient and not yet the receiver's last word (EDS-9.3-2).
+  // A truncated 410 is transient, not the receiver's final response (EDS-9.3-2).
   if (verdict.outcome === "terminal" && statusCode !== null && rules.suspendStatuses.includes(statusCode))
     return gone;
   const { consecutiveTerminalMax } = rules;
@@ -255,8 +262,8 @@ function suspensionReason(
 }
 
 /**
- * Why an endpoint is paused: its Retry-After, a 429 or a timeout without one, a status that throttles (502, 504), or a
- * connection that ended without an answer.
+ * Why an endpoint is paused: its Retry-After, a 429 or a timeout without one, a throttling status (502, 504), or a
+ * connection that ended without a response.
  */
 export const pauseReasons = ["retry_after", "rate_limit", "timeout", "throttle", "failure"] as const;
 export type PauseReason = (typeof pauseReasons)[number];
@@ -267,12 +274,13 @@ export interface EndpointPause {
   readonly reason: PauseReason;
 }
 
-/** No answer pauses an endpoint for longer, nor for longer than its events live. */
+/** Upper bound of every pause; also bounded by how long its events live. */
 const pauseMsMax = 5 * 86_400_000;
 
 /**
- * One wrong field must not silence an endpoint for ever (seconds since 1970 in `Retry-After`). Of what waits at the pause's
- * beginning nothing is sent before it was asked to, since it is too old by its end (C-4).
+ * Bounds a pause, so that one malformed field (seconds since 1970 in `Retry-After`) cannot silence an endpoint for
+ * good. Deliveries that wait when the pause begins are still never sent earlier than requested, because they are too
+ * old when it ends.
  */
 export function boundedPause(
   pause: EndpointPause,
@@ -290,8 +298,8 @@ export interface PauseObservation {
 }
 
 /**
- * The pause that one attempt causes for every delivery of its webhook, or null: the longest of Retry-After, the
- * category's pause and the throttle (C-4, C-12, C-13). The caller keeps the later of this and a pause in force.
+ * The pause that one attempt causes for all deliveries of its webhook, or null: the longest of Retry-After, the
+ * category's pause and the throttle. The caller keeps the later of this pause and the one in force.
  */
 export function endpointPause(observation: PauseObservation, rules: PauseRules): EndpointPause | null {
   const { verdict, statusCode, retryAfterMs, now } = observation;

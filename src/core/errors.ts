@@ -1,6 +1,7 @@
 /**
- * Every error a caller can meet, with its stable code. The HTTP API answers them as problem details (RFC 9457), the
- * library throws them. The page `/docs/errors` of a running server is made from this table, and a test counts it.
+ * Every error that a caller can get, with its stable code. The HTTP API returns them as problem details (RFC 9457), the
+ * library throws them. The page `/docs/errors` of a running server is generated from this table, and a test checks the
+ * count.
  */
 export const errorTable = {
   invalid_request: { status: 400, title: "The request is not valid" },
@@ -10,7 +11,7 @@ export const errorTable = {
   idempotency_key_malformed: { status: 400, title: "The Idempotency-Key is malformed" },
   unauthenticated: { status: 401, title: "A valid API key is required" },
   forbidden: { status: 403, title: "The API key does not allow this" },
-  not_found: { status: 404, title: "There is nothing here" },
+  not_found: { status: 404, title: "Not found" },
   method_not_allowed: { status: 405, title: "This method is not supported here" },
   conflict: { status: 409, title: "The request conflicts with the current state" },
   event_in_progress: { status: 409, title: "An event with this idempotency key is being published" },
@@ -27,24 +28,24 @@ export const errorTable = {
   verification_failed: { status: 422, title: "The webhook did not pass its verification" },
   limit_reached: { status: 422, title: "A limit of the tenant is reached" },
   acknowledgement_required: { status: 422, title: "An acknowledgement is missing" },
-  internal_error: { status: 500, title: "Something went wrong on this side" },
+  internal_error: { status: 500, title: "Internal error" },
   unavailable: { status: 503, title: "The service cannot accept this now" },
 } as const satisfies Record<string, { status: number; title: string }>;
 
 export type ErrorCode = keyof typeof errorTable;
 
-/** One bad field: a path such as `retry_config.max_attempts`, and what is wrong with it. Never the value. */
+/** One invalid field: a path such as `retry_config.max_attempts`, and what is wrong with it. Never the value. */
 export interface FieldError {
   readonly field: string;
   readonly message: string;
 }
 
-/** Base of every error with a code. `instanceof` and `code` both tell errors apart. */
+/** Base class of every error with a code. Both `instanceof` and `code` identify an error. */
 export class PosthornError extends Error {
   override readonly name: string = "PosthornError";
   readonly code: ErrorCode;
   readonly fields: readonly FieldError[];
-  /** Seconds after which a repeat makes sense; sent as `Retry-After`. */
+  /** Seconds after which a retry makes sense; sent as `Retry-After`. */
   readonly retryAfterSeconds: number | null;
 
   constructor(
@@ -81,7 +82,7 @@ export class SchemaViolationError extends PosthornError {
   }
 }
 
-/** WDS-116, WDS-201: names the limit and the size. */
+/** WDS-116, WDS-201: names the limit and the actual size. */
 export class PayloadTooLargeError extends PosthornError {
   override readonly name = "PayloadTooLargeError";
   constructor(size: { readonly bytes: number; readonly bytesMax: number }) {
@@ -92,7 +93,7 @@ export class PayloadTooLargeError extends PosthornError {
 /** WDS-115: thrown by the library where the API answers `"duplicate": true`. */
 export class DuplicateEventError extends PosthornError {
   override readonly name = "DuplicateEventError";
-  /** The id of the event that was published first with this key. */
+  /** Id of the event that was first published with this key. */
   readonly eventId: string;
   constructor(
     eventId: string,

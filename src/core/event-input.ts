@@ -4,7 +4,7 @@ import { apiPath } from "./fields/field.ts";
 import { judgeField } from "./fields/judge.ts";
 import type { JsonBounds } from "./json/guard.ts";
 
-/** The fields of a publish that rules apply to; names are those of the API, so that errors can name them. */
+/** The fields of a publish request that rules apply to. Names are those of the API, so that errors can use them. */
 export interface EventFields {
   readonly data: unknown;
   readonly raw: unknown;
@@ -18,16 +18,18 @@ export interface EventFields {
   readonly tracestate: unknown;
 }
 
-/** Of `data` and of `metadata`. Their size is bounded by bytes; both are kept as text, so numbers may have any size. */
+/**
+ * Bounds of `data` and `metadata`. Bytes limit their size; both are stored as text, so numbers may have any magnitude.
+ */
 export const eventJsonBounds: JsonBounds = { depthMax: 63, valuesMax: 1_000_000, hugeNumbers: "kept" };
 
 export const linksCountMax = 50;
-/** A publisher's clock may run ahead of ours by this much; an event is never later than its message (TS16-47). */
+/** How far a publisher's clock may be ahead of ours; an event is never later than its message (TS16-47). */
 const timestampAheadMsMax = 60_000;
 
 /**
- * Problems of an event's fields, beside its type and its schema (TS16-42 to 54, WDS-85 to 87). Runs for every publish,
- * so it allocates only when something is wrong.
+ * Validates an event's fields other than its type and schema (TS16-42 to 54, WDS-85 to 87). Runs for every publish, so
+ * it allocates only when something is wrong.
  */
 export function eventFieldProblems(fields: EventFields, now: number): FieldError[] {
   const problems: FieldError[] = [];
@@ -36,7 +38,7 @@ export function eventFieldProblems(fields: EventFields, now: number): FieldError
   if (fields.metadata !== undefined && (!isObject(fields.metadata) || isEmpty(fields.metadata))) {
     problems.push({
       field: "metadata",
-      message: "must be an object with at least one property, or be left out",
+      message: "must be an object with at least one property, or omitted",
     });
   }
   if (fields.links !== undefined) addLinkProblems(problems, fields.links);
@@ -59,8 +61,8 @@ function addDescribedProblems(problems: FieldError[], fields: EventFields): void
 }
 
 /**
- * RFC 3339 date-time to Unix milliseconds; null when it is none. A leap second counts as the last ordinary one, because Unix
- * time has none.
+ * RFC 3339 date-time to Unix milliseconds; null if it is not valid. A leap second counts as the second before it,
+ * because Unix time has no leap seconds.
  */
 export function parseTimestamp(text: unknown): number | null {
   if (typeof text !== "string" || text.length > 40 || !rfc3339.test(text)) return null;
@@ -70,15 +72,18 @@ export function parseTimestamp(text: unknown): number | null {
 }
 
 const secondsAt = "2026-03-15T12:34:".length;
-/** The year 1. With its offset a date of the year 0 may lie before it, where no RFC 3339 text can be written. */
+/** The year 1. With its offset, an earlier date could fall into the year 0 or before, which RFC 3339 cannot express. */
 const earliestMs = Date.parse("0001-01-01T00:00:00Z");
 
-/** `Date` takes the 30th of February for a day in March. */
+/** `Date` reads the 30th of February as a day in March. */
 function isDayOfCalendar(date: string): boolean {
   return new Date(`${date}T00:00:00Z`).getUTCDate() === Number(date.slice(8));
 }
 
-/** Content of any media type: a type, at least one byte (CEW-2.1-4), and nothing that only goes with JSON `data`. */
+/**
+ * Raw content of any media type: a type, at least one byte (CEW-2.1-4), and none of the fields that belong to JSON
+ * `data`.
+ */
 function addRawProblems(problems: FieldError[], fields: EventFields): void {
   const raw = fields.raw;
   if (!isObject(raw) || !(raw["body"] instanceof Uint8Array) || raw["body"].byteLength === 0) {
@@ -89,12 +94,11 @@ function addRawProblems(problems: FieldError[], fields: EventFields): void {
     problems.push({ field: "content-type", message: "must be a media type such as application/xml" });
   }
   for (const field of ["data", "metadata", "links"] as const) {
-    if (fields[field] !== undefined)
-      problems.push({ field, message: "cannot be given together with raw content" });
+    if (fields[field] !== undefined) problems.push({ field, message: "cannot be combined with raw content" });
   }
 }
 
-/** RFC 9110, 8.3.1, with parameters; no control characters, so that it is safe in a header. */
+/** RFC 9110, section 8.3.1, with parameters; no control characters, so that it is safe in a header. */
 const mediaType =
   /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:[ \t]*;[ \t]*[\w!#$&^.+-]+=(?:[\w!#$&^.+-]+|"[\x20\x21\x23-\x5b\x5d-\x7e]*"))*$/;
 
@@ -108,14 +112,14 @@ function addTimestampProblems(problems: FieldError[], timestamp: unknown, now: n
       message: "must be an RFC 3339 date-time such as 2026-03-15T12:34:56Z",
     });
   else if (time > now + timestampAheadMsMax)
-    problems.push({ field: "timestamp", message: "must not lie in the future" });
+    problems.push({ field: "timestamp", message: "must not be in the future" });
 }
 
 function addLinkProblems(problems: FieldError[], links: unknown): void {
   if (!Array.isArray(links) || links.length === 0 || links.length > linksCountMax) {
     problems.push({
       field: "links",
-      message: `must be an array of 1 to ${linksCountMax} objects, or be left out`,
+      message: `must be an array of 1 to ${linksCountMax} objects, or omitted`,
     });
     return;
   }
@@ -128,7 +132,7 @@ function addLinkProblems(problems: FieldError[], links: unknown): void {
       if (!linkProperties.has(name))
         problems.push({ field: `links[${index}].${name}`, message: "is not a property of a link" });
       else if (typeof value !== "string")
-        problems.push({ field: `links[${index}].${name}`, message: "must be a text" });
+        problems.push({ field: `links[${index}].${name}`, message: "must be a string" });
     }
   }
 }

@@ -1,19 +1,22 @@
 /**
- * Names of event types, and the patterns with which a webhook asks for them.
+ * Names of event types, and the patterns with which webhooks subscribe to them.
  *
  * | Pattern | Receives |
  * |---|---|
  * | `order.created` | exactly this type |
- * | `order.*` | every type below `order.`, however deep, but not `order` itself |
- * | `*` | every type that applications publish, not the system's own `posthorn.*` |
+ * | `order.*` | every type below `order.`, at any depth, but not `order` itself |
+ * | `*` | every type that applications publish, but not the system's `posthorn.*` |
  *
- * Names compare letter by letter, case included.
+ * Comparison is case-sensitive.
  */
 
-/** Longest name or pattern, in characters. */
+/** Maximum length of a name or pattern, in characters. */
 export const eventTypeLengthMax = 128;
 
-/** Types that Posthorn publishes itself. A webhook receives them only when it names them (`posthorn.*`, or exactly). */
+/**
+ * Types that Posthorn publishes itself. A webhook receives them only if it subscribes to them explicitly (`posthorn.*`,
+ * or the exact name).
+ */
 const systemEventPrefix = "posthorn.";
 
 /** Words of letters, digits and `_`, joined by single dots. */
@@ -23,12 +26,10 @@ export const eventTypePatternPattern = "^(\\*|[a-zA-Z0-9_]+(\\.[a-zA-Z0-9_]+)*(\
 
 const namePattern = new RegExp(eventTypeNamePattern, "u");
 
-/** Words of letters, digits and `_`, joined by single dots. */
 export function isEventTypeName(text: string): boolean {
   return text.length <= eventTypeLengthMax && namePattern.test(text);
 }
 
-/** A name, a name followed by `.*`, or `*` alone. */
 export function isEventTypePattern(text: string): boolean {
   if (text === "*") return true;
   if (text.length > eventTypeLengthMax) return false;
@@ -44,6 +45,6 @@ export function isSystemEventType(name: string): boolean {
 export function matches({ pattern, type }: { readonly pattern: string; readonly type: string }): boolean {
   if (pattern === "*") return !isSystemEventType(type);
   if (!pattern.endsWith(".*")) return pattern === type;
-  // The dot stays: `order.*` must not receive `orders.created`.
+  // Keep the dot: `order.*` must not match `orders.created`.
   return type.startsWith(pattern.slice(0, -1));
 }

@@ -2,13 +2,13 @@ import type { Priority } from "./delivery.ts";
 import type { Relayed } from "./gateway/relayed.ts";
 import type { TraceContext } from "./tracing/trace-context.ts";
 
-/** What an application published; immutable. Times are Unix milliseconds. */
+/** An event that an application published; immutable. Times are Unix milliseconds. */
 export interface PublishedEvent {
   /** UUIDv7, also `Webhook-ID` and `Idempotency-Key` of every delivery. */
   readonly id: string;
   readonly tenantId: string;
   readonly eventType: string;
-  /** When it happened, as the publisher said or when it was accepted. RFC 3339 text is what goes on the wire. */
+  /** When the event happened: the publisher's time, or the time of acceptance. Sent as RFC 3339 text. */
   readonly timestamp: number;
   readonly source: string | null;
   readonly idempotencyKey: string | null;
@@ -16,9 +16,9 @@ export interface PublishedEvent {
   readonly createdAt: number;
   /** Increases by one per event of a tenant. */
   readonly sequenceNumber: number;
-  /** Where in its publisher's trace it was published; null without one. */
+  /** Its position in the publisher's trace; null without a trace. */
   readonly trace: TraceContext | null;
-  /** What it keeps of the request that brought it through the gateway; null for what was published. */
+  /** What the gateway kept of the request that brought the event; null for published events. */
   readonly relayed: Relayed | null;
 }
 

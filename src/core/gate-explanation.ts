@@ -1,34 +1,34 @@
 import type { WaitingFor } from "./delivery.ts";
 import type { Webhook } from "./webhook.ts";
 
-/** What holds a delivery that waits, since when and until when as far as that is known, why, and what ends it sooner. */
+/** What holds back a waiting delivery: since when, until when if known, why, and how to end it sooner. */
 export interface DeliveryGate {
   readonly gate: WaitingFor;
-  /** Unix milliseconds; null where nobody noted it. */
+  /** Unix milliseconds; null if it was not recorded. */
   readonly since: number | null;
-  /** Unix milliseconds; null when only a person or an answer can open it. */
+  /** Unix milliseconds; null if only a person or a response can open it. */
   readonly until: number | null;
-  /** A sentence. */
+  /** One sentence. */
   readonly cause: string;
-  /** Null where it only has to be waited for. */
+  /** Null if waiting is the only option. */
   readonly remedy: Remedy | null;
 }
 
-/** A call of the API that opens a gate. */
+/** An API call that opens a gate. */
 export interface Remedy {
-  /** A sentence. */
+  /** One sentence. */
   readonly text: string;
   readonly method: "GET" | "POST" | "PATCH" | "PUT";
-  /** With its query. */
+  /** Includes the query. */
   readonly path: string;
-  /** As JSON; null for a call without one, or where the caller has to decide what it says. */
+  /** As JSON; null for a call without a body, or if the caller has to choose its contents. */
   readonly body: Readonly<Record<string, unknown>> | null;
 }
 
 export interface GateFacts {
   readonly gate: WaitingFor;
   readonly deliveryId: string;
-  /** Undefined once it was deleted. */
+  /** Undefined if it was deleted. */
   readonly webhook: Webhook | undefined;
   /** The circuit was opened by hand. */
   readonly isForcedOpen: boolean;
@@ -45,18 +45,18 @@ export function explainGate(facts: GateFacts): Pick<DeliveryGate, "cause" | "rem
 
 const causes: Readonly<Record<Exclude<WaitingFor, "inactive" | "paused" | "circuit_open">, string>> = {
   no_signing_key:
-    "The webhook has no key for its signatures, and unsigned requests are not sent: its key is gone, or its profile came to ask for another kind.",
+    "The webhook has no signing key, and unsigned requests are not sent: its key is missing, or its profile now requires another kind.",
   schedule: "The last attempt failed, and the next one is due by the retry schedule.",
-  retry_after: "The receiver asked to wait with Retry-After.",
+  retry_after: "The receiver asked for a pause with Retry-After.",
   rate_limit_pause: "The receiver answered 429 without saying how long to wait.",
-  timeout_pause: "An attempt ran into its timeout.",
+  timeout_pause: "An attempt timed out.",
   throttle_pause: "The receiver answered 502 or 504.",
-  failure_pause: "A connection to the receiver ended without an answer.",
+  failure_pause: "A connection to the receiver ended without a response.",
   rate_limit: "The rate limit of the webhook is used up.",
   tenant_rate_limit: "The rate limit of the tenant is used up.",
-  order: "The webhook keeps its order, and an earlier delivery has not ended.",
-  concurrency: "As many requests to the webhook as are allowed are in flight.",
-  capacity: "It waits for its turn among all deliveries, or no worker serves its tenant.",
+  order: "The webhook delivers in order, and an earlier delivery has not ended.",
+  concurrency: "The webhook has reached its limit of concurrent requests.",
+  capacity: "It is waiting for a free slot, or no worker serves its tenant.",
   in_flight: "Its request is in flight.",
 };
 
@@ -71,7 +71,7 @@ function causeOf(
   if (gate !== "circuit_open") return causes[gate];
   if (isForcedOpen) return "The circuit was opened by hand.";
   return isHalfOpen
-    ? "The circuit is half open after too many failed attempts: a few probes decide, and everything else waits for them."
+    ? "The circuit is half open after too many failed attempts: a few probes decide whether it closes, and all other deliveries wait."
     : "The circuit is open because too many attempts of the webhook failed.";
 }
 
@@ -81,7 +81,7 @@ function remedyOf({ gate, deliveryId }: GateFacts, { id, tenantId, status }: Web
     case "inactive":
       if (status === "unverified")
         return call("Ask the receiver again whether it wants the events.", "POST", `${at}/verify`);
-      return call("Switch the webhook on again.", "POST", `${at}/enable`);
+      return call("Enable the webhook again.", "POST", `${at}/enable`);
     case "no_signing_key":
       return call(
         "Replace the secret of the webhook; its receiver needs the new one.",
@@ -94,7 +94,7 @@ function remedyOf({ gate, deliveryId }: GateFacts, { id, tenantId, status }: Web
     case "timeout_pause":
     case "throttle_pause":
     case "failure_pause":
-      return call("End the pause.", "POST", `${at}/resume`);
+      return call("Resume the webhook.", "POST", `${at}/resume`);
     case "circuit_open":
       return { ...call("Close the circuit.", "PATCH", `${at}/circuit-breaker`), body: { action: "reset" } };
     case "rate_limit":
@@ -104,14 +104,14 @@ function remedyOf({ gate, deliveryId }: GateFacts, { id, tenantId, status }: Web
     case "order":
       return {
         ...call(
-          "Look at the deliveries that come first.",
+          "Show the deliveries ahead of this one.",
           "GET",
           `${at}/deliveries?order=oldest&status=pending&status=failed`,
         ),
         body: null,
       };
     case "schedule":
-      return call("Try it again now.", "POST", `${at}/deliveries/${deliveryId}/retry`);
+      return call("Retry it now.", "POST", `${at}/deliveries/${deliveryId}/retry`);
     default:
       return null;
   }

@@ -1,30 +1,30 @@
-/** What somebody may want to hear of while it happens. */
+/** Topics of live updates. */
 export type LiveTopic =
-  /** New deliveries and what becomes of them; of all webhooks, or of one. */
+  /** New deliveries and their state changes, for all webhooks or one. */
   | { readonly kind: "deliveries"; readonly webhookId: string | null }
   | { readonly kind: "delivery" | "operation"; readonly id: string }
-  /** Those that the listener may see. */
+  /** Those that the subscriber may see. */
   | { readonly kind: "alerts" }
   | { readonly kind: "problems" }
-  /** What sources of the gateway receive. */
+  /** Requests that gateway sources receive. */
   | { readonly kind: "requests" }
-  /** Numbers of the last minutes. */
+  /** Figures of the last minutes. */
   | { readonly kind: "stats" };
 
-/** For people who wrote something else. */
+/** Lists the valid topics in error messages. */
 export const liveTopicRule =
   "deliveries, deliveries:webhook=ID, delivery:ID, operation:ID, requests, stats, alerts or problems";
 
 const uuid = "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}";
 
-/** Of one topic, as JSON Schema takes it. */
+/** One topic, for JSON Schema. */
 export const liveTopicPattern = `(?:deliveries(?::webhook=${uuid})?|(?:delivery|operation):${uuid}|alerts|problems|requests|stats)`;
 
 const topicText = new RegExp(
   `^(deliveries|delivery|operation|alerts|problems|requests|stats)(?::(?:webhook=)?(${uuid}))?$`,
 );
 
-/** Of a text that matches the pattern. */
+/** Expects a text that matches the pattern. */
 export function parseLiveTopic(text: string): LiveTopic {
   const [, kind, id = null] = topicText.exec(text) ?? [];
   if (kind === "alerts" || kind === "problems" || kind === "requests" || kind === "stats") return { kind };

@@ -1,12 +1,12 @@
 /**
- * What a sender may conclude from one request, and the words for why it failed.
+ * What a sender may conclude from one request, and the terms for why it failed.
  *
- * There are exactly three outcomes (EDS-2-5). The flag `receiverStateUnknown` says that the request may have
- * been processed although no answer arrived in full (EDS-9.3-2); the retry then rests on the idempotency key.
+ * There are exactly three outcomes (EDS-2-5). `receiverStateUnknown` means that the request may have been processed
+ * although no complete response arrived (EDS-9.3-2); a retry then relies on the idempotency key.
  */
 export type Outcome = "accepted" | "transient" | "terminal";
 
-/** WDS-72, plus `redirect` (a 3xx is never followed) and `protocol` (what came back is not HTTP). */
+/** WDS-72, plus `redirect` (a 3xx is never followed) and `protocol` (the response is not HTTP). */
 export const failureCategories = [
   "timeout",
   "server_error",
@@ -21,21 +21,21 @@ export const failureCategories = [
 ] as const;
 export type FailureCategory = (typeof failureCategories)[number];
 
-/** A request that ended without a final status line and complete response. */
+/** A request that ended without a final status line and a complete response. */
 export type TransportFailureCategory = Extract<
   FailureCategory,
   "timeout" | "network" | "dns" | "ssl" | "protocol"
 >;
 
 /**
- * What the transport saw, reduced to what classification may look at. The response body is deliberately absent:
- * it never changes an outcome (EDS-9.2.1-6, EDS-6.2-5).
+ * What the transport observed, limited to what classification may use. The response body is deliberately absent: it
+ * never changes an outcome (EDS-9.2.1-6, EDS-6.2-5).
  */
 export type AttemptObservation =
   | {
       readonly kind: "response";
       readonly status: number;
-      /** False when the framing says that the response ended early: short Content-Length, open chunk, reset. */
+      /** False if the framing shows that the response ended early: short Content-Length, open chunk, reset. */
       readonly complete: boolean;
       /** Raw `Retry-After` field value. */
       readonly retryAfter?: string;
@@ -47,16 +47,16 @@ export type AttemptObservation =
       readonly requestSent: boolean;
     };
 
-/** Who must hear of it: `warn` logs for investigation, `notify` tells the owner, `escalate` tells the operator. */
+/** Who should be notified: `warn` writes a log entry, `notify` notifies the owner, `escalate` the operator. */
 export type Attention = "warn" | "notify" | "escalate";
 
 /** A classified attempt. `reason` is a stable code such as `server_error_503` or `timeout`. */
 export interface Verdict {
   readonly outcome: Outcome;
   readonly receiverStateUnknown: boolean;
-  /** Absent when accepted. */
+  /** Absent if accepted. */
   readonly category?: FailureCategory | undefined;
-  /** A terminal verdict's reason starts with `permanent_` and is also the reason of its dead letter. */
+  /** The reason of a terminal verdict starts with `permanent_` and is also the reason of its dead letter. */
   readonly reason: string;
   readonly attention?: Attention | undefined;
 }

@@ -1,8 +1,8 @@
 import { Buffer } from "node:buffer";
 
 /**
- * Whether a value is a plain object with named fields. A `Map` or `Headers` of a library call has none of its own and
- * would be read as an empty object.
+ * Whether a value is a plain object with named fields. A `Map` or `Headers` has no own fields and would be read as an
+ * empty object.
  */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   if (typeof value !== "object" || value === null) return false;
@@ -10,7 +10,7 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return prototype === null || prototype === Object.prototype;
 }
 
-/** Bytes of the value as JSON, or null when it cannot be written as JSON. */
+/** Size of the value as JSON in bytes; null if it cannot be written as JSON. */
 export function jsonBytes(value: unknown): number | null {
   try {
     const text = JSON.stringify(value);

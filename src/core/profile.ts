@@ -4,7 +4,7 @@ import type { Attention, FailureCategory, Outcome } from "./outcome.ts";
 /**
  * A delivery profile as data: everything that differs between the published webhook formats.
  *
- * The engine never asks which profile a webhook has; it reads these fields. `GET /v1/profiles/{name}` prints the
+ * The engine never checks which profile a webhook has; it reads these fields. `GET /v1/profiles/{name}` returns the
  * same object, so that both parties can read what each status means (EDS-9.2-2).
  */
 export interface Profile {
@@ -15,38 +15,44 @@ export interface Profile {
   readonly schedule: RetrySchedule;
   /** Smallest delay before a retry after a failure of this category (WDS-118 to 121), applied after jitter. */
   readonly retryDelayFloorsMs: Readonly<Partial<Record<FailureCategory, number>>>;
-  /** A delivery older than this is dead-lettered as `expired` (C-37). */
+  /** A delivery older than this is dead-lettered as `expired`. */
   readonly ageMsMax: number;
-  /** No more requests than this after failures of a category, whatever the schedule says (WDS-128). */
+  /** Maximum requests after failures of a category, regardless of the schedule (WDS-128). */
   readonly attemptsMaxByCategory: Readonly<Partial<Record<FailureCategory, number>>>;
-  /** After the time in a `Sunset` header the next failure is the last (EDS-9.2.3-16), or the header is not read. */
+  /**
+   * `terminal`: a failure after the time in a `Sunset` header is the last (EDS-9.2.3-16). `ignored`: the header is not
+   * read.
+   */
   readonly sunset: "terminal" | "ignored";
   readonly timeoutMs: number;
-  /** Timeout of attempt k is `timeoutMs * growth^(k-1)`, at most three times `timeoutMs` (WDS-123). */
+  /** The timeout of attempt k is `timeoutMs * growth^(k-1)`, up to three times `timeoutMs` (WDS-123). */
   readonly timeoutGrowthFactor: number;
   readonly pauses: PauseRules;
   readonly disable: DisableRules;
   readonly circuitBreaker: CircuitBreakerConfig;
-  /** Statuses that say nothing about the endpoint's health and are not counted by the breaker (C-37). */
+  /** Statuses that say nothing about the endpoint's health; the circuit breaker does not count them. */
   readonly circuitBreakerIgnoresStatuses: readonly number[];
-  /** Used when a webhook sets no limit of its own; null means unlimited. */
+  /** Used if a webhook sets no limit; null means unlimited. */
   readonly rateLimit: RateLimitConfig | null;
-  /** What a webhook signs with when it chooses nothing itself. */
+  /** The schemes of a webhook that chooses none itself. */
   readonly signatureSchemes: readonly SignatureSchemeName[];
   readonly signatureSchemesAllowed: readonly SignatureSchemeName[];
-  /** The first is the default; a webhook may choose another of them. */
+  /** The first is the default; a webhook may choose another one. */
   readonly payloadFormats: readonly [PayloadFormatName, ...PayloadFormatName[]];
-  /** An event whose `data` has no member is not sent but dead-lettered as `empty_data` (TS16-48). */
+  /** An event whose `data` has no members is dead-lettered as `empty_data` instead of being sent (TS16-48). */
   readonly emptyDataRefused: boolean;
-  /** Headers that differ between attempts or webhooks, in the order they are sent. Credentials and custom ones follow. */
+  /**
+   * Headers that differ between attempts or webhooks, in the order they are sent. Credentials and custom headers
+   * follow.
+   */
   readonly headers: readonly ProfileHeader[];
-  /** Sent beside them while a webhook migrates from one family of headers to the other (SW-26). */
+  /** Sent in addition while a webhook migrates from one family of headers to the other (SW-26). */
   readonly migrationHeaders: readonly ProfileHeader[];
   readonly registration: RegistrationRules;
 }
 
 /**
- * `v1` and `v1a` go into `Webhook-Signature`, `x-webhook-v1` into `X-Webhook-Signature`, the RFC 9421 ones into
+ * `v1` and `v1a` go into `Webhook-Signature`, `x-webhook-v1` into `X-Webhook-Signature`, the RFC 9421 schemes into
  * `Signature`, with `Signature-Input` and `Content-Digest`.
  */
 export const signatureSchemeNames = [
@@ -58,15 +64,15 @@ export const signatureSchemeNames = [
 ] as const;
 export type SignatureSchemeName = (typeof signatureSchemeNames)[number];
 
-/** One header of a profile: where its value comes from, or the value itself. */
+/** One header of a profile: the source of its value, or the value itself. */
 export type ProfileHeader =
   | { readonly name: string; readonly value: HeaderValueSource }
   | { readonly name: string; readonly literal: string };
 
 /**
- * `idempotency_key` is the event's id as a structured string (decision 2), `publisher_key` the publisher's own key as it
- * was given. A signature is left out when no scheme of the webhook makes it; `content_format` are the `ce-*` headers of
- * a binary CloudEvent and nothing elsewhere.
+ * `idempotency_key` is the event's id as a structured string; `publisher_key` is the publisher's own key, unchanged. A
+ * signature is omitted if none of the webhook's schemes creates it. `content_format` is the `ce-*` headers of a binary
+ * CloudEvent, and empty for other formats.
  */
 export const headerValueSources = [
   "content_type",
@@ -90,19 +96,19 @@ export const headerValueSources = [
 ] as const;
 export type HeaderValueSource = (typeof headerValueSources)[number];
 
-/** What a webhook of the profile must bring before it is served. */
+/** Requirements that a webhook of the profile must meet before it is served. */
 export interface RegistrationRules {
-  /** How its receiver proves that it wants events, unless the webhook says otherwise (C-32). */
+  /** How its receiver proves that it wants events, unless the webhook sets another method. */
   readonly verification: VerificationMethod;
-  /** The method cannot be switched off. */
+  /** Verification cannot be disabled. */
   readonly verificationRequired: boolean;
-  /** A bearer token or OAuth 2.0 client must be given (CEW-3-1). */
+  /** A bearer token or OAuth 2.0 client is required (CEW-3-1). */
   readonly bearerTokenRequired: boolean;
-  /** A 308 may change the stored URL when owner and receiver agreed on it (EDS-9.2.4-3, C-9). */
+  /** A 308 may change the stored URL if owner and receiver agreed on it (EDS-9.2.4-3). */
   readonly permanentRedirectAllowed: boolean;
 }
 
-/** How an event becomes a body; see payload-formats/. The order is part of stored data: new ones go at the end. */
+/** How an event becomes a body; see payload-formats/. Stored data depends on the order: append new ones at the end. */
 export const payloadFormats = [
   "standard",
   "data",
@@ -118,7 +124,7 @@ export interface ClassificationTable {
   readonly statuses: Readonly<Record<number, StatusRule>>;
   readonly classes: Readonly<Record<number, StatusRule>>;
   readonly fallback: StatusRule;
-  /** A response whose framing is incomplete: transient with unknown state, or the status line decides (C-11). */
+  /** For a response with incomplete framing: transient with unknown receiver state, or decided by the status line. */
   readonly incompleteResponse: "transient" | "by_status";
   readonly failures: Readonly<Record<"timeout" | "network" | "dns" | "ssl" | "protocol", StatusRule>>;
 }
@@ -128,17 +134,17 @@ export interface StatusRule {
   /** Absent for accepted. */
   readonly category?: FailureCategory;
   readonly attention?: Attention;
-  /** The status itself leaves open whether the request was processed, as 408 and 504 do (EDS-9.2.2). */
+  /** The status leaves open whether the request was processed, as 408 and 504 do (EDS-9.2.2). */
   readonly receiverStateUnknown?: true;
-  /** The code of a transient outcome, where the document of the profile has a word of its own for it. */
+  /** The code of a transient outcome, if the profile's document defines one. */
   readonly reason?: string;
 }
 
-/** Delays between requests. Both forms are finite in count (EDS-11.8-1). */
+/** Delays between requests. Both forms have a finite number of attempts (EDS-11.8-1). */
 export type RetrySchedule =
   | {
       readonly kind: "list";
-      /** Delay before attempt k+1 after attempt k, so `delaysMs.length + 1` requests in all. */
+      /** Delay before attempt k+1 after attempt k, so `delaysMs.length + 1` requests in total. */
       readonly delaysMs: readonly number[];
       readonly jitter: Jitter;
     }
@@ -151,38 +157,47 @@ export type RetrySchedule =
       readonly jitter: Jitter;
     };
 
-/** Multiplies a delay by a uniform number in [from, to]: `{1, 1.2}` additive, `{0, 1}` full, `{0.75, 1.25}` ±25 %. */
+/**
+ * Multiplies a delay by a uniform random number in [from, to]: `{1, 1.2}` additive, `{0, 1}` full, `{0.75, 1.25}` ±25
+ * %.
+ */
 export interface Jitter {
   readonly from: number;
   readonly to: number;
 }
 
-/** When one failure pauses the whole endpoint, not only its delivery (C-4, C-12, C-13). */
+/** When one failure pauses the whole endpoint, not only its delivery. */
 export interface PauseRules {
   /** Statuses whose Retry-After pauses every delivery of the webhook. */
   readonly retryAfterStatuses: readonly number[];
-  /** Pause at least this long after these, Retry-After or not: `{ rate_limit: 60000, timeout: 60000 }`. */
+  /** Minimum pause by category, with or without Retry-After: `{ rate_limit: 60000, timeout: 60000 }`. */
   readonly categoriesMs: Readonly<Partial<Record<FailureCategory, number>>>;
-  /** Pause at least this long when the connection ended without an answer to a request (TS16-101); 0 is none. */
+  /** Minimum pause when the connection ended without a response (TS16-101); 0 for none. */
   readonly unansweredMs: number;
   /** Statuses after which the endpoint is throttled, and for how long (TS16-91). */
   readonly throttleStatusesMs: Readonly<Record<number, number>>;
 }
 
-/** When a webhook stops being served until somebody re-enables it (C-6, C-7, C-15). */
+/** When a webhook is disabled until a person enables it again. */
 export interface DisableRules {
   /** Statuses that suspend the webhook at once. */
   readonly suspendStatuses: readonly number[];
-  /** Suspended this long without being re-enabled becomes `disabled`. */
+  /** A webhook suspended for this long becomes `disabled`. */
   readonly suspendedToDisabledMs: number;
-  /** Only these statuses for this long, without any accepted attempt: disabled. */
+  /** The webhook is disabled after only these statuses for this long. */
   readonly persistentStatuses: readonly number[];
   readonly persistentMs: number;
   /** This many terminal outcomes in a row suspend the webhook; 0 means never. */
   readonly consecutiveTerminalMax: number;
-  /** An exhausted delivery disables: `never`, `always`, or only `without_success` since its first attempt. */
+  /**
+   * Whether an exhausted delivery disables the webhook: `never`, `always`, or only `without_success` since its first
+   * attempt.
+   */
   readonly onExhausted: "never" | "always" | "without_success";
-  /** And only when it has failed this long without an accepted attempt: schedules may be over in seconds. */
+  /**
+   * Also requires that the webhook has failed this long without an accepted attempt, because schedules may end within
+   * seconds.
+   */
   readonly exhaustedMsMin: number;
 }
 

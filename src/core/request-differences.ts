@@ -1,4 +1,4 @@
-/** How a request that is made again from what is stored may differ from the one that was sent. */
+/** How a request that is rebuilt from stored data may differ from the one that was sent. */
 
 export const renderedParts = ["url", "headers", "signature"] as const;
 

@@ -1,20 +1,20 @@
 /**
- * A request costs work while it is young and a socket afterwards (docs/decisions/request-age.md). It is active for one
- * second. Then it counts among the waiting requests, and from five seconds on among those that probably hang.
+ * A request costs work while it is young, and afterwards only a socket (docs/decisions/request-age.md). It is active
+ * for one second. Then it counts as a waiting request, and from five seconds on as one that probably hangs.
  */
 export const waitingAfterMs = 1_000;
 export const hangingAfterMs = 5_000;
 
-/** Slots that are held, by share. */
+/** Held slots by share. */
 export type HeldSlots = number[];
 
 export interface SlotShare {
   readonly size: number;
-  /** A tenant may take a slot while it holds less than this multiple of the free slots, some of which do not count. */
+  /** A tenant may take a slot while it holds less than this multiple of the free slots, without the spared ones. */
   readonly tenantMultiple: number;
 }
 
-/** The same for a webhook or a source, measured by the slots that its tenant may still take. */
+/** The same for a webhook or a source, relative to the slots that its tenant may still take. */
 const keyMultiple = 2;
 /** One slot in 25 is only for tenants that hold fewer slots than are free, so that many busy tenants leave some. */
 const sparedPart = 1 / 25;
@@ -47,7 +47,7 @@ export class SharedSlots {
     return (this.#shares[share] as SlotShare).size - this.inUse(share);
   }
 
-  /** How many slots a tenant that holds so many may still take; zero or less when it may take none. */
+  /** How many slots a tenant with this many held slots may still take; zero or less if none. */
   left(share: number, tenantHolds: number): number {
     const free = this.free(share);
     if (free <= 0 || !this.#severalTenants()) return free;
@@ -56,13 +56,13 @@ export class SharedSlots {
     return Math.max((free - tenantHolds) / 2, (tenantMultiple * plenty - tenantHolds) / (tenantMultiple + 1));
   }
 
-  /** A tenant, or the webhook or source that holds `keyHolds`, must not take a slot of a share now. */
+  /** Whether the tenant, or its webhook or source with `keyHolds` slots, must not take a slot of the share now. */
   refuses(share: number, tenantHolds: number, keyHolds: number): boolean {
     const left = this.left(share, tenantHolds);
     return left <= 0 || keyHolds >= left * keyMultiple;
   }
 
-  /** Takes slots, or gives them back where `count` is negative; in `held` as well. */
+  /** Takes slots, or returns them if `count` is negative; updates `held` as well. */
   count(share: number, count: number, held: HeldSlots): void {
     for (let wider = share; wider >= 0; wider -= 1) {
       this.#inUse[wider] = this.inUse(wider) + count;
@@ -71,7 +71,7 @@ export class SharedSlots {
   }
 }
 
-/** Whose request it is: a tenant's, and there a webhook's or a source's. */
+/** The owner of a request: a tenant, and a webhook or source of the tenant. */
 export interface SlotOwner {
   readonly tenantId: string;
   readonly key: string;
@@ -86,9 +86,9 @@ export interface WaitingSlot {
 
 const all = 0;
 const hanging = 1;
-/** Hanging receivers do not take the last quarter, which receivers that are only slow need. */
+/** Requests that hang do not take the last quarter, which receivers that are only slow need. */
 const hangingPart = 3 / 4;
-/** A larger body counts as several requests: this is what bounds the memory. */
+/** A larger body counts as several requests, which bounds the memory. */
 const bytesPerSlot = 65_536;
 
 /** The requests of this process that have waited for a second: deliveries, forwarded messages and verifications. */
@@ -107,7 +107,7 @@ export class WaitingSlots {
     this.#slots = new SharedSlots(shares, severalTenants);
   }
 
-  /** Requests that wait. */
+  /** Number of waiting requests. */
   get requests(): number {
     return this.#requests;
   }
@@ -118,8 +118,8 @@ export class WaitingSlots {
   }
 
   /**
-   * Null when the request has to stay active. `isHanging` where it is older than five seconds, or is sent to a receiver
-   * that did not answer last time.
+   * Null if the request has to stay active. `isHanging`: the request is older than five seconds, or its receiver did
+   * not respond last time.
    */
   take(
     owner: SlotOwner,
@@ -136,7 +136,7 @@ export class WaitingSlots {
     return { owner, weight, isHanging: request.isHanging };
   }
 
-  /** The request is five seconds old. It counts as hanging even beyond that share: it cannot be taken back. */
+  /** Marks a request as hanging after five seconds, even beyond the share for those, because it cannot be revoked. */
   hangs(slot: WaitingSlot): void {
     if (slot.isHanging) return;
     slot.isHanging = true;

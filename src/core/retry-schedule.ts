@@ -1,20 +1,20 @@
 import type { FailureCategory } from "./outcome.ts";
 import type { Jitter, RetrySchedule } from "./profile.ts";
 
-/** Bounds that keep every schedule finite (EDS-11.8-1). Attempts count requests, the first one included (C-3). */
+/** Bounds that keep every schedule finite (EDS-11.8-1). Attempts count requests, including the first. */
 export const scheduleAttemptsMax = 51;
 export const scheduleDelayMsMax = 7 * 86_400_000;
 const scheduleTotalMsMax = 30 * 86_400_000;
 const jitterFactorMax = 4;
 
-/** How many requests a schedule allows in all, the first one included (C-3). */
+/** Total number of requests that a schedule allows, including the first. */
 export function attemptsMax(schedule: RetrySchedule): number {
   return schedule.kind === "list" ? schedule.delaysMs.length + 1 : schedule.attemptsMax;
 }
 
 export interface NextDelayQuery {
   readonly schedule: RetrySchedule;
-  /** Requests made so far, from 1. */
+  /** Requests sent so far, from 1. */
   readonly attemptCount: number;
   /** Uniform in [0, 1). */
   readonly random: number;
@@ -25,11 +25,11 @@ export interface NextDelayQuery {
 }
 
 /**
- * Milliseconds from the end of one request to the start of the next: jitter first, then the schedule's cap, then the
- * floors, so that neither a category minimum nor Retry-After can be undercut (C-41, EDS-9.6-6).
+ * Milliseconds from the end of one request to the start of the next. Jitter is applied first, then the schedule's cap,
+ * then the floors, so that neither a category minimum nor Retry-After can be undercut (EDS-9.6-6).
  *
- * Whether another request is allowed at all is not asked here. A count outside the schedule, possible after it was
- * changed under a waiting delivery, gets the first or last delay.
+ * Whether another request is allowed is decided elsewhere. A count outside the schedule, which is possible if the
+ * schedule changed while a delivery waited, gets the first or last delay.
  */
 export function nextDelayMs(query: NextDelayQuery): number {
   const floorMs = query.category === undefined ? 0 : (query.floorsMs[query.category] ?? 0);
@@ -61,13 +61,16 @@ function exponentialDelayMs(
   return Math.min(schedule.baseDelayMs * schedule.multiplier ** retryIndex, schedule.delayMsMax);
 }
 
-/** One reason why a schedule is refused. `field` is a path inside it such as `delaysMs[3]`, empty for the whole. */
+/**
+ * One reason why a schedule is invalid. `field` is a path inside it such as `delaysMs[3]`, empty for the whole
+ * schedule.
+ */
 export interface ScheduleProblem {
   readonly field: string;
   readonly problem: string;
 }
 
-/** Every problem of an untrusted schedule; none means that it is a `RetrySchedule` (EDS-9.6-3, TS16-108). */
+/** Every problem of an untrusted schedule; if there is none, it is a `RetrySchedule` (EDS-9.6-3, TS16-108). */
 export function validateSchedule(candidate: unknown): readonly ScheduleProblem[] {
   if (!isRecord(candidate)) return [{ field: "", problem: "must be an object" }];
   switch (candidate["kind"]) {
@@ -80,7 +83,7 @@ export function validateSchedule(candidate: unknown): readonly ScheduleProblem[]
   }
 }
 
-/** The total is only meaningful once every part is sound. */
+/** The total is only meaningful if every part is valid. */
 function finishedWith(
   candidate: Record<string, unknown>,
   problems: ScheduleProblem[],
@@ -89,7 +92,7 @@ function finishedWith(
   if (problems.length > 0) return problems;
   const totalMs = longestTotalMs(candidate as unknown as RetrySchedule);
   if (totalMs <= scheduleTotalMsMax) return problems;
-  return [{ field: "", problem: `takes up to ${totalMs} ms in all, more than ${scheduleTotalMsMax}` }];
+  return [{ field: "", problem: `takes up to ${totalMs} ms in total, more than ${scheduleTotalMsMax}` }];
 }
 
 /** The sum of all delays with the largest jitter; floors are not part of a schedule. */
@@ -109,7 +112,7 @@ function listProblems(candidate: Record<string, unknown>): ScheduleProblem[] {
   if (delaysMs.length >= scheduleAttemptsMax) {
     return [{ field: "delaysMs", problem: `must have at most ${scheduleAttemptsMax - 1} delays` }];
   }
-  // Not flatMap, which would step over the holes of a sparse array.
+  // Not flatMap, which would skip the holes of a sparse array.
   return Array.from(delaysMs, (delayMs: unknown, index) => {
     return numberProblems(`delaysMs[${index}]`, delayMs, { min: 0, max: scheduleDelayMsMax });
   }).flat();
@@ -124,7 +127,7 @@ function exponentialProblems(candidate: Record<string, unknown>): ScheduleProble
   return [
     ...problems,
     ...numberProblems("baseDelayMs", candidate["baseDelayMs"], { min: 1, max: scheduleDelayMsMax }),
-    // Below 1 the expected delay would fall from retry to retry (EDS-9.6-1).
+    // Below 1, the expected delay would decrease from retry to retry (EDS-9.6-1).
     ...numberProblems("multiplier", candidate["multiplier"], { min: 1, max: 100 }),
     ...numberProblems("delayMsMax", candidate["delayMsMax"], { min: 1, max: scheduleDelayMsMax }),
   ];
@@ -141,7 +144,7 @@ function jitterProblems(jitter: unknown): ScheduleProblem[] {
   if (Number(to) < Number(from))
     problems.push({ field: "jitter.to", problem: "must not be less than `from`" });
   if (to === 0)
-    problems.push({ field: "jitter.to", problem: "must be more than 0, or there is no delay at all" });
+    problems.push({ field: "jitter.to", problem: "must be more than 0, otherwise there is no delay" });
   return problems;
 }
 
@@ -150,7 +153,7 @@ function numberProblems(
   value: unknown,
   range: { readonly min: number; readonly max: number },
 ): ScheduleProblem[] {
-  // NaN fails both comparisons, so it must fail the positive form of the test.
+  // NaN fails both comparisons, so this must be the positive form of the test.
   if (typeof value === "number" && value >= range.min && value <= range.max) return [];
   return [{ field, problem: `must be a number from ${range.min} to ${range.max}` }];
 }

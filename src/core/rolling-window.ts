@@ -1,8 +1,8 @@
 /**
  * Counts of successes and failures over the recent past, in 60 slices.
  *
- * A result counts for at least 59/60 of the window and never longer than the whole window. Recording is O(1): the
- * slices passed since the last result are emptied, at most 60, and totals are kept beside them.
+ * A result counts for at least 59/60 of the window and never longer than the whole window. Recording is O(1): it
+ * empties the slices passed since the last result, no more than 60, and totals are stored separately.
  */
 export interface RollingWindow {
   successes: number;
@@ -10,13 +10,16 @@ export interface RollingWindow {
   sizeMs: number;
   /** Number of the newest slice: the Unix time divided by the length of a slice. */
   head: number;
-  /** Successes, then failures, by slice number modulo 60. Made with the first result: most webhooks are idle. */
+  /**
+   * Successes, then failures, by slice number modulo 60. Allocated with the first result, because most webhooks are
+   * idle.
+   */
   slices: Uint32Array | null;
-  /** How often its results were forgotten before their time, so that a copy kept elsewhere can forget them too. */
+  /** How often results were cleared early, so that a copy elsewhere can clear them too. */
   clearings: number;
 }
 
-/** Results of one slice: its number as in `RollingWindow.head`. */
+/** Results of one slice, numbered like `RollingWindow.head`. */
 export interface SliceResults {
   readonly slice: number;
   readonly successes: number;
@@ -25,18 +28,17 @@ export interface SliceResults {
 
 const sliceCount = 60;
 
-/** An empty window of this length in ms. */
+/** An empty window with this length in ms. */
 export function createWindow(sizeMs: number): RollingWindow {
   return { successes: 0, failures: 0, sizeMs, head: 0, slices: null, clearings: 0 };
 }
 
-/** Forgets every result. */
 export function clearWindow(window: RollingWindow): void {
   emptyAll(window);
   window.clearings += 1;
 }
 
-/** Gives the window another length in ms. It then starts empty, because its slices meant other times. */
+/** Changes the window's length in ms. The window is emptied, because its slices covered different times. */
 export function resizeWindow(window: RollingWindow, sizeMs: number): void {
   if (window.sizeMs === sizeMs) return;
   clearWindow(window);
@@ -55,8 +57,8 @@ export function countResult(window: RollingWindow, now: number, accepted: boolea
 }
 
 /**
- * Counts results that were counted elsewhere in a window of the same length, as far as they are not too old at `now`
- * (Unix ms). What comes from ahead of this clock, by less than a window, counts into the newest slice.
+ * Adds results that were counted elsewhere in a window of the same length, unless they are too old at `now` (Unix ms).
+ * Results ahead of this clock by less than a window count into the newest slice.
  */
 export function addResults(window: RollingWindow, results: readonly SliceResults[], now: number): void {
   advanceWindow(window, now);
@@ -75,7 +77,8 @@ export function addResults(window: RollingWindow, results: readonly SliceResults
 export function advanceWindow(window: RollingWindow, now: number): void {
   const slice = Math.floor((now * sliceCount) / window.sizeMs);
   const passed = slice - window.head;
-  // A clock set back by less than a window counts into the newest slice; by more, and nothing kept makes sense.
+  // If the clock was set back by less than a window, results count into the newest slice; by more, the window is
+  // cleared.
   if (passed <= 0 && passed > -sliceCount) return;
   if (passed < 0) clearWindow(window);
   else if (passed >= sliceCount) emptyAll(window);
@@ -83,7 +86,7 @@ export function advanceWindow(window: RollingWindow, now: number): void {
   window.head = slice;
 }
 
-/** Start of the time that the counts cover, Unix ms. */
+/** Start of the period that the counts cover, Unix ms. */
 export function windowStart(window: RollingWindow): number {
   return Math.max(0, ((window.head - sliceCount + 1) * window.sizeMs) / sliceCount);
 }

@@ -2,13 +2,13 @@ import { SharedSlots, type SlotOwner, waitingAfterMs, hangingAfterMs } from "./r
 import type { WaitingSlot, WaitingSlots } from "./request-slots.ts";
 
 export interface PlacesLimits {
-  /** Active requests. */
+  /** Maximum active requests. */
   readonly totalMax: number;
-  /** Requests under one key, active and waiting ones together. */
+  /** Maximum requests under one key, active and waiting ones together. */
   readonly perKeyMax: number;
 }
 
-/** Ends a request; `now` as when it began. Only the first call counts. */
+/** Ends a request; `now` uses the same clock as at its start. Only the first call counts. */
 export type FreePlace = (now: number) => void;
 
 interface Held {
@@ -26,9 +26,9 @@ interface Tenant {
 }
 
 /**
- * Slots of requests whose senders wait: so many under one key, and of active ones so many in all, which tenants share as
- * `SharedSlots` says. A request that is a second old holds a waiting slot instead. A destination that hangs therefore
- * holds up no other one. Times are milliseconds of any one clock.
+ * Slots for requests whose senders wait. There is a limit per key, and a total limit on active requests, which tenants
+ * share as in `SharedSlots`. After one second a request holds a waiting slot instead, so a hanging destination does not
+ * block others. Times are milliseconds of any single clock.
  */
 export class Places {
   readonly #limits: PlacesLimits;
@@ -37,10 +37,10 @@ export class Places {
   readonly #all: Crowd;
   readonly #byKey = new Map<string, Crowd>();
   readonly #tenants = new Map<string, Tenant>();
-  /** Requests below five seconds, in the order in which they began. */
+  /** Requests younger than five seconds, oldest first. */
   readonly #aging = new Set<Held>();
 
-  /** Without `waitingSlots` requests stay active, and tenants share nothing. */
+  /** Without `waitingSlots`, requests stay active, and tenants do not share slots. */
   constructor(limits: PlacesLimits, waitingSlots: WaitingSlots | null) {
     this.#limits = limits;
     this.#waitingSlots = waitingSlots;
@@ -49,12 +49,12 @@ export class Places {
     this.#all = new Crowd(limits.totalMax);
   }
 
-  /** Requests that hold a slot now, waiting ones included. */
+  /** Requests that hold a slot now, including waiting ones. */
   get total(): number {
     return this.#all.taken;
   }
 
-  /** Null when there is no slot. */
+  /** Null if there is no free slot. */
   take(owner: SlotOwner, bytes: number, now: number): FreePlace | null {
     this.#age(now);
     const { tenantId, key } = owner;
@@ -77,8 +77,8 @@ export class Places {
   }
 
   /**
-   * When to ask a sender to come back that found no slot; each call is for one more of them, a little later than the one
-   * before. Senders that hear the same time return in the same moment, again and again, and all others wait behind them.
+   * When a sender that found no slot should retry. Each call returns a slightly later time than the one before. Senders
+   * with the same time would return together, again and again, and block all others.
    */
   returnsInMs(key: string, now: number): number {
     const own = this.#byKey.get(key);
@@ -95,7 +95,7 @@ export class Places {
     if (own.taken === 0) this.#byKey.delete(owner.key);
   }
 
-  /** Requests only have to age when another one looks for a slot, so this needs no timer. */
+  /** Requests only need to age when another one needs a slot, so no timer is required. */
   #age(now: number): void {
     if (this.#waitingSlots === null) return;
     for (const held of this.#aging) {
@@ -119,20 +119,20 @@ export class Places {
 
 const waitMsMin = 1_000;
 const waitMsMax = 60_000;
-/** Ten a second come back where a destination hangs, or where it is not known yet how quickly it answers. */
+/** Ten senders return per second while a destination hangs, or before its response time is known. */
 const gapMsMax = 100;
-/** Of what one more request says about how long they take. */
+/** Weight of one more request in the mean duration. */
 const newestShare = 0.2;
 
-/** Those who hold slots, and those who were asked to come back. */
+/** The holders of slots, and the senders that were asked to retry. */
 class Crowd {
   readonly #max: number;
   taken = 0;
-  /** Of them, those that do not wait. */
+  /** How many of them are not waiting. */
   active = 0;
-  /** When the last one comes back. */
+  /** When the last sender is due to return. */
   #returnsAt = 0;
-  /** How long a slot is held, a mean that forgets; null before the first was freed. */
+  /** Moving average of how long a slot is held; null before the first was freed. */
   #heldMs: number | null = null;
 
   constructor(max: number) {
@@ -143,14 +143,14 @@ class Crowd {
     return this.taken >= this.#max;
   }
 
-  /** The clock may be set back while a slot is held. */
+  /** The clock may have been set back while the slot was held. */
   free(clockedMs: number): void {
     this.taken -= 1;
     const heldMs = Math.max(0, clockedMs);
     this.#heldMs = this.#heldMs === null ? heldMs : this.#heldMs + newestShare * (heldMs - this.#heldMs);
   }
 
-  /** The clock may be set back: no sender is asked to wait longer than the longest wait. */
+  /** Cap the wait in case the clock was set back. */
   returnsInMs(now: number): number {
     const gapMs = Math.min(this.#heldMs === null ? gapMsMax : this.#heldMs / this.#max, gapMsMax);
     const waitMs = Math.min(Math.max(waitMsMin, this.#returnsAt + gapMs - now), waitMsMax);

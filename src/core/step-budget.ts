@@ -1,4 +1,4 @@
-/** A rule had more to look at than one message may cost. */
+/** The rules for a message exceeded their step budget. */
 export class StepsSpentError extends Error {
   constructor(stepsMax: number) {
     super(`the rules for this message took more than ${stepsMax} steps`);
@@ -7,8 +7,8 @@ export class StepsSpentError extends Error {
 }
 
 /**
- * Bounds the work of rules on one message, whoever wrote them. A step is about what one comparison costs. Counted and not
- * measured: what a message may cost must not depend on how busy the machine is.
+ * Bounds the work of filters and other rules on one message. A step costs about as much as one comparison. Steps are
+ * counted instead of measuring time, so that the result does not depend on how busy the machine is.
  */
 export class StepBudget {
   readonly #stepsMax: number;
@@ -22,7 +22,7 @@ export class StepBudget {
     return this.#spent;
   }
 
-  /** Throws a StepsSpentError when these are more than are left. */
+  /** Throws a StepsSpentError if fewer steps remain. */
   spend(steps: number): void {
     this.#spent += steps;
     if (this.#spent > this.#stepsMax) throw new StepsSpentError(this.#stepsMax);

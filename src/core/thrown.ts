@@ -1,6 +1,7 @@
-// What is caught may be anything: a program may throw what is no error, and only errors of the system have a code.
+// Helpers for caught values, which may be anything: not every thrown value is an Error, and only system errors have a
+// code.
 
-/** `ECONNREFUSED`, `ERR_INVALID_STATE`, a SQLSTATE and their like; null for what has none. */
+/** A code such as `ECONNREFUSED`, `ERR_INVALID_STATE` or a SQLSTATE; null if there is none. */
 export function codeOf(thrown: unknown): string | null {
   return thrown instanceof Error && "code" in thrown && typeof thrown.code === "string" ? thrown.code : null;
 }

@@ -1,9 +1,9 @@
 /**
  * UUID version 7 (RFC 9562): 48 bits of Unix milliseconds, a 12-bit counter, 62 random bits.
  *
- * Ids of one source strictly increase, also when the clock stands still or steps back: the counter runs on, and when
- * it is used up the time part moves one millisecond ahead of the clock. Their text has no period, so an id can be a
- * `Webhook-ID` (TS16-32, TS16-62), and enough randomness to be an idempotency key (EDS-9.4-4).
+ * Ids of one source strictly increase, even if the clock stops or steps back: the counter continues, and when it is
+ * exhausted the time part moves one millisecond ahead of the clock. The text contains no period, so an id can be a
+ * `Webhook-ID` (TS16-32, TS16-62), and it has enough randomness to be an idempotency key (EDS-9.4-4).
  */
 import { Buffer } from "node:buffer";
 
@@ -15,7 +15,7 @@ export interface UuidSource {
 export interface UuidSourceOptions {
   /** Unix milliseconds, wall clock. */
   readonly now: () => number;
-  /** That many secure random bytes. Asked for {@link poolBytes} at a time, since each call is slow. */
+  /** Returns secure random bytes. Called for {@link poolBytes} at a time, because each call is slow. */
   readonly randomBytes: (bytes: number) => Uint8Array;
 }
 
@@ -26,12 +26,12 @@ const timeMsMax = 2 ** 48 - 1;
 
 const counterHex = Array.from({ length: counterMax + 1 }, (_, value) => value.toString(16).padStart(3, "0"));
 
-/** Any hexadecimal digit to the variant digit that has its two low bits. */
+/** Maps any hexadecimal digit to the variant digit with its two low bits. */
 const variantHex = new Map(
   Array.from("0123456789abcdef", (digit, value) => [digit, "89ab".charAt(value & 3)]),
 );
 
-/** Makes an independent source: its ids increase, ids of two sources interleave. */
+/** Creates an independent source: its ids increase; ids of different sources interleave. */
 export function createUuidV7Source(options: UuidSourceOptions): UuidSource {
   const takeRandomHex = createRandomHexPool(options.randomBytes);
   let timeMs = -1;
@@ -62,7 +62,7 @@ export function createUuidV7Source(options: UuidSourceOptions): UuidSource {
   };
 }
 
-/** Hands out 16 hexadecimal digits (64 bits) at a time. Converting a whole pool at once is what makes it fast. */
+/** Returns 16 hexadecimal digits (64 bits) at a time. Converting a whole pool at once makes it fast. */
 function createRandomHexPool(randomBytes: (bytes: number) => Uint8Array): () => string {
   let pool = "";
   let used = 0;
@@ -84,14 +84,14 @@ export function isUuid(text: string): boolean {
   return uuidPattern.test(text);
 }
 
-/** The smallest version 7 UUID of a time in Unix milliseconds: ids from then on are not below it. */
+/** The smallest version 7 UUID of a time in Unix milliseconds: later ids are not below it. */
 export function uuidV7Floor(timeMs: number): string {
   const clamped = Math.min(timeMsMax, Math.max(0, Math.floor(timeMs)));
   const timeHex = clamped.toString(16).padStart(12, "0");
   return `${timeHex.slice(0, 8)}-${timeHex.slice(8)}-7000-8000-000000000000`;
 }
 
-/** The Unix milliseconds inside a version 7 UUID; null for anything else. */
+/** The Unix milliseconds of a version 7 UUID; null for anything else. */
 export function uuidV7TimeMs(text: string): number | null {
   const match = uuidPattern.exec(text);
   if (match === null || match[1] !== "7" || !/[89ab]/i.test(match[2] ?? "")) return null;

@@ -4,7 +4,7 @@ import type { AuditActor } from "./scope.ts";
 import type { Webhook } from "./webhook.ts";
 import { type ConfigurationField, configurationChanges } from "./webhook-revision.ts";
 
-/** What may become of a webhook. `changed` is its configuration, its credentials included. */
+/** Kinds of history entries of a webhook. `changed` is a change of its configuration, including its credentials. */
 export const webhookHistoryKinds = [
   "created",
   "changed",
@@ -21,7 +21,7 @@ export const webhookHistoryKinds = [
 ] as const;
 export type WebhookHistoryKind = (typeof webhookHistoryKinds)[number];
 
-/** Keys and credentials, by their names in the API. Their values are kept nowhere here. */
+/** Keys and credentials by API name. Their values are never stored here. */
 export type WebhookKeyName =
   | "secret"
   | "bearer_token"
@@ -29,25 +29,25 @@ export type WebhookKeyName =
   | "credential_headers"
   | "client_certificate";
 
-/** `from` is absent at first; of keys there is neither. */
+/** `from` is absent for the first value; secrets have neither value. */
 export interface WebhookFieldChange {
   readonly from?: unknown;
   readonly to?: unknown;
 }
 
-/** One thing that happened to a webhook. Times are Unix milliseconds. */
+/** One entry in the history of a webhook. Times are Unix milliseconds. */
 export interface WebhookHistoryEntry {
   readonly at: number;
   readonly kind: WebhookHistoryKind;
-  /** Of the configuration that it made; null where that stayed as it was. */
+  /** Revision that the change created; null if the configuration did not change. */
   readonly revision: number | null;
-  /** Null for Posthorn itself, or for a receiver that answered it. */
+  /** Null for Posthorn itself, or for a receiver's response. */
   readonly by: Pick<AuditActor, "kind" | "keyName" | "reference"> | null;
   readonly reason: string | null;
   readonly changes: Readonly<Partial<Record<ConfigurationField | WebhookKeyName, WebhookFieldChange>>>;
 }
 
-/** What a change made of a webhook, for its history. `after` has its revision. */
+/** The history entries of a change. `after` has its revision. */
 export function webhookHistory(
   before: Webhook | null,
   after: Webhook,
@@ -86,7 +86,7 @@ export function webhookHistory(
 
 type Changes = WebhookHistoryEntry["changes"];
 
-/** Custom headers and the query of a URL may hold credentials, also ones that are not in force any more. */
+/** Custom headers and the query of a URL may contain credentials, including ones that are no longer in force. */
 function shownValue(name: string, value: unknown, webhook: Webhook): unknown {
   if (name === "url" && typeof value === "string")
     return maskedParameters(webhookUrlShown({ ...webhook, url: value }));

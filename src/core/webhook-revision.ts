@@ -1,6 +1,6 @@
 import type { Webhook } from "./webhook.ts";
 
-/** What belongs to the state of a webhook, or to its record, and is no configuration. */
+/** Fields that are state or metadata of a webhook, not configuration. */
 const unconfigured = [
   "id",
   "tenantId",
@@ -14,10 +14,10 @@ const unconfigured = [
   "revision",
 ] as const satisfies readonly (keyof Webhook)[];
 
-/** What people configure of a webhook. Holds no secret: those are kept apart. */
+/** Fields that people configure. Contains no secrets, which are stored separately. */
 export type ConfigurationField = Exclude<keyof Webhook, (typeof unconfigured)[number]>;
 
-/** Fields that differ, with what they were and are; all of them where nothing was before. */
+/** Changed fields with their old and new values; all fields if there was no previous webhook. */
 export function configurationChanges(
   before: Webhook | null,
   after: Webhook,
@@ -32,7 +32,7 @@ export function configurationChanges(
   return changes;
 }
 
-/** The number of the configuration after a change. */
+/** The configuration revision after a change. */
 export function revisionAfter(
   webhook: Webhook,
   { before, keysChanged = false }: { readonly before: Webhook | null; readonly keysChanged?: boolean },
@@ -42,7 +42,7 @@ export function revisionAfter(
   return before.revision + (isChanged ? 1 : 0);
 }
 
-/** As JSON, with the members of objects in one order: what a store gives back may have another. */
+/** JSON with object members in a fixed order, because a store may return them in another order. */
 function plain(value: unknown): string {
   return JSON.stringify(value, (_, inner: unknown) =>
     typeof inner === "object" && inner !== null && !Array.isArray(inner)

@@ -11,43 +11,43 @@ export const orderingGuarantees = ["none", "per_event_type", "strict"] as const;
 export type OrderingGuarantee = (typeof orderingGuarantees)[number];
 
 /**
- * `suspended` and `disabled` are set by the rules of the profile, `disabled` also by the owner; `unverified` waits until
- * its receiver has shown that it wants the events (C-32). All three stop sending; events published meanwhile are
- * recorded as `skipped` deliveries and can be recovered (C-46).
+ * `suspended` and `disabled` are set by the rules of the profile, `disabled` also by the owner; `unverified` waits
+ * until its receiver has proved that it wants the events. All three stop sending; events published in the meantime are
+ * recorded as `skipped` deliveries and can be recovered.
  */
 export const webhookStatuses = ["active", "suspended", "disabled", "unverified"] as const;
 export type WebhookStatus = (typeof webhookStatuses)[number];
 
-/** How a receiver shows that it wants the events: echo challenge, CloudEvents handshake, DNS record (C-32). */
+/** How a receiver proves that it wants the events: echo challenge, CloudEvents handshake, DNS record. */
 export const verificationMethods = ["none", "challenge", "cloudevents", "dns"] as const;
 export type VerificationMethod = (typeof verificationMethods)[number];
 
 /**
- * What a receiver hears of the trace that an event was published in: nothing, `traceparent` where the publisher sent one,
- * `tracestate` as well, or a trace of the event's own where the publisher sent none.
+ * What a receiver gets of the trace of an event: nothing, `traceparent` if the publisher sent one, also `tracestate`,
+ * or a new trace if the publisher sent none.
  */
 export const tracePolicies = ["off", "forward", "forward_with_state", "always"] as const;
 export type TracePolicy = (typeof tracePolicies)[number];
 
-/** Where a webhook stands with its verification. Times are Unix milliseconds. */
+/** The state of a webhook's verification. Times are Unix milliseconds. */
 export interface WebhookVerification {
   readonly method: VerificationMethod;
   readonly state: "none" | "pending" | "granted" | "refused";
-  /** One sentence for the owner: what was asked and what came back. */
+  /** One sentence for the owner: what was sent and what came back. */
   readonly detail: string | null;
   /** Keyed digest of the callback key or the DNS token; the plain text is shown or sent once. */
   readonly tokenDigest: string | null;
   readonly tokenExpiresAt: number | null;
   readonly grantedAt: number | null;
-  /** CEW-4.1.4-1: requests per minute that we ask for; null asks for none. */
+  /** CEW-4.1.4-1: requests per minute to request; null requests none. */
   readonly requestedRatePerMinute: number | null;
-  /** CEW-4.2.2: requests per minute that the receiver grants; null is no limit. */
+  /** CEW-4.2.2: requests per minute that the receiver grants; null for no limit. */
   readonly allowedRatePerMinute: number | null;
-  /** A target that does not know the handshake: not served at all, or served slowly (CEW-4-4). */
+  /** For a target that does not support the handshake: send nothing, or send slowly (CEW-4-4). */
   readonly whenUnsupported: "refuse" | "slow";
 }
 
-/** OAuth 2.0 client credentials (RFC 6749, 4.4). The client secret is kept among the webhook's secrets. */
+/** OAuth 2.0 client credentials (RFC 6749, section 4.4). The client secret is stored with the webhook's secrets. */
 export interface OAuth2Client {
   readonly tokenUrl: string;
   readonly clientId: string;
@@ -56,19 +56,19 @@ export interface OAuth2Client {
   readonly authentication: "basic" | "body";
 }
 
-/** What owner and receiver agreed on beside the profile; readable by both through the API (EDS-9.2-2). */
+/** Agreements between owner and receiver that change the profile; both can read them through the API (EDS-9.2-2). */
 export interface WebhookAgreements {
   /** 207 counts as accepted (EDS-9.2.1-4). */
   readonly acceptMultiStatus: boolean;
-  /** A 308 changes the stored URL after it was validated like a new one (EDS-9.2.4-3, C-9). */
+  /** A 308 changes the stored URL after it was validated like a new one (EDS-9.2.4-3). */
   readonly followPermanentRedirect: boolean;
-  /** The receiver enforces Idempotency-Key, so its 409 means "still running" and is transient (C-8). */
+  /** The receiver enforces Idempotency-Key, so its 409 means "still running" and is transient. */
   readonly idempotencyEnforced: boolean;
 }
 
 /**
- * A subscription. Times are Unix milliseconds. `null` in an override means "as the profile says"; the effective
- * values come from `resolvePolicy` in delivery-policy.ts.
+ * A subscription. Times are Unix milliseconds. `null` in an override means the profile's value; `resolvePolicy` in
+ * delivery-policy.ts computes the effective values.
  */
 export interface Webhook {
   readonly id: string;
@@ -86,12 +86,12 @@ export interface Webhook {
   readonly schemes: readonly SignatureSchemeName[] | null;
   /** One of the profile's formats. */
   readonly payloadFormat: PayloadFormatName | null;
-  /** Where the bearer token goes; `query` is `access_token` of RFC 6750, 2.3 (CEW-3.2). */
+  /** Where the bearer token is sent; `query` is `access_token` of RFC 6750, section 2.3 (CEW-3.2). */
   readonly bearerTokenIn: "header" | "query";
   readonly oauth2: OAuth2Client | null;
-  /** HTTP/2 where the receiver offers it (EDS-9.9-1). */
+  /** Use HTTP/2 if the receiver offers it (EDS-9.9-1). */
   readonly http2: boolean;
-  /** Sends the header sets of both families side by side while a receiver moves from one to the other (SW-26). */
+  /** Sends the headers of both families while a receiver migrates from one to the other (SW-26). */
   readonly migrationHeaders: boolean;
   readonly traceContext: TracePolicy;
   readonly agreements: WebhookAgreements;
@@ -100,32 +100,32 @@ export interface Webhook {
   readonly circuitBreaker: Partial<CircuitBreakerConfig>;
   readonly rateLimit: RateLimitConfig | null;
   readonly ordering: OrderingGuarantee;
-  /** Custom request headers; reserved names are refused (C-28). */
+  /** Custom request headers; reserved names are refused. */
   readonly headers: Readonly<Record<string, string>>;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** Somebody holds it back: what is published goes on being kept for it. May be over; see `pauseAt`. */
+  /** A pause by hand: events are still kept for the webhook. May have ended; see `pauseAt`. */
   readonly pause: WebhookPause | null;
-  /** Counts the changes of its configuration and its keys, from 1. */
+  /** Counts changes of the configuration and the keys, from 1. */
   readonly revision: number;
 }
 
 /** A pause by hand. Times are Unix milliseconds. */
 export interface WebhookPause {
   readonly since: number;
-  /** When it ends by itself; null when only `resume` ends it. */
+  /** When it ends automatically; null if only `resume` ends it. */
   readonly until: number | null;
-  /** What who paused it said about it. */
+  /** The reason given for the pause. */
   readonly reason: string | null;
 }
 
-/** The pause that is in force at a time. */
+/** The pause in force at a time. */
 export function pauseAt({ pause }: Pick<Webhook, "pause">, now: number): WebhookPause | null {
   return pause === null || (pause.until !== null && pause.until <= now) ? null : pause;
 }
 
-/** What a webhook has when nothing was said about it, and what documents of earlier versions lack. */
+/** Values of a new webhook, also for documents of earlier versions that lack them. */
 export const webhookDefaults = {
   payloadFormat: null,
   bearerTokenIn: "header",
@@ -150,14 +150,14 @@ export const webhookDefaults = {
 } as const satisfies Partial<Webhook>;
 
 /**
- * When something that was changed before is changed now: never earlier than the last time, which a clock that is ahead may
- * have dated. Other processes take what is dated earlier for older, and would pass over it.
+ * The time of a change, never earlier than the previous change, which may have been dated by a clock that was ahead.
+ * Other processes treat an earlier time as older and would ignore the change.
  */
 export function changedAt(before: { readonly updatedAt: number }, now: number): number {
   return Math.max(now, before.updatedAt);
 }
 
-/** A webhook as a store kept it, completed with the fields that came after it was written. */
+/** A stored webhook, completed with fields that were added after it was written. */
 export function webhookFromDocument(document: unknown): Webhook {
   return { ...webhookDefaults, ...(document as Webhook) };
 }
@@ -169,7 +169,7 @@ export interface WebhookRetryOverrides {
   readonly timeoutGrowthFactor: number | null;
 }
 
-/** Which deliveries of a webhook are kept in order and share one place in line. */
+/** Identifies a lane: the deliveries of a webhook that are kept in order and share one queue position. */
 export interface LaneKey {
   readonly webhookId: string;
   readonly ordering: OrderingGuarantee;

@@ -3,10 +3,10 @@ import type { ReceivedMessage } from "./message/message.ts";
 import { pathOf } from "./message/message-url.ts";
 import { ReceiverError } from "./receiver-error.ts";
 
-/** What a message must be before anybody looks at its signature. */
+/** Requirements on a message that are checked before its signature. */
 export interface AdmissionRules {
   readonly bodyBytesMax: number;
-  /** Patterns such as `application/json` or `application/*+json`; null takes every type, and none at all. */
+  /** Patterns such as `application/json` or `application/*+json`. Null accepts every type, including none. */
   readonly contentTypes: readonly string[] | null;
 }
 
@@ -19,7 +19,7 @@ export function admit(message: ReceivedMessage, rules: AdmissionRules): void {
   if (rules.contentTypes !== null) checkFormat(message, rules.contentTypes);
 }
 
-/** Throws ReceiverError `not_found` (TS16-21). */
+/** Throws ReceiverError `not_found`. */
 export function checkPath({ url }: ReceivedMessage, isServed: (path: string) => boolean): void {
   if (!isServed(pathOf(url))) throw new ReceiverError("not_found", "No endpoint has this path.");
 }
@@ -28,7 +28,6 @@ export function tooLarge(bodyBytesMax: number): ReceiverError {
   return new ReceiverError("payload_too_large", `The body has more than ${bodyBytesMax} bytes.`);
 }
 
-/** CEW-2.2-11, C-25. */
 function checkFormat({ headers }: ReceivedMessage, contentTypes: readonly string[]): void {
   const encoding = headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
   if (encoding !== "identity") throw unsupported("Send the body without a Content-Encoding.");
@@ -38,7 +37,7 @@ function checkFormat({ headers }: ReceivedMessage, contentTypes: readonly string
   }
 }
 
-/** One `*` in a pattern stands for any characters but a slash. */
+/** A `*` in a pattern matches any characters except a slash. */
 function isOfType({ type, pattern }: { readonly type: string; readonly pattern: string }): boolean {
   const star = pattern.indexOf("*");
   if (star < 0) return type === pattern;
@@ -52,19 +51,22 @@ function unsupported(detail: string): ReceiverError {
   return new ReceiverError("unsupported_media_type", detail);
 }
 
-/** Requests that one producer may send; the rest is answered 429 with `Retry-After` (TS16-22, CEW-2.2-9). */
+/** Limit on the requests of one producer; further requests get 429 with `Retry-After`. */
 export interface RateLimit {
   readonly requestsPerMinute: number;
-  /** How many may come at once; default 20. */
+  /** Burst size; default 20. */
   readonly burst?: number;
 }
 
-/** Producers that are remembered. They are configured, so there are few; a verifier of your own may invent many. */
+/**
+ * Maximum number of producers to track. Producers are configured, so there are few, but a custom verifier may create
+ * many.
+ */
 const bucketsMax = 10_000;
 
 /**
- * Counts after the signature is checked and for each producer apart, so that attackers cannot use up the limit of
- * somebody they are not. Throws RangeError for a limit that is none; the result throws ReceiverError `rate_limited`.
+ * Counts after the signature was verified, and separately for each producer, so that attackers cannot use up another
+ * producer's limit. Throws RangeError for an invalid limit; the returned function throws ReceiverError `rate_limited`.
  */
 export function createRateGate(limit: RateLimit, now: () => number): (producer: string) => void {
   const config = { requestsPerMinute: limit.requestsPerMinute, burst: limit.burst ?? 20 };
@@ -80,26 +82,26 @@ export function createRateGate(limit: RateLimit, now: () => number): (producer: 
     }
     const waitMs = tryTake(bucket, now());
     if (waitMs > 0) {
-      const detail = `At most ${config.requestsPerMinute} requests per minute are accepted.`;
+      const detail = `No more than ${config.requestsPerMinute} requests per minute are accepted.`;
       throw new ReceiverError("rate_limited", detail, { retryAfterSeconds: waitMs / 1_000 });
     }
   };
 }
 
-/** When to turn messages away for a while (TS16-109). */
+/** When to refuse messages temporarily. */
 export interface OverloadRules {
-  /** Messages that may be in work at once. */
+  /** Maximum messages in progress. */
   readonly inFlightMax?: number;
-  /** Asked for each message; say true while the application cannot take more. */
+  /** Called for each message; return true while the application cannot accept more. */
   readonly isOverloaded?: () => boolean;
-  /** Sent as `Retry-After`; default that of the receiver. */
+  /** Sent as `Retry-After`; defaults to the receiver's value. */
   readonly retryAfterSeconds?: number;
 }
 
 /** Throws ReceiverError `overloaded`. */
 export function checkLoad(inFlight: number, rules: OverloadRules): void {
   if (inFlight < (rules.inFlightMax ?? Infinity) && rules.isOverloaded?.() !== true) return;
-  throw new ReceiverError("overloaded", "The receiver has more work than it can take now.", {
+  throw new ReceiverError("overloaded", "The receiver is overloaded.", {
     retryAfterSeconds: rules.retryAfterSeconds,
   });
 }

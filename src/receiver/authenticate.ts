@@ -6,7 +6,7 @@ import type { AcceptedVerification } from "./message/verified-message.ts";
 interface AuthenticationRules {
   readonly verifier: MessageVerifier;
   readonly toleranceSeconds: number | null;
-  /** True when repetitions are recognised, so that a scheme need not sign a time. */
+  /** True if repeated messages are detected, so that a scheme need not sign a time. */
   readonly isReplayStoppedOtherwise: boolean;
   /** Unix ms. */
   readonly now: number;
@@ -14,8 +14,8 @@ interface AuthenticationRules {
 }
 
 /**
- * Who sent this, and is it fresh? Throws ReceiverError `unauthenticated`, whose answer does not tell an attacker what
- * was wrong; the incident does tell the application.
+ * Identifies the sender and checks that the message is fresh. Throws ReceiverError `unauthenticated`, whose response
+ * hides the cause from an attacker; the incident reports it to the application.
  */
 export async function authenticate(
   message: ReceivedMessage,
@@ -35,7 +35,7 @@ export async function authenticate(
   return verification;
 }
 
-/** Verifiers look at the time as well; this holds for those that do not, whatever their settings (TS16-83). */
+/** Verifiers check the time themselves; this covers verifiers that do not. */
 function checkFreshness(
   verification: Verification,
   nowSeconds: number,
@@ -45,8 +45,8 @@ function checkFreshness(
   const { timestampSeconds, scheme } = verification;
   if (timestampSeconds === null) {
     if (isReplayStoppedOtherwise) return verification;
-    // EDS-11.5-4
-    const detail = `${scheme} signs no time, so a receiver without deduplication cannot tell a replayed message`;
+    // Deduplication is the only protection against replays here (EDS-11.5-4).
+    const detail = `${scheme} signs no time, so a receiver without deduplication cannot detect a replayed message`;
     throw new ReceiverError("misconfigured", detail);
   }
   const ageSeconds = nowSeconds - timestampSeconds;

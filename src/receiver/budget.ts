@@ -1,12 +1,12 @@
-/** How long a sender waits for its answer. */
+/** Time limit for the response to a sender. */
 export interface Budget {
-  /** Resolves when the time is over. */
+  /** Resolves when the time has elapsed. */
   readonly over: Promise<void>;
-  /** Aborted at the same moment. */
+  /** Aborted at the same time. */
   readonly signal: AbortSignal;
-  /** Set once the message is safe, so that a late answer can say so. */
+  /** Set once the message is stored safely, so that a late response can say so. */
   isDurable: boolean;
-  /** Stops the clock. */
+  /** Cancels the timer. */
   clear(): void;
 }
 
@@ -15,7 +15,7 @@ export function startBudget(budgetMs: number): Budget {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const over = new Promise<void>((resolve) => {
     timer = setTimeout(() => {
-      controller.abort(new DOMException("the time for the handler is over", "TimeoutError"));
+      controller.abort(new DOMException("the handler exceeded its time limit", "TimeoutError"));
       resolve();
     }, budgetMs);
   });

@@ -1,12 +1,15 @@
 import type { ReceiverAnswer } from "./receiver-answer.ts";
 
-/** What a challenge may be: long enough for any random text, and nothing that a browser could take for a page. */
+/**
+ * The form of a challenge: long enough for any random text, without characters that a browser could interpret as a
+ * page.
+ */
 const challengeText = /^[\w.~+/=-]{1,512}$/;
 const bodyBytesMax = 4_096;
 
 /**
- * The echo of a Posthorn registration challenge (`verify_url`, WDS-170), or null for any other message. The challenge is
- * not signed, because the receiver has no secret yet; answering it says that deliveries are wanted here, and nothing else.
+ * The echo of a Posthorn registration challenge (`verify_url`), or null for any other message. The challenge is not
+ * signed, because the receiver has no secret yet. The echo only confirms that deliveries are wanted here.
  */
 export function echoChallenge(body: Uint8Array): ReceiverAnswer | null {
   const challenge = body.length <= bodyBytesMax ? challengeOf(body) : null;

@@ -7,11 +7,11 @@ import type {
 import { deserializeStored, isFinal, serializeStored, type StoredAnswer } from "./handler-answer.ts";
 import { ReceiverError } from "./receiver-error.ts";
 
-/** Runs the work of a message, or finds out why it must not run. */
+/** Runs the work of a message, or determines why it must not run. */
 export interface Deduplication<Transaction> {
   run(
     identity: {
-      /** Store keys; the message is new only when all of them are. */
+      /** Store keys; the message is new only if all of them are. */
       readonly keys: readonly string[];
       readonly fingerprint: string;
     },
@@ -28,19 +28,19 @@ export type DeduplicatedAnswer =
 export interface DeduplicationSetup<Transaction> {
   readonly store?: DeduplicationStore | undefined;
   readonly inTransaction?: InTransaction<Transaction> | undefined;
-  /** How long a completed key is remembered. */
+  /** How long a completed key is kept. */
   readonly retentionMs: number;
-  /** After how long a claim is taken for left behind by a crash. */
+  /** After this time a claim is treated as abandoned by a crashed process. */
   readonly claimMs: number;
   /** Unix ms. */
   readonly now: () => number;
-  /** For what goes wrong after the answer is decided. */
+  /** Receives errors that occur after the response is decided. */
   readonly onError: (error: unknown) => void;
 }
 
 const purgeIntervalMs = 60_000;
 
-/** Claims before the work and finishes after it; see {@link DeduplicationStore} for what that promises. */
+/** Claims before the work and finishes after it; see {@link DeduplicationStore} for the guarantees. */
 export function createDeduplication<Transaction>(
   setup: DeduplicationSetup<Transaction>,
 ): Deduplication<Transaction> {
@@ -61,7 +61,7 @@ export function createDeduplication<Transaction>(
           const refusal = await claims.take();
           if (refusal !== null) return refusal;
           const answer = await work(transaction);
-          // A rollback takes the claim away together with whatever the handler wrote.
+          // The rollback removes the claim together with the handler's writes.
           if (!isFinal(answer)) throw new RolledBack(answer);
           await claims.finish(answer);
           await purgeNowAndThen(inside);
@@ -76,7 +76,7 @@ export function createDeduplication<Transaction>(
       const refusal = await claims.take().catch(unavailable);
       if (refusal !== null) return refusal;
       const answer = await workOrRelease(claims, work);
-      // The work is done or undone by now; trouble with the store must not make it look otherwise.
+      // The work is already done or undone; a store error must not change the response.
       await (isFinal(answer) ? claims.finish(answer) : claims.release()).catch(setup.onError);
       await purgeNowAndThen(store).catch(setup.onError);
       return { kind: "ran", answer };
@@ -116,7 +116,7 @@ class Claims {
     this.#fingerprint = identity.fingerprint;
   }
 
-  /** Null when all keys are ours, else why not; then none is. */
+  /** Null if all keys were claimed. Otherwise the reason, and no key is held. */
   async take(): Promise<DeduplicatedAnswer | null> {
     for (const key of this.#keys) {
       const outcome = await this.#claim(key);
@@ -134,7 +134,7 @@ class Claims {
     try {
       return await this.#store.claim({ key, ...this.#claimUntil(this.#setup.claimMs) });
     } catch (error) {
-      // What is held already would only keep the sender's next attempt waiting.
+      // Release the keys that were claimed, so that they do not delay the sender's next attempt.
       await this.release().catch(this.#setup.onError);
       throw error;
     }
@@ -168,7 +168,7 @@ function refusalOf(outcome: ClaimOutcome): DeduplicatedAnswer | null {
   }
 }
 
-/** Carries an answer out of a transaction that must not be committed. */
+/** Carries a response out of a transaction that must not be committed. */
 class RolledBack extends Error {
   override readonly name = "RolledBack";
   readonly answer: StoredAnswer;
@@ -191,7 +191,7 @@ async function withRollback<Transaction>(
   }
 }
 
-/** Nothing ran, or nothing of it was kept, so the sender may try again. */
+/** Nothing ran, or nothing of it was stored, so the sender may retry. */
 function unavailable(cause: unknown): never {
   throw new ReceiverError("store_unavailable", "The message cannot be recorded now.", { cause });
 }

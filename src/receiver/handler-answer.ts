@@ -2,12 +2,12 @@ import { type AnswerStyle, type ReceiverAnswer, retryAfterValue, seal } from "./
 import { ReceiverError } from "./receiver-error.ts";
 import type { VerifiedMessage } from "./message/verified-message.ts";
 
-/** What a handler may answer. Nothing at all means "processed" (204). */
+/** The response of a handler. Returning nothing means "processed" (204). */
 export interface HandlerAnswer {
   readonly status?: HandlerStatus;
-  /** Text, bytes, or a value that becomes JSON. */
+  /** Text, bytes, or a value that is sent as JSON. */
   readonly body?: unknown;
-  /** Default: by the kind of body, `text/plain`, `application/octet-stream` or `application/json`. */
+  /** Defaults by the kind of body: `text/plain`, `application/octet-stream` or `application/json`. */
   readonly contentType?: string;
   /** Sent as `Retry-After`. */
   readonly retryAfterSeconds?: number;
@@ -18,13 +18,13 @@ const handlerStatuses = [
 ] as const;
 export type HandlerStatus = (typeof handlerStatuses)[number];
 
-/** Runs once for each message. Throwing means "not processed, send again" (500), or what a ReceiverError says. */
+/** Runs once for each message. Throwing means "not processed, retry" (500), or the status of a thrown ReceiverError. */
 export type MessageHandler<Transaction = undefined> = (
   received: VerifiedMessage<Transaction>,
-  // oxlint-disable-next-line typescript/no-invalid-void-type -- a handler that answers nothing is the usual one
+  // oxlint-disable-next-line typescript/no-invalid-void-type -- most handlers return nothing
 ) => HandlerAnswer | void | Promise<HandlerAnswer | void>;
 
-/** An answer in the form that is stored and replayed. */
+/** A response in the form that is stored and replayed. */
 export interface StoredAnswer {
   readonly status: number;
   readonly contentType?: string;
@@ -33,24 +33,24 @@ export interface StoredAnswer {
   readonly retryAfterSeconds?: number;
 }
 
-/** Larger bodies are sent, but not kept: a repetition then gets the status alone. */
+/** Larger bodies are sent but not stored: a repeated message then gets only the status. */
 const storedBodyCharactersMax = 65_536;
 
 /**
- * Checks what a handler returned and brings it into its final form: with a body 200 and a content type, without one 204
- * (CEW-2.2-4, CEW-2.2-5, C-24). Throws ReceiverError `handler_failed` for what cannot be answered.
+ * Validates a handler's result and completes it: 200 and a content type with a body, 204 without one. Throws
+ * ReceiverError `handler_failed` for an invalid result.
  */
 export function readHandlerAnswer(returned: unknown, processedStatus: number | undefined): StoredAnswer {
   if (returned !== undefined && (typeof returned !== "object" || returned === null)) {
-    throw misuse("a handler returns nothing or an object with status, body and contentType");
+    throw misuse("a handler must return nothing or an object with status, body and contentType");
   }
   const { status, body, contentType, retryAfterSeconds } = (returned ?? {}) as HandlerAnswer;
   if (status !== undefined && !handlerStatuses.includes(status)) {
-    throw misuse(`a handler may not answer ${String(status)}`);
+    throw misuse(`a handler must not return the status ${String(status)}`);
   }
-  if (body !== undefined && status === 204) throw misuse("an answer 204 has no body");
+  if (body !== undefined && status === 204) throw misuse("a 204 response must not have a body");
   if (contentType !== undefined && !/^[\x21-\x7e][\x20-\x7e]{0,254}$/.test(contentType)) {
-    throw misuse("contentType is not a header value");
+    throw misuse("contentType is not a valid header value");
   }
   const guidance = retryAfterSeconds === undefined ? {} : { retryAfterSeconds };
   if (body === undefined) {
@@ -78,13 +78,13 @@ function encodeBody(body: unknown, contentType: string | undefined): Omit<Stored
   if (body instanceof Uint8Array) {
     return { base64: toBase64(body), contentType: contentType ?? "application/octet-stream" };
   }
-  // Undefined for functions and symbols, whatever its declared type says.
+  // Undefined for functions and symbols, despite its declared type.
   const text = JSON.stringify(body) as string | undefined;
   if (text === undefined) throw misuse("the body cannot be written as JSON");
   return { text, contentType: contentType ?? "application/json" };
 }
 
-/** The answer on the wire, the first time and at every repetition. */
+/** The response, both for the first message and for repeated ones. */
 export function storedToAnswer(stored: StoredAnswer, style: AnswerStyle): ReceiverAnswer {
   const { status, retryAfterSeconds = status === 503 ? style.retryAfterSeconds : undefined } = stored;
   const { contentType, body } = storedBody(stored);
@@ -106,7 +106,7 @@ interface AnswerBody {
   readonly body: Uint8Array | string | null;
 }
 
-/** A refusal without a body of its own gets problem details that say no more than the status does. */
+/** A refusal without a body gets problem details that add nothing to the status. */
 function storedBody({ status, contentType, text, base64 }: StoredAnswer): AnswerBody {
   if (base64 !== undefined) return { contentType, body: fromBase64(base64) };
   if (text !== undefined) return { contentType, body: text };
@@ -141,8 +141,8 @@ export function deserializeStored(text: string): StoredAnswer {
 }
 
 /**
- * Whether the work is finished, so that repetitions get the same answer. After 5xx, 429 and 409 it is not: the key is
- * released and a retry runs the handler again (C-23).
+ * Whether the work is finished, so that repeated messages get the same response. After 5xx, 429 and 409 it is not: the
+ * key is released and a retry runs the handler again.
  */
 export function isFinal(stored: StoredAnswer): boolean {
   return stored.status < 500 && stored.status !== 429 && stored.status !== 409;
@@ -152,7 +152,7 @@ function misuse(detail: string): ReceiverError {
   return new ReceiverError("handler_failed", detail);
 }
 
-// btoa and atob are in every runtime; base64 methods of Uint8Array are not yet.
+// Every runtime has btoa and atob, but not yet the base64 methods of Uint8Array.
 function toBase64(bytes: Uint8Array): string {
   let binary = "";
   for (const byte of bytes) binary += String.fromCharCode(byte);

@@ -3,35 +3,36 @@ import type { ReceiverAnswer } from "./receiver-answer.ts";
 import { ReceiverError } from "./receiver-error.ts";
 
 /**
- * Abuse protection of CloudEvents web hooks, on the side of the receiver (CEW-4): a sender asks by OPTIONS whether it may
- * deliver, and how fast. Only the headers of the answer count as consent, never its status (CEW-4.2-3).
+ * Abuse protection of CloudEvents web hooks on the receiver side: a sender asks by OPTIONS whether it may deliver, and
+ * how fast. Only the response headers grant permission, never the status. See "HTTP 1.1 Web Hooks for Event Delivery",
+ * section 4.
  */
 export interface HandshakeOptions {
-  /** Names of senders that may deliver, `*` for all, or a function that decides, for example after asking a database. */
+  /** Names of senders that may deliver, `*` for all, or a function that decides, for example with a database query. */
   readonly allow:
     | "*"
     | readonly string[]
     | ((request: HandshakeRequest) => HandshakeDecision | Promise<HandshakeDecision>);
-  /** What is granted at most, in requests per minute. `*`, the default, is no limit. */
+  /** Maximum granted rate in requests per minute. `*`, the default, is no limit. */
   readonly ratePerMinuteMax?: number | "*";
 }
 
 export interface HandshakeRequest {
-  /** A DNS name that the sender gives itself; nothing proves it (CEW-4.1.2-1). */
+  /** A DNS name that the sender states; it is not authenticated. */
   readonly origin: string;
-  /** Requests per minute it would like; null when it did not say. */
+  /** Requested rate per minute; null if none was requested. */
   readonly ratePerMinute: number | null;
-  /** Where consent can be given later, with {@link grantByCallback}; null when the sender does not offer it. */
+  /** Where permission can be granted later with {@link grantByCallback}; null if the sender does not offer it. */
   readonly callbackUrl: string | null;
   readonly message: ReceivedMessage;
 }
 
-/** `later` withholds consent for now (CEW-4.2-2): note the callback URL and call it when somebody has agreed. */
+/** `later` withholds permission for now: store the callback URL and call it when permission is granted. */
 export type HandshakeDecision = "allow" | "deny" | "later";
 
 const callbackUrlLengthMax = 2_048;
 
-/** The answer to OPTIONS. Throws ReceiverError `invalid_message` for what is no handshake. */
+/** The response to OPTIONS. Throws ReceiverError `invalid_message` for a request that is not a handshake. */
 export async function answerHandshake(
   message: ReceivedMessage,
   options: HandshakeOptions,
@@ -43,7 +44,7 @@ export async function answerHandshake(
     status: 200,
     headers: {
       ...headers,
-      // The header has two forms (CEW-4.2.1-1); an echo would look like an agreement with this sender alone.
+      // The header has two forms (CEW-4.2.1-1); echoing the origin would suggest that only this sender is allowed.
       "webhook-allowed-origin": options.allow === "*" ? "*" : request.origin,
       "webhook-allowed-rate": grantedRate(request.ratePerMinute, options.ratePerMinuteMax ?? "*"),
     },
@@ -53,7 +54,7 @@ export async function answerHandshake(
 
 function readRequest(message: ReceivedMessage): HandshakeRequest {
   const origin = message.headers.get("webhook-request-origin")?.trim() ?? "";
-  // Checked, because it is echoed into a header.
+  // Validated, because it is echoed in a header.
   if (!/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i.test(origin)) {
     throw new ReceiverError("invalid_message", "WebHook-Request-Origin is missing or is not a DNS name.");
   }
@@ -79,7 +80,7 @@ async function decide(request: HandshakeRequest, { allow }: HandshakeOptions): P
   return allow.some((name) => name.toLowerCase() === origin) ? "allow" : "deny";
 }
 
-/** What was asked for, but not more than the limit (CEW-4.2.2). */
+/** The requested rate, up to the limit. */
 function grantedRate(asked: number | null, limit: number | "*"): string {
   if (limit === "*") return "*";
   return String(asked === null ? limit : Math.min(asked, limit));
@@ -89,8 +90,8 @@ export interface CallbackGrant {
   /** {@link HandshakeRequest.callbackUrl}. */
   readonly url: string;
   /**
-   * Hosts that may be called. The URL may come from an attacker: without this list anybody could make this server send
-   * requests wherever they like.
+   * Hosts that may be called. The URL may come from an attacker: without this list, anyone could make this server send
+   * requests to any address.
    */
   readonly allowedHosts: readonly string[];
   readonly ratePerMinute: number | "*";
@@ -101,8 +102,8 @@ export interface CallbackGrant {
 }
 
 /**
- * Gives consent later, by POST to the callback URL, with the rate as `WebHook-Allowed-Rate` (CEW-4.1.3, CEW-4.2.2-2).
- * Throws ReceiverError `forbidden` for a host that is not allowed; rejects when the call fails.
+ * Grants permission later by POST to the callback URL, with the rate as `WebHook-Allowed-Rate`. Throws ReceiverError
+ * `forbidden` for a host that is not allowed; rejects if the call fails.
  */
 export async function grantByCallback(grant: CallbackGrant): Promise<{ readonly status: number }> {
   const { url, allowedHosts, ratePerMinute, timeoutMs = 10_000, fetch = globalThis.fetch } = grant;

@@ -1,6 +1,6 @@
 /**
- * The package `@posthorn/receiver`: everything an application needs to receive webhooks well. Frameworks, stores and
- * the inbox are entries of their own, so that nobody loads what is not used.
+ * The package `@posthorn/receiver`: everything an application needs to receive webhooks reliably. Frameworks, stores
+ * and the inbox have separate entry points, so that unused ones are not loaded.
  */
 export type { OverloadRules, RateLimit } from "./admission.ts";
 export {

@@ -1,23 +1,23 @@
 /**
- * Addresses of inbound webhooks: `/_webhooks/{party}/{namespace}/v{version}/{event_type}/…` (TS16-4).
+ * Addresses of inbound webhooks: `/_webhooks/{party}/{namespace}/v{version}/{event_type}/…`.
  *
- * Only `party` is required (TS16-5). A namespace and an event type look alike, so a path without a version is ambiguous;
- * it is read this way: with a version, what stands between party and version is the namespace; without one, there is no
- * namespace, unless the word `callback` ends it. Give a version, or declare namespaces, where that is not enough.
+ * Only `party` is required. A namespace and an event type look alike, so a path without a version is ambiguous. It is
+ * interpreted as follows: with a version, the segment between party and version is the namespace. Without one, there is
+ * no namespace, unless the word `callback` ends the path. Use a version, or declare namespaces, if that is not enough.
  */
 import { pathOf } from "./message/message-url.ts";
 
-/** The parts of an address. What is left out is null or empty. */
+/** The parts of an address. Omitted parts are null or empty. */
 export interface WebhookPath {
   /** Name of the producer, such as `transactify`. */
   readonly party: string;
-  /** One of several services of the party (TS16-6). */
+  /** One of several services of the party. */
   readonly namespace: string | null;
-  /** Without its `v`: `3`, or a label such as `latest` (TS16-7, TS16-11, TS16-12). */
+  /** Without the `v`: `3`, or a label such as `latest`. */
   readonly version: string | null;
-  /** `transaction-initiated`, or `callback` for all types (TS16-8). */
+  /** `transaction-initiated`, or `callback` for all types. */
   readonly eventType: string | null;
-  /** Whatever follows, such as identifiers of resources (TS16-9). */
+  /** The remaining segments, such as resource identifiers. */
   readonly rest: readonly string[];
 }
 
@@ -34,7 +34,7 @@ const webhookPathProblems = [
 ] as const;
 export type WebhookPathProblem = (typeof webhookPathProblems)[number];
 
-/** Thrown by {@link buildWebhookPath}: the parts make no address. */
+/** Thrown by {@link buildWebhookPath} if the parts do not form an address. */
 export class WebhookPathError extends Error {
   override readonly name = "WebhookPathError";
   readonly code: WebhookPathProblem;
@@ -45,32 +45,32 @@ export class WebhookPathError extends Error {
   }
 }
 
-/** An address, or why it is none. A caller answers 404 for a problem. */
+/** An address, or why it is invalid. Answer 404 for a problem. */
 export type ParsedWebhookPath =
   | { readonly kind: "path"; readonly path: WebhookPath }
   | { readonly kind: "invalid"; readonly problem: WebhookPathProblem };
 
 export interface WebhookPathOptions {
-  /** Distinct from the service's own API (TS16-3). Default `/_webhooks` (TS16-10). */
+  /** Distinct from the service's other APIs. Default `/_webhooks`. */
   readonly prefix?: string | undefined;
-  /** Words that are versions without a `v`. Default `latest` and `next` (TS16-12). */
+  /** Words that are versions without a `v`. Default `latest` and `next`. */
   readonly versionLabels?: readonly string[] | undefined;
-  /** Words that are namespaces also where no version follows. Default none. */
+  /** Words that are namespaces even if no version follows. Default none. */
   readonly namespaces?: readonly string[] | undefined;
 }
 
 const prefixDefault = "/_webhooks";
 const versionLabelsDefault = ["latest", "next"];
 const pathLengthMax = 2_048;
-/** With authority and query. */
+/** Including authority and query. */
 const addressLengthMax = 16_384;
 const segmentsMax = 32;
 const segmentLengthMax = 256;
 
-/** `v3`, `v2.1`, `v2024-06-01`: a number in front keeps `vat-changed` an event type. */
+/** `v3`, `v2.1`, `v2024-06-01`: requiring a digit keeps `vat-changed` an event type. */
 const numberedVersion = /^v(\d[A-Za-z0-9._-]*)$/;
 
-/** Reads a path, or an absolute address; a query is ignored. Never throws, whatever an attacker asks for. */
+/** Parses a path or an absolute address; the query is ignored. Never throws, whatever the input. */
 export function parseWebhookPath(address: string, options: WebhookPathOptions = {}): ParsedWebhookPath {
   const prefix = options.prefix ?? prefixDefault;
   if (address.length > addressLengthMax) return invalid("too_long");
@@ -78,7 +78,7 @@ export function parseWebhookPath(address: string, options: WebhookPathOptions = 
   if (pathname.length > pathLengthMax) return invalid("too_long");
   if (pathname !== prefix && !pathname.startsWith(`${prefix}/`)) return invalid("outside_prefix");
   const raw = pathname.slice(prefix.length + 1).split("/", segmentsMax + 2);
-  // One slash at the end is what many producers add.
+  // Many producers add a trailing slash.
   if (raw.at(-1) === "") raw.pop();
   if (raw.length === 0) return invalid("missing_party");
   if (raw.length > segmentsMax) return invalid("too_long");
@@ -93,7 +93,7 @@ export function parseWebhookPath(address: string, options: WebhookPathOptions = 
   return { kind: "path", path: arrange(segments, options) };
 }
 
-/** Where each segment belongs. The first is the party. */
+/** Assigns the segments to parts. The first is the party. */
 function arrange(segments: readonly string[], options: WebhookPathOptions): WebhookPath {
   const [party = "", second, third] = segments;
   const [, ...after] = segments;
@@ -121,7 +121,7 @@ function versionOf(segment: string | undefined, options: WebhookPathOptions): st
   return numberedVersion.exec(segment)?.[1] ?? null;
 }
 
-/** Parts to build from; absent is the same as null. Version `3` and `v3` are the same. */
+/** Parts of an address; absent is the same as null. Versions `3` and `v3` are the same. */
 export interface WebhookPathParts {
   readonly party: string;
   readonly namespace?: string | null | undefined;
@@ -130,7 +130,7 @@ export interface WebhookPathParts {
   readonly rest?: readonly string[] | undefined;
 }
 
-/** Writes a path that {@link parseWebhookPath} reads back the same. Throws {@link WebhookPathError}. */
+/** Builds a path that {@link parseWebhookPath} parses to the same parts. Throws {@link WebhookPathError}. */
 export function buildWebhookPath(parts: WebhookPathParts, options: WebhookPathOptions = {}): string {
   if (parts.party === undefined || parts.party === "")
     throw new WebhookPathError("missing_party", "an address needs the name of its party");
@@ -148,9 +148,9 @@ export function buildWebhookPath(parts: WebhookPathParts, options: WebhookPathOp
   }
   const path = [options.prefix ?? prefixDefault, ...segments.map(encodeURIComponent)].join("/");
   if (path.length > pathLengthMax || segments.length > segmentsMax)
-    throw new WebhookPathError("too_long", `an address has at most ${pathLengthMax} characters`);
+    throw new WebhookPathError("too_long", `an address must not exceed ${pathLengthMax} characters`);
   if (!readsBack(parseWebhookPath(path, options), parts))
-    throw new WebhookPathError("ambiguous", "the address would be read as other parts; give a version");
+    throw new WebhookPathError("ambiguous", "the address would be parsed as other parts; give a version");
   return path;
 }
 
@@ -177,7 +177,7 @@ function versionSegment(
   const text = String(version);
   const segment = /^\d/.test(text) ? `v${text}` : text;
   if (versionOf(segment, options) !== null) return segment;
-  throw new WebhookPathError("bad_version", "a version begins with a digit, or is one of versionLabels");
+  throw new WebhookPathError("bad_version", "a version must begin with a digit, or be one of versionLabels");
 }
 
 function decode(segment: string): string | null {
@@ -188,11 +188,11 @@ function decode(segment: string): string | null {
   }
 }
 
-/** Dots, slashes and control characters would mean something else to whoever uses the part in a path or file name. */
+/** Dots, slashes and control characters would have another meaning when the part is used in a path or file name. */
 function problemOfSegment(segment: string): WebhookPathProblem | null {
   if (segment === "") return "empty_segment";
   if (segment.length > segmentLengthMax) return "too_long";
-  // Some servers cut path parameters (`..;x=1`) before they resolve dots.
+  // Some servers remove path parameters (`..;x=1`) before they resolve dots.
   const isUnsafe =
     /^\s*\.{1,2}\s*(?:;|$)/.test(segment) || /[/\\%\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(segment);
   return isUnsafe ? "unsafe_segment" : null;

@@ -1,8 +1,8 @@
 import { receiverErrors, type ReceiverError, type ReceiverErrorCode } from "./receiver-error.ts";
 
-/** What goes back to the sender. Adapters write it as it is. */
+/** The response to the sender. Adapters send it unchanged. */
 export interface ReceiverAnswer {
-  /** 2xx, 4xx or 5xx; never 3xx (CEW-2.2-2). */
+  /** 2xx, 4xx or 5xx; never 3xx. */
   readonly status: number;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
@@ -10,23 +10,23 @@ export interface ReceiverAnswer {
 }
 
 /**
- * Statuses that a producer demands instead of the usual ones (TS16-16), by situation: `queued` (202), `processed`
- * (204, or 200 with a body), `duplicate` (the stored one), or the code of an error.
+ * Statuses that a producer requires instead of the usual ones, by situation: `queued` (202), `processed` (204, or 200
+ * with a body), `duplicate` (the stored status), or the code of an error.
  */
 export type StatusOverrides = Readonly<
   Partial<Record<"queued" | "processed" | "duplicate" | ReceiverErrorCode, number>>
 >;
 
-/** How answers look, whatever they answer. */
+/** Settings that all responses share. */
 export interface AnswerStyle {
   readonly statuses: StatusOverrides;
-  /** Page that problem details link to (IDK-13, IDK-21). */
+  /** Page that problem details link to. */
   readonly documentationUrl: string;
-  /** `Retry-After` where nothing better is known. */
+  /** `Retry-After` if no better value is known. */
   readonly retryAfterSeconds: number;
 }
 
-/** Every 429 and 503 says when to come back (CEW-2.2-9, EDS-9.5-1), and so does a 409 about a running request. */
+/** Every 429 and 503 says when to retry (CEW-2.2-9, EDS-9.5-1), and so does a 409 about a running request. */
 const codesWithRetryAfter: ReadonlySet<ReceiverErrorCode> = new Set([
   "idempotency_key_in_progress",
   "rate_limited",
@@ -42,7 +42,7 @@ const idempotencyCodes: ReadonlySet<ReceiverErrorCode> = new Set([
   "idempotency_key_reused",
 ] satisfies readonly ReceiverErrorCode[]);
 
-/** Problem details (RFC 9457). What went wrong on our own side is for the log, not for attackers. */
+/** Problem details (RFC 9457). Causes on our own side are for the log only, not for attackers. */
 export function problemAnswer(
   error: ReceiverError,
   { style, headers = {} }: { readonly style: AnswerStyle; readonly headers?: Record<string, string> },
@@ -76,7 +76,7 @@ export function problemAnswer(
   );
 }
 
-/** Keeps what holds for every answer, however it was made: a 429 has `Retry-After`, a 204 has no content. */
+/** Enforces rules for every response: a 429 has `Retry-After`, a 204 has no content. */
 export function seal(answer: ReceiverAnswer, style: AnswerStyle): ReceiverAnswer {
   const headers: Record<string, string> = { ...answer.headers };
   if (answer.status === 429) headers["retry-after"] ??= retryAfterValue(style.retryAfterSeconds);
@@ -87,8 +87,8 @@ export function seal(answer: ReceiverAnswer, style: AnswerStyle): ReceiverAnswer
 
 const retryAfterSecondsMax = 31_536_000;
 
-/** Whole seconds up to a year, and never `0`, which senders take for no guidance (EDS-9.5-4). */
+/** Whole seconds up to a year, and never `0`, which senders treat as no guidance (EDS-9.5-4). */
 export function retryAfterValue(seconds: number): string {
-  // NaN compares with nothing and becomes the shortest wait.
+  // For NaN the comparison is false, which gives the shortest wait.
   return String(seconds > 1 ? Math.min(Math.ceil(seconds), retryAfterSecondsMax) : 1);
 }

@@ -10,63 +10,63 @@ import { ReceiverError } from "./receiver-error.ts";
 import type { SecurityIncident } from "./security-incident.ts";
 import type { VerifiedMessage } from "./message/verified-message.ts";
 
-/** One endpoint. Only `verifier`, `deduplication`, and `handler` or `inbox` have to be given. */
+/** Options of an endpoint. Only `verifier`, `deduplication`, and `handler` or `inbox` are required. */
 export interface ReceiverOptions<Transaction = undefined> {
-  /** Runs before anything else looks at the message (TS16-55, EDS-11.3-1). There is no way without one. */
+  /** Runs before anything else uses the message. It is always required. */
   readonly verifier: MessageVerifier;
   /**
-   * Processes the message before it is answered. Give either this or `inbox`; the inbox is the better choice for
-   * everything that takes longer than a second (TS16-15, WDS-218).
+   * Processes the message before the response is sent. Give either this or `inbox`; use the inbox for everything that
+   * takes longer than a second.
    */
   readonly handler?: MessageHandler<Transaction>;
-  /** Keeps the message, answers 202, and processes it later. */
+  /** Stores the message, answers 202, and processes it later. */
   readonly inbox?: Inbox;
-  /** False only where handling a message twice does no harm; the signed time is then checked alone (EDS-11.5-4). */
+  /** False only if handling a message twice is harmless; the signed time is then the only check for replays. */
   readonly deduplication: DeduplicationOptions<Transaction> | false;
-  /** How far a signed time may lie in the past or future; default 300 (TS16-82). Null does not look at it. */
+  /** How far a signed time may be in the past or future; default 300. Null disables the check. */
   readonly toleranceSeconds?: number | null;
-  /** After verification: may this producer send this here? False is answered 403 (TS16-20). */
+  /** Called after verification: whether this producer may send this message here. False is answered with 403. */
   readonly authorize?: (received: VerifiedMessage) => boolean | Promise<boolean>;
   /**
-   * Time until an answer is given, whatever happens; default 10,000 (TS16-14). A handler that is still running goes on:
-   * the sender is told to come back (503 with `Retry-After`), and its repetition gets 409 while the handler runs and the
-   * handler's answer afterwards. What is safe in the inbox is answered 202.
+   * Time limit for the response in all cases; default 10,000. A handler that is still running continues: the sender
+   * gets 503 with `Retry-After`, a repeated message gets 409 while the handler runs, and the handler's response
+   * afterwards. A message that is stored in the inbox is answered with 202.
    */
   readonly budgetMs?: number;
-  /** Default 1 MiB; more is answered 413. */
+  /** Default 1 MiB; larger bodies get 413. */
   readonly bodyBytesMax?: number;
-  /** Default JSON: `application/json` and `application/*+json`. `any` takes everything. */
+  /** Default JSON: `application/json` and `application/*+json`. `any` accepts every type. */
   readonly contentTypes?: readonly string[] | "any";
-  /** Whether this endpoint serves a path; the default serves all that reach it. Anything else is 404 (TS16-21). */
+  /** Whether this endpoint serves a path; by default, every path that reaches it. Other paths get 404. */
   readonly isServed?: (path: string) => boolean;
   /**
-   * What messages are remembered under beside their producer. Default: the path they came to, in lower case and without
-   * needless slashes (EDS-9.4-5). Give a name where more than one path leads here, such as a route with a wildcard or a
-   * server without routes: most schemes do not sign the path, and a captured message could be sent to each.
+   * Deduplication scope in addition to the producer. Default: the path of the message, in lower case and without
+   * redundant slashes. Set a name if more than one path leads here, for example a route with a wildcard or a server
+   * without routes: most schemes do not sign the path, so a captured message could be replayed to each.
    */
   readonly endpoint?: string;
-  /** Answers OPTIONS (CEW-4). Without it OPTIONS is 405. */
+  /** Answers OPTIONS with the permission handshake of CloudEvents. Without it, OPTIONS gets 405. */
   readonly handshake?: HandshakeOptions;
   /**
-   * True echoes the challenge with which Posthorn asks at registration (`verify_url`). It is not signed, so anybody who
-   * asks learns that deliveries are wanted here; switch it on while a webhook is being registered.
+   * True echoes the challenge that Posthorn sends at registration (`verify_url`). It is not signed, so anyone who asks
+   * learns that deliveries are wanted here; enable it only while a webhook is being registered.
    */
   readonly echoesChallenges?: boolean;
-  /** 429 above it, for each producer apart. */
+  /** Requests beyond it get 429, counted per producer. */
   readonly rateLimit?: RateLimit;
-  /** 503 while there is too much to do. */
+  /** Requests get 503 while the receiver is overloaded. */
   readonly overload?: OverloadRules;
-  /** True adds `WWW-Authenticate: Bearer` to every 401, and not only to those about a wrong token (C-25). */
+  /** True adds `WWW-Authenticate: Bearer` to every 401, not only to those about a wrong token. */
   readonly expectsBearerToken?: boolean;
-  /** Statuses that the producer demands instead of the usual ones (TS16-16). */
+  /** Statuses that the producer requires instead of the usual ones. */
   readonly statuses?: StatusOverrides;
-  /** Where your rules for keys are documented (IDK-13). Default: the page of this package. */
+  /** Page with your rules for keys. Defaults to the page of this package. */
   readonly documentationUrl?: string;
-  /** `Retry-After` where nothing better is known; default 30. */
+  /** `Retry-After` if no better value is known; default 30. */
   readonly retryAfterSeconds?: number;
-  /** Log it (TS16-80), and perhaps tell the sender with `reportIncident`. */
+  /** Called for each incident. Log it, and optionally report it to the sender with `reportIncident`. */
   readonly onSecurityIncident?: (incident: SecurityIncident, message: ReceivedMessage) => void;
-  /** Everything that is answered with 5xx, and what went wrong after the answer. Default: nothing is done. */
+  /** Called for every 5xx response, and for errors after the response. Default: no action. */
   readonly onError?: (error: unknown) => void;
   /** Unix ms; default `Date.now`. */
   readonly now?: () => number;
@@ -75,33 +75,36 @@ export interface ReceiverOptions<Transaction = undefined> {
 export interface DeduplicationOptions<Transaction = undefined> {
   /** Give either this or `inTransaction`. */
   readonly store?: DeduplicationStore;
-  /** Runs claim, handler and result in a transaction of yours: `sqliteTransactions`, `postgresTransactions`. */
+  /** Runs claim, handler and result in one of your transactions: `sqliteTransactions`, `postgresTransactions`. */
   readonly inTransaction?: InTransaction<Transaction>;
   /**
-   * How long a completed message is remembered; default 7 days, which is longer than senders retry (C-23). More than
-   * twice the tolerance, because a message may be dated that far ahead when it first comes (TS16-85).
+   * How long a completed message is kept; default 7 days, which is longer than senders retry. Must be more than twice
+   * the tolerance, because a message may be dated that far ahead when it first arrives.
    */
   readonly retentionMs?: number;
-  /** Longer than any handler runs; default 5 minutes. After it a claim counts as left behind by a crash. */
+  /**
+   * Must be longer than any handler runs; default 5 minutes. After this time a claim is treated as abandoned by a
+   * crash.
+   */
   readonly claimMs?: number;
-  /** Default: the `Idempotency-Key` header, else the signed message id. */
+  /** Default: the `Idempotency-Key` header, otherwise the signed message id. */
   readonly keySources?: readonly KeySource[];
-  /** Other names under which senders give the key, such as `X-Idempotency-Key` (IDK-32). Default none. */
+  /** Other header names for the key, such as `X-Idempotency-Key`. Default none. */
   readonly keyHeaderAliases?: readonly string[];
-  /** Default `lenient`: bare values are taken as well as quoted strings (C-20). */
+  /** Default `lenient`: accepts bare values as well as quoted strings. */
   readonly keySyntax?: "strict" | "lenient";
-  /** Your own format for keys; others are answered 400 (IDK-28, IDK-29). */
+  /** Checks your own format for keys; other keys get 400. */
   readonly isAcceptableKey?: (key: string) => boolean;
-  /** Default true: a message without a key is answered 400 (IDK-21). False lets it through when its time is signed. */
+  /** Default true: a message without a key gets 400. False accepts it if its time is signed. */
   readonly isKeyRequired?: boolean;
-  /** What has to be equal for two messages of one key to be the same; default the body (IDK-9). */
+  /** The content that must be equal for two messages with one key to be the same; default the body. */
   readonly fingerprintOf?: (message: ReceivedMessage) => Uint8Array;
 }
 
 const dayMs = 86_400_000;
 const durationMsMax = 36_500 * dayMs;
 
-/** Options with defaults, checked. Throws ReceiverError `misconfigured`. */
+/** Validates the options and adds defaults. Throws ReceiverError `misconfigured`. */
 export function resolveOptions<Transaction>(options: ReceiverOptions<Transaction>) {
   checkRequired(options);
   const { toleranceSeconds = 300, budgetMs = 10_000, deduplication } = options;
@@ -122,31 +125,35 @@ export function resolveOptions<Transaction>(options: ReceiverOptions<Transaction
     throw misconfigured("give either a handler or an inbox");
   }
   if (resolved.deduplication === null && toleranceSeconds === null) {
-    // EDS-11.5-2
-    throw misconfigured("without deduplication and without a tolerance nothing stops a replayed message");
+    // EDS-11.5-2: without either, replays cannot be detected.
+    throw misconfigured(
+      "without deduplication and without a tolerance, replayed messages cannot be detected",
+    );
   }
   checkRange(resolved);
   checkStatuses(resolved.statuses);
   if (resolved.deduplication !== null) checkTimes(resolved.deduplication, { toleranceSeconds, budgetMs });
   if (options.inbox !== undefined && resolved.deduplication?.inTransaction !== undefined) {
-    throw misconfigured("an inbox is not filled inside a transaction; give deduplication a store");
+    throw misconfigured("an inbox cannot be used with inTransaction; give deduplication a store");
   }
   return resolved;
 }
 
-/** What the compiler says in TypeScript: in JavaScript these are the mistakes of a first attempt. */
+/** The compiler checks this in TypeScript; in JavaScript these are common first mistakes. */
 function checkRequired(given: unknown): void {
   const { verifier, deduplication } = (given ?? {}) as Readonly<Record<string, unknown>>;
   if (!hasMethod(verifier, "verify"))
-    throw misconfigured("verifier is missing, or is none; standardWebhooks({ keys }) makes one");
+    throw misconfigured("verifier is missing or not a verifier; create one with standardWebhooks({ keys })");
   if (deduplication === undefined || deduplication === null || deduplication === true)
     throw misconfigured(
-      "deduplication is missing; { store: createMemoryDeduplicationStore() } does for one process, and false is for " +
-        "handlers that a repetition does not harm",
+      "deduplication is missing; use { store: createMemoryDeduplicationStore() } for a single process, or false for " +
+        "handlers that may safely process a message twice",
     );
   const { store } = deduplication as { readonly store?: unknown };
   if (store !== undefined && !hasMethod(store, "claim"))
-    throw misconfigured("deduplication.store is no store; createMemoryDeduplicationStore() makes one");
+    throw misconfigured(
+      "deduplication.store is not a store; create one with createMemoryDeduplicationStore()",
+    );
 }
 
 function hasMethod(value: unknown, name: string): boolean {
@@ -178,17 +185,17 @@ function checkTimes(
   { retentionMs, claimMs }: { readonly retentionMs: number; readonly claimMs: number },
   { toleranceSeconds, budgetMs }: { readonly toleranceSeconds: number | null; readonly budgetMs: number },
 ): void {
-  // A number that a database refuses would let the claim run out, and with it what is known of the message.
+  // A database would refuse larger numbers, so the claim would expire, and with it the record of the message.
   for (const [name, value] of Object.entries({ retentionMs, claimMs })) {
     if (Number.isInteger(value) && value <= durationMsMax) continue;
-    throw misconfigured(`${name} has to be a whole number of milliseconds, up to a hundred years`);
+    throw misconfigured(`${name} must be a whole number of milliseconds, up to a hundred years`);
   }
   const replayableMs = 2_000 * (toleranceSeconds ?? 0);
   if (!(retentionMs > replayableMs)) {
-    const detail = `retentionMs has to be more than ${replayableMs}, twice the tolerance for timestamps`;
+    const detail = `retentionMs must be more than ${replayableMs}, twice the tolerance for timestamps`;
     throw misconfigured(detail);
   }
-  if (!(claimMs > budgetMs)) throw misconfigured("claimMs has to be more than budgetMs");
+  if (!(claimMs > budgetMs)) throw misconfigured("claimMs must be more than budgetMs");
 }
 
 function checkRange(values: {
@@ -199,23 +206,23 @@ function checkRange(values: {
 }): void {
   for (const name of ["budgetMs", "bodyBytesMax", "retryAfterSeconds", "toleranceSeconds"] as const) {
     const value = values[name];
-    // The limit of timers, in ms.
+    // The maximum of timers, in ms.
     if (value !== null && !(value >= 1 && value <= 2_147_483_647)) {
-      throw misconfigured(`${name} has to be a number from 1 to 2147483647`);
+      throw misconfigured(`${name} must be a number from 1 to 2147483647`);
     }
   }
 }
 
-/** No override makes a redirect (CEW-2.2-2), an interim response, or a status that does not exist. */
+/** An override must not be a redirect (CEW-2.2-2), an interim response, or an invalid status. */
 function checkStatuses(statuses: StatusOverrides): void {
   for (const [situation, status] of Object.entries(statuses)) {
     const isSuccess = Number.isInteger(status) && status >= 200 && status <= 299;
     const isError = Number.isInteger(status) && status >= 400 && status <= 599;
-    if (!isSuccess && !isError) throw misconfigured(`statuses.${situation} is neither 2xx, 4xx nor 5xx`);
+    if (!isSuccess && !isError) throw misconfigured(`statuses.${situation} must be 2xx, 4xx or 5xx`);
   }
 }
 
-/** Undefined means default, also where somebody writes it out. */
+/** Undefined means the default, even if it is given explicitly. */
 function withoutUndefined<T extends object>(options: T): T {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as T;
 }

@@ -16,26 +16,26 @@ import { authenticate } from "./authenticate.ts";
 import type { SecurityIncident } from "./security-incident.ts";
 import { verifiedMessage, type MessageFacts } from "./message/verified-message.ts";
 
-/** One endpoint that takes messages. */
+/** An endpoint that receives messages. */
 export interface Receiver {
-  /** Verifies, deduplicates, processes and answers. Never rejects, and never answers 3xx. */
+  /** Verifies, deduplicates, processes and answers. Never rejects, and never returns 3xx. */
   handle(message: ReceivedMessage): Promise<ReceiverAnswer>;
-  /** The answer to a request that cannot even become a message; adapters use it for bodies over the limit. */
+  /** The response to a request that cannot become a message; adapters use it for bodies over the limit. */
   refuse(error: ReceiverError): ReceiverAnswer;
-  /** From now on every request is answered 410, so that senders stop (CEW-2.2-7). */
+  /** From now on every request gets 410, so that senders stop. */
   retire(): void;
-  /** Adapters read no more than this. */
+  /** The limit up to which adapters read a body. */
   readonly bodyBytesMax: number;
 }
 
-/** Makes an endpoint. Throws ReceiverError `misconfigured` for options that contradict each other or are not safe. */
+/** Creates an endpoint. Throws ReceiverError `misconfigured` for options that contradict each other or are unsafe. */
 export function createReceiver<Transaction = undefined>(options: ReceiverOptions<Transaction>): Receiver {
   return new Endpoint(resolveOptions(options));
 }
 
 interface AuthenticMessage {
   readonly facts: MessageFacts;
-  /** What it is remembered under; empty when it has no key. */
+  /** Keys for deduplication; empty if the message has none. */
   readonly identities: readonly string[];
 }
 
@@ -94,10 +94,10 @@ class Endpoint<Transaction> implements Receiver {
     }
   }
 
-  /** The life of a message, from top to bottom. Each step goes on or throws the ReceiverError that is answered. */
+  /** Processes a message from top to bottom. Each step returns or throws the ReceiverError for the response. */
   async #steps(message: ReceivedMessage, budget: Budget): Promise<ReceiverAnswer> {
     const { handshake, overload, isServed } = this.#options;
-    if (this.#isRetired) throw new ReceiverError("endpoint_retired", "Please do not send here any more.");
+    if (this.#isRetired) throw new ReceiverError("endpoint_retired", "Please stop sending to this endpoint.");
     checkPath(message, isServed);
     if (message.method === "OPTIONS" && handshake !== undefined) {
       return answerHandshake(message, handshake);
@@ -167,12 +167,12 @@ class Endpoint<Transaction> implements Receiver {
     return this.#deduplication.run({ keys, fingerprint }, work);
   }
 
-  /** Keeps the message for later or runs the handler now. */
+  /** Stores the message for later or runs the handler now. */
   async #process(facts: MessageFacts, budget: Budget, transaction: Transaction): Promise<StoredAnswer> {
     const { inbox, handler, statuses } = this.#options;
     if (inbox !== undefined) {
       await inbox.accept(facts).catch((cause: unknown) => {
-        throw new ReceiverError("store_unavailable", "The message cannot be kept now.", { cause });
+        throw new ReceiverError("store_unavailable", "The message cannot be stored now.", { cause });
       });
       budget.isDurable = true;
       return { status: statuses.queued ?? 202 };
@@ -202,7 +202,7 @@ class Endpoint<Transaction> implements Receiver {
   }
 
   #reuseIncident({ producer, messageId }: MessageFacts): SecurityIncident {
-    const detail = "A known key came with another body.";
+    const detail = "A known key was sent with another body.";
     const occurredAt = new Date(this.#options.now());
     return { kind: "key_reused", detail, cause: null, producer, messageId, occurredAt };
   }
@@ -228,12 +228,12 @@ class Endpoint<Transaction> implements Receiver {
     }
   }
 
-  /** A hook that fails must not change the answer. */
+  /** A failing hook must not change the response. */
   #report(error: unknown): void {
     try {
       this.#options.onError?.(error);
     } catch {
-      // Nobody is left to be told.
+      // The error hook itself failed, so there is nowhere to report it.
     }
   }
 }
@@ -243,7 +243,7 @@ function asReceiverError(thrown: unknown): ReceiverError {
   return new ReceiverError("handler_failed", "unexpected", { cause: thrown });
 }
 
-/** CEW-3.2-4: a shared cache must not keep what was fetched with somebody's token. */
+/** CEW-3.2-4: a shared cache must not store a response to a request with a token. */
 function withPrivateCache(answer: ReceiverAnswer): ReceiverAnswer {
   return { ...answer, headers: { ...answer.headers, "cache-control": "private" } };
 }

@@ -3,8 +3,8 @@ import { ReceiverError } from "./receiver-error.ts";
 import type { VerifiedMessage } from "./message/verified-message.ts";
 
 /**
- * Runs the handler and checks what it answers. Throws only ReceiverError: the one of the handler, or `handler_failed`
- * around anything else.
+ * Runs the handler and validates its result. Throws only ReceiverError: the handler's own, or `handler_failed` for any
+ * other error.
  */
 export async function runHandler<Transaction>(
   handler: MessageHandler<Transaction>,

@@ -2,23 +2,23 @@ import { messageOf } from "../core/thrown.ts";
 import type { RejectionCause, Verification } from "./message/message.ts";
 
 /**
- * Something that an honest sender does not do (TS16-80, TS16-83): a message that is not authentic, one outside the
- * tolerance for timestamps, or a known key with another body (C-22). Holds no secret and no part of a body.
+ * An event that honest senders do not cause: a message that is not authentic, one outside the tolerance for timestamps,
+ * or a known key with another body. Contains no secret and no part of a body.
  */
 export interface SecurityIncident {
   readonly kind: "bad_signature" | "stale_timestamp" | "key_reused";
   /** One sentence for the log. */
   readonly detail: string;
-  /** What a verifier found; null when the signature was good. */
+  /** Result of the verifier; null if the signature was valid. */
   readonly cause: RejectionCause | null;
-  /** Null where nobody is authenticated. */
+  /** Null if no sender was authenticated. */
   readonly producer: string | null;
   /** Only ids that were verified. */
   readonly messageId: string | null;
   readonly occurredAt: Date;
 }
 
-/** The incident that a rejected message is. */
+/** The incident for a rejected message. */
 export function rejectionIncident(
   rejection: Extract<Verification, { readonly kind: "rejected" }>,
   occurredAt: Date,
@@ -42,8 +42,8 @@ export interface IncidentReport {
 }
 
 /**
- * Tells the sender about an incident (TS16-81), as JSON `{kind, detail, message_id, occurred_at}`. Never throws, because
- * nothing depends on it. Attackers can cause incidents at will, so report a few of them and not each.
+ * Reports an incident to the sender, as JSON `{kind, detail, message_id, occurred_at}`. Never throws, because nothing
+ * depends on it. Attackers can cause incidents at will, so do not report every one.
  */
 export async function reportIncident(
   report: IncidentReport,
@@ -67,7 +67,7 @@ export async function reportIncident(
     });
     await response.body?.cancel();
     if (response.ok) return { kind: "reported" };
-    return { kind: "failed", detail: `the sender answered ${response.status}` };
+    return { kind: "failed", detail: `the sender responded with ${response.status}` };
   } catch (error) {
     return { kind: "failed", detail: messageOf(error) };
   }

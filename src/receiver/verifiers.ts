@@ -1,6 +1,6 @@
 /**
- * Makes verifiers on the cryptography of this platform. A second argument chooses another one: `createWebCrypto` where
- * `node:crypto` is only imitated, for example.
+ * Creates verifiers with the cryptography of this platform. A second argument selects another implementation, for
+ * example `createWebCrypto` where `node:crypto` is only emulated.
  */
 import type { ReceiverCrypto } from "./crypto/crypto.ts";
 import { defaultCrypto } from "./crypto/default-crypto.ts";
@@ -18,7 +18,7 @@ import {
 } from "./schemes/standard-webhooks.ts";
 import { prepareXWebhookVerifier, type XWebhookOptions } from "./schemes/x-webhook.ts";
 
-/** Standard Webhooks, `v1` and `v1a`: what Posthorn and many others send. */
+/** Standard Webhooks, `v1` and `v1a`, which Posthorn and many others send. */
 export function standardWebhooks(
   options: StandardWebhooksOptions,
   crypto: ReceiverCrypto = defaultCrypto,
@@ -39,25 +39,27 @@ export function httpSignatures(
   return prepareHttpSignaturesVerifier(crypto, options);
 }
 
-/** A bearer token in `Authorization` (RFC 6750). It proves who called, not that the message is unaltered. */
+/**
+ * A bearer token in `Authorization` (RFC 6750). It authenticates the sender, but does not protect against alteration.
+ */
 export function bearer(options: BearerOptions, crypto: ReceiverCrypto = defaultCrypto): MessageVerifier {
   return prepareBearerVerifier(crypto, options);
 }
 
-/** HMAC in a header, of a sender that has no function of its own among `providers`. */
+/** HMAC in a header, for a sender without a function in `providers`. */
 export function hmac(options: HmacOptions, crypto: ReceiverCrypto = defaultCrypto): MessageVerifier {
   return prepareHmacVerifier(crypto, options);
 }
 
-/** Name and password (RFC 7617). They prove who called, not that the message is unaltered. */
+/** Name and password (RFC 7617). They authenticate the sender, but do not protect against alteration. */
 export function basic(options: BasicOptions, crypto: ReceiverCrypto = defaultCrypto): MessageVerifier {
   return prepareBasicVerifier(crypto, options);
 }
 
-/** A key in a header or in the query. It proves who called, not that the message is unaltered. */
+/** A key in a header or in the query. It authenticates the sender, but does not protect against alteration. */
 export function apiKey(options: ApiKeyOptions, crypto: ReceiverCrypto = defaultCrypto): MessageVerifier {
   return prepareApiKeyVerifier(crypto, options);
 }
 
-/** Verifiers for well-known senders, such as `providers.stripe({ secrets })`. Bundlers leave them out where unused. */
+/** Verifiers for well-known senders, such as `providers.stripe({ secrets })`. Bundlers remove unused ones. */
 export const providers: Providers = /* @__PURE__ */ bindProviders(defaultCrypto);

@@ -14,21 +14,21 @@ import { honestCheck, validChecks } from "./valid-checks.ts";
 
 export interface CheckReceiverOptions {
   readonly receiver: ReceiverUnderCheck;
-  /** Valid messages may be processed by the receiver, so they are sent only when this says so. */
+  /** The receiver may process valid messages, so they are sent only if this is true. */
   readonly allowValid: boolean;
-  /** For each answer. */
+  /** Timeout for each response. */
   readonly timeoutMs: number;
-  /** Of the body that does not end. */
+  /** Size limit of the body that does not end. */
   readonly endlessBytesMax?: number;
-  /** Instead of the system's. */
+  /** Replaces the system's name lookup. */
   readonly lookup?: LookupFunction;
-  /** Called before each rule is tried. */
+  /** Called before each rule is checked. */
   readonly trying: (title: string, progress: { readonly done: number; readonly of: number }) => void;
-  /** Called after each rule was tried. */
+  /** Called after each rule was checked. */
   readonly found: (finding: Finding) => void;
 }
 
-/** Every rule, in the order in which they are tried. */
+/** All rules in the order of the check. */
 export const receiverChecks: readonly ReceiverCheck[] = [
   ...plainChecks,
   honestCheck,
@@ -38,9 +38,9 @@ export const receiverChecks: readonly ReceiverCheck[] = [
 ];
 
 /**
- * Is this receiver correct? Sends it messages that must be refused and, when allowed, messages that must be accepted, one
- * after the other. Throws a `RangeError` when the secret does not fit the profile, and NothingToExamine when nobody
- * answers at the URL.
+ * Checks a receiver: sends messages that it must refuse and, if allowed, messages that it must accept, one after the
+ * other. Throws a `RangeError` if the secret does not fit the profile, and NothingToExamine if there is no response at
+ * the URL.
  */
 export async function checkReceiver(options: CheckReceiverOptions): Promise<readonly Finding[]> {
   const examination = new Examination(options);
@@ -66,7 +66,7 @@ class Examination {
     this.#messages = new SampleMessages(options.receiver);
   }
 
-  /** One question first, so that a wrong URL is one clear failure and not one for each rule. */
+  /** One request first, so that a wrong URL gives one clear failure instead of one per rule. */
   async knock(): Promise<void> {
     const { receiver, timeoutMs } = this.#options;
     const headers = ["Content-Type", "application/json"];
@@ -78,9 +78,9 @@ class Examination {
       body: Buffer.from("{}"),
       timeoutMs,
     });
-    // A closed connection may be this receiver's way to refuse unknown senders.
+    // Closing the connection may be how this receiver refuses unknown senders.
     if (answer.kind === "answer" || answer.cause === "closed") return;
-    throw new NothingToExamine(`nothing answers at ${receiver.url.origin}: ${answer.message}`, [
+    throw new NothingToExamine(`no response from ${receiver.url.origin}: ${answer.message}`, [
       adviceFor(answer, receiver.url),
     ]);
   }
@@ -92,12 +92,12 @@ class Examination {
     const result = await check.run(this.#benchFor(check));
     const isLimited = this.#seen.slice(before).some(({ answer }) => hasStatus(answer, 429));
     if (isLimited)
-      return skipped("answered 429, which says nothing about this rule", {
+      return skipped("responded with 429, which says nothing about this rule", {
         hint: "Raise the rate limit for the check.",
       });
     if (check === honestCheck && result.state === "failed") this.#isHonestRefused = true;
     if (check.sends === "forged" && result.state === "passed" && this.#isHonestRefused)
-      return skipped("refused, as the valid message was, so it proves nothing", { hint: mendFirst });
+      return skipped("refused like the valid message, so it proves nothing", { hint: mendFirst });
     return result;
   }
 
@@ -121,7 +121,7 @@ class Examination {
     return { receiver, messages: this.#messages, seen: this.#seen, endlessBytesMax, send, post };
   }
 
-  /** A receiver that hangs on one rule hangs on many: the second wait is the last long one. */
+  /** A receiver that hangs on one rule hangs on many, so only the first two waits are long. */
   #patienceMs(): number {
     const { timeoutMs } = this.#options;
     const answers = this.#seen.map(({ answer }) => answer);
@@ -131,7 +131,7 @@ class Examination {
     return Math.min(timeoutMs, Math.max(patienceMsMin, 3 * slowestMs));
   }
 
-  /** Why a rule cannot be tried as the command was called. */
+  /** Why a rule cannot be checked with the given options. */
   #obstacle({ sends }: ReceiverCheck): Result | null {
     if (sends !== "forged" && sends !== "valid") return null;
     const { allowValid, receiver } = this.#options;
@@ -141,25 +141,27 @@ class Examination {
       return skipped("needs the bearer token", { hint: "Give --token, or POSTHORN_CHECK_TOKEN." });
     if (sends === "forged") return null;
     if (!allowValid)
-      return skipped("sends what the receiver may process", { hint: "Allow it with --allow-valid." });
+      return skipped("sends messages that the receiver may process", {
+        hint: "Allow it with --allow-valid.",
+      });
     return this.#isHonestRefused ? skipped("the valid message was not accepted", { hint: mendFirst }) : null;
   }
 }
 
-/** Far beyond any webhook, and beyond what the buffers of two operating systems swallow. */
+/** Far beyond any webhook, and more than the buffers of two operating systems hold. */
 const endlessBytesMaxDefault = 32 * 1024 * 1024;
 const hungMax = 2;
 const patienceMsMin = 1_000;
 
-const mendFirst = "Mend what keeps the valid message out, and check again.";
+const mendFirst = "Fix the reason why the valid message is refused, and check again.";
 
 function adviceFor(answer: ProbeAnswer & { readonly kind: "failure" }, url: URL): string {
   if (answer.cause === "timeout")
-    return "Is the receiver running, and is it the right port? More time: --timeout-ms.";
-  if (answer.cause === "no_http") return "Does another kind of server listen there?";
+    return "Is the receiver running, and is the port right? To wait longer, use --timeout-ms.";
+  if (answer.cause === "no_http") return "Is another kind of server listening there?";
   if (answer.message.includes("ENOTFOUND")) return `There is no such host: ${url.hostname}.`;
   if (/certificate|self-signed|CERT_|altname/i.test(answer.message))
-    return "Senders refuse such a certificate as well. For your own authority: NODE_EXTRA_CA_CERTS=ca.pem";
+    return "Senders refuse this certificate as well. For your own certificate authority, set NODE_EXTRA_CA_CERTS=ca.pem.";
   if (/wrong version number|EPROTO/i.test(answer.message)) return "Is it http:// and not https://?";
-  return "Is the receiver running, and is it the right port?";
+  return "Is the receiver running, and is the port right?";
 }

@@ -3,25 +3,25 @@ import type { ProbeAnswer } from "../probe.ts";
 import { isRefused } from "./check.ts";
 import type { ReceiverCheck, SeenAnswer } from "./check.ts";
 
-/** Rules about everything that was answered; run last. */
+/** Rules about all responses; checked last. */
 export const closingChecks: readonly ReceiverCheck[] = [
   {
-    ...{ id: "prompt", title: "answers messages in time", level: "should", sends: "nothing" },
+    ...{ id: "prompt", title: "responds to messages in time", level: "should", sends: "nothing" },
     requirements: "TS16-14 TS16-15",
-    fix: "Store the message, answer 202, and do the work afterwards. Ten seconds unless your sender says otherwise: --prompt-ms.",
+    fix: "Store the message, answer 202, and do the work afterwards. The limit is ten seconds; change it with --prompt-ms if your sender has another.",
     run: ({ seen, receiver: { promptMs } }) => {
       const durations = seen.filter(({ sends }) => sends === "valid").map(({ answer }) => answer.durationMs);
-      if (durations.length === 0) return notApplicable("no message was sent that is worth some work");
+      if (durations.length === 0) return notApplicable("no message was sent that takes time to process");
       const slowest = Math.max(...durations);
       return slowest <= promptMs
-        ? passed(`${slowest} ms at most`)
-        : failed(`${slowest} ms at most, where ${promptMs} are allowed`);
+        ? passed(`slowest: ${slowest} ms`)
+        : failed(`slowest: ${slowest} ms, allowed: ${promptMs} ms`);
     },
   },
   {
     ...{ id: "no-redirect", title: "never answers 3xx", level: "must", sends: "nothing" },
     requirements: "CEW-2.2-2 TS16-97",
-    fix: "Senders follow no redirect: give them the final URL, without a trailing-slash redirect.",
+    fix: "Senders do not follow redirects: give them the final URL, without a trailing-slash redirect.",
     run: ({ seen }) => {
       const redirect = answersOf(seen).find(({ status }) => status >= 300 && status < 400);
       if (redirect === undefined) return passed(`${seen.length} answers`);
@@ -29,9 +29,9 @@ export const closingChecks: readonly ReceiverCheck[] = [
     },
   },
   {
-    ...{ id: "no-server-error", title: "answers no mistake of a sender with 5xx", level: "must" },
-    ...{ requirements: "TS16-23 C-25", sends: "nothing" },
-    fix: "5xx makes senders try again for days; what they sent wrong is a 4xx.",
+    ...{ id: "no-server-error", title: "does not answer a sender's mistake with 5xx", level: "must" },
+    ...{ requirements: "TS16-23", sends: "nothing" },
+    fix: "5xx makes senders retry for days; a mistake of the sender is a 4xx.",
     run: ({ seen }) => {
       const mistakes = answersOf(seen.filter(({ sends }) => sends !== "valid"));
       const broken = mistakes.filter(({ status }) => status >= 500);
@@ -41,7 +41,7 @@ export const closingChecks: readonly ReceiverCheck[] = [
     },
   },
   {
-    ...{ id: "retry-after", title: "says with every 429 when to come back", level: "must", sends: "nothing" },
+    ...{ id: "retry-after", title: "says when to retry with every 429", level: "must", sends: "nothing" },
     requirements: "CEW-2.2-9 TS16-22",
     fix: "A 429 must carry Retry-After, in whole seconds.",
     run: ({ seen }) => {

@@ -12,7 +12,7 @@ const staleMs = 10 * 60_000;
 
 type Posted = Pick<SampleMessage, "headers" | "body">;
 
-/** Messages that look right and are not: a correct receiver processes none of them. */
+/** Messages that look right but are not: a correct receiver processes none of them. */
 export const forgedChecks: readonly ReceiverCheck[] = [
   forged({
     ...{ id: "altered-body", title: "refuses an altered body" },
@@ -39,13 +39,13 @@ export const forgedChecks: readonly ReceiverCheck[] = [
     spoil: ({ messages }) => messages.make({ now: Date.now() + staleMs }),
   }),
   forged({
-    ...{ id: "moved-timestamp", title: "refuses a timestamp that is not the signed one" },
+    ...{ id: "moved-timestamp", title: "refuses a timestamp other than the signed one" },
     requirements: "TS16-59 TS16-83 WDS-154 EDS-11.5-2",
-    fix: "The time is part of what is signed: verify it together with the body.",
+    fix: "The time is signed: verify it together with the body.",
     spoil: ({ messages }) => movedTime(messages.make({ now: Date.now() - staleMs })),
   }),
   forged({
-    ...{ id: "moved-id", title: "refuses a message id that is not the signed one" },
+    ...{ id: "moved-id", title: "refuses a message id other than the signed one" },
     requirements: "TS16-59",
     fix: "The id is part of the signed text: verify {id}.{timestamp}.{body}.",
     spoil: ({ messages }) => {
@@ -55,9 +55,9 @@ export const forgedChecks: readonly ReceiverCheck[] = [
     },
   }),
   forged({
-    ...{ id: "moved-key", title: "refuses an Idempotency-Key that is not the signed one" },
-    requirements: "EDS-11.4-1 C-18",
-    fix: "Require that the signature covers idempotency-key, and verify it: a replay gets a new key otherwise.",
+    ...{ id: "moved-key", title: "refuses an Idempotency-Key other than the signed one" },
+    requirements: "EDS-11.4-1",
+    fix: "Require that the signature covers idempotency-key, and verify it; otherwise a replay can use a new key.",
     spoil: ({ messages }) => {
       const message = messages.make();
       if (headerOf(message.headers, "Signature-Input")?.includes('"idempotency-key"') !== true) return null;
@@ -65,8 +65,8 @@ export const forgedChecks: readonly ReceiverCheck[] = [
     },
   }),
   forged({
-    ...{ id: "replaced-digest", title: "refuses another body with its own Content-Digest" },
-    requirements: "EDS-11.4-1 C-18",
+    ...{ id: "replaced-digest", title: "refuses another body with a matching Content-Digest" },
+    requirements: "EDS-11.4-1",
     fix: "Require that the signature covers content-digest; comparing it with the body is not enough.",
     spoil: ({ messages }) => {
       const { headers, body } = altered(messages.make());
@@ -75,8 +75,8 @@ export const forgedChecks: readonly ReceiverCheck[] = [
   }),
   forged({
     ...{ id: "narrow-signature", title: "refuses a signature that does not cover the body" },
-    requirements: "EDS-11.4-1 C-18",
-    fix: "Say which components a signature has to cover, content-digest among them, and refuse less.",
+    requirements: "EDS-11.4-1",
+    fix: "Define which components a signature must cover, including content-digest, and refuse less.",
     spoil: ({ messages }) => messages.withNarrowSignature(messages.make()),
   }),
   ...["Webhook-Signature", "X-Webhook-Signature", "Signature", "Signature-Input", "Content-Digest"].map(
@@ -92,7 +92,7 @@ export const forgedChecks: readonly ReceiverCheck[] = [
     forged({
       ...{ id: `without-${name.toLowerCase()}`, title: `refuses a message without ${name}` },
       requirements: "TS16-28 TS16-55",
-      fix: `${name} is part of what is signed; without it nothing can be verified.`,
+      fix: `${name} is signed; without it nothing can be verified.`,
       spoil: ({ messages }) => {
         const isSigned = messages.scheme === "v1" || messages.scheme === "v1a";
         return isSigned ? without(messages.make(), name) : null;
@@ -100,9 +100,9 @@ export const forgedChecks: readonly ReceiverCheck[] = [
     }),
   ),
   forged({
-    ...{ id: "garbage-signature", title: "refuses a signature that is no signature" },
+    ...{ id: "garbage-signature", title: "refuses a malformed signature" },
     requirements: "TS16-19 TS16-55",
-    fix: "A malformed header is a client error: answer 401, and let no input throw.",
+    fix: "A malformed header is a client error: answer 401, and do not let any input throw.",
     spoil: ({ messages }) => {
       const message = messages.make();
       const name = ["Webhook-Signature", "X-Webhook-Signature", "Signature"].find(
@@ -112,9 +112,9 @@ export const forgedChecks: readonly ReceiverCheck[] = [
     },
   }),
   forged({
-    ...{ id: "unknown-signature-version", title: "refuses a right signature under an unknown version" },
+    ...{ id: "unknown-signature-version", title: "refuses a valid signature under an unknown version" },
     requirements: "TS16-67",
-    fix: "Skip versions you do not know, and refuse when none is left.",
+    fix: "Ignore versions that you do not know, and refuse if none remains.",
     spoil: ({ messages }) => {
       const message = messages.make();
       const value = headerOf(message.headers, "Webhook-Signature")?.replaceAll(/v1a?,/g, "v9,");
@@ -127,7 +127,7 @@ export const forgedChecks: readonly ReceiverCheck[] = [
     fix: "Compare the whole token, in constant time.",
     spoil: ({ messages }, token) => {
       const { headers, body } = messages.make();
-      // Of the same length and beginning, as somebody who guesses would come close.
+      // Same length and beginning as the right token, like a close guess.
       const value = `Bearer ${token.slice(0, -1)}${token.endsWith("x") ? "y" : "x"}`;
       return { headers: withHeader(headers, { name: "Authorization", value }), body };
     },
@@ -135,7 +135,7 @@ export const forgedChecks: readonly ReceiverCheck[] = [
   withToken({
     ...{ id: "without-token", title: "refuses a message without its bearer token" },
     requirements: "CEW-3.1-1 EDS-11.3-3",
-    fix: "Require the token in every message, beside the signature where there is one.",
+    fix: "Require the token in every message, in addition to any signature.",
     spoil: ({ messages }) => {
       const { headers, body } = messages.make();
       return { headers: withoutHeader(headers, "Authorization"), body };
@@ -143,13 +143,13 @@ export const forgedChecks: readonly ReceiverCheck[] = [
   }),
 ];
 
-/** Well-formed as before, so that nothing but the verification can notice. */
+/** Still well-formed, so that only verification can detect the change. */
 function altered({ headers, body }: Posted): Posted {
   const text = Buffer.from(body).toString("utf8");
   return { headers, body: Buffer.from(text.replace(honestWord, "forged")) };
 }
 
-/** The time of now where the signed one stood, in whichever header it is. */
+/** Replaces the signed time by the current one, in whichever header contains it. */
 function movedTime(message: Posted): Posted | null {
   const now = String(Math.floor(Date.now() / 1000));
   const places = [
@@ -175,19 +175,20 @@ function without(message: Posted, name: string): Posted | null {
 }
 
 interface Forgery extends Omit<Rule, "level"> {
-  /** Null where the scheme has no such thing. */
+  /** Null if the scheme does not have this part. */
   readonly spoil: (bench: Bench) => Posted | null;
 }
 
-/** A check that sends one spoiled message and wants a client error. */
+/** A check that sends one spoiled message and expects a client error. */
 function forged({ spoil, ...rule }: Forgery): ReceiverCheck {
   return {
     ...rule,
     ...{ level: "must", sends: "forged" },
     run: async (bench): Promise<Result> => {
-      if (bench.messages.scheme === null) return notApplicable("messages are not signed, as it was called");
+      if (bench.messages.scheme === null)
+        return notApplicable("messages are not signed with the given options");
       const message = spoil(bench);
-      if (message === null) return notApplicable(`${bench.messages.scheme} has no such thing`);
+      if (message === null) return notApplicable(`${bench.messages.scheme} does not have this part`);
       const answer = await bench.post(message);
       return isRefused(answer) ? passed(describe(answer)) : failed(describe(answer));
     },
@@ -203,7 +204,7 @@ function withToken({
     ...{ level: "must", sends: "forged" },
     run: async (bench): Promise<Result> => {
       const { bearerToken } = bench.receiver;
-      if (bearerToken === null) return notApplicable("messages carry no token, as it was called");
+      if (bearerToken === null) return notApplicable("messages carry no token with the given options");
       const answer = await bench.post(spoil(bench, bearerToken));
       return isRefused(answer) ? passed(describe(answer)) : failed(describe(answer));
     },

@@ -1,6 +1,6 @@
-/** Headers as a flat name-value list; names match in any letter case. */
+/** Headers as a flat name-value list; names are case-insensitive. */
 
-/** The headers without one of them, whatever its letter case. */
+/** The headers without the named one. */
 export function withoutHeader(headers: readonly string[], name: string): readonly string[] {
   const kept: string[] = [];
   for (let index = 0; index < headers.length; index += 2) {
@@ -10,7 +10,7 @@ export function withoutHeader(headers: readonly string[], name: string): readonl
   return kept;
 }
 
-/** The headers with one of them replaced; appended when it was not there. */
+/** The headers with the named one replaced, or appended if it was missing. */
 export function withHeader(
   headers: readonly string[],
   header: { readonly name: string; readonly value: string },

@@ -16,21 +16,21 @@ import type { SigningKeys } from "../../engine/message/signers.ts";
 import type { ClaimedDelivery } from "../../ports/store/deliveries.ts";
 import { headerOf, withHeader } from "./header-list.ts";
 
-/** What the owner of a receiver says about it. */
+/** The receiver as its owner describes it. */
 export interface ReceiverUnderCheck {
   readonly url: URL;
   readonly profile: Profile;
-  /** `whsec_…` or `whsk_…`; null when only unauthenticated checks can be made. */
+  /** `whsec_…` or `whsk_…`; null if only unauthenticated checks are possible. */
   readonly secret: string | null;
-  /** One of the profile's schemes; null takes the first that fits the secret. */
+  /** One of the profile's schemes; null selects the first that fits the secret. */
   readonly scheme: string | null;
   readonly bearerToken: string | null;
   readonly eventType: string;
-  /** `keyid` of a shared secret in RFC 9421 signatures: the id of the webhook it belongs to. */
+  /** `keyid` of a shared secret in RFC 9421 signatures: the id of its webhook. */
   readonly keyId: string;
-  /** The DNS name under which permission is asked for (CEW-4.1.2-1). */
+  /** The DNS name used to request permission (CEW-4.1.2-1). */
   readonly origin: string;
-  /** How long an answer to a message may take (TS16-14). */
+  /** How long the response to a message may take (TS16-14). */
   readonly promptMs: number;
 }
 
@@ -42,33 +42,33 @@ export interface SampleMessage {
   readonly body: Uint8Array;
 }
 
-/** What may differ from an honest message made now. */
+/** Differences from an honest message created now. */
 export interface MessageChange {
   readonly eventId?: string;
-  /** Bytes that are sent as they are, whatever the profile's payload looks like. */
+  /** Bytes that are sent unchanged, regardless of the profile's payload format. */
   readonly raw?: { readonly contentType: string; readonly body: Uint8Array };
-  /** Unix milliseconds of the sending; default now. */
+  /** Sending time in Unix milliseconds; default now. */
   readonly now?: number;
-  /** Unix milliseconds of the event, which stays the same when it is sent again; default `now`. */
+  /** Unix milliseconds of the event, which stay the same when it is sent again; default `now`. */
   readonly occurredAt?: number;
-  /** Stands in the body instead of {@link honestWord}. */
+  /** Replaces {@link honestWord} in the body. */
   readonly word?: string;
-  /** `wrong` is one that the receiver does not know; `rotation` signs with that one and the right one. */
+  /** `wrong` is a key that the receiver does not know; `rotation` signs with both that key and the right one. */
   readonly keys?: "right" | "wrong" | "rotation";
 }
 
-/** A word in every body, so that a body can be altered and stay well-formed. */
+/** A word in every body, which can be replaced so that the altered body stays well-formed. */
 export const honestWord = "honest";
 
-/** Makes messages exactly as Posthorn sends them under a profile, and the wrong ones that a receiver must refuse. */
+/** Creates messages exactly as Posthorn sends them under a profile, and wrong messages that a receiver must refuse. */
 export class SampleMessages {
-  /** The scheme that messages are signed with; null when they carry a token alone, or nothing. */
+  /** The scheme that signs the messages; null if they carry only a token, or no credentials. */
   readonly scheme: SignatureSchemeName | null;
   readonly #receiver: ReceiverUnderCheck;
   readonly #ids = createUuidV7Source({ now: () => Date.now(), randomBytes: (count) => randomBytes(count) });
   readonly #keys: Readonly<Record<NonNullable<MessageChange["keys"]>, SigningKeys>>;
 
-  /** Throws a `RangeError` that says what is wrong with secret or scheme, never what the secret is. */
+  /** Throws a `RangeError` that says what is wrong with secret or scheme, without revealing the secret. */
   constructor(receiver: ReceiverUnderCheck) {
     this.#receiver = receiver;
     const right = receiver.secret === null ? noKeys : keysOf(receiver.secret);
@@ -81,7 +81,7 @@ export class SampleMessages {
     this.scheme = schemeFor(receiver, right);
   }
 
-  /** True when messages can be made that the receiver should accept. */
+  /** Whether it can create messages that the receiver should accept. */
   get canAuthenticate(): boolean {
     return this.scheme !== null || this.#receiver.bearerToken !== null;
   }
@@ -110,8 +110,8 @@ export class SampleMessages {
   }
 
   /**
-   * The message under an RFC 9421 signature of the right key that covers method and address, and no more; null when the
-   * scheme is another one.
+   * The message with an RFC 9421 signature of the right key that covers only method and address; null for other
+   * schemes.
    */
   withNarrowSignature(message: SampleMessage): SampleMessage | null {
     const input = headerOf(message.headers, "Signature-Input");
@@ -155,7 +155,7 @@ function signText(text: string, { symmetric, ed25519 }: SigningKeys): string {
   const [shared] = symmetric;
   if (shared !== undefined) return createHmac("sha256", shared.key.bytes).update(text).digest("base64");
   const [pair] = ed25519;
-  if (pair === undefined) throw new Error("nothing is signed without a key");
+  if (pair === undefined) throw new Error("signing requires a key");
   return sign(null, Buffer.from(text), privateKeyObject(pair.seed)).toString("base64");
 }
 

@@ -8,12 +8,12 @@ const json = ["Content-Type", "application/json"] as const;
 const mebibyte = 1024 * 1024;
 const oversizedBytes = 5 * mebibyte;
 
-/** What needs no secret, because nothing of it may be accepted by anybody. */
+/** Checks without a secret: no receiver may accept any of these messages. */
 export const plainChecks: readonly ReceiverCheck[] = [
   {
     ...{ id: "https", title: "is reached over HTTPS", level: "must", sends: "nothing" },
     requirements: "CEW-2.1-1",
-    fix: "Give senders an https:// URL: without TLS everybody on the way reads along.",
+    fix: "Give senders an https:// URL: without TLS, anyone on the network path can read the messages.",
     run: ({ receiver: { url } }) => {
       if (url.protocol === "https:") return passed("https, and the certificate is valid");
       return isThisMachine(url.hostname) ? notApplicable("http, on this machine") : failed("http");
@@ -22,13 +22,13 @@ export const plainChecks: readonly ReceiverCheck[] = [
   {
     ...{ id: "unsigned", title: "refuses a message without any credentials", level: "must" },
     ...{ requirements: "TS16-19 TS16-55 EDS-11.3-1 EDS-11.3-3", sends: "nothing_valid" },
-    fix: "Answer 401 to a message that nobody signed.",
+    fix: "Answer 401 to an unsigned message.",
     run: async (bench) => refusal(await postUnsigned(bench, '{"type":"check","data":{}}')),
   },
   {
     ...{ id: "unauthorized-status", title: "answers 401 to what it cannot authenticate", level: "should" },
-    ...{ requirements: "TS16-19 C-25", sends: "nothing_valid" },
-    fix: "401 tells the sender that the credentials are wrong, and nothing else.",
+    ...{ requirements: "TS16-19", sends: "nothing_valid" },
+    fix: "401 tells the sender that the credentials are wrong.",
     run: async (bench) => {
       const answer = await postUnsigned(bench, "{}");
       if (isAccepted(answer)) return notApplicable(`accepted with ${describe(answer)}`);
@@ -36,9 +36,9 @@ export const plainChecks: readonly ReceiverCheck[] = [
     },
   },
   {
-    ...{ id: "no-challenge", title: "asks for no challenge round trip", level: "must" },
-    ...{ requirements: "CEW-3-4 C-25", sends: "nothing_valid" },
-    fix: "Senders of webhooks answer no challenge: offer `WWW-Authenticate: Bearer` or nothing.",
+    ...{ id: "no-challenge", title: "requires no challenge round trip", level: "must" },
+    ...{ requirements: "CEW-3-4", sends: "nothing_valid" },
+    fix: "Senders of webhooks do not answer challenges: offer `WWW-Authenticate: Bearer` or nothing.",
     run: async (bench) => {
       const answer = await postUnsigned(bench, "{}");
       const asked = answer.kind === "answer" ? answer.headers["www-authenticate"] : undefined;
@@ -48,19 +48,19 @@ export const plainChecks: readonly ReceiverCheck[] = [
     },
   },
   {
-    ...{ id: "malformed-body", title: "refuses a body that is no JSON, unsigned", level: "must" },
-    ...{ requirements: "TS16-19 TS16-61 C-25", sends: "nothing_valid" },
-    fix: "Verify before parsing, and let no input throw: a 5xx makes senders try again for days.",
+    ...{ id: "malformed-body", title: "refuses an unsigned body that is not JSON", level: "must" },
+    ...{ requirements: "TS16-19 TS16-61", sends: "nothing_valid" },
+    fix: "Verify before parsing, and do not let any input throw: a 5xx makes senders retry for days.",
     run: async (bench) => refusal(await postUnsigned(bench, '{"type":')),
   },
   {
-    ...{ id: "empty-body", title: "refuses an empty body, unsigned", level: "must" },
+    ...{ id: "empty-body", title: "refuses an unsigned empty body", level: "must" },
     ...{ requirements: "TS16-19 CEW-2.1-4", sends: "nothing_valid" },
-    fix: "An empty body is no delivery: answer 400 or 401, and let it not throw.",
+    fix: "An empty body is not a delivery: answer 400 or 401, and do not let it throw.",
     run: async (bench) => refusal(await postUnsigned(bench, "")),
   },
   {
-    ...{ id: "get", title: "does not take a GET for a delivery", level: "must", sends: "nothing_valid" },
+    ...{ id: "get", title: "does not accept a GET as a delivery", level: "must", sends: "nothing_valid" },
     requirements: "EDS-9.1-3 CEW-2.1-2",
     fix: "Answer 405 with `Allow: POST` to other methods.",
     run: async (bench) => refusal(await bench.send({ method: "GET", headers: [] })),
@@ -77,8 +77,8 @@ export const plainChecks: readonly ReceiverCheck[] = [
   },
   {
     ...{ id: "oversized", title: "ends a body of five megabytes with a client error", level: "must" },
-    ...{ requirements: "C-25 EDS-9.2.3-9", sends: "nothing_valid" },
-    fix: "Bound what you read, and answer 413 beyond it.",
+    ...{ requirements: "EDS-9.2.3-9", sends: "nothing_valid" },
+    fix: "Limit the size that you read, and answer 413 beyond it.",
     run: async (bench) => {
       const body = Buffer.alloc(oversizedBytes, "x");
       return bounded(await bench.send({ method: "POST", headers: json, body }));
@@ -86,8 +86,8 @@ export const plainChecks: readonly ReceiverCheck[] = [
   },
   {
     ...{ id: "endless-body", title: "stops reading a body that does not end", level: "must" },
-    ...{ requirements: "C-25 EDS-9.2.3-9", sends: "nothing_valid" },
-    fix: "Count the bytes while they come, and answer 413 or hang up: Content-Length may be missing.",
+    ...{ requirements: "EDS-9.2.3-9", sends: "nothing_valid" },
+    fix: "Count the bytes as they arrive, and answer 413 or close the connection: Content-Length may be missing.",
     run: async (bench) => {
       const answer = await bench.send({
         method: "POST",
@@ -97,7 +97,7 @@ export const plainChecks: readonly ReceiverCheck[] = [
       const isRead = answer.kind === "answer" && answer.isBodyTaken;
       if (!isRead) return bounded(answer);
       return failed(
-        `read all of ${bench.endlessBytesMax / mebibyte} MiB that nobody had signed, then ${describe(answer)}`,
+        `read all of ${bench.endlessBytesMax / mebibyte} MiB of unsigned data, then ${describe(answer)}`,
       );
     },
   },
@@ -108,7 +108,7 @@ export const plainChecks: readonly ReceiverCheck[] = [
     run: (bench) => askPermission(bench, { origin: "posthorn-check.invalid", judge: foreignOrigin }),
   },
   {
-    ...{ id: "handshake", title: "grants permission to its sender, or none at all", level: "must" },
+    ...{ id: "handshake", title: "grants permission to its sender, or none", level: "must" },
     ...{ requirements: "CEW-4.2-1 CEW-4.2-5 CEW-4.2.1-1 CEW-4.2.2-1", sends: "nothing_valid" },
     fix: "Answer OPTIONS with WebHook-Allowed-Origin and WebHook-Allowed-Rate, or with 405.",
     run: (bench) => askPermission(bench, { origin: bench.receiver.origin, judge: ownOrigin }),
@@ -123,7 +123,7 @@ function refusal(answer: ProbeAnswer): Result {
   return isRefused(answer) ? passed(describe(answer)) : failed(describe(answer));
 }
 
-/** A server may hang up while the rest is on its way: that is a bound too. */
+/** A server may close the connection while data is being sent; that is a limit too. */
 function bounded(answer: ProbeAnswer): Result {
   const isCutOff = answer.kind === "failure" && answer.cause === "closed";
   return isCutOff ? passed(answer.message) : refusal(answer);
@@ -141,7 +141,7 @@ async function askPermission(
 ): Promise<Result> {
   const headers = ["WebHook-Request-Origin", origin, "WebHook-Request-Rate", "120"];
   const answer = await bench.send({ method: "OPTIONS", headers });
-  if (answer.kind === "failure") return failed(answer.message, "Answer OPTIONS, if only with 405.");
+  if (answer.kind === "failure") return failed(answer.message, "Answer OPTIONS, at least with 405.");
   return judge(answer, bench);
 }
 
@@ -155,27 +155,28 @@ function ownOrigin(answer: Answered, { receiver: { origin, profile } }: Bench): 
   const granted = answer.headers["webhook-allowed-origin"];
   if (granted === undefined) return nothingGranted(answer, profile.registration.verificationRequired);
   if (granted !== origin && granted !== "*")
-    return failed(`WebHook-Allowed-Origin: ${granted}`, `Answer ${origin} exactly as asked, or *.`);
+    return failed(`WebHook-Allowed-Origin: ${granted}`, `Answer ${origin} exactly as requested, or *.`);
   const rate = answer.headers["webhook-allowed-rate"];
   if (rate === undefined || !/^(?:\*|[1-9]\d*)$/.test(rate))
     return failed(
       `WebHook-Allowed-Rate: ${rate ?? "(none)"}`,
-      "A rate was asked for: answer * or a positive integer.",
+      "A rate was requested: answer * or a positive integer.",
     );
   return judgeAllow(answer) ?? passed(`origin ${granted}, rate ${rate}`);
 }
 
-/** Only the headers are consent (CEW-4.2-3), so a status without them says nothing, and its Allow is not asked for. */
+/** Permission is only in the headers (CEW-4.2-3), so a status without them says nothing, and Allow is not required. */
 function nothingGranted({ status }: Answered, isRequired: boolean): Result {
-  if (status === 405) return notApplicable("405: it asks for no permission");
-  if (!isRequired) return notApplicable(`${status}, nothing granted; the profile asks for no permission`);
+  if (status === 405) return notApplicable("405: it does not require permission");
+  if (!isRequired)
+    return notApplicable(`${status}, nothing granted; the profile does not require permission`);
   return failed(
     `${status} without WebHook-Allowed-Origin`,
-    "Allow this origin, or name the one you agreed with: --origin.",
+    "Allow this origin, or give the one you agreed on: --origin.",
   );
 }
 
 function judgeAllow({ headers: { allow } }: Answered): Result | null {
   const names = allow?.split(",").map((name) => name.trim()) ?? [];
-  return names.includes("POST") ? null : failed(`Allow: ${allow ?? "(none)"}`, "Name POST in Allow.");
+  return names.includes("POST") ? null : failed(`Allow: ${allow ?? "(none)"}`, "Include POST in Allow.");
 }

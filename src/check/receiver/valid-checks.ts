@@ -6,11 +6,11 @@ import type { Bench, ReceiverCheck } from "./check.ts";
 import { headerOf, withHeader, withoutHeader } from "./header-list.ts";
 import type { SampleMessage } from "./messages.ts";
 
-/** The message that everything else is measured against: when it is refused, no other refusal proves anything. */
+/** The reference for all other checks: if this message is refused, no other refusal proves anything. */
 export const honestCheck: ReceiverCheck = {
   ...{ id: "valid", title: "accepts a valid message", level: "must", sends: "valid" },
   requirements: "TS16-17 EDS-9.2.1-2",
-  fix: "Check that the receiver knows this secret, that the profile is the right one, and that its clock is right.",
+  fix: "Check that the receiver has this secret, that the profile is right, and that its clock is right.",
   run: async (bench) => {
     const answer = await bench.post(bench.messages.make());
     return isAccepted(answer)
@@ -19,41 +19,42 @@ export const honestCheck: ReceiverCheck = {
   },
 };
 
-/** A status that says more than that the message was refused. */
+/** Advice for statuses that explain the refusal. */
 function adviceFor(answer: ProbeAnswer): string | null {
   if (hasStatus(answer, 404))
-    return "There is nothing at this path: check the URL, with the path of the receiver.";
-  if (hasStatus(answer, 405)) return "This path takes no POST: check the URL, with the path of the receiver.";
+    return "There is nothing at this path: check the URL, including the path of the receiver.";
+  if (hasStatus(answer, 405))
+    return "This path does not accept POST: check the URL, including the path of the receiver.";
   return null;
 }
 
-/** Messages that a correct receiver accepts. Sent only when the caller allows it: each may be processed. */
+/** Messages that a correct receiver accepts. Sent only if the caller allows it, because each may be processed. */
 export const validChecks: readonly ReceiverCheck[] = [
   {
-    ...{ id: "success-status", title: "answers success in one of the agreed forms", level: "should" },
-    ...{ requirements: "CEW-2.2-4 CEW-2.2-5 CEW-2.2-6 TS16-17 C-24", sends: "valid" },
+    ...{ id: "success-status", title: "answers a success in one of the agreed forms", level: "should" },
+    ...{ requirements: "CEW-2.2-4 CEW-2.2-5 CEW-2.2-6 TS16-17", sends: "valid" },
     fix: "Answer 200 or 201 with a body and its Content-Type, 204 without a body, or 202 when it is processed later.",
     run: async (bench) => successForm(await bench.post(bench.messages.make())),
   },
   accepts({
     ...{ id: "raw-bytes", title: "verifies the raw bytes, whatever the JSON looks like" },
     requirements: "TS16-61",
-    fix: "Keep the bytes as received; parsing and printing again changes them.",
+    fix: "Keep the bytes as received; parsing and serialising again changes them.",
     message: oddlyWritten,
   }),
   accepts({
     ...{ id: "header-case", title: "finds headers in any letter case" },
     requirements: "TS16-29",
-    fix: "Header names are case-insensitive; frameworks give them in lower case.",
+    fix: "Header names are case-insensitive; frameworks provide them in lower case.",
     message: ({ messages }) => {
       const { headers, body } = messages.make();
       return { headers: headers.map((text, index) => (index % 2 === 0 ? oddCase(text) : text)), body };
     },
   }),
   accepts({
-    ...{ id: "rotation", title: "accepts one right signature among several" },
+    ...{ id: "rotation", title: "accepts a valid signature among several" },
     requirements: "TS16-67 TS16-68",
-    fix: "Try every signature of the header: during a rotation there are two, and other versions may stand beside.",
+    fix: "Try every signature of the header: during a rotation there are two, and there may be other versions.",
     message: ({ messages }) => {
       if (messages.scheme === null) return null;
       const { headers, body } = messages.make({ keys: "rotation" });
@@ -69,13 +70,13 @@ export const validChecks: readonly ReceiverCheck[] = [
       level: "should",
     },
     ...{ requirements: "CEW-3-2 CEW-3.2-1 CEW-3.2-4", sends: "valid" },
-    fix: "Answer such requests with `Cache-Control: private`, or take tokens in Authorization alone.",
+    fix: "Answer such requests with `Cache-Control: private`, or accept tokens only in Authorization.",
     run: queryToken,
   },
   {
-    ...{ id: "duplicate", title: "accepts a repeat of a message", level: "must", sends: "valid" },
-    requirements: "TS16-86 IDK-19 EDS-7.2-2 C-22",
-    fix: "Answer a repeat as the first time, without processing it: an error makes the sender try again.",
+    ...{ id: "duplicate", title: "accepts a repeated message", level: "must", sends: "valid" },
+    requirements: "TS16-86 IDK-19 EDS-7.2-2",
+    fix: "Answer a repeated message like the first one, without processing it: an error makes the sender retry.",
     run: async (bench) => {
       const { first, second } = await twice(bench, {});
       if (!isAccepted(first)) return failed(describe(first), "The first of the two was not accepted.");
@@ -85,8 +86,8 @@ export const validChecks: readonly ReceiverCheck[] = [
   },
   {
     ...{ id: "key-reuse", title: "refuses a known key with another body", level: "should", sends: "valid" },
-    requirements: "IDK-3 IDK-22 C-22",
-    fix: "Keep a fingerprint of the body beside the key, and answer 422.",
+    requirements: "IDK-3 IDK-22",
+    fix: "Store a fingerprint of the body with the key, and answer 422.",
     run: async (bench) => {
       const { first, second } = await twice(bench, { word: "other" });
       if (!isAccepted(first)) return failed(describe(first), "The first of the two was not accepted.");
@@ -94,8 +95,12 @@ export const validChecks: readonly ReceiverCheck[] = [
     },
   },
   {
-    ...{ id: "concurrent", title: "lets one of two at once through, and the other wait", level: "should" },
-    ...{ requirements: "IDK-20 IDK-23 C-22", sends: "valid" },
+    ...{
+      id: "concurrent",
+      title: "accepts one of two simultaneous messages, and delays the other",
+      level: "should",
+    },
+    ...{ requirements: "IDK-20 IDK-23", sends: "valid" },
     fix: "Claim the key before you process, and answer 409 with Retry-After while the first one runs.",
     run: async (bench) => {
       const message = bench.messages.make();
@@ -105,14 +110,14 @@ export const validChecks: readonly ReceiverCheck[] = [
   {
     ...{
       id: "missing-key",
-      title: "answers 400 when it requires a missing Idempotency-Key",
+      title: "answers 400 if it requires an Idempotency-Key and there is none",
       level: "should",
     },
-    ...{ requirements: "IDK-21 C-20", sends: "valid" },
+    ...{ requirements: "IDK-21", sends: "valid" },
     fix: "Answer 400 with a link to your rules for the key.",
     run: async (bench) => {
       const { headers, body } = bench.messages.make();
-      if (signsKey(headers)) return notApplicable("the key is part of what is signed");
+      if (signsKey(headers)) return notApplicable("the key is signed");
       const answer = await bench.post({ headers: withoutHeader(headers, "Idempotency-Key"), body });
       if (isAccepted(answer)) return notApplicable(`${describe(answer)}: it does not need the header`);
       return hasStatus(answer, 400) ? passed("400") : failed(describe(answer));
@@ -121,15 +126,15 @@ export const validChecks: readonly ReceiverCheck[] = [
   {
     ...{
       id: "bare-key",
-      title: "takes a key without quotes, or answers 400",
+      title: "accepts a key without quotes, or answers 400",
       level: "should",
       sends: "valid",
     },
-    requirements: "IDK-2 C-20",
+    requirements: "IDK-2",
     fix: "Parse Idempotency-Key as a structured string; a bare value is the same key, or a 400.",
     run: async (bench) => {
       const { headers, body, eventId } = bench.messages.make();
-      if (signsKey(headers)) return notApplicable("the key is part of what is signed");
+      if (signsKey(headers)) return notApplicable("the key is signed");
       const answer = await bench.post({
         headers: withHeader(headers, { name: "Idempotency-Key", value: eventId }),
         body,
@@ -143,28 +148,28 @@ export const validChecks: readonly ReceiverCheck[] = [
   {
     ...{ id: "long-key", title: "refuses a key of ten thousand characters", level: "should", sends: "valid" },
     requirements: "IDK-28 IDK-29",
-    fix: "Check length and characters of the key before anything is looked up by it, and answer 400.",
+    fix: "Check length and characters of the key before any lookup, and answer 400.",
     run: longKey,
   },
   {
-    ...{ id: "signed-non-json", title: "answers 4xx to signed bytes that are no JSON", level: "must" },
-    ...{ requirements: "TS16-18 C-25", sends: "valid" },
-    fix: "Answer 400 to what cannot be parsed; a 5xx makes the sender try again for days.",
+    ...{ id: "signed-non-json", title: "answers 4xx to signed bytes that are not JSON", level: "must" },
+    ...{ requirements: "TS16-18", sends: "valid" },
+    fix: "Answer 400 to a body that cannot be parsed; a 5xx makes the sender retry for days.",
     run: async (bench) => {
       const raw = { contentType: "application/json", body: Buffer.from('{"type":') };
       const answer = await bench.post(bench.messages.make({ raw }));
-      if (isAccepted(answer)) return notApplicable(`${describe(answer)}: it looks into messages later`);
+      if (isAccepted(answer)) return notApplicable(`${describe(answer)}: it parses messages later`);
       return isRefused(answer) ? passed(describe(answer)) : failed(describe(answer));
     },
   },
   {
-    ...{ id: "media-type", title: "answers 415 to a media type it does not know", level: "must" },
-    ...{ requirements: "CEW-2.2-11 C-25", sends: "valid" },
+    ...{ id: "media-type", title: "answers 415 to an unknown media type", level: "must" },
+    ...{ requirements: "CEW-2.2-11", sends: "valid" },
     fix: "415 tells the sender that the format is the problem.",
     run: async (bench) => {
       const raw = { contentType: "application/vnd.posthorn-check", body: Buffer.from("posthorn check") };
       const answer = await bench.post(bench.messages.make({ raw }));
-      if (isAccepted(answer)) return notApplicable(`${describe(answer)}: it takes any media type`);
+      if (isAccepted(answer)) return notApplicable(`${describe(answer)}: it accepts any media type`);
       return hasStatus(answer, 415) ? passed("415") : failed(describe(answer));
     },
   },
@@ -172,7 +177,7 @@ export const validChecks: readonly ReceiverCheck[] = [
 
 type Posted = Pick<SampleMessage, "headers" | "body">;
 
-/** A rule about one honest message that is written in an unusual way; null where the scheme has no such thing. */
+/** A rule about one honest message with an unusual spelling; null if it does not apply to the scheme. */
 function accepts({
   message,
   ...rule
@@ -184,14 +189,14 @@ function accepts({
     ...{ level: "must", sends: "valid" },
     run: async (bench) => {
       const posted = message(bench);
-      if (posted === null) return notApplicable("messages are not signed, as it was called");
+      if (posted === null) return notApplicable("messages are not signed with the given options");
       const answer = await bench.post(posted);
       return isAccepted(answer) ? passed(describe(answer)) : failed(describe(answer));
     },
   };
 }
 
-/** An honest message of the profile with spaces, escapes and numbers that no serializer writes. */
+/** An honest message of the profile with spaces, escapes and numbers that no serializer produces. */
 function oddlyWritten({ messages }: Bench): Posted {
   const eventId = messages.newEventId();
   const word = "ü 1000";
@@ -213,7 +218,7 @@ function signsKey(headers: readonly string[]): boolean {
   return headerOf(headers, "Signature-Input")?.includes('"idempotency-key"') === true;
 }
 
-/** The same event sent again as a sender does it: same body and key, the time and signature fresh. */
+/** Sends the same event again like a sender would: same body and key, new time and signature. */
 async function twice(
   bench: Bench,
   change: { readonly word?: string },
@@ -226,9 +231,8 @@ async function twice(
 
 async function queryToken(bench: Bench): Promise<Result> {
   const { bearerToken, url } = bench.receiver;
-  if (bearerToken === null) return notApplicable("messages carry no token, as it was called");
-  if (bench.messages.scheme?.startsWith("rfc9421") === true)
-    return notApplicable("the address is part of what is signed");
+  if (bearerToken === null) return notApplicable("messages carry no token with the given options");
+  if (bench.messages.scheme?.startsWith("rfc9421") === true) return notApplicable("the address is signed");
   const { headers, body } = bench.messages.make();
   const withQuery = new URL(url);
   withQuery.searchParams.set("access_token", bearerToken);
@@ -238,7 +242,7 @@ async function queryToken(bench: Bench): Promise<Result> {
     headers: [...withoutHeader(headers, "Authorization"), "Cache-Control", "no-store"],
     body,
   });
-  if (isRefused(answer)) return notApplicable(`${describe(answer)}: it takes tokens in Authorization alone`);
+  if (isRefused(answer)) return notApplicable(`${describe(answer)}: it accepts tokens only in Authorization`);
   if (isBroken(answer) || answer.kind === "failure") return failed(describe(answer));
   const control = answer.headers["cache-control"] ?? "";
   return /\b(?:private|no-store)\b/i.test(control)
@@ -251,18 +255,18 @@ async function longKey(bench: Bench): Promise<Result> {
   const key = "k".repeat(10_000);
   const sample = messages.make();
   const has = (name: string): boolean => headerOf(sample.headers, name) !== undefined;
-  // The key of a message is its id, which must not grow in other headers beside it.
+  // The key of a message is its id, which must not change in the other headers either.
   if (signsKey(sample.headers) && (has("Webhook-ID") || has("X-Webhook-Delivery")))
-    return notApplicable("the key is part of what is signed");
+    return notApplicable("the key is signed");
   const { headers, body } = signsKey(sample.headers) ? messages.make({ eventId: key }) : sample;
   const answer = await bench.post({
     headers: withHeader(headers, { name: "Idempotency-Key", value: `"${key}"` }),
     body,
   });
   if (isRefused(answer)) return passed(describe(answer));
-  // Nobody vouches for a header that is not signed, so a receiver is right not to read it.
+  // The sender does not vouch for an unsigned header, so a receiver is right to ignore it.
   if (isAccepted(answer) && !signsKey(sample.headers))
-    return notApplicable(`${describe(answer)}: it tells messages by what is signed`);
+    return notApplicable(`${describe(answer)}: it identifies messages by signed values`);
   return failed(describe(answer));
 }
 
@@ -277,11 +281,11 @@ function successForm(answer: ProbeAnswer): Result {
 
 function concurrentForm(answers: readonly [ProbeAnswer, ProbeAnswer]): Result {
   const texts = answers.map(describe).join(" and ");
-  if (!answers.some(isAccepted)) return failed(texts, "One of the two has to go through.");
+  if (!answers.some(isAccepted)) return failed(texts, "One of the two must be accepted.");
   const other = answers.find((answer) => !isAccepted(answer));
-  if (other === undefined) return passed(`${texts}: the first was done, or its answer repeated`);
+  if (other === undefined) return passed(`${texts}: the first was processed, or its response repeated`);
   if (other.kind !== "answer" || other.status !== 409) return failed(texts);
   return other.headers["retry-after"] === undefined
-    ? failed(texts, "A 409 that will pass says when to come back: Retry-After.")
+    ? failed(texts, "A 409 for a running request must say when to retry: Retry-After.")
     : passed(texts);
 }

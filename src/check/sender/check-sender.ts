@@ -9,28 +9,28 @@ import { startSenderServer } from "./sender-server.ts";
 import type { SenderServer } from "./sender-server.ts";
 
 export interface CheckSenderOptions {
-  /** 0 takes a free one. */
+  /** 0 selects a free port. */
   readonly port: number;
   readonly profile: Profile;
   readonly verifier: MessageVerifier | null;
-  /** What the sender was told to send; null only asks that there is one where the profile wants it. */
+  /** The token that the sender should send; null only requires one if the profile does. */
   readonly bearerToken: string | null;
-  /** Watching ends after this, or earlier when everything was seen. */
+  /** Observation ends after this time, or earlier when everything was seen. */
   readonly durationMs: number;
   /** Called once with the URL to send to. */
   readonly listening: (url: string) => void;
   /** Called after each request. */
   readonly arrived: (seen: { readonly requests: number; readonly events: number }) => void;
-  /** Ends the watching early. */
+  /** Ends the observation early. */
   readonly signal: AbortSignal;
 }
 
-/** Every rule, in the order in which they are judged. */
+/** All rules in the order of the check. */
 export const senderRules: readonly SenderRule[] = [...messageRules, ...retryRules];
 
 /**
- * Is this sender correct? Listens, fails on purpose, and judges what comes. Throws NothingToExamine when nothing came,
- * and the error of `listen` when the port cannot be had.
+ * Checks a sender: listens, fails on purpose, and evaluates the requests. Throws NothingToExamine if there were none,
+ * and the error of `listen` if the port is not available.
  */
 export async function checkSender(options: CheckSenderOptions): Promise<readonly Finding[]> {
   const ended = Promise.withResolvers<null>();
@@ -57,7 +57,7 @@ export async function checkSender(options: CheckSenderOptions): Promise<readonly
   return judge(server, options);
 }
 
-/** The retry of the first event, and what became of the redirected one. */
+/** Whether the first event was retried, and the redirected one has a result. */
 function hasSeenEverything({ events, followed }: SenderServer): boolean {
   const [first, second] = events;
   if (first === undefined || first.requests.length < 2) return false;

@@ -9,10 +9,10 @@ import { headerText, sentAtMs } from "./record.ts";
 import type { RecordedRequest } from "./record.ts";
 import type { SenderRule, SenderSession } from "./rule.ts";
 
-/** How far the sending time of a message may be from its arrival; clocks differ. */
+/** Allowed difference between sending time and arrival, because clocks differ. */
 const clockDifferenceMsMax = 60_000;
 
-/** Rules that every single request has to keep. */
+/** Rules for every single request. */
 export const messageRules: readonly SenderRule[] = [
   everyRequest({
     ...{ id: "method", title: "sends POST", level: "must" },
@@ -23,7 +23,7 @@ export const messageRules: readonly SenderRule[] = [
   everyRequest({
     ...{ id: "content-type", title: "names the media type of the body", level: "must" },
     requirements: "EDS-9.1-4 CEW-2.1-3",
-    fix: "Content-Type says what the body is; of JSON, the body has to be JSON.",
+    fix: "Content-Type names the format of the body; a JSON body must be valid JSON.",
     fault: contentTypeFault,
   }),
   everyRequest({
@@ -38,7 +38,7 @@ export const messageRules: readonly SenderRule[] = [
     fix: "Send them with every attempt.",
     judge: (session) => {
       const required = requiredHeaders(session);
-      if (required.length === 0) return notApplicable("the profile has none beside those of other rules");
+      if (required.length === 0) return notApplicable("the profile has none besides those of other rules");
       const missing = required.filter((name) =>
         session.requests.some(({ headers }) => headerText(headers, name) === null),
       );
@@ -62,14 +62,15 @@ export const messageRules: readonly SenderRule[] = [
   everyRequest({
     ...{ id: "message-id", title: "sends a message id without a period", level: "must" },
     requirements: "TS16-31 TS16-62",
-    fix: "The period separates the signed parts; an id with one can be shifted into the timestamp.",
+    fix: "The period separates the signed parts; with a period in the id, text could be moved into the timestamp.",
     applies: ({ headers }) => headerText(headers, "webhook-id") !== null,
-    fault: (request) => (hasSignableId(request) ? null : "Webhook-ID has a period or is no visible ASCII"),
+    fault: (request) =>
+      hasSignableId(request) ? null : "Webhook-ID contains a period or is not visible ASCII",
   }),
   everyRequest({
-    ...{ id: "timestamp", title: "sends the time of this sending", level: "must" },
+    ...{ id: "timestamp", title: "sends the current time with each attempt", level: "must" },
     requirements: "TS16-34 WDS-154",
-    fix: "Take the time anew for every attempt, and keep the clock right.",
+    fix: "Take the current time for every attempt, and keep the clock right.",
     applies: (request) =>
       sentAtMs(request) !== null || headerText(request.headers, "webhook-timestamp") !== null,
     fault: (request) => {
@@ -81,14 +82,14 @@ export const messageRules: readonly SenderRule[] = [
     },
   }),
   {
-    ...{ id: "signature", title: "signs so that the receiver kit verifies it", level: "must" },
-    requirements: "TS16-57 TS16-59 WDS-153 C-18",
-    fix: "Sign exactly the bytes that are sent, with the key in force; of a shared secret in RFC 9421, name the keyid: --key-id.",
+    ...{ id: "signature", title: "signs so that the receiver kit can verify it", level: "must" },
+    requirements: "TS16-57 TS16-59 WDS-153",
+    fix: "Sign exactly the bytes that are sent, with the current key; for a shared secret in RFC 9421, give the keyid: --key-id.",
     judge: judgeSignatures,
   },
 ];
 
-/** The other documents know no Idempotency-Key, so a correct sender of theirs may leave it out. */
+/** The other documents do not define Idempotency-Key, so their senders may omit it. */
 const profilesWithKey: ReadonlySet<string> = new Set(["standard", "event-delivery"]);
 
 function contentTypeFault({ headers, body }: RecordedRequest): string | null {
@@ -100,7 +101,7 @@ function contentTypeFault({ headers, body }: RecordedRequest): string | null {
 
 function judgeToken({ profile, requests, bearerToken }: SenderSession): Result {
   if (!profile.registration.bearerTokenRequired && bearerToken === null)
-    return notApplicable("the profile wants none");
+    return notApplicable("the profile does not use it");
   const wrong = requests.filter((request) => {
     const token = tokenOf(request);
     if (token === null || bearerToken === null) return token === null;
@@ -110,7 +111,7 @@ function judgeToken({ profile, requests, bearerToken }: SenderSession): Result {
   return failed(`${wrong.length} of ${requests.length} without ${bearerToken === null ? "a" : "this"} token`);
 }
 
-/** In `Authorization`, or in the query, the other way of CEW-3.2-1. */
+/** In `Authorization`, or in the query, which CEW-3.2-1 also allows. */
 function tokenOf({ headers, path }: RecordedRequest): string | null {
   const [, inHeader] = /^Bearer ([\x21-\x7e]+)$/i.exec(headerText(headers, "authorization") ?? "") ?? [];
   return inHeader ?? new URLSearchParams(path.replace(/^[^?]*/, "")).get("access_token");
@@ -131,11 +132,11 @@ async function judgeSignatures({ verifier, requests }: SenderSession): Promise<R
   }
   const verifiable = requests.filter(hasSignableId);
   if (verifiable.length === 0)
-    return skipped("message ids with a period cannot be verified", { hint: "Mend the message id first." });
+    return skipped("message ids with a period cannot be verified", { hint: "Fix the message id first." });
   for (const request of verifiable) {
     const { method, path: url, body, receivedAt } = request;
     const message = { method, url, body, headers: lookup(request) };
-    // Whether the time is right is a rule of its own.
+    // Whether the time is right is checked by a separate rule.
     const nowSeconds = Math.floor((sentAtMs(request) ?? receivedAt) / 1000);
     const result = await verifier.verify(message, { nowSeconds });
     if (result.kind === "rejected") return failed(`${result.cause}: ${result.detail}`);
@@ -154,7 +155,7 @@ function keyFault(value: string | null): string | null {
   return parsed.kind === "malformed" ? `Idempotency-Key: ${parsed.reason.replaceAll("_", " ")}` : null;
 }
 
-/** Signatures depend on the scheme, `ce-*` on the content mode; the others have a rule of their own or are optional. */
+/** Signatures depend on the scheme, `ce-*` on the content mode; the others have their own rules or are optional. */
 const judgedElsewhere: ReadonlySet<HeaderValueSource> = new Set([
   "content_type",
   "content_format",
@@ -177,14 +178,14 @@ function lookup({ headers }: RecordedRequest): { get(name: string): string | nul
   return { get: (name) => headerText(headers, name) };
 }
 
-/** A rule of which no request may have a fault. */
+/** A rule that every request must satisfy. */
 function everyRequest({
   applies = () => true,
   fault,
   ...rule
 }: Rule & {
   readonly applies?: (request: RecordedRequest, session: SenderSession) => boolean;
-  /** What is wrong with the request, null when nothing is. */
+  /** What is wrong with the request; null if nothing is. */
   readonly fault: (request: RecordedRequest) => string | null;
 }): SenderRule {
   return {

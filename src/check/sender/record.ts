@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 
-/** A request that a sender made, as raw as it came. */
+/** A request as received from a sender. */
 export interface ArrivedRequest {
   readonly method: string;
   /** Path and query. */
@@ -14,7 +14,7 @@ export interface ArrivedRequest {
 }
 
 export interface RecordedRequest extends ArrivedRequest {
-  /** What it was answered, and the seconds of a Retry-After. */
+  /** The status of the response, and the seconds of its Retry-After. */
   readonly status: number;
   readonly retryAfterSeconds: number | null;
 }
@@ -25,9 +25,9 @@ export interface RecordedEvent {
 }
 
 /**
- * The event that a request is an attempt of; undefined when it is a new one. The message id decides; without one the key
- * does. Beside another message id the key decides only together with the body, so that a key that is used twice and a
- * message id that changes between attempts are told apart. Without either the body is all there is.
+ * The event of which a request is an attempt; undefined if it is a new one. The message id decides; without one, the
+ * key. If the message ids differ, the key decides only together with the body, so that a reused key can be
+ * distinguished from a message id that changes between attempts. Without id and key, only the body is compared.
  */
 export function eventOf<Event extends RecordedEvent>(
   request: ArrivedRequest,
@@ -51,7 +51,7 @@ function messageIdOf({ headers }: ArrivedRequest): string | null {
   return headerText(headers, "webhook-id") ?? headerText(headers, "ce-id");
 }
 
-/** Whatever header has it. */
+/** From whichever header contains it. */
 export function keyOf({ headers }: ArrivedRequest): string | null {
   return headerText(headers, "idempotency-key") ?? headerText(headers, "x-idempotency-key");
 }
@@ -62,7 +62,7 @@ export function headerText(headers: IncomingHttpHeaders, name: string): string |
   return typeof value === "string" ? value : value.join(", ");
 }
 
-/** Sending time in Unix milliseconds, of whichever header has it. */
+/** Sending time in Unix milliseconds, from whichever header contains it. */
 export function sentAtMs({ headers }: ArrivedRequest): number | null {
   const seconds =
     headerText(headers, "webhook-timestamp") ??

@@ -4,39 +4,39 @@ import { headerText, keyOf, sentAtMs } from "./record.ts";
 import type { RecordedEvent, RecordedRequest } from "./record.ts";
 import type { SenderRule, SenderSession } from "./rule.ts";
 
-/** Timers of some platforms fire a little early. */
+/** Timers of some platforms fire slightly early. */
 const timerMs = 50;
-/** Signed times are whole seconds, so only attempts further apart than this have to differ. */
+/** Signed times are whole seconds, so they must differ only between attempts that are further apart than this. */
 const clockTickMs = 2_000;
 
-/** Rules about what a sender does after it was refused once. */
+/** Rules about a sender's behaviour after a refusal. */
 export const retryRules: readonly SenderRule[] = [
   {
-    ...{ id: "retries", title: "sends again after 503", level: "must" },
+    ...{ id: "retries", title: "retries after 503", level: "must" },
     requirements: "EDS-9.2.2-7 TS16-90 WDS-130",
     fix: "Retry after 503, with the same key or message id; or let the check run longer: --duration-seconds.",
     judge: ({ events }) => {
       const count = events[0]?.requests.length ?? 0;
-      return count > 1 ? passed(`${count} requests`) : failed("the first event did not come again");
+      return count > 1 ? passed(`${count} requests`) : failed("the first event was not sent again");
     },
   },
   {
-    ...{ id: "retry-after", title: "waits as long as Retry-After asks", level: "must" },
+    ...{ id: "retry-after", title: "waits as long as Retry-After requires", level: "must" },
     requirements: "EDS-9.5-2 EDS-9.6-6 TS16-110",
-    fix: "Retry-After is the least to wait.",
+    fix: "Retry-After is the minimum wait.",
     judge: (session) =>
       retried(session, ({ first, second }) => {
         const gapMs = Math.round(second.arrivedAtMs - first.arrivedAtMs);
         const asked = first.retryAfterSeconds ?? 0;
         return gapMs >= asked * 1000 - timerMs
           ? passed(`${gapMs} ms after 503 with Retry-After: ${asked}`)
-          : failed(`came again after ${gapMs} ms, where Retry-After was ${asked}`);
+          : failed(`sent again after ${gapMs} ms, but Retry-After was ${asked}`);
       }),
   },
   {
     ...{ id: "same-bytes", title: "sends the same bytes again", level: "must" },
     requirements: "TS16-35 EDS-7.1-1 IDK-3",
-    fix: "Render the body once and keep it. If these were two events, each needs a key of its own.",
+    fix: "Render the body once and keep it. If these were two events, each needs its own key.",
     judge: (session) =>
       retried(session, ({ first, requests }) =>
         requests.every(({ body }) => body.equals(first.body))
@@ -57,32 +57,32 @@ export const retryRules: readonly SenderRule[] = [
       }),
   },
   {
-    ...{ id: "fresh-timestamp", title: "takes the time and signs anew", level: "must" },
+    ...{ id: "fresh-timestamp", title: "signs each attempt with the current time", level: "must" },
     requirements: "TS16-34",
-    fix: "A message signed long ago is refused by a correct receiver: sign every attempt.",
+    fix: "A correct receiver refuses a message signed long ago: sign every attempt.",
     judge: (session) =>
       retried(session, ({ first, second }) => {
         const [before, after] = [sentAtMs(first), sentAtMs(second)];
         if (before === null || after === null) return notApplicable("no signed time was seen");
         if (after !== before) return passed(`${(after - before) / 1000} s later`);
         return second.arrivedAtMs - first.arrivedAtMs < clockTickMs
-          ? notApplicable("both attempts came in one tick of the clock")
+          ? notApplicable("both attempts arrived within one tick of the clock")
           : failed("the time is that of the first attempt");
       }),
   },
   {
-    ...{ id: "redirect", title: "follows no redirect", level: "must" },
-    requirements: "TS16-97 CEW-2.2-3 C-9",
-    fix: "A redirect is an answer, not an address: count it as a failure.",
+    ...{ id: "redirect", title: "does not follow redirects", level: "must" },
+    requirements: "TS16-97 CEW-2.2-3",
+    fix: "A redirect is a response, not a new address: count it as a failure.",
     judge: ({ followed, events }) => {
-      if (followed.length > 0) return failed("asked for the target of a 307");
+      if (followed.length > 0) return failed("requested the target of a 307");
       return events.length > 1 ? passed("307 was not followed") : secondEventMissing;
     },
   },
   {
-    ...{ id: "distinct-keys", title: "gives every event a key of its own", level: "must" },
+    ...{ id: "distinct-keys", title: "uses a separate key for every event", level: "must" },
     requirements: "EDS-7.2-6 EDS-7.2-8 IDK-3",
-    fix: "Make a fresh key, such as a UUID, for each event.",
+    fix: "Create a new key, such as a UUID, for each event.",
     judge: ({ events }) => {
       if (events.length < 2) return secondEventMissing;
       const keys = events.flatMap(({ requests: [first] }) =>
@@ -91,12 +91,12 @@ export const retryRules: readonly SenderRule[] = [
       if (keys.length === 0) return notApplicable("no event has a key");
       return new Set(keys).size === keys.length
         ? passed(`${keys.length} events`)
-        : failed("one key came with two events");
+        : failed("two events had the same key");
     },
   },
 ];
 
-const secondEventMissing: Result = skipped("only one event came", {
+const secondEventMissing: Result = skipped("only one event arrived", {
   hint: "Publish a second event while the check runs.",
 });
 
@@ -105,13 +105,13 @@ interface Attempts extends RecordedEvent {
   readonly second: RecordedRequest;
 }
 
-/** The first event, which was answered 503, once it came again. */
+/** The first event, which got a 503, once it was sent again. */
 function retried({ events }: SenderSession, judge: (attempts: Attempts) => Result): Result {
   const requests = events[0]?.requests ?? [];
   const [first, second] = requests;
   if (first === undefined || second === undefined)
-    return skipped("the first event did not come again", {
-      hint: "Mend `retries` first, or watch for longer.",
+    return skipped("the first event was not sent again", {
+      hint: "Fix `retries` first, or let the check run longer.",
     });
   return judge({ requests, first, second });
 }

@@ -4,31 +4,31 @@ import type { AddressInfo } from "node:net";
 import { eventOf } from "./record.ts";
 import type { ArrivedRequest, RecordedEvent, RecordedRequest } from "./record.ts";
 
-/** Where a redirect points; a correct sender never asks for it. */
+/** Target of the redirect; a correct sender never requests it. */
 const redirectTarget = "/posthorn-check-redirected";
-/** Long enough to be told from an ordinary first retry, short enough to wait for. */
+/** Long enough to differ from an ordinary first retry, short enough to wait for. */
 const retryAfterSeconds = 3;
 
-/** A receiver that misbehaves on purpose, as a sender has to expect. */
+/** A receiver that misbehaves on purpose in ways that senders must handle. */
 export interface SenderServer {
   readonly url: string;
   /** In order of their first request. */
   readonly events: readonly RecordedEvent[];
   /** Requests to the target of the redirect. */
   readonly followed: readonly RecordedRequest[];
-  /** Lets answers that are on their way arrive. */
+  /** Waits for responses in flight. */
   close(): Promise<void>;
 }
 
-/** What is kept at most; a sender that sends more is answered 429 and not recorded. */
+/** Recording limit; a sender that sends more gets 429 and is not recorded. */
 const requestsMax = 1_000;
 const bodyBytesMax = 8 * 1024 * 1024;
 const keptBytesMax = 256 * 1024 * 1024;
 const closeWithinMs = 1_000;
 
 /**
- * Answers by order of the events: the first one fails once with 503 and Retry-After, the second one is redirected once,
- * everything else is accepted. `arrived` is called after each answer has left. Rejects when the port cannot be had.
+ * Responds by order of events: the first one fails once with 503 and Retry-After, the second one is redirected once,
+ * everything else is accepted. `arrived` is called after each response was sent. Rejects if the port is not available.
  */
 export async function startSenderServer(options: {
   readonly port: number;
@@ -56,7 +56,7 @@ const overloaded: Answer = { status: 503, retryAfterSeconds };
 const redirected: Answer = { status: 307, retryAfterSeconds: null };
 const tooMuch: Answer = { status: 429, retryAfterSeconds: 60 };
 
-/** Decides the answers, in the order in which requests were complete. */
+/** Chooses the responses, in the order in which requests were complete. */
 class Notebook {
   readonly events: { readonly requests: RecordedRequest[] }[] = [];
   readonly followed: RecordedRequest[] = [];
@@ -81,7 +81,7 @@ class Notebook {
   }
 }
 
-/** By the place of an event among all; only its first request gets the surprise. */
+/** By position of an event; only its first request gets the special response. */
 const firstAnswers: readonly Answer[] = [overloaded, redirected];
 
 async function receive(incoming: IncomingMessage): Promise<ArrivedRequest> {
@@ -106,7 +106,7 @@ function answer(outgoing: ServerResponse, { status, retryAfterSeconds: seconds }
   outgoing.writeHead(status, headers).end();
 }
 
-/** A sender of CloudEvents asks before it delivers (CEW-4.1); the question is no delivery. */
+/** A CloudEvents sender asks for permission before it delivers (CEW-4.1); that request is not a delivery. */
 function permit({ headers }: IncomingMessage, outgoing: ServerResponse): void {
   outgoing.writeHead(200, {
     Allow: "POST",

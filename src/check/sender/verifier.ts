@@ -10,8 +10,8 @@ export interface VerifierChoice {
 }
 
 /**
- * Verifies as the receiver kit does, with the schemes of the profile that fit the key: `whsec_…`, `whsk_…` or `whpk_…`.
- * Throws a RangeError that says what is wrong with the key, never what it is.
+ * Verifies like the receiver kit, with the profile's schemes that fit the key: `whsec_…`, `whsk_…` or `whpk_…`. Throws
+ * a RangeError that says what is wrong with the key, without revealing it.
  */
 export function verifierFor(secret: string, how: VerifierChoice): MessageVerifier {
   const key = verifyingKey(secret);

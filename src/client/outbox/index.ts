@@ -1,3 +1,3 @@
-/** The entry `@posthorn/client/outbox`. */
+/** The entry point `@posthorn/client/outbox`. */
 export { Outbox, type OutboxOptions } from "./outbox.ts";
 export type { OutboxEntry, OutboxStore, ParkedEntry } from "./outbox-store.ts";

@@ -14,7 +14,7 @@ export interface PublisherOptions {
   readonly onParked?: (entry: ParkedEntry) => void;
 }
 
-/** What one look brought. */
+/** Result of one publishing round. */
 export interface Round {
   readonly claimed: number;
   readonly published: number;
@@ -22,17 +22,17 @@ export interface Round {
 }
 
 const entriesMax = 100;
-/** The server takes 16 MiB in one call; text may grow a little on its way. */
+/** The server accepts 16 MiB per call; text may grow when it is encoded. */
 const batchCharactersMax = 4 * 1_024 * 1_024;
-/** How long others wait when a process dies in the middle of a batch. */
+/** How long other processes wait if a process dies in the middle of a batch. */
 const leaseMs = 60_000;
-/** For all calls of a batch, so that the lease outlives them. */
+/** Time limit for all calls of a batch, so that the lease outlives them. */
 const batchMsMax = 40_000;
 const releaseBounds = { delayMsMin: 1_000, delayMsMax: 30_000 };
-/** The server knows a key for 24 hours. What was tried before that may be there already. */
+/** The server keeps a key for 24 hours. An event that was first tried earlier may already be published. */
 const keyLifeMs = 23 * 3_600_000;
 
-/** Of one event in a batch: what may go well another time. Everything else is wrong with the event itself. */
+/** Errors of a single event that may pass with time. All others are faults of the event itself. */
 const passingCodes: ReadonlySet<string> = new Set([
   "event_in_progress",
   "rate_limited",
@@ -41,7 +41,7 @@ const passingCodes: ReadonlySet<string> = new Set([
   "limit_reached",
 ]);
 
-/** Publishes claimed events in batches, in their order. */
+/** Publishes claimed events in batches, in order. */
 export class OutboxPublisher {
   readonly #options: PublisherOptions;
   #charactersMax = batchCharactersMax;
@@ -79,7 +79,7 @@ export class OutboxPublisher {
           await this.#release(rest, of, error);
           throw error;
         }
-        // Halves, until the event that is to blame is alone. What is too large as a whole will be so next time, too.
+        // Halve the batch until the faulty event is alone. A batch that is too large would be too large again.
         countMax = Math.ceil(batch.length / 2);
         if (error.code === "payload_too_large") this.#charactersMax = Math.floor(lengthOf(batch) / 2);
         continue;
@@ -122,13 +122,13 @@ export class OutboxPublisher {
       });
       return answer.results;
     } catch (error) {
-      // Refused as a whole although it is alone: the event is to blame, and is parked.
+      // Refused although it is alone in the batch, so the event is at fault and is parked.
       if (isAboutEvents(error) && batch.length === 1) return [{ error: error.problem }];
       throw error;
     }
   }
 
-  /** Of those that were tried so long ago that their keys may be forgotten, which the server has. */
+  /** Ids of events that the server already has, among those tried so long ago that their keys may have expired. */
   async #knownAlready(batch: readonly OutboxEntry[], signal: AbortSignal): Promise<ReadonlySet<string>> {
     const { client, time } = this.#options;
     const known = new Set<string>();
@@ -139,7 +139,7 @@ export class OutboxPublisher {
         const { data } = await client.call<EventSearch>("GET", "/v1/events", { query, signal });
         if (data.length > 0) known.add(id);
       } catch (error) {
-        // A key that may only publish cannot look. Twice is better than never.
+        // A key that may only publish cannot look events up. Publishing twice is better than never.
         if (!(error instanceof ApiError) || error.status !== 403) throw error;
       }
     }
@@ -166,7 +166,7 @@ export class OutboxPublisher {
     await this.#surely(() => store.release({ token, ids, dueAt: time.now() + delayMs }));
   }
 
-  /** The database may be locked for a moment by the application. If it stays so, the lease ends by itself. */
+  /** The application may lock the database for a moment. If it stays locked, the lease expires. */
   async #surely(work: () => Promise<void>): Promise<void> {
     for (let pauses = 0; ; pauses += 1) {
       try {
@@ -182,7 +182,7 @@ export class OutboxPublisher {
 
 const surePauses = 12;
 
-/** Refusals of a call that its events are to blame for; 401, 403, 404 and the like are about the caller or the address. */
+/** Refusals caused by the events of a call; 401, 403, 404 and the like concern the caller or the URL. */
 const eventStatuses: ReadonlySet<number> = new Set([400, 413, 415, 422]);
 
 function isAboutEvents(error: unknown): error is ApiError {
@@ -198,7 +198,7 @@ function lengthOf(entries: readonly OutboxEntry[]): number {
   return entries.reduce((sum, { event }) => sum + event.length, 0);
 }
 
-/** As many as fit, and one at least. */
+/** As many as fit, but at least one. */
 function beginning(entries: readonly OutboxEntry[], charactersMax: number): readonly OutboxEntry[] {
   let characters = 0;
   const end = entries.findIndex(

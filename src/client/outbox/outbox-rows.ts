@@ -3,7 +3,7 @@ import type { OutboxEntry, ParkedEntry } from "./outbox-store.ts";
 
 export const outboxTable = "posthorn_outbox";
 
-/** As both databases have it; numbers of PostgreSQL come as text. */
+/** The row of both databases; PostgreSQL returns numbers as strings. */
 export interface OutboxRow {
   readonly position: number | string;
   readonly id: string;
@@ -19,7 +19,7 @@ export interface ParkedRow {
   readonly parked_at: number | string;
 }
 
-/** Databases return what they changed in any order. */
+/** Databases return changed rows in any order. */
 export function entriesOf(rows: readonly OutboxRow[]): readonly OutboxEntry[] {
   return rows
     .toSorted((a, b) => Number(a.position) - Number(b.position))

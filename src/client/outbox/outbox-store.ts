@@ -1,11 +1,11 @@
-/** An event that waits to be published. */
+/** An event that is waiting to be published. */
 export interface OutboxEntry {
   readonly id: string;
-  /** The event as JSON, with the key by which the server knows it again. */
+  /** The event as JSON, with the key by which the server recognises it. */
   readonly event: string;
-  /** How often it was claimed, this time included. */
+  /** Number of claims, including this one. */
   readonly attempts: number;
-  /** Unix milliseconds; of an entry that was claimed for the first time now. */
+  /** Unix milliseconds; the time of this claim if it is the first. */
   readonly firstClaimedAt: number;
 }
 
@@ -17,12 +17,12 @@ export interface ParkedEntry {
 }
 
 /**
- * Where events wait. `put` belongs to the transaction of the application; what the outbox itself does runs beside it and
- * must never become part of it.
+ * Stores waiting events. `put` belongs to the transaction of the application. The outbox's own statements must run
+ * separately and never become part of it.
  *
- * - `claim` gives the oldest entries in the order in which they were put, and nothing while another claim holds: so one
- *   process publishes at a time, and order is kept. A claim that was not ended frees its entries at `leaseUntil`.
- * - `done`, `release` and `park` change only entries that this claim (`token`) still has.
+ * - `claim` returns the oldest entries in the order of `put`, and nothing while another claim holds: one process
+ *   publishes at a time, and order is kept. An unfinished claim releases its entries at `leaseUntil`.
+ * - `done`, `release` and `park` change only entries that this claim (`token`) still holds.
  */
 export interface OutboxStore<
   Transaction = undefined,
@@ -35,26 +35,26 @@ export interface OutboxStore<
     readonly leaseUntil: number;
     readonly limit: number;
   }): Promise<readonly OutboxEntry[]>;
-  /** They are published, and forgotten. */
+  /** Removes published entries. */
   done(claimed: { readonly token: string; readonly ids: readonly string[] }): Promise<void>;
-  /** They go on waiting, until `dueAt` at least. */
+  /** Returns entries, which wait until `dueAt` at the earliest. */
   release(claimed: {
     readonly token: string;
     readonly ids: readonly string[];
     readonly dueAt: number;
   }): Promise<void>;
-  /** It will never be published as it is; somebody has to look at it. */
+  /** Parks entries that cannot be published unchanged; a person has to decide. */
   park(claimed: {
     readonly token: string;
     readonly id: string;
     readonly parkedAt: number;
     readonly error: string;
   }): Promise<void>;
-  /** Waiting and parked. */
+  /** Counts of waiting and parked entries. */
   counts(): Promise<{ readonly waiting: number; readonly parked: number }>;
   /** Oldest first. */
   listParked(request: { readonly limit: number }): Promise<readonly ParkedEntry[]>;
-  /** Publishes a parked entry again, with `event` instead of its own where that is given. False when there is none. */
+  /** Makes a parked entry due again, with `event` as its new content if given. False if it does not exist. */
   requeue(request: { readonly id: string; readonly event: string | null }): Promise<boolean>;
   discard(request: { readonly id: string }): Promise<boolean>;
 }

@@ -1,7 +1,7 @@
 /**
- * Events that are safe before they are published: they are put where the application's own data is, in the same
- * transaction, and published after it. An application that dies in between publishes when it runs again, and the server
- * knows by its key what it has already.
+ * An outbox stores events in the application's database, in the same transaction as its own data, and publishes them
+ * afterwards. If the application dies in between, the next run publishes them; the server recognises by key what it
+ * already has.
  */
 import { errorOf } from "../../core/thrown.ts";
 import type { Client } from "../client.ts";
@@ -14,11 +14,11 @@ import { OutboxPublisher } from "./outbox-publisher.ts";
 export interface OutboxOptions<Transaction, Put extends void | Promise<void>> {
   readonly client: Pick<Client<never>, "call">;
   readonly store: OutboxStore<Transaction, Put>;
-  /** How often to look for events that other processes put; default 1,000. */
+  /** Interval to poll for events from other processes; default 1,000. */
   readonly pollMs?: number;
-  /** Failures that pass: the server is away, the database is locked. The outbox tries again by itself. */
+  /** Transient failures: the server is unavailable, the database is locked. The outbox retries automatically. */
   readonly onError?: (error: unknown) => void;
-  /** The server will never take this event as it is. It waits for `requeue` or `discard`. */
+  /** The server will never accept this event unchanged. It waits for `requeue` or `discard`. */
   readonly onParked?: (entry: ParkedEntry) => void;
   /** For tests. */
   readonly time?: Time;
@@ -28,7 +28,7 @@ const pollMsDefault = 1_000;
 const failureDelayMsMin = 100;
 const parkedLimitDefault = 100;
 
-/** `start` publishes in the background until `stop`; `flush` publishes what waits now. */
+/** `start` publishes in the background until `stop`; `flush` publishes the events that are waiting now. */
 export class Outbox<
   Events extends object = AnyEvents,
   Transaction = undefined,
@@ -49,8 +49,8 @@ export class Outbox<
   }
 
   /**
-   * Puts an event beside the data of the application, and answers its idempotency key. With a transaction it is part of
-   * that one; call `wake` after the commit, or it is published with the next look.
+   * Stores an event and returns its idempotency key. If a transaction is given, the event is part of it; call `wake`
+   * after the commit, otherwise the next poll publishes it.
    */
   add(
     event: EventOf<Events>,
@@ -68,19 +68,19 @@ export class Outbox<
     return added as Put extends Promise<void> ? Promise<string> : string;
   }
 
-  /** Looks for events now instead of at the next time. */
+  /** Polls for events now. */
   wake(): void {
     this.#wake.abort();
   }
 
-  /** Publishes in the background, also what earlier runs of the program left. Calling it twice does nothing. */
+  /** Publishes in the background, including events from earlier runs of the program. Calling it again has no effect. */
   start(): void {
     if (this.#running !== null) return;
     const stop = new AbortController();
     this.#running = { stop, done: this.#run(stop.signal) };
   }
 
-  /** Resolves when nothing of it is on its way any more. What waits stays. */
+  /** Resolves when nothing is in flight. Waiting events stay. */
   async stop(): Promise<void> {
     const running = this.#running;
     running?.stop.abort();
@@ -88,7 +88,10 @@ export class Outbox<
     if (this.#running === running) this.#running = null;
   }
 
-  /** Publishes what waits now, and answers how many events that were. Rejects when the server cannot be reached. */
+  /**
+   * Publishes the events that are waiting now, and returns how many there were. Rejects if the server cannot be
+   * reached.
+   */
   async flush(): Promise<number> {
     for (let published = 0; ; ) {
       const round = await this.#publisher.publishSome();
@@ -102,12 +105,12 @@ export class Outbox<
     return this.#store.counts();
   }
 
-  /** Events that the server refused for good, oldest first. */
+  /** Events that the server refused permanently, oldest first. */
   parked({ limit = parkedLimitDefault }: { readonly limit?: number } = {}): Promise<readonly ParkedEntry[]> {
     return this.#store.listParked({ limit });
   }
 
-  /** Publishes a parked event again, corrected where `event` is given. False when there is none with this id. */
+  /** Publishes a parked event again, with `event` as its new content if given. False if no parked event has this id. */
   async requeue(id: string, event?: EventOf<Events>): Promise<boolean> {
     const text = event === undefined ? null : JSON.stringify({ ...event, idempotency_key: id });
     const isThere = await this.#store.requeue({ id, event: text });
@@ -136,7 +139,7 @@ export class Outbox<
       failures = round.error === null ? 0 : failures + 1;
       if (round.error === null && round.claimed > 0) continue;
       const pollMs = this.#options.pollMs ?? pollMsDefault;
-      // A failure waits in any case, however many events are put meanwhile.
+      // After a failure, wait even if new events are stored.
       const delayMs =
         failures === 0 ? pollMs : Math.min(pollMs, failureDelayMsMin * 2 ** Math.min(failures, 10));
       const ends = failures === 0 ? AbortSignal.any([stopped, this.#wake.signal]) : stopped;

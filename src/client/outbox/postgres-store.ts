@@ -12,13 +12,13 @@ import type { OutboxStore } from "./outbox-store.ts";
 export type { PostgresQueryable } from "../../core/application-database.ts";
 
 export interface PostgresOutboxOptions {
-  /** With or without a schema; default `posthorn_outbox`. */
+  /** With an optional schema prefix; default `posthorn_outbox`. */
   readonly table?: string;
 }
 
 /**
- * Keeps events in a table of the application's database, which {@link createPostgresOutboxTable} makes. `pool` is what
- * the outbox works with; the client of a transaction goes into `add`.
+ * Stores events in a table of the application's database, which {@link createPostgresOutboxTable} creates. The outbox
+ * uses `pool`; pass the client of a transaction to `add`.
  */
 export function createPostgresOutboxStore(
   pool: PostgresQueryable,
@@ -56,8 +56,8 @@ function statements(table: string) {
   const among = "token = $1 AND id = ANY ($2::text[])";
   return {
     put: `INSERT INTO ${table} (id, event) VALUES ($1, $2)`,
-    // Two claims at the same time want the same rows, the oldest. The second one waits for the first and finds that those are
-    // no longer due, but entries that were put in between are not among them: `giveBack` sees to those.
+    // Two concurrent claims select the same oldest rows. The second one waits for the first and finds them no longer
+    // due, but it misses entries that were stored in between; `giveBack` handles that.
     claim: `UPDATE ${table} SET token = $1, due_at = $2, attempts = attempts + 1,
         first_claimed_at = coalesce(first_claimed_at, $3)
       WHERE parked_at IS NULL AND due_at <= $3
@@ -65,9 +65,9 @@ function statements(table: string) {
         AND position IN (SELECT position FROM ${table} WHERE parked_at IS NULL AND due_at <= $3
           ORDER BY position LIMIT $4)
       RETURNING position, id, event, attempts, first_claimed_at`,
-    // A claim gives everything back when another one that was committed meanwhile has older entries, or an older one waits for
-    // its time: what is newer must not overtake it. A statement of its own, because the claim does not see other claims that
-    // began before it (READ COMMITTED).
+    // A claim returns all its entries if a claim that was committed in the meantime has older ones, or an older entry
+    // is not due yet, because newer entries must not overtake it. It is a separate statement, because the claim cannot
+    // see other claims that began before it (READ COMMITTED).
     giveBack: `UPDATE ${table} SET token = NULL, due_at = 0, attempts = attempts - 1
       WHERE token = $1 AND EXISTS (SELECT FROM ${table} WHERE parked_at IS NULL AND due_at > $2 AND token IS DISTINCT FROM $1
         AND position < (SELECT max(position) FROM ${table} WHERE token = $1))`,
@@ -82,13 +82,13 @@ function statements(table: string) {
   };
 }
 
-/** Creates the table when it is missing. For a migration of the application, or for its start. */
+/** Creates the table if it is missing. For a migration of the application, or for its startup. */
 export async function createPostgresOutboxTable(
   queryable: PostgresQueryable,
   options: PostgresOutboxOptions = {},
 ): Promise<void> {
   const table = checkedTable(options.table ?? outboxTable, { schemaAllowed: true });
-  // One call without values is one transaction; the lock keeps processes that start together from racing.
+  // One call without values is one transaction; the lock prevents races between processes that start together.
   await queryable.query(`
     SELECT pg_advisory_xact_lock(hashtextextended('posthorn-client-tables', 0));
     CREATE TABLE IF NOT EXISTS ${table} (

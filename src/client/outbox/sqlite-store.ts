@@ -16,17 +16,17 @@ export interface SqliteOutboxOptions {
   readonly table?: string;
 }
 
-/** `close` ends the connection that was opened for it. */
+/** `close` closes the connection that was opened for the store. */
 export interface OpenSqliteOutboxStore extends OutboxStore<SqliteDatabase, void> {
   close(): void;
 }
 
-/** How long putting without a transaction waits for whoever writes at the moment. */
+/** How long `put` without a transaction waits for another writer. */
 const putWaitMs = 5_000;
 
 /**
- * Opens the file with node:sqlite (Node 22.13 or later). Give the path of the application's own database, and the
- * application's connection as the second argument of `add`, to put events into its transactions.
+ * Opens the file with node:sqlite (Node 22.13 or later). To store events in the application's transactions, use the
+ * path of its database, and pass its connection as the second argument of `add`.
  */
 export function openSqliteOutboxStore(
   path: string,
@@ -37,15 +37,15 @@ export function openSqliteOutboxStore(
 }
 
 /**
- * The same over a connection of the application's own, of better-sqlite3 for example. It is for the outbox alone: what
- * runs on a connection with an open transaction becomes part of that transaction.
+ * Like `openSqliteOutboxStore`, with an existing connection, for example of better-sqlite3. Use the connection only for
+ * the outbox: statements on a connection with an open transaction become part of that transaction.
  */
 export function createSqliteOutboxStore(
   database: SqliteDatabase,
   options: SqliteOutboxOptions = {},
 ): OutboxStore<SqliteDatabase, void> {
   const table = checkedTable(options.table ?? outboxTable, { schemaAllowed: false });
-  // A transaction of this process cannot end while this waits for it; the outbox comes back instead.
+  // A transaction of this process cannot end while this call blocks, so the outbox retries instead.
   const patiently = <T>(work: () => T): T => {
     database.exec(`PRAGMA busy_timeout = ${putWaitMs}`);
     try {
@@ -71,7 +71,7 @@ export function createSqliteOutboxStore(
     done: async ({ token, ids }) => void run(sql.done, token, JSON.stringify(ids)),
     release: async ({ token, ids, dueAt }) => void run(sql.release, dueAt, token, JSON.stringify(ids)),
     park: async ({ token, id, parkedAt, error }) => void run(sql.park, parkedAt, error, token, id),
-    // A copy: rows of node:sqlite have no prototype.
+    // A copy, because rows of node:sqlite have no prototype.
     counts: async () => ({ ...(database.prepare(sql.counts).get() as { waiting: number; parked: number }) }),
     listParked: async ({ limit }) =>
       (database.prepare(sql.listParked).all(limit) as ParkedRow[]).map(parkedOf),
@@ -93,7 +93,7 @@ function statements(table: string) {
   const among = "token = ? AND id IN (SELECT value FROM json_each(?))";
   return {
     put: `INSERT INTO ${table} (id, event) VALUES (?, ?)`,
-    // The oldest one decides: while it is claimed, or waits for its time, what is behind it waits too.
+    // The oldest entry decides: while it is claimed or not due, the entries behind it wait too.
     claim: `UPDATE ${table} SET token = ?, due_at = ?, attempts = attempts + 1,
         first_claimed_at = coalesce(first_claimed_at, ?)
       WHERE parked_at IS NULL AND due_at <= ? AND ? >= (SELECT max(due_at) FROM ${table} WHERE parked_at IS NULL)
@@ -115,7 +115,7 @@ interface Closable extends SqliteDatabase {
   close(): void;
 }
 
-/** Asked for by name at run time, so that bundlers for browsers see nothing of it. */
+/** Looked up by name at run time, so that bundlers for browsers do not resolve it. */
 function openDatabase(path: string): Closable {
   const { process } = globalThis as { process?: { getBuiltinModule?: (name: string) => unknown } };
   const sqlite = process?.getBuiltinModule?.("node:sqlite") as

@@ -3,62 +3,64 @@ import type { AlertRule, AlertSeverity } from "./alert-rule.ts";
 export const alertStates = ["pending", "firing", "resolved"] as const;
 export type AlertState = (typeof alertStates)[number];
 
-/** One thing that a rule holds for, from when it began to hold; kept as history when it is over. Unix milliseconds. */
+/**
+ * One subject for which a rule holds, from when it began to hold. Kept as history after it resolves. Unix milliseconds.
+ */
 export interface AlertRecord {
   readonly id: string;
   readonly rule: string;
-  /** Whose rule. */
+  /** Tenant that owns the rule; null for the operator's rules. */
   readonly ruleTenantId: string | null;
   readonly severity: AlertSeverity;
   readonly title: string;
   readonly audience: AlertRule["audience"];
-  /** Whom it is about; null is the installation. */
+  /** Tenant that the alert is about; null for the installation. */
   readonly tenantId: string | null;
   readonly webhookId: string | null;
-  /** What it is about among all that the rule looks at. */
+  /** Identifies one subject among all that the rule evaluates. */
   readonly subject: string;
   readonly summary: string;
   readonly state: AlertState;
   readonly value: number;
   readonly threshold: number;
-  /** When it began to hold. */
+  /** When the rule began to hold. */
   readonly since: number;
   readonly lastHeldAt: number;
   readonly firedAt: number | null;
   readonly resolvedAt: number | null;
-  /** When people were told of it, and of its end. */
+  /** When recipients were notified that it fired, and that it resolved. */
   readonly firedToldAt: number | null;
   readonly resolvedToldAt: number | null;
-  /** The rule whose alert explains this one. */
+  /** The rule whose firing alert explains this one. */
   readonly inhibitedBy: string | null;
 }
 
-/** That a rule holds for something at this moment. */
+/** An observation that a rule currently holds for a subject. */
 export interface AlertObservation {
   readonly tenantId: string | null;
   readonly webhookId: string | null;
   readonly subject: string;
   readonly value: number;
-  /** One sentence for people. */
+  /** One sentence for readers. */
   readonly summary: string;
 }
 
-/** Somebody does not want to hear of one thing for a while. */
+/** Mutes one alert until a point in time. */
 export interface AlertMute {
-  /** As `alertKey`. */
+  /** The key from `alertKey`. */
   readonly key: string;
   readonly until: number;
   readonly reason: string | null;
 }
 
-/** What makes two alerts the same one. */
+/** Two alerts with the same key are the same alert. */
 export function alertKey(of: Pick<AlertRecord, "rule" | "ruleTenantId" | "subject">): string {
   return `${of.ruleTenantId ?? ""}\n${of.rule}\n${of.subject}`;
 }
 
 /**
- * How an alert goes on: `pending` until it has held for long enough, then `firing` until it has not held for long enough,
- * then `resolved`. Null: nothing is to be kept of it, because it ended before it fired.
+ * The next state of an alert: `pending` until the rule has held for `forMs`, then `firing`, then `resolved` once it has
+ * not held for `keepFiringForMs`. Null if the alert ended before it fired; nothing is kept then.
  */
 export function nextRecord(
   record: AlertRecord | null,

@@ -1,9 +1,9 @@
-/** What an alert is raised for: a rule is data, those that Posthorn brings as well as those that people write. */
+/** Alert rules as data, both the built-in rules and custom ones. */
 
 export const alertSeverities = ["info", "warning", "critical"] as const;
 export type AlertSeverity = (typeof alertSeverities)[number];
 
-/** What rules of people may look at. The last three are those of the whole installation. */
+/** Metrics for custom rules. The last three describe the whole installation. */
 export const alertMetrics = [
   "failure_rate",
   "attempts",
@@ -17,7 +17,7 @@ export const alertMetrics = [
 export type AlertMetric = (typeof alertMetrics)[number];
 const installationMetrics: ReadonlySet<string> = new Set(["waiting", "dead_letters", "places_used"]);
 
-/** Whether it has no part that belongs to one tenant. */
+/** Whether the metric describes the whole installation and cannot be limited to one tenant. */
 export function isOfInstallation(metric: AlertMetric): boolean {
   return installationMetrics.has(metric);
 }
@@ -25,7 +25,9 @@ export function isOfInstallation(metric: AlertMetric): boolean {
 export const alertComparisons = ["above", "below"] as const;
 export type AlertComparison = (typeof alertComparisons)[number];
 
-/** What a rule looks at. `metric` is the one that it names, compared as it says; the others are ours. */
+/**
+ * What a rule evaluates. `metric` compares the metric that the rule names; the other sources belong to built-in rules.
+ */
 export type AlertSource =
   | "metric"
   | "circuit"
@@ -47,7 +49,7 @@ export type AlertSource =
 
 export interface AlertRule {
   readonly name: string;
-  /** Whose rule; null is the operator's, and those that Posthorn brings. */
+  /** Tenant that owns the rule; null for the operator's rules and the built-in ones. */
   readonly tenantId: string | null;
   readonly isDefault: boolean;
   readonly title: string;
@@ -57,27 +59,27 @@ export interface AlertRule {
   readonly metric: AlertMetric | null;
   readonly comparison: AlertComparison;
   readonly threshold: number;
-  /** How far back it looks, where it looks back. */
+  /** Length of the window, for sources that have one. */
   readonly windowMs: number;
-  /** How long it has to hold before it fires. */
+  /** How long the rule must hold before the alert fires. */
   readonly forMs: number;
-  /** How long it must not hold before it is over. */
+  /** How long the rule must not hold before the alert resolves. */
   readonly keepFiringForMs: number;
-  /** With fewer attempts in the window a rate says nothing. */
+  /** Minimum attempts in the window; with fewer, rates are not evaluated. */
   readonly attemptsMin: number;
-  /** Only this webhook, or this type of events; null is all together. */
+  /** Limits the rule to this webhook or this event type; null means all of them. */
   readonly webhookId: string | null;
   readonly eventType: string | null;
-  /** Whose channels hear of it: the operator's, or those of the tenant that it is about. */
+  /** Whose channels are notified: the operator's, or those of the tenant that the alert is about. */
   readonly audience: "operator" | "tenant";
   readonly enabled: boolean;
   readonly mutedUntil: number | null;
   readonly muteReason: string | null;
-  /** Page of docs/runbooks; null without one. */
+  /** Page in docs/runbooks; null if there is none. */
   readonly runbook: string | null;
 }
 
-/** What can be changed of the rules that Posthorn brings. */
+/** Fields of built-in rules that can be changed. */
 export const changeableOfDefaults = [
   "severity",
   "threshold",

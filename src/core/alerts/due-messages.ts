@@ -2,7 +2,7 @@ import { type AlertMute, type AlertRecord, alertKey } from "./alert-record.ts";
 import type { AlertRule } from "./alert-rule.ts";
 import { alertInhibitions } from "./default-rules.ts";
 
-/** One message: all that is to be told of one group. */
+/** One message with all pending notifications of one group. */
 export interface AlertMessage {
   readonly group: string;
   readonly audience: AlertRule["audience"];
@@ -13,10 +13,10 @@ export interface AlertMessage {
 
 const never = Number.NEGATIVE_INFINITY;
 
-/** A group hears no more often than this. */
+/** Minimum interval between two messages to one group. */
 export const messageEveryMs = 300_000;
 
-/** The rule whose firing alert explains this one; null where nothing does. */
+/** The rule whose firing alert explains this one; null if there is none. */
 export function inhibitorOf(record: AlertRecord, records: readonly AlertRecord[]): string | null {
   for (const { source, silences, within } of alertInhibitions) {
     if (record.ruleTenantId !== null || !silences.includes(record.rule)) continue;
@@ -38,7 +38,7 @@ export interface Mutes {
   readonly now: number;
 }
 
-/** Until when nobody wants to hear of it; null where nothing is muted. */
+/** When the mute of this alert ends; null if it is not muted. */
 export function mutedUntil(record: AlertRecord, { rules, mutes, now }: Mutes): number | null {
   const key = alertKey(record);
   const ends = [
@@ -52,8 +52,8 @@ export function mutedUntil(record: AlertRecord, { rules, mutes, now }: Mutes): n
 }
 
 /**
- * What is to be told now. Alerts of one tenant make one group, which gets one message in five minutes; whoever was told that
- * something fires is told of its end, and nobody else is.
+ * The notifications that are due now. The alerts of one tenant form a group, and a group gets one message in five
+ * minutes. A resolution is announced only if the firing was.
  */
 export function dueMessages(records: readonly AlertRecord[], muting: Mutes): readonly AlertMessage[] {
   const { now } = muting;

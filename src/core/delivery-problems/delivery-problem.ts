@@ -1,16 +1,16 @@
 import type { Outcome } from "../outcome.ts";
 import type { ProblemKind } from "./problem-kind.ts";
 
-/** As they are stored. `noticed` has failed, and not often enough to be a problem: nobody is shown it. */
+/** Stored states. `noticed` is a failure that has not repeated often enough to be a problem; it is not shown. */
 export type StoredProblemState = "noticed" | "open" | "recovering" | "resolved";
 
-/** As they are shown. `muted` takes the place of `open` and `recovering`. */
+/** States as shown. `muted` replaces `open` and `recovering`. */
 export const problemStates = ["open", "recovering", "resolved", "muted"] as const;
 export type ProblemState = (typeof problemStates)[number];
 
 /**
- * Failures of one kind of one webhook, told as one. What is counted is counted since it opened, the failures that opened it
- * included. Times are Unix milliseconds.
+ * Failures of the same kind at one webhook, reported as one problem. Counts start when the problem opened and include
+ * the failures that opened it. Times are Unix milliseconds.
  */
 export interface DeliveryProblem {
   readonly id: string;
@@ -18,7 +18,7 @@ export interface DeliveryProblem {
   readonly tenantId: string;
   readonly kind: ProblemKind;
   readonly state: StoredProblemState;
-  /** Of the last failure: whether it was to be tried again. */
+  /** Outcome of the last failure: whether it was to be retried. */
   readonly outcome: Exclude<Outcome, "accepted">;
   readonly firstSeenAt: number;
   readonly lastSeenAt: number;
@@ -26,9 +26,9 @@ export interface DeliveryProblem {
   /** Failed attempts. */
   readonly count: number;
   readonly deliveries: number;
-  /** The newest first, three at most. */
+  /** Newest first, limited to three. */
   readonly deliveryIds: readonly string[];
-  /** What may still open it: at most two failures before the next. */
+  /** Recent failures that may still open the problem; never more than two before the next. */
   readonly recent: readonly SeenFailure[];
   readonly mute: ProblemMute | null;
   readonly note: string | null;
@@ -39,10 +39,10 @@ export interface SeenFailure {
   readonly deliveryId: string;
 }
 
-/** Somebody does not want to hear of it. */
+/** Notifications about the problem are muted. */
 export interface ProblemMute {
   readonly since: number;
-  /** Null until it is ended. */
+  /** Null for a mute without an end. */
   readonly until: number | null;
   readonly reason: string | null;
 }
@@ -50,19 +50,19 @@ export interface ProblemMute {
 /** A failed attempt. */
 export interface ProblemFailure extends SeenFailure {
   readonly outcome: DeliveryProblem["outcome"];
-  /** The delivery ended with it. */
+  /** This failure ended the delivery. */
   readonly isDeadLetter: boolean;
-  /** An attempt before, of the same delivery, failed in the same way. */
+  /** An earlier attempt of the same delivery failed in the same way. */
   readonly isRepeated: boolean;
 }
 
-/** What a person may want to hear of. */
+/** A change that is worth a notification. */
 export interface ProblemMove {
   readonly kind: "opened" | "resolved";
   readonly problem: DeliveryProblem;
 }
 
-/** A problem that nobody has noticed before. */
+/** A problem with no earlier failures. */
 export function newProblem(
   of: Pick<DeliveryProblem, "id" | "webhookId" | "tenantId" | "kind">,
   { at, outcome }: Pick<ProblemFailure, "at" | "outcome">,
@@ -74,7 +74,7 @@ export function newProblem(
   };
 }
 
-/** Opens with the third failure within ten minutes, or with a dead letter. */
+/** Opens the problem at the third failure within ten minutes, or at a dead letter. */
 export function withFailure(problem: DeliveryProblem, failure: ProblemFailure): DeliveryProblem {
   const { at, deliveryId, outcome } = failure;
   const deliveryIds = [deliveryId, ...problem.deliveryIds.filter((id) => id !== deliveryId)];
@@ -93,7 +93,7 @@ export function withFailure(problem: DeliveryProblem, failure: ProblemFailure): 
   };
 }
 
-/** After an attempt of its webhook that was accepted. */
+/** Applied after the webhook accepted an attempt. */
 export function recovering(problem: DeliveryProblem): DeliveryProblem {
   return problem.state === "open" ? { ...problem, state: "recovering" } : problem;
 }
@@ -106,29 +106,29 @@ function isUnresolved({ state }: Pick<DeliveryProblem, "state">): boolean {
   return state === "open" || state === "recovering";
 }
 
-/** What changed for whoever looks at it; null when nothing did. */
+/** The change that viewers would notice; null if there is none. */
 export function problemMove(before: DeliveryProblem, after: DeliveryProblem): ProblemMove | null {
   if (isUnresolved(before) === isUnresolved(after)) return null;
   return { kind: isUnresolved(after) ? "opened" : "resolved", problem: after };
 }
 
-/** The mute that is in force; null without one, or when it is over. */
+/** The mute in force; null if there is none or it has ended. */
 export function muteAt({ mute }: Pick<DeliveryProblem, "mute">, now: number): ProblemMute | null {
   return mute !== null && (mute.until === null || mute.until > now) ? mute : null;
 }
 
-/** Null for what nobody is shown. */
+/** Null for a state that is not shown. */
 export function shownState(problem: DeliveryProblem, now: number): ProblemState | null {
   const { state } = problem;
   if (state === "noticed") return null;
   return isUnresolved(problem) && muteAt(problem, now) !== null ? "muted" : state;
 }
 
-/** So many failures within so long open a problem. */
+/** This many failures within `opensWithinMs` open a problem. */
 const opensWith = 3;
 export const opensWithinMs = 600_000;
-/** So many attempts in a row that were accepted resolve it. */
+/** This many accepted attempts in a row resolve it. */
 export const resolvesWith = 20;
-/** So long without such a failure resolves it too, once an attempt was accepted. */
+/** It also resolves after this time without such a failure, if an attempt was accepted meanwhile. */
 export const resolvesAfterMs = 1_800_000;
 const deliveryIdsMax = 3;

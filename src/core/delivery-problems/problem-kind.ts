@@ -3,9 +3,9 @@ import type { AttemptRecord } from "../delivery.ts";
 import type { FailureCategory } from "../outcome.ts";
 
 /**
- * What failures of one webhook have in common. `statusCode` and `errorCode` are null where there was no answer, or no such
- * code; `answer` is the first line of the answer, or the error, without what differs from one to the next. All four are
- * null in the kind that stands for what no room was left for.
+ * What failures of one webhook have in common. `statusCode` and `errorCode` are null if there was no response or no
+ * such code. `answer` is the first line of the response, or the error, without its variable parts. All four are null in
+ * the overflow kind.
  */
 export interface ProblemKind {
   readonly category: FailureCategory | null;
@@ -14,7 +14,7 @@ export interface ProblemKind {
   readonly answer: string | null;
 }
 
-/** Beyond so many kinds of a webhook all others are one. */
+/** Maximum kinds per webhook; further kinds share the overflow kind. */
 export const problemKindsMax = 50;
 
 export const otherKind: ProblemKind = { category: null, statusCode: null, errorCode: null, answer: null };
@@ -23,7 +23,7 @@ export function isOtherKind({ category }: ProblemKind): boolean {
   return category === null;
 }
 
-/** Null for an attempt that was accepted. */
+/** Null for an accepted attempt. */
 export function problemKind(
   attempt: Pick<AttemptRecord, "category" | "statusCode" | "responseSample" | "errorMessage">,
 ): ProblemKind | null {
@@ -34,7 +34,7 @@ export function problemKind(
   return { category, statusCode, errorCode, answer: fingerprint(said ?? "") };
 }
 
-/** The first line that says something, with digits and ids replaced; null when there is none. */
+/** The first non-empty line, with digits and ids replaced; null if there is none. */
 export function fingerprint(text: string): string | null {
   const line = text
     .slice(0, readMax)
@@ -45,7 +45,7 @@ export function fingerprint(text: string): string | null {
   return common.replaceAll(blanks, " ").trim().slice(0, answerLengthMax);
 }
 
-/** The same for the same kind of the same webhook in every process, so that nothing has to be looked up: a UUIDv8. */
+/** A UUIDv8 derived from webhook and kind. Every process computes the same id, so no lookup is needed. */
 export function problemIdOf(
   webhookId: string,
   { category, statusCode, errorCode, answer }: ProblemKind,
@@ -58,13 +58,13 @@ export function problemIdOf(
 }
 
 const lineEnds = /[\r\n\u2028\u2029]/;
-/** Control characters too, which terminals obey. */
+/** Includes control characters, which terminals would interpret. */
 const blanks = /[\s\p{Cc}]+/gu;
-/** Taken whole, so that a long one is looked at once. */
+/** Matches whole words, so that a long one is examined once. */
 const words = /[\p{L}\p{N}_.:@+-]+/gu;
-/** A word with a digit is an id, a number or a time; one with @ is somebody's address. */
+/** A word with a digit is an id, a number or a time; a word with @ is an email address. */
 const individual = /[\p{N}@]/u;
-/** Of Node and of OpenSSL. */
+/** Error codes of Node and OpenSSL. */
 const systemCode = /\b(?:E[A-Z]{3,}|E[A-Z]+_[A-Z_]+|ERR_[A-Z_]+|[A-Z]+_CERT_[A-Z_]+|CERT_[A-Z_]+)\b/;
 const readMax = 1_024;
 const answerLengthMax = 160;

@@ -1,21 +1,21 @@
 /**
  * Which IP addresses a delivery may connect to (TS16-124, EDS-11.7-3, WDS-168).
  *
- * An address is public or it belongs to a named class that is refused. IPv6 that carries an IPv4 address is the
- * usual way around such tables: the mapped form is judged as the IPv4 address that the system would connect to; every
- * other form (NAT64, 6to4, Teredo, ISATAP, compatible, translated) is refused whatever it carries, because where it
- * ends depends on a gateway that we cannot see. An IPv6 address in no table is public only inside 2000::/3, the one
- * block that IANA gives out.
+ * An address is either public or belongs to a named class that is refused. IPv6 addresses that carry an IPv4 address
+ * are the usual way around such tables. The mapped form is judged as the IPv4 address that the system would connect to.
+ * Every other form (NAT64, 6to4, Teredo, ISATAP, compatible, translated) is always refused, because its destination
+ * depends on a gateway outside our control. An IPv6 address in no table is public only inside 2000::/3, the one block
+ * that IANA assigns.
  *
- * The tables follow the IANA special-purpose registries, plus one address that is public on paper only: Azure's
+ * The tables follow the IANA special-purpose registries, plus one address that is only nominally public: Azure's
  * virtual host (168.63.129.16).
  */
 import { isIPv4, isIPv6 } from "node:net";
 
-/** `malformed` is not an IP address at all, or one with a zone where none makes sense. */
+/** `malformed` means not an IP address, or one with a zone where zones are not valid. */
 export type AddressClass = "public" | NonPublicAddressClass;
 
-/** Stable codes, as shown to owners of webhooks. */
+/** Stable codes, shown to webhook owners. */
 export type NonPublicAddressClass =
   | "private"
   | "loopback"
@@ -44,7 +44,7 @@ export type NonPublicAddressClass =
   | "segment_routing"
   | "malformed";
 
-/** First match wins: narrower blocks stand before the blocks that contain them. */
+/** First match wins: narrower blocks come before the blocks that contain them. */
 const ipv4Classes = blocks([
   ["255.255.255.255/32", "broadcast"],
   ["168.63.129.16/32", "cloud_metadata"],
@@ -99,7 +99,7 @@ const ipv6Classes = blocks([
 
 const ipv6GlobalUnicast = parseCidr("2000::/3");
 
-/** An address as a number, with mapped IPv6 already turned into IPv4. */
+/** An IP address as a number. Mapped IPv6 addresses are converted to IPv4. */
 interface IpAddress {
   readonly bits: 32 | 128;
   readonly value: bigint;
@@ -113,7 +113,7 @@ interface ClassBlock extends Block {
   readonly addressClass: NonPublicAddressClass;
 }
 
-/** An entry of the allow-list that is no CIDR block. Raised at start, so it names the entry. */
+/** An entry of the allow-list is not a CIDR block. Thrown at startup, so the message names the entry. */
 export class InvalidCidrError extends Error {
   override readonly name = "InvalidCidrError";
   readonly code = "invalid_cidr";
@@ -135,16 +135,16 @@ export type AddressJudgement =
     };
 
 export interface AddressPolicy {
-  /** Development mode: names of this machine are then acceptable in URLs, too. */
+  /** Development mode: URLs may also use names of this machine. */
   readonly allowLoopback: boolean;
   /** Judges an address in text form; anything that is not an IP address is refused as `malformed`. */
   judge(address: string): AddressJudgement;
 }
 
 /**
- * A policy that allows public addresses, everything in `allow` (CIDR blocks or single addresses, which win over
- * every class), and loopback when asked. IPv6 blocks do not cover mapped IPv4 addresses: allow those as IPv4.
- * Throws {@link InvalidCidrError}.
+ * A policy that allows public addresses, everything in `allow` (CIDR blocks or single addresses, which override every
+ * class), and loopback if requested. IPv6 blocks do not cover mapped IPv4 addresses: allow those as IPv4. Throws {@link
+ * InvalidCidrError}.
  */
 export function createAddressPolicy(options: {
   readonly allow: readonly string[];
@@ -165,11 +165,11 @@ export function createAddressPolicy(options: {
   };
 }
 
-/** The class of an IPv4 or IPv6 address in text form. Only the canonical dotted quad is IPv4 here. */
+/** The class of an IPv4 or IPv6 address in text form. Only the canonical dotted quad counts as IPv4. */
 export function classifyAddress(address: string): AddressClass {
   const zoneAt = address.indexOf("%");
   if (zoneAt >= 0) {
-    // A zone names an interface of this machine, which only link-local addresses need.
+    // A zone names a network interface of this machine; only link-local addresses need one.
     const withoutZone = classifyAddress(address.slice(0, zoneAt));
     return withoutZone === "link_local" && isIPv6(address) ? "link_local" : "malformed";
   }
@@ -189,7 +189,7 @@ function classifyIpv6(ip: IpAddress): AddressClass {
   return isIsatap(ip) ? "isatap" : "public";
 }
 
-/** RFC 5214: the interface part is 0000:5efe or 0200:5efe, then an IPv4 address, under any prefix. */
+/** RFC 5214: the interface identifier is 0000:5efe or 0200:5efe, then an IPv4 address, under any prefix. */
 function isIsatap(ip: IpAddress): boolean {
   const marker = (ip.value >> 32n) & 0xffff_ffffn;
   return marker === 0x0000_5efen || marker === 0x0200_5efen;
@@ -210,18 +210,18 @@ function blocks(rows: readonly (readonly [string, NonPublicAddressClass])[]): Cl
   return rows.map(([cidr, addressClass]) => ({ ...parseCidr(cidr), addressClass }));
 }
 
-/** A block such as `10.0.0.0/8`; a single address is a block of one. Throws {@link InvalidCidrError}. */
+/** A block such as `10.0.0.0/8`; a single address is a block of size one. Throws {@link InvalidCidrError}. */
 function parseCidr(cidr: string): Block {
   const match = /^([0-9a-fA-F:.]+)(?:\/(0|[1-9]\d{0,2}))?$/.exec(cidr);
   if (match === null) throw new InvalidCidrError({ cidr, problem: "expected address/prefix" });
   const [, address = "", prefix] = match;
   const ip = parseAddress(address);
-  if (ip === null) throw new InvalidCidrError({ cidr, problem: "no IP address" });
+  if (ip === null) throw new InvalidCidrError({ cidr, problem: "not an IP address" });
   const prefixBits = prefixBitsOf(prefix, { address, ip });
   if (prefixBits < 0 || prefixBits > ip.bits) {
     throw new InvalidCidrError({ cidr, problem: "the prefix length does not fit the address" });
   }
-  // Silently widening 10.0.0.1/8 to all of 10.0.0.0/8 would open more than was meant.
+  // Silently widening 10.0.0.1/8 to 10.0.0.0/8 would allow more than intended.
   const hostBits = BigInt(ip.bits - prefixBits);
   if ((ip.value >> hostBits) << hostBits !== ip.value) {
     throw new InvalidCidrError({ cidr, problem: "bits are set after the prefix" });
@@ -229,7 +229,7 @@ function parseCidr(cidr: string): Block {
   return { ...ip, prefixBits };
 }
 
-/** A mapped block such as ::ffff:10.0.0.0/104 counts its prefix from the IPv6 side. */
+/** The prefix length of a mapped block such as ::ffff:10.0.0.0/104 counts from the IPv6 side. */
 function prefixBitsOf(
   prefix: string | undefined,
   block: { readonly address: string; readonly ip: IpAddress },
@@ -251,7 +251,7 @@ function ipv4Value(text: string): bigint {
   return text.split(".").reduce((value, part) => (value << 8n) | BigInt(part), 0n);
 }
 
-/** Of a text that is known to be valid. */
+/** Expects valid text. */
 function ipv6Value(text: string): bigint {
   const [head = "", tail] = text.split("::");
   const before = hextets(head);

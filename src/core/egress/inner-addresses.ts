@@ -2,10 +2,10 @@ import { isIPv6 } from "node:net";
 import { classifyAddress } from "./address-policy.ts";
 
 /**
- * A sentence about a connection, with `***` in the place of addresses that are not public. What a name leads to inside of the
- * operator's network is not for tenants to know; an address that the URL names itself they know already.
+ * A message about a connection, with `***` in place of non-public addresses. Tenants must not learn which internal
+ * addresses a name resolves to. An address that the URL itself contains is already known to them.
  *
- * @param host of the URL, as `URL.hostname` has it.
+ * @param host of the URL, in the form of `URL.hostname`.
  */
 export function withoutInnerAddresses(text: string, { host }: { readonly host: string }): string {
   const own = host.replaceAll(/^\[|\]$/g, "").toLowerCase();
@@ -22,7 +22,7 @@ function isLocalName(host: string): boolean {
   return host === "localhost" || host.endsWith(".localhost");
 }
 
-/** Node writes a port behind an IPv6 address without brackets: as one more group, or as a ninth. */
+/** Node appends a port to an IPv6 address without brackets: as one more group, or as a ninth. */
 function addressIn(found: string): string | null {
   if (!found.includes(":")) return found;
   const withoutZone = found.replace(/%.*$/, "");

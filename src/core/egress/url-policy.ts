@@ -1,13 +1,13 @@
 /**
  * Which URLs may be registered and called (TS16-25, TS16-124, EDS-11.7-2, WDS-168, WDS-169, WDS-171).
  *
- * The text is judged twice. As given, because a parser silently repairs what a person or an attacker wrote
- * (backslashes, tabs, an empty user name); and as parsed, because only the parser knows that `0x7f.1` is 127.0.0.1.
- * A good answer says nothing about what a name resolves to: every address is judged again at connect.
+ * The text is judged twice. As given, because a parser silently repairs the input (backslashes, tabs, an empty user
+ * name); and as parsed, because only the parser knows that `0x7f.1` is 127.0.0.1. Acceptance says nothing about the
+ * addresses that a name resolves to: every address is judged again when connecting.
  */
 import type { AddressPolicy } from "./address-policy.ts";
 
-/** WDS-171; characters, as given and as normalised. */
+/** WDS-171; in characters, both as given and as normalised. */
 export const urlLengthMax = 2048;
 
 /** Stable codes for a refused URL. */
@@ -28,11 +28,11 @@ export type UrlRefusalCode = (typeof urlRefusalCodes)[number];
 
 export interface UrlRules {
   readonly policy: AddressPolicy;
-  /** Accept `http:` as well: development only (TS16-25). */
+  /** Also accept `http:`, in development only (TS16-25). */
   readonly allowHttp: boolean;
   /**
-   * Accept single-label names and names under private suffixes such as `.internal`. For installations whose
-   * allow-list opens a private network; what the name resolves to is still judged. Off unless set.
+   * Accept single-label names and names under private suffixes such as `.internal`. For installations whose allow-list
+   * opens a private network; the resolved addresses are still judged. Off by default.
    */
   readonly allowInternalNames?: boolean;
 }
@@ -40,28 +40,28 @@ export interface UrlRules {
 export type UrlJudgement =
   | {
       readonly kind: "ok";
-      /** Normalised; this is what is stored, shown and called. */
+      /** Normalised; this form is stored, shown and called. */
       readonly url: string;
-      /** Scheme, host and port that is not the default, such as `https://example.com:8443`. */
+      /** Scheme, host and any non-default port, such as `https://example.com:8443`. */
       readonly origin: string;
       /** Without brackets around IPv6. */
       readonly hostname: string;
-      /** The IP address when the host is one, else null. */
+      /** The IP address if the host is one, otherwise null. */
       readonly literalAddress: string | null;
     }
   | UrlRefusal;
 
-/** `detail` is a sentence for people that never repeats the URL, which may carry a token. */
+/** `detail` is a sentence for readers that never repeats the URL, which may contain a token. */
 export interface UrlRefusal {
   readonly kind: "refused";
   readonly code: UrlRefusalCode;
   readonly detail: string;
 }
 
-/** Control, format (zero-width, soft hyphen), separator and half characters, and backslash. */
+/** Control characters, format characters (zero-width, soft hyphen), separators, lone surrogates and backslashes. */
 const forbiddenCharacter = /[\p{Cc}\p{Cf}\p{Zs}\p{Zl}\p{Zp}\p{Cs}\\]/u;
 
-/** Suffixes that are private by standard (RFC 6762, 8375, 6761, ICANN's `.internal`) or by wide use. */
+/** Suffixes that are private by standard (RFC 6762, 8375, 6761, ICANN's `.internal`) or by common use. */
 const internalSuffixes = [
   "local",
   "internal",
@@ -79,7 +79,7 @@ const notAbsolute = "must be an absolute URL such as https://example.com/hooks";
 
 /** Judges a URL as a delivery target. */
 export function judgeUrl(text: unknown, rules: UrlRules): UrlJudgement {
-  if (typeof text !== "string") return refused("not_text", "a URL is a text");
+  if (typeof text !== "string") return refused("not_text", "a URL must be a string");
   const rawRefusal = judgeRawText(text);
   if (rawRefusal !== null) return rawRefusal;
   const url = URL.parse(text);
@@ -99,7 +99,7 @@ function judgeRawText(text: string): UrlRefusal | null {
   if (forbiddenCharacter.test(text)) {
     return refused(
       "forbidden_character",
-      "a URL has no spaces, control characters, invisible characters or backslashes",
+      "a URL must not contain spaces, control characters, invisible characters or backslashes",
     );
   }
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(text)?.[1]?.toLowerCase();
@@ -108,10 +108,10 @@ function judgeRawText(text: string): UrlRefusal | null {
   return judgeRawAuthority(text.slice(scheme.length + 1));
 }
 
-/** `rest` is what follows `https:`. Empty parts, which the parser drops without a trace, are seen only here. */
+/** `rest` is what follows `https:`. The parser silently drops empty parts, so they are visible only here. */
 function judgeRawAuthority(rest: string): UrlRefusal | null {
   if (!rest.startsWith("//")) return refused("unparsable", "two slashes must follow the scheme");
-  if (rest.includes("#")) return refused("fragment", "a fragment is never sent and not accepted");
+  if (rest.includes("#")) return refused("fragment", "a fragment is not accepted because it is never sent");
   const authority = /^\/\/([^/?]*)/.exec(rest)?.[1] ?? "";
   if (authority.includes("@")) {
     return refused("credentials", "user name and password are not accepted in a URL");
@@ -125,7 +125,7 @@ function judgeParts(url: URL, rules: UrlRules): UrlRefusal | null {
   if (url.protocol !== "https:" && !rules.allowHttp) {
     return refused("scheme", "the scheme must be https");
   }
-  // The raw text was checked already; a difference between the two readings must not become a hole.
+  // The raw text has been checked already; this guards against differences between the two interpretations.
   if (url.username !== "" || url.password !== "") {
     return refused("credentials", "user name and password are not accepted in a URL");
   }
@@ -133,7 +133,7 @@ function judgeParts(url: URL, rules: UrlRules): UrlRefusal | null {
   return null;
 }
 
-/** The parser has made every notation of IPv4 (decimal, octal, hex, short, full-width) a dotted quad by now. */
+/** The parser has already normalised every IPv4 notation (decimal, octal, hex, short, full-width) to a dotted quad. */
 function isAddressLiteral(hostname: string): boolean {
   return hostname.startsWith("[") || /^\d+\.\d+\.\d+\.\d+$/.test(hostname);
 }
@@ -145,11 +145,14 @@ function judgeLiteral(address: string, policy: AddressPolicy): UrlRefusal | null
 
 function judgeHostName(hostname: string, rules: UrlRules): UrlRefusal | null {
   if (hostname.endsWith(".")) {
-    return refused("host_name", "the host ends with a dot; write it without");
+    return refused("host_name", "the host must not end with a dot");
   }
   const labels = hostname.split(".");
   if (hostname.length > 253 || labels.some((label) => label === "" || label.length > 63)) {
-    return refused("host_name", "a host has labels of 1 to 63 characters and 253 in all");
+    return refused(
+      "host_name",
+      "a host has labels of 1 to 63 characters, and no more than 253 characters in total",
+    );
   }
   if (labels.at(-1) === "localhost") {
     if (rules.policy.allowLoopback) return null;
@@ -157,7 +160,7 @@ function judgeHostName(hostname: string, rules: UrlRules): UrlRefusal | null {
   }
   if (rules.allowInternalNames === true) return null;
   if (labels.length === 1) {
-    return refused("host_name", "a host of a single label is not a public name");
+    return refused("host_name", "a host with a single label is not a public name");
   }
   if (internalSuffixes.some((suffix) => hostname.endsWith(`.${suffix}`))) {
     return refused("host_name", "the host is under a suffix for private networks");

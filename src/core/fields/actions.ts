@@ -1,4 +1,4 @@
-/** What callers may ask of a webhook, of its deliveries, and of many dead letters. */
+/** Input of actions on a webhook, on its deliveries, and on many dead letters. */
 import { forceMsMax } from "../circuit-breaker.ts";
 import { priorities } from "../delivery.ts";
 import { failureCategories } from "../outcome.ts";
@@ -26,25 +26,30 @@ export const circuitActionFields = {
     min: 1,
     max: forceMsMax / 1_000,
     default: 3_600,
-    doc: "How long it is forced, with the two that force.",
+    doc: "How long the state is forced; only for the two forcing actions.",
   }),
 } satisfies Fields;
 
 export const rotateFields = {
   mode: choice(["graceful", "revoke"], {
     default: "graceful",
-    doc: "`graceful` signs with both for a while; `revoke` drops the old one at once.",
+    doc: "`graceful` signs with both secrets for a while; `revoke` stops using the old secret at once.",
   }),
-  overlapSeconds: integer({ min: 1, max: 7 * 86_400, default: 86_400, doc: "How long both are used." }),
+  overlapSeconds: integer({
+    min: 1,
+    max: 7 * 86_400,
+    default: 86_400,
+    doc: "How long both secrets are used.",
+  }),
   secret: nullable(secretField),
-  force: flag({ doc: "Also while the overlap of an earlier rotation runs." }),
+  force: flag({ doc: "Rotate even while the overlap of an earlier rotation is running." }),
 } satisfies Fields;
 
 export const pauseFields = {
-  until: nullable(timeOrDate({ doc: "When the pause ends by itself; without it `resume` ends it." })),
-  reason: nullable(
-    line({ lengthMin: 1, lengthMax: 255, doc: "For those who wonder; shown with the pause." }),
+  until: nullable(
+    timeOrDate({ doc: "When the pause ends automatically; without it only `resume` ends it." }),
   ),
+  reason: nullable(line({ lengthMin: 1, lengthMax: 255, doc: "Reason shown with the pause." })),
 } satisfies Fields;
 
 export const testFields = {
@@ -52,12 +57,12 @@ export const testFields = {
   data: nullable(
     document({
       bytesMax: 64 * 1_024,
-      doc: "Sent instead of the first example of the type; not held to its schema.",
+      doc: "Sent instead of the first example of the type; not validated against its schema.",
     }),
   ),
 } satisfies Fields;
 
-/** What a receiver may report; the first three are those that the receiver kit tells apart. */
+/** Incidents that a receiver may report; the receiver kit distinguishes the first three. */
 const incidentKinds = [
   "bad_signature",
   "stale_timestamp",
@@ -73,7 +78,7 @@ export const incidentFields = {
     text({
       lengthMin: 1,
       lengthMax: 2_000,
-      doc: "What happened. Leave secrets out: the owner's webhooks receive it.",
+      doc: "What happened. Do not include secrets: the owner's webhooks receive this text.",
     }),
   ),
   messageId: nullable(line({ lengthMin: 1, lengthMax: 255, doc: "`Webhook-ID` of the message." })),
@@ -84,38 +89,38 @@ export const replayFields = {
   webhookIds: nullable(
     list(id({ doc: "Id of a webhook." }), {
       countMax: 1_000,
-      doc: "Deliver to these only; without it to all that now subscribe to the type.",
+      doc: "Deliver only to these webhooks; if omitted, to all that are now subscribed to the type.",
     }),
   ),
 } satisfies Fields;
 
 export const deliveryRetryFields = {
-  priority: nullable(choice(priorities, { doc: "Of the delivery from now on; unchanged if omitted." })),
+  priority: nullable(choice(priorities, { doc: "New priority of the delivery; unchanged if omitted." })),
   closeCircuit: flag({
     default: false,
-    doc: "Close the circuit of the webhook first if it is open; otherwise the delivery waits for it.",
+    doc: "Close the webhook's circuit first if it is open; otherwise the delivery waits for it.",
   }),
 } satisfies Fields;
 
-/** Of bulk work that sends. */
+/** For bulk operations that send. */
 export const closeCircuits = flag({
   default: false,
-  doc: "Close each open circuit once before sending to its webhook; otherwise deliveries wait behind it.",
+  doc: "Close each open circuit once before sending to its webhook; otherwise deliveries wait for it.",
 });
 
 const filter: Group = { api: "filter" };
 const operationRate: Group = { api: "rate_limit", title: "OperationRate" };
 const filterEntriesMax = 250;
 
-const perSecond = { min: 0.1, max: 1_000, doc: "How many to start a second." };
+const perSecond = { min: 0.1, max: 1_000, doc: "How many deliveries to start per second." };
 
-/** How fast bulk work that sends goes. */
+/** Rate of bulk operations that send. */
 export const requestsPerSecond = nullable(decimal({ ...perSecond, default: 10, within: operationRate }));
-/** How fast bulk work goes that only changes rows. */
+/** Rate of bulk operations that only change rows. */
 export const endingsPerSecond = nullable(
   decimal({ ...perSecond, default: 100, within: { api: "rate_limit", title: "EndingRate" } }),
 );
-/** Another rate for what is under way. */
+/** New rate for a running operation. */
 export const newRate = decimal({ ...perSecond, within: { api: "rate_limit", title: "NewRate" } });
 
 const dryRun = flag({ doc: "Only count." });
@@ -131,13 +136,13 @@ export const retryBatchFields = {
       api: "failure_categories",
     }),
   ),
-  from: nullable(timeOrDate({ within: filter, doc: "Made at or after this time." })),
-  to: nullable(timeOrDate({ within: filter, doc: "Made before this time." })),
+  from: nullable(timeOrDate({ within: filter, doc: "Created at or after this time." })),
+  to: nullable(timeOrDate({ within: filter, doc: "Created before this time." })),
   requestsPerSecond,
   priority: choice(priorities, { default: "normal" }),
   startAt: nullable(
     timeOrDate({
-      doc: "When it begins, at most 30 days ahead; at once when left out, or past. It retries what was a dead letter when it was asked for.",
+      doc: "When the operation begins, up to 30 days ahead; at once if omitted or in the past. It retries what was a dead letter at the time of this request.",
     }),
   ),
   closeCircuits,
@@ -145,13 +150,12 @@ export const retryBatchFields = {
 } satisfies Fields;
 export type RetryBatchCommand = InputOf<typeof retryBatchFields>;
 
-/** What waits is delivered anyway. */
+/** Waiting deliveries are sent anyway. */
 const statesRecoverable = ["exhausted", "skipped", "cancelled", "success"] as const;
 
-/** C-46. */
 export const recoverFields = {
-  since: required(timeOrDate({ doc: "Deliveries made at or after this time." })),
-  until: nullable(timeOrDate({ doc: "Deliveries made before this time." })),
+  since: required(timeOrDate({ doc: "Deliveries created at or after this time." })),
+  until: nullable(timeOrDate({ doc: "Deliveries created before this time." })),
   states: nullable(
     list(choice(statesRecoverable), {
       countMax: statesRecoverable.length,
@@ -169,7 +173,7 @@ export const urlCheckFields = {
     line({
       lengthMin: 1,
       lengthMax: 2_048,
-      doc: "What somebody typed.",
+      doc: "Free text.",
       examples: ["https://example.com/hooks"],
     }),
   ),

@@ -1,4 +1,4 @@
-/** What callers may set of rules of alerts, and ask of alerts. */
+/** Input for alert rules and alerts. */
 import { alertStates } from "../alerts/alert-record.ts";
 import { alertComparisons, alertMetrics, alertSeverities } from "../alerts/alert-rule.ts";
 import {
@@ -28,39 +28,44 @@ export const alertRuleNameField = word({
 
 const seconds = { min: 0, max: 86_400 };
 const muteFields = {
-  mutedUntil: nullable(timeOrDate({ doc: "Nobody is told of it until then." })),
-  muteReason: nullable(line({ lengthMin: 1, lengthMax: 255, doc: "For those who wonder." })),
+  mutedUntil: nullable(timeOrDate({ doc: "Notifications are muted until this time." })),
+  muteReason: nullable(line({ lengthMin: 1, lengthMax: 255, doc: "Reason for readers." })),
 } satisfies Fields;
 
 export const alertRuleFields = {
-  title: line({ lengthMin: 1, lengthMax: 100, doc: "The first words of a message; the name unless given." }),
+  title: line({ lengthMin: 1, lengthMax: 100, doc: "Title of notifications; defaults to the name." }),
   description: text({ lengthMax: 1_000, doc: "For people." }),
-  severity: choice(alertSeverities, { doc: "`warning` unless given." }),
+  severity: choice(alertSeverities, { doc: "Defaults to `warning`." }),
   metric: choice(alertMetrics, {
-    doc: "What is compared: `failure_rate` (0 to 1), `attempts`, `exhausted`, `duration_ms_p95` and `published` within the window; `waiting`, `dead_letters` and `places_used` (0 to 1) of the whole installation, for administrators.",
+    doc: "Metric to compare: `failure_rate` (0 to 1), `attempts`, `exhausted`, `duration_ms_p95` and `published` within the window; `waiting`, `dead_letters` and `places_used` (0 to 1) of the whole installation, for administrators.",
   }),
-  comparison: choice(alertComparisons, { doc: "`above` unless given." }),
-  threshold: decimal({ min: 0, max: 1e12, doc: "What it is compared with." }),
-  windowSeconds: integer({ min: 60, max: 86_400, doc: "How far back it looks; 300 unless given." }),
-  forSeconds: integer({ ...seconds, doc: "How long it has to hold before it fires; 0 unless given." }),
+  comparison: choice(alertComparisons, { doc: "Defaults to `above`." }),
+  threshold: decimal({ min: 0, max: 1e12, doc: "Threshold that the metric is compared with." }),
+  windowSeconds: integer({ min: 60, max: 86_400, doc: "Length of the window in seconds; defaults to 300." }),
+  forSeconds: integer({
+    ...seconds,
+    doc: "How long the rule must hold before the alert fires; defaults to 0.",
+  }),
   keepFiringForSeconds: integer({
     ...seconds,
-    doc: "How long it must not hold before it is over; 60 unless given.",
+    doc: "How long the rule must not hold before the alert resolves; defaults to 60.",
   }),
   attemptsMin: integer({
     ...{ min: 0, max: 1_000_000 },
-    doc: "With fewer attempts in the window `failure_rate` and `duration_ms_p95` say nothing; 1 unless given.",
+    doc: "With fewer attempts in the window, `failure_rate` and `duration_ms_p95` are not evaluated; defaults to 1.",
   }),
   webhookId: nullable(id({ doc: "Only attempts of this webhook." })),
   eventType: nullable(eventTypeField),
-  enabled: flag({ doc: "False to keep it without looking." }),
+  enabled: flag({ doc: "False keeps the rule without evaluating it." }),
   ...muteFields,
 } satisfies Fields;
 export type AlertRuleInput = InputOf<typeof alertRuleFields>;
 
 export const alertMuteFields = {
-  until: required(timeOrDate({ doc: "Nobody is told of it until then; a time that is over ends the mute." })),
-  reason: nullable(line({ lengthMin: 1, lengthMax: 255, doc: "For those who wonder." })),
+  until: required(
+    timeOrDate({ doc: "Notifications are muted until this time; a time in the past ends the mute." }),
+  ),
+  reason: nullable(line({ lengthMin: 1, lengthMax: 255, doc: "Reason for readers." })),
 } satisfies Fields;
 export type AlertMuteInput = InputOf<typeof alertMuteFields>;
 

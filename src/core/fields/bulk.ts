@@ -1,4 +1,4 @@
-/** What callers may ask of many deliveries at once. */
+/** Input for operations on many deliveries. */
 import { priorities } from "../delivery.ts";
 import { closeCircuits, endingsPerSecond, newRate, requestsPerSecond } from "./actions.ts";
 import { deliveryListFields } from "./delivery-list.ts";
@@ -7,7 +7,7 @@ import type { Fields } from "./field.ts";
 import { deadLetterFilters } from "./filters.ts";
 
 const ids = list(id(), { countMax: 1_000, doc: "Ids of deliveries, instead of a filter." });
-const dryRun = flag({ doc: "Only count, and say what would be left out." });
+const dryRun = flag({ doc: "Only count the deliveries, and report which would be skipped." });
 
 const { order: _, ...deliveryFilter } = deliveryListFields;
 
@@ -16,14 +16,14 @@ const ofDeliveries = {
   ids,
   filter: object(deliveryFilter, {
     title: "DeliveryBulkFilter",
-    doc: "As in `GET /v1/deliveries`; an empty one is everything. Without `to` it ends with the time of the call.",
+    doc: "As in `GET /v1/deliveries`; an empty filter matches everything. If `to` is omitted, it is the time of the call.",
   }),
   dryRun,
 } satisfies Fields;
 
 export const retryDeliveriesFields = {
   ...ofDeliveries,
-  priority: nullable(choice(priorities, { doc: "Of the deliveries from now on; unchanged if omitted." })),
+  priority: nullable(choice(priorities, { doc: "New priority of the deliveries; unchanged if omitted." })),
   closeCircuits,
   requestsPerSecond,
 } satisfies Fields;
@@ -37,14 +37,13 @@ export const discardFields = {
   ids,
   filter: object(deadLetterFilters, {
     title: "DeadLetterBulkFilter",
-    doc: "As in `GET /v1/dlq`; an empty one is everything.",
+    doc: "As in `GET /v1/dlq`; an empty filter matches everything.",
   }),
   dryRun,
   requestsPerSecond: endingsPerSecond,
 } satisfies Fields;
 
-/** `running` ends a pause. */
 export const operationChangeFields = {
-  status: choice(["running", "paused", "cancelled"], { doc: "`running` ends a pause." }),
+  status: choice(["running", "paused", "cancelled"], { doc: "`running` resumes a paused operation." }),
   requestsPerSecond: newRate,
 } satisfies Fields;

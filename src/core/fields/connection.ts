@@ -1,4 +1,4 @@
-/** Which source leads to which webhook, and by which rules. */
+/** Input for connections: which source leads to which webhook, and by which rules. */
 import { scheduleAttemptsMax, scheduleDelayMsMax } from "../retry-schedule.ts";
 import {
   document,
@@ -22,36 +22,36 @@ const deduplicateFields = {
     integer({
       min: 1_000,
       max: 31 * 86_400_000,
-      doc: "How long after the first one another counts as the same.",
+      doc: "How long after the first message another one counts as its duplicate.",
     }),
   ),
   includeFields: nullable(
     list(pointer, {
       countMax: 16,
       isSet: true,
-      doc: "JSON pointers into the body: these members alone are compared. A message without one of them counts as new.",
+      doc: "JSON pointers into the body: only these members are compared. A message without one of them counts as new.",
     }),
   ),
   excludeFields: nullable(
     list(pointer, {
       countMax: 16,
       isSet: true,
-      doc: "These members are left out of the comparison, such as a time of sending. Not together with `include_fields`.",
+      doc: "Members excluded from the comparison, such as a sending time. Cannot be combined with `include_fields`.",
     }),
   ),
 } satisfies Fields;
 
 const deduplicateNotes = {
-  doc: "Ignores what came before, for senders that give no id: the body, or parts of it, decide.",
+  doc: "Ignores duplicates from senders that provide no id: the body, or parts of it, identify a message.",
 };
 
-/** Both for what is made and for what is changed. */
+/** For both creating and changing a connection. */
 const connectionRules = {
   delayMs: integer({
     min: 0,
     max: 86_400_000,
     default: 0,
-    doc: "`store_and_forward`: messages are sent no sooner. Passed through they are not delayed, because the sender waits.",
+    doc: "`store_and_forward`: messages wait at least this long before they are sent. Ignored in `pass_through`, because the sender is waiting.",
   }),
   deduplicate: nullable(
     object(deduplicateFields, { ...deduplicateNotes, title: "ConnectionDeduplicateInput" }),
@@ -59,29 +59,29 @@ const connectionRules = {
   retryDelaysMs: nullable(
     list(integer({ min: 0, max: scheduleDelayMsMax }), {
       countMax: scheduleAttemptsMax - 1,
-      doc: "`store_and_forward`: delays between requests, instead of the schedule of the webhook, for messages that come from now on.",
+      doc: "`store_and_forward`: delays between attempts instead of the webhook's schedule, for messages received from now on.",
       examples: [[5_000, 60_000, 600_000]],
     }),
   ),
   allowChain: flag({
-    doc: "May lead to an address of this deployment. Otherwise such a webhook is refused, because messages could go in circles.",
+    doc: "Allow a webhook whose URL is an address of this deployment. Otherwise it is refused, because messages could loop.",
   }),
 } satisfies Fields;
 
 export const connectionFields = {
   sourceId: required(onlyForCreation(id({ doc: "Whose messages." }))),
-  webhookId: required(onlyForCreation(id({ doc: "Who gets them." }))),
+  webhookId: required(onlyForCreation(id({ doc: "Webhook that receives the messages." }))),
   name: line({ lengthMax: 255, doc: "For people." }),
   required: flag({
-    doc: "`pass_through`: the sender is told of success only when this one accepted. True when left out.",
+    doc: "`pass_through`: the sender gets a success only if this webhook accepted. Defaults to true.",
   }),
   paused: flag({
-    doc: "Holds what comes in `store_and_forward`, in order, until it goes on; in `pass_through` senders are told to come back.",
+    doc: "`store_and_forward`: holds messages in order until the connection is resumed. `pass_through`: senders are asked to retry later.",
   }),
   filter: nullable(
     document({
       bytesMax: 16_384,
-      doc: "Lets through what matches: `body`, `headers`, `query` and `path` with `$eq`, `$neq`, `$in`, `$nin`, `$gt`, `$gte`, `$lt`, `$lte`, `$startsWith`, `$endsWith`, `$exist`, `$and`, `$or`, `$not`.",
+      doc: "Only matching messages pass: `body`, `headers`, `query` and `path` with `$eq`, `$neq`, `$in`, `$nin`, `$gt`, `$gte`, `$lt`, `$lte`, `$startsWith`, `$endsWith`, `$exist`, `$and`, `$or`, `$not`.",
       examples: [{ body: { action: { $in: ["opened", "closed"] } } }],
     }),
   ),
@@ -101,28 +101,30 @@ export const connectionShown = {
   id: id({ doc: "Id of the connection." }),
   tenantId: tenantIdField,
   sourceId: id({ doc: "Whose messages." }),
-  webhookId: id({ doc: "Who gets them." }),
+  webhookId: id({ doc: "Webhook that receives the messages." }),
   name: connectionFields.name,
   required: connectionFields.required,
   paused: flag(),
-  pausedAt: nullable(time({ doc: "Since when it holds what comes." })),
+  pausedAt: nullable(time({ doc: "Since when the connection has been holding messages." })),
   heldCount: integer({
-    doc: "Messages that wait for this connection, counted up to 10,000. While it is paused they are held; after it was resumed they are sent, oldest first, and new messages wait behind them.",
+    doc: "Messages that wait for this connection, counted up to 10,000. While it is paused they are held; after it is resumed they are sent, oldest first, and new messages wait behind them.",
     min: 0,
     max: 10_000,
   }),
   releasingSince: nullable(
-    time({ doc: "When it was resumed, while messages that it held are still being sent; otherwise null." }),
+    time({
+      doc: "When the connection was resumed, while held messages are still being sent; otherwise null.",
+    }),
   ),
   filter: connectionFields.filter,
   ...connectionRules,
   deduplicate: nullable(object(deduplicateFields, { ...deduplicateNotes, title: "ConnectionDeduplicate" })),
-  createdAt: time({ doc: "When it was made." }),
-  updatedAt: time({ doc: "When it was changed last." }),
+  createdAt: time({ doc: "When the connection was created." }),
+  updatedAt: time({ doc: "When the connection was last changed." }),
 } satisfies Fields;
 
 export const connectionFilters = {
-  sourceId: id({ doc: "Only of this source." }),
-  webhookId: id({ doc: "Only to this webhook." }),
+  sourceId: id({ doc: "Only connections of this source." }),
+  webhookId: id({ doc: "Only connections to this webhook." }),
   tenantId: tenantIdField,
 } satisfies Fields;

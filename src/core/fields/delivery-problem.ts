@@ -11,12 +11,12 @@ export const problemFilters = {
   tenantId: tenantIdField,
 } satisfies Fields;
 
-/** What people set on a problem. */
+/** What people can set on a problem. */
 export const problemChangeFields = {
-  muted: flag({ doc: "True keeps it out of sight while it lasts, false ends that." }),
+  muted: flag({ doc: "True mutes the problem and hides it from the default list; false ends the mute." }),
   mutedUntil: nullable(
-    timeOrDate({ doc: "With `muted`: when that ends by itself; without it somebody has to end it." }),
+    timeOrDate({ doc: "With `muted`: when the mute ends; without it, the mute lasts until it is removed." }),
   ),
-  muteReason: nullable(line({ lengthMin: 1, lengthMax: 255, doc: "With `muted`: for those who wonder." })),
-  note: nullable(text({ lengthMin: 1, lengthMax: 2_000, doc: "What people know of it; null removes it." })),
+  muteReason: nullable(line({ lengthMin: 1, lengthMax: 255, doc: "With `muted`: reason for readers." })),
+  note: nullable(text({ lengthMin: 1, lengthMax: 2_000, doc: "A note on the problem; null removes it." })),
 } satisfies Fields;

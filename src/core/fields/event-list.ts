@@ -1,11 +1,11 @@
-/** What a listing of events may be asked for. */
+/** Filters of event lists. */
 import { eventFields } from "./event.ts";
 import { flag, line, timeOrDate } from "./field.ts";
 import type { Field, Fields } from "./field.ts";
 import { eventPatternsField, tenantIdField } from "./names.ts";
 
 const idempotencyKey: Field<string> = Object.assign({}, eventFields.idempotencyKey, {
-  doc: "Only the event that was published with this key, as long as its history is kept; of several the newest.",
+  doc: "Only the event published with this key, while its history is kept; if there are several, the newest.",
 });
 const source: Field<string> = Object.assign({}, eventFields.source, {
   doc: "Only events of this application.",
@@ -15,11 +15,11 @@ export const eventListFields = {
   eventTypes: eventPatternsField,
   source,
   idempotencyKey,
-  unmatched: flag({ doc: "True for events that no webhook asked for, false for the others." }),
+  unmatched: flag({ doc: "True for events that no webhook subscribes to, false for all others." }),
   dataContains: line({
     lengthMin: 1,
     lengthMax: 200,
-    doc: "Text in what was published, letter by letter. Takes a key that may manage.",
+    doc: "Case-sensitive substring of the payload. Requires a key with the `manage` role.",
   }),
   tenantId: tenantIdField,
   from: timeOrDate({ doc: "Only events accepted at or after this time." }),

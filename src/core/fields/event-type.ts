@@ -19,5 +19,5 @@ export const eventTypeShown = {
   tenantId: tenantIdField,
   ...eventTypeFields,
   createdAt: time({ doc: "When it was registered." }),
-  updatedAt: time({ doc: "When it was changed last." }),
+  updatedAt: time({ doc: "When it was last changed." }),
 } satisfies Fields;

@@ -1,37 +1,39 @@
 /**
- * What callers may set, described once. The schemas of the API, the judgement of the services, the names between API and
- * library, the options of the command line and their texts are all derived from these descriptions.
+ * One description of every field that callers may set. The API schemas, the validation in the services, the mapping
+ * between API and library names, the command-line options and their texts are all derived from these descriptions.
  */
 
-/** What the values of a field are, within which bounds. */
+/** The values that a field accepts, with their bounds. */
 export type Kind =
   | TextKind
   | NumberKind
   | { readonly is: "choice"; readonly values: readonly string[] }
   | { readonly is: "flag" }
   | { readonly is: "id" }
-  /** Unix milliseconds in the library, RFC 3339 in the API; `takesDates` also takes a date for its start in UTC. */
+  /**
+   * Unix milliseconds in the library, RFC 3339 in the API; with `takesDates`, a date is accepted for its start in UTC.
+   */
   | { readonly is: "time"; readonly takesDates: boolean }
   | ListKind
   | ObjectKind
-  /** Judged by core/egress/url-policy.ts. */
+  /** Validated by core/egress/url-policy.ts. */
   | { readonly is: "url"; readonly lengthMax: number }
-  /** Names and values, judged by core/http/request-headers.ts. */
+  /** Names and values, validated by core/http/request-headers.ts. */
   | { readonly is: "headers"; readonly countMax: number; readonly valueLengthMax: number }
   /** Any JSON object. */
   | { readonly is: "document"; readonly bytesMax: number | null }
   /** Any JSON value. */
   | { readonly is: "json" }
-  /** JSON Schema, judged by its compiler. */
+  /** JSON Schema, validated by its compiler. */
   | { readonly is: "schema" };
 
 export interface TextKind {
   readonly is: "text";
   readonly lengthMin: number;
   readonly lengthMax: number;
-  /** For the flag `u` of regular expressions. */
+  /** A regular expression for the `u` flag. */
   readonly pattern: string;
-  /** The pattern in words, after "must be". */
+  /** Describes the pattern in words, following "must be". */
   readonly rule: string;
 }
 
@@ -48,7 +50,7 @@ export interface ListKind {
   readonly itemExample: unknown;
   readonly countMin: number;
   readonly countMax: number;
-  /** No item twice. */
+  /** Items must be unique. */
   readonly isSet: boolean;
   readonly bytesMax: number | null;
 }
@@ -58,31 +60,31 @@ export interface ObjectKind {
   /** Its name among the components of the OpenAPI document. */
   readonly title: string | null;
   readonly fields: Fields;
-  /** A text stands for an object with this one member. */
+  /** A string is accepted as shorthand for an object with only this member. */
   readonly shorthand: string | null;
 }
 
 declare const valueType: unique symbol;
 
-/** One field; `Value` is what the library takes for it. */
+/** One field; `Value` is its type in the library. */
 export interface Field<Value = unknown> {
   readonly kind: Kind;
-  /** Its name in the API, where that is not its name in the library in snake_case. */
+  /** Its API name, if it is not the library name in snake_case. */
   readonly api: string | null;
-  /** The object of the API that it stands in; the library has it beside the others. */
+  /** The API object that contains it; in the library it is at the top level. */
   readonly within: Group | null;
   readonly isNullable: boolean;
   readonly isRequired: boolean;
-  /** Optional all the same where a resource is changed: what is absent keeps its value. */
+  /** Always optional when a resource is changed: an absent field keeps its value. */
   readonly isRequiredToCreate: boolean;
   readonly isOnlyForCreation: boolean;
-  /** Taken and never shown: `writeOnly` in the schema, and masked in the audit log. */
+  /** Accepted but never shown: `writeOnly` in the schema, and masked in the audit log. */
   readonly isSecret: boolean;
   /** Members of a secret object that are not secret. */
   readonly openMembers: readonly string[];
-  /** What holds when it is left out; undefined where that depends on something else. */
+  /** The value if the field is omitted; undefined if that depends on other fields. */
   readonly default: unknown;
-  /** A sentence or two for documents and help. */
+  /** One or two sentences for documentation and help. */
   readonly doc: string | null;
   readonly examples: readonly unknown[];
   readonly [valueType]?: Value;
@@ -92,11 +94,11 @@ export interface Group {
   readonly api: string;
   readonly title?: string;
   readonly doc?: string;
-  /** Whoever gives it gives all its members. */
+  /** If the object is given, all its members must be given. */
   readonly isComplete?: boolean;
 }
 
-/** By their names in the library. */
+/** Keyed by library name. */
 export type Fields = Readonly<Record<string, Field>>;
 
 type RequiredField<Value> = Field<Value> & { readonly isRequired: true };
@@ -106,14 +108,14 @@ type RequiredNames<F extends Fields> = {
 export type ValueOf<F extends Field> = F extends Field<infer Value> ? Value : never;
 type Flat<T> = { [Name in keyof T]: T[Name] };
 
-/** What a caller of the library gives. */
+/** The input type of the library. */
 export type InputOf<F extends Fields> = Flat<
   { readonly [Name in RequiredNames<F>]: ValueOf<F[Name]> } & {
     readonly [Name in Exclude<keyof F, RequiredNames<F>>]?: ValueOf<F[Name]>;
   }
 >;
 
-/** What every field may say beside its kind. */
+/** Options of every field in addition to its kind. */
 export interface Notes<Value> {
   readonly api?: string;
   readonly within?: Group;
@@ -144,7 +146,7 @@ interface Lengths {
   readonly lengthMax: number;
 }
 
-/** One line. */
+/** A single line of text. */
 export function line(bounds: Lengths & Notes<string>): Field<string> {
   const { lengthMin = 0, lengthMax } = bounds;
   const pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$";
@@ -154,7 +156,7 @@ export function line(bounds: Lengths & Notes<string>): Field<string> {
   );
 }
 
-/** Several lines. */
+/** Text of several lines. */
 export function text(bounds: Lengths & Notes<string>): Field<string> {
   const { lengthMin = 0, lengthMax } = bounds;
   const pattern = "^[^\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f]*$";
@@ -162,7 +164,7 @@ export function text(bounds: Lengths & Notes<string>): Field<string> {
   return field({ is: "text", lengthMin, lengthMax, pattern, rule }, bounds);
 }
 
-/** Text of a form of its own; `rule` says it in words, after "must be". */
+/** Text that matches a pattern; `rule` describes it in words, following "must be". */
 export function word(form: Lengths & Notes<string> & Pick<TextKind, "pattern" | "rule">): Field<string> {
   const { lengthMin = 1, lengthMax, pattern, rule } = form;
   return field({ is: "text", lengthMin, lengthMax, pattern, rule }, form);
@@ -196,7 +198,7 @@ export function time(notes: Notes<number>): Field<number> {
   return field({ is: "time", takesDates: false }, notes);
 }
 
-/** Where a date alone is handy (WDS-109). */
+/** For parameters where a plain date is convenient (WDS-109). */
 export function timeOrDate(notes: Notes<number>): Field<number> {
   return field({ is: "time", takesDates: true }, notes);
 }
@@ -229,7 +231,7 @@ export function object<F extends Fields>(
   return field({ is: "object", fields, title: notes.title ?? null, shorthand: null }, notes);
 }
 
-/** An object, or the text of one of its members for an object with this one alone. */
+/** An object, or a string as shorthand for an object with only this member. */
 export function objectOrText<F extends Fields, Name extends keyof F & string>(
   fields: F,
   notes: Notes<InputOf<F>> & { readonly shorthand: Name },
@@ -262,7 +264,7 @@ export function jsonSchema(notes: Notes<unknown>): Field {
   return field({ is: "schema" }, notes);
 }
 
-/** Null goes back to the default. */
+/** Null restores the default. */
 export function nullable<Value>(one: Field<Value>): Field<Value | null> {
   return { ...(one as Field<never>), isNullable: true };
 }
@@ -275,32 +277,32 @@ export function requiredToCreate<Value>(one: Field<Value>): Field<Value> {
   return { ...one, isRequiredToCreate: true };
 }
 
-/** Never changed afterwards, or changed by other means. */
+/** Cannot be changed later, or only by other means. */
 export function onlyForCreation<Value>(one: Field<Value>): Field<Value> {
   return { ...one, isOnlyForCreation: true };
 }
 
-/** Taken and never shown again, but for the members of an object that are named here. */
+/** Accepted and never shown again, except for the object members named here. */
 export function secret<F extends Field>(one: F, openMembers: readonly string[] = []): F {
   return { ...one, isSecret: true, openMembers };
 }
 
-/** The same field, told in other words. */
+/** The same field with a different description. */
 export function described<Value>(one: Field<Value>, notes: { readonly doc: string }): Field<Value> {
   return { ...one, ...notes };
 }
 
-/** Of a field that says what holds when it is left out. */
+/** The default of a field that has one. */
 export function defaultOf<Value>(one: Field<Value>): NonNullable<Value> {
   return one.default as NonNullable<Value>;
 }
 
-/** Its own name in the API, without the object around it. */
+/** The API name without the object that contains it. */
 export function apiName(name: string, { api }: Pick<Field, "api">): string {
   return api ?? name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** Its path in a body of the API. */
+/** The path in an API body. */
 export function apiPath(name: string, one: Pick<Field, "api" | "within">): string {
   const own = apiName(name, one);
   return one.within === null ? own : `${one.within.api}.${own}`;

@@ -1,4 +1,4 @@
-/** What listings can be narrowed to. */
+/** Filters of lists. */
 import { circuitStates } from "../circuit-breaker.ts";
 import { webhookHealthStates } from "../endpoint-health.ts";
 import { failureCategories } from "../outcome.ts";
@@ -9,7 +9,10 @@ import { eventTypeField, tenantIdField } from "./names.ts";
 
 const repeated = { countMin: 0, countMax: 100, doc: "May be repeated." };
 
-/** All but `created` begin with the webhooks that need somebody; those without failures or a backlog come at the end. */
+/**
+ * All orders except `created` begin with the webhooks that need attention; those without failures or a backlog come
+ * last.
+ */
 const webhookOrders = ["created", "last_failure", "failures", "failure_rate", "backlog"] as const;
 export type WebhookOrder = (typeof webhookOrders)[number];
 
@@ -20,32 +23,32 @@ export const webhookFilters = {
   circuits: list(choice(circuitStates), {
     ...repeated,
     api: "circuit",
-    doc: "State of the circuit breaker as it is now. May be repeated.",
+    doc: "Current state of the circuit breaker. May be repeated.",
   }),
   health: list(choice(webhookHealthStates), {
     ...repeated,
     doc:
-      "One state per webhook: `suspended`, `disabled` or `unverified` by its status, else `paused` by hand, else `circuit_open` " +
-      "while its circuit is not closed, else `failing` when its last three attempts or most of the last eight failed, else " +
+      "One state per webhook: `suspended`, `disabled` or `unverified` by its status; otherwise `paused` if paused by hand; otherwise `circuit_open` " +
+      "while its circuit is not closed; otherwise `failing` if the last three attempts or most of the last eight failed; otherwise " +
       "`healthy`. May be repeated.",
   }),
   failing: flag({
-    doc: "True for those of which an attempt failed since the last one that was accepted, false for the others.",
+    doc: "True for webhooks with a failed attempt since the last accepted one, false for all others.",
   }),
-  paused: flag({ doc: "True for those that somebody paused, false for the others." }),
+  paused: flag({ doc: "True for webhooks that were paused by hand, false for all others." }),
   text: line({
     lengthMin: 1,
     lengthMax: 255,
     api: "q",
-    doc: "Text in the URL or the description; capital letters do not count.",
+    doc: "Text in the URL or the description; case-insensitive.",
   }),
   sort: choice(webhookOrders, {
     default: "created",
     doc:
-      "`created`: newest first. `last_failure`: what failed last at the top, what never failed at the end. `failures`: most " +
-      "failed attempts of the last 24 hours first. `failure_rate`: of the last 24 hours; among equal rates most failed " +
-      "attempts first. `backlog`: most waiting deliveries first, each webhook counted to 10,000; among those with more, most " +
-      "attempts of the last 24 hours first.",
+      "`created`: newest first. `last_failure`: most recent failure first, webhooks without failures last. `failures`: most " +
+      "failed attempts of the last 24 hours first. `failure_rate`: of the last 24 hours; equal rates by number of failed " +
+      "attempts. `backlog`: most waiting deliveries first, counted up to 10,000 per webhook; webhooks beyond that by number of " +
+      "attempts of the last 24 hours.",
   }),
   tenantId: tenantIdField,
 } satisfies Fields;
@@ -54,8 +57,8 @@ export const deadLetterFilters = {
   webhookIds: list(id(), { ...repeated, api: "webhook_id" }),
   eventTypes: list(eventTypeField, { ...repeated, api: "event_type" }),
   categories: list(choice(failureCategories), { ...repeated, api: "failure_category" }),
-  from: timeOrDate({ doc: "Only deliveries made at or after this time." }),
-  to: timeOrDate({ doc: "Only deliveries made before this time." }),
+  from: timeOrDate({ doc: "Only deliveries created at or after this time." }),
+  to: timeOrDate({ doc: "Only deliveries created before this time." }),
   tenantId: tenantIdField,
 } satisfies Fields;
 
@@ -63,10 +66,10 @@ const auditText = (doc: string) => line({ lengthMin: 1, lengthMax: 255, doc });
 
 export const auditFilters = {
   actor: auditText(
-    "Id or name of an API key, id of a session of the dashboard or of the portal, or the `reference` of the latter.",
+    "Id or name of an API key, id of a dashboard or portal session, or the `reference` of a portal session.",
   ),
-  action: auditText("Such as `webhook.update`, or its beginning: `webhook`."),
-  target: auditText("Id of what was changed; the name of an event type."),
+  action: auditText("An action such as `webhook.update`, or a prefix such as `webhook`."),
+  target: auditText("Id of the changed resource; for event types, the name."),
   from: timeOrDate({ doc: "At or after this time." }),
   to: timeOrDate({ doc: "Before this time." }),
   tenantId: tenantIdField,

@@ -1,4 +1,4 @@
-/** Sources, connections and requests of the gateway: what callers may set, and what they are shown. */
+/** Sources, connections and requests of the gateway: input fields and shown fields. */
 import { gatewayOutcomes, type GatewayOutcome, recentRequestsMax } from "../gateway/request.ts";
 import { gatewayModes, inactiveAnswers, sourceDefaults, sourceProbes } from "../gateway/source.ts";
 import {
@@ -46,19 +46,19 @@ const mediaType = word({
 });
 
 const eventTypeSourceFields = {
-  fixed: { ...eventTypeField, doc: "The same for every message." },
+  fixed: { ...eventTypeField, doc: "A fixed type for every message." },
   header: { ...headerName, doc: "Read from this header." },
   pointer: { ...pointer, doc: "Read from the body, at this JSON pointer." },
-  query: line({ lengthMin: 1, lengthMax: 128, doc: "Read from this parameter of the query." }),
+  query: line({ lengthMin: 1, lengthMax: 128, doc: "Read from this query parameter." }),
   path: flag({ doc: "Read from `/_webhooks/{party}/…/{event_type}`." }),
   allowUnsigned: flag({
     default: false,
-    doc: "Also where the sender's signature does not cover it: whoever captured a message can then change it.",
+    doc: "Use the value even if the sender's signature does not cover it. Anyone who captured a message can then change it.",
   }),
 } satisfies Fields;
 
 const customResponseFields = {
-  status: required(integer({ min: 200, max: 299, doc: "Never a redirect, never an error." })),
+  status: required(integer({ min: 200, max: 299, doc: "Neither a redirect nor an error." })),
   contentType: nullable(mediaType),
   body: nullable(text({ lengthMax: 4_096 })),
 } satisfies Fields;
@@ -76,20 +76,20 @@ const handshakeFields = {
       countMin: 0,
       countMax: 100,
       isSet: true,
-      doc: "Names that senders give themselves in `WebHook-Request-Origin`; `*` for everybody. Nothing proves them: messages are verified all the same.",
+      doc: "Names that senders state in `WebHook-Request-Origin`; `*` allows all. They are not authenticated: every message is still verified.",
     }),
   ),
   ratePerMinuteMax: nullable(
     integer({
       min: 1,
       max: 1_000_000,
-      doc: "What is granted at most, in requests per minute; the rate limit of the source when null.",
+      doc: "Maximum granted rate in requests per minute; the rate limit of the source if null.",
     }),
   ),
 } satisfies Fields;
 
 const handshakeNotes = {
-  doc: "Answers senders of CloudEvents that ask by OPTIONS whether they may deliver. Without it OPTIONS is answered 405.",
+  doc: "Answers CloudEvents senders that use OPTIONS to ask whether they may deliver. Without it, OPTIONS gets 405.",
 };
 
 export const sourceFields = {
@@ -100,7 +100,7 @@ export const sourceFields = {
     secret(
       document({
         bytesMax: 32_768,
-        doc: "How messages are verified: `type` names a provider such as `github`, a scheme such as `hmac`, or `none`, which has to be written out. Secrets are sealed and never shown again; a change gives them all anew, two while they are rotated.",
+        doc: "How messages are verified: `type` names a provider such as `github`, a scheme such as `hmac`, or `none`, which must be given explicitly. Secrets are encrypted and never shown again. A change replaces all of them; give two during a rotation.",
         examples: [{ type: "github", secrets: ["a long random text"] }],
       }),
       ["type"],
@@ -111,73 +111,76 @@ export const sourceFields = {
       lengthMax: 63,
       pattern: "^[a-z0-9][a-z0-9_-]*$",
       rule: "a name of a-z, 0-9, _ and -, beginning with a letter or digit",
-      doc: "Also takes messages at `/_webhooks/{party}/…`. The name is taken once in a deployment.",
+      doc: "Also accepts messages at `/_webhooks/{party}/…`. The name is unique in a deployment.",
       examples: ["github"],
     }),
   ),
   mode: choice(gatewayModes, {
     default: "pass_through",
-    doc: "`pass_through` answers after the destination accepted; `store_and_forward` once the message is stored, which needs an acknowledgement of the service description.",
+    doc: "`pass_through` answers after the destination accepted; `store_and_forward` answers once the message is stored, and requires an acknowledgement of the service description.",
   }),
   eventType: nullable(
     object(eventTypeSourceFields, {
       title: "EventTypeSourceInput",
-      doc: "Where the kind of event stands, one of these; what the provider is known for when null.",
+      doc: "Where to find the event type; give one of these. If null, the provider's usual place.",
     }),
   ),
   keyPointers: nullable(
     list(pointer, {
       countMax: 8,
       isSet: true,
-      doc: "Members of the body that together tell one message from another, for senders that give no id.",
+      doc: "Members of the body that together identify a message, for senders that provide no id.",
     }),
   ),
   forwardHeaders: list(headerName, {
     countMin: 0,
     countMax: 32,
     isSet: true,
-    doc: "Handed on beside those that the provider is known for. Credentials and what belongs to a connection never are.",
+    doc: "Headers to forward in addition to the provider's usual ones. Credentials and connection headers are never forwarded.",
   }),
-  forwardPath: flag({ doc: "Appends the rest of path and query to the URL of the webhook." }),
+  forwardPath: flag({ doc: "Appends the rest of path and query to the webhook's URL." }),
   passSignatures: flag({
-    doc: "Hands on `Signature`, `Signature-Input` and `Content-Digest` of the sender (RFC 9421), where the webhook has no such signature of its own.",
+    doc: "Forwards the sender's `Signature`, `Signature-Input` and `Content-Digest` (RFC 9421), unless the webhook adds such a signature itself.",
   }),
-  allowPut: flag({ doc: "Takes PUT as well as POST." }),
+  allowPut: flag({ doc: "Accepts PUT as well as POST." }),
   allowProbes: list(choice(sourceProbes), {
     countMin: 0,
     countMax: sourceProbes.length,
     isSet: true,
-    doc: "Checks of the address that are answered with 200 in addition to those of the provider: `head`, `get`, and `validation_token` (POST with `?validationToken=…`, which is sent back as plain text). Nothing of them is stored.",
+    doc: "Address checks that are answered with 200, in addition to the provider's: `head`, `get`, and `validation_token` (POST with `?validationToken=…`, which is returned as plain text). They are not stored.",
   }),
   customResponse: nullable(
     object(customResponseFields, {
       title: "CustomResponseInput",
-      doc: "What senders are answered in `store_and_forward`; 202 when null.",
+      doc: "Response to senders in `store_and_forward`; 202 if null.",
     }),
   ),
-  active: flag({ doc: "False takes nothing." }),
+  active: flag({ doc: "False refuses all messages." }),
   whenInactive: choice(inactiveAnswers, {
     default: "unavailable",
     doc: "While not active: `unavailable` answers 503, `gone` 410.",
   }),
   rateLimit: nullable(
-    object(rateLimitFields, { title: "SourceRateLimitInput", doc: "Of each process; more is answered 429." }),
+    object(rateLimitFields, {
+      title: "SourceRateLimitInput",
+      doc: "Per process; requests beyond it get 429.",
+    }),
   ),
   bodyBytesMax: nullable(
-    integer({ min: 1, max: 67_108_864, doc: "Smaller than the limit of the server; more is answered 413." }),
+    integer({ min: 1, max: 67_108_864, doc: "Lower than the limit of the server; larger bodies get 413." }),
   ),
   budgetMs: integer({
     min: 1_000,
     max: 60_000,
     default: sourceDefaults.budgetMs,
-    doc: "`pass_through`: until the sender is answered. Keep it below the sender's own timeout.",
+    doc: "`pass_through`: time until the sender is answered. Keep it below the sender's own timeout.",
   }),
   retriesWithinBudget: flag({
-    doc: "`pass_through`: what failed for now is tried again while `budget_ms` lasts. Without it there is one attempt.",
+    doc: "`pass_through`: retries transient failures within `budget_ms`. Without it there is one attempt.",
   }),
   statusOverrides: document({
     bytesMax: 1_024,
-    doc: "`pass_through`: what senders are told otherwise, by what the webhook answered: a status, `timeout`, `not_reached` or `oversized`. A success stays a success and an error an error; nothing becomes a redirect.",
+    doc: "`pass_through`: replaces the status that senders get, keyed by the webhook's response: a status, `timeout`, `not_reached` or `oversized`. A success must stay a success and an error an error; redirects are not allowed.",
     examples: [{ "404": 503, "410": 410 }],
   }),
   handshake: nullable(object(handshakeFields, { ...handshakeNotes, title: "SourceHandshakeInput" })),
@@ -185,23 +188,23 @@ export const sourceFields = {
     min: 86_400_000,
     max: 31 * 86_400_000,
     default: sourceDefaults.dedupMs,
-    doc: "How long a repeat is recognised.",
+    doc: "How long a repeated message is recognised.",
   }),
 } satisfies Fields;
 export type SourceInput = InputOf<typeof sourceFields>;
 
-/** Neither secrets nor the address; `verification` has its secrets masked. */
+/** Without secrets and without the address; `verification` has its secrets masked. */
 export const sourceShown = {
   id: id({ doc: "Id of the source." }),
   tenantId: tenantIdField,
   name: line({ lengthMax: 255 }),
   description: text({ lengthMax: 1_024 }),
   party: sourceFields.party,
-  verification: document({ doc: "With its secrets masked." }),
-  warnings: list(text({ lengthMax: 255 }), { countMax: 16, doc: "What somebody should look at." }),
-  mode: choice(gatewayModes, { doc: "As it is configured." }),
+  verification: document({ doc: "Verification settings with secrets masked." }),
+  warnings: list(text({ lengthMax: 255 }), { countMax: 16, doc: "Problems that need attention." }),
+  mode: choice(gatewayModes, { doc: "The configured mode." }),
   effectiveMode: choice(gatewayModes, {
-    doc: "As it is in force: `pass_through` while an acknowledgement is missing or of an older description.",
+    doc: "The mode in force: `pass_through` while the acknowledgement is missing or refers to an older description.",
   }),
   acknowledgedBy: nullable(line({ lengthMax: 255 })),
   acknowledgedAt: nullable(time({ doc: "When the service description was acknowledged." })),
@@ -234,8 +237,8 @@ export const sourceShown = {
   statusOverrides: sourceFields.statusOverrides,
   handshake: nullable(object(handshakeFields, { ...handshakeNotes, title: "SourceHandshake" })),
   dedupWindowMs: sourceFields.dedupWindowMs,
-  createdAt: time({ doc: "When it was made." }),
-  updatedAt: time({ doc: "When it was changed last." }),
+  createdAt: time({ doc: "When it was created." }),
+  updatedAt: time({ doc: "When it was last changed." }),
 } satisfies Fields;
 
 const recentCount = integer({ min: 0, max: recentRequestsMax });
@@ -247,16 +250,16 @@ const recentFields = {
   ignored: recentCount,
   challenge: recentCount,
   failed: recentCount,
-  lastReceivedAt: nullable(time({ doc: "When the newest came; null without any." })),
+  lastReceivedAt: nullable(time({ doc: "When the newest request arrived; null if there is none." })),
 } satisfies Fields & Readonly<Record<GatewayOutcome, unknown>>;
 
-/** What a listing shows of a source. */
+/** A source as shown in a list. */
 export const listedSourceShown = {
   ...sourceShown,
   recent: nullable(
     object(recentFields, {
       title: "RecentRequests",
-      doc: `Its last requests, ${recentRequestsMax} at most, by what became of them; null unless \`include=recent\` asks for it.`,
+      doc: `Its last requests by outcome, up to ${recentRequestsMax}; null unless \`include=recent\` asks for it.`,
     }),
   ),
 } satisfies Fields;
@@ -266,7 +269,7 @@ export const sourceRotateFields = {
     min: 0,
     max: 30 * 86_400,
     default: 86_400,
-    doc: "How long the address before goes on working.",
+    doc: "How long the previous address keeps working.",
   }),
 } satisfies Fields;
 export type SourceRotateInput = InputOf<typeof sourceRotateFields>;
@@ -277,7 +280,7 @@ export const sourceAcknowledgeFields = {
       lengthMax: 64,
       pattern: "^[0-9a-f]+$",
       rule: "the version of a service description",
-      doc: "`version` of `GET /service-description`, as it was shown to whoever runs the sender.",
+      doc: "`version` of `GET /service-description`, as it was shown to the operator of the sender.",
       examples: ["3f2a9c0b17de"],
     }),
   ),
@@ -285,11 +288,15 @@ export const sourceAcknowledgeFields = {
 
 export const sourceFilters = { tenantId: tenantIdField } satisfies Fields;
 export const requestFilters = {
-  sourceId: id({ doc: "Only of this source." }),
-  status: integer({ min: 100, max: 599, doc: "What it was answered." }),
+  sourceId: id({ doc: "Only requests of this source." }),
+  status: integer({ min: 100, max: 599, doc: "Status of the response to the sender." }),
   outcome: choice(gatewayOutcomes),
-  rejectionCause: line({ lengthMin: 1, lengthMax: 64, doc: "Such as `no_matching_signature` or `too_old`." }),
-  bookmarked: flag({ doc: "True for those with a bookmark, false for the others." }),
+  rejectionCause: line({
+    lengthMin: 1,
+    lengthMax: 64,
+    doc: "A cause such as `no_matching_signature` or `too_old`.",
+  }),
+  bookmarked: flag({ doc: "True for requests with a bookmark, false for all others." }),
   from: timeOrDate({ doc: "At or after this time." }),
   to: timeOrDate({ doc: "Before this time." }),
   tenantId: tenantIdField,
@@ -300,7 +307,7 @@ export const requestReplayFields = {
     list(id(), {
       countMax: 100,
       isSet: true,
-      doc: "Only these connections; all of the source when left out.",
+      doc: "Only these connections; if omitted, all of the source.",
     }),
   ),
 } satisfies Fields;
@@ -311,7 +318,7 @@ export const requestBookmarkFields = {
     line({
       lengthMin: 1,
       lengthMax: 255,
-      doc: "What it is kept for. Kept until the bookmark is taken away with null.",
+      doc: "Why the request is kept. It is kept until null removes the bookmark.",
       examples: ["an order with two items"],
     }),
   ),

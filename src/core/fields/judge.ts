@@ -4,15 +4,15 @@ import { isRecord, jsonBytes } from "../plain-record.ts";
 import { apiPath } from "./field.ts";
 import type { Field, Fields, Kind, ListKind, NumberKind, ObjectKind, TextKind } from "./field.ts";
 
-/** A value, and how the API calls the place it stands in. */
+/** A value and its path in the API. */
 interface Placed {
   readonly path: string;
   readonly value: unknown;
 }
 
 /**
- * Everything that contradicts the description of a field. URLs, headers and schemas are judged by rules of their own;
- * here they only have the right type. Values never appear in messages.
+ * Everything that violates the description of a field. URLs, headers and schemas have separate validation; here only
+ * their type is checked. Values never appear in messages.
  */
 export function judgeField(field: Field, { path, value }: Placed): readonly FieldError[] {
   if (value === null && field.isNullable) return [];
@@ -24,7 +24,7 @@ export function judgeField(field: Field, { path, value }: Placed): readonly Fiel
   }));
 }
 
-/** The same for all members of an object; unknown ones are not looked at. */
+/** Validates all members of an object; unknown ones are ignored. */
 function judgeMembers(
   fields: Fields,
   given: { readonly path: string; readonly value: Readonly<Record<string, unknown>> },
@@ -45,13 +45,13 @@ function judge(kind: Kind, { path, value }: Placed): readonly FieldError[] {
   return message === null ? [] : [{ field: path, message }];
 }
 
-/** Whether the value is stored as it is given, with texts that no pattern bounds. Bodies of events are bytes. */
+/** Whether the value is stored as given and contains text without a pattern. Event bodies are bytes. */
 function isKept(kind: Exclude<Kind, ListKind | ObjectKind>): boolean {
   if (kind.is === "document") return kind.bytesMax !== null;
   return kind.is === "url" || kind.is === "headers" || kind.is === "schema";
 }
 
-/** PostgreSQL reads neither in JSON, so no store takes them. */
+/** Problems of texts in stored values. PostgreSQL accepts neither of these in JSON, so every store refuses them. */
 function textsProblem(value: unknown): string | null {
   if (typeof value === "string") {
     if (!value.isWellFormed()) return loneSurrogate;
@@ -82,7 +82,7 @@ function problemOf(kind: Exclude<Kind, ListKind | ObjectKind>, value: unknown): 
     case "id":
       return typeof value === "string" && isUuid(value) ? null : `must be an id such as ${exampleId}`;
     case "url":
-      return typeof value === "string" ? null : "must be a text";
+      return typeof value === "string" ? null : "must be a string";
     case "headers":
       return isRecord(value) ? null : "must be an object of names and values";
     case "json":
@@ -95,7 +95,7 @@ function problemOf(kind: Exclude<Kind, ListKind | ObjectKind>, value: unknown): 
 }
 
 const exampleId = "0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c";
-/** What a `Date` can hold. */
+/** The range of `Date`. */
 const timeMax = 8.64e15;
 
 const patterns = new Map<string, RegExp>();
@@ -104,7 +104,7 @@ const nullCharacter = "must not contain the character U+0000";
 
 function textProblem(kind: TextKind, value: unknown): string | null {
   const { lengthMin, lengthMax, pattern, rule } = kind;
-  // As UTF-8, half of a surrogate pair becomes another character, and in a URL it cannot be written at all.
+  // In UTF-8 a lone surrogate would be replaced by another character, and a URL cannot contain one.
   if (typeof value === "string" && !value.isWellFormed()) return loneSurrogate;
   const isText = typeof value === "string";
   const length = isText ? lengthOf(value, kind) : 0;
@@ -114,7 +114,7 @@ function textProblem(kind: TextKind, value: unknown): string | null {
   return `must be ${rule}, of ${lengthMin} to ${lengthMax} characters`;
 }
 
-/** Characters as JSON Schema counts them: a surrogate pair is one. Most texts need no counting. */
+/** Characters as JSON Schema counts them: a surrogate pair counts once. Most texts need no counting. */
 function lengthOf(value: string, { lengthMin, lengthMax }: TextKind): number {
   const units = value.length;
   const isPlain = (units <= lengthMax && units >= 2 * lengthMin) || units > 2 * lengthMax;
@@ -142,7 +142,7 @@ function judgeList(kind: ListKind, { path, value }: Placed): readonly FieldError
     return [{ field: path, message: `must have at most ${bytesMax} bytes as JSON` }];
   }
   const seen = new Set<unknown>();
-  // Not flatMap, which would step over the holes of a sparse array.
+  // Not flatMap, which would skip the holes of a sparse array.
   return Array.from(value, (one: unknown, index): readonly FieldError[] => {
     const field = `${path}[${index}]`;
     if (isSet && seen.has(one)) return [{ field, message: "is listed twice" }];

@@ -1,4 +1,4 @@
-/** Names that several resources use. */
+/** Fields that several resources use. */
 import { eventTypeLengthMax, eventTypeNamePattern, eventTypePatternPattern } from "../event-type.ts";
 import { list, word } from "./field.ts";
 
@@ -10,13 +10,13 @@ const shortName = {
 
 export const tenantIdField = word({
   ...shortName,
-  doc: "Tenant. Keys of a tenant need not give it.",
+  doc: "Tenant. Optional for keys that belong to a tenant.",
   examples: ["default"],
 });
 
 export const workerPoolField = word({
   ...shortName,
-  doc: "The workers that serve this tenant; `default` unless given others.",
+  doc: "Worker pool that serves this tenant; defaults to `default`.",
 });
 
 export const eventTypeField = word({
@@ -35,9 +35,9 @@ export const eventPatternField = word({
   examples: ["order.*"],
 });
 
-/** What listings take. */
+/** Filter of lists by event type. */
 export const eventPatternsField = list(eventPatternField, {
   countMax: 100,
   api: "event_type",
-  doc: "Name of the event type, or a beginning such as `order.*`. May be repeated.",
+  doc: "Name of the event type, or a prefix such as `order.*`. May be repeated.",
 });

@@ -27,14 +27,14 @@ const clockTime = (doc: string) =>
   word({
     lengthMax: 5,
     pattern: "^([01][0-9]|2[0-3]):[0-5][0-9]$",
-    rule: "a time of the day such as 22:00",
+    rule: "a time of day such as 22:00",
     doc,
     examples: ["22:00"],
   });
 
 const quietHoursFields = {
-  from: required(clockTime("When they begin.")),
-  until: required(clockTime("When they end; earlier than `from` over midnight.")),
+  from: required(clockTime("When quiet hours begin.")),
+  until: required(clockTime("When quiet hours end; a time earlier than `from` is on the next day.")),
 } satisfies Fields;
 
 const settable = {
@@ -44,42 +44,42 @@ const settable = {
     countMax: notificationTopics.length,
     isSet: true,
     default: ["failing", "disabled"] as const,
-    doc: "What it is told. `failing` warns at half of the time to the end of a webhook and a day before, `first_problem` after a quarter of an hour; whoever got one of these, or `disabled`, hears when the webhook works again.",
+    doc: "Topics that the channel is notified of. `failing` warns halfway to the time when a webhook is disabled and again a day before, `first_problem` after 15 minutes. A recipient of one of these, or of `disabled`, is also notified when the webhook works again.",
   }),
   webhookIds: nullable(
     list(id(), {
       countMax: 100,
       isSet: true,
-      doc: "Only about these webhooks, and about nothing that is no webhook's; null is about all of the tenant.",
+      doc: "Only notifications about these webhooks; null means everything of the tenant.",
     }),
   ),
   frequency: choice(notificationFrequencies, {
     default: "immediate",
-    doc: "At once, or together: at each full hour, or at 8:00.",
+    doc: "Send at once, or as a digest every full hour or at 8:00.",
   }),
   timeZone: line({
     lengthMin: 1,
     lengthMax: 64,
     default: "UTC",
-    doc: "The reader's, as an IANA name: of dates, digests and quiet hours.",
+    doc: "Time zone of the reader as an IANA name, for dates, digests and quiet hours.",
     examples: ["Europe/Berlin"],
   }),
   quietHours: nullable(
     object(quietHoursFields, {
       title: "QuietHours",
-      doc: "Nothing is sent then; what waits follows at their end.",
+      doc: "Nothing is sent during quiet hours; waiting messages are sent when they end.",
     }),
   ),
-  language: choice(notificationLanguages, { default: "en", doc: "Of what people read." }),
-  enabled: flag({ default: true, doc: "False keeps it, and sends nothing." }),
+  language: choice(notificationLanguages, { default: "en", doc: "Language of the messages." }),
+  enabled: flag({ default: true, doc: "False keeps the channel without sending." }),
 } satisfies Fields;
 
-/** White space, control and format characters, and what means something in a header of a mail. */
+/** White space, control and format characters, and characters with a meaning in mail headers. */
 const notInAddress =
   '<>(),;:"\\\\[\\]\\s\\u0000-\\u0020\\u007f-\\u00a0\\u00ad\\u061c\\u180e\\u200b-\\u200f\\u2028-\\u202f\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb';
 
 export const channelFields = {
-  id: id({ doc: "Of a channel that is kept; without it a new one is made." }),
+  id: id({ doc: "Id of an existing channel; without it a new one is created." }),
   kind: required(choice(channelKinds, { doc: "Cannot be changed." })),
   address: word({
     lengthMax: 254,
@@ -91,7 +91,7 @@ export const channelFields = {
   url: secret(
     url({
       lengthMax: 2_048,
-      doc: "Where the others post to, as the service gave it. Never shown again; what was set stays where it is left out. `pagerduty` has its own.",
+      doc: "URL that messages are posted to, as issued by the service. Never shown again; if omitted, the current value is kept. `pagerduty` has a fixed URL.",
     }),
   ),
   integrationKey: secret(
@@ -100,7 +100,7 @@ export const channelFields = {
       lengthMax: 128,
       pattern: "^[A-Za-z0-9_-]+$",
       rule: "letters, digits, _ and -",
-      doc: "Of `pagerduty`: the integration key of its Events API, version 2. Never shown again.",
+      doc: "For `pagerduty`: the integration key of its Events API, version 2. Never shown again.",
       examples: ["R0UT1NGK3Y0123456789abcdef012345"],
     }),
   ),
@@ -113,71 +113,76 @@ export const channelSetFields = {
     list(object(channelFields, { title: "NotificationChannelInput" }), {
       countMin: 0,
       countMax: 20,
-      doc: "All of them: what is left out is removed.",
+      doc: "The complete list: channels that are omitted are removed.",
     }),
   ),
 } satisfies Fields;
 
 export const channelShown = {
-  id: id({ doc: "Stays the same." }),
-  kind: choice(channelKinds, { doc: "Where it goes." }),
-  address: line({ lengthMax: 254, doc: "Of a mail; of the others the host that they go to." }),
+  id: id({ doc: "Does not change." }),
+  kind: choice(channelKinds, { doc: "Kind of channel." }),
+  address: line({
+    lengthMax: 254,
+    doc: "For mail, the address; for other kinds, the host that messages go to.",
+  }),
   ...settable,
   webhookId: nullable(
     id({
-      doc: "The webhook of the tenant `posthorn-operator` that carries it; null for mail and PagerDuty, and for tenants.",
+      doc: "The webhook of the tenant `posthorn-operator` that carries the messages; null for mail, for PagerDuty and for tenants.",
     }),
   ),
   secret: nullable(
     line({
       lengthMax: 255,
-      doc: "Of `webhook`: what its requests are signed with, in the answer that made it; null everywhere else.",
+      doc: "For `webhook`: the signing secret, only in the response that created the channel; otherwise null.",
     }),
   ),
-  lastSentAt: nullable(time({ doc: "When the last message went out." })),
-  lastErrorAt: nullable(time({ doc: "When sending failed last." })),
-  lastError: nullable(line({ lengthMax: 400, doc: "What the mail server or the network said then." })),
+  lastSentAt: nullable(time({ doc: "When the last message was sent." })),
+  lastErrorAt: nullable(time({ doc: "When sending last failed." })),
+  lastError: nullable(line({ lengthMax: 400, doc: "The error from the mail server or the network." })),
   refusedAt: nullable(
     time({
-      doc: "Since when the mail server refuses the address; nothing is sent until it is tested, or saved.",
+      doc: "Since when the mail server has refused the address; nothing is sent until the channel is tested or saved.",
     }),
   ),
   state: choice(channelStates, {
-    doc: "`unconfirmed`: the reader of a mail address has not followed the link of the confirmation mail, so nothing else is sent. `limited`: too many messages in this hour; the others follow as one.",
+    doc: "`unconfirmed`: the reader of a mail address has not followed the link in the confirmation mail, so nothing else is sent. `limited`: too many messages in this hour; the rest follow as one digest.",
   }),
-  confirmationSentAt: nullable(time({ doc: "When the one mail left that asks the reader to confirm." })),
+  confirmationSentAt: nullable(time({ doc: "When the confirmation mail was sent; there is only one." })),
   confirmedAt: nullable(
-    time({ doc: "When the reader of a mail address confirmed it; the operator's need none." }),
+    time({
+      doc: "When the reader of a mail address confirmed it; the operator's channels need no confirmation.",
+    }),
   ),
   unsubscribedAt: nullable(
     time({
-      doc: "When its reader stopped it with the link in a mail. Only the reader can start it again, with the same link.",
+      doc: "When the reader unsubscribed with the link in a mail. Only the reader can subscribe again, with the same link.",
     }),
   ),
   limitedUntil: nullable(
-    time({ doc: "When what was gathered since the limit of an hour was reached is sent." }),
+    time({ doc: "When the messages collected since the hourly limit was reached will be sent." }),
   ),
-  createdAt: time({ doc: "When it was made." }),
-  updatedAt: time({ doc: "When it was changed last." }),
+  createdAt: time({ doc: "When it was created." }),
+  updatedAt: time({ doc: "When it was last changed." }),
 } satisfies Fields;
 
 export const notificationFilters = {
-  channelId: id({ doc: "Only of this channel." }),
-  state: choice(notificationStates, { doc: "Only those that stand there." }),
+  channelId: id({ doc: "Only messages of this channel." }),
+  state: choice(notificationStates, { doc: "Only messages in this state." }),
 } satisfies Fields;
 
 export const notificationShown = {
-  id: id({ doc: "Of the message." }),
-  channelId: id({ doc: "Where it goes." }),
-  topic: line({ lengthMax: 32, doc: "What it is about." }),
-  subject: line({ lengthMax: 300, doc: "Its first line." }),
+  id: id({ doc: "Id of the message." }),
+  channelId: id({ doc: "Kind of channel." }),
+  topic: line({ lengthMax: 32, doc: "Topic of the message." }),
+  subject: line({ lengthMax: 300, doc: "First line of the message." }),
   state: choice(notificationStates, {
-    doc: "`handed_over`: the event that carries it is delivered like any other. `dropped`: its channel is gone or closed.",
+    doc: "`handed_over`: the event that carries the message is delivered like any other. `dropped`: the channel was removed or disabled.",
   }),
-  attempts: integer({ min: 0, max: 10_000, doc: "How often it was tried." }),
-  dueAt: time({ doc: "When it is sent, or tried again." }),
-  createdAt: time({ doc: "When it was made." }),
-  endedAt: nullable(time({ doc: "When it was sent or given up." })),
-  error: nullable(line({ lengthMax: 400, doc: "Of the last try." })),
-  eventId: nullable(id({ doc: "The event that carries it, for administrators." })),
+  attempts: integer({ min: 0, max: 10_000, doc: "Number of attempts to send it." }),
+  dueAt: time({ doc: "When it will be sent or retried." }),
+  createdAt: time({ doc: "When it was created." }),
+  endedAt: nullable(time({ doc: "When it was sent or sending was abandoned." })),
+  error: nullable(line({ lengthMax: 400, doc: "Error of the last attempt." })),
+  eventId: nullable(id({ doc: "Id of the event that carries it, for administrators." })),
 } satisfies Fields;

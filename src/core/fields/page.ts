@@ -1,6 +1,6 @@
 import { integer } from "./field.ts";
 
-/** Rows of one page of any listing. */
+/** Maximum rows on one page of any list. */
 export const pageLimitMax = 250;
 
-export const pageLimitField = integer({ min: 1, max: pageLimitMax, default: 50, doc: "Rows of the page." });
+export const pageLimitField = integer({ min: 1, max: pageLimitMax, default: 50, doc: "Rows per page." });

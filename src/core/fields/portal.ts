@@ -1,4 +1,4 @@
-/** Sessions of the portal, and how it looks: for all, for a tenant, for one session. */
+/** Portal sessions, and the portal's appearance: for all, for a tenant, or for one session. */
 import { portalCapabilities } from "../portal/capabilities.ts";
 import {
   described,
@@ -16,12 +16,12 @@ import {
 import type { Fields, InputOf } from "./field.ts";
 import { tenantIdField } from "./names.ts";
 
-/** Never a wildcard, and nothing that could end a directive of a Content-Security-Policy. */
+/** No wildcards, and no characters that could end a directive of a Content-Security-Policy. */
 const originField = word({
   lengthMin: 9,
   lengthMax: 255,
   pattern: "^(https://[a-z0-9][a-z0-9.-]*|http://(localhost|127\\.0\\.0\\.1|\\[::1\\]))(:[0-9]{1,5})?$",
-  rule: "an origin such as https://app.example.com, without a path; http on this machine alone",
+  rule: "an origin such as https://app.example.com, without a path; http only for this machine",
   examples: ["https://app.example.com"],
 });
 
@@ -42,7 +42,9 @@ const portalSchemes = ["auto", "light", "dark", "host"] as const;
 const portalNouns = ["endpoint", "webhook", "destination"] as const;
 const portalPages = ["activity", "event_types", "notifications", "help"] as const;
 
-/** What is left out, or null, is as one level above says: session, tenant, deployment, Posthorn itself. */
+/**
+ * A value that is omitted or null is inherited from the level above: session, tenant, deployment, Posthorn's defaults.
+ */
 export const portalThemeFields = {
   accent: nullable(
     word({
@@ -50,34 +52,32 @@ export const portalThemeFields = {
       lengthMax: 7,
       pattern: "^#[0-9a-fA-F]{6}$",
       rule: "a colour of six hexadecimal digits such as #0b63ce",
-      doc: "Its lightness is moved until text on it, and it on the ground, has a contrast of 4.5:1.",
+      doc: "Its lightness is adjusted until text on it, and the colour on the background, reach a contrast of 4.5:1.",
       examples: ["#0b63ce"],
     }),
   ),
-  radius: nullable(integer({ min: 0, max: 24, doc: "Of corners, in pixels." })),
+  radius: nullable(integer({ min: 0, max: 24, doc: "Corner radius in pixels." })),
   density: nullable(choice(portalDensities)),
   font: nullable(
     word({
       lengthMax: 64,
       pattern: "^[A-Za-z0-9][A-Za-z0-9 _-]*$",
       rule: "system, serif, mono or the name of a font",
-      doc: "`system`, `serif`, `mono`, or the name of a font that the reader's machine has. Never fetched.",
+      doc: "`system`, `serif`, `mono`, or the name of a font installed on the reader's machine. Never downloaded.",
       examples: ["system"],
     }),
   ),
   scheme: nullable(
     choice(portalSchemes, {
-      doc: "`auto` as the reader's system says; `host` as the page around the frame says.",
+      doc: "`auto` follows the reader's system; `host` follows the page around the frame.",
     }),
   ),
-  productName: nullable(line({ lengthMin: 1, lengthMax: 60, doc: "Stands at the top, and in the title." })),
-  words: nullable(choice(portalNouns, { doc: "What an endpoint is called." })),
-  hide: nullable(
-    list(choice(portalPages), { countMin: 0, countMax: 4, isSet: true, doc: "Pages that are not shown." }),
-  ),
+  productName: nullable(line({ lengthMin: 1, lengthMax: 60, doc: "Shown at the top and in the title." })),
+  words: nullable(choice(portalNouns, { doc: "What an endpoint is called in the portal." })),
+  hide: nullable(list(choice(portalPages), { countMin: 0, countMax: 4, isSet: true, doc: "Pages to hide." })),
   docsUrl: linkField("A link to your own documentation."),
   supportUrl: linkField("A link to where people get help."),
-  returnUrl: linkField("Where somebody goes whose session ended."),
+  returnUrl: linkField("Where to send users whose session has ended."),
 } satisfies Fields;
 export type PortalTheme = InputOf<typeof portalThemeFields>;
 
@@ -89,39 +89,39 @@ const capabilities = list(choice(portalCapabilities), {
 
 export const portalSettingsFields = {
   theme: nullable(
-    object(portalThemeFields, { title: "PortalThemeInput", doc: "Replaces the one before as a whole." }),
+    object(portalThemeFields, { title: "PortalThemeInput", doc: "Replaces the previous value completely." }),
   ),
   origins: nullable(
     list(originField, {
       countMin: 0,
       countMax: 50,
       isSet: true,
-      doc: "Pages that may show the portal in a frame, beside the `origin` of a session.",
+      doc: "Origins of pages that may show the portal in a frame, in addition to the `origin` of a session.",
     }),
   ),
-  capabilities: nullable({ ...capabilities, doc: "Of sessions that name none." }),
+  capabilities: nullable({ ...capabilities, doc: "Default for sessions that do not set it." }),
 } satisfies Fields;
 export type PortalSettingsInput = InputOf<typeof portalSettingsFields>;
 
-/** From a minute to a day. */
+/** Lifetimes from a minute to a day. */
 export const portalSessionFields = {
   tenantId: described(tenantIdField, {
-    doc: "Whose endpoints and deliveries it shows. Keys of a tenant need not give it.",
+    doc: "Tenant whose endpoints and deliveries are shown. Optional for keys that belong to a tenant.",
   }),
   capabilities: described(capabilities, {
-    doc: "What it may do. When left out, what the portal settings say; else the reads, `endpoints:write`, `deliveries:retry` and `test:send`. Secrets only where they are named.",
+    doc: "What the session may do. Defaults to the portal settings, or else to the read capabilities, `endpoints:write`, `deliveries:retry` and `test:send`. Secrets are included only if named.",
   }),
-  expiresInSeconds: integer({ min: 60, max: 86_400, default: 3_600, doc: "How long it lasts." }),
+  expiresInSeconds: integer({ min: 60, max: 86_400, default: 3_600, doc: "How long the session lasts." }),
   reference: nullable(
     line({
       lengthMin: 1,
       lengthMax: 255,
-      doc: "Your name for who uses it; it stands in the audit log, and sessions can be revoked by it.",
+      doc: "Your name for the user. It appears in the audit log, and sessions can be revoked by it.",
       examples: ["user-4711"],
     }),
   ),
   webhookIds: nullable(
-    list(id(), { countMax: 100, doc: "Only these webhooks; all of the tenant when left out." }),
+    list(id(), { countMax: 100, doc: "Only these webhooks; if omitted, all of the tenant." }),
   ),
   origin: nullable({ ...originField, doc: "The page that shows the portal in a frame." }),
   locale: nullable(
@@ -130,36 +130,36 @@ export const portalSessionFields = {
       lengthMax: 35,
       pattern: "^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$",
       rule: "a language such as en or de-AT",
-      doc: "Unless given, the reader's browser says it.",
+      doc: "Defaults to the language of the reader's browser.",
       examples: ["de"],
     }),
   ),
-  theme: nullable(object(portalThemeFields, { title: "PortalSessionTheme", doc: "Of this session alone." })),
+  theme: nullable(object(portalThemeFields, { title: "PortalSessionTheme", doc: "Only for this session." })),
 } satisfies Fields;
 export type PortalSessionInput = InputOf<typeof portalSessionFields>;
 
 export const portalRevokeFields = {
   tenantId: tenantIdField,
   reference: required(
-    line({ lengthMin: 1, lengthMax: 255, doc: "That of the sessions to end.", examples: ["user-4711"] }),
+    line({ lengthMin: 1, lengthMax: 255, doc: "Reference of the sessions to end.", examples: ["user-4711"] }),
   ),
 } satisfies Fields;
 export type PortalRevokeInput = InputOf<typeof portalRevokeFields>;
 
-/** Neither code nor token. */
+/** Without the code and the token. */
 export const portalSessionShown = {
-  id: id({ doc: "Id of the session; no secret." }),
+  id: id({ doc: "Id of the session; not a secret." }),
   tenantId: tenantIdField,
   capabilities: list(choice(portalCapabilities), {
     countMax: portalCapabilities.length,
-    doc: "What it may do.",
+    doc: "What the session may do.",
   }),
   reference: portalSessionFields.reference,
   webhookIds: portalSessionFields.webhookIds,
   origin: portalSessionFields.origin,
   locale: portalSessionFields.locale,
-  createdAt: time({ doc: "When it was made." }),
+  createdAt: time({ doc: "When it was created." }),
   expiresAt: time({ doc: "When it ends." }),
-  redeemedAt: nullable(time({ doc: "When its code was used; null before." })),
-  endedAt: nullable(time({ doc: "When it was ended before its time." })),
+  redeemedAt: nullable(time({ doc: "When its code was used; null if not yet." })),
+  endedAt: nullable(time({ doc: "When it was revoked; null otherwise." })),
 } satisfies Fields;

@@ -1,6 +1,6 @@
 import { line } from "./field.ts";
 
-/** What a person looks for, in one field. */
+/** One search text for several kinds of resources. */
 export const searchTextField = line({
   lengthMin: 1,
   lengthMax: 255,

@@ -1,9 +1,9 @@
-/** What statistics may be asked for. */
+/** Parameters of statistics queries. */
 import { choice, id, integer, list, timeOrDate, word } from "./field.ts";
 import type { Field, Fields } from "./field.ts";
 import { tenantIdField } from "./names.ts";
 
-/** How long one point is; `auto` is the shortest that gives a few hundred points at most. */
+/** Length of one point; `auto` picks the shortest that gives no more than a few hundred points. */
 const statisticsPointSteps = ["auto", "1m", "5m", "1h", "1d"] as const;
 export type StatisticsPointStep = (typeof statisticsPointSteps)[number];
 
@@ -43,58 +43,58 @@ export type EventMeasure = (typeof eventMeasures)[number];
 export const statisticsSeriesMax = 20;
 const severally = "May be repeated.";
 
-/** Of these groups only the number of attempts is known. */
+/** For these groups only the number of attempts is available. */
 export const groupsOfAttempts: readonly string[] = [
   "status_class",
   "code",
   "category",
 ] satisfies DeliveryGroup[];
 
-/** Repeated, or in one list with commas. */
+/** Repeated, or in one comma-separated list. */
 function measuresOf(names: readonly string[]): Field<readonly string[]> {
   const name = `(${names.join("|")})`;
   const several = word({
     lengthMax: names.join().length,
     pattern: `^${name}(,${name})*$`,
-    rule: `one or several of ${names.join(", ")}, with commas between them`,
+    rule: `one or several of ${names.join(", ")}, separated by commas`,
     examples: [names.slice(0, 2).join()],
   });
-  return list(several, { countMax: names.length, doc: `What points have. ${severally}` });
+  return list(several, { countMax: names.length, doc: `Measures of each point. ${severally}` });
 }
 
 const common = {
   from: timeOrDate({
-    doc: "Where it begins, taken back to the beginning of a point. Unless given a day before `to`; with points of a minute half a day, with points of a day 30 days.",
+    doc: "Start of the range, rounded down to the start of a point. Defaults to one day before `to`; for one-minute points to half a day, for one-day points to 30 days.",
   }),
-  to: timeOrDate({ doc: "Where it ends; now unless given." }),
+  to: timeOrDate({ doc: "End of the range; defaults to now." }),
   step: choice(statisticsPointSteps, {
     default: "auto",
-    doc: "How long one point is. At most 1,000 points; `auto` is the shortest that gives 300 at most.",
+    doc: "Length of one point. Up to 1,000 points; `auto` picks the shortest length that gives no more than 300.",
   }),
   limit: integer({
     min: 1,
     max: statisticsSeriesMax,
     default: statisticsSeriesMax,
-    doc: "Series at most, those that counted most; the rest is added up as `other`.",
+    doc: "Maximum number of series, largest first; the rest is added up as `other`.",
   }),
   timeZone: word({
     lengthMax: 64,
     pattern: "^[A-Za-z0-9_+/-]+$",
     rule: "the name of a time zone such as Europe/Berlin",
     default: "UTC",
-    doc: "Whose days `1d` is about. They are sums of whole hours.",
+    doc: "Time zone of the days of `1d`, which are sums of whole hours.",
   }),
   tenantId: tenantIdField,
 } satisfies Fields;
 
 export const deliveryStatisticsFields = {
   ...common,
-  groupBy: choice(deliveryGroups, { doc: "One series for each; one for everything unless given." }),
+  groupBy: choice(deliveryGroups, { doc: "One series per group; a single series if omitted." }),
   webhookIds: list(id(), { countMax: 100, api: "webhook_id", doc: `Only these webhooks. ${severally}` }),
   measures: measuresOf(deliveryMeasures),
 } satisfies Fields;
 
-/** Of a process and of the store alone, so neither tenants nor time zones. */
+/** Gauges belong to a process or the store, so they have neither tenants nor time zones. */
 export const gaugeStatisticsFields = {
   from: common.from,
   to: common.to,
@@ -103,6 +103,6 @@ export const gaugeStatisticsFields = {
 
 export const eventStatisticsFields = {
   ...common,
-  groupBy: choice(eventGroups, { doc: "One series for each; one for everything unless given." }),
+  groupBy: choice(eventGroups, { doc: "One series per group; a single series if omitted." }),
   measures: measuresOf(eventMeasures),
 } satisfies Fields;

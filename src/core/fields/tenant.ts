@@ -12,7 +12,7 @@ export const rateLimitFields = {
     max: rateMax,
     // WDS-60.
     default: 20,
-    doc: "Requests that may go at once. What was set stays where it is left out.",
+    doc: "Burst size. If omitted, the current value is kept.",
   }),
 } satisfies Fields;
 
@@ -20,8 +20,8 @@ export type RateLimitInput = InputOf<typeof rateLimitFields>;
 
 export const tenantFields = {
   name: line({ lengthMin: 1, lengthMax: 255, doc: "For people." }),
-  rateLimit: nullable(object(rateLimitFields, { doc: "Over all its webhooks." })),
-  webhooksMax: nullable(integer({ min: 0, max: 1_000_000, doc: "How many webhooks it may have." })),
+  rateLimit: nullable(object(rateLimitFields, { doc: "Limit over all its webhooks." })),
+  webhooksMax: nullable(integer({ min: 0, max: 1_000_000, doc: "Maximum number of webhooks." })),
   workerPool: workerPoolField,
 } satisfies Fields;
 export type TenantInput = InputOf<typeof tenantFields>;
@@ -30,5 +30,5 @@ export const tenantShown = {
   id: tenantIdField,
   ...tenantFields,
   createdAt: time({ doc: "When it was created." }),
-  updatedAt: time({ doc: "When it was changed last." }),
+  updatedAt: time({ doc: "When it was last changed." }),
 } satisfies Fields;

@@ -1,4 +1,4 @@
-/** What a webhook shows to its receiver beside signatures. Every secret is write-only. */
+/** Credentials that a webhook sends to its receiver in addition to signatures. Every secret is write-only. */
 import { urlLengthMax } from "../egress/url-policy.ts";
 import { customHeaderLimits } from "../http/request-headers.ts";
 import { choice, headers, line, nullable, object, required, secret, text, url, word } from "./field.ts";
@@ -16,20 +16,20 @@ const tokenRequestText = { lengthMin: 1, lengthMax: 1_024 };
 
 /** OAuth 2.0 client credentials (RFC 6749, 4.4). */
 const oauth2Fields = {
-  tokenUrl: url({ lengthMax: urlLengthMax, doc: "Judged like the webhook's own URL." }),
+  tokenUrl: url({ lengthMax: urlLengthMax, doc: "Validated like the webhook's URL." }),
   clientId: line({ lengthMin: 1, lengthMax: 512 }),
   clientSecret: secret(
     line({
       lengthMin: 1,
       lengthMax: 2_048,
-      doc: "Never shown. Needed with the first client, and with a new token_url.",
+      doc: "Never shown. Required with the first client, and with a new token_url.",
     }),
   ),
   scope: nullable(line(tokenRequestText)),
   audience: nullable(line(tokenRequestText)),
   authentication: choice(["basic", "body"], {
     default: "basic",
-    doc: "How the client names itself to the token URL.",
+    doc: "How the client authenticates at the token URL.",
   }),
 } satisfies Fields;
 const { clientSecret: _secret, ...oauth2Shown } = oauth2Fields;
@@ -46,23 +46,23 @@ export const credentialFields = {
     secret(
       word({
         lengthMax: 2_048,
-        // RFC 6750; anything else would not survive the header it travels in.
+        // RFC 6750; other characters would not survive in the header.
         pattern: "^[A-Za-z0-9\\-._~+\\/]+={0,2}$",
         rule: "a token of letters, digits and -._~+/",
-        doc: "Sent as `Authorization: Bearer`; kept encrypted and never shown.",
+        doc: "Sent as `Authorization: Bearer`; stored encrypted and never shown.",
       }),
     ),
   ),
   bearerTokenIn: nullable(
     choice(["header", "query"], {
-      doc: "`query` sends the token as `access_token` of the URL, for receivers that take no header.",
+      doc: "`query` sends the token as the `access_token` query parameter, for receivers that do not accept the header.",
     }),
   ),
   credentialHeaders: nullable(
     secret(
       headers({
         ...headerBounds,
-        doc: "Like `headers`, but secret: kept encrypted, of which answers show the names alone.",
+        doc: "Like `headers`, but secret: stored encrypted; responses show only the names.",
         examples: [{ "X-Api-Key": "…" }],
       }),
     ),
@@ -70,7 +70,7 @@ export const credentialFields = {
   clientCertificate: nullable(
     object(clientCertificateFields, {
       title: "ClientCertificateInput",
-      doc: "For mutual TLS; both change together.",
+      doc: "For mutual TLS; certificate and key change together.",
     }),
   ),
   oauth2: nullable(

@@ -3,10 +3,10 @@ import { scheduleAttemptsMax, scheduleDelayMsMax } from "../retry-schedule.ts";
 import { decimal, integer, list } from "./field.ts";
 import type { Fields, InputOf } from "./field.ts";
 
-/** Payloads are kept this long by default (C-44). */
+/** Payloads are kept this long by default. */
 const ageMsMax = 30 * 86_400_000;
 
-/** For one request. Shorter is an accident: many receivers need longer for their first TLS handshake. */
+/** For one request. A shorter timeout is likely a mistake: many receivers need longer for their first TLS handshake. */
 export const timeoutBounds = { min: 100, max: attemptTimeoutMsMax };
 
 const delay = integer({ min: 0, max: scheduleDelayMsMax });
@@ -16,16 +16,16 @@ export const retryFields = {
   maxAttempts: integer({
     min: 1,
     max: scheduleAttemptsMax,
-    doc: "Requests in all, the first one included.",
+    doc: "Total number of requests, including the first.",
   }),
   baseDelayMs: integer({ min: 1, max: scheduleDelayMsMax, doc: "Delay before the second request." }),
-  maxDelayMs: integer({ min: 1, max: scheduleDelayMsMax, doc: "No delay is longer." }),
-  backoffMultiplier: decimal({ min: 1, max: 100, doc: "Each delay is so many times the one before." }),
-  timeoutMs: integer({ ...timeoutBounds, doc: "For one whole request." }),
+  maxDelayMs: integer({ min: 1, max: scheduleDelayMsMax, doc: "Upper bound of every delay." }),
+  backoffMultiplier: decimal({ min: 1, max: 100, doc: "Factor between consecutive delays." }),
+  timeoutMs: integer({ ...timeoutBounds, doc: "Timeout of one whole request." }),
   timeoutGrowthFactor: decimal({
     min: 1,
     max: timeoutGrowthMax,
-    doc: "The timeout grows by this with each attempt, to at most three times.",
+    doc: "Factor by which the timeout grows with each attempt, up to three times the initial timeout.",
   }),
   scheduleMs: list(delay, {
     // The first request needs no delay.

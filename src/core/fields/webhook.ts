@@ -1,4 +1,4 @@
-/** What callers may set on a webhook, through the API as through the library. */
+/** Fields that callers may set on a webhook, through the API and the library. */
 import { urlLengthMax } from "../egress/url-policy.ts";
 import { payloadFormats, signatureSchemeNames } from "../profile.ts";
 import { profiles } from "../profiles/index.ts";
@@ -35,23 +35,31 @@ const circuitBreakerFields = {
   errorThresholdPercentage: decimal({
     min: 1,
     max: 100,
-    doc: "Opens when so many calls of a window failed.",
+    doc: "The circuit opens when this share of the calls in a window failed.",
   }),
-  minimumThroughput: integer({ min: 1, max: 1_000_000, doc: "Calls of a window before it may open." }),
-  windowSizeMs: integer({ min: 1_000, max: 3_600_000, doc: "How far back calls count." }),
-  sleepWindowMs: integer({ min: 100, max: 86_400_000, doc: "How long it stays open before a probe." }),
-  halfOpenMaxCalls: integer({ min: 1, max: 100, doc: "Probes at once." }),
+  minimumThroughput: integer({
+    min: 1,
+    max: 1_000_000,
+    doc: "Minimum calls in a window before the circuit may open.",
+  }),
+  windowSizeMs: integer({ min: 1_000, max: 3_600_000, doc: "Length of the window." }),
+  sleepWindowMs: integer({
+    min: 100,
+    max: 86_400_000,
+    doc: "How long the circuit stays open before the first probe.",
+  }),
+  halfOpenMaxCalls: integer({ min: 1, max: 100, doc: "Concurrent probes." }),
 } satisfies Fields;
 
 export const circuitBreakerShown = {
   ...circuitBreakerFields,
-  forceOpenUntil: nullable(time({ doc: "Opened by hand until then." })),
+  forceOpenUntil: nullable(time({ doc: "Forced open by hand until this time." })),
 } satisfies Fields;
 
 export const agreementFields = {
-  acceptMultiStatus: flag({ doc: "207 counts as accepted." }),
+  acceptMultiStatus: flag({ doc: "Treat 207 as accepted." }),
   followPermanentRedirect: flag({
-    doc: "308 changes the stored URL; only with profiles that allow it.",
+    doc: "Let a 308 change the stored URL; only with profiles that allow it.",
   }),
   idempotencyEnforced: flag({
     doc: "The receiver enforces Idempotency-Key, so its 409 is retried.",
@@ -61,11 +69,11 @@ export const agreementFields = {
 const verificationFields = {
   method: required(choice(verificationMethods)),
   requestedRatePerMinute: nullable(
-    integer({ min: 1, max: 1_000_000, doc: "`cloudevents`: asked for in the handshake." }),
+    integer({ min: 1, max: 1_000_000, doc: "`cloudevents`: rate to request in the handshake." }),
   ),
   whenUnsupported: choice(["refuse", "slow"], {
     default: "refuse",
-    doc: "`cloudevents`: a receiver that does not know the handshake gets nothing, or one request a minute.",
+    doc: "`cloudevents`: for receivers that do not support the handshake: send nothing, or one request per minute.",
   }),
 } satisfies Fields;
 export type VerificationInput = InputOf<typeof verificationFields>;
@@ -73,7 +81,7 @@ export type VerificationInput = InputOf<typeof verificationFields>;
 const signing: Group = {
   api: "signing",
   title: "Signing",
-  doc: "`v1` is HMAC-SHA256 and `v1a` Ed25519 of Standard Webhooks; the others are `X-Webhook-Signature` and RFC 9421. Null is as the profile says, which also says which are possible.",
+  doc: "`v1` is HMAC-SHA256 and `v1a` is Ed25519 of Standard Webhooks; the others are `X-Webhook-Signature` and RFC 9421. Null uses the profile's default; the profile also lists the allowed schemes.",
   isComplete: true,
 };
 
@@ -81,7 +89,7 @@ export const secretField = secret(
   line({
     lengthMin: 1,
     lengthMax: 256,
-    doc: "`whsec_` or `whsk_` and the base64 of 24 to 64 bytes; generated when absent.",
+    doc: "`whsec_` or `whsk_` followed by base64 of 24 to 64 bytes; generated if absent.",
   }),
 );
 
@@ -89,7 +97,7 @@ export const webhookFields = {
   url: requiredToCreate(
     url({
       lengthMax: urlLengthMax,
-      doc: "https, and a public address.",
+      doc: "An https URL with a public address.",
       examples: ["https://example.com/hooks"],
     }),
   ),
@@ -97,14 +105,14 @@ export const webhookFields = {
     list(eventPatternField, {
       countMax: 100,
       isSet: true,
-      doc: "Event types; `order.*` takes all below, `*` all.",
+      doc: "Event types; `order.*` matches all below `order.`, `*` matches all.",
     }),
   ),
   secret: onlyForCreation(secretField),
   tenantId: onlyForCreation(tenantIdField),
   description: text({ lengthMax: 1_024, doc: "For people." }),
   ownerId: nullable(line({ lengthMin: 1, lengthMax: 255 })),
-  active: flag({ doc: "False to keep it without sending." }),
+  active: flag({ doc: "False keeps the webhook without sending." }),
   profile: choice(
     profiles.map(({ name }) => name),
     { doc: "Delivery profile; see /v1/profiles.", examples: ["standard"] },
@@ -116,21 +124,23 @@ export const webhookFields = {
       within: signing,
     }),
   ),
-  payloadFormat: nullable(choice(payloadFormats, { doc: "One of the profile's; null is its first." })),
+  payloadFormat: nullable(
+    choice(payloadFormats, { doc: "A payload format of the profile; null uses its first." }),
+  ),
   ...credentialFields,
-  http2: nullable(flag({ doc: "HTTP/2 where the receiver offers it." })),
+  http2: nullable(flag({ doc: "Use HTTP/2 if the receiver offers it." })),
   migrationHeaders: nullable(
-    flag({ doc: "Sends the headers of both families while a receiver moves from one to the other." }),
+    flag({ doc: "Sends the headers of both families while a receiver migrates from one to the other." }),
   ),
   traceContext: nullable(
     choice(tracePolicies, {
-      doc: "What the receiver hears of the trace that an event was published in. `forward`: `traceparent` where the publisher sent one; `forward_with_state`: `tracestate` as well, for receivers that agreed to it; `always`: a `traceparent` for every event; `off`: nothing.",
+      doc: "What the receiver gets of the trace that an event was published in. `forward`: `traceparent` if the publisher sent one; `forward_with_state`: also `tracestate`, for receivers that agreed to it; `always`: a `traceparent` for every event; `off`: nothing.",
     }),
   ),
   agreements: nullable(
     object(agreementFields, {
       title: "AgreementsInput",
-      doc: "What owner and receiver agreed on beside the profile; what is absent stays.",
+      doc: "Agreements between owner and receiver that change the profile; absent members keep their value.",
     }),
   ),
   retry: nullable(
@@ -158,17 +168,17 @@ export const webhookFields = {
     doc: "Sent with every request. Names that Posthorn sets itself are refused.",
     examples: [{ "X-Shop": "berlin" }],
   }),
-  metadata: document({ bytesMax: 16 * 1_024, doc: "Yours; kept and returned as it is." }),
+  metadata: document({ bytesMax: 16 * 1_024, doc: "Free-form data, stored and returned unchanged." }),
   verification: nullable(
     objectOrText(verificationFields, {
       shorthand: "method",
-      doc: "How the receiver shows that it wants the events: `challenge` echoes a text, `cloudevents` permits by OPTIONS or callback, `dns` is a TXT record of its domain. Until then the webhook is `unverified`.",
+      doc: "How the receiver proves that it wants the events: `challenge` returns a text, `cloudevents` grants permission by OPTIONS or callback, `dns` is a TXT record of its domain. Until then the webhook is `unverified`.",
       examples: ["challenge", { method: "cloudevents", requested_rate_per_minute: 120 }],
     }),
   ),
-  verifyUrl: flag({ doc: 'True is `verification: "challenge"`.' }),
+  verifyUrl: flag({ doc: 'True means `verification: "challenge"`.' }),
 } satisfies Fields;
-/** Everything a caller may set. Absent keeps the value on update and takes the default on create. */
+/** Everything a caller may set. An absent field keeps its value on update and takes the default on create. */
 export type WebhookInput = InputOf<typeof webhookFields>;
 
 const { tenantId, ownerId, url: urlField, events, description, bearerTokenIn } = webhookFields;
@@ -181,7 +191,7 @@ const {
   headers: headersField,
   metadata,
 } = webhookFields;
-/** Of these a webhook shows what is stored of it; of the others what is in force, or less. */
+/** For these fields a webhook shows the stored value; for the others, the value in force or less. */
 export const webhookShownAsStored = {
   ...{ tenantId, ownerId, url: urlField, events, description, bearerTokenIn },
   ...{ http2, migrationHeaders, traceContext, agreements, ordering, headers: headersField, metadata },

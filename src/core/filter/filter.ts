@@ -1,7 +1,8 @@
 /**
- * Rules over a message as JSON: `{"body": {"action": {"$in": ["opened"]}}}`. Compiled once. A look at a message spends the
- * steps of a budget: one for each condition, and one for each item of a list in the message, however many conditions compare
- * it. Numbers are compared by value and with all of their digits (core/json/lossless.ts), names of headers without case.
+ * Filter rules over a message as JSON: `{"body": {"action": {"$in": ["opened"]}}}`. Compiled once. Evaluating a message
+ * spends steps of a budget: one for each condition, and one for each item of a list in the message, however many
+ * conditions compare it. Numbers are compared by value with all their digits (core/json/lossless.ts), header names
+ * case-insensitively.
  */
 import { InvalidRequestError } from "../errors.ts";
 import { isRecord } from "../plain-record.ts";
@@ -10,9 +11,9 @@ import { StepBudget } from "../step-budget.ts";
 import { shortened, shownValue } from "./shown-value.ts";
 import { masked, notKept, type Unknown } from "./unknown.ts";
 
-/** What a filter looks at. */
+/** The message that a filter evaluates. */
 export interface FilteredMessage {
-  /** Parsed JSON with canonical numbers (`parseCanonical`); undefined where the body is none. */
+  /** Parsed JSON with canonical numbers (`parseCanonical`); undefined if the body is not JSON. */
   readonly body: unknown;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
@@ -20,7 +21,7 @@ export interface FilteredMessage {
   readonly path: string;
 }
 
-/** A message of which some is not known any more. */
+/** A message with parts that are no longer known. */
 export interface PartlyKnownMessage {
   readonly body: unknown;
   readonly headers: Readonly<Record<string, string | Unknown>> | Unknown;
@@ -29,36 +30,36 @@ export interface PartlyKnownMessage {
 }
 
 export interface Filter {
-  /** The path of the rule that refuses the message, such as `body.action`; null when it passes. */
+  /** The path of the rule that refuses the message, such as `body.action`; null if it passes. */
   (message: FilteredMessage, look?: Look): string | null;
   /**
-   * The same walk over what is still known: what it says holds for the whole message, and where that depends on what is
-   * not known the answer is undefined. With a trace it notes every condition, also those that decide nothing any more.
+   * The same evaluation over the known parts. A result holds for the whole message; it is undefined if it depends on
+   * unknown parts. With a trace, every condition is recorded, including those that no longer affect the result.
    */
   readonly examine: (message: PartlyKnownMessage, trace?: TraceStep[]) => Verdict;
 }
 
-/** One condition, or `$or` and `$not` after those within them. */
+/** One evaluated condition. `$or` and `$not` follow the conditions that they contain. */
 export interface TraceStep {
-  /** As the log of requests names the rule. */
+  /** The rule's path, as in the request log. */
   readonly path: string;
   readonly operator: string;
   /** JSON, shortened; null for `$or` and `$not`. */
   readonly expected: string | null;
-  /** JSON, shortened; null where nothing stands there, or where it is not known. */
+  /** JSON, shortened; null if the value is absent or unknown. */
   readonly actual: string | null;
-  /** Null when that depends on what is not known. */
+  /** Null if it depends on unknown parts. */
   readonly result: boolean | null;
-  /** Why the value is not known; null for one that is. */
+  /** Why the value is unknown; null if it is known. */
   readonly unknown: "masked" | "not_kept" | null;
 }
 
-/** The path of the rule that refuses; null when the message passes; undefined when that cannot be told. */
+/** The path of the refusing rule; null if the message passes; undefined if that cannot be determined. */
 export type Verdict = string | null | undefined;
 
 type Rule = (value: unknown, look: Look) => Verdict;
 
-/** One look at a message, or several that share what they find out: several filters, all conditions of each. */
+/** One evaluation of a message by one or more filters, which share cached values and the step budget. */
 export class Look {
   readonly trace: TraceStep[] | null;
   readonly #budget: StepBudget;
@@ -76,7 +77,7 @@ export class Look {
     this.#budget.spend(steps);
   }
 
-  /** The items of a list in the message, gathered once. */
+  /** The items of a list in the message, collected once. */
   itemsOf(list: readonly unknown[]): Items {
     let items = this.#lists.get(list);
     if (items === undefined) {
@@ -87,7 +88,7 @@ export class Look {
   }
 }
 
-/** Values by which a condition compares, with numbers by value. */
+/** Values in the form in which conditions compare them: numbers by value. */
 class Items {
   readonly #plain: ReadonlySet<unknown>;
   readonly #numbers: ReadonlySet<string>;
@@ -112,25 +113,25 @@ interface Compiling {
   readonly at: string;
   readonly depth: number;
   readonly counted: { nodes: number };
-  /** Members are the parts of a message, the names of headers, or those of a value. */
+  /** Whether members are parts of a message, header names, query parameters, or members of a value. */
   readonly of: "message" | "headers" | "query" | "text" | "value";
-  /** A new rule must be able to match; one that is stored already is taken as it is. */
+  /** A new rule must be able to match; a stored rule is accepted as it is. */
   readonly isStrict: boolean;
 }
 
-/** Throws InvalidRequestError, whose fields name the places. */
+/** Throws InvalidRequestError, whose fields name the paths. */
 export function compileFilter(source: unknown): Filter {
   return filterOf(source, { isStrict: false });
 }
 
-/** The same for a filter that somebody writes now: also refuses conditions that no message can meet. */
+/** Validates a new filter; unlike `compileFilter`, it also refuses conditions that no message can meet. */
 export function checkFilter(source: unknown): void {
   filterOf(source, { isStrict: true });
 }
 
 function filterOf(source: unknown, { isStrict }: { readonly isStrict: boolean }): Filter {
   const rule = compile(source, { at: "", depth: 0, counted: { nodes: 0 }, of: "message", isStrict });
-  // Of a whole message everything can be told.
+  // For a complete message the result is never undefined.
   const filter = (message: FilteredMessage, look = new Look()): string | null => rule(message, look) ?? null;
   const examine: Filter["examine"] = (message, trace) => rule(message, new Look({ trace: trace ?? null }));
   return Object.assign(filter, { examine });
@@ -140,7 +141,7 @@ function compile(source: unknown, place: Compiling): Rule {
   const { at, depth, counted, of, isStrict } = place;
   counted.nodes += 1;
   if (counted.nodes > nodesMax) throw refused({ field: at }, `the filter has more than ${nodesMax} parts`);
-  if (depth > depthMax) throw refused({ field: at }, `lies more than ${depthMax} deep`);
+  if (depth > depthMax) throw refused({ field: at }, `is nested more than ${depthMax} levels deep`);
   if (!isRecord(source) || isRawNumber(source)) {
     if (of === "message") throw refused({ field: at }, "must be an object");
     if (Array.isArray(source))
@@ -161,10 +162,10 @@ function memberRule(name: string, value: unknown, inside: Compiling): Rule {
   switch (of) {
     case "message":
       if (!(parts as readonly string[]).includes(name))
-        throw refused({ field: at }, `is none of ${parts.join(", ")}, $and, $or and $not`);
+        throw refused({ field: at }, `must be one of ${parts.join(", ")}, $and, $or and $not`);
       return member(name, compile(value, { ...inside, of: partKinds[name as keyof typeof partKinds] }));
     case "headers":
-      if (isStrict && !headerName.test(name)) throw refused({ field: at }, "is not the name of a header");
+      if (isStrict && !headerName.test(name)) throw refused({ field: at }, "is not a header name");
       return member(name.toLowerCase(), compile(value, { ...inside, of: "text" }));
     case "query":
       return member(name, compile(value, { ...inside, of: "text" }));
@@ -172,7 +173,7 @@ function memberRule(name: string, value: unknown, inside: Compiling): Rule {
       if (isStrict)
         throw refused(
           { field: at },
-          "never matches: headers, query parameters and the path are texts, which have no members",
+          "never matches: headers, query parameters and the path are strings, which have no members",
         );
       return member(name, compile(value, inside));
     default:
@@ -181,7 +182,7 @@ function memberRule(name: string, value: unknown, inside: Compiling): Rule {
 }
 
 const partKinds = { body: "value", headers: "headers", query: "query", path: "text" } as const;
-/** A token of RFC 9110, 5.6.2. */
+/** A token of RFC 9110, section 5.6.2. */
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
 /** `$and`, `$or`, `$not`, and the comparisons. */
@@ -211,7 +212,7 @@ function comparison(name: string, value: unknown, { at, of, isStrict }: Compilin
   if (test === undefined || !Object.hasOwn(comparisons, name))
     throw refused(
       { field: at },
-      `is no operator; there are ${Object.keys(comparisons).join(", ")}, $and, $or and $not`,
+      `is not an operator; use one of ${Object.keys(comparisons).join(", ")}, $and, $or and $not`,
     );
   const rule = test(value);
   if (rule === null) throw refused({ field: at }, "cannot be compared with this value");
@@ -232,7 +233,7 @@ function comparison(name: string, value: unknown, { at, of, isStrict }: Compilin
   };
 }
 
-/** Long texts take longer to compare, and each value of a list is looked for. */
+/** Comparing long texts takes longer, and each value of a list is looked up. */
 function stepsOf(value: unknown): number {
   if (Array.isArray(value)) return value.reduce<number>((steps, one) => steps + stepsOf(one), 1);
   return 1 + (typeof value === "string" ? Math.floor(value.length / charactersPerStep) : 0);
@@ -240,7 +241,7 @@ function stepsOf(value: unknown): number {
 
 const charactersPerStep = 64;
 
-/** Texts are compared with texts alone. */
+/** Strings are compared only with strings. */
 function refuseHopeless(name: string, value: unknown, { at, of }: Pick<Compiling, "at" | "of">): void {
   const isList = Array.isArray(value);
   if (name === "$in" && isList && value.length === 0)
@@ -255,11 +256,11 @@ function refuseHopeless(name: string, value: unknown, { at, of }: Pick<Compiling
   if (values.every((one) => typeof one === "string")) return;
   throw refused(
     { field: at },
-    "never matches: headers, query parameters and the path are texts; write the value in quotes",
+    "never matches: headers, query parameters and the path are strings; write the value in quotes",
   );
 }
 
-/** Bounds between which nothing lies. */
+/** Refuses a range that no value can match. */
 function refuseEmptyRange(rule: Readonly<Record<string, unknown>>, { at }: Compiling): void {
   for (const low of ["$gt", "$gte"])
     for (const high of ["$lt", "$lte"]) {
@@ -267,11 +268,11 @@ function refuseEmptyRange(rule: Readonly<Record<string, unknown>>, { at }: Compi
       const order = orderOf(from, to);
       if (order === undefined ? from === undefined || to === undefined : order < 0) continue;
       if (order === 0 && low === "$gte" && high === "$lte") continue;
-      throw refused({ field: at }, `never matches: nothing is both ${low} and ${high} of these values`);
+      throw refused({ field: at }, `never matches: no value satisfies both ${low} and ${high}`);
     }
 }
 
-/** What is masked is there, and no more is known of it. */
+/** A masked value exists; nothing else is known about it. */
 function isUnknown(given: unknown, operator: string): boolean {
   return given === notKept || (given === masked && operator !== "$exist");
 }
@@ -301,7 +302,7 @@ const comparisons: Readonly<Record<string, (value: unknown) => Test | null>> = {
   $exist: (value) => (typeof value === "boolean" ? (given) => (given !== undefined) === value : null),
 };
 
-/** A list in the message has a value when one of its items is it. */
+/** A list in the message matches if one of its items does. */
 function oneOf(values: readonly unknown[]): Test | null {
   if (values.length > nodesMax || !values.every(isPlain)) return null;
   const known = new Items(values);
@@ -325,7 +326,7 @@ function ordered(value: unknown, fits: (order: number) => boolean): Test | null 
   };
 }
 
-/** Undefined for values that have no order: of different kinds, or neither numbers nor texts. */
+/** Undefined for values without an order: of different types, or neither numbers nor strings. */
 function orderOf(left: unknown, right: unknown): number | undefined {
   if (isNumeric(left) && isNumeric(right)) return compareNumbers(left, right);
   if (typeof left !== "string" || typeof right !== "string") return undefined;
@@ -348,7 +349,7 @@ function member(name: string, rule: Rule): Rule {
   return (given, look) => rule(memberOf(given, name), look);
 }
 
-/** Texts, which are all that is masked, have no members; those of what is not kept are not kept either. */
+/** Masked values are strings, which have no members; the members of a value that was not kept were not kept either. */
 function memberOf(given: unknown, name: string): unknown {
   if (given === notKept) return notKept;
   return typeof given === "object" && given !== null && Object.hasOwn(given, name) && !isRawNumber(given)
@@ -356,7 +357,7 @@ function memberOf(given: unknown, name: string): unknown {
     : undefined;
 }
 
-/** Refused by the first that refuses. One that cannot be told does not matter where another refuses. */
+/** Refused by the first rule that refuses. An undetermined rule does not matter if another one refuses. */
 function allOf(rules: readonly Rule[]): Rule {
   return (given, look) => {
     let verdict: Verdict = null;
@@ -371,7 +372,7 @@ function allOf(rules: readonly Rule[]): Rule {
   };
 }
 
-/** One that cannot be told does not matter where another passes. */
+/** An undetermined rule does not matter if another one passes. */
 function anyOf(rules: readonly Rule[], refusal: string): Rule {
   return (given, look) => {
     let verdict: Verdict = refusal;
@@ -394,7 +395,7 @@ function opposite(rule: Rule, refusal: string): Rule {
   };
 }
 
-/** Adds a step for the rule behind those of its conditions. */
+/** Adds a trace step for the rule after those of its conditions. */
 function noted(operator: string, { at, rule }: { readonly at: string; readonly rule: Rule }): Rule {
   const path = shortened(shown(at));
   return (given, look) => {

@@ -1,8 +1,8 @@
-/** What stands in a message for values that the log of requests does not have. */
+/** Placeholders for values of a message that the request log does not contain. */
 
-/** Something is there, and is a secret: its value is in no log. */
+/** The value exists but is secret, so no log has it. */
 export const masked: unique symbol = Symbol("masked");
-/** Nobody knows whether anything was there. */
+/** It is unknown whether there was a value. */
 export const notKept: unique symbol = Symbol("not kept");
 
 export type Unknown = typeof masked | typeof notKept;

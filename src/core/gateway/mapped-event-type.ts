@@ -1,9 +1,9 @@
 import { eventTypeLengthMax, isEventTypeName, isSystemEventType } from "../event-type.ts";
 
-/** For messages whose kind nobody knows. */
+/** For messages whose type is unknown. */
 const unknownEventType = "gateway.message";
 
-/** As the sender writes it, by the grammar of event types: `customers/create` becomes `customers.create`. */
+/** Converts the sender's spelling to a valid event type: `customers/create` becomes `customers.create`. */
 export function mappedEventType(original: string | null): string {
   if (original === null) return unknownEventType;
   const mapped = original

@@ -1,25 +1,25 @@
-/** What an event that came through the gateway keeps of the request that brought it. Every attempt sends it as it came. */
+/** What an event from the gateway keeps of the request that brought it. Every attempt forwards it unchanged. */
 export interface Relayed {
-  /** The value of `Idempotency-Key`, byte for byte (EDS-9.7-1); null where none came. */
+  /** The value of `Idempotency-Key`, byte for byte (EDS-9.7-1); null if there was none. */
   readonly key: string | null;
-  /** The `Webhook-ID` that was verified (C-38); null where none was. */
+  /** The verified `Webhook-ID`; null if there was none. */
   readonly webhookId: string | null;
-  /** What is appended to the path of the webhook, query included; null for nothing. */
+  /** What is appended to the path of the webhook, including the query; null for nothing. */
   readonly path: string | null;
-  /** Flat name-value list of what is handed on beside. */
+  /** Flat name-value list of other forwarded headers. */
   readonly headers: readonly string[];
-  /** Delays between requests to a webhook, by its id, where the connection has its own. */
+  /** Delays between attempts by webhook id, for connections with their own delays. */
   readonly retryDelaysMs?: Readonly<Record<string, readonly number[]>>;
 }
 
-/** What the keys begin with under which events of a source are remembered; also how they are found again. */
+/** Prefix of the deduplication keys of a source's events; also used to look them up. */
 export function relayedKeyPrefix(sourceId: string): string {
   return `gateway:${sourceId}:`;
 }
 
 type Packed = [key: string | null, webhookId: string | null, path: string | null, ...headers: string[]];
 
-/** As it is stored with an event. */
+/** The stored form, kept with the event. */
 export function packRelayed({ key, webhookId, path, headers, retryDelaysMs }: Relayed): Uint8Array {
   const packed: Packed = [key, webhookId, path, ...headers];
   return Buffer.from(
@@ -28,7 +28,7 @@ export function packRelayed({ key, webhookId, path, headers, retryDelaysMs }: Re
   );
 }
 
-/** What `packRelayed` gave; null for nothing. */
+/** Reverses `packRelayed`; null for null. */
 export function unpackRelayed(bytes: Uint8Array | null): Relayed | null {
   if (bytes === null) return null;
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
@@ -42,7 +42,7 @@ function unpacked([key, webhookId, path, ...headers]: Packed): Relayed {
   return { key, webhookId, path, headers };
 }
 
-/** A path of a webhook, or the whole address, with what is appended; queries are joined. */
+/** A webhook path or complete URL with the relayed part appended; queries are merged. */
 export function withRelayedPath(base: string, relayed: Relayed | null): string {
   if (relayed === null || relayed.path === null) return base;
   const [path, query] = split(base);

@@ -1,22 +1,22 @@
-/** What became of a request that the gateway received. */
+/** Outcomes of a request that the gateway received. */
 export const gatewayOutcomes = [
   /** Stored, or accepted by the destination. */
   "accepted",
-  /** Known already: answered as the first time. */
+  /** Already known: answered like the first time. */
   "duplicate",
-  /** Refused for what it is: no proof, an unusable key, too large. */
+  /** Refused because of its content: not authenticated, an unusable key, too large. */
   "rejected",
-  /** Authentic, and nobody wanted it. */
+  /** Authentic, but no connection accepted it. */
   "ignored",
-  /** Answered a provider that checks the address. */
+  /** A provider's check of the address was answered. */
   "challenge",
-  /** The destination or the store did not take it now. */
+  /** The destination or the store could not accept it now. */
   "failed",
 ] as const;
-/** How long the log has a line, and the body of what may be tried again; a bookmark keeps both. */
+/** How long the log keeps an entry, and the body of a request that may be retried. A bookmark keeps both. */
 export const receivedMs = 7 * 86_400_000;
 export const receivedBodiesMs = 86_400_000;
-/** Of one source, in what a listing tells of it. */
+/** Requests of one source that a list summarises. */
 export const recentRequestsMax = 100;
 
 export type GatewayOutcome = (typeof gatewayOutcomes)[number];

@@ -1,76 +1,78 @@
-/** What the gateway is told to do with what somebody sends. Times are Unix milliseconds. */
+/** Configuration of the gateway. Times are Unix milliseconds. */
 import type { RateLimitConfig } from "../profile.ts";
 
-/** When the sender is answered: after the destination accepted, or once the message is stored (EDS-9.7-6, 9.7-7). */
+/**
+ * When the sender gets its response: after the destination accepted, or once the message is stored (EDS-9.7-6, 9.7-7).
+ */
 export const gatewayModes = ["pass_through", "store_and_forward"] as const;
 export type GatewayMode = (typeof gatewayModes)[number];
 
-/** What senders are answered while a source is switched off: come back, or never again. */
+/** What senders get while a source is disabled: retry later, or never again. */
 export const inactiveAnswers = ["unavailable", "gone"] as const;
 export type InactiveAnswer = (typeof inactiveAnswers)[number];
 
 /**
- * How senders look at an address before they use it: by HEAD, by GET, or by POST with a `validationToken` in the query that has
- * to come back.
+ * How senders check an address before they use it: by HEAD, by GET, or by POST with a `validationToken` in the query
+ * that must be returned.
  */
 export const sourceProbes = ["head", "get", "validation_token"] as const;
 export type SourceProbe = (typeof sourceProbes)[number];
 
-/** Where the kind of event stands in a message; one of them. */
+/** Where a message contains its event type; exactly one is set. */
 export interface EventTypeSource {
   readonly fixed?: string;
   readonly header?: string;
   readonly pointer?: string;
   readonly query?: string;
-  /** The part of `/_webhooks/{party}/…` that names it. */
+  /** The part of `/_webhooks/{party}/…` that names the type. */
   readonly path?: boolean;
-  /** Also where nobody vouches for what stands there. */
+  /** Accept a value that the signature does not cover. */
   readonly allowUnsigned?: boolean;
 }
 
-/** What a sender is answered for a message that is stored. */
+/** The response to a sender whose message is stored. */
 export interface CustomResponse {
   readonly status: number;
   readonly contentType: string | null;
   readonly body: string | null;
 }
 
-/** Answers of a source that differ from the table of upstream-status.ts: `404`, `timeout`, `not_reached` to a status. */
+/** Exceptions of a source from the table in upstream-status.ts: maps `404`, `timeout` or `not_reached` to a status. */
 export type StatusOverrides = Readonly<Record<string, number>>;
 
-/** Whether senders of CloudEvents may ask for consent by OPTIONS, and who gets it (CEW-4). */
+/** Whether CloudEvents senders may request permission by OPTIONS, and which ones get it (CEW-4). */
 export interface SourceHandshake {
-  /** DNS names that senders give themselves; `*` for everybody. */
+  /** DNS names that senders state; `*` allows all. */
   readonly allowedOrigins: readonly string[];
-  /** Granted at most; null for no limit. */
+  /** Maximum granted rate; null for no limit. */
   readonly ratePerMinuteMax: number | null;
 }
 
-/** A secret address: what is compared, and what can be shown again. */
+/** A secret address: a hash for comparison, and a sealed form that can be shown again. */
 export interface SourceToken {
   /** SHA-256, hexadecimal. */
   readonly hash: string;
   /** Sealed, base64. */
   readonly sealed: string;
-  /** Set on the old one of a rotation. */
+  /** Set on the old token of a rotation. */
   readonly expiresAt: number | null;
 }
 
-/** That the senders of a source know what store and forward means (EDS-9.7-6). */
+/** Records that the senders of a source know what store and forward means (EDS-9.7-6). */
 export interface Acknowledgement {
   readonly by: string;
   readonly at: number;
-  /** Of the service description that was acknowledged. */
+  /** Version of the acknowledged service description. */
   readonly version: string;
 }
 
-/** An address that somebody sends to. */
+/** An address that a sender sends to. */
 export interface Source {
   readonly id: string;
   readonly tenantId: string;
   readonly name: string;
   readonly description: string;
-  /** Name in `/_webhooks/{party}/…`, unique in the deployment; null for the secret address alone. */
+  /** Name in `/_webhooks/{party}/…`, unique in the deployment; null if there is only the secret address. */
   readonly party: string | null;
   /** Newest first. */
   readonly tokens: readonly SourceToken[];
@@ -81,20 +83,20 @@ export interface Source {
   readonly active: boolean;
   readonly whenInactive: InactiveAnswer;
   readonly eventType: EventTypeSource | null;
-  /** JSON pointers whose values together tell one message from another, where the sender gives no id. */
+  /** JSON pointers whose values together identify a message, if the sender provides no id. */
   readonly keyPointers: readonly string[] | null;
   readonly forwardHeaders: readonly string[];
   readonly forwardPath: boolean;
   readonly passSignatures: boolean;
   readonly allowsPut: boolean;
-  /** Checks of the address that are answered, in addition to those of the provider. */
+  /** Address checks that are answered, in addition to the provider's. */
   readonly allowProbes: readonly SourceProbe[];
   readonly customResponse: CustomResponse | null;
   readonly rateLimit: RateLimitConfig | null;
   readonly bodyBytesMax: number | null;
-  /** Pass-through: until the sender is answered. */
+  /** Pass-through: time until the sender is answered. */
   readonly budgetMs: number;
-  /** Pass-through: what failed for now is tried again while the budget lasts. */
+  /** Pass-through: transient failures are retried within the budget. */
   readonly retriesWithinBudget: boolean;
   readonly statusOverrides: StatusOverrides;
   /** Null answers OPTIONS with 405. */
@@ -105,7 +107,7 @@ export interface Source {
   readonly updatedAt: number;
 }
 
-/** Settings that came later: a document that was stored before them means these. */
+/** Settings added by later versions: a document stored before them means these values. */
 const laterSettings = {
   retriesWithinBudget: false,
   statusOverrides: {},
@@ -113,41 +115,41 @@ const laterSettings = {
   allowProbes: [],
 } satisfies Partial<Source>;
 
-/** A source as it was stored, whichever version stored it. */
+/** A stored source, whichever version stored it. */
 export function storedSource(document: Source): Source {
   return { ...laterSettings, ...document };
 }
 
-/** When two messages of a connection count as one, for senders that give no id. */
+/** When two messages of a connection count as duplicates, for senders that provide no id. */
 export interface ConnectionDeduplicate {
   readonly windowMs: number;
-  /** JSON pointers into the body: these alone are compared; null for all of it. */
+  /** JSON pointers into the body; only these are compared. Null for the whole body. */
   readonly includeFields: readonly string[] | null;
-  /** These are left out; null for none. */
+  /** Excluded from the comparison; null for none. */
   readonly excludeFields: readonly string[] | null;
 }
 
-/** A source and the webhook that gets what comes from it. */
+/** Connects a source to the webhook that receives its messages. */
 export interface Connection {
   readonly id: string;
   readonly tenantId: string;
   readonly sourceId: string;
   readonly webhookId: string;
   readonly name: string;
-  /** In pass-through: the sender is told of success only when this one accepted. */
+  /** In pass-through, the sender gets a success only if this webhook accepted. */
   readonly required: boolean;
-  /** Since when it holds back what comes; null while it does not. */
+  /** Since when it holds messages; null if it is not paused. */
   readonly pausedAt: number | null;
-  /** Since when it sends the messages that it held; later ones wait behind them. Null when none are left. */
+  /** Since when it has been sending held messages; newer ones wait behind them. Null when none remain. */
   readonly releasingSince: number | null;
-  /** core/filter; null lets everything through. */
+  /** See core/filter; null passes all messages. */
   readonly filter: Readonly<Record<string, unknown>> | null;
-  /** Stored and forwarded messages are sent no sooner. */
+  /** In store and forward, messages wait at least this long before they are sent. */
   readonly delayMs: number;
   readonly deduplicate: ConnectionDeduplicate | null;
-  /** Delays between requests, instead of those of the webhook; null for the webhook's. */
+  /** Delays between attempts; null uses the webhook's schedule. */
   readonly retryDelaysMs: readonly number[] | null;
-  /** May lead to an address of this deployment. */
+  /** Whether it may lead to an address of this deployment. */
   readonly allowChain: boolean;
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -161,12 +163,12 @@ const laterRules = {
   releasingSince: null,
 } satisfies Partial<Connection>;
 
-/** A connection as it was stored, whichever version stored it. */
+/** A stored connection, whichever version stored it. */
 export function storedConnection(document: Connection): Connection {
   return { ...laterRules, ...document };
 }
 
-/** New messages wait: behind a pause, or behind messages that are still being sent after one. */
+/** Whether new messages wait: during a pause, or behind held messages that are still being sent after one. */
 export function isHolding({ pausedAt, releasingSince }: Connection): boolean {
   return pausedAt !== null || releasingSince !== null;
 }

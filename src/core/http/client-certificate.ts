@@ -1,8 +1,11 @@
-/** Of mutual TLS, as whoever ended the connection saw it. SHA-256 in hexadecimal, lower case. Null for what is not known. */
+/**
+ * A client certificate of mutual TLS, as seen by the server or proxy that terminated the connection. SHA-256 in
+ * lower-case hexadecimal. Null for unknown values.
+ */
 export interface ClientCertificateSeen {
-  /** Of the certificate, DER. */
+  /** Of the DER-encoded certificate. */
   readonly certificateSha256: string;
-  /** Of its public key: SubjectPublicKeyInfo, DER. */
+  /** Of its public key: SubjectPublicKeyInfo in DER. */
   readonly publicKeySha256: string | null;
   /** Unix seconds. */
   readonly validSeconds: { readonly from: number; readonly to: number } | null;

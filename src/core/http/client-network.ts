@@ -1,8 +1,8 @@
 import { isIPv6 } from "node:net";
 
 /**
- * What limits for each address count by. A customer of a provider has a whole /64 of IPv6 addresses, and could otherwise use
- * another one for each request. IPv4 addresses stand for themselves, also where a socket shows them as IPv6.
+ * The key by which per-address limits count. A provider's customer has a whole /64 of IPv6 addresses and could use
+ * another one for each request. IPv4 addresses count individually, even if a socket shows them as IPv6.
  */
 export function clientNetwork(address: string): string {
   const plain = address.replace(/%.*$/s, "").toLowerCase();
@@ -18,7 +18,7 @@ export function clientNetwork(address: string): string {
   return `${network.join(":")}::/64`;
 }
 
-/** All eight of an address that `isIPv6` takes. */
+/** All eight groups of an address that `isIPv6` accepts. */
 function groupsOf(address: string): readonly number[] {
   const [head = "", tail] = address.split("::");
   const start = numbersOf(head);

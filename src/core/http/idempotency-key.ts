@@ -1,18 +1,18 @@
 /**
  * `Idempotency-Key` (IDK-2, EDS-9.4-2): a Structured Field Item (RFC 8941, RFC 9651) whose value is a String.
  *
- * We always send the quoted form. Several documents show bare values, which are not Strings, so reading has a lenient
- * mode for them (C-20). A key is checked in full before anything is looked up by it (IDK-29).
+ * We always send the quoted form. Several documents show bare values, which are not Strings, so parsing has a lenient
+ * mode for them. A key is validated completely before any lookup (IDK-29).
  */
 import { parseItem } from "./structured-fields/parse.ts";
 
-/** Characters of a key, quotes and escapes not counted. */
+/** Characters of a key, without quotes and escapes. */
 const idempotencyKeyLengthMax = 255;
 
-/** Longer raw values are refused unread; the longest legal key, all of it escaped, takes 512. */
+/** Longer raw values are refused without parsing; the longest valid key, fully escaped, takes 512. */
 const rawLengthMax = 1024;
 
-/** Stable codes for a header value that holds no usable key. */
+/** Stable codes for a header value without a usable key. */
 const keyMalformedReasons = [
   "empty",
   "too_long",
@@ -34,7 +34,7 @@ export type ParsedKey =
     }
   | { readonly kind: "malformed"; readonly reason: KeyMalformedReason };
 
-/** A key that no header can carry. Validate with {@link isIdempotencyKey} before. */
+/** A key that cannot be sent in a header. Validate with {@link isIdempotencyKey} first. */
 export class UnserializableKeyError extends Error {
   override readonly name = "UnserializableKeyError";
   readonly code = "idempotency_key_unserializable";
@@ -45,7 +45,7 @@ export function isIdempotencyKey(text: string): boolean {
   return /^[\x20-\x7e]{1,255}$/.test(text);
 }
 
-/** The header value for a key: in quotes, with `"` and `\` escaped. Throws {@link UnserializableKeyError}. */
+/** The header value of a key: quoted, with `"` and `\` escaped. Throws {@link UnserializableKeyError}. */
 export function serializeKey(key: string): string {
   if (!isIdempotencyKey(key)) {
     throw new UnserializableKeyError("an idempotency key has 1 to 255 printable ASCII characters");
@@ -54,8 +54,8 @@ export function serializeKey(key: string): string {
 }
 
 /**
- * Reads a raw header value. Parameters after the String are checked and ignored, as the RFC says of unknown ones.
- * `lenient` also takes a bare `[A-Za-z0-9._~:/+=-]{1,255}`.
+ * Parses a raw header value. Parameters after the String are validated and ignored, as the RFC prescribes for unknown
+ * ones. `lenient` also accepts a bare `[A-Za-z0-9._~:/+=-]{1,255}`.
  */
 export function parseKeyHeader(raw: string, options?: { readonly lenient?: boolean }): ParsedKey {
   if (raw.length > rawLengthMax) return malformed("too_long");
@@ -87,7 +87,7 @@ type Scanned =
   | { readonly kind: "scanned"; readonly key: string; readonly end: number }
   | { readonly kind: "malformed"; readonly reason: KeyMalformedReason };
 
-/** RFC 9651 4.2.5. `text` starts with a quote; `end` is behind the closing one. */
+/** RFC 9651, section 4.2.5. `text` starts with a quote; `end` is the position after the closing one. */
 function scanString(text: string): Scanned {
   let key = "";
   for (let index = 1; index < text.length; index++) {

@@ -1,16 +1,16 @@
-/** What of HTTP messages is never kept or shown: fields and query parameters that carry credentials. */
+/** Header fields and query parameters that carry credentials. Their values are never stored or shown. */
 
 export const mask = "***";
 
 const secretNames =
   /authori[sz]|authenticat|cookie|token|secret|passw|pwd|api[-_]?key|session|credential|signature|csrf|xsrf|\bjwt\b|^key$|^sig$|^code$|^auth$/i;
 
-/** Whether the value of a header or of a query parameter with this name may be a credential. */
+/** Whether a header or query parameter with this name may hold a credential. */
 function isSecretName(name: string): boolean {
   return secretNames.test(name);
 }
 
-/** A URL, or any text with URLs in it, without the values of its query parameters that may be credentials. */
+/** A URL, or any text with URLs, with the values of possibly secret query parameters masked. */
 export function maskedParameters(text: string): string {
   if (!text.includes("=")) return text;
   return text.replaceAll(parameter, (whole, lead: string, name: string) =>
@@ -29,12 +29,12 @@ export function withoutParameters(target: string, names: readonly string[]): str
   return kept.length === 0 ? target.slice(0, at) : `${target.slice(0, at)}?${kept.join("&")}`;
 }
 
-/** The value of a header as it may be kept. */
+/** The value of a header in the form that may be stored. */
 export function maskedField({ name, value }: { readonly name: string; readonly value: string }): string {
   return isSecretName(name) ? mask : maskedParameters(value);
 }
 
-/** Also in fragments, where some put tokens. User names and passwords of URLs are refused elsewhere. */
+/** Also matches in fragments, where some senders put tokens. User names and passwords in URLs are refused elsewhere. */
 const parameter = /([?&;#])([^=&;#\s"'<>?]{1,100})=([^&;#\s"'<>]*)/g;
 
 function decoded(name: string): string {

@@ -1,20 +1,20 @@
 /**
- * Custom request headers of a webhook (WDS-62) and what they may not do (C-28, TS16-37, TS16-39).
+ * Custom request headers of a webhook (WDS-62) and their restrictions (TS16-37, TS16-39).
  *
- * Reserved are names that we send or sign ourselves, names that decide how a request is framed or routed, names that
- * carry credentials (there is a token field for those, kept encrypted), and names by which a receiver behind a proxy
- * learns who called.
+ * Reserved names are those that Posthorn sends or signs itself, those that control framing or routing, those that carry
+ * credentials (a separate, encrypted field holds these), and those that tell a receiver behind a proxy who the client
+ * is.
  */
 
 export const customHeaderLimits = {
   countMax: 32,
   nameBytesMax: 128,
   valueBytesMax: 2048,
-  /** Names and values with the four bytes that each line adds. */
+  /** Names and values, plus four bytes for each line. */
   totalBytesMax: 8192,
 } as const;
 
-/** Lower case; any header that starts so is reserved. */
+/** Lower case; any header with one of these prefixes is reserved. */
 export const reservedHeaderPrefixes = [
   "webhook-", // includes webhook-request-* of the CloudEvents handshake
   "x-webhook-",
@@ -29,7 +29,7 @@ export const reservedHeaderPrefixes = [
 
 /** Lower case. */
 export const reservedHeaderNames = [
-  "accept-encoding", // we take no compressed answers
+  "accept-encoding", // compressed responses are not supported
   "authorization",
   "connection",
   "cookie",
@@ -71,7 +71,7 @@ const headerProblemCodes = [
 ] as const;
 export type HeaderProblemCode = (typeof headerProblemCodes)[number];
 
-/** `header` is null when the problem is about all of them. Values are secrets and never appear. */
+/** `header` is null if the problem concerns all headers. Values are secrets and never included. */
 export interface HeaderProblem {
   readonly header: string | null;
   readonly code: HeaderProblemCode;
@@ -80,12 +80,12 @@ export interface HeaderProblem {
 
 const reservedNames: ReadonlySet<string> = new Set(reservedHeaderNames);
 
-/** Everything wrong with a set of custom headers; an empty list means that they can be sent as they are. */
+/** All problems of a set of custom headers; an empty list means that they can be sent. */
 export function judgeCustomHeaders(headers: Readonly<Record<string, unknown>>): HeaderProblem[] {
   return judgeHeaders(headers, isReservedHeader);
 }
 
-/** The same for headers that carry credentials: of the reserved names `Authorization` is theirs. */
+/** The same for credential headers, where the reserved name `Authorization` is allowed. */
 export function judgeCredentialHeaders(headers: Readonly<Record<string, unknown>>): HeaderProblem[] {
   return judgeHeaders(headers, (name) => name.toLowerCase() !== "authorization" && isReservedHeader(name));
 }
@@ -96,9 +96,9 @@ function judgeHeaders(
 ): HeaderProblem[] {
   const entries = Object.entries(headers);
   const { countMax } = customHeaderLimits;
-  // Checked first and alone, so that the answer to a flood stays small.
+  // Checked first and alone, so that the response to a flood stays small.
   if (entries.length > countMax) {
-    return [{ header: null, code: "too_many", detail: `at most ${countMax} headers` }];
+    return [{ header: null, code: "too_many", detail: `no more than ${countMax} headers are allowed` }];
   }
   const problems = entries.flatMap(([name, value]) => [
     ...namedProblems(name, nameProblem(name, isReserved)),
@@ -107,7 +107,7 @@ function judgeHeaders(
   return [...problems, ...duplicates(entries), ...totalProblem(entries)];
 }
 
-/** True for a name that only we may set; any case. */
+/** Whether only Posthorn may set this header; in any case. */
 export function isReservedHeader(name: string): boolean {
   const lower = name.toLowerCase();
   return reservedNames.has(lower) || reservedHeaderPrefixes.some((prefix) => lower.startsWith(prefix));
@@ -122,27 +122,27 @@ function namedProblems(name: string, finding: Finding): HeaderProblem[] {
 function nameProblem(name: string, isReserved: (name: string) => boolean): Finding {
   const { nameBytesMax } = customHeaderLimits;
   if (name.length > nameBytesMax) {
-    return ["name_too_long", `a header name has at most ${nameBytesMax} characters`];
+    return ["name_too_long", `a header name must not exceed ${nameBytesMax} characters`];
   }
-  // RFC 9110 token; it excludes the pseudo-headers of HTTP/2, which start with a colon.
+  // An RFC 9110 token; this excludes the pseudo-headers of HTTP/2, which start with a colon.
   if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name)) {
-    return ["name_syntax", "a header name is an RFC 9110 token"];
+    return ["name_syntax", "a header name must be an RFC 9110 token"];
   }
   return isReserved(name) ? ["reserved", "this header is reserved"] : null;
 }
 
 function valueProblem(value: unknown): Finding {
   const { valueBytesMax } = customHeaderLimits;
-  if (typeof value !== "string") return ["value_not_text", "a header value is a text"];
+  if (typeof value !== "string") return ["value_not_text", "a header value must be a string"];
   if (value.length > valueBytesMax) {
-    return ["value_too_long", `a header value has at most ${valueBytesMax} bytes`];
+    return ["value_too_long", `a header value must not exceed ${valueBytesMax} bytes`];
   }
   if (!/^[\x20-\x7e\xa0-\xff]*$/.test(value)) {
-    return ["value_characters", "a header value has only printable Latin-1 characters"];
+    return ["value_characters", "a header value must contain only printable Latin-1 characters"];
   }
-  // Receivers strip it, so that what arrives would differ from what was configured.
+  // Receivers strip spaces, so they would see a different value than the configured one.
   if (value.startsWith(" ") || value.endsWith(" ")) {
-    return ["value_characters", "a header value does not start or end with a space"];
+    return ["value_characters", "a header value must not start or end with a space"];
   }
   return null;
 }
@@ -155,7 +155,7 @@ function duplicates(entries: readonly (readonly [string, unknown])[]): HeaderPro
       seen.add(lower);
       return [];
     }
-    return namedProblems(name, ["duplicate", "the same header in another case"]);
+    return namedProblems(name, ["duplicate", "the same header appears in another case"]);
   });
 }
 
@@ -164,11 +164,11 @@ function totalProblem(entries: readonly (readonly [string, unknown])[]): HeaderP
   let totalBytes = 0;
   for (const [name, value] of entries) totalBytes += name.length + String(value).length + 4;
   if (totalBytes <= totalBytesMax) return [];
-  const detail = `all headers together have at most ${totalBytesMax} bytes`;
+  const detail = `all headers together must not exceed ${totalBytesMax} bytes`;
   return [{ header: null, code: "total_too_long", detail }];
 }
 
-/** A refused name may hold anything; it must not break a log line or an answer. */
+/** A refused name may contain any characters; they must not break a log line or a response. */
 function printable(name: string): string {
   return name.slice(0, customHeaderLimits.nameBytesMax).replaceAll(/[^\x21-\x7e]/g, "?");
 }

@@ -1,8 +1,8 @@
 /**
- * The `Retry-After` response field (RFC 9110 10.2.3): seconds, or any of the three HTTP-date forms (EDS-9.5, C-4).
+ * The `Retry-After` response field (RFC 9110, section 10.2.3): seconds, or one of the three HTTP-date forms (EDS-9.5).
  *
- * `none` and `unparsable` both mean that the sender's own schedule applies; the difference is worth recording, because
- * an unparsable value is a mistake that the owner of the endpoint can mend.
+ * For both `none` and `unparsable` the sender's own schedule applies. The difference is recorded, because an unparsable
+ * value is a mistake that the endpoint's owner can fix.
  */
 export type RetryAfter =
   | { readonly kind: "delay"; readonly delayMs: number }
@@ -10,24 +10,24 @@ export type RetryAfter =
   | { readonly kind: "unparsable" };
 
 const yearMs = 365.25 * 86_400_000;
-/** Far beyond the maximum age of any delivery, so that a shorter wait changes nothing. */
+/** Far beyond the maximum age of any delivery, so that shortening a wait to this changes nothing. */
 const delayMsMax = 10 * yearMs;
-/** A number that is a time within so many years of now is meant as that time, not as a delay. */
+/** A number that is a timestamp within this many years of now is treated as a time, not as a delay. */
 const nearMs = 5 * yearMs;
 /** Seconds, milliseconds, microseconds and nanoseconds since 1970. */
 const unitsMs = [1_000, 1, 1e-3, 1e-6] as const;
-/** As a delay more than thirty years. Smaller numbers are delays whatever the clock says. */
+/** As a delay, more than thirty years. Smaller numbers are always delays. */
 const unixSecondsMin = 1e9;
 
 const none: RetryAfter = { kind: "none" };
 const unparsable: RetryAfter = { kind: "unparsable" };
 
 /**
- * Reads a raw field value. `now` in Unix ms. Never throws.
+ * Parses a raw field value. `now` in Unix ms. Never throws.
  *
- * Absent, `0` and dates that have passed give `none` (EDS-9.5-4). A wait is never shortened (C-4) below ten years, which is
- * beyond the maximum age of any delivery. Some receivers send the seconds or milliseconds since 1970 at which to return;
- * read as a delay that would be decades.
+ * A missing value, `0` and dates in the past give `none` (EDS-9.5-4). A wait below ten years, which is beyond the
+ * maximum age of any delivery, is never shortened. Some receivers send the seconds or milliseconds since 1970 at which
+ * to return; as a delay that would be decades.
  */
 export function parseRetryAfter(text: string | undefined, now: number): RetryAfter {
   if (text === undefined) return none;
@@ -38,7 +38,7 @@ export function parseRetryAfter(text: string | undefined, now: number): RetryAft
   return delayMs > 0 ? { kind: "delay", delayMs } : none;
 }
 
-/** When a wait ends that is given as a number, in Unix ms. */
+/** The end of a wait given as a number, in Unix ms. */
 function endOf(number: number, now: number): number {
   if (number < unixSecondsMin) return now + number * 1_000;
   const date = unitsMs
@@ -61,8 +61,9 @@ const rfc850Date = new RegExp(`^${dayNameLong}, (?<day>[0-9]{2})-${month}-(?<yea
 const asctimeDate = new RegExp(`^${dayName} ${month} (?<day>[0-9]{2}| [0-9]) ${time} (?<year>[0-9]{4})$`);
 
 /**
- * An HTTP-date (RFC 9110 5.6.7) as Unix ms, or null. Case-sensitive, as the grammar is; `now` in Unix ms gives the
- * century of a two-digit year. A wrong day name is let pass: the rest of the date is complete without it.
+ * Parses an HTTP-date (RFC 9110, section 5.6.7) to Unix ms, or null. Case-sensitive like the grammar. `now` in Unix ms
+ * determines the century of a two-digit year. A wrong day name is accepted, because the rest of the date is complete
+ * without it.
  */
 export function parseHttpDate(text: string, now: number): number | null {
   const fullYear = (imfFixdate.exec(text) ?? asctimeDate.exec(text))?.groups;
@@ -71,7 +72,7 @@ export function parseHttpDate(text: string, now: number): number | null {
   return shortYear === undefined ? null : nearestCentury(shortYear, now);
 }
 
-/** The latest such year that is at most 50 years ahead (RFC 9110 5.6.7). */
+/** The latest matching year that is no more than 50 years ahead (RFC 9110, section 5.6.7). */
 function nearestCentury(fields: Record<string, string>, now: number): number | null {
   const horizon = new Date(now);
   horizon.setUTCFullYear(horizon.getUTCFullYear() + 50);
@@ -81,14 +82,14 @@ function nearestCentury(fields: Record<string, string>, now: number): number | n
   return unixMs !== null && unixMs <= horizon.getTime() ? unixMs : unixMsOf(fields, year - 100);
 }
 
-/** Null for a day or time that does not exist. Second 60 is a leap second and names the start of the next minute. */
+/** Null for a day or time that does not exist. Second 60 is a leap second and means the start of the next minute. */
 function unixMsOf(fields: Record<string, string>, year: number): number | null {
   const monthIndex = monthNames.indexOf(fields["month"] ?? "");
   const day = Number(fields["day"]);
   const [hour, minute, second] = [Number(fields["hour"]), Number(fields["minute"]), Number(fields["second"])];
   if (hour > 23 || minute > 59 || second > 60) return null;
   const date = new Date(0);
-  // Not Date.UTC, which reads the years 0 to 99 as 1900 to 1999.
+  // Date.UTC would read the years 0 to 99 as 1900 to 1999.
   date.setUTCFullYear(year, monthIndex, day);
   if (date.getUTCMonth() !== monthIndex || date.getUTCDate() !== day) return null;
   return date.setUTCHours(hour, minute, second);

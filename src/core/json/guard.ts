@@ -1,7 +1,7 @@
 /**
- * One pass over the raw bytes of a JSON text before `JSON.parse` sees them. Parsing is linear in bytes, but what it
- * allocates is not: sixteen megabytes of `{},` become millions of objects, and deep nesting overflows the stack of
- * whatever walks the result later. Both are refused here at about a nanosecond a byte.
+ * Checks the raw bytes of a JSON text in one pass before `JSON.parse`. Parsing is linear in bytes, but its allocations
+ * are not: sixteen megabytes of `{},` become millions of objects, and deep nesting overflows the stack of any code that
+ * walks the result. Both are refused here at about a nanosecond per byte.
  */
 import { Buffer, isUtf8 } from "node:buffer";
 import { InvalidRequestError, PosthornError } from "../errors.ts";
@@ -11,10 +11,10 @@ import { endOfJsonValue } from "./value-end.ts";
 
 export interface JsonBounds {
   readonly depthMax: number;
-  /** Counts commas and opening brackets, which is the number of values or a few more. */
+  /** Limit on commas plus opening brackets, which is the number of values or slightly more. */
   readonly valuesMax: number;
   /**
-   * `kept`: the text itself is used, so that numbers may be larger than a double holds. Otherwise such a number would
+   * `kept`: the original text is used, so numbers may exceed the range of a double. Otherwise such a number would
    * become null in everything that is written from the value.
    */
   readonly hugeNumbers?: "kept";
@@ -22,7 +22,7 @@ export interface JsonBounds {
 
 export const defaultBounds: JsonBounds = { depthMax: 64, valuesMax: 10_000 };
 
-/** How errors name a text, and the field that it is the value of. */
+/** How errors refer to a text and its field. */
 export interface JsonName {
   readonly what: string;
   readonly field: string;
@@ -30,7 +30,7 @@ export interface JsonName {
 
 const body: JsonName = { what: "The body", field: "" };
 
-/** The text as a value. Throws `malformed_json`, `payload_too_large` or `invalid_request`. */
+/** Parses the text. Throws `malformed_json`, `payload_too_large` or `invalid_request`. */
 export function parseJson(raw: Buffer, bounds: JsonBounds, name: JsonName = body): unknown {
   const { what, field } = name;
   const scan = scanJson(raw, bounds);
@@ -39,7 +39,7 @@ export function parseJson(raw: Buffer, bounds: JsonBounds, name: JsonName = body
   if (scan.finding === "too_many") {
     throw new PosthornError("payload_too_large", `${what} has more than ${bounds.valuesMax} values.`);
   }
-  // Decoding would silently replace what is not UTF-8.
+  // Decoding would silently replace invalid UTF-8.
   if (!isUtf8(raw)) throw new PosthornError("malformed_json", `${what} is not valid UTF-8.`);
   const value = parse(raw, what);
   if (countNames(value) !== scan.names) refuseRepeated(raw, name);
@@ -50,9 +50,9 @@ export function parseJson(raw: Buffer, bounds: JsonBounds, name: JsonName = body
 }
 
 /**
- * The text as a value, in which the elements of the member `list` are judged one by one: each that cannot be taken stands there
- * as the PosthornError that says why. Throws what `parseJson` throws for everything around the list, for what is not JSON, and
- * for too many values in all.
+ * Parses the text, and validates the elements of the member `list` one by one: each invalid element is replaced by the
+ * PosthornError that says why. Throws like `parseJson` for problems around the list, for invalid JSON, and for too many
+ * values in total.
  */
 export function parseElements(raw: Buffer, { bounds, list }: ElementRules): unknown {
   try {
@@ -63,7 +63,7 @@ export function parseElements(raw: Buffer, { bounds, list }: ElementRules): unkn
     const start = membersOf(raw, skipSpace(raw, 0)).get(list)?.start;
     if (start === undefined || raw[start] !== openSquare) throw error;
     const end = endOfJsonValue(raw, start);
-    // Without the elements: what is wrong around them refuses the whole.
+    // The text without the elements: a problem there refuses the whole text.
     const around = Buffer.concat([raw.subarray(0, start), Buffer.from("[]"), raw.subarray(end)]);
     const value = parseJson(around, bounds) as Record<string, unknown>;
     value[list] = elementsOf(raw, start).map((place) => {
@@ -83,7 +83,7 @@ export interface ElementRules {
   readonly list: string;
 }
 
-/** Bytes that are not UTF-8 are replaced here, and refused where they stand. */
+/** Invalid UTF-8 is replaced here; the check of the element itself refuses it. */
 function isJson(raw: Buffer): boolean {
   try {
     const value: unknown = JSON.parse(raw.toString("utf8"));
@@ -93,13 +93,16 @@ function isJson(raw: Buffer): boolean {
   }
 }
 
-/** Which of two members a reader takes is not defined (RFC 8259, 4): rules could look at one and the receiver at the other. */
+/**
+ * Parsers may pick either of two members with the same name (RFC 8259, section 4), so filters could see one and the
+ * receiver the other.
+ */
 function refuseRepeated(raw: Uint8Array, { what, field }: JsonName): never {
   const path = repeatedName(raw);
-  throw new InvalidRequestError(`${what} has a name twice in one object.`, [
+  throw new InvalidRequestError(`${what} repeats a name within an object.`, [
     {
       field: (field === "" ? path : `${field}.${path}`).slice(0, fieldLengthMax),
-      message: "stands twice in its object",
+      message: "is repeated in its object",
     },
   ]);
 }
@@ -116,11 +119,11 @@ function parse(raw: Buffer, what: string): unknown {
   }
 }
 
-/** Only the position: the engine's message quotes the text, which may hold secrets. */
+/** Only the position: the engine's message quotes the text, which may contain secrets. */
 function describeSyntaxError(error: unknown): string {
   const position = /at position (\d+)/.exec(error instanceof Error ? error.message : "")?.[1];
   return position === undefined
-    ? ": it ends too early or has something unexpected."
+    ? ": it ends too early or contains something unexpected."
     : ` at character ${position}.`;
 }
 
@@ -143,7 +146,7 @@ const letterU = 0x75;
 const openCurly = 0x7b;
 const closeCurly = 0x7d;
 
-/** Without an exponent a number needs 309 digits to be infinite. */
+/** A number without an exponent needs 309 digits to be infinite. */
 const plainNumberLengthMax = 300;
 
 const protoLength = "__proto__".length;
@@ -151,11 +154,11 @@ const constructorLength = "constructor".length;
 
 export interface JsonScan {
   /**
-   * `look_closer`: some string may spell a name that poisons prototypes, or some number may be infinite. Says nothing
-   * about validity.
+   * `look_closer`: a string may spell a name that pollutes prototypes, or a number may be infinite. Does not imply that
+   * the text is valid.
    */
   readonly finding: "fine" | "look_closer" | "too_deep" | "too_many";
-  /** How many members the objects of a valid text have, counting names that stand twice. */
+  /** Number of members of all objects in a valid text, including repeated names. */
   readonly names: number;
 }
 
@@ -195,7 +198,7 @@ function maySpellAttack(length: number, initial: number | undefined): boolean {
   return length === constructorLength && initial === letterC;
 }
 
-/** Index after the number, negated when it may be infinite. */
+/** Index after the number, negated if it may be infinite. */
 function endOfNumber(raw: Uint8Array, start: number): number {
   let hasExponent = false;
   let index = start;
@@ -208,7 +211,7 @@ function endOfNumber(raw: Uint8Array, start: number): number {
   return hasExponent || index - start > plainNumberLengthMax ? -index : index;
 }
 
-/** Index of the closing quote, negated when the string has a `\u` escape, which could spell anything. */
+/** Index of the closing quote, negated if the string has a `\u` escape, which could spell any name. */
 function endOfString(raw: Uint8Array, start: number): number {
   let escaped = false;
   let index = start;
@@ -226,12 +229,14 @@ interface Place {
   readonly hugeNumbersAllowed: boolean;
 }
 
-/** Depth is bounded by the scan. `constructor` alone is an ordinary name; with a `prototype` inside it is an attack. */
+/**
+ * The scan has limited the depth. `constructor` alone is an ordinary name; with a `prototype` inside it is an attack.
+ */
 function refuseHarmful(value: unknown, place: Place): void {
   const { path, what } = place;
   if (!place.hugeNumbersAllowed && (value === Infinity || value === -Infinity)) {
-    throw new InvalidRequestError(`${what} has a number that is too large.`, [
-      { field: path.slice(0, fieldLengthMax), message: "is too large a number" },
+    throw new InvalidRequestError(`${what} contains a number that is too large.`, [
+      { field: path.slice(0, fieldLengthMax), message: "is too large" },
     ]);
   }
   if (typeof value !== "object" || value === null) return;
@@ -241,7 +246,7 @@ function refuseHarmful(value: unknown, place: Place): void {
     const field = isList ? `${path}[${name}]` : `${prefix}${name}`;
     const isAttack = name === "__proto__" || (name === "constructor" && hasPrototype(child));
     if (isAttack) {
-      throw new InvalidRequestError(`${what} has a name that is not allowed.`, [
+      throw new InvalidRequestError(`${what} contains a name that is not allowed.`, [
         { field: field.slice(0, fieldLengthMax), message: "is a reserved name" },
       ]);
     }

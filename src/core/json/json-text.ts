@@ -1,13 +1,13 @@
 /**
- * JSON as its author wrote it. The text is what is stored, signed and sent; the value is what rules and schemas look at.
- * A value alone does not do: reading rounds numbers and forgets how they, names and white space were written.
+ * JSON as its author wrote it. The text is stored, signed and sent; the value is used by filters and schemas. The value
+ * alone is not enough: parsing rounds numbers and loses the spelling of numbers, names and white space.
  */
 import { Buffer } from "node:buffer";
 import { PosthornError } from "../errors.ts";
 import { type JsonBounds, type JsonName, parseJson } from "./guard.ts";
 
 export class JsonText {
-  /** Without white space around it. */
+  /** Without surrounding white space. */
   readonly text: string;
   readonly value: unknown;
 
@@ -18,17 +18,18 @@ export class JsonText {
   }
 }
 
-/** Reads a text that nobody has looked at. Throws the errors of guard.ts. */
+/** Parses an unchecked text. Throws the errors of guard.ts. */
 export function readJsonText(text: string, bounds: JsonBounds, name: JsonName): JsonText {
-  // As UTF-8, half of a surrogate pair would silently become another character.
+  // In UTF-8, a lone surrogate would silently become another character.
   if (!text.isWellFormed())
-    throw new PosthornError("malformed_json", `${name.what} has half of a surrogate pair.`);
+    throw new PosthornError("malformed_json", `${name.what} contains half of a surrogate pair.`);
   return new JsonText({ text: text.trim(), value: parseJson(Buffer.from(text), bounds, name) });
 }
 
 /**
- * The text without white space between its tokens. Everything else counts: how a number, an escape or the order of
- * members is written. So two texts with one such form say the same, and texts of different numbers never have one.
+ * The text without white space between tokens. Everything else is kept: the spelling of numbers and escapes, and the
+ * order of members. Two texts with the same result are equal, and texts with different numbers never have the same
+ * result.
  */
 export function minified(json: string): string {
   let kept = "";

@@ -1,19 +1,19 @@
 /**
- * JSON whose numbers keep their digits. A double has 53 bits: `9007199254740993` would be read as another number, and 1e400
- * as none. Such a number is read as `JSON.rawJSON`, which `JSON.stringify` writes as it was; every other number is an
- * ordinary one. Rules compare numbers by value: 1, 1.0 and 1e0 are equal, and so are 0 and -0
+ * JSON parsing that keeps all digits of numbers. A double has 53 bits: `9007199254740993` would become another number,
+ * and 1e400 infinity. Such a number is parsed as `JSON.rawJSON`, which `JSON.stringify` writes unchanged; every other
+ * number is an ordinary one. Filters compare numbers by value: 1, 1.0 and 1e0 are equal, and so are 0 and -0
  * (docs/decisions/numbers-in-json.md).
  */
 
-/** A number that no double stands for, with its digits. */
+/** A number that a double cannot represent, with its digits. */
 export interface RawNumber {
   readonly rawJSON: string;
 }
 
-/** The types that the build is made with do not know these. */
+/** The TypeScript library in use does not declare these. */
 const native = JSON as unknown as {
   rawJSON(text: string): RawNumber;
-  /** Missing before Node 22: there, numbers are rounded. */
+  /** Missing before Node 22, where numbers are rounded. */
   isRawJSON?: (value: unknown) => boolean;
 };
 
@@ -21,20 +21,20 @@ export function isRawNumber(value: unknown): value is RawNumber {
   return native.isRawJSON?.(value) === true;
 }
 
-/** Throws a SyntaxError as `JSON.parse` does. */
+/** Throws a SyntaxError like `JSON.parse`. */
 export function parseLossless(text: string): unknown {
   return mayHaveInexact.test(text) ? JSON.parse(text, keepDigits) : JSON.parse(text);
 }
 
-/** The same with one spelling for equal numbers, so that equal values have equal texts. */
+/** Like `parseLossless`, with one spelling for equal numbers, so that equal values have equal texts. */
 export function parseCanonical(text: string): unknown {
   return mayHaveInexact.test(text) ? JSON.parse(text, keepCanonical) : JSON.parse(text);
 }
 
-/** Members of a request body that are kept as documents. In others a number is a number. */
+/** Members of a request body that are stored as documents with exact numbers. In all others, numbers are doubles. */
 const documents = ["metadata", "filter", "schema", "examples", "data", "message"];
 
-/** A body that was read and checked, with the digits of its documents. */
+/** A parsed and validated body, with the exact numbers of its documents. */
 export function withExactDocuments(text: string, body: unknown): unknown {
   if (typeof body !== "object" || body === null || !mayHaveInexact.test(text)) return body;
   const exact = parseLossless(text) as Readonly<Record<string, unknown>>;
@@ -44,7 +44,7 @@ export function withExactDocuments(text: string, body: unknown): unknown {
   return { ...body, ...Object.fromEntries(kept) };
 }
 
-/** A value as calculations and schemas take it: numbers are rounded to doubles. */
+/** The value with numbers rounded to doubles, as calculations and schemas need it. */
 export function withDoubles(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (isRawNumber(value)) return Number(value.rawJSON);
@@ -52,7 +52,7 @@ export function withDoubles(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withDoubles(member)]));
 }
 
-/** For `JSON.parse`: a number that reading would change keeps its text. */
+/** Reviver for `JSON.parse`: keeps the text of a number that parsing would change. */
 function keepDigits(_name: string, value: unknown, context?: { readonly source?: string }): unknown {
   const source = context?.source;
   return typeof value !== "number" || source === undefined || isExact(value, source)
@@ -66,10 +66,10 @@ function keepCanonical(_name: string, value: unknown, context?: { readonly sourc
   return native.rawJSON(canonicalNumber(source));
 }
 
-/** Numbers of fewer digits and without an exponent are those that a double stands for. Also matches inside of texts. */
+/** Shorter numbers without an exponent fit a double exactly. May also match inside strings. */
 const mayHaveInexact = /[\d.]{16}|\d[eE]/;
 
-/** Also true where the runtime cannot keep digits. */
+/** Also true if the runtime cannot keep digits. */
 function isExact(value: number, source: string): boolean {
   if (native.isRawJSON === undefined) return true;
   return Number.isFinite(value) && canonicalNumber(String(value)) === canonicalNumber(source);
@@ -77,17 +77,17 @@ function isExact(value: number, source: string): boolean {
 
 interface Decimal {
   readonly isNegative: boolean;
-  /** Without zeros at either end; empty for zero. */
+  /** Without leading and trailing zeros; empty for zero. */
   readonly digits: string;
-  /** The value is 0.DIGITS times ten to the power of this. */
+  /** The value is 0.DIGITS times ten to this power. */
   readonly exponent: bigint;
 }
 
-/** Calculating with longer exponents takes time that grows faster than their length. */
+/** Arithmetic on longer exponents takes time that grows faster than their length. */
 const exponentDigitsMax = 400;
 const exponentLimit = 10n ** BigInt(exponentDigitsMax);
 
-/** A longer exponent stands behind all shorter ones, and is compared by its length and its first digits. */
+/** A longer exponent sorts after all shorter ones, and is compared by its length and first digits. */
 function exponentOf(power: string): bigint {
   const isNegative = power.startsWith("-");
   const digits = power.replace(/^[+-]?0*(?=\d)/, "");
@@ -119,7 +119,7 @@ function decimalOf(text: string): Decimal {
   };
 }
 
-/** One text for all spellings of a number: `1.0`, `10e-1` and `1` have the same. It is a JSON number. */
+/** One text for all spellings of a number: `1.0`, `10e-1` and `1` give the same. The result is a JSON number. */
 export function canonicalNumber(text: string): string {
   return canonicalOf(decimalOf(text), text);
 }
@@ -127,7 +127,7 @@ export function canonicalNumber(text: string): string {
 function canonicalOf(decimal: Decimal, text: string): string {
   const { isNegative, digits, exponent } = decimal;
   if (digits === "") return "0";
-  // Kept apart from all others, also from other spellings of the same number.
+  // Stays distinct from all others, even from other spellings of the same number.
   if (isBeyondCalculation(decimal)) return text;
   const power = exponent - BigInt(digits.length);
   return `${isNegative ? "-" : ""}${digits}${power === 0n ? "" : `e${power}`}`;
@@ -138,7 +138,7 @@ interface ReadNumber {
   readonly canonical: string;
 }
 
-/** Rules compare one number of a message many times, and it may be as long as the message. */
+/** Filters compare one number of a message many times, and it may be as long as the message. */
 const readNumbers = new WeakMap<RawNumber, ReadNumber>();
 
 function read(value: RawNumber): ReadNumber {
@@ -151,14 +151,14 @@ function read(value: RawNumber): ReadNumber {
   return known;
 }
 
-/** `canonicalNumber` of a number that was read, worked out once. */
+/** `canonicalNumber` of a parsed number, computed once. */
 export function canonicalText(value: RawNumber): string {
   return read(value).canonical;
 }
 
-/** A whole number with all of its digits, without an exponent; null for other numbers, and for longer ones. */
+/** A whole number with all its digits and no exponent; null for other numbers, and for longer ones. */
 export function wholeNumberText(value: number | RawNumber, lengthMax: number): string | null {
-  // Rounded by a runtime that does not tell.
+  // May have been rounded: this runtime cannot tell.
   if (typeof value === "number" && !Number.isSafeInteger(value) && native.isRawJSON === undefined)
     return null;
   const { isNegative, digits, exponent } = decimalIn(value);
@@ -168,7 +168,7 @@ export function wholeNumberText(value: number | RawNumber, lengthMax: number): s
   return text.length > lengthMax ? null : text;
 }
 
-/** Negative, zero or positive, as `left - right` would be. */
+/** Negative, zero or positive, like `left - right`. */
 export function compareNumbers(left: number | RawNumber, right: number | RawNumber): number {
   if (typeof left === "number" && typeof right === "number") return left - right;
   const [a, b] = [decimalIn(left), decimalIn(right)];

@@ -1,18 +1,18 @@
 /**
- * Finds the members of objects in the bytes of a JSON text, so that a value can be taken as it was written. The text must
- * be valid JSON: guard.ts sees to that.
+ * Finds the members of objects in the bytes of a JSON text, so that a value can be copied as it was written. The text
+ * must be valid JSON, which guard.ts ensures.
  */
 import { Buffer } from "node:buffer";
 import { endOfJsonValue, endOfString } from "./value-end.ts";
 
-/** Where a value stands, without the white space around it. */
+/** The position of a value, without surrounding white space. */
 export interface Span {
   readonly start: number;
   /** Exclusive. */
   readonly end: number;
 }
 
-/** The members of the object that begins at `start`, by name. Of names that stand twice the last one counts. */
+/** The members of the object that begins at `start`, by name. For repeated names the last one wins. */
 export function membersOf(json: Uint8Array, start: number): ReadonlyMap<string, Span> {
   const members = new Map<string, Span>();
   let index = skipSpace(json, start + 1);
@@ -21,7 +21,7 @@ export function membersOf(json: Uint8Array, start: number): ReadonlyMap<string, 
     const name = textOf(json, { start: index, end: nameEnd });
     const valueStart = skipSpace(json, skipSpace(json, nameEnd) + 1);
     const end = endOfJsonValue(json, valueStart);
-    // Without an escape the name is what stands between the quotes.
+    // Without an escape, the name is the text between the quotes.
     members.set(name.includes("\\") ? (JSON.parse(name) as string) : name.slice(1, -1), {
       start: valueStart,
       end,
@@ -43,7 +43,7 @@ export function elementsOf(json: Uint8Array, start: number): readonly Span[] {
   return elements;
 }
 
-/** The first byte at or after `index` that is no white space. */
+/** The index of the first byte at or after `index` that is not white space. */
 export function skipSpace(json: Uint8Array, index: number): number {
   let at = index;
   while (isSpace(json[at])) at += 1;
@@ -54,7 +54,7 @@ export function textOf(json: Uint8Array, { start, end }: Span): string {
   return Buffer.from(json.buffer, json.byteOffset + start, end - start).toString("utf8");
 }
 
-/** Behind the comma that follows a value, or at the bracket that ends the list. */
+/** The index after the comma that follows a value, or of the bracket that ends the list. */
 function nextEntry(json: Uint8Array, valueEnd: number): number {
   const index = skipSpace(json, valueEnd);
   return json[index] === comma ? skipSpace(json, index + 1) : index;

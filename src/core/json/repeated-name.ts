@@ -1,11 +1,11 @@
 /**
- * Names that stand twice in one object. `JSON.parse` keeps the last and says nothing, so they are found by counting: the
- * text has more names than the value. Only then is the text read for which one it is.
+ * Finds names that are repeated within one object. `JSON.parse` silently keeps the last, so they are detected by
+ * counting: the text has more names than the value. Only then is the text scanned for the name.
  */
 import { endOfString } from "./value-end.ts";
 import { skipSpace, textOf } from "./members.ts";
 
-/** How many members all objects of a parsed value have. */
+/** The number of members of all objects in a parsed value. */
 export function countNames(value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
   let names = 0;
@@ -17,15 +17,15 @@ export function countNames(value: unknown): number {
   return names;
 }
 
-/** One object or array around the byte that is looked at. */
+/** An object or array that contains the current byte. */
 interface Level {
   /** Names so far; null for an array. */
   readonly names: Set<string> | null;
-  /** The member that is being read, or the index of the element. */
+  /** The current member, or the index of the current element. */
   at: string | number;
 }
 
-/** Path of the first name of a valid JSON text that its object has already; empty when there is none. One pass. */
+/** Path of the first repeated name in a valid JSON text; empty if there is none. One pass. */
 export function repeatedName(json: Uint8Array): string {
   const levels: Level[] = [];
   for (let index = 0; index < json.length; index += 1) {
@@ -62,7 +62,7 @@ export function repeatedName(json: Uint8Array): string {
   return "";
 }
 
-/** `data.lines[2].id` */
+/** Such as `data.lines[2].id`. */
 function pathOf(levels: readonly Level[]): string {
   return levels
     .map(({ at }, depth) => (typeof at === "number" ? `[${at}]` : `${depth === 0 ? "" : "."}${at}`))

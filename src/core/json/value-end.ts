@@ -1,6 +1,6 @@
 /**
- * Where the JSON value that begins at `start` ends (exclusive). The bytes are valid JSON, so only strings and nesting have
- * to be followed; nothing is decoded, and the value keeps its bytes.
+ * The end (exclusive) of the JSON value that begins at `start`. The bytes are valid JSON, so only strings and nesting
+ * need tracking; nothing is decoded.
  */
 export function endOfJsonValue(bytes: Uint8Array, start: number): number {
   let depth = 0;
@@ -41,14 +41,14 @@ export function endOfString(bytes: Uint8Array, start: number): number {
   return index < near ? index : farEndOfString(bytes, index);
 }
 
-/** Searched natively, which is ten times as quick for a long string and slower for a short one. */
+/** A native search is ten times as fast for a long string, but slower for a short one. */
 function farEndOfString(bytes: Uint8Array, start: number): number {
   let index = bytes.indexOf(quote, start);
   while (index >= 0 && isEscaped(bytes, { start, index })) index = bytes.indexOf(quote, index + 1);
   return index < 0 ? bytes.length : index;
 }
 
-/** Whether an odd number of backslashes stands before the quote. An escape does not begin before `start`. */
+/** Whether an odd number of backslashes precedes the quote. An escape does not begin before `start`. */
 function isEscaped(
   bytes: Uint8Array,
   { start, index }: { readonly start: number; readonly index: number },

@@ -1,7 +1,7 @@
 import { oneLine } from "./mail.ts";
 import type { ChannelKind, NotificationContent, NotificationSeverity } from "./notification.ts";
 
-/** A message on its way to a chat, a pager or a program. */
+/** A message to a chat service, an incident service or a program. */
 export interface ChatMessage {
   readonly content: NotificationContent;
   readonly topic: string;
@@ -11,7 +11,7 @@ export interface ChatMessage {
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** What is posted to each kind of channel. Nothing that receivers answered means anything there: no markup, no mention. */
+/** The request body for each kind of channel. Text from receivers is neutralised: no markup, no mentions. */
 export function chatBody(kind: Exclude<ChannelKind, "email" | "pagerduty">, message: ChatMessage): Body {
   const { content } = message;
   const bodies = {
@@ -30,7 +30,7 @@ function slackBody({ subject, text, facts, link }: NotificationContent): Body {
     emoji: false,
   });
   const lines = [text, ...linesOf(facts), ...(link === null ? [] : [link])].join("\n");
-  // `text` is what a phone shows, and understands markup: there, three characters are escaped.
+  // `text` is shown on phones and interprets markup, so three characters are escaped.
   const escaped = oneLine(subject).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
   return {
     text: escaped,
@@ -86,7 +86,10 @@ function discordBody({ subject, text, facts, link, severity }: NotificationConte
   return { embeds: [embed], allowed_mentions: { parse: [] } };
 }
 
-/** The Events API, version 2: what resolves an incident has its `dedup_key`. It holds the key, so it is never stored. */
+/**
+ * Events API, version 2: the message that resolves an incident has its `dedup_key`. The body contains the integration
+ * key, so it is never stored.
+ */
 export function pagerBody({ content, group, createdAt }: ChatMessage, integrationKey: string): Body {
   const { subject, text, facts, severity, resolves, link } = content;
   const details = Object.fromEntries(facts.map(({ label, value }) => [label, value]));
@@ -111,7 +114,7 @@ function linesOf(facts: NotificationContent["facts"]): readonly string[] {
   return facts.map(({ label, value }) => `${label}: ${value}`);
 }
 
-/** Characters that begin markup or links get a backslash. */
+/** Escapes characters that begin markup or links with a backslash. */
 function withoutMarkdown(text: string): string {
   return text.replaceAll(/[\\`*_[\]<>#~|]/g, (character) => `\\${character}`);
 }

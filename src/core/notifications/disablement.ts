@@ -4,8 +4,8 @@ import { longestTotalMs } from "../retry-schedule.ts";
 import type { Webhook } from "../webhook.ts";
 
 /**
- * When a webhook that goes on failing is switched off by the rules of its profile; null where none does so after a time. A
- * schedule that is drawn by chance counts with its longest times, so that the day that is named is never too early.
+ * When the rules of its profile will disable a webhook that keeps failing; null if no time-based rule applies. Random
+ * delays count with their longest values, so the announced day is never too early.
  */
 export function disablementAt(
   webhook: Pick<Webhook, "status" | "statusChangedAt">,

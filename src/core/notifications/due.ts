@@ -1,10 +1,10 @@
 import { minuteOfDay, nextAt } from "./local-time.ts";
 import type { NotificationChannel, QuietHours } from "./notification.ts";
 
-/** Of a channel that takes messages together. */
+/** 8:00, for channels that get a daily digest. */
 const digestMinute = 8 * 60;
 
-/** When a message that is made now goes to a channel: at once, with the next digest, and never in its quiet hours. */
+/** When a message created now goes to a channel: at once or with the next digest, and never during quiet hours. */
 export function dueAt(
   channel: Pick<NotificationChannel, "frequency" | "timeZone" | "quietHours">,
   now: number,
@@ -12,7 +12,7 @@ export function dueAt(
   return afterQuietHours(channel, digestAt(channel, now));
 }
 
-/** The time itself, or the end of the quiet hours that it falls into. */
+/** The given time, or the end of the quiet hours that contain it. */
 export function afterQuietHours(
   { quietHours, timeZone }: Pick<NotificationChannel, "timeZone" | "quietHours">,
   at: number,
@@ -31,7 +31,7 @@ function digestAt(
   return nextAt(now, { minute: nextHour * 60, timeZone });
 }
 
-/** Quiet hours may go over midnight; those that end when they begin are all day, and mean nothing. */
+/** Quiet hours may span midnight. Equal start and end would mean all day and are ignored. */
 function isQuiet({ from, until }: QuietHours, minute: number): boolean {
   if (from === until) return false;
   return from < until ? minute >= from && minute < until : minute >= from || minute < until;

@@ -1,12 +1,12 @@
 /**
- * What the owner of a failing webhook is told, and when: a first problem, half of the time to its end, a day before, and
- * the end. Times are Unix milliseconds.
+ * The steps at which the owner of a failing webhook is notified: the first problem, half the time to its end, one day
+ * before, and the end. Times are Unix milliseconds.
  */
 export type LadderStep = "first_problem" | "half_time" | "last_day" | "disabled";
 
 export interface FailingWebhook {
   readonly failingSince: number;
-  /** Null where no rule switches it off. */
+  /** Null if no rule will disable it. */
   readonly disabledAt: number | null;
   /** The rules of its profile have stopped it. */
   readonly isStopped: boolean;
@@ -16,14 +16,14 @@ const firstProblemMs = 15 * 60_000;
 const dayMs = 86_400_000;
 
 /**
- * Steps that are due by now, in their order. A step that would come before the one below it is left out. Where no rule
- * switches the webhook off, the second one comes after a day.
+ * The steps that are due by now, in order. A step that would come before the previous one is skipped. If no rule will
+ * disable the webhook, the second step comes after a day.
  */
 export function dueSteps(failing: FailingWebhook, now: number): readonly LadderStep[] {
   return plannedSteps(failing).flatMap(([step, at]) => (at <= now ? [step] : []));
 }
 
-/** When something is told of it at all, beside people: half of the time to its end. */
+/** When the `failing` event is published, apart from messages to people: halfway to the webhook's end. */
 export function failingEventAt({ failingSince, disabledAt }: FailingWebhook): number {
   return disabledAt === null ? failingSince + firstProblemMs : (failingSince + disabledAt) / 2;
 }

@@ -1,11 +1,11 @@
-/** Wall-clock time in a zone. Instants are Unix milliseconds, times of the day minutes since midnight. */
+/** Wall-clock time in a time zone. Instants are Unix milliseconds, times of day are minutes since midnight. */
 
 const minuteMs = 60_000;
 const dayMinutes = 1_440;
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-/** Whether the runtime knows the zone. */
+/** Whether the runtime supports the time zone. */
 export function isTimeZone(name: string): boolean {
   try {
     formatOf(name);
@@ -15,7 +15,7 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
-/** The minute of the day that clocks in the zone show. */
+/** The minute of the day in the zone. */
 export function minuteOfDay(at: number, timeZone: string): number {
   const parts = formatOf(timeZone).formatToParts(at);
   const numberOf = (type: string): number => Number(parts.find((part) => part.type === type)?.value ?? 0);
@@ -23,13 +23,13 @@ export function minuteOfDay(at: number, timeZone: string): number {
 }
 
 /**
- * When clocks in the zone next show this minute of the day, not before `from`. Where clocks leap over it, the moment at
- * which they would have shown it.
+ * When clocks in the zone next show this minute of the day, not before `from`. If clocks skip it, the moment at which
+ * they would have shown it.
  */
 export function nextAt(from: number, at: { readonly minute: number; readonly timeZone: string }): number {
   const begun = Math.ceil(from / minuteMs) * minuteMs;
   const guess = begun + forward(at.minute - minuteOfDay(begun, at.timeZone)) * minuteMs;
-  // Clocks were changed in between: by less than half a day.
+  // Clocks may have changed in between, by less than half a day.
   const off = forward(minuteOfDay(guess, at.timeZone) - at.minute);
   const mended = guess - (off > dayMinutes / 2 ? off - dayMinutes : off) * minuteMs;
   return mended >= from && minuteOfDay(mended, at.timeZone) === at.minute ? mended : guess;

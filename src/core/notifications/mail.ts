@@ -1,14 +1,14 @@
 import type { NotificationContent, NotificationLanguage } from "./notification.ts";
 import type { Wording } from "./messages.ts";
 
-/** Messages that go to one address together, and what stands below them. */
+/** Messages that go to one address in one mail, with their footer. */
 export interface MailParts {
   readonly contents: readonly NotificationContent[];
   readonly address: string;
   readonly language: NotificationLanguage;
-  /** Null where no public address is known. */
+  /** Null if no public URL is configured. */
   readonly unsubscribeUrl: string | null;
-  /** The subject of several; null is of the one mail that asks for a confirmation. */
+  /** The subject of a digest; null for the mail that asks for confirmation. */
   readonly gathered: DigestSubject | null;
 }
 
@@ -20,7 +20,7 @@ export interface RenderedMail {
   readonly html: string;
 }
 
-/** A mail as text and as HTML without images or anything from elsewhere. What receivers answered is escaped (S16). */
+/** Renders a mail as text and as HTML without images or external content. Text from receivers is escaped (S16). */
 export function renderMail(parts: MailParts, wording: Wording): RenderedMail {
   const { contents, language } = parts;
   const first = contents[0]?.subject ?? "";
@@ -40,13 +40,13 @@ export function renderMail(parts: MailParts, wording: Wording): RenderedMail {
   };
 }
 
-/** What must stand in one line, such as a subject. */
+/** Reduces a text to one line, as a subject requires. */
 export function oneLine(text: string): string {
   return text.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, " ").slice(0, subjectLengthMax);
 }
 
 const subjectLengthMax = 200;
-/** Of the messages in one digest. */
+/** Maximum messages shown in one digest. */
 const shownMax = 50;
 
 function moreThanShown(
@@ -57,7 +57,7 @@ function moreThanShown(
   return count > 0 ? [wording.say(language, "digest.more", { count })] : [];
 }
 
-/** Several messages as one, for channels that take one form. */
+/** Combines several messages into one, for channels that accept a single form. */
 export function digestContent(
   contents: readonly NotificationContent[],
   { language, name }: { readonly language: NotificationLanguage; readonly name: DigestSubject },
@@ -118,7 +118,7 @@ function sectionOf({ subject, text, facts, link }: NotificationContent): string 
   return `<h2>${escapeHtml(oneLine(subject))}</h2>${paragraphs.join("")}${table}${look}`;
 }
 
-/** Only for lines of ours: what others wrote is never made a link. */
+/** Only for our own lines: URLs in text from others are never linked. */
 function linked(line: string): string {
   return escapeHtml(line).replaceAll(/https?:\/\/[^\s<]+/g, (url) => `<a href="${url}">${url}</a>`);
 }

@@ -2,20 +2,20 @@ import { english, type MessageName } from "./messages-en.ts";
 import { german } from "./messages-de.ts";
 import { type NotificationLanguage, notificationLanguages } from "./notification.ts";
 
-/** Texts by name, with `{values}` in them. */
+/** Texts by name, with `{values}` as placeholders. */
 export type Messages = Readonly<Record<MessageName, string>>;
 
-/** What a host says in its own words. */
+/** Texts that the host replaces. */
 export type MessageOverrides = Readonly<
   Partial<Record<NotificationLanguage, Readonly<Partial<Record<MessageName, string>>>>>
 >;
 
-/** What is put in the place of `{names}`; a name without a value stays as it is. */
+/** Values of the placeholders; a placeholder without a value is left unchanged. */
 export type MessageValues = Readonly<Record<string, string | number>>;
 
 const shipped: Readonly<Record<NotificationLanguage, Messages>> = { en: english, de: german };
 
-/** Words in all languages, with those of the host in the place of ours. */
+/** The texts in all languages, with the host's replacements. */
 export class Wording {
   readonly #messages: Readonly<Record<NotificationLanguage, Messages>>;
 
@@ -33,19 +33,21 @@ export class Wording {
   }
 }
 
-/** What a file of the host holds, or what is wrong with it. */
+/** The texts in a file of the host, or what is wrong with them. */
 export function readOverrides(
   value: unknown,
 ): { readonly overrides: MessageOverrides } | { readonly problem: string } {
   if (!isRecord(value)) return { problem: "must be an object with a member for each language" };
   for (const [language, messages] of Object.entries(value)) {
     if (!(notificationLanguages as readonly string[]).includes(language))
-      return { problem: `${language} is no language; there are ${notificationLanguages.join(" and ")}` };
+      return {
+        problem: `${language} is not a supported language; use ${notificationLanguages.join(" or ")}`,
+      };
     if (!isRecord(messages)) return { problem: `${language} must be an object of texts by name` };
     const wrong = Object.entries(messages).find(
       ([name, text]) => !Object.hasOwn(english, name) || typeof text !== "string",
     );
-    if (wrong !== undefined) return { problem: `${language}.${wrong[0]} is no text that there is` };
+    if (wrong !== undefined) return { problem: `${language}.${wrong[0]} is not a known text` };
   }
   return { overrides: value };
 }
@@ -54,7 +56,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A moment in the words of a language and the time of a zone, such as `Wednesday, 4 March 2026 at 10:00 CET`. */
+/** A moment in a language and time zone, such as `Wednesday, 4 March 2026 at 10:00 CET`. */
 export function spokenTime(
   at: number,
   { language, timeZone }: { readonly language: NotificationLanguage; readonly timeZone: string },
@@ -66,7 +68,7 @@ export function spokenTime(
   }).format(at);
 }
 
-/** Such as `2 d 3 h`, the two largest units. */
+/** The two largest units, such as `2 d 3 h`. */
 export function spokenDuration(durationMs: number): string {
   const minutes = Math.max(1, Math.round(durationMs / 60_000));
   const [days, hours, rest] = [Math.floor(minutes / 1_440), Math.floor(minutes / 60) % 24, minutes % 60];

@@ -1,15 +1,15 @@
 /**
- * Messages to people: what a channel is, what it may be told, and how a message reads before a channel gives it a form.
- * Times are Unix milliseconds.
+ * Messages to people: channels, their topics, and the content of a message before a channel formats it. Times are Unix
+ * milliseconds.
  */
 
-/** Mail goes by SMTP; the others are requests to a URL, along the path of every delivery. */
+/** Mail goes by SMTP; the others are requests to a URL on the normal delivery path. */
 export const channelKinds = ["email", "slack", "teams", "discord", "pagerduty", "webhook"] as const;
 export type ChannelKind = (typeof channelKinds)[number];
 
 /**
- * What a channel may be told. `failing` warns of the end, at half of the time and a day before; `first_problem` comes after
- * a quarter of an hour. Who got one of these hears when the webhook works again.
+ * Topics of a channel. `failing` warns halfway to the end and again a day before; `first_problem` comes after 15
+ * minutes. A recipient of one of these is also notified when the webhook works again.
  */
 export const notificationTopics = [
   "first_problem",
@@ -34,27 +34,27 @@ export type NotificationLanguage = (typeof notificationLanguages)[number];
 
 export type NotificationSeverity = "info" | "warning" | "critical";
 
-/** Minutes of the day in the channel's zone; from 22:00 to 07:00 is 1320 and 420. */
+/** Minutes of the day in the channel's time zone; from 22:00 to 07:00 is 1320 and 420. */
 export interface QuietHours {
   readonly from: number;
   readonly until: number;
 }
 
-/** Where messages go, and which. */
+/** Where messages go, and which ones. */
 export interface NotificationChannel {
   readonly id: string;
-  /** Whose: a tenant's, or the operator's where it is null. */
+  /** The owning tenant; null for the operator. */
   readonly tenantId: string | null;
   readonly kind: ChannelKind;
   readonly name: string;
-  /** The address of a mail; of the others the host that they go to. */
+  /** For mail, the address; for other kinds, the host that messages go to. */
   readonly address: string;
-  /** The webhook that carries it, for all but mail. */
+  /** The webhook that carries the messages, for all kinds but mail. */
   readonly webhookId: string | null;
-  /** Encrypted: the integration key of the incident service. */
+  /** The encrypted integration key of the incident service. */
   readonly sealedKey: string | null;
   readonly topics: readonly NotificationTopic[];
-  /** Only about these; null is about all, and about what is no webhook's. */
+  /** Only messages about these webhooks; null for all messages, including those that are not about a webhook. */
   readonly webhookIds: readonly string[] | null;
   readonly frequency: NotificationFrequency;
   /** An IANA name. */
@@ -66,23 +66,23 @@ export interface NotificationChannel {
   readonly updatedAt: number;
 }
 
-/** What became of a channel's last messages. */
+/** Outcome of a channel's last messages. */
 export interface ChannelStatus {
   readonly lastSentAt: number | null;
   readonly lastErrorAt: number | null;
   readonly lastError: string | null;
-  /** The mail server would not take the address: nothing is sent there until the channel is saved again, or tested. */
+  /** The mail server refused the address: nothing is sent until the channel is saved again or tested. */
   readonly refusedAt: number | null;
-  /** Too many messages left in this hour: the others are gathered until then, and go as one. */
+  /** The hourly limit is reached: further messages are collected until this time and sent as one digest. */
   readonly limitedUntil: number | null;
 }
 
 /**
- * What the reader of an address decided. It belongs to a tenant and an address, not to a channel, so removing a channel and
- * adding it again changes nothing.
+ * The decision of an address's reader. It belongs to a tenant and an address, not to a channel, so removing a channel
+ * and adding it again does not change it.
  */
 export interface AddressConsent {
-  /** Names it in the links of mails. */
+  /** Identifies it in the links of mails. */
   readonly id: string;
   readonly confirmationSentAt: number | null;
   readonly confirmedAt: number | null;
@@ -92,7 +92,7 @@ export interface AddressConsent {
 export const channelStates = ["on", "off", "refused", "unsubscribed", "unconfirmed", "limited"] as const;
 export type ChannelState = (typeof channelStates)[number];
 
-/** What a channel takes now. The operator's own addresses need no confirmation. */
+/** What a channel can currently receive. The operator's addresses need no confirmation. */
 export function channelState(
   {
     channel,
@@ -114,12 +114,12 @@ export function channelState(
   return status.limitedUntil !== null && status.limitedUntil > now ? "limited" : "on";
 }
 
-/** Nothing is sent to it, and nothing is stored for it. */
+/** Nothing is sent to the channel or stored for it. */
 export function isClosed(state: ChannelState): boolean {
   return state !== "on" && state !== "limited";
 }
 
-/** An alert of the operator goes before everything else, and is never gathered. */
+/** The operator's alerts are sent before all other messages and are never collected into a digest. */
 export function isUrgent({
   tenantId,
   topic,
@@ -130,7 +130,7 @@ export function isUrgent({
   return tenantId === null && topic === "alert";
 }
 
-/** One spelling for an address, so that capitals or another form of the host are not another address. */
+/** One spelling per address, so that upper case or another form of the host does not create a second address. */
 export function foldedAddress(address: string): string {
   const folded = address.normalize("NFKC").toLowerCase();
   const at = folded.lastIndexOf("@");
@@ -139,7 +139,7 @@ export function foldedAddress(address: string): string {
   return `${folded.slice(0, at)}@${url?.hostname ?? host}`;
 }
 
-/** The mailbox behind an address: `ada+orders@example.com` is read by ada. */
+/** The mailbox of an address: `ada+orders@example.com` belongs to ada. */
 export function mailboxOf(address: string): string {
   return foldedAddress(address).replace(/(?!^)\+[^@]*@/, "@");
 }
@@ -152,25 +152,27 @@ export const freshStatus: ChannelStatus = {
   limitedUntil: null,
 };
 
-/** A line of a message's table. */
+/** One row of a message's table. */
 export interface NotificationFact {
   readonly label: string;
   readonly value: string;
 }
 
-/** What a message says, in the words of its reader. Nothing in it is trusted to be free of markup. */
+/** A message in its reader's language. Nothing in it can be trusted to be free of markup. */
 export interface NotificationContent {
   readonly subject: string;
   /** Paragraphs, separated by empty lines. */
   readonly text: string;
   readonly facts: readonly NotificationFact[];
   readonly severity: NotificationSeverity;
-  /** Where to look; null without a page. */
+  /** Link to details; null without a page. */
   readonly link: string | null;
-  /** It ends what an earlier message of the same group began. */
+  /** The message resolves what an earlier message of the same group reported. */
   readonly resolves: boolean;
 }
 
-/** `handed_over`: it is an event now, which the delivery path retries. `dropped`: its channel is gone or closed. */
+/**
+ * `handed_over`: it became an event, which the delivery path retries. `dropped`: its channel was removed or disabled.
+ */
 export const notificationStates = ["waiting", "sent", "handed_over", "failed", "dropped"] as const;
 export type NotificationState = (typeof notificationStates)[number];

@@ -1,9 +1,9 @@
 import type { OperationalEventType } from "./operational-event.ts";
 
-/** What documents say of a type. */
+/** Documentation of an event type. */
 export interface OperationalEventDescription {
   readonly description: string;
-  /** Members of `data` beside those that all about a webhook have. */
+  /** Members of `data` in addition to those of every event about a webhook. */
   readonly members: Readonly<Record<string, Member>>;
 }
 
@@ -19,63 +19,63 @@ const text = (doc: string, example: unknown): Member => ({ type: "string", doc, 
 const number = (doc: string, example: number): Member => ({ type: "number", doc, example });
 const nullable = (member: Member): Member => ({ ...member, isNullable: true });
 
-const deliveryId = text("The delivery that showed it.", "019cb2e0-75b9-7c07-9bb6-6d92b2e5a1f3");
-const statusReason = text("Why, as in `status_reason` of the webhook.", "exhausted");
+const deliveryId = text("The delivery that caused the event.", "019cb2e0-75b9-7c07-9bb6-6d92b2e5a1f3");
+const statusReason = text("Reason, as in `status_reason` of the webhook.", "exhausted");
 
 const problemMembers = {
   problem_id: text("The problem.", "019cb2e0-75b9-7c07-9bb6-6d92b2e5a1f3"),
-  category: nullable(text("What kind of failure it is.", "client_error")),
-  status_code: nullable(number("What was answered.", 422)),
-  error_code: nullable(text("What happened where there was no answer.", "ECONNREFUSED")),
-  first_seen_at: at("When it was seen first.", "2026-03-01T08:00:00.000Z"),
-  deliveries: number("How many deliveries it concerns.", 12),
+  category: nullable(text("Category of the failure.", "client_error")),
+  status_code: nullable(number("Status of the response.", 422)),
+  error_code: nullable(text("Error code if there was no response.", "ECONNREFUSED")),
+  first_seen_at: at("When it was first seen.", "2026-03-01T08:00:00.000Z"),
+  deliveries: number("Number of affected deliveries.", 12),
 };
 
 const alertMembers = {
   alert_id: text("The alert.", "019cb2e0-75b9-7c07-9bb6-6d92b2e5a1f3"),
-  rule: text("Name of its rule.", "success-rate"),
+  rule: text("Name of the rule.", "success-rate"),
   severity: text("`info`, `warning` or `critical`.", "warning"),
   summary: text("One sentence.", "example.com: 62 % of its attempts were accepted within five minutes"),
-  value: number("What was seen.", 0.62),
-  threshold: number("What it was compared with.", 0.9),
-  tenant_id: nullable(text("Whom it is about; null for the installation.", "acme")),
-  webhook_id: nullable(text("What it is about.", "019cb2d0-5d4f-7b3c-9f11-0a1b2c3d4e5f")),
+  value: number("Observed value.", 0.62),
+  threshold: number("Threshold of the rule.", 0.9),
+  tenant_id: nullable(text("Tenant that the alert is about; null for the installation.", "acme")),
+  webhook_id: nullable(text("Subject of the alert.", "019cb2d0-5d4f-7b3c-9f11-0a1b2c3d4e5f")),
 };
 
 export const operationalEventCatalogue: Readonly<Record<OperationalEventType, OperationalEventDescription>> =
   {
     "posthorn.webhook.created": {
-      description: "A webhook was made.",
+      description: "A webhook was created.",
       members: {
-        event_types: { type: "list", doc: "What it asks for.", example: ["order.*"] },
+        event_types: { type: "list", doc: "Event types that it subscribes to.", example: ["order.*"] },
         profile: text("Its delivery profile.", "standard"),
         status: text("`active`, or `unverified` until its receiver has agreed.", "active"),
       },
     },
     "posthorn.webhook.updated": {
-      description:
-        "Its configuration or one of its credentials was changed; the audit log says by whom, and what.",
-      members: { revision: number("The revision that it has now.", 3) },
+      description: "The configuration or a credential was changed; the audit log says by whom, and what.",
+      members: { revision: number("Its current revision.", 3) },
     },
     "posthorn.webhook.deleted": {
-      description: "It was deleted, and what waited for it is cancelled.",
+      description: "It was deleted, and its waiting deliveries were cancelled.",
       members: {},
     },
     "posthorn.webhook.enabled": {
-      description: "It is served again, after it was disabled or suspended, or once its receiver has agreed.",
+      description:
+        "It is active again after it was disabled or suspended, or because its receiver has agreed.",
       members: { was: text("Its status before.", "disabled") },
     },
     "posthorn.webhook.suspended": {
       description:
-        "The rules of its profile stopped it, for now: nobody who enables it makes that a disablement.",
+        "The rules of its profile suspended it. If it is not enabled in time, it becomes disabled.",
       members: {
         status: text("`suspended`.", "suspended"),
-        reason: text("Why, as in `status_reason` of the webhook.", "gone"),
+        reason: text("Reason, as in `status_reason` of the webhook.", "gone"),
         since: at("Since when.", "2026-03-04T09:00:00.000Z"),
       },
     },
     "posthorn.webhook.disabled": {
-      description: "It was switched off: by its owner (`owner`), or by the rules of its profile.",
+      description: "It was disabled, by its owner (`owner`) or by the rules of its profile.",
       members: {
         status: text("`disabled`.", "disabled"),
         reason: statusReason,
@@ -84,84 +84,84 @@ export const operationalEventCatalogue: Readonly<Record<OperationalEventType, Op
     },
     "posthorn.webhook.failing": {
       description:
-        "Nothing has been accepted for half of the time after which it is switched off; where no rule switches it off, for 15 minutes. Always followed by `recovered` or `deleted`.",
+        "Nothing was accepted for half of the time after which it is disabled; if no rule disables it, for 15 minutes. Always followed by `recovered` or `deleted`.",
       members: {
         failing_since: at("The first failure since the last success.", "2026-03-01T09:00:00.000Z"),
         disabled_at: nullable(
           at(
-            "When it is switched off if this goes on; null where no rule does so.",
+            "When it will be disabled if this continues; null if no rule does so.",
             "2026-03-04T09:00:00.000Z",
           ),
         ),
-        waiting: number("Deliveries that wait for it, counted to 10,000.", 42),
+        waiting: number("Deliveries that wait for it, counted up to 10,000.", 42),
       },
     },
     "posthorn.webhook.recovered": {
-      description: "What `failing` told of is over: something was accepted.",
+      description: "The failure reported by `failing` has ended: an attempt was accepted.",
       members: {
-        failing_since: at("When it began.", "2026-03-01T09:00:00.000Z"),
-        failed_for_ms: number("How long it lasted.", 176_400_000),
-        waiting: number("Deliveries that wait and go out now, counted to 10,000.", 42),
+        failing_since: at("When the failure began.", "2026-03-01T09:00:00.000Z"),
+        failed_for_ms: number("How long the failure lasted.", 176_400_000),
+        waiting: number("Waiting deliveries that are being sent now, counted up to 10,000.", 42),
       },
     },
     "posthorn.webhook.circuit_opened": {
       description:
-        "So many requests failed that nothing but probes is sent (WDS-146). Openings after a probe that failed are not told again.",
+        "Too many requests failed, so only probes are sent (WDS-146). Reopening after a failed probe is not reported again.",
       members: {
-        next_probe_at: at("When it is tried next.", "2026-03-01T09:01:00.000Z"),
-        forced: { type: "boolean", doc: "Somebody opened it by hand.", example: false },
-        error_threshold_percentage: number("The share of failures that opens it.", 50),
-        window_size_ms: number("Within this time.", 60_000),
+        next_probe_at: at("When the next probe is sent.", "2026-03-01T09:01:00.000Z"),
+        forced: { type: "boolean", doc: "It was opened by hand.", example: false },
+        error_threshold_percentage: number("Failure threshold of the circuit.", 50),
+        window_size_ms: number("Length of the window.", 60_000),
       },
     },
     "posthorn.webhook.circuit_closed": {
-      description: "Probes went well, or somebody closed it: everything is sent again (WDS-148).",
+      description: "Probes succeeded, or the circuit was closed by hand: everything is sent again (WDS-148).",
       members: {},
     },
     "posthorn.webhook.exhausted": {
       description:
-        "A delivery was given up, or became too old while it waited, and is among the dead letters. The first of each webhook and clock hour is told.",
+        "A delivery became a dead letter, after its last attempt or because it grew too old while it waited. Only the first of each webhook and clock hour is reported.",
       members: {
         delivery_id: deliveryId,
         event_id: text("Its event.", "019cb2df-1d2c-7a41-8f60-2a3f5c7e9b10"),
-        event_type: text("The type of that.", "order.created"),
-        attempts: number("How often it was tried.", 10),
-        reason: text("Why it was given up.", "max_attempts_exceeded"),
+        event_type: text("Type of the delivered event.", "order.created"),
+        attempts: number("Number of attempts.", 10),
+        reason: text("Why it became a dead letter.", "max_attempts_exceeded"),
       },
     },
     "posthorn.webhook.attention": {
       description:
-        "An answer that a person should know of, as the profile says, such as a 404, or a pause of an hour or more. Once for each reason and clock hour.",
+        "A response that needs a person's attention according to the profile, such as a 404, or a pause of an hour or more. Once per reason and clock hour.",
       members: {
         level: text("`notify` or `escalate`.", "notify"),
-        reason: text("What it is about.", "client_error_404"),
-        status_code: nullable(number("What was answered.", 404)),
-        paused_until: nullable(at("Nothing is sent before.", "2026-03-01T11:00:00.000Z")),
+        reason: text("Reason of the report.", "client_error_404"),
+        status_code: nullable(number("Status of the response.", 404)),
+        paused_until: nullable(at("Nothing is sent before this time.", "2026-03-01T11:00:00.000Z")),
         delivery_id: deliveryId,
         location: nullable(
-          text("Where a redirect points, which is never followed.", "https://new.example.com/"),
+          text("Target of a redirect; redirects are never followed.", "https://new.example.com/"),
         ),
       },
     },
     "posthorn.webhook.paused": {
-      description: "Somebody holds it back: what is published is kept for it.",
+      description: "It was paused: published events are kept for it.",
       members: {
         until: nullable(
           at(
-            "When that ends by itself, without a further event; null without an end.",
+            "When the pause ends automatically, without another event; null for no end.",
             "2026-03-01T11:00:00.000Z",
           ),
         ),
-        reason: nullable(text("What who paused it said.", "maintenance")),
+        reason: nullable(text("Reason given for the pause.", "maintenance")),
       },
     },
-    "posthorn.webhook.resumed": { description: "Somebody ended a pause.", members: {} },
+    "posthorn.webhook.resumed": { description: "It was resumed by hand.", members: {} },
     "posthorn.webhook.secret_rotated": {
       description: "It signs with a new key.",
       members: {
         old_secret_until: nullable(
           at(
-            "How long messages are signed with the old one, too; null where it is revoked.",
+            "Until when messages are also signed with the old key; null if that key was revoked.",
             "2026-03-02T09:00:00.000Z",
           ),
         ),
@@ -170,53 +170,54 @@ export const operationalEventCatalogue: Readonly<Record<OperationalEventType, Op
     "posthorn.webhook.moved": {
       description: "A permanent redirect changed its URL, as owner and receiver agreed.",
       members: {
-        from: text("Where it was.", "https://example.com/hooks"),
-        to: text("Where it is.", "https://example.com/hooks/v2"),
+        from: text("The previous URL.", "https://example.com/hooks"),
+        to: text("The new URL.", "https://example.com/hooks/v2"),
       },
     },
     "posthorn.webhook.incident_reported": {
       description: "Its receiver reported a security incident.",
       members: {
-        kind: text("What it was.", "forged"),
+        kind: text("Kind of the incident.", "forged"),
         detail: nullable(text("In the receiver's words.", "the signature did not match")),
-        message_id: nullable(text("The message, where it is known.", "019cb2df-1d2c-7a41-8f60-2a3f5c7e9b10")),
-        occurred_at: nullable(at("When, in the receiver's words.", "2026-03-01T08:59:00.000Z")),
+        message_id: nullable(text("Id of the message, if known.", "019cb2df-1d2c-7a41-8f60-2a3f5c7e9b10")),
+        occurred_at: nullable(at("When it happened, according to the receiver.", "2026-03-01T08:59:00.000Z")),
         reported_at: at("When it was reported.", "2026-03-01T09:00:00.000Z"),
       },
     },
     "posthorn.problem.opened": {
       description:
-        "Attempts fail in the same way again and again. See `GET /v1/problems/{id}`, which also says what to do. One that is muted is not told. Written with the commit after the one that opened it.",
+        "Attempts keep failing in the same way. See `GET /v1/problems/{id}`, which also says what to do. Muted problems are not reported. Written with the commit after the one that opened the problem.",
       members: problemMembers,
     },
     "posthorn.problem.resolved": {
-      description: "What `opened` told of has not been seen for a while, or the webhook accepts again.",
+      description:
+        "The problem reported by `opened` has not been seen for a while, or the webhook accepts again.",
       members: problemMembers,
     },
     "posthorn.tenant.limit_reached": {
-      description: "A tenant wanted more than it may have. Once for each limit and clock hour.",
+      description: "A tenant reached one of its limits. Once per limit and clock hour.",
       members: {
-        limit: text("Which one: `webhooks_max`.", "webhooks_max"),
-        value: number("How much it may have.", 100),
+        limit: text("The limit: `webhooks_max`.", "webhooks_max"),
+        value: number("Value of the limit.", 100),
       },
     },
     "posthorn.alert.fired": {
       description:
-        "A rule has held for long enough. To the operator, and for rules of a tenant to that tenant. One that is muted, or explained by another one, is not told.",
+        "A rule has held for long enough. Sent to the operator, and for a tenant's rules to that tenant. Alerts that are muted, or explained by another one, are not reported.",
       members: alertMembers,
     },
     "posthorn.alert.resolved": {
-      description: "What `fired` told of is over.",
+      description: "The alert reported by `fired` has resolved.",
       members: { ...alertMembers, fired_at: at("When it fired.", "2026-03-01T08:00:00.000Z") },
     },
   };
 
 const occurredAt = at("When.", "2026-03-01T09:00:00.000Z");
-const aboutTenant = { tenant_id: text("Whose it is.", "acme") };
+const aboutTenant = { tenant_id: text("Tenant that owns the webhook.", "acme") };
 const aboutWebhook = {
   webhook_id: text("The webhook.", "019cb2d0-5d4f-7b3c-9f11-0a1b2c3d4e5f"),
   ...aboutTenant,
-  url: text("Where it sends to, without query and credentials.", "https://example.com/hooks"),
+  url: text("URL that it sends to, without query and credentials.", "https://example.com/hooks"),
 };
 
 /** All members of `data`, in the order in which they are written. */
@@ -231,7 +232,7 @@ function commonOf(type: OperationalEventType): Readonly<Record<string, Member>> 
   return type.startsWith("posthorn.tenant.") ? aboutTenant : aboutWebhook;
 }
 
-/** The JSON Schema of `data`. Members may be added to it; those that are there stay. */
+/** The JSON Schema of `data`. Members may be added later; existing ones stay. */
 export function operationalEventSchema(type: OperationalEventType): Readonly<Record<string, unknown>> {
   const members = Object.entries(membersOf(type));
   return {

@@ -1,7 +1,7 @@
 import { matches } from "../event-type.ts";
 import type { Webhook } from "../webhook.ts";
 
-/** Types of the events in which Posthorn tells of itself; described in operational-event-catalogue.ts. */
+/** Types of the events that Posthorn publishes about itself; described in operational-event-catalogue.ts. */
 export const operationalEventTypes = [
   "posthorn.webhook.created",
   "posthorn.webhook.updated",
@@ -28,25 +28,28 @@ export const operationalEventTypes = [
 ] as const;
 export type OperationalEventType = (typeof operationalEventTypes)[number];
 
-/** Something that happened in Posthorn itself. `at` in Unix milliseconds. */
+/** Something that happened in Posthorn. `at` in Unix milliseconds. */
 export interface OperationalEvent {
-  /** Names what happened, so that it is told once. */
+  /** Identifies the occurrence, so that it is published once. */
   readonly key: string;
   readonly type: OperationalEventType;
   readonly tenantId: string;
-  /** Null where it is about the tenant. */
+  /** Null if the event is about the tenant. */
   readonly webhookId: string | null;
   readonly at: number;
-  /** As published, in the names of the API. */
+  /** As published, with API names. */
   readonly data: Readonly<Record<string, unknown>>;
-  /** The tenant's own webhooks have it already. */
+  /** The tenant's own webhooks already have the event. */
   readonly onlyForOperator?: true;
 }
 
-/** Whose webhooks hear of every tenant; its webhooks carry messages to chat channels, too. Administrators make it. */
+/**
+ * Webhooks of this tenant get the events of every tenant and carry messages to chat channels. Administrators create the
+ * tenant.
+ */
 export const operatorTenantId = "posthorn-operator";
 
-/** An event about a webhook; `of` tells it from others of its type. */
+/** An event about a webhook; `of` distinguishes it from others of its type. */
 export function webhookEvent(
   webhook: Pick<Webhook, "id" | "tenantId" | "url" | "events">,
   told: {
@@ -68,23 +71,23 @@ export function webhookEvent(
   };
 }
 
-/** Names the hour, for what is told once in it. */
+/** Identifies a clock hour, for events that are published once per hour. */
 export function hourOf(at: number): string {
   return new Date(at).toISOString().slice(0, "2026-01-01T00".length);
 }
 
-/** As the API writes it. */
+/** A time in API format. */
 export function instant(at: number): string {
   return new Date(at).toISOString();
 }
 
-/** Without what may be secret in it. */
+/** The URL without parts that may be secret. */
 export function shownUrl(url: string): string {
   const { origin, pathname } = new URL(url);
   return `${origin}${pathname}`;
 }
 
-/** Each request of an endpoint may cause one of these. */
+/** Types that any request to an endpoint may cause. */
 const frequent: ReadonlySet<OperationalEventType> = new Set([
   "posthorn.webhook.circuit_opened",
   "posthorn.webhook.circuit_closed",
@@ -95,9 +98,9 @@ const frequent: ReadonlySet<OperationalEventType> = new Set([
 ]);
 
 /**
- * Whether a webhook that asked for the type hears of an event. None hears of itself: it would be told of the failure of
- * that very message. Of two of the same tenant that both hear of each other, neither hears of what each request may cause,
- * so that two broken ones do not feed each other.
+ * Whether a subscribed webhook gets an event. No webhook gets events about itself, because it would be notified of the
+ * failure of that very message. If two webhooks of a tenant get each other's events, neither gets types that any
+ * request may cause, so that two broken webhooks do not trigger each other.
  */
 export function mayHear(
   listener: Webhook,
@@ -112,8 +115,8 @@ export function mayHear(
 export const carriedType = "posthorn.notification";
 
 /**
- * The URL of a webhook as API and history show it. Chat services take the path for a password, so only the host is shown of
- * a webhook that carries a notification channel.
+ * The URL of a webhook as API and history show it. Chat services use the path as a password, so for webhooks that carry
+ * a notification channel only the host is shown.
  */
 export function webhookUrlShown(webhook: {
   readonly tenantId: string;

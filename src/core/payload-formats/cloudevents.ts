@@ -4,7 +4,7 @@ import { dataBytes } from "./standard.ts";
 
 /**
  * CloudEvents 1.0 over HTTP: structured mode (one JSON object) and binary mode (attributes as `ce-*` headers, data as
- * the body). `id` is the event's id, `source` the publisher's as a URI reference or one made of the tenant's name.
+ * the body). `id` is the event's id; `source` is the publisher's as a URI reference, or derived from the tenant's name.
  */
 export function renderCloudEventStructured(content: EventContent): RenderedContent {
   const attributes = JSON.stringify({
@@ -20,7 +20,7 @@ export function renderCloudEventStructured(content: EventContent): RenderedConte
   return { contentType: "application/cloudevents+json", body, headers: noContentHeaders };
 }
 
-/** Binary mode. Attribute values are percent-encoded as the HTTP binding asks (its section 3.1.3.2). */
+/** Binary mode. Attribute values are percent-encoded as the HTTP binding requires (section 3.1.3.2). */
 export function renderCloudEventBinary(content: EventContent): RenderedContent {
   const attributes = {
     "ce-specversion": "1.0",
@@ -36,7 +36,7 @@ export function renderCloudEventBinary(content: EventContent): RenderedContent {
   };
 }
 
-/** `data` for JSON, text in `data` too, anything else in `data_base64` (JSON event format, 3.1). */
+/** `data` for JSON and text, otherwise `data_base64` (JSON event format, section 3.1). */
 function dataMember(content: EventContent): readonly Uint8Array[] {
   if (!content.raw) return [dataKey, dataBytes(content)];
   const text = isText(content.contentType) ? decodeUtf8(content.body) : null;
@@ -56,7 +56,7 @@ function sourceOf({ source, tenantId }: EventContent): string {
   return isUriReference(source) ? source : encodeURIComponent(source);
 }
 
-/** RFC 3986 without addresses in brackets; a first segment with a colon needs a scheme before it. */
+/** RFC 3986 without IP literals in brackets; a first segment with a colon needs a scheme before it. */
 function isUriReference(text: string): boolean {
   return uriReference.test(text);
 }
@@ -64,7 +64,7 @@ function isUriReference(text: string): boolean {
 const uriReference =
   /^(?:[A-Za-z][A-Za-z0-9+.-]*:|(?![^/?#]*:))(?:[A-Za-z0-9\-._~:/@!$&'()*+,;=]|%[0-9A-Fa-f]{2})*(?:\?(?:[A-Za-z0-9\-._~:/?@!$&'()*+,;=]|%[0-9A-Fa-f]{2})*)?(?:#(?:[A-Za-z0-9\-._~:/?@!$&'()*+,;=]|%[0-9A-Fa-f]{2})*)?$/;
 
-/** Space, quote, percent and everything outside printable ASCII, as percent-encoded UTF-8. */
+/** Percent-encodes space, quote, percent and everything outside printable ASCII as UTF-8. */
 function encodeHeaderValue(value: string): string {
   return value.replaceAll(/[^\x21\x23\x24\x26-\x7e]+/gu, (part) =>
     [...Buffer.from(part, "utf8")]

@@ -1,19 +1,19 @@
 import type { Priority } from "../delivery.ts";
 
 /**
- * What is stored of an event, and all that a payload format may look at. The body is the standard object, or with `raw`
- * the publisher's own bytes.
+ * The stored parts of an event that a payload format may use. The body is the standard object, or with `raw` the
+ * publisher's own bytes.
  */
 export interface EventContent {
   readonly eventId: string;
   readonly tenantId: string;
   readonly eventType: string;
-  /** When it happened, Unix milliseconds. */
+  /** When the event happened, in Unix milliseconds. */
   readonly timestamp: number;
   readonly source: string | null;
   /** The publisher's key; null when none was given. */
   readonly idempotencyKey: string | null;
-  /** As published; a delivery may have been given another one by hand. */
+  /** The published priority; a delivery may have been given another one by hand. */
   readonly eventPriority: Priority;
   readonly sequenceNumber: number;
   readonly contentType: string;
@@ -21,7 +21,7 @@ export interface EventContent {
   readonly body: Uint8Array;
 }
 
-/** A message as it goes on the wire: the same bytes and headers in every attempt. */
+/** A message as it is sent: the same bytes and headers in every attempt. */
 export interface RenderedContent {
   readonly contentType: string;
   readonly body: Uint8Array;

@@ -15,7 +15,7 @@ const renderers: Readonly<Record<PayloadFormatName, PayloadRenderer>> = {
   "standard-thin": renderStandardThin,
 };
 
-/** The message of an event in a format: the same for every attempt of every delivery of it (design, decision 6). */
+/** The message of an event in a format: the same for every attempt of all its deliveries. */
 export function renderPayload(format: PayloadFormatName, content: EventContent): RenderedContent {
   return renderers[format](content);
 }

@@ -2,14 +2,14 @@ import { elementsOf, membersOf, type Span, textOf } from "../json/members.ts";
 import { type EventContent, noContentHeaders, type RenderedContent } from "./content.ts";
 import { standardContentType } from "./standard.ts";
 
-/** An identifier is not longer. */
+/** Maximum bytes of an identifier. */
 const valueBytesMax = 256;
 
 /**
- * The standard object with as little in it as a receiver needs to ask its provider for the rest (TS16-49): of `data` the
- * identifiers, as they were written, and `links`. An identifier is a text, a number, or a list of these, named `id` or `uuid` or
- * with a name that ends in `_id`, `_ids`, `Id` or `Ids`. Where there is none, and where the event is of another media type,
- * `data` has the id of the event.
+ * The standard object reduced to what a receiver needs to ask its provider for the rest (TS16-49): the identifiers of
+ * `data`, as they were written, and `links`. An identifier is a string, a number, or a list of these, named `id` or
+ * `uuid`, or with a name that ends in `_id`, `_ids`, `Id` or `Ids`. If there is none, or the event has another media
+ * type, `data` contains the id of the event.
  */
 export function renderStandardThin(content: EventContent): RenderedContent {
   const { eventType, timestamp, eventId, raw, body } = content;
@@ -41,7 +41,7 @@ function isIdentifier(body: Uint8Array, span: Span): boolean {
   return isPlain(first);
 }
 
-/** A text or a number begins so. */
+/** The first byte of a string or number. */
 function isPlain(byte: number | undefined): boolean {
   return byte !== undefined && (byte === quote || byte === minus || (byte >= zero && byte <= nine));
 }

@@ -16,9 +16,9 @@ export interface StandardPayloadInput {
 export const standardContentType = "application/json";
 
 /**
- * The body of profile `standard`: JSON with `type`, `timestamp` and `data`, and `metadata` and `links` when they were
- * given (TS16-42, 43). What is ours is minified (TS16-50); what is the publisher's is left as it is. Nothing about the
- * delivery itself goes in here (TS16-53).
+ * The body of profile `standard`: JSON with `type`, `timestamp` and `data`, and `metadata` and `links` if given
+ * (TS16-42, 43). Posthorn's part is minified (TS16-50); the publisher's part is unchanged. Nothing about the delivery
+ * itself is included (TS16-53).
  */
 export function renderStandardPayload(input: StandardPayloadInput): Buffer {
   const tail =
@@ -27,7 +27,7 @@ export function renderStandardPayload(input: StandardPayloadInput): Buffer {
   return Buffer.from(`${standardHead(input)}${input.dataJson}${tail}}`);
 }
 
-/** What is stored goes out as it is, standard object and raw bytes alike (TS16-41). */
+/** The stored bytes are sent unchanged, both the standard object and raw content (TS16-41). */
 export function renderStandard({ contentType, body }: EventContent): RenderedContent {
   return { contentType, body, headers: noContentHeaders };
 }
@@ -38,7 +38,7 @@ export function dataBytes(content: Pick<EventContent, "eventType" | "timestamp" 
   return content.body.subarray(start, endOfJsonValue(content.body, start));
 }
 
-/** Whether what was published is `data` without a member. */
+/** Whether the published `data` has no members. */
 export function isEmptyData(
   content: Pick<EventContent, "eventType" | "timestamp" | "raw"> & { readonly body: Uint8Array },
 ): boolean {

@@ -2,8 +2,8 @@ import { type EventContent, noContentHeaders, type RenderedContent } from "./con
 import { dataBytes } from "./standard.ts";
 
 /**
- * Profile `x-webhook`: the event object of WDS-81 to 88. `idempotency_key` is the publisher's, or the event's id when
- * none was given (WDS-172). Raw content goes out as it is: the object has no place for other media types.
+ * Profile `x-webhook`: the event object of WDS-81 to 88. `idempotency_key` is the publisher's, or the event's id if
+ * none was given (WDS-172). Raw content is sent unchanged, because the object cannot contain other media types.
  */
 export function renderXWebhook(content: EventContent): RenderedContent {
   if (content.raw) return { contentType: content.contentType, body: content.body, headers: noContentHeaders };

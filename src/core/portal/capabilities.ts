@@ -1,4 +1,4 @@
-/** What a session of the portal may do; a route names the one that it takes (`Route.capability`). */
+/** What a portal session may do; a route names the one that it requires (`Route.capability`). */
 export const portalCapabilities = [
   "endpoints:read",
   "endpoints:write",
@@ -16,7 +16,7 @@ export const portalCapabilities = [
 ] as const;
 export type PortalCapability = (typeof portalCapabilities)[number];
 
-/** Of a session that names none. Secrets are read and replaced only where that is named. */
+/** Capabilities of a session that names none. Reading and replacing secrets is included only if named. */
 export const portalCapabilitiesDefault: readonly PortalCapability[] = [
   "endpoints:read",
   "endpoints:write",

@@ -1,20 +1,20 @@
 /**
- * Keeps an accent readable. The lightness of a colour is moved, in OKLCH, no further than it takes; its hue stays, and its
+ * Keeps an accent colour readable. Its lightness in OKLCH is moved no further than necessary; its hue stays, and its
  * chroma as far as sRGB can show it.
  */
 
 export type Scheme = "light" | "dark";
 
-/** What the accent stands on: the lightest and the darkest of ground, panel and sunken ground in tokens.css. */
+/** Backgrounds of the accent: the lightest and the darkest of ground, panel and sunken ground in tokens.css. */
 export const grounds: Readonly<Record<Scheme, readonly string[]>> = {
   light: ["#ffffff", "#f6f5f1", "#f3f2ec"],
   dark: ["#12161b", "#1a2027", "#141a20"],
 };
 
-/** WCAG 2.2, 1.4.3. */
+/** WCAG 2.2, criterion 1.4.3. */
 export const contrastMin = 4.5;
 
-/** `text` is the accent as text on the ground; `fill` is behind `onFill`, as on a button. */
+/** `text` is the accent as text on the ground; `fill` is the background of `onFill`, as on a button. */
 export interface Accent {
   readonly text: string;
   readonly fill: string;
@@ -26,7 +26,7 @@ export function repairedAccent(colour: string, scheme: Scheme): Accent {
     isEnough: (candidate) => grounds[scheme].every((ground) => contrast([candidate, ground]) >= contrastMin),
     towards: scheme === "light" ? 0 : 1,
   });
-  // White on the accent where that needs no more change than black does.
+  // White on the accent, if that requires no more change than black.
   const towardsWhite = moved(colour, { isEnough: onto("#ffffff"), towards: 0 });
   const towardsBlack = moved(colour, { isEnough: onto("#000000"), towards: 1 });
   const isWhite = distance([colour, towardsWhite]) <= distance([colour, towardsBlack]);
@@ -39,7 +39,7 @@ function onto(other: string): (candidate: string) => boolean {
   return (candidate) => contrast([candidate, other]) >= contrastMin;
 }
 
-/** Relative luminance and its ratio, WCAG 2.2. */
+/** Contrast ratio by relative luminance, WCAG 2.2. */
 export function contrast(pair: readonly [one: string, other: string]): number {
   const [low = 0, high = 0] = pair.map(luminance).toSorted((a, b) => a - b);
   return (high + 0.05) / (low + 0.05);
@@ -52,7 +52,7 @@ function luminance(colour: string): number {
 
 type Triple = readonly [number, number, number];
 
-/** The nearest lightness at which it is enough; at the end of the scale it is black or white, which is. */
+/** The nearest sufficient lightness; the ends of the scale are black and white, which suffice. */
 function moved(
   colour: string,
   { isEnough, towards }: { readonly isEnough: (candidate: string) => boolean; readonly towards: 0 | 1 },
@@ -92,7 +92,7 @@ function toOklch(colour: string): Triple {
   return [lightness, Math.hypot(a, b), Math.atan2(b, a)];
 }
 
-/** With less chroma where sRGB has no such colour. */
+/** Reduces chroma if sRGB has no such colour. */
 function fromOklch([lightness, chroma, hue]: Triple): string {
   for (let part = 1; part > 0; part -= 0.05) {
     const shown = toLinear([lightness, chroma * part, hue]);

@@ -1,13 +1,13 @@
-/** What a picture is, by its content. SVG is none of them: it may hold script and addresses. */
+/** Detects the image type by content. SVG is not accepted: it may contain scripts and URLs. */
 export const logoBytesMax = 65_536;
 
 const pngStart = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a];
-/** Small in bytes, a picture may be huge on the screen. */
+/** An image with few bytes can still have huge dimensions. */
 const sideMax = 4_096;
 
 export type LogoType = "image/png" | "image/webp";
 
-/** Null for anything but a PNG or WebP of bearable size. */
+/** Null for anything but a PNG or WebP of acceptable size. */
 export function logoTypeOf(bytes: Uint8Array): LogoType | null {
   if (bytes.byteLength > logoBytesMax) return null;
   if (isPng(bytes)) return "image/png";

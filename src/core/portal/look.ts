@@ -1,6 +1,6 @@
 import type { PortalTheme } from "../fields/portal.ts";
 
-/** How the portal looks where nobody said anything. */
+/** The default appearance of the portal. */
 const portalThemeDefault = {
   accent: "#1b5e83",
   radius: 10,
@@ -15,12 +15,12 @@ const portalThemeDefault = {
   returnUrl: null,
 } as const satisfies Record<keyof PortalTheme, unknown>;
 
-/** With a value for everything that has one. */
+/** With a value for every property that has one. */
 export type WholeTheme = {
   readonly [Name in keyof PortalTheme]-?: Exclude<PortalTheme[Name], undefined>;
 };
 
-/** What the innermost level says counts; null and what is left out is as the level around it says. */
+/** The innermost level wins; null and omitted values are inherited from the level around it. */
 export function mergedTheme(levels: readonly (PortalTheme | null | undefined)[]): WholeTheme {
   const merged: Record<string, unknown> = { ...portalThemeDefault };
   for (const level of levels) {

@@ -7,7 +7,7 @@ const fonts: Readonly<Record<string, string>> = {
   mono: 'ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono", monospace',
 };
 
-/** Custom properties over those of tokens.css. Every value has been judged: nothing of it can end a declaration. */
+/** Custom properties that override those of tokens.css. Every value has been validated: none can end a declaration. */
 export function themeCss({ accent, radius, density, font }: WholeTheme): string {
   const light = repairedAccent(accent ?? "", "light");
   const dark = repairedAccent(accent ?? "", "dark");

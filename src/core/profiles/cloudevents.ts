@@ -3,8 +3,9 @@ import { standardHeaders } from "./header-sets.ts";
 import { standard } from "./standard.ts";
 
 /**
- * CloudEvents over HTTP web hooks (CEW): permission before the first delivery, a bearer token with each, the granted rate
- * kept, and `410` is the end. Outcomes and schedule are those of `standard`, on which the document is silent.
+ * CloudEvents over HTTP web hooks (CEW): permission before the first delivery, a bearer token with each, the granted
+ * rate as limit, and `410` as the end. Outcomes and schedule follow `standard`, because the document does not define
+ * them.
  */
 export const cloudEvents: Profile = {
   ...standard,

@@ -1,4 +1,4 @@
-/** Units in which the profiles are written; milliseconds. */
+/** Time units for the profiles, in milliseconds. */
 export const secondMs = 1_000;
 export const minuteMs = 60 * secondMs;
 export const hourMs = 60 * minuteMs;

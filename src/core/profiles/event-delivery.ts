@@ -3,14 +3,14 @@ import { dayMs, minuteMs, secondMs } from "./durations.ts";
 import { messageSignatureHeaders } from "./header-sets.ts";
 
 /**
- * The event delivery draft to the letter (EDS): its outcome tables, full jitter, opaque bytes of any media type, RFC 9421
- * signatures. A status that the draft calls terminal ends the delivery at once, also where `standard` has patience.
+ * The event delivery draft as written (EDS): its outcome tables, full jitter, opaque bytes of any media type, RFC 9421
+ * signatures. A status that the draft calls terminal ends the delivery at once, even where `standard` would retry.
  */
 export const eventDelivery: Profile = {
   name: "event-delivery",
   title: "Event Delivery Semantics",
   description:
-    "The Internet-Draft to the letter: client errors end a delivery, any media type, HTTP message signatures.",
+    "The Internet-Draft as written: client errors end a delivery, any media type, HTTP message signatures.",
   classification: {
     statuses: {
       207: { outcome: "transient", category: "protocol", attention: "notify" },
@@ -25,7 +25,7 @@ export const eventDelivery: Profile = {
     },
     classes: {
       2: { outcome: "accepted" },
-      // The draft gives 3xx no class; nothing is followed, and the owner hears of it (C-9).
+      // The draft does not classify 3xx. Redirects are not followed, and the owner is notified.
       3: { outcome: "transient", category: "redirect", attention: "notify" },
       4: { outcome: "terminal", category: "client_error" },
       5: { outcome: "transient", category: "server_error" },
@@ -40,7 +40,8 @@ export const eventDelivery: Profile = {
       protocol: { outcome: "transient", category: "protocol" },
     },
   },
-  // EDS-9.6-4. The age ends it after a day; the count is the second bound that EDS-11.8-1 wants (about 295 are expected).
+  // EDS-9.6-4. The maximum age ends a delivery after a day; the count is the second bound that EDS-11.8-1 requires
+  // (about 295 are expected).
   schedule: {
     kind: "exponential",
     attemptsMax: 500,
@@ -55,7 +56,7 @@ export const eventDelivery: Profile = {
   sunset: "terminal",
   timeoutMs: 30 * secondMs,
   timeoutGrowthFactor: 1,
-  // C-13: the draft speaks of deliveries, never of endpoints; the circuit breaker protects those.
+  // The draft describes deliveries, not endpoints; the circuit breaker protects those.
   pauses: { retryAfterStatuses: [], categoriesMs: {}, unansweredMs: 0, throttleStatusesMs: {} },
   disable: {
     suspendStatuses: [410],

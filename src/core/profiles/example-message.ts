@@ -20,7 +20,10 @@ import { prepareSigner } from "../signing/standard-webhooks.ts";
 import { prepareXWebhookSigner } from "../signing/x-webhook.ts";
 import { headerDescriptions } from "./header-descriptions.ts";
 
-/** A message as a receiver might get it. Ids and times are made up; body and signatures are made like any other. */
+/**
+ * An example of a message that a receiver might get. Ids and times are fixed; body and signatures are created by the
+ * normal code.
+ */
 export interface ExampleMessage {
   /** In the order they are sent. */
   readonly headers: readonly (readonly [name: string, value: string])[];
@@ -36,20 +39,20 @@ export interface ExampleInput {
 
 const pair = generateEd25519Key((count) => Buffer.alloc(count, "an example of Posthorn, no secret"));
 
-/** What examples are signed with. They are nobody's, so anybody may know them and try a check of signatures with them. */
+/** Signing keys of the examples. They are public, so that readers can test their verification with them. */
 export const exampleKeys = {
   secret: symmetricSecretText(Buffer.from("an example of Posthorn, no secret")),
   publicKey: pair.publicKey,
   url: "https://receiver.example.com/webhooks",
 } as const;
 
-/** Of which documents and the portal show what is sent. */
+/** The event in the examples of the documentation and the portal. */
 export const exampleEvent = {
   eventType: "order.completed",
   data: { order_id: "4711", total: 19.9 },
 } as const;
 
-/** An example of a profile's messages, signed with the schemes that it uses by default. Pure: always the same. */
+/** An example message of a profile, signed with its default schemes. Pure: always the same. */
 export function exampleMessage(profile: Profile, { format, eventType, data }: ExampleInput): ExampleMessage {
   const { contentType, headers, body } = renderPayload(format, exampleContent(eventType, data));
   const own: Partial<Record<HeaderValueSource, string>> = {
@@ -66,7 +69,7 @@ export function exampleMessage(profile: Profile, { format, eventType, data }: Ex
   return { headers: lines, body: Buffer.from(body).toString("utf8") };
 }
 
-/** Of the headers that these schemes make. */
+/** The headers that these schemes create. */
 function signatures(
   schemes: readonly SignatureSchemeName[],
   { contentType, body }: { readonly contentType: string; readonly body: Uint8Array },
@@ -100,7 +103,7 @@ function httpSignature(
   return { content_digest: contentDigest, signature_input: signatureInput, signature };
 }
 
-/** True unless the header is a signature that none of the schemes makes. */
+/** True unless the header is a signature that none of the schemes creates. */
 export function isSigned(header: ProfileHeader, schemes: readonly SignatureSchemeName[]): boolean {
   if ("literal" in header) return true;
   switch (header.value) {

@@ -1,6 +1,6 @@
 import type { HeaderValueSource } from "../profile.ts";
 
-/** What a header says, for people, and a value as it may look in a message. */
+/** Describes a header to readers, with an example value. */
 export interface HeaderDescription {
   readonly description: string;
   readonly example: string;
@@ -8,35 +8,35 @@ export interface HeaderDescription {
 
 const eventId = "0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c";
 
-/** One for each source of a header's value, so that no new one can stay undocumented. */
+/** One entry for each source of a header's value, so that new ones cannot stay undocumented. */
 export const headerDescriptions: Readonly<Record<HeaderValueSource, HeaderDescription>> = {
   content_type: { description: "Media type of the body.", example: "application/json" },
   content_format: {
     description: "Attributes of a CloudEvent in binary mode; absent in structured mode.",
     example: "1.0",
   },
-  user_agent: { description: "The sending program.", example: "Posthorn/1" },
+  user_agent: { description: "Name of the sending program.", example: "Posthorn/1" },
   event_id: { description: "Id of the event: the same in every attempt and replay.", example: eventId },
   idempotency_key: {
     description: "Id of the event as a structured-field string: the same in every attempt and replay.",
     example: `"${eventId}"`,
   },
   publisher_key: {
-    description: "The key the publisher gave, or the event's id.",
+    description: "The publisher's key, or the event's id.",
     example: "order-4711-completed",
   },
   timestamp_unix: {
-    description: "When this attempt was sent, Unix seconds; signed along.",
+    description: "When this attempt was sent, in Unix seconds; covered by the signature.",
     example: "1773578096",
   },
   timestamp_iso: {
-    description: "When this attempt was sent, RFC 3339.",
+    description: "When this attempt was sent, as RFC 3339.",
     example: "2026-03-15T12:34:56.789Z",
   },
   webhook_id: { description: "Id of the webhook.", example: "0198c3f0-1111-7a22-8b33-9c44d5e6f708" },
   event_type: { description: "Type of the event.", example: "order.completed" },
   delivery_id: {
-    description: "Id of the delivery: the same in every attempt of it.",
+    description: "Id of the delivery: the same in all its attempts.",
     example: "0198c3f2-8b5f-7d22-8e4f-6c1b7a2f3e4d",
   },
   attempt_number: { description: "Number of this attempt, from 1.", example: "1" },

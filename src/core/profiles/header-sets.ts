@@ -1,13 +1,13 @@
 import type { ProfileHeader } from "../profile.ts";
 
-/** RFC 9421 with RFC 9530; nothing is sent unless a webhook signs with one of its algorithms. */
+/** RFC 9421 with RFC 9530; sent only if a webhook signs with one of its algorithms. */
 export const messageSignatureHeaders: readonly ProfileHeader[] = [
   { name: "Content-Digest", value: "content_digest" },
   { name: "Signature-Input", value: "signature_input" },
   { name: "Signature", value: "signature" },
 ];
 
-/** Standard Webhooks with the key of EDS-9.4-1 (TS16-28, C-19). No header carries payload data (TS16-39). */
+/** Standard Webhooks with the key of EDS-9.4-1 (TS16-28). No header carries payload data (TS16-39). */
 export const standardHeaders: readonly ProfileHeader[] = [
   { name: "Content-Type", value: "content_type" },
   { name: "User-Agent", value: "user_agent" },

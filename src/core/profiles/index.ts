@@ -5,7 +5,7 @@ import { standard } from "./standard.ts";
 import { ts16a } from "./ts-16a.ts";
 import { xWebhook } from "./x-webhook.ts";
 
-/** Every published profile, the default first. `GET /v1/profiles` lists them in this order. */
+/** All published profiles, the default first. `GET /v1/profiles` lists them in this order. */
 export const profiles: readonly Profile[] = [standard, eventDelivery, ts16a, cloudEvents, xWebhook];
 
 const profilesByName: ReadonlyMap<string, Profile> = new Map(

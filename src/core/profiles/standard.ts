@@ -5,12 +5,12 @@ import { standardHeaders, xWebhookHeaders } from "./header-sets.ts";
 /**
  * The default profile: the wire format of Standard Webhooks with the semantics of the event delivery draft.
  *
- * A status that depends on the payload (400, 413, 414, 415, 422, 431) will not heal, so the delivery is dead-lettered
- * at once. A status that depends on the endpoint (401, 403, 404, 405, 409, ...) often heals within hours after a bad
- * deployment, and losing events then is worse than nine extra bounded requests. That is stricter than TS16-95 and more
- * patient than EDS-9.2.3, which EDS-9.2-2 allows because this object is published (C-5, last column).
+ * A status that depends on the payload (400, 413, 414, 415, 422, 431) will not change, so the delivery is dead-lettered
+ * at once. A status that depends on the endpoint (401, 403, 404, 405, 409, ...) is often fixed within hours after a bad
+ * deployment, and losing events would be worse than nine extra bounded requests. That is stricter than TS16-95 and more
+ * patient than EDS-9.2.3, which EDS-9.2-2 allows because this object is published.
  *
- * Sources: C-1, C-2, C-4 to C-7, C-11 to C-15, C-37, TS16-99, TS16-106, WDS-52 to 57, WDS-118 to 120.
+ * Sources: TS16-99, TS16-106, WDS-52 to 57, WDS-118 to 120.
  */
 export const standard: Profile = {
   name: "standard",
@@ -44,7 +44,7 @@ export const standard: Profile = {
       4: { outcome: "transient", category: "client_error", attention: "warn" },
       5: { outcome: "transient", category: "server_error" },
     },
-    // Also 1xx: only a final status counts, so an interim one as the last word is a broken response.
+    // Includes 1xx: only a final status counts, so an interim status at the end is a broken response.
     fallback: { outcome: "transient", category: "protocol" },
     incompleteResponse: "transient",
     failures: {
@@ -55,7 +55,7 @@ export const standard: Profile = {
       protocol: { outcome: "transient", category: "protocol" },
     },
   },
-  // TS16-106: ten requests over 75:35:05. Additive jitter undercuts no floor and keeps the expectation monotone (C-2).
+  // TS16-106: ten requests over 75:35:05. Additive jitter never falls below the listed delays.
   schedule: {
     kind: "list",
     delaysMs: [
@@ -101,7 +101,7 @@ export const standard: Profile = {
     sleepWindowMs: 30 * secondMs,
     halfOpenMaxCalls: 3,
   },
-  // The payload's fault. 451 is neither the endpoint's nor the payload's health, but counting it keeps to C-37's list.
+  // Caused by the payload. 451 concerns neither the endpoint's health nor the payload, but it counts.
   circuitBreakerIgnoresStatuses: [400, 413, 414, 415, 422, 431],
   rateLimit: null,
   signatureSchemes: ["v1a", "v1"],

@@ -4,15 +4,15 @@ import { standardHeaders, xWebhookHeaders } from "./header-sets.ts";
 import { standard } from "./standard.ts";
 
 /**
- * TS-16a to the letter: every answer but a 2xx is retried over the ten-step schedule, 404 and 410 end the webhook only
- * after a day, and a message that was given up disables it until its owner asks for more.
+ * TS-16a as written: every response but a 2xx is retried over the ten-step schedule, 404 and 410 end the webhook only
+ * after a day, and an exhausted delivery disables it until its owner enables it again.
  */
 export const ts16a: Profile = {
   ...standard,
   name: "ts-16a",
   title: "TS-16a",
   description:
-    "The technical standard to the letter: retries everything but a 2xx for three days, then disables the webhook.",
+    "The technical standard as written: retries everything but a 2xx for three days, then disables the webhook.",
   classification: {
     statuses: {
       404: { outcome: "transient", category: "client_error", attention: "notify" },
@@ -24,7 +24,7 @@ export const ts16a: Profile = {
     },
     classes: {
       2: { outcome: "accepted" },
-      // TS16-96, 97: as a 500, and never followed; TS16-98: the owner must update the URL.
+      // TS16-96, 97: handled like a 500 and never followed. TS16-98: the owner must update the URL.
       3: { outcome: "transient", category: "redirect", attention: "notify" },
       4: { outcome: "transient", category: "client_error", attention: "warn" },
       5: { outcome: "transient", category: "server_error" },
@@ -48,7 +48,7 @@ export const ts16a: Profile = {
     onExhausted: "always",
     exhaustedMsMin: 0,
   },
-  // TS16-58: strongly recommends to offer the asymmetric scheme alone.
+  // TS16-58 strongly recommends offering only the asymmetric scheme.
   signatureSchemes: ["v1a"],
   signatureSchemesAllowed: ["v1a", "v1"],
   emptyDataRefused: true,

@@ -7,8 +7,9 @@ import { standard } from "./standard.ts";
 const unknownError = { outcome: "transient", reason: "unknown_error" } as const;
 
 /**
- * "Webhook Delivery System with Retries" to the letter (WDS): `X-Webhook-*` headers, the eight-field body, five attempts
- * within a minute or two, never disabled by itself. The arithmetic is corrected as C-3 and C-41 say.
+ * "Webhook Delivery System with Retries" as written (WDS): `X-Webhook-*` headers, the eight-field body, five attempts
+ * within a minute or two, never disabled automatically. Its arithmetic is corrected: retries are counted from the first
+ * request, and exhaustion is decided after the last one.
  */
 export const xWebhook: Profile = {
   ...standard,
@@ -40,7 +41,7 @@ export const xWebhook: Profile = {
     },
     fallback: { ...unknownError, category: "protocol" },
     incompleteResponse: "by_status",
-    // WDS-127, 128: a kind of failure for each category; the sentence beside an attempt says more.
+    // WDS-127, 128: one kind of failure per category; the error message of an attempt gives details.
     failures: {
       ...standard.classification.failures,
       network: { outcome: "transient", category: "network", reason: "retryable_network_connection_failed" },
@@ -69,7 +70,7 @@ export const xWebhook: Profile = {
     onExhausted: "never",
     exhaustedMsMin: 0,
   },
-  // C-37: every failure counts, also those that the payload caused.
+  // Every failure counts, including those that the payload caused.
   circuitBreakerIgnoresStatuses: [],
   rateLimit: { requestsPerMinute: 100, burst: 20 },
   signatureSchemes: ["x-webhook-v1"],

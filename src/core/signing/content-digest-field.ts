@@ -1,7 +1,7 @@
-/** Reading `Content-Digest` (RFC 9530). Computing a digest is left to whoever has a hash function at hand. */
+/** Parses `Content-Digest` (RFC 9530). Computing the digest is left to the caller, which has a hash function. */
 import { parseDictionary } from "../http/structured-fields/parse.ts";
 
-/** The algorithms that are fit for use; the registry's others are broken or not meant against attackers. */
+/** The secure algorithms; the others in the registry are broken or not designed against attackers. */
 export type DigestAlgorithm = "sha-256" | "sha-512";
 
 const digestBytes: Readonly<Record<DigestAlgorithm, number>> = { "sha-256": 32, "sha-512": 64 };
@@ -12,14 +12,14 @@ export interface ContentDigest {
 }
 
 /**
- * `digests` holds those of known algorithms and is never empty; others are passed over, as the RFC says.
- * `detail` is a sentence for people.
+ * `digests` contains those of known algorithms and is never empty; others are ignored, as the RFC requires. `detail` is
+ * a sentence for readers.
  */
 export type ParsedContentDigest =
   | { readonly kind: "parsed"; readonly digests: readonly ContentDigest[] }
   | { readonly kind: "malformed"; readonly detail: string };
 
-/** Reads a field value. A known algorithm with something else than a digest of its length makes it malformed. */
+/** Parses a field value. A known algorithm with a value that is not a digest of its length makes it malformed. */
 export function parseContentDigest(field: string): ParsedContentDigest {
   const parsed = parseDictionary(field);
   if (parsed.kind === "malformed") return malformed("Content-Digest is not a structured dictionary");

@@ -1,8 +1,8 @@
-/** Values of derived components (RFC 9421, 2.2). */
+/** Values of derived components (RFC 9421, section 2.2). */
 import type { Parameters } from "../http/structured-fields/values.ts";
 import type { SignedMessage } from "./signed-message.ts";
 
-/** The value of a component such as `@method`; null when the message has none or the component is not supported. */
+/** The value of a component such as `@method`; null if the message has none or the component is not supported. */
 export function derivedValue(
   message: SignedMessage,
   component: { readonly name: string; readonly parameters: Parameters },
@@ -24,13 +24,13 @@ interface Target {
   readonly scheme: string;
   readonly authority: string;
   readonly path: string;
-  /** With its question mark; empty when there is none. */
+  /** Includes the question mark; empty if there is none. */
   readonly query: string;
 }
 
 const defaultPorts: Readonly<Record<string, string>> = { http: ":80", https: ":443" };
 
-/** Takes the URI apart without rewriting it: what is signed are the characters that were sent. */
+/** Splits the URI without normalising it: the signature covers the characters that were sent. */
 function splitTarget(uri: string | undefined): Target | null {
   const match = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)([^?#]*)(\?[^#]*)?$/i.exec(uri ?? "");
   if (uri === undefined || match === null) return null;
@@ -40,7 +40,7 @@ function splitTarget(uri: string | undefined): Target | null {
   return { uri, scheme, authority, path, query: match[4] ?? "" };
 }
 
-/** Lower-case, without the port that the scheme has anyway (RFC 9421, 2.2.3). */
+/** In lower case, without the default port of the scheme (RFC 9421, section 2.2.3). */
 function normalAuthority(parts: { readonly authority: string; readonly scheme: string }): string {
   const lower = parts.authority.toLowerCase();
   const port = defaultPorts[parts.scheme];
@@ -64,7 +64,7 @@ function targetValue(target: Target, name: string): string | null {
   }
 }
 
-/** The one parameter of that name; a name that occurs several times cannot be signed (RFC 9421, 2.2.8). */
+/** The only parameter with that name; a repeated name cannot be signed (RFC 9421, section 2.2.8). */
 function queryParameter(message: SignedMessage, parameters: Parameters): string | null {
   const name = parameters.get("name");
   const target = splitTarget(message.targetUri);

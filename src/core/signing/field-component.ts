@@ -1,4 +1,4 @@
-/** Values of fields in a signature base (RFC 9421, 2.1). */
+/** Values of fields in a signature base (RFC 9421, section 2.1). */
 import { encodeBase64 } from "../base64.ts";
 import { type Parsed, parseDictionary, parseItem, parseList } from "../http/structured-fields/parse.ts";
 import {
@@ -18,7 +18,7 @@ const knownTypes: Readonly<Record<string, StructuredFieldType>> = {
   "idempotency-key": "item",
 };
 
-/** The value of a field under its component parameters; null when it has none. `name` is lower-case. */
+/** The value of a field with its component parameters; null if there is none. `name` is in lower case. */
 export function fieldValue(
   message: SignedMessage,
   component: { readonly name: string; readonly parameters: Parameters },
@@ -47,7 +47,7 @@ function areKnown(parameters: Parameters): boolean {
   return true;
 }
 
-/** Without white space around it and with obsolete line folding undone. */
+/** Without surrounding white space, and with obsolete line folding undone. */
 function canonicalLine(line: string): string {
   return line
     .split(/\r?\n(?=[ \t])/)
@@ -55,7 +55,7 @@ function canonicalLine(line: string): string {
     .join(" ");
 }
 
-/** A pattern such as `[ \t]+$` would look at each run of blanks once for every blank in it. */
+/** A pattern such as `[ \t]+$` would take quadratic time on runs of blanks. */
 function withoutOuterBlanks(text: string): string {
   let start = 0;
   let end = text.length;

@@ -1,15 +1,15 @@
 /**
- * HTTP Message Signatures (RFC 9421) as a sender makes them. The RFC leaves the choices to an application (its
- * section 1.4); ours (C-18):
+ * Creates HTTP Message Signatures (RFC 9421). The RFC leaves these choices to the application (section 1.4). Ours are:
  *
  * - covered: `"@method" "@target-uri" "content-type" "content-digest" "idempotency-key"`, always all five;
  * - parameters: `created`, `keyid`, `alg`, `tag`;
- * - `keyid`: of an Ed25519 key the RFC 7638 thumbprint of its JWK, of a shared secret a name agreed with the receiver;
- * - `tag`: `posthorn`, so that signatures of other applications on the same message are not taken for ours;
+ * - `keyid`: for an Ed25519 key the RFC 7638 thumbprint of its JWK, for a shared secret a name agreed with the
+ *   receiver;
+ * - `tag`: `posthorn`, so that other applications' signatures on the same message are not mistaken for ours;
  * - labels `sig1`, `sig2`, …, one for each key.
  *
- * This is the hot path, so the base is put together from prepared parts instead of through the general builder in
- * signature-base.ts; a test holds both against each other.
+ * This is the hot path, so the base is assembled from prepared parts instead of using the general builder in
+ * signature-base.ts; a test compares the two.
  */
 import { Buffer } from "node:buffer";
 import { sign as signEd25519 } from "node:crypto";
@@ -19,34 +19,33 @@ import { type Content, contentBytes, placeContent, prepareMac } from "./signed-c
 import { type AsymmetricKey, privateKeyObject, publicKeyJwk, type SymmetricKey } from "./signing-key.ts";
 import { requireUnixSeconds, UnsignableMessageError } from "./unsignable-message.ts";
 
-/** A shared secret under the name by which the receiver finds it. */
+/** A shared secret with the name by which the receiver finds it. */
 export interface NamedSymmetricKey extends SymmetricKey {
   /** `keyid`: printable ASCII. */
   readonly keyId: string;
 }
 
-/** What a signer is made of. */
 export interface HttpSignatureOptions {
-  /** Newest first: during a rotation each key makes a signature. At least one. */
+  /** Newest first: during a rotation every key creates a signature. At least one. */
   readonly keys: readonly (AsymmetricKey | NamedSymmetricKey)[];
   /** Defaults to `posthorn`. */
   readonly tag?: string;
 }
 
-/** One request to sign, as it goes on the wire. */
+/** One request to sign, exactly as it is sent. */
 export interface HttpMessageToSign {
   readonly method: string;
   /** Absolute and without a fragment. */
   readonly targetUri: string;
   readonly contentType: string;
-  /** The field's value, quotes included. */
+  /** The field's value, including quotes. */
   readonly idempotencyKey: string;
-  /** Unix seconds of this sending. */
+  /** Unix seconds when this request is sent. */
   readonly createdSeconds: number;
   readonly body: Uint8Array;
 }
 
-/** The values of the three fields to send along. */
+/** The values of the three header fields to send. */
 export interface HttpSignatureFields {
   readonly contentDigest: string;
   readonly signatureInput: string;
@@ -67,8 +66,8 @@ interface PreparedKey {
 }
 
 /**
- * Prepares a signer. The returned function throws {@link UnsignableMessageError} for a message whose parts cannot stand
- * in a header; so does this one when `keys` is empty.
+ * Prepares a signer. Throws {@link UnsignableMessageError} if `keys` is empty; the returned function throws it for a
+ * message whose parts cannot be sent in a header.
  */
 export function prepareHttpSignatureSigner(options: HttpSignatureOptions): HttpSignatureSigner {
   const keys = options.keys.map((key, index) =>
@@ -125,13 +124,16 @@ function prepareSign(key: AsymmetricKey | NamedSymmetricKey): (content: Content)
 function requireSignable(message: HttpMessageToSign): void {
   requireUnixSeconds(message.createdSeconds);
   if (!/^https?:\/\/[!"$-~]+$/.test(message.targetUri)) {
-    throw new UnsignableMessageError("target_uri_invalid", "a target is an absolute URL without a fragment");
+    throw new UnsignableMessageError(
+      "target_uri_invalid",
+      "a target must be an absolute URL without a fragment",
+    );
   }
   for (const value of [message.method, message.contentType, message.idempotencyKey]) {
     if (/^[!-~](?:[\t -~]*[!-~])?$/.test(value)) continue;
     throw new UnsignableMessageError(
       "field_invalid",
-      "a signed value is printable ASCII without outer spaces",
+      "a signed value must be printable ASCII without outer spaces",
     );
   }
 }

@@ -1,12 +1,12 @@
-/** `Signature-Input` and `Signature` of RFC 9421, as data. */
+/** `Signature-Input` and `Signature` of RFC 9421 as data. */
 import { parseDictionary } from "../http/structured-fields/parse.ts";
 import { serializeItem, serializeParameters } from "../http/structured-fields/serialize.ts";
 import type { BareItem, InnerList } from "../http/structured-fields/values.ts";
 
-/** What one signature covers, and how. Parameters are null when absent; times are Unix seconds. */
+/** What one signature covers, and how. Parameters are null if absent; times are Unix seconds. */
 export interface SignatureInput {
   readonly label: string;
-  /** As received: component identifiers and all parameters, unknown ones too, because all of it is signed. */
+  /** As received: component identifiers and all parameters, including unknown ones, because all of it is signed. */
   readonly list: InnerList;
   /** The identifiers as text, such as `"@method"` or `"@query-param";name="id"`. */
   readonly components: readonly string[];
@@ -18,7 +18,7 @@ export interface SignatureInput {
   readonly tag: string | null;
 }
 
-/** One signature with what it says of itself. */
+/** One signature with its input. */
 export interface LabelledSignature {
   readonly input: SignatureInput;
   readonly signature: Uint8Array;
@@ -28,12 +28,14 @@ export type ParsedSignatures =
   | { readonly kind: "parsed"; readonly signatures: readonly LabelledSignature[] }
   | { readonly kind: "malformed"; readonly detail: string };
 
-/** More signatures than any rotation and any chain of gateways needs; bounds the work an attacker can ask for. */
+/** More signatures than any rotation or chain of gateways needs. Bounds the work that an attacker can cause. */
 const signaturesMax = 16;
-/** More parts than a message has; each may cost a look at the whole query or a whole field. */
+/** More components than a message needs; each may cost a scan of the whole query or of a whole field. */
 const componentsMax = 64;
 
-/** Reads both fields and pairs them by label. A label that is in one field alone is malformed (RFC 9421, 4.2). */
+/**
+ * Parses both fields and pairs them by label. A label in only one of the fields is malformed (RFC 9421, section 4.2).
+ */
 export function parseSignatures(fields: {
   readonly signatureInput: string;
   readonly signature: string;
@@ -59,7 +61,7 @@ export function parseSignatures(fields: {
   return { kind: "parsed", signatures };
 }
 
-/** Null for too many components, one that is not a String or named twice, and a parameter of the wrong type. */
+/** Null for too many components, a component that is not a String or is repeated, or a parameter of the wrong type. */
 function readSignatureInput(label: string, list: InnerList): SignatureInput | null {
   if (list.items.length > componentsMax) return null;
   if (list.items.some((item) => item.value.kind !== "string")) return null;
@@ -74,19 +76,19 @@ function readSignatureInput(label: string, list: InnerList): SignatureInput | nu
   return { label, list, components, created, expires, keyid, alg, nonce, tag };
 }
 
-/** The value of an Integer; null when absent, undefined when it is something else. */
+/** The value of an Integer; null if absent, undefined for any other type. */
 function whole(item: BareItem | undefined): number | null | undefined {
   if (item === undefined) return null;
   return item.kind === "integer" ? item.value : undefined;
 }
 
-/** The value of a String; null when absent, undefined when it is something else. */
+/** The value of a String; null if absent, undefined for any other type. */
 function text(item: BareItem | undefined): string | null | undefined {
   if (item === undefined) return null;
   return item.kind === "string" ? item.value : undefined;
 }
 
-/** The value of `@signature-params`: the same text as in Signature-Input behind the label, in canonical form. */
+/** The value of `@signature-params`: the text after the label in Signature-Input, in canonical form. */
 export function signatureParams(input: SignatureInput): string {
   return `(${input.components.join(" ")})${serializeParameters(input.list.parameters)}`;
 }

@@ -7,8 +7,8 @@
  * | `whsk_` | private key for `v1a` (Ed25519) | 32 (seed), or 64 (seed, then public key) |
  * | `whpk_` | public key for `v1a` | 32 |
  *
- * Nothing here ever puts key material into a reason or detail, because those travel into logs and API answers
- * (TS16-78). Sources of randomness are passed in; callers pass a secure one (TS16-75).
+ * Reasons and details never contain key material, because they are used in logs and API responses (TS16-78). Sources of
+ * randomness are passed in; callers pass a secure one (TS16-75).
  */
 import { Buffer } from "node:buffer";
 import { createHash, createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
@@ -17,7 +17,7 @@ import { createHash, createPrivateKey, createPublicKey, type KeyObject } from "n
 const symmetricKeyBytesMin = 24;
 const symmetricKeyBytesMax = 64;
 
-/** What we generate ourselves: as strong as the hash, and short enough to paste. */
+/** Size of generated secrets: as strong as the hash, and short enough to paste. */
 const symmetricKeyBytesGenerated = 32;
 const ed25519KeyBytes = 32;
 
@@ -56,7 +56,7 @@ const keyProblemReasons = [
 ] as const;
 export type KeyProblemReason = (typeof keyProblemReasons)[number];
 
-/** A refused key. `detail` is a sentence for people and contains nothing of the key but its length. */
+/** A refused key. `detail` is a sentence for readers and reveals only the length of the key. */
 export interface InvalidKey {
   readonly kind: "invalid";
   readonly reason: KeyProblemReason;
@@ -65,11 +65,9 @@ export interface InvalidKey {
 
 type Decoded = { readonly kind: "decoded"; readonly bytes: Buffer } | InvalidKey;
 
-/**
- * Reads a `whsec_` or `whsk_` text (C-29: no other form is taken from users). The result holds fresh copies.
- */
+/** Parses a `whsec_` or `whsk_` text; no other form is accepted from users. The result contains fresh copies. */
 export function parseSecret(text: unknown): SigningKey | InvalidKey {
-  if (typeof text !== "string") return invalid("not_text", "a key is a text");
+  if (typeof text !== "string") return invalid("not_text", "a key must be a string");
   if (text.startsWith("whsec_")) return parseSymmetric(text.slice("whsec_".length));
   if (text.startsWith("whsk_")) return parseAsymmetric(text.slice("whsk_".length));
   if (text.startsWith("whpk_")) {
@@ -78,9 +76,9 @@ export function parseSecret(text: unknown): SigningKey | InvalidKey {
   return invalid("unknown_prefix", "a secret starts with whsec_ or whsk_");
 }
 
-/** Reads a `whpk_` text (TS16-66). */
+/** Parses a `whpk_` text (TS16-66). */
 export function parsePublicKey(text: unknown): PublicKey | InvalidKey {
-  if (typeof text !== "string") return invalid("not_text", "a key is a text");
+  if (typeof text !== "string") return invalid("not_text", "a key must be a string");
   if (text.startsWith("whsec_") || text.startsWith("whsk_")) {
     return invalid("wrong_key_type", "this is a secret; a public key starts with whpk_");
   }
@@ -91,15 +89,15 @@ export function parsePublicKey(text: unknown): PublicKey | InvalidKey {
   if (decoded.kind === "invalid") return decoded;
   const { bytes } = decoded;
   if (bytes.length === ed25519KeyBytes) return { kind: "public", bytes };
-  return invalid("wrong_length", `a public key has 32 bytes, this one has ${bytes.length}`);
+  return invalid("wrong_length", `a public key has 32 bytes, but this one has ${bytes.length}`);
 }
 
-/** A new `whsec_` text with 32 random bytes. `random` returns that many secure random bytes. */
+/** A new `whsec_` text with 32 random bytes. `random` returns the given number of secure random bytes. */
 export function generateSymmetricSecret(random: (bytes: number) => Uint8Array): string {
   return symmetricSecretText(random(symmetricKeyBytesGenerated));
 }
 
-/** A new Ed25519 pair as texts: `whsk_` with seed and public key, and the `whpk_` to give to consumers. */
+/** A new Ed25519 pair as texts: `whsk_` with seed and public key, and the `whpk_` for consumers. */
 export function generateEd25519Key(random: (bytes: number) => Uint8Array): {
   readonly secret: string;
   readonly publicKey: string;
@@ -112,7 +110,7 @@ export function generateEd25519Key(random: (bytes: number) => Uint8Array): {
   };
 }
 
-/** `whsec_` text of 24 to 64 bytes; other lengths are a mistake of the program and throw a RangeError. */
+/** A `whsec_` text of 24 to 64 bytes. Throws a RangeError for other lengths, which are a bug in the caller. */
 export function symmetricSecretText(bytes: Uint8Array): string {
   if (bytes.length < symmetricKeyBytesMin || bytes.length > symmetricKeyBytesMax) {
     throw new RangeError(`a shared secret has 24 to 64 bytes, not ${bytes.length}`);
@@ -120,17 +118,17 @@ export function symmetricSecretText(bytes: Uint8Array): string {
   return `whsec_${base64(bytes)}`;
 }
 
-/** `whsk_` text in the 64-byte form (seed, then public key), which every known implementation reads. */
+/** A `whsk_` text in the 64-byte form (seed, then public key), which every known implementation reads. */
 export function asymmetricSecretText(key: AsymmetricKey): string {
   return `whsk_${base64(Buffer.concat([key.seed, key.publicKey]))}`;
 }
 
-/** `whpk_` text of a 32-byte public key. */
+/** The `whpk_` text of a 32-byte public key. */
 export function publicKeyText(publicKey: Uint8Array): string {
   return `whpk_${base64(publicKey)}`;
 }
 
-/** RFC 8037 public key for a JWK set. `kid` is the RFC 7638 thumbprint, so it follows from the key alone. */
+/** RFC 8037 public key for a JWK set. `kid` is the RFC 7638 thumbprint, so it depends only on the key. */
 export interface Ed25519Jwk {
   readonly kty: "OKP";
   readonly crv: "Ed25519";
@@ -149,7 +147,7 @@ export function publicKeyJwk(publicKey: Uint8Array): Ed25519Jwk {
   return { kty: "OKP", crv: "Ed25519", x, use: "sig", alg: "EdDSA", kid };
 }
 
-// The fixed DER before a raw Ed25519 key (RFC 8410): Node takes no raw private key.
+// The fixed DER prefix of a raw Ed25519 key (RFC 8410), because Node does not accept raw private keys.
 const pkcs8Prefix = Buffer.from("302e020100300506032b657004220420", "hex");
 const spkiPrefix = Buffer.from("302a300506032b6570032100", "hex");
 
@@ -181,10 +179,10 @@ function parseSymmetric(encoded: string): SigningKey | InvalidKey {
   if (decoded.kind === "invalid") return decoded;
   const { bytes } = decoded;
   if (bytes.length < symmetricKeyBytesMin) {
-    return invalid("too_short", `a shared secret has 24 to 64 bytes, this one has ${bytes.length}`);
+    return invalid("too_short", `a shared secret has 24 to 64 bytes, but this one has ${bytes.length}`);
   }
   if (bytes.length > symmetricKeyBytesMax) {
-    return invalid("too_long", `a shared secret has 24 to 64 bytes, this one has ${bytes.length}`);
+    return invalid("too_long", `a shared secret has 24 to 64 bytes, but this one has ${bytes.length}`);
   }
   return { kind: "symmetric", bytes };
 }
@@ -194,11 +192,11 @@ function parseAsymmetric(encoded: string): SigningKey | InvalidKey {
   if (decoded.kind === "invalid") return decoded;
   const { bytes } = decoded;
   if (bytes.length !== ed25519KeyBytes && bytes.length !== 2 * ed25519KeyBytes) {
-    return invalid("wrong_length", `a private key has 32 or 64 bytes, this one has ${bytes.length}`);
+    return invalid("wrong_length", `a private key has 32 or 64 bytes, but this one has ${bytes.length}`);
   }
   const seed = bytes.subarray(0, ed25519KeyBytes);
   const publicKey = publicKeyOfSeed(seed);
-  // A pair whose halves differ would sign with one key and publish another: no consumer could verify.
+  // If the halves differed, signatures would use one key and consumers would get another, so none could verify.
   if (bytes.length > ed25519KeyBytes && !publicKey.equals(bytes.subarray(ed25519KeyBytes))) {
     return invalid("halves_mismatch", "the second 32 bytes are not the public key of the first 32");
   }
@@ -206,13 +204,13 @@ function parseAsymmetric(encoded: string): SigningKey | InvalidKey {
 }
 
 /**
- * Canonical, padded base64 only. Other libraries refuse or misread anything else, and one key must have one text,
- * or "this secret is in use elsewhere" (TS16-74) could be evaded by spelling it differently.
+ * Only canonical, padded base64. Other libraries refuse or misread anything else, and each key must have one text;
+ * otherwise the check that a secret is not used elsewhere (TS16-74) could be evaded by another spelling.
  */
 function decodeBase64(encoded: string): Decoded {
   const bytes = Buffer.from(encoded, "base64");
   if (bytes.toString("base64") === encoded && encoded !== "") return { kind: "decoded", bytes };
-  return invalid("not_base64", "what follows the prefix is not padded standard base64");
+  return invalid("not_base64", "the text after the prefix is not padded standard base64");
 }
 
 function invalid(reason: KeyProblemReason, detail: string): InvalidKey {

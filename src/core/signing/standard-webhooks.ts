@@ -1,8 +1,7 @@
 /**
  * Standard Webhooks signatures: `v1` (HMAC-SHA256) and `v1a` (Ed25519) over `{id}.{timestamp}.{body bytes}`.
  *
- * Signing sits on the hot path: keys are prepared once, and all of them share the bytes of a message
- * (signed-content.ts).
+ * Signing is on the hot path: keys are prepared once, and all of them share the bytes of a message (signed-content.ts).
  */
 import { Buffer } from "node:buffer";
 import { sign as signEd25519, timingSafeEqual, verify as verifyEd25519 } from "node:crypto";
@@ -18,11 +17,11 @@ import {
 } from "./signing-key.ts";
 import { requireUnixSeconds, UnsignableMessageError } from "./unsignable-message.ts";
 
-/** One message to sign. `body` is exactly what goes on the wire (TS16-60). */
+/** One message to sign. `body` is exactly what is sent (TS16-60). */
 export interface MessageToSign {
   /** `Webhook-ID`: 1 to 255 visible ASCII characters without a period (TS16-62). */
   readonly messageId: string;
-  /** `Webhook-Timestamp`: Unix seconds of this sending (TS16-34). */
+  /** `Webhook-Timestamp`: Unix seconds when this request is sent (TS16-34). */
   readonly timestampSeconds: number;
   readonly body: Uint8Array;
 }
@@ -30,13 +29,13 @@ export interface MessageToSign {
 /** Returns the value of `Webhook-Signature`. Throws {@link UnsignableMessageError}. */
 export type Signer = (message: MessageToSign) => string;
 
-/** Makes one entry of the header, such as `v1,…`. */
+/** Creates one entry of the header, such as `v1,…`. */
 type EntrySigner = (content: Content) => string;
 
 /**
- * Prepares a signer for a webhook. Give the keys of a rotation newest first: within each scheme the order is kept.
- * All `v1a` entries come before all `v1` entries, because one published library compares only the text after the
- * last comma and knows only `v1` (C-17, TS16-68). Throws {@link UnsignableMessageError} when `keys` is empty.
+ * Prepares a signer for a webhook. Pass the keys of a rotation newest first: within each scheme the order is kept. All
+ * `v1a` entries come before all `v1` entries, because one published library compares only the text after the last comma
+ * and supports only `v1` (TS16-68). Throws {@link UnsignableMessageError} if `keys` is empty.
  */
 export function prepareSigner(keys: readonly SigningKey[]): Signer {
   const entrySigners = [
@@ -57,7 +56,7 @@ function writeContent({ messageId, timestampSeconds, body }: MessageToSign): Con
   if (!isSignableMessageId(messageId)) {
     throw new UnsignableMessageError(
       "message_id_invalid",
-      "a message id is 1 to 255 visible ASCII characters without a period",
+      "a message id must be 1 to 255 visible ASCII characters without a period",
     );
   }
   requireUnixSeconds(timestampSeconds);
@@ -74,17 +73,17 @@ function prepareEd25519(key: AsymmetricKey): EntrySigner {
   return (content) => `v1a,${signEd25519(null, contentBytes(content), privateKey).toString("base64")}`;
 }
 
-/** A key that can check a signature; of a pair only the public half is needed. */
+/** A key that can verify a signature; of a pair only the public half is needed. */
 export type VerificationKey = SymmetricKey | PublicKey;
 
-/** A received message. Header names are matched in any case (TS16-29). */
+/** A received message. Header names are case-insensitive (TS16-29). */
 export interface MessageToVerify {
   readonly headers: Readonly<Record<string, string | undefined>>;
   /** The raw bytes received, before any parsing (TS16-61). */
   readonly body: Uint8Array;
   /** Receiver's clock, Unix seconds. */
   readonly nowSeconds: number;
-  /** Accepted difference in either direction, seconds; 300 is usual (TS16-82). The bound itself is accepted. */
+  /** Accepted difference in either direction, in seconds; 300 is usual (TS16-82). The limit itself is accepted. */
   readonly toleranceSeconds: number;
 }
 
@@ -112,10 +111,10 @@ export type VerificationResult =
       readonly detail: string;
     };
 
-/** Tells whether one of the keys signed the message, and if not, why (TS16-80, TS16-83). */
+/** Whether one of the keys signed the message, and if not, why (TS16-80, TS16-83). */
 export type Verifier = (message: MessageToVerify) => VerificationResult;
 
-/** More entries than any rotation needs; bounds the work that an attacker can ask for. */
+/** More entries than any rotation needs. Bounds the work that an attacker can cause. */
 const signatureEntriesMax = 32;
 
 interface PreparedVerificationKey {
@@ -123,7 +122,7 @@ interface PreparedVerificationKey {
   readonly matches: (claim: { readonly signature: string; readonly content: Content }) => boolean;
 }
 
-/** Prepares a verifier that accepts a message signed with any of `keys`. Entries of unknown schemes are skipped. */
+/** Prepares a verifier that accepts a message signed with any of `keys`. Entries of unknown schemes are ignored. */
 export function prepareVerifier(keys: readonly VerificationKey[]): Verifier {
   const prepared = keys.map((key) =>
     key.kind === "symmetric" ? prepareHmacCheck(key) : prepareEd25519Check(key),
@@ -138,22 +137,22 @@ function verifyWith(keys: readonly PreparedVerificationKey[], message: MessageTo
   if (messageId === "") return rejected("missing_header", "Webhook-ID is missing");
   if (timestamp === "") return rejected("missing_header", "Webhook-Timestamp is missing");
   if (signatures === "") return rejected("missing_header", "Webhook-Signature is missing");
-  // With a period in the id, bytes could move from the body into the id under one and the same signature.
+  // With a period in the id, bytes could move from the body to the id without changing the signature.
   if (!isSignableMessageId(messageId)) {
-    return rejected("bad_message_id", "Webhook-ID has a period or other illegal characters");
+    return rejected("bad_message_id", "Webhook-ID contains a period or other invalid characters");
   }
   if (!/^(?:0|[1-9]\d{0,14})$/.test(timestamp)) {
     return rejected("bad_timestamp", "Webhook-Timestamp is not whole Unix seconds");
   }
   const timestampSeconds = Number(timestamp);
   const ageSeconds = message.nowSeconds - timestampSeconds;
-  // Written so that a clock that is not a number refuses.
+  // Negated so that a clock value of NaN refuses the message.
   const { toleranceSeconds } = message;
   if (!(ageSeconds <= toleranceSeconds)) return rejected("too_old", `signed ${ageSeconds} s ago`);
   if (!(-ageSeconds <= toleranceSeconds)) return rejected("too_new", `${-ageSeconds} s ahead`);
   const content = placeContent({ prefix: `${messageId}.${timestamp}.`, body: message.body });
   const scheme = matchingScheme(keys, { signatures, content });
-  if (scheme === null) return rejected("no_matching_signature", "no signature fits a key");
+  if (scheme === null) return rejected("no_matching_signature", "no signature matches a key");
   return { kind: "verified", messageId, timestampSeconds, scheme };
 }
 
@@ -191,14 +190,14 @@ function prepareEd25519Check(key: PublicKey): PreparedVerificationKey {
     scheme: "v1a",
     matches: ({ signature, content }) => {
       const given = Buffer.from(signature, "base64");
-      // The decoder skips what it does not know; without this, one signature would have many texts.
+      // The decoder ignores invalid characters; without this check, one signature would have many spellings.
       if (given.toString("base64") !== signature) return false;
       return verifyEd25519(null, contentBytes(content), publicKey, given);
     },
   };
 }
 
-/** Empty when the header is absent: an empty value signs nothing either. */
+/** Empty if the header is absent; an empty value proves nothing either. */
 function headerValue(headers: MessageToVerify["headers"], name: string): string {
   for (const [key, value] of Object.entries(headers)) {
     if (key.toLowerCase() === name && value !== undefined) return value;

@@ -1,4 +1,4 @@
-/** A message that must not be signed. It is a mistake of the caller: what is signed here is made by us. */
+/** A message that must not be signed. This is a bug in the caller, because Posthorn creates what it signs. */
 export class UnsignableMessageError extends Error {
   override readonly name = "UnsignableMessageError";
   readonly code:
@@ -17,5 +17,5 @@ export class UnsignableMessageError extends Error {
 /** Throws {@link UnsignableMessageError} unless `seconds` are whole Unix seconds. */
 export function requireUnixSeconds(seconds: number): void {
   if (Number.isSafeInteger(seconds) && seconds >= 0) return;
-  throw new UnsignableMessageError("timestamp_invalid", "a timestamp is whole Unix seconds");
+  throw new UnsignableMessageError("timestamp_invalid", "a timestamp must be whole Unix seconds");
 }

@@ -1,17 +1,17 @@
 /**
  * `X-Webhook-Signature: t=<unix seconds>,v1=<hex>[,v1=<hex>]` (WDS-153 to 155): HMAC-SHA256 over `{t}.{raw body}`.
  *
- * The document leaves the signed text, the key bytes and the encoding open (C-18). Ours are those of the widely used
- * header of this form: the key is the UTF-8 text of the whole secret as its owner sees it, prefix included, and the
- * digest is lower-case hex. So any library for that header verifies ours.
+ * The document does not define the signed text, the key bytes and the encoding. Posthorn follows the widely used header
+ * of this form: the key is the UTF-8 text of the whole secret as its owner sees it, including the prefix, and the
+ * digest is lower-case hex. Any library for that header verifies our signatures.
  */
 import { Buffer } from "node:buffer";
 import { type Content, placeContent, prepareMac } from "./signed-content.ts";
 import { requireUnixSeconds, UnsignableMessageError } from "./unsignable-message.ts";
 
-/** One message to sign. `body` is exactly what goes on the wire. */
+/** One message to sign. `body` is exactly what is sent. */
 export interface XWebhookMessage {
-  /** Unix seconds of this sending; receivers accept it for five minutes (WDS-154). */
+  /** Unix seconds when this request is sent; receivers accept it for five minutes (WDS-154). */
   readonly timestampSeconds: number;
   readonly body: Uint8Array;
 }
@@ -21,7 +21,7 @@ export type XWebhookSigner = (message: XWebhookMessage) => string;
 
 /**
  * Prepares a signer from the texts of a webhook's secrets, newest first: during a rotation there is one `v1` for each.
- * Throws {@link UnsignableMessageError} when there is none, or an empty one.
+ * Throws {@link UnsignableMessageError} if there is none, or an empty one.
  */
 export function prepareXWebhookSigner(secretTexts: readonly string[]): XWebhookSigner {
   if (secretTexts.length === 0 || secretTexts.includes("")) {

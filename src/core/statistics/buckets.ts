@@ -1,4 +1,4 @@
-/** Steps of time in which statistics are kept, in Unix time. The order is part of what is stored. */
+/** Time steps of statistics, in Unix time. Stored data depends on the order. */
 export const statisticsSteps = ["minute", "hour", "day"] as const;
 export type StatisticsStep = (typeof statisticsSteps)[number];
 
@@ -8,12 +8,12 @@ export const stepMs: Readonly<Record<StatisticsStep, number>> = {
   day: 86_400_000,
 };
 
-/** Where the bucket of a time begins. */
+/** The start of the bucket that contains a time. */
 export function bucketAt(time: number, step: StatisticsStep): number {
   return Math.floor(time / stepMs[step]) * stepMs[step];
 }
 
-/** The beginnings of all buckets from one time up to another one, which is left out. */
+/** The starts of all buckets in a range; `to` is exclusive. */
 export function bucketsWithin(
   range: { readonly from: number; readonly to: number },
   step: StatisticsStep,
@@ -23,7 +23,7 @@ export function bucketsWithin(
   return starts;
 }
 
-/** How long buckets are kept unless somebody says otherwise: 48 hours, 35 days, 800 days. */
+/** Default retention of buckets: 48 hours, 35 days, 800 days. */
 export const statisticsKeptMsDefault: Readonly<Record<StatisticsStep, number>> = {
   minute: 48 * stepMs.hour,
   hour: 35 * stepMs.day,

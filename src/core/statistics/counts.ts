@@ -2,18 +2,17 @@ import { isStatusKey, keys } from "./keys.ts";
 import { VarintReader, VarintWriter } from "./varints.ts";
 
 /**
- * What one bucket counted, by key (`keys.ts`). Sparse, because most buckets see a few keys of some thousand. Everything in
- * it adds up, distributions included: they are counts too.
+ * The counts of one bucket, by key (`keys.ts`). Sparse, because most buckets see a few of several thousand keys. All
+ * values are additive, including distributions, which are counts too.
  */
 export class Counts {
-  /** A cell is found once to be added to, where a number would be found and put back. */
+  /** A mutable cell takes one lookup per count; a plain number would take a lookup and a write. */
   readonly #byKey = new Map<number, Cell>();
 
   get(key: number): number {
     return this.#byKey.get(key)?.times ?? 0;
   }
 
-  /** Once more. */
   count(key: number): void {
     this.#cell(key).times += 1;
   }
@@ -26,7 +25,7 @@ export class Counts {
     for (const [key, { times }] of other.#byKey) this.#cell(key).times += times;
   }
 
-  /** Keys with what they counted, in the order of keys, from one key up to another one, which is left out. */
+  /** The counted keys in a range with their counts, in key order; `to` is exclusive. */
   within(range: { readonly from: number; readonly to: number }): readonly (readonly [number, number])[] {
     const found: (readonly [number, number])[] = [];
     for (const [key, { times }] of this.#byKey)
@@ -39,8 +38,8 @@ export class Counts {
   }
 
   /**
-   * As it is stored: pairs of the distance from the last key and the count, in the order of keys. Status codes beyond the
-   * most frequent are one key, so that a receiver which answers with each of them cannot make rows grow.
+   * The stored form: pairs of key difference and count, in key order. Status codes beyond the most frequent share one
+   * key, so that a receiver that returns every possible status cannot make rows grow.
    */
   pack(): Uint8Array {
     const writer = new VarintWriter();
@@ -59,7 +58,7 @@ export class Counts {
     return counts;
   }
 
-  /** What was packed, added to what is counted here. */
+  /** Adds packed counts to this bucket. */
   addPacked(bytes: Uint8Array): void {
     const reader = new VarintReader(bytes);
     for (let key = 0; !reader.isAtEnd; ) {
@@ -85,7 +84,7 @@ interface Cell {
 
 type Counted = readonly (readonly [key: number, times: number])[];
 
-/** The most frequent status codes; of equally frequent ones the lower. */
+/** The most frequent status codes; among equally frequent ones the lower. */
 function withFewCodes(counted: Counted): Counted {
   const codes = counted.filter(([key]) => isStatusKey(key));
   if (codes.length <= statusCodesMax) return counted;

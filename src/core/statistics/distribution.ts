@@ -2,25 +2,26 @@ import type { Counts } from "./counts.ts";
 import { type DistributionName, distributionSpan, keys } from "./keys.ts";
 
 /**
- * Distributions of times: places that grow by a fifth, so that what is read from a place is wrong by a tenth at most, and
- * counts of places add up over buckets, webhooks and processes. The first place is everything below a millisecond.
+ * Distributions of durations. Each class is a fifth longer than the one before, so a value read from a class is off by
+ * no more than a tenth, and class counts add up over buckets, webhooks and processes. The first class is everything
+ * below a millisecond.
  */
 const growth = 1.2;
 const logOfGrowth = Math.log(growth);
 const placeMax = distributionSpan - 1;
 
-/** The place of a time in milliseconds. */
+/** The class of a duration in milliseconds. */
 export function placeOf(ms: number): number {
   if (!(ms >= 1)) return 0;
   return Math.min(placeMax, 1 + Math.floor(Math.log(ms) / logOfGrowth));
 }
 
-/** A time in the middle of a place, milliseconds. */
+/** A duration in the middle of a class, in milliseconds. */
 export function timeAt(place: number): number {
   return place === 0 ? 0.5 : growth ** (place - 0.5);
 }
 
-/** The time that a share of all stays below (nearest rank), milliseconds; null where nothing was counted. */
+/** The duration that the given share stays below (nearest rank), in milliseconds; null if nothing was counted. */
 export function percentile(
   counts: Counts,
   { name, share }: { readonly name: DistributionName; readonly share: number },

@@ -4,13 +4,13 @@ import type { Counts } from "./counts.ts";
 import { placeOf } from "./distribution.ts";
 import { categoryKey, keys, outcomeKey } from "./keys.ts";
 
-/** Which statistics a fact belongs to. The order is part of what is stored. */
+/** The statistics that a fact belongs to. Stored data depends on the order. */
 export const factKinds = ["delivery", "event"] as const;
 export type FactKind = (typeof factKinds)[number];
 
 /**
- * One thing that happened: a settlement, or a publish. `Name` is a text where facts are made, and a number where they are
- * stored. It counts for its subject, for its tenant and for all tenants together.
+ * One counted occurrence: a settlement or a publish. `Name` is a string where facts are created, and a number where
+ * they are stored. It counts for its subject, for its tenant and for all tenants together.
  */
 export interface Fact<Name = string> {
   readonly kind: FactKind;
@@ -19,9 +19,9 @@ export interface Fact<Name = string> {
   readonly tenant: Name;
   /** The webhook of a delivery, the type of an event. */
   readonly subject: Name;
-  /** Each counts one. */
+  /** Each key counts one. */
   readonly keys: readonly number[];
-  /** Counts for `keys.amount`. */
+  /** Added to `keys.amount`. */
   readonly amount: number;
 }
 
@@ -30,7 +30,7 @@ export function addFact(counts: Counts, fact: Pick<Fact, "keys" | "amount">): vo
   counts.add(keys.amount, { times: fact.amount });
 }
 
-/** What a settlement says. `attempt` is null when no request was made. */
+/** The facts of a settlement. `attempt` is null if no request was sent. */
 export interface SettledFacts {
   readonly tenantId: string;
   readonly webhookId: string;
@@ -38,11 +38,11 @@ export interface SettledFacts {
   readonly attempt: AttemptRecord | null;
   readonly settledAt: number;
   readonly bytes: number;
-  /** The delivery had ended before, and that end was counted. */
+  /** The delivery had already ended, and that end was counted. */
   readonly isLate: boolean;
 }
 
-/** Null when there is nothing to count. */
+/** Null if there is nothing to count. */
 export function settlementFact(settled: SettledFacts): Fact | null {
   const { progress, attempt, settledAt } = settled;
   const counted = attempt === null ? [] : attemptKeys(attempt, progress.createdAt);
@@ -78,13 +78,13 @@ export interface PublishedFacts {
   readonly tenantId: string;
   readonly eventType: string;
   readonly at: number;
-  /** How many, skipped ones included. */
+  /** Number of deliveries, including skipped ones. */
   readonly deliveries: number;
-  /** Ids of webhooks that would have got it, but are not active. */
+  /** Ids of subscribed webhooks that are not active. */
   readonly skipped: readonly string[];
 }
 
-/** What is counted when an event was stored. */
+/** The facts of a stored event. */
 export function publishFacts(event: PublishedFacts): readonly Fact[] {
   const { tenantId, eventType, at, deliveries, skipped } = event;
   const published: Fact = {
@@ -101,7 +101,7 @@ export function publishFacts(event: PublishedFacts): readonly Fact[] {
   return [published, ...skipped.map(skippedFact)];
 }
 
-/** What is counted when an event was there already. */
+/** The fact of an event that was already stored. */
 export function duplicateFact({
   tenantId,
   eventType,

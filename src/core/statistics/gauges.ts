@@ -1,10 +1,12 @@
-/** Readings of processes: what waits, what is under way, how late things are. Numbers of a moment, not counts. */
+/**
+ * Gauges of processes: how much is waiting or in flight, and how late it is. They describe a moment and are not counts.
+ */
 
-/** Every process reads these of the store, so that any of them speaks for all. */
+/** Every process reads these from the store, so any single process is sufficient. */
 const storeGauges = ["waiting_high", "waiting_normal", "waiting_low", "dead_letters"] as const;
-/** Each process has its own part: those of processes that run at the same time are added. */
+/** Each process has its own part: values of processes that run at the same time are added. */
 const addedGauges = ["in_flight", "active_requests", "places", "waiting_requests", "waiting_places"] as const;
-/** Each process has its own; together they have the smallest, the largest and the mean. */
+/** Each process has its own value; together they have a minimum, a maximum and a mean. */
 const ownGauges = [
   "open_circuits",
   "loop_lag_ms",
@@ -17,7 +19,7 @@ const ownGauges = [
 export const gaugeNames = [...storeGauges, ...addedGauges, ...ownGauges] as const;
 export type GaugeName = (typeof gaugeNames)[number];
 
-/** What one process reads at one time; null where it does not know. */
+/** The gauges of one process at one time; null if unknown. */
 export type GaugeReading = Readonly<Record<GaugeName, number | null>>;
 
 export interface GaugeSummary {
@@ -33,7 +35,7 @@ interface Summed {
   readonly count: number;
 }
 
-/** Readings of one process from one time to another one, Unix milliseconds. This is what is stored, as JSON. */
+/** Gauges of one process over a period in Unix milliseconds. Stored as JSON. */
 export interface GaugeSpan {
   readonly from: number;
   readonly to: number;
@@ -48,7 +50,7 @@ export function spanOf(reading: GaugeReading, at: number): GaugeSpan {
   return { from: at, to: at, readings: Object.fromEntries(known) };
 }
 
-/** Of the same process. */
+/** Joins two spans of the same process. */
 export function joinedSpans(one: GaugeSpan, other: GaugeSpan): GaugeSpan {
   const names = gaugeNames.filter((name) => (one.readings[name] ?? other.readings[name]) !== undefined);
   return {
@@ -60,7 +62,7 @@ export function joinedSpans(one: GaugeSpan, other: GaugeSpan): GaugeSpan {
   };
 }
 
-/** Of several processes, or of one that was started again; one span for each. Null where none knew anything. */
+/** Summarises several processes, or one that was restarted; one span for each. Null if none has a value. */
 export function summaryOf(name: GaugeName, spans: readonly GaugeSpan[]): GaugeSummary | null {
   const knowing = spans.filter(({ readings }) => readings[name] !== undefined);
   if (knowing.length === 0) return null;
@@ -71,8 +73,8 @@ export function summaryOf(name: GaugeName, spans: readonly GaugeSpan[]): GaugeSu
 }
 
 /**
- * Sums over the processes that ran at the same time: one that was started again is not two. Smallest and largest are those
- * of the processes added up, as if they had happened at once.
+ * Sums over the processes that ran at the same time; a restarted process counts once. Minimum and maximum are sums over
+ * the processes, as if they had occurred at the same time.
  */
 function addedSummary(name: GaugeName, spans: readonly GaugeSpan[]): GaugeSummary {
   const atOnce = spans.map(({ from: at }) => {
@@ -95,12 +97,12 @@ function meanOf({ readings }: GaugeSpan, name: GaugeName): number {
   return sum / count;
 }
 
-/** A single reading has a length too, or it would not count. */
+/** A single reading also needs a length, or it would not count. */
 function lengthOf({ from, to }: Pick<GaugeSpan, "from" | "to">): number {
   return to - from + 1;
 }
 
-/** Time in which at least one of them ran. */
+/** The time in which at least one of them ran. */
 function coveredLength(spans: readonly GaugeSpan[]): number {
   let length = 0;
   let until = Number.NEGATIVE_INFINITY;

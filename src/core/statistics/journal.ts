@@ -2,8 +2,8 @@ import { type Fact, factKinds } from "./facts.ts";
 import { VarintReader, VarintWriter } from "./varints.ts";
 
 /**
- * Facts as they are stored beside what they tell of, until the buckets they count for are written. Names become the numbers
- * that the store has for them.
+ * Facts in the form in which they are stored with the rows that caused them, until their buckets are written. Names are
+ * replaced by the numbers that the store assigns to them.
  */
 export function packFacts<Name>(facts: readonly Fact<Name>[], numberOf: (name: Name) => number): Uint8Array {
   const writer = new VarintWriter();
@@ -24,7 +24,7 @@ export function unpackFacts(bytes: Uint8Array): readonly Fact<number>[] {
   const facts: Fact<number>[] = [];
   while (!reader.isAtEnd) {
     const kind = factKinds[reader.read()];
-    if (kind === undefined) throw new RangeError("a packed fact is of no known kind");
+    if (kind === undefined) throw new RangeError("unknown kind of packed fact");
     const [at, tenant, subject, amount] = [reader.read(), reader.read(), reader.read(), reader.read()];
     const count = reader.read();
     const counted = Array.from({ length: count }, () => reader.read());

@@ -2,42 +2,42 @@ import { type Ending, endings } from "../delivery-state.ts";
 import { type FailureCategory, failureCategories, type Outcome } from "../outcome.ts";
 
 /**
- * What is counted, as numbers that are stored: a number never changes its meaning, and a new one needs no migration.
- * Deliveries and events have tables of their own, so their numbers may meet.
+ * Keys of counts as stored numbers: a number never changes its meaning, and a new one needs no migration. Deliveries
+ * and events have separate tables, so their numbers may coincide.
  */
 export const keys = {
   accepted: 1,
   transient: 2,
   terminal: 3,
-  /** Whether the receiver processed the request is not known; counted beside the outcome. */
+  /** Whether the receiver processed the request is unknown; counted in addition to the outcome. */
   unknown: 4,
   success: 5,
   exhausted: 6,
   cancelled: 7,
   skipped: 8,
-  /** Dead letters that somebody gave up; counted as `exhausted` before. */
+  /** Dead letters that were discarded; previously counted as `exhausted`. */
   discarded: 9,
-  /** Bytes of deliveries, deliveries of events. */
+  /** For deliveries, bytes; for events, deliveries. */
   amount: 10,
   published: 11,
   duplicate: 12,
   unmatched: 13,
-  /** Plus the first digit of the status; 0 without an answer. */
+  /** Plus the first digit of the status; 0 without a response. */
   statusClass: 20,
-  /** Plus the place in `failureCategories`, whose words are only added at the end. */
+  /** Plus the index in `failureCategories`, which is only extended at the end. */
   category: 40,
   /** Codes beyond the most frequent ones of a bucket. */
   statusOther: 999,
   /** Plus the status. */
   status: 1_000,
   statusEnd: 2_000,
-  /** Plus the place in a distribution (`distribution.ts`), milliseconds. */
+  /** Plus the class in a distribution (`distribution.ts`), milliseconds. */
   duration: 2_000,
   lag: 3_000,
   total: 4_000,
 } as const;
 
-/** Room for the places of one distribution. */
+/** Key range reserved for one distribution. */
 export const distributionSpan = 1_000;
 
 export type DistributionName = "duration" | "lag" | "total";
@@ -46,7 +46,7 @@ export function isStatusKey(key: number): boolean {
   return key >= keys.status && key < keys.statusEnd;
 }
 
-/** What an ending without a request counts as. */
+/** The key of an ending without a request. */
 export function endingKey(ending: Ending): number {
   if (ending.reason === endings.discarded.reason) return keys.discarded;
   return keys[ending.state];

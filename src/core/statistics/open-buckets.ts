@@ -2,29 +2,29 @@ import { bucketAt, stepMs } from "./buckets.ts";
 import { Counts } from "./counts.ts";
 import { addFact, type Fact, type FactKind } from "./facts.ts";
 
-/** A bucket as it is written: what one process counted in it so far, in place of what it wrote before. */
+/** A bucket as it is written: the total that one process has counted so far, which replaces its earlier row. */
 export interface BucketRow {
   readonly kind: FactKind;
-  /** Where its minute begins, Unix milliseconds. */
+  /** Start of its minute, Unix milliseconds. */
   readonly start: number;
   /** Null for all tenants. */
   readonly tenant: string | null;
-  /** Null for all of the tenant. */
+  /** Null for the whole tenant. */
   readonly subject: string | null;
-  /** Tells rows of one minute apart that came back to it because the clock was set back. */
+  /** Distinguishes rows of the same minute that was entered again after the clock was set back. */
   readonly part: number;
-  /** Commits up to this number are counted in it. */
+  /** Includes commits up to this number. */
   readonly countedTo: number;
   readonly counts: Uint8Array;
 }
 
 interface OpenBucket extends Omit<BucketRow, "countedTo" | "counts"> {
-  /** What it is a part of: its tenant, then all tenants; null for these. */
+  /** The bucket that contains it: its tenant, then all tenants; null for the latter. */
   readonly within: OpenBucket | null;
   readonly counts: Counts;
-  /** When it first counted something that is not written, on the wall clock. */
+  /** When its first unwritten count was added, by the wall clock. */
   unwrittenSince: number;
-  /** The commit that this was counted from. */
+  /** The commit of that count. */
   unwrittenFrom: number;
 }
 
@@ -36,15 +36,15 @@ interface OpenMinute {
 }
 
 /**
- * Buckets of the running minute, and of those before that are not written. Counts what was committed, and says which
- * rows are due: the longest unwritten first, each once a second, and those of a past minute at once.
+ * Buckets of the current minute, and earlier ones that are not written yet. Counts committed facts, and selects the
+ * rows to write: the longest unwritten first, each once per second, and those of a past minute at once.
  *
- * Commits are numbered. A fact is counted after its commit; the store keeps it until every bucket that counts it was
+ * Commits are numbered. A fact is counted after its commit. The store keeps it until every bucket that counts it was
  * written with `countedTo` at or above that number.
  */
 export class OpenBuckets {
   readonly #minutes = new Map<number, OpenMinute>();
-  /** In the order in which they began to differ from what is written. */
+  /** In the order in which they became different from their written rows. */
   readonly #unwritten = new Set<OpenBucket>();
   readonly #typesPerTenantMax: number;
   #lastCommit = 0;
@@ -55,20 +55,24 @@ export class OpenBuckets {
     this.#typesPerTenantMax = typesPerTenantMax;
   }
 
-  /** Counts what a commit wrote. */
+  /** Counts the facts of a commit. */
   add(facts: readonly Fact[], { commit, now }: { readonly commit: number; readonly now: number }): void {
     this.#lastCommit = Math.max(this.#lastCommit, commit);
     for (const fact of facts) {
       const minute = this.#minute(bucketAt(fact.at, "minute"));
       const own = this.#bucket(minute, fact);
       this.#count(own, { fact, commit, now });
-      // A delivery may be stopped because its event is another tenant's than its webhook: it counts for that of the event.
+      // A delivery may be stopped because its event belongs to another tenant than its webhook. It then counts for the
+      // event's tenant.
       let around = own.tenant === fact.tenant ? own.within : this.#bucket(minute, { ...fact, subject: null });
       for (; around !== null; around = around.within) this.#count(around, { fact, commit, now });
     }
   }
 
-  /** The type that an event counts for: one of a few hundred of its tenant in a minute, or all others together. */
+  /**
+   * The type under which an event is counted. Limited to a few hundred types per tenant and minute; all others share
+   * one.
+   */
   subjectOf(event: { readonly tenantId: string; readonly eventType: string; readonly at: number }): string {
     const { tenantId, eventType } = event;
     const minute = this.#minute(bucketAt(event.at, "minute"));
@@ -77,7 +81,7 @@ export class OpenBuckets {
     return known < this.#typesPerTenantMax ? eventType : otherTypes;
   }
 
-  /** Rows to write with the next commit; those of `putBack` again when it fails. */
+  /** Rows to write with the next commit. If the commit fails, return them with `putBack`. */
   take({ now, limit }: { readonly now: number; readonly limit: number }): readonly BucketRow[] {
     const rows: BucketRow[] = [];
     for (const bucket of this.#unwritten) {
@@ -90,14 +94,14 @@ export class OpenBuckets {
     return rows;
   }
 
-  /** Whatever is not written, however young. For the end. */
+  /** All unwritten rows, however recent. For shutdown. */
   takeAll(limit: number): readonly BucketRow[] {
     const taken = [...this.#unwritten].slice(0, limit);
     for (const bucket of taken) this.#unwritten.delete(bucket);
     return taken.map((bucket) => this.#row(bucket));
   }
 
-  /** These rows were not written. They count from the oldest commit that anything is unwritten of. */
+  /** Marks rows as not written. Their counts start from the oldest commit with unwritten data. */
   putBack(
     rows: readonly BucketRow[],
     { from, since }: { readonly from: number; readonly since: number },
@@ -114,19 +118,19 @@ export class OpenBuckets {
     for (const bucket of younger) this.#unwritten.add(bucket);
   }
 
-  /** Every bucket is written as far as this commit. */
+  /** Every bucket is written up to this commit. */
   get writtenTo(): number {
     const [oldest] = this.#unwritten;
     return oldest === undefined ? this.#lastCommit : oldest.unwrittenFrom - 1;
   }
 
-  /** Since when something is not written, Unix milliseconds; null when everything is. */
+  /** Since when there is unwritten data, Unix milliseconds; null if there is none. */
   get unwrittenSince(): number | null {
     const [oldest] = this.#unwritten;
     return oldest === undefined ? null : oldest.unwrittenSince;
   }
 
-  /** Forgets minutes that are over and written. Not while rows are on their way: `putBack` looks for them. */
+  /** Drops past minutes that are written. Must not run while rows are being written, because `putBack` needs them. */
   dropWritten(now: number): void {
     for (const start of this.#minutes.keys()) {
       if (start + stepMs.minute + lateMs > now || this.#hasUnwritten(start)) continue;
@@ -143,7 +147,7 @@ export class OpenBuckets {
   #minute(start: number): OpenMinute {
     const known = this.#minutes.get(start);
     if (known !== undefined) return known;
-    // The rows it had are somewhere else by now, and must not be replaced by those of a second beginning.
+    // The earlier rows of this minute are stored and must not be replaced by rows of a second start.
     if (start <= this.#newestDropped) this.#reopened += 1;
     const part = start <= this.#newestDropped ? this.#reopened : 0;
     const minute = { start, part, buckets: new Map(), subjectsByTenant: new Map() };
@@ -197,8 +201,8 @@ function nameOf(
   return of.subject === null ? `\r\n${of.tenant ?? ""}` : `\r${of.tenant ?? ""}\n${of.subject}`;
 }
 
-/** No type of an event is called so. */
+/** Not a valid event type. */
 export const otherTypes = "*";
 const writtenEveryMs = 1_000;
-/** Commits come after what they tell of. */
+/** Commits happen later than the times of their facts. */
 const lateMs = 30_000;

@@ -1,4 +1,4 @@
-/** Whole numbers from 0 to 2^53 - 1 in as few bytes as they need, seven bits a byte, the lowest first (LEB128). */
+/** Whole numbers from 0 to 2^53 - 1 in as few bytes as possible, seven bits per byte, lowest first (LEB128). */
 export class VarintWriter {
   readonly #bytes: number[] = [];
 
@@ -16,7 +16,7 @@ export class VarintWriter {
   }
 }
 
-/** Reads what {@link VarintWriter} wrote. Throws RangeError where the bytes end within a number. */
+/** Reads what {@link VarintWriter} wrote. Throws RangeError if the bytes end within a number. */
 export class VarintReader {
   readonly #bytes: Uint8Array;
   #at = 0;

@@ -3,21 +3,21 @@ import type { TraceContext } from "./trace-context.ts";
 
 /** Which spans are kept. */
 export interface TraceSampling {
-  /** Events are kept whose id ends with eight digits below these, in the order of text; "" keeps none. */
+  /** Events are kept if the last eight digits of their id sort below this text; "" keeps none. */
   readonly endsBelow: string;
-  /** Events whose publisher records its trace are kept. */
+  /** Keep events whose publisher records its trace. */
   readonly keepsRecorded: boolean;
-  /** The publisher's word is final where it said something: the ratio is for events without a trace alone. */
+  /** The publisher's decision is final; the ratio only applies to events without a trace. */
   readonly followsPublisher: boolean;
-  /** Attempts that failed or were slow are kept also where nothing else keeps them. */
+  /** Attempts that failed or were slow are kept even if no other rule keeps them. */
   readonly keepsTrouble: boolean;
 }
 
 export type KeptBecause = "sampled" | "ratio" | "failed" | "slow";
 
 /**
- * Every process decides alike, so that the spans of an event are kept together. Asked at every attempt: it makes no object and
- * no text, and nearly always looks at one digit of the id.
+ * Every process makes the same decision, so that the spans of an event are kept together. Called for every attempt: it
+ * allocates nothing, and nearly always examines one digit of the id.
  */
 export function keptByEvent(
   id: string,
@@ -43,15 +43,15 @@ function isBelow(id: string, { endsBelow: bound }: Pick<TraceSampling, "endsBelo
   return false;
 }
 
-/** Of all events so many are kept, 0 to 1. */
+/** The bound for a ratio of kept events, 0 to 1. */
 function boundOf(ratio: number): string {
   if (ratio === 0) return "";
   const bound = Math.round(ratio * shareEnd);
-  // After all digits.
+  // Sorts after all digits.
   return bound >= shareEnd ? "g" : bound.toString(16).padStart(shareDigits, "0");
 }
 
-/** What the standard settings `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG` ask for. */
+/** The sampling that the standard settings `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG` define. */
 export function samplingOf(settings: {
   readonly sampler: string | undefined;
   readonly argument: string | undefined;

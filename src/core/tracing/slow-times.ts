@@ -1,6 +1,6 @@
 import { placeOf, timeAt } from "../statistics/distribution.ts";
 
-/** Times of the attempts of one webhook: which are slower than nearly all the others. Forgets what is long ago. */
+/** Finds the attempts of one webhook that are slower than nearly all others. Old times lose their weight. */
 export class SlowTimes {
   readonly #counts: number[] = [];
   #asked = 0;
@@ -8,7 +8,10 @@ export class SlowTimes {
   #sinceLook = 0;
   #slowerThanMs = Number.POSITIVE_INFINITY;
 
-  /** Whether it is slow by the times before it. Every eighth counts for those after it, which is enough and costs less. */
+  /**
+   * Whether this time is slow compared with the earlier ones. Only every eighth time is recorded, which is sufficient
+   * and cheaper.
+   */
   isSlow(ms: number): boolean {
     const slow = ms > this.#slowerThanMs;
     this.#asked += 1;
@@ -30,7 +33,7 @@ export class SlowTimes {
     for (const [place, count = 0] of this.#counts.entries()) {
       below += count;
       if (below < this.#all * share) continue;
-      // The upper end of the place: all of it is among the others.
+      // The upper end of the class: all its times belong to the others.
       this.#slowerThanMs = timeAt(place + 1);
       break;
     }

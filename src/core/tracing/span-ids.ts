@@ -1,10 +1,10 @@
 /**
- * Ids of our spans follow from what is stored. So the header of a request, the span of its attempt and the links of later
- * attempts agree, whichever process makes them, and nothing is kept for it.
+ * Span ids are derived from stored data. The header of a request, the span of its attempt and the links of later
+ * attempts therefore agree in every process, and nothing needs to be stored.
  */
 import type { TraceContext } from "./trace-context.ts";
 
-/** The trace that an event belongs to: its publisher's, else one of its own with the digits of its id. */
+/** The trace of an event: its publisher's, or one derived from the event id. */
 export function traceIdOf(event: { readonly id: string; readonly trace: TraceContext | null }): string {
   return event.trace?.traceId ?? event.id.replaceAll("-", "");
 }
@@ -13,12 +13,12 @@ export function publishSpanId(eventId: string): string {
   return mixed(eventId, 0);
 }
 
-/** Of an attempt by its number, from 1. */
+/** The span id of an attempt by its number, from 1. */
 export function attemptSpanId(deliveryId: string, number: number): string {
   return mixed(deliveryId, number);
 }
 
-/** The 62 random bits of the id, and the number: neighbours have nothing in common. */
+/** Mixes the 62 random bits of the id with the number, so that consecutive numbers give unrelated ids. */
 function mixed(id: string, number: number): string {
   const digits = id.replaceAll("-", "").slice(-16);
   const high = Number.parseInt(digits.slice(0, 8), 16) | 0;

@@ -1,4 +1,4 @@
-/** A span that is over, to be exported. Times are Unix milliseconds. */
+/** A finished span for export. Times are Unix milliseconds. */
 export interface Span {
   readonly name: "posthorn.publish" | "posthorn.deliver";
   readonly kind: "producer" | "client";
@@ -12,13 +12,13 @@ export interface Span {
   readonly endedAt: number;
   readonly attributes: Readonly<Record<string, string | number | boolean>>;
   readonly links: readonly SpanLink[];
-  /** Why it failed, in one line; null for what went well. */
+  /** Why it failed, in one line; null for success. */
   readonly error: string | null;
 }
 
-/** To another span of the same trace. */
+/** A link to another span of the same trace. */
 export interface SpanLink {
   readonly spanId: string;
-  /** What it is of this one. */
+  /** How the linked span relates to this one. */
   readonly relation: "publish" | "earlier_attempt";
 }

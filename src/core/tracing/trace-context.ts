@@ -1,30 +1,30 @@
 import { Buffer } from "node:buffer";
 
-/** Where in a trace something was published, as W3C Trace Context says it. */
+/** The position in a trace at which an event was published, as defined by W3C Trace Context. */
 export interface TraceContext {
-  /** 32 hexadecimal digits in lower case. */
+  /** 32 lower-case hexadecimal digits. */
   readonly traceId: string;
   /** The publisher's span, 16 digits. */
   readonly spanId: string;
   /** One byte; see `sampledFlag`. */
   readonly flags: number;
-  /** `tracestate`: what vendors keep beside it. */
+  /** `tracestate`: vendor data. */
   readonly state: string | null;
 }
 
 /** The publisher records its trace. */
 export const sampledFlag = 1;
-/** The trace id is random enough to sample by (level 2 of the specification). */
+/** The trace id is random enough for sampling (level 2 of the specification). */
 export const randomFlag = 2;
 
 export const traceStateLengthMax = 512;
 
-/** Version, trace, span, flags. Later versions may have more behind them. */
+/** Version, trace, span, flags. Later versions may append more. */
 const traceparentForm = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const traceparentLengthMax = 128;
 const zeros = /^0+$/;
 
-/** Null for what is no `traceparent`; the specification wants it ignored. A `tracestate` that is none is left out. */
+/** Null for an invalid `traceparent`, which the specification says to ignore. An invalid `tracestate` is omitted. */
 export function parseTraceContext(given: {
   readonly traceparent: unknown;
   readonly tracestate?: unknown;
@@ -37,7 +37,7 @@ export function parseTraceContext(given: {
   return { traceId, spanId, flags: Number.parseInt(flags, 16), state: readState(tracestate) };
 }
 
-/** One member: a key, perhaps with a system, and a printable value. */
+/** One member: a key, optionally with a system, and a printable value. */
 const member =
   /^[a-z0-9][a-z0-9_*/-]{0,255}(?:@[a-z][a-z0-9_*/-]{0,13})?=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{1,256}$/;
 const membersMax = 32;
@@ -61,13 +61,13 @@ export function traceparentOf(context: Omit<TraceContext, "state">): string {
 const traceBytes = 16;
 const contextBytes = 25;
 
-/** As it is stored with an event: 25 bytes, and the text of `tracestate` behind them. */
+/** The stored form: 25 bytes followed by the text of `tracestate`. */
 export function packTraceContext({ traceId, spanId, flags, state }: TraceContext): Uint8Array {
   const head = Buffer.from(traceId + spanId + flags.toString(16).padStart(2, "0"), "hex");
   return state === null ? head : Buffer.concat([head, Buffer.from(state, "latin1")]);
 }
 
-/** What `packTraceContext` gave; null for nothing, and for anything else. */
+/** Reverses `packTraceContext`; null for null and for anything else. */
 export function unpackTraceContext(bytes: Uint8Array | null): TraceContext | null {
   if (bytes === null || bytes.byteLength < contextBytes) return null;
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

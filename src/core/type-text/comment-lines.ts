@@ -1,6 +1,6 @@
 const columnsMax = 110;
 
-/** A comment for editors, or nothing. Its text comes from people, so it cannot end the comment. */
+/** A comment for editors, or nothing. The text is user input, so it must not be able to end the comment. */
 export function commentLines(paragraphs: readonly string[], margin: string): string {
   const lines = paragraphs
     .flatMap((text) => text.replaceAll("*/", "*\\/").split("\n"))

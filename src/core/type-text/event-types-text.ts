@@ -1,4 +1,4 @@
-/** TypeScript for those who publish and receive: what the data of each event type is. */
+/** TypeScript definitions of the data of each event type, for publishers and receivers. */
 import { commentLines } from "./comment-lines.ts";
 import { declarationOf, isSchemaObject, type TypeContext } from "./schema-type.ts";
 import { definitionsOf, referenceKey } from "./schema-definitions.ts";
@@ -8,11 +8,11 @@ export interface DescribedEventType {
   readonly name: string;
   readonly description: string;
   readonly deprecated: boolean;
-  /** JSON Schema of the data; null where none is registered. */
+  /** JSON Schema of the data; null if none is registered. */
   readonly schema: unknown;
 }
 
-/** `Events` by the name of each type, with an interface for the data of each, and the messages that receivers get. */
+/** `Events` with every type by name, an interface for the data of each, and the messages that receivers get. */
 export function eventTypesText(eventTypes: readonly DescribedEventType[], head: readonly string[]): string {
   const names = new UniqueNames(["Events", "EventTypeName", "WebhookMessage"]);
   const declarations: string[] = [];
@@ -29,12 +29,12 @@ export function eventTypesText(eventTypes: readonly DescribedEventType[], head: 
     ...declarations,
     `/** The data of each event type: \`createClient<Events>(…)\` of @posthorn/client. */\nexport interface Events {\n${members.join("")}}\n`,
     "export type EventTypeName = keyof Events;\n",
-    "/** What receivers get with the profile `standard`: the type tells what the data is. */",
+    "/** Messages with the profile `standard`: the type determines the data. */",
     "export type WebhookMessage = {\n  [Type in EventTypeName]: { type: Type; timestamp: string; data: Events[Type] };\n}[EventTypeName];\n",
   ].join("\n");
 }
 
-/** The type of the data, with those of its definitions before it. */
+/** The type of the data, preceded by its definitions. */
 function declared(typeName: string, schema: unknown, names: UniqueNames): readonly string[] {
   const parts = definitionsOf(schema).map(({ key, definition, name }) => ({
     key,
@@ -44,7 +44,7 @@ function declared(typeName: string, schema: unknown, names: UniqueNames): readon
   const known = new Map(parts.map(({ key, name }) => [key, name]));
   known.set("#", typeName);
   const context: TypeContext = { nameOf: (reference) => known.get(referenceKey(reference)) ?? null };
-  // Data is an object whatever the schema leaves open.
+  // Data is always an object, even if the schema does not say so.
   const whole = schema === null ? { type: "object" } : schema;
   return [
     ...parts.map(({ name, definition }) => declarationOf(name, definition, context)),

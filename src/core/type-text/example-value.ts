@@ -1,11 +1,11 @@
-/** A value as a JSON Schema describes it, for people who want to see an event of a type. */
+/** An example value for a JSON Schema, for readers who want to see an event of a type. */
 import { isSchemaObject, type SchemaObject } from "./schema-type.ts";
 
 const depthMax = 12;
 
 /**
- * What the schema gives as an example, default or constant, else the plainest value of its type. It keeps to bounds and
- * formats where these are simple; patterns and conditions it does not solve, so it may be refused.
+ * The schema's example, default or constant, otherwise the simplest value of its type. Respects simple bounds and
+ * formats. It does not solve patterns and conditions, so the schema may refuse the value.
  */
 export function exampleValue(schema: unknown, root: unknown = schema, depth = 0): unknown {
   if (!isSchemaObject(schema) || depth > depthMax) return null;
@@ -21,7 +21,7 @@ export function exampleValue(schema: unknown, root: unknown = schema, depth = 0)
   return ofKind(kind, whole, { root, depth: depth + 1 });
 }
 
-/** With what the first alternative and all parts add. */
+/** The schema merged with its first alternative and all its parts. */
 function merged(schema: SchemaObject, root: unknown): SchemaObject {
   const parts = [
     ...asList(schema["allOf"]),
@@ -61,7 +61,7 @@ function ofKind(kind: unknown, schema: SchemaObject, { root, depth }: Place): un
     return kind === "null" ? null : {};
   const required = new Set(asList(schema["required"]));
   const members = Object.entries(asObject(schema["properties"]));
-  // Deep down only what has to be there, so that a schema that contains itself has an end.
+  // At greater depth only required members are included, so that recursion in a schema ends.
   const shown = depth > 3 ? members.filter(([name]) => required.has(name)) : members;
   return Object.fromEntries(shown.map(([name, member]) => [name, exampleValue(member, root, depth)]));
 }
@@ -110,7 +110,7 @@ function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? (value as unknown[]) : [];
 }
 
-/** Within the document alone. */
+/** Only references within the document. */
 function resolve(reference: string, root: unknown): unknown {
   if (!reference.startsWith("#")) return null;
   const names = reference

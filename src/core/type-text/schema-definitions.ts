@@ -1,8 +1,8 @@
 import { isSchemaObject } from "./schema-type.ts";
 
-/** A schema that others of the same document refer to by name. */
+/** A definition that the same document refers to by name. */
 export interface SchemaDefinition {
-  /** What `referenceKey` makes of a reference to it. */
+  /** The result of `referenceKey` for a reference to it. */
   readonly key: string;
   /** As the author wrote it. */
   readonly name: string;
@@ -25,7 +25,7 @@ export function definitionsOf(schema: unknown): readonly SchemaDefinition[] {
 
 export const definitionKeywords = ["$defs", "definitions"] as const;
 
-/** The one spelling of a local reference: a JSON pointer without the percent encoding of its fragment. */
+/** The normalised form of a local reference: a JSON pointer without the percent-encoding of its fragment. */
 export function referenceKey(reference: string): string {
   try {
     return decodeURIComponent(reference);

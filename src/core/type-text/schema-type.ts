@@ -1,20 +1,20 @@
 /**
- * JSON Schemas (2020-12) as TypeScript types, for what the language can say: objects, arrays, tuples, enumerations, unions,
- * references within the document. Bounds, patterns and conditions are no types and are left out, so the type takes
- * everything that the schema takes, and more. What says nothing about its shape is `unknown`.
+ * JSON Schemas (2020-12) as TypeScript types, as far as the language can express them: objects, arrays, tuples,
+ * enumerations, unions, references within the document. Bounds, patterns and conditions are omitted, so the type
+ * accepts everything that the schema accepts, and more. A schema that says nothing about its shape becomes `unknown`.
  */
 import { commentLines } from "./comment-lines.ts";
 
 export type SchemaObject = Readonly<Record<string, unknown>>;
 
 export interface TypeContext {
-  /** The name of the type that stands for a reference such as `#/$defs/address`; null where there is none. */
+  /** The name of the type for a reference such as `#/$defs/address`; null if there is none. */
   nameOf(reference: string): string | null;
 }
 
 const indent = "  ";
 
-/** The type that a schema describes; members of objects stand on lines of their own. */
+/** The type that a schema describes; object members are on separate lines. */
 export function typeOfSchema(schema: unknown, context: TypeContext): string {
   if (schema === false) return "never";
   if (!isSchemaObject(schema)) return "unknown";
@@ -22,7 +22,7 @@ export function typeOfSchema(schema: unknown, context: TypeContext): string {
   return parts.length === 0 ? "unknown" : parts.map((part) => inside(part, parts.length > 1)).join(" & ");
 }
 
-/** `interface Name {…}` where that is possible, which editors show shorter, else `type Name = …`. */
+/** `interface Name {…}` if possible, which editors display in a shorter form, otherwise `type Name = …`. */
 export function declarationOf(name: string, schema: unknown, context: TypeContext): string {
   const text = typeOfSchema(schema, context);
   const isPlainObject = text.startsWith("{") && matchingEnd(text) === text.length - 1;
@@ -36,7 +36,7 @@ export function isSchemaObject(value: unknown): value is SchemaObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** What the schema says itself. */
+/** The type from the schema's own keywords. */
 function own(schema: SchemaObject, context: TypeContext): string {
   const { $ref: reference, enum: choices, type } = schema;
   if (typeof reference === "string") return context.nameOf(reference) ?? "unknown";
@@ -46,7 +46,7 @@ function own(schema: SchemaObject, context: TypeContext): string {
   return ofKind(type ?? impliedKind(schema), schema, context);
 }
 
-/** What other schemas add to it. */
+/** The types that other schemas add. */
 function applied(schema: SchemaObject, context: TypeContext): readonly string[] {
   const each = (name: string): readonly string[] | null => {
     const list = schema[name];
@@ -60,7 +60,7 @@ function applied(schema: SchemaObject, context: TypeContext): readonly string[] 
   ];
 }
 
-/** A schema often leaves out the type that its keywords are about. */
+/** Schemas often omit the type that their keywords imply. */
 function impliedKind(schema: SchemaObject): unknown {
   if ("properties" in schema) return "object";
   return "items" in schema || "prefixItems" in schema ? "array" : undefined;
@@ -87,7 +87,7 @@ function ofKind(kind: unknown, schema: SchemaObject, context: TypeContext): stri
 function arrayType(schema: SchemaObject, context: TypeContext): string {
   const { items, prefixItems: first, minItems } = schema;
   if (!Array.isArray(first)) return `${inside(typeOfSchema(items ?? true, context), true)}[]`;
-  // Fewer items than listed are allowed unless `minItems` says otherwise.
+  // Fewer items than listed are allowed unless `minItems` requires them.
   const required = typeof minItems === "number" ? minItems : 0;
   const head = first.map((one, index) => {
     const text = typeOfSchema(one, context);
@@ -105,7 +105,7 @@ function objectType(schema: SchemaObject, context: TypeContext): string {
     const mark = needed.has(name) ? "" : "?";
     return `${comment}${indent}${propertyName(name)}${mark}: ${indented(typeOfSchema(member, context))};\n`;
   });
-  // Named members must fit an index signature, so one with a type of its own stands only where there are none.
+  // Named members must match an index signature, so it gets a specific type only if there are none.
   const isOpen = others !== false || isSchemaObject(patterns);
   const othersType =
     members.length > 0 || isSchemaObject(patterns) ? "unknown" : typeOfSchema(others ?? true, context);
@@ -130,14 +130,14 @@ function union(texts: readonly string[]): string {
   return different.map((text) => (text.includes(" & ") ? `(${text})` : text)).join(" | ");
 }
 
-/** In parentheses where an operator stands beside it. */
+/** In parentheses if it is next to an operator. */
 function inside(text: string, isBesideOperator: boolean): string {
   const isSimple =
     /^[\w$<>, ".]*$/.test(text) || (text.startsWith("{") && matchingEnd(text) === text.length - 1);
   return isBesideOperator && !isSimple && !text.endsWith("[]") ? `(${text})` : text;
 }
 
-/** Where the bracket closes with which the text begins. Texts in quotes may hold brackets. */
+/** The index of the bracket that closes the first one. Quoted texts may contain brackets. */
 function matchingEnd(text: string): number {
   let depth = 0;
   for (const { 0: token, index } of text.matchAll(/"(?:[^"\\]|\\.)*"|\/\*[^]*?\*\/|[{}]/g)) {

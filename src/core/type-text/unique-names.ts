@@ -1,4 +1,4 @@
-/** Names that a program can have, each once. */
+/** Unique identifiers for generated code. */
 export class UniqueNames {
   readonly #taken: Set<string>;
 
@@ -6,7 +6,7 @@ export class UniqueNames {
     this.#taken = new Set(reserved);
   }
 
-  /** `order.line_item.added` is `OrderLineItemAdded`; a second one of that name has a number. */
+  /** `order.line_item.added` becomes `OrderLineItemAdded`; a number is appended if the name is taken. */
   of(text: string): string {
     const words = text.split(/[^A-Za-z0-9]+/).filter((word) => word !== "");
     const joined = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("");
@@ -15,7 +15,7 @@ export class UniqueNames {
   }
 }
 
-/** The name, with a number where it is taken; it is taken from then on. */
+/** The name, with a number appended if it is taken; it is taken from then on. */
 export function untaken(
   base: string,
   { taken, separator = "" }: { readonly taken: Set<string>; readonly separator?: string },

@@ -1,13 +1,16 @@
-/** The echo challenge of a registration (WDS-170): what is sent, and whether what came back is its echo. */
+/** The echo challenge of a registration (WDS-170): the message, and the check of the response. */
 
-/** The message that carries a challenge. Its type is a system event that nobody can publish. */
+/** Type of the message with the challenge. It is a system event that applications cannot publish. */
 const challengeType = "posthorn.webhook.verification";
 
 export function challengeBody(challenge: string): string {
   return JSON.stringify({ type: challengeType, challenge });
 }
 
-/** The challenge as the whole text, or as the member `challenge` of a JSON object; white space around it is forgiven. */
+/**
+ * Accepts the challenge as the whole text, or as the member `challenge` of a JSON object; surrounding white space is
+ * ignored.
+ */
 export function isEcho(seen: { readonly body: string; readonly challenge: string }): boolean {
   const { body, challenge } = seen;
   const text = body.trim();

@@ -1,11 +1,11 @@
-/** Proof of a domain by a TXT record (TS16-125): where it is looked for, and what it must say. */
+/** Proof of a domain by a TXT record (TS16-125): its name and its value. */
 
 export interface DnsRecord {
   readonly name: string;
   readonly value: string;
 }
 
-/** The record for a host. The name is of our own, so that it can stand beside records of others. */
+/** The record for a host. It has a separate name, so that it does not conflict with other records. */
 export function dnsRecord({
   hostname,
   token,
@@ -16,7 +16,7 @@ export function dnsRecord({
   return { name: `_posthorn-challenge.${hostname}`, value: `posthorn-verification=${token}` };
 }
 
-/** Names have records, addresses have not. `hostname` is that of a `URL`. */
+/** Only names have records; addresses do not. `hostname` is that of a `URL`. */
 export function hasRecords(hostname: string): boolean {
   return !hostname.startsWith("[") && !/^\d+\.\d+\.\d+\.\d+$/.test(hostname);
 }

@@ -1,18 +1,18 @@
 /**
- * The consent handshake of "HTTP 1.1 Web Hooks for Event Delivery" as arithmetic on its fields (CEW-4): what an answer to
- * the OPTIONS request, or a call of the callback URL, permits.
+ * Evaluates the fields of the permission handshake of "HTTP 1.1 Web Hooks for Event Delivery" (CEW-4): what a response
+ * to the OPTIONS request, or a call of the callback URL, permits.
  */
 
-/** Requests per minute that a receiver grants; null is no limit. */
+/** Requests per minute that a receiver grants; null for no limit. */
 export type AllowedRate =
   | { readonly kind: "rate"; readonly perMinute: number | null }
   | { readonly kind: "invalid" };
 
-/** The highest rate that a webhook can have; a larger grant is kept as this one. */
+/** The highest rate that a webhook can have; a larger grant is reduced to it. */
 const ratePerMinuteMax = 1_000_000;
 const rateDigitsMax = 30;
 
-/** CEW-4.2.2-3: `*` or a positive integer, and nothing else. */
+/** CEW-4.2.2-3: only `*` or a positive integer. */
 export function parseAllowedRate(text: string): AllowedRate {
   const value = text.trim();
   if (value === "*") return { kind: "rate", perMinute: null };
@@ -23,30 +23,30 @@ export function parseAllowedRate(text: string): AllowedRate {
     : { kind: "invalid" };
 }
 
-/** What was asked for, and the answer to it. */
+/** The handshake request and its response. */
 export interface HandshakeExchange {
   readonly requestOrigin: string;
   readonly requestedRatePerMinute: number | null;
   readonly status: number;
-  /** `WebHook-Allowed-Origin` and `WebHook-Allowed-Rate`, when they came. */
+  /** `WebHook-Allowed-Origin` and `WebHook-Allowed-Rate`, if present. */
   readonly allowedOrigin: string | undefined;
   readonly allowedRate: string | undefined;
 }
 
 export type HandshakeVerdict =
   | { readonly kind: "granted"; readonly allowedRatePerMinute: number | null }
-  /** It knows the handshake and does not permit, or answers in a way that cannot be relied on. */
+  /** The receiver supports the handshake but does not permit, or its response is not reliable. */
   | { readonly kind: "refused"; readonly detail: string }
-  /** No word of the handshake: not supported, or permission will come through the callback (CEW-4.2-2). */
+  /** The response has no handshake fields: not supported, or permission will come through the callback (CEW-4.2-2). */
   | { readonly kind: "unanswered"; readonly detail: string }
-  /** An answer of the moment, which says nothing about consent. */
+  /** A transient failure, which says nothing about permission. */
   | { readonly kind: "failed"; readonly detail: string };
 
 /**
- * Judges an answer. The headers are the consent, whatever 2xx or 4xx status comes with them (CEW-4.2-3): a server that
- * does not know OPTIONS may answer 405 around the fields that its application set, and one that answers everything with
- * 200 has permitted nothing. A redirect is never the target's own answer, and 5xx is a failure of the moment, so neither
- * counts. Without `WebHook-Allowed-Rate` the rate that was asked for holds (CEW-4.2.2-1, CEW-4.2.2-2).
+ * Evaluates a response. Permission is given by the headers, whatever 2xx or 4xx status comes with them (CEW-4.2-3): a
+ * server that does not support OPTIONS may return 405 around the fields that its application set, and one that returns
+ * 200 to everything has permitted nothing. A redirect is never the target's own response, and 5xx is a transient
+ * failure, so neither counts. Without `WebHook-Allowed-Rate` the requested rate applies (CEW-4.2.2-1, CEW-4.2.2-2).
  */
 export function judgeHandshake(exchange: HandshakeExchange): HandshakeVerdict {
   const { status, allowedOrigin, allowedRate, requestOrigin } = exchange;
@@ -66,7 +66,7 @@ export function judgeHandshake(exchange: HandshakeExchange): HandshakeVerdict {
   return judgeRate(allowedRate, exchange.requestedRatePerMinute);
 }
 
-/** The rate of a permission: as granted, or as requested where nothing was said. */
+/** The rate of a permission: the granted one, or the requested one if none was given. */
 export function judgeRate(
   allowedRate: string | undefined,
   requestedRatePerMinute: number | null,

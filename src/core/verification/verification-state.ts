@@ -5,40 +5,40 @@ import {
   webhookDefaults,
 } from "../webhook.ts";
 
-/** What a verification came to. `detail` is one sentence for the owner, without anything secret. */
+/** The result of a verification. `detail` is one sentence for the owner, without secrets. */
 export type VerificationOutcome =
   | { readonly kind: "granted"; readonly detail: string; readonly allowedRatePerMinute: number | null }
-  /** The receiver does not want it, or has not proved itself. */
+  /** The receiver does not want the events, or has not proved its identity. */
   | { readonly kind: "refused"; readonly detail: string }
-  /** Nothing yet: a callback, or a DNS record, may still come. */
+  /** No result yet: a callback, or a DNS record, may still come. */
   | { readonly kind: "waiting"; readonly detail: string }
-  /** Nobody could be asked: says nothing about the receiver, so an earlier permission stays. */
+  /** The receiver could not be reached. An earlier permission remains. */
   | { readonly kind: "unreachable"; readonly detail: string };
 
-/** CEW-4-4: what a receiver gets that does not know the handshake, where its owner chose `slow`. */
+/** CEW-4-4: the rate for a receiver that does not support the handshake, if its owner chose `slow`. */
 const slowRatePerMinute = 1;
 
-/** What an owner chose, before anybody was asked. */
+/** The owner's choices, before the receiver was asked. */
 export interface VerificationChoice {
   readonly method: VerificationMethod;
   readonly requestedRatePerMinute: number | null;
   readonly whenUnsupported: "refuse" | "slow";
 }
 
-/** A verification that has to begin. */
+/** A verification that has not started. */
 export function pendingVerification(choice: VerificationChoice): WebhookVerification {
   if (choice.method === "none") return webhookDefaults.verification;
   return { ...webhookDefaults.verification, ...choice, state: "pending", detail: "not asked yet" };
 }
 
-/** True when events may be sent as far as the verification is concerned (C-32). */
+/** Whether the verification permits sending events. */
 export function isPermitted(verification: WebhookVerification): boolean {
   const { method, state, whenUnsupported, allowedRatePerMinute } = verification;
   if (method === "none" || state === "granted") return true;
   return state === "pending" && whenUnsupported === "slow" && allowedRatePerMinute !== null;
 }
 
-/** The webhook after its verification came to something. */
+/** The webhook with the result of its verification. */
 export function afterVerification(
   webhook: Webhook,
   change: { readonly outcome: VerificationOutcome; readonly now: number },
@@ -73,7 +73,9 @@ function moved(
   };
 }
 
-/** The webhook with the status that its verification allows: no permission, no events; and back when it comes. */
+/**
+ * The webhook with the status that its verification allows: `unverified` without permission, `active` again with it.
+ */
 export function settled(webhook: Webhook, now: number): Webhook {
   const permitted = isPermitted(webhook.verification);
   if (webhook.status === "active" && !permitted) {

@@ -1,4 +1,4 @@
-/** Answers what a provider asks before it uses an address. Nothing of it is an event, so nothing of it is stored. */
+/** Answers the challenges with which providers check an address. They are not events, so they are not stored. */
 import { encodeBase64 } from "../../core/base64.ts";
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import { andThen, type MaybePromise } from "../crypto/maybe-promise.ts";
@@ -11,32 +11,32 @@ import { rejected, type Rejected } from "../providers/reading.ts";
 
 export interface ChallengeAnswer {
   readonly status: 200 | 204;
-  /** Null where there is no body. */
+  /** Null for a response without a body. */
   readonly contentType: string | null;
   readonly body: string;
 }
 
 export interface ChallengeKeys {
-  /** The first is the one that the provider uses now. */
+  /** The first is the one that the provider currently uses. */
   readonly secrets: readonly string[];
-  /** What Meta has to show; empty where it has not been set. */
+  /** Meta must send this token; empty if it is not set. */
   readonly verifyToken: string;
 }
 
-/** Nothing that a browser could take for a page. */
+/** Excludes characters that a browser could interpret as a page. */
 const metaChallenge = /^[\w.~+/=-]{1,512}$/;
 /**
- * The answer is a signature under the key that also signs messages, and anybody may ask for it. No token that is answered
- * can be the body of a message, because a body begins with a brace.
+ * The response is a signature with the key that also signs messages, and anyone may request it. No accepted token can
+ * be the body of a message, because a body begins with a brace.
  */
 const crcToken = /^[\w.~+/=-]{1,256}$/;
 
-/** Whether the provider asks by GET, and therefore before anything is proved. */
+/** Whether the provider's challenge is a GET request, which arrives before anything is verified. */
 export function isAskedByGet(name: ChallengeName): boolean {
   return name === "meta" || name === "x";
 }
 
-/** For requests by GET: they are challenges, or they are nothing. */
+/** For GET requests: every valid one is a challenge. */
 export function answerGet(
   crypto: ReceiverCrypto,
   {
@@ -55,11 +55,11 @@ function answerMeta(
 ): ChallengeAnswer | Rejected {
   const challenge = query.get("hub.challenge") ?? "";
   if (query.get("hub.mode") !== "subscribe" || !metaChallenge.test(challenge))
-    return rejected("missing_header", "the request by GET is no hub.challenge");
+    return rejected("missing_header", "the GET request is not a hub.challenge");
   const isKnown =
     keys.verifyToken !== "" &&
     crypto.equal(utf8(query.get("hub.verify_token") ?? ""), utf8(keys.verifyToken));
-  if (!isKnown) return rejected("bad_token", "hub.verify_token is not the one of this source");
+  if (!isKnown) return rejected("bad_token", "hub.verify_token does not match this source");
   return { status: 200, contentType: "text/plain; charset=utf-8", body: challenge };
 }
 
@@ -70,13 +70,13 @@ function answerX(
   const token = query.get("crc_token") ?? "";
   const [secret] = keys.secrets;
   if (secret === undefined || !crcToken.test(token))
-    return rejected("missing_header", "the request by GET is no crc_token");
+    return rejected("missing_header", "the GET request is not a crc_token challenge");
   return andThen(crypto.hmac({ hash: "sha256", key: utf8(secret), data: [utf8(token)] }), (mac) =>
     json(JSON.stringify({ response_token: `sha256=${encodeBase64(mac)}` })),
   );
 }
 
-/** For messages that are verified; null when the message is none that asks. */
+/** For verified messages; null if the message is not a challenge. */
 export function answerPost(
   crypto: ReceiverCrypto,
   {

@@ -5,18 +5,21 @@ import { anyOf } from "../schemes/any-of.ts";
 import { firstAccepted } from "../schemes/first-match.ts";
 import type { Received, SourceVerifier } from "./source-verifier.ts";
 
-/** Key and event type are those of the verifier that accepts. */
+/** Key and event type come from the verifier that accepts the message. */
 export function anyOfSources(sources: readonly SourceVerifier[]): SourceVerifier {
   return {
     ...common("any_of", sources, anyOf),
     isUnverified: sources.some(({ isUnverified }) => isUnverified),
-    // Which of them accepts is not known beforehand.
+    // It is not known beforehand which of them accepts.
     vouchesFor: (place) => sources.every((source) => source.vouchesFor(place)),
     receive: (message, now) => firstAccepted(sources, (source) => source.receive(message, now)),
   };
 }
 
-/** Key and event type are the first that are found. A check of the address by GET is answered by the first that knows it. */
+/**
+ * Uses the first key and event type that are found. A GET challenge is answered by the first verifier that recognises
+ * it.
+ */
 export function allOfSources(sources: readonly SourceVerifier[]): SourceVerifier {
   return {
     ...common("all_of", sources, allOf),
@@ -44,7 +47,7 @@ function receiveByAll(
   );
 }
 
-/** A challenge counts when the others accept the message that asks it. */
+/** A challenge is only answered if the others accept its message. */
 function both(left: Exclude<Received, { readonly kind: "rejected" }>, right: Received): Received {
   if (right.kind === "rejected" || left.kind === "challenge") return right.kind === "rejected" ? right : left;
   if (right.kind === "challenge") return right;

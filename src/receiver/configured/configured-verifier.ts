@@ -1,17 +1,19 @@
 /**
- * A verifier out of a stored configuration: the one entry for whoever keeps endpoints as data, such as Posthorn's gateway.
+ * Creates a verifier from a stored configuration. For programs that keep endpoints as data, such as Posthorn's gateway.
  *
  * ```json
  * { "type": "github", "secrets": ["…"] }
  * { "type": "square", "secrets": ["…"], "public_url": "https://in.example.com/in/abc" }
- * { "type": "hmac", "header": "X-Signature", "prefix": "sha256=", "hash": "sha256", "encoding": "hex", "secrets": ["…"] }
+ * { "type": "hmac", "header": "X-Signature", "prefix": "sha256=", "hash": "sha256", "encoding": "hex", "secrets": ["…"]
+ * }
  * { "type": "any_of", "verifiers": [{ "type": "github", "secrets": ["…"] }, { "type": "bearer", "secrets": ["…"] }] }
  * { "type": "none" }
  * ```
  *
- * `type` is a provider's name, a scheme (`standard_webhooks`, `x_webhook`, `http_signatures`, `hmac`, `basic`, `api_key`,
- * `bearer`, `client_certificate`), a composition (`any_of`, `all_of`) or `none`, which has to be written out. `verificationTypes` lists all with
- * their fields. What is unknown or cannot work is a problem with its place, and never a verifier.
+ * `type` is a provider's name, a scheme (`standard_webhooks`, `x_webhook`, `http_signatures`, `hmac`, `basic`,
+ * `api_key`, `bearer`, `client_certificate`), a composition (`any_of`, `all_of`) or `none`, which must be given
+ * explicitly. `verificationTypes` lists all with their fields. Unknown or invalid settings are reported as problems
+ * with their location; no verifier is created then.
  */
 import { closestName } from "../../core/closest-name.ts";
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
@@ -51,7 +53,7 @@ function verifiers(description: string): Fields[string] {
 
 const kinds: Readonly<Record<string, VerifierKind | ProviderKind>> = { ...verifierKinds, ...providerKinds };
 
-/** Every value of `type`, with its fields: for forms, documentation and schemas. */
+/** Every value of `type` with its fields, for forms, documentation and schemas. */
 export const verificationTypes: readonly {
   readonly type: string;
   readonly title: string;
@@ -62,7 +64,7 @@ export const verificationTypes: readonly {
   fields,
 }));
 
-/** Never throws: what cannot work is among the problems. */
+/** Never throws: an invalid configuration is reported in the problems. */
 export function verifierFromConfiguration(
   configuration: unknown,
   crypto: ReceiverCrypto = defaultCrypto,
@@ -79,8 +81,8 @@ export function verifierFromConfiguration(
 }
 
 /**
- * The same configuration with every secret replaced by what `replace` makes of it: masked for a listing, or sealed. Public
- * keys, names and addresses stay. What is no configuration is returned as it is.
+ * The configuration with every secret replaced by the result of `replace`: masked for a listing, or sealed. Public
+ * keys, names and addresses stay. Anything that is not a configuration is returned unchanged.
  */
 export function withSecrets(configuration: unknown, replace: (secret: string) => string): unknown {
   const given = objectOf(configuration);
@@ -90,7 +92,7 @@ export function withSecrets(configuration: unknown, replace: (secret: string) =>
     Object.entries(given).map(([name, value]) => {
       if (name === "verifiers" && Array.isArray(value))
         return [name, value.map((each: unknown) => withSecrets(each, replace))];
-      // A field that is not known may well hold a secret under a misspelt name.
+      // An unknown field may contain a secret under a misspelled name.
       const isShown = name === "type" || fields[name]?.isSecret === false;
       return [name, isShown ? value : replaced(value, replace)];
     }),
@@ -100,7 +102,7 @@ export function withSecrets(configuration: unknown, replace: (secret: string) =>
 const secretLengthMin = 8;
 
 /**
- * Secrets that are too short to be given anew. Verifiers accept them all the same: sources that were set up with one keep
+ * Secrets that are too short for new configurations. Verifiers still accept them, so that existing sources keep
  * working.
  */
 export function weakSecretProblems(configuration: unknown, at = ""): readonly ConfigurationProblem[] {
@@ -112,7 +114,7 @@ export function weakSecretProblems(configuration: unknown, at = ""): readonly Co
   const fields = fieldsOf(type);
   return Object.entries(given).flatMap(([name, value]) => {
     const { isSecret = false, kind = "text" } = fields[name] ?? {};
-    // Texts are what messages are proved with; the verify token of Meta proves none.
+    // Fields of kind `texts` hold the secrets of messages; Meta's verify token does not authenticate messages.
     if (!isSecret || kind !== "texts") return [];
     const texts: readonly unknown[] = Array.isArray(value) ? value : [value];
     return texts.flatMap((text, index) =>
@@ -120,7 +122,7 @@ export function weakSecretProblems(configuration: unknown, at = ""): readonly Co
         ? [
             {
               pointer: `${at}/${name}${Array.isArray(value) ? `/${index}` : ""}`,
-              detail: `a secret has at least ${secretLengthMin} characters; use a long random text`,
+              detail: `a secret must have at least ${secretLengthMin} characters; use a long random text`,
             },
           ]
         : [],
@@ -141,11 +143,11 @@ function fieldsOf(type: unknown): Fields {
 
 interface Building {
   readonly crypto: ReceiverCrypto;
-  /** JSON pointer of the part that is read. */
+  /** JSON pointer of the current part. */
   readonly at: string;
   readonly depth: number;
   readonly problems: ConfigurationProblem[];
-  /** How many verifiers there are so far: each may have to be tried for a message of an attacker. */
+  /** Verifiers so far. Limited because each may have to be tried for an attacker's message. */
   readonly counted: { verifiers: number };
 }
 
@@ -153,7 +155,7 @@ function build(value: unknown, building: Building): SourceVerifier | null {
   const { at, problems, depth } = building;
   const given = objectOf(value);
   if (given === null)
-    return fault(problems, { pointer: at, detail: "verification is an object with a type" });
+    return fault(problems, { pointer: at, detail: "verification must be an object with a type" });
   const { type } = given;
   if (typeof type !== "string")
     return fault(problems, {
@@ -163,7 +165,7 @@ function build(value: unknown, building: Building): SourceVerifier | null {
   if (depth > configurationBounds.depthMax)
     return fault(problems, {
       pointer: at,
-      detail: `verifiers lie at most ${configurationBounds.depthMax} deep`,
+      detail: `verifiers must not be nested more than ${configurationBounds.depthMax} levels deep`,
     });
   if (Object.hasOwn(compositions, type)) return buildComposition(type, given, building);
   const kind = Object.hasOwn(kinds, type) ? kinds[type] : undefined;
@@ -172,7 +174,7 @@ function build(value: unknown, building: Building): SourceVerifier | null {
   if (building.counted.verifiers > configurationBounds.allVerifiersMax)
     return fault(problems, {
       pointer: at,
-      detail: `there are at most ${configurationBounds.allVerifiersMax} verifiers in all`,
+      detail: `no more than ${configurationBounds.allVerifiersMax} verifiers are allowed in total`,
     });
   const faulty = fieldProblems(given, { fields: kind.fields, at });
   problems.push(...faulty);
@@ -218,8 +220,8 @@ function fault(problems: ConfigurationProblem[], problem: ConfigurationProblem):
 function unknownType(type: string): string {
   const known = [...Object.keys(kinds), ...Object.keys(compositions)];
   const meant = closestName(type, known);
-  return `there is no verification of the type ${type.slice(0, 64)}; ${
-    meant === null ? `the types are ${known.toSorted().join(", ")}` : `${meant} may be meant`
+  return `unknown verification type ${type.slice(0, 64)}; ${
+    meant === null ? `the types are ${known.toSorted().join(", ")}` : `did you mean ${meant}?`
   }`;
 }
 

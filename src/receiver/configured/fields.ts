@@ -1,7 +1,7 @@
-/** The fields of a stored configuration: what each may be, and what is wrong with one that is not. */
+/** The fields of a stored configuration and their validation. */
 import { closestName } from "../../core/closest-name.ts";
 
-/** One fault, with the place (JSON pointer) and a sentence. It never holds a part of a secret. */
+/** One problem with its location (JSON pointer) and a sentence. Never contains part of a secret. */
 export interface ConfigurationProblem {
   readonly pointer: string;
   readonly detail: string;
@@ -10,9 +10,9 @@ export interface ConfigurationProblem {
 export interface ConfigurationField {
   readonly kind: "text" | "texts" | "number" | "choice" | "verifiers";
   readonly isRequired: boolean;
-  /** Must be sealed where it is stored, and masked where it is shown. */
+  /** Must be sealed when stored and masked when shown. */
   readonly isSecret: boolean;
-  /** For `choice`. */
+  /** Allowed values, for `choice`. */
   readonly choices?: readonly string[];
   readonly description: string;
 }
@@ -29,7 +29,7 @@ export const configurationBounds = {
   depthMax: 3,
 } as const;
 
-/** Every fault of the fields; empty when the values may be used. */
+/** Every problem of the fields; empty if the values can be used. */
 export function fieldProblems(
   configuration: Configuration,
   { fields, at }: { readonly fields: Fields; readonly at: string },
@@ -52,7 +52,7 @@ function unknownField(name: string, fields: Fields): string {
   const meant = closestName(name, Object.keys(fields));
   const names = Object.keys(fields).join(", ");
   const known = names === "" ? "this type has no fields" : `there are ${names}`;
-  return `${name.slice(0, 64)} is no field here; ${meant === null ? known : `${meant} may be meant`}`;
+  return `${name.slice(0, 64)} is not a field of this type; ${meant === null ? known : `did you mean ${meant}?`}`;
 }
 
 function valueProblems(
@@ -65,7 +65,7 @@ function valueProblems(
 ): readonly ConfigurationProblem[] {
   const { toleranceSecondsMax, verifiersMax } = configurationBounds;
   const unless = (isFine: boolean, rule: string) =>
-    isFine ? [] : [{ pointer, detail: `${name} is ${rule}` }];
+    isFine ? [] : [{ pointer, detail: `${name} must be ${rule}` }];
   switch (field.kind) {
     case "text":
       return unless(isText(value), textRule);
@@ -95,15 +95,15 @@ function textsProblems(
   { name, pointer }: { readonly name: string; readonly pointer: string },
 ): readonly ConfigurationProblem[] {
   const { textsMax } = configurationBounds;
-  if (!Array.isArray(value)) return isText(value) ? [] : [{ pointer, detail: `${name} is ${textRule}` }];
+  if (!Array.isArray(value)) return isText(value) ? [] : [{ pointer, detail: `${name} must be ${textRule}` }];
   if (value.length === 0 || value.length > textsMax)
-    return [{ pointer, detail: `${name} is 1 to ${textsMax} texts` }];
+    return [{ pointer, detail: `${name} must be 1 to ${textsMax} strings` }];
   return value.flatMap((text: unknown, index) =>
-    isText(text) ? [] : [{ pointer: `${pointer}/${index}`, detail: `${name}: each is ${textRule}` }],
+    isText(text) ? [] : [{ pointer: `${pointer}/${index}`, detail: `${name}: each must be ${textRule}` }],
   );
 }
 
-const textRule = `a text of 1 to ${configurationBounds.textLengthMax} characters, without line breaks`;
+const textRule = `a string of 1 to ${configurationBounds.textLengthMax} characters, without line breaks`;
 
 function isText(value: unknown): value is string {
   return (

@@ -1,4 +1,4 @@
-/** The providers as values of `type`. Their fields follow from what they sign. */
+/** The providers as values of `type`. Their fields depend on what they sign. */
 import { bindProviders } from "../providers/index.ts";
 import { schemeOf, type SchemeName, schemeNames } from "../providers/provider-table.ts";
 import { isTimed, type ProviderScheme, signsAddress } from "../providers/scheme-verifier.ts";
@@ -46,7 +46,7 @@ function kindOf(preset: PresetDescription): ProviderKind {
   };
 }
 
-/** Cannot be reached while the table and the functions name the same providers; closed all the same. */
+/** Unreachable while the table and the functions list the same providers; refuses in any case. */
 const refusal = {
   kind: "rejected",
   cause: "unknown_key",
@@ -64,14 +64,14 @@ function fieldsOf({ name, secret }: PresetDescription, scheme: ProviderScheme | 
     ...(isPublic ? { public_keys: publicKeys } : { secrets: secretTexts(keys) }),
     ...(name === "meta" && {
       verify_token: text(
-        "The verify token that is entered at Meta; without it the address cannot be verified.",
+        "The verify token that is entered at Meta; without it Meta cannot verify the address.",
         {
           isSecret: true,
         },
       ),
     }),
     ...(hasAddress && {
-      public_url: text("The address letter by letter as it is entered at the provider.", {
+      public_url: text("The address exactly as it is entered at the provider.", {
         isRequired: true,
       }),
     }),
@@ -79,7 +79,7 @@ function fieldsOf({ name, secret }: PresetDescription, scheme: ProviderScheme | 
   };
 }
 
-/** A secret token of GitLab stands for the whole request. */
+/** GitLab's secret token is sent unchanged, so it authenticates the whole request. */
 function isTokenAlone(name: string, given: Configuration): boolean {
   return name === "gitlab" && textsIn(given, "secrets").every((secret) => !secret.startsWith("whsec_"));
 }

@@ -1,4 +1,4 @@
-/** What a stored configuration comes to: everything that has to be asked of a request before its message is an event. */
+/** The interface that a stored configuration produces: it decides whether the message of a request is an event. */
 import type { SourceProbe } from "../../core/gateway/source.ts";
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import { andThen, type MaybePromise } from "../crypto/maybe-promise.ts";
@@ -18,39 +18,41 @@ import type { Configuration } from "./fields.ts";
 import { textIn, textsIn } from "./verifier-kinds.ts";
 
 export type Received =
-  /** Answer it; there is nothing to store. */
+  /** Send this response; there is nothing to store. */
   | { readonly kind: "challenge"; readonly answer: ChallengeAnswer }
   | {
       readonly kind: "verified";
       readonly verification: AcceptedVerification;
-      /** The sender's id of the message, or null; an `Idempotency-Key` of its own comes before it. */
+      /** The sender's id of the message, or null. An `Idempotency-Key` header takes precedence. */
       readonly key: { readonly value: string; readonly isVouchedFor: boolean } | null;
-      /** As the sender writes it, such as `customers/create`; null where there is none. */
+      /** In the sender's spelling, such as `customers/create`; null if there is none. */
       readonly eventType: string | null;
     }
-  /** Answer 401. `detail` is for the log of the receiver and never for the sender. */
+  /** Answer 401. `detail` is for the receiver's log and must not be sent to the sender. */
   | Rejected;
 
 export interface SourceVerifier {
   /** `type` of the configuration. */
   readonly type: string;
-  /** GET is among them where the provider asks by GET whether the address is wanted. */
+  /** Includes GET if the provider checks the address by GET. */
   readonly methods: readonly ("GET" | "POST")[];
-  /** Checks of the address that the provider makes without any proof. */
+  /** Unauthenticated address checks of the provider. */
   readonly probes: readonly SourceProbe[];
-  /** Headers worth handing on, as the provider writes them. */
+  /** Headers worth forwarding, in the provider's spelling. */
   readonly forwardHeaders: readonly string[];
-  /** Query parameters that carry credentials: neither handed on nor shown. */
+  /** Query parameters that carry credentials: neither forwarded nor shown. */
   readonly secretParameters: readonly string[];
-  /** Whoever ends TLS has to name the certificate of the sender, or nothing is let in. */
+  /** The server or proxy that terminates TLS must provide the sender's certificate; otherwise everything is refused. */
   readonly needsClientCertificate: boolean;
-  /** True where nothing is verified, or where a composition would be content with that. Show it as a warning. */
+  /** True if nothing is verified, or a composition may accept without verification. Show it as a warning. */
   readonly isUnverified: boolean;
   /** The verifier alone, for `createReceiver`. */
   readonly verifier: MessageVerifier;
-  /** Whether the sender vouches for what stands there: it is signed, or came with a secret that stands for the request. */
+  /**
+   * Whether the sender vouches for the value: it is signed, or came with a secret that authenticates the whole request.
+   */
   vouchesFor(source: ValueSource): boolean;
-  /** Never throws for what an attacker can send. */
+  /** Never throws for input from an attacker. */
   receive(message: ReceivedMessage, now: { readonly nowSeconds: number }): MaybePromise<Received>;
 }
 
@@ -88,7 +90,7 @@ export function singleSource(crypto: ReceiverCrypto, single: SingleSource): Sour
     receive(message, now) {
       if (message.method === "GET") {
         if (name === null || !isAskedByGet(name))
-          return rejected("missing_header", "nothing is asked by GET here");
+          return rejected("missing_header", "this source does not answer GET requests");
         return andThen(
           answerGet(crypto, { name, message, keys }),
           (answer): Received => ("kind" in answer ? answer : { kind: "challenge", answer }),

@@ -1,4 +1,4 @@
-/** What `type` may be beside the providers and the compositions, with its fields and the verifier that it means. */
+/** Values of `type` other than the providers and the compositions, with their fields and verifiers. */
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import type { MessageVerifier } from "../message/message.ts";
 import { prepareApiKeyVerifier } from "../schemes/api-key.ts";
@@ -14,9 +14,12 @@ import type { Configuration, ConfigurationField, Fields } from "./fields.ts";
 export interface VerifierKind {
   readonly title: string;
   readonly fields: Fields;
-  /** Gets a configuration whose fields are in order. Throws ReceiverError `misconfigured` for what else cannot work. */
+  /** Expects a configuration with valid fields. Throws ReceiverError `misconfigured` for any other problem. */
   build(crypto: ReceiverCrypto, configuration: Configuration): MessageVerifier;
-  /** `request` where the sender vouches for all of it, else the headers that are signed beside the body. */
+  /**
+   * `request` if the sender vouches for the whole request, otherwise the headers that are signed in addition to the
+   * body.
+   */
   covers(configuration: Configuration): "request" | readonly string[];
 }
 
@@ -41,7 +44,8 @@ export const tolerance: ConfigurationField = {
   kind: "number",
   isRequired: false,
   isSecret: false,
-  description: "How far the signed time may be from now to either side, in seconds; default 300.",
+  description:
+    "How far the signed time may differ from the current time in either direction, in seconds; default 300.",
 };
 
 const choice = (choices: readonly string[], description: string): ConfigurationField => ({
@@ -95,9 +99,9 @@ export const verifierKinds: Readonly<Record<string, VerifierKind>> = {
       secrets: secretTexts(
         "The sender's public key (whpk_…), or a shared secret (whsec_…), which needs key_id.",
       ),
-      key_id: text("keyid of the signatures; a public key has its thumbprint by default."),
+      key_id: text("keyid of the signatures; defaults to the thumbprint for a public key."),
       public_origin: text(
-        "Scheme and host of the address as senders write it, such as https://in.example.com.",
+        "Scheme and host of the address as senders use it, such as https://in.example.com.",
         {
           isRequired: true,
         },
@@ -106,9 +110,9 @@ export const verifierKinds: Readonly<Record<string, VerifierKind>> = {
         kind: "texts",
         isRequired: false,
         isSecret: false,
-        description: "What a signature has to cover; content-digest is always required.",
+        description: "Components that a signature must cover; content-digest is always required.",
       },
-      tag: text("Only signatures with this tag are looked at."),
+      tag: text("Ignore signatures without this tag."),
       tolerance_seconds: tolerance,
     },
     build: buildHttpSignatures,
@@ -122,17 +126,17 @@ export const verifierKinds: Readonly<Record<string, VerifierKind>> = {
     fields: {
       secrets: secretTexts("The shared secret; two during a rotation."),
       header: text("The header with the signature.", { isRequired: true }),
-      prefix: text("What stands before the signature, such as sha256=."),
-      separator: text("Between the entries of a header that has several, such as a comma."),
+      prefix: text("Text before the signature, such as sha256=."),
+      separator: text("Separator of the entries in a header with several, such as a comma."),
       hash: choice(["sha1", "sha256", "sha512"], "Default sha256."),
-      encoding: choice(["hex", "base64"], "Of the signature; default hex."),
+      encoding: choice(["hex", "base64"], "Encoding of the signature; default hex."),
       key_encoding: choice(
         ["text", "hex", "base64"],
-        "Of the secret; default text, which is the key as it is.",
+        "Encoding of the secret; the default is text, which uses the key unchanged.",
       ),
       signed: text("What is signed; default {body}. May contain {timestamp}, {id}, {method} and {url}."),
       timestamp_header: text("The header with the signed time."),
-      timestamp_prefix: text("What stands before the time where it is an entry of the signature's header."),
+      timestamp_prefix: text("Text before the time if it is an entry of the signature's header."),
       timestamp_form: choice(["seconds", "milliseconds", "iso8601"], "Default seconds."),
       id_header: text("The header with a signed message id."),
       public_url: text("The address as entered at the sender, for {url}."),
@@ -164,7 +168,7 @@ export const verifierKinds: Readonly<Record<string, VerifierKind>> = {
       query: text(
         "The query parameter with the key. Addresses end up in logs: a header is the better place.",
       ),
-      prefix: text("What stands before the key in the header."),
+      prefix: text("Text before the key in the header."),
       secrets: secretTexts("The key; two during a rotation."),
     },
     build: (crypto, given) =>
@@ -182,7 +186,7 @@ export const verifierKinds: Readonly<Record<string, VerifierKind>> = {
       secrets: secretTexts("The token; two during a rotation."),
       access_token_parameter: choice(
         ["refused", "allowed"],
-        "Whether the token may also come as the query parameter access_token, for senders that can set no header. Addresses end up in logs; default refused.",
+        "Accept the token in the query parameter access_token, too, for senders that cannot set a header. Addresses end up in logs; refused by default.",
       ),
     },
     build: (crypto, given) =>
@@ -200,7 +204,7 @@ export const verifierKinds: Readonly<Record<string, VerifierKind>> = {
         isRequired: true,
         isSecret: false,
         description:
-          "SHA-256 of the sender's certificate or of its public key, in hexadecimal; two during a renewal. The proxy that ends TLS names the certificate.",
+          "SHA-256 of the sender's certificate or of its public key, in hexadecimal; two during a renewal. The proxy that terminates TLS provides the certificate.",
       },
     },
     build: (crypto, given) =>
@@ -215,7 +219,10 @@ export const verifierKinds: Readonly<Record<string, VerifierKind>> = {
   },
 };
 
-/** Whoever knows the address is believed. It has to be written out, and `isUnverified` says so wherever it is listed. */
+/**
+ * Accepts every sender that knows the address. It must be configured explicitly, and `isUnverified` reports it wherever
+ * the source is listed.
+ */
 const unverified: MessageVerifier = {
   verify: () => ({
     kind: "verified",

@@ -1,4 +1,4 @@
-/** All parts in one piece; a single part is not copied. */
+/** Concatenates all parts; a single part is not copied. */
 export function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const [only] = parts;
   if (parts.length === 1 && only !== undefined) return ownBytes(only);
@@ -11,7 +11,7 @@ export function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   return whole;
 }
 
-/** The same bytes, copied only when threads share their memory, which WebCrypto refuses. */
+/** The same bytes. They are copied only if threads share their memory, which WebCrypto refuses. */
 export function ownBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return bytes.buffer instanceof ArrayBuffer ? (bytes as Uint8Array<ArrayBuffer>) : Uint8Array.from(bytes);
 }

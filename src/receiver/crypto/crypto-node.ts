@@ -1,20 +1,18 @@
-/** Cryptography of the kit on `node:crypto`: answers at once. */
+/** The kit's cryptography based on `node:crypto`; results are synchronous. */
 import type * as node from "node:crypto";
 import { concat } from "./concat.ts";
 import type { ReceiverCrypto } from "./crypto.ts";
 
-/** What is used of `node:crypto`; handed over, so that nothing here makes a bundler look for Node. */
+/** The functions used from `node:crypto`. They are passed in, so that bundlers do not look for Node. */
 export type NodeCrypto = Pick<
   typeof node,
   "createHash" | "createHmac" | "createPublicKey" | "createSecretKey" | "timingSafeEqual" | "verify"
 >;
 
-// The fixed DER before a raw Ed25519 public key (RFC 8410).
+// The fixed DER prefix of a raw Ed25519 public key (RFC 8410).
 const spkiPrefix = Uint8Array.of(0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00);
 
-/**
- * Prepared keys are kept as long as the bytes they were made of, so a key's bytes must not change after its first use.
- */
+/** Prepared keys are cached by their byte array, so a key's bytes must not change after its first use. */
 export function createNodeCrypto(builtin: NodeCrypto): ReceiverCrypto {
   const secretKey = remembered((bytes) => builtin.createSecretKey(bytes));
   const ed25519Key = remembered((bytes) =>

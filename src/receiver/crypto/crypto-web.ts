@@ -1,10 +1,13 @@
-/** Cryptography of the kit on WebCrypto, which browsers, edge runtimes, Deno, Bun and Node have: answers with promises. */
+/**
+ * The kit's cryptography based on WebCrypto, which browsers, edge runtimes, Deno, Bun and Node provide; results are
+ * promises.
+ */
 import { concat, ownBytes } from "./concat.ts";
 import type { ReceiverCrypto } from "./crypto.ts";
 import { p1363FromDer } from "./ecdsa-signature.ts";
 import { ReceiverError } from "../receiver-error.ts";
 
-// Not the types of node:crypto: a project for browsers has none of those.
+// Not the types of node:crypto, because browser projects do not have them.
 type Subtle = typeof globalThis.crypto.subtle;
 type Key = Awaited<ReturnType<Subtle["importKey"]>>;
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -13,8 +16,8 @@ const hashNames = { sha1: "SHA-1", sha256: "SHA-256", sha512: "SHA-512" } as con
 const p256 = { name: "ECDSA", namedCurve: "P-256" } as const;
 
 /**
- * Imported keys are kept as long as the bytes they were made of, so a key's bytes must not change after its first use.
- * Verifying Ed25519 rejects with ReceiverError `misconfigured` where the platform does not know that algorithm.
+ * Imported keys are cached by their byte array, so a key's bytes must not change after its first use. Verifying Ed25519
+ * rejects with ReceiverError `misconfigured` if the platform does not support that algorithm.
  */
 export function createWebCrypto(subtle: Subtle): ReceiverCrypto {
   const hmacKeys = {
@@ -44,7 +47,7 @@ export function createWebCrypto(subtle: Subtle): ReceiverCrypto {
   };
 }
 
-/** Looks at every byte whatever the first ones are. */
+/** Compares every byte, so the time does not depend on where they differ. */
 function constantTimeEqual(left: Uint8Array, right: Uint8Array): boolean {
   if (left.length !== right.length) return false;
   let difference = 0;

@@ -1,7 +1,7 @@
 /**
- * What the kit needs of cryptography, so that it runs on `node:crypto` and on WebCrypto alike. The Node implementation
- * answers at once, the WebCrypto one with promises; callers await only what is a promise, because a verification of
- * 1 KiB costs a few microseconds and a needless turn of the event loop would cost as much.
+ * The cryptography that the kit needs, so that it runs on both `node:crypto` and WebCrypto. The Node implementation
+ * returns values, the WebCrypto one promises. Callers await only promises: verifying 1 KiB takes a few microseconds,
+ * and an unnecessary turn of the event loop would cost as much.
  */
 export interface ReceiverCrypto {
   /** HMAC of `data`, as raw bytes. */
@@ -14,7 +14,7 @@ export interface ReceiverCrypto {
     readonly hash: "sha256" | "sha512";
     readonly data: Uint8Array;
   }): Uint8Array | Promise<Uint8Array>;
-  /** Ed25519 over the concatenation of `data`; `publicKey` is 32 raw bytes. False also for malformed signatures. */
+  /** Ed25519 over the concatenation of `data`; `publicKey` is 32 raw bytes. Also false for malformed signatures. */
   verifyEd25519(input: {
     readonly publicKey: Uint8Array;
     readonly signature: Uint8Array;

@@ -2,21 +2,21 @@ import type { ReceiverCrypto } from "./crypto.ts";
 import { createNodeCrypto, type NodeCrypto } from "./crypto-node.ts";
 import { createWebCrypto } from "./crypto-web.ts";
 
-/** How Node, and what imitates it, hands out its own modules without an import that a bundler would have to resolve. */
+/** How Node and compatible runtimes provide built-in modules without an import that a bundler would have to resolve. */
 interface MaybeNode {
   readonly getBuiltinModule?: (id: string) => unknown;
 }
 
 /**
- * The best that this platform has: `node:crypto` in Node from 20.16 on, Bun and Deno, WebCrypto everywhere else. So
- * the kit needs neither a build step nor conditions in its package.json.
+ * The best implementation on this platform: `node:crypto` in Node from 20.16 on, Bun and Deno, WebCrypto elsewhere. The
+ * kit therefore needs no build step and no conditions in its package.json.
  */
 export const defaultCrypto: ReceiverCrypto = chooseCrypto();
 
 function chooseCrypto(): ReceiverCrypto {
   const host = (globalThis as { readonly process?: MaybeNode }).process;
   const node = host?.getBuiltinModule?.("node:crypto") as NodeCrypto | undefined;
-  // Some runtimes have the module but not all of its functions.
+  // Some runtimes have the module, but not all of its functions.
   const isComplete = [
     node?.createHmac,
     node?.createPublicKey,

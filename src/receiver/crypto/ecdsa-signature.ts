@@ -2,11 +2,11 @@
 const scalarBytes = 32;
 
 /**
- * An ECDSA signature over P-256 as two times 32 bytes, which WebCrypto wants, from its DER form
- * `SEQUENCE { INTEGER r, INTEGER s }`. Null when it is not in DER: then it fits no message.
+ * Converts an ECDSA signature over P-256 from DER, `SEQUENCE { INTEGER r, INTEGER s }`, to two times 32 bytes, as
+ * WebCrypto expects. Null if it is not DER; such a signature is never valid.
  */
 export function p1363FromDer(der: Uint8Array): Uint8Array<ArrayBuffer> | null {
-  // The longest has 72 bytes, so every length is one byte.
+  // The longest signature has 72 bytes, so every length is a single byte.
   if (der[0] !== 0x30 || der[1] !== der.length - 2 || der.length > 72) return null;
   const firstEnd = 4 + (der[3] ?? 0);
   const r = scalarOf(der.subarray(2, firstEnd));
@@ -18,7 +18,10 @@ export function p1363FromDer(der: Uint8Array): Uint8Array<ArrayBuffer> | null {
   return raw;
 }
 
-/** The bytes of a positive INTEGER in its shortest form, which DER demands, without the zero that marks the sign. */
+/**
+ * The bytes of a positive INTEGER in its shortest form, which DER requires, without the leading zero that marks the
+ * sign.
+ */
 function scalarOf(integer: Uint8Array): Uint8Array | null {
   const value = integer.subarray(2);
   const [first = 0x80, second = 0] = value;

@@ -1,8 +1,8 @@
 import { ReceiverError } from "../receiver-error.ts";
 
 /**
- * A signature is about bytes, and somebody has turned them into something else (TS16-61). Only the application can mend
- * that, so the error shows how.
+ * A signature covers bytes, but the body has already been converted. Only the application can fix that, so the error
+ * shows how.
  */
 export function alreadyParsed({
   by,
@@ -13,6 +13,6 @@ export function alreadyParsed({
 }): ReceiverError {
   return new ReceiverError(
     "body_already_parsed",
-    `${by} has already read the body of this request, so its signature cannot be checked. ${remedy}`,
+    `${by} has already read the body of this request, so its signature cannot be verified. ${remedy}`,
   );
 }

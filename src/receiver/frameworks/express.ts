@@ -3,10 +3,10 @@ import { alreadyParsed } from "./already-parsed.ts";
 import { exchange, type NodeRequest, type NodeResponse, writeAnswer } from "./node-exchange.ts";
 
 interface ExpressRequest extends NodeRequest {
-  /** With the path under which a router is mounted. */
+  /** Includes the path under which a router is mounted. */
   readonly originalUrl: string;
   readonly body?: unknown;
-  /** The bytes, as Google Cloud Functions and Firebase keep them beside the parsed body. */
+  /** The raw bytes, which Google Cloud Functions and Firebase keep next to the parsed body. */
   readonly rawBody?: unknown;
 }
 
@@ -18,8 +18,8 @@ interface ExpressRequest extends NodeRequest {
  * app.use(express.json());
  * ```
  *
- * Mount it before `express.json()`, or behind `express.raw({ type: () => true })`. Where the bytes are gone, `next` gets
- * a ReceiverError `body_already_parsed`.
+ * Mount it before `express.json()`, or after `express.raw({ type: () => true })`. If the bytes are no longer available,
+ * `next` gets a ReceiverError `body_already_parsed`.
  */
 export function expressHandler(
   receiver: Receiver,
@@ -31,7 +31,7 @@ export function expressHandler(
 
 async function answer(receiver: Receiver, request: ExpressRequest) {
   const { originalUrl: url, body } = request;
-  // Parsers that do not know the type leave the body alone, so only a stream that was read is lost.
+  // Parsers ignore types that they do not support, so the bytes are lost only if the stream was read.
   if (request.readableDidRead !== true) return exchange(receiver, { request, url });
   if (request.rawBody instanceof Uint8Array)
     return exchange(receiver, { request, url, body: request.rawBody });

@@ -34,7 +34,7 @@ interface FastifyInstance {
       done: (error: Error | null, body?: unknown) => void,
     ) => void,
   ): unknown;
-  /** `never`, because none of its many overloads is called `addHook(name: string, …)`. */
+  /** `never`, because no overload of Fastify's matches `addHook(name: string, …)`. */
   addHook(name: never, hook: never): unknown;
   all(
     path: string,
@@ -43,23 +43,23 @@ interface FastifyInstance {
 }
 
 /**
- * A plugin for Fastify 5. It has parsers of its own, so the rest of the application keeps what it has.
+ * A plugin for Fastify 5. It registers its own parsers, so those of the application are unaffected.
  *
  * ```ts
  * await app.register(fastifyReceiver, { path: "/webhooks/posthorn", receiver });
  * ```
  *
- * Fails with a ReceiverError `body_already_parsed` when a hook of the application has read the body before.
+ * Fails with a ReceiverError `body_already_parsed` if a hook of the application has already read the body.
  */
 export async function fastifyReceiver(
   instance: FastifyInstance,
   { path, receiver }: { readonly path: string; readonly receiver: Receiver },
 ): Promise<void> {
   instance.removeAllContentTypeParsers();
-  // Parses nothing: the stream itself becomes the body, and is read below with the receiver's bound.
+  // Parses nothing: the stream itself becomes the body and is read below with the receiver's limit.
   instance.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
-  // Fastify answers 415 to a Content-Type that it cannot parse. Whether the type is right is for the receiver to judge, so
-  // Fastify sees one that it can parse, and the receiver the one that came.
+  // Fastify answers 415 to a Content-Type that it cannot parse, but the receiver decides which types are valid. Fastify
+  // therefore gets a type that it can parse, and the receiver gets the original one.
   const received = new WeakMap<NodeRequest, string | string[]>();
   const keepType: PreParsingHook = ({ raw }, _reply, payload, done) => {
     const fields = raw.headers as Record<string, string | string[] | undefined>;
@@ -78,13 +78,13 @@ export async function fastifyReceiver(
     if (raw.readableDidRead === true) {
       throw alreadyParsed({
         by: "Fastify",
-        remedy: "Keep hooks that read `request.raw` away from its path.\n",
+        remedy: "Make sure that no hook reads `request.raw` on its path.\n",
       });
     }
     const stream = body === undefined || body === null ? raw : (body as BodyStream);
     const answer = await exchange(receiver, { request: raw, url, stream });
     reply.code(answer.status).headers({ ...answer.headers });
-    // As bytes, because Fastify adds a charset to the type of a text.
+    // As bytes, because Fastify adds a charset to the type of a string.
     const { body: content } = answer;
     return reply.send(
       typeof content === "string" ? new TextEncoder().encode(content) : (content ?? undefined),

@@ -5,18 +5,18 @@ import { ReceiverError } from "../receiver-error.ts";
 import { alreadyParsed } from "./already-parsed.ts";
 
 /**
- * A handler for everything that speaks the Fetch API: Next.js, SvelteKit, Remix, Deno, Bun, workers.
+ * A handler for every framework and runtime with the Fetch API: Next.js, SvelteKit, Remix, Deno, Bun, workers.
  *
  * ```ts
  * export const POST = fetchHandler(receiver); // Next.js
  * Deno.serve(fetchHandler(receiver));
  * ```
  *
- * Rejects with a ReceiverError `body_already_parsed` when the body of the request was used before.
+ * Rejects with a ReceiverError `body_already_parsed` if the body of the request was already used.
  */
 export function fetchHandler(receiver: Receiver): (request: Request) => Promise<Response> {
   const remedy =
-    "Call the receiver first, or give it `request.clone()`, made before the body is read:\n\n  const handle = fetchHandler(receiver);\n  const response = await handle(request.clone());\n";
+    "Call the receiver first, or pass it `request.clone()`, created before the body is read:\n\n  const handle = fetchHandler(receiver);\n  const response = await handle(request.clone());\n";
   return async (request) => {
     if (!isFetchRequest(request)) throw notFetch("fetchHandler");
     if (request.bodyUsed) throw alreadyParsed({ by: "The application", remedy });
@@ -24,7 +24,7 @@ export function fetchHandler(receiver: Receiver): (request: Request) => Promise<
   };
 }
 
-/** Whatever framework called: an object that only looks like a request would fail in ways that tell nothing. */
+/** Detects objects that only look like a request, which would otherwise cause obscure errors. */
 export function isFetchRequest(request: unknown): boolean {
   const { headers, body } = (request ?? {}) as {
     readonly headers?: { get?: unknown };

@@ -9,7 +9,7 @@ import { exchangeFetch, isFetchRequest, notFetch, toResponse } from "./fetch.ts"
  * app.all("/webhooks/posthorn", honoHandler(receiver));
  * ```
  *
- * Fails with a ReceiverError `body_already_parsed` behind middleware that reads the body.
+ * Fails with a ReceiverError `body_already_parsed` after middleware that reads the body.
  */
 export function honoHandler(
   receiver: Receiver,

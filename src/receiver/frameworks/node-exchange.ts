@@ -9,14 +9,14 @@ export interface NodeRequest {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** True once anybody has read from the body. */
+  /** True once any code has read from the body. */
   readonly readableDidRead?: boolean;
   [Symbol.asyncIterator](): AsyncIterator<unknown>;
 }
 
 /** The parts of Node's `ServerResponse` that the kit needs. */
 export interface NodeResponse {
-  /** True once somebody has answered. */
+  /** True once a response was sent. */
   readonly headersSent?: boolean;
   writeHead(status: number, headers: Record<string, string>): unknown;
   end(body?: string | Uint8Array): unknown;
@@ -24,23 +24,23 @@ export interface NodeResponse {
 
 interface NodeExchange {
   readonly request: NodeRequest;
-  /** As the sender sent it, whatever a framework has made of it. */
+  /** As received, before a framework changed it. */
   readonly url: string;
-  /** Where the body comes from; default the request itself. */
+  /** Source of the body; defaults to the request itself. */
   readonly stream?: AsyncIterable<unknown>;
-  /** The body where somebody has read it already and kept the bytes. */
+  /** The body, if it was already read and its bytes were kept. */
   readonly body?: Uint8Array;
 }
 
-/** An object of another framework would fail in ways that tell nothing, and after a body was waited for. */
+/** An object of another framework would cause an obscure error, and only after waiting for a body. */
 function notNode(): ReceiverError {
   return new ReceiverError(
     "misconfigured",
-    "the adapter was not called with a request of node:http. Use the one of your framework: nodeHttpListener, expressHandler, fastifyReceiver, honoHandler or fetchHandler.",
+    "the adapter was not called with a request of node:http. Use the adapter of your framework: nodeHttpListener, expressHandler, fastifyReceiver, honoHandler or fetchHandler.",
   );
 }
 
-/** Reads a message from a request of Node and lets the receiver answer it. */
+/** Reads a message from a Node request and lets the receiver answer it. */
 export async function exchange(receiver: Receiver, exchanged: NodeExchange): Promise<ReceiverAnswer> {
   const { request, url, stream = request } = exchanged;
   if (!(Symbol.asyncIterator in stream)) throw notNode();
@@ -55,7 +55,9 @@ export async function exchange(receiver: Receiver, exchanged: NodeExchange): Pro
   return read.isAtEnd ? answer : { ...answer, headers: { ...answer.headers, connection: "close" } };
 }
 
-/** Writes nothing where middleware has answered meanwhile, after a time of its own: a second answer would throw. */
+/**
+ * Writes nothing if middleware has already responded, for example after its own timeout: a second response would throw.
+ */
 export function writeAnswer(response: NodeResponse, { status, headers, body }: ReceiverAnswer): void {
   if (response.headersSent === true) return;
   response.writeHead(status, { ...headers });

@@ -9,23 +9,23 @@ import { exchange, type NodeRequest, type NodeResponse, writeAnswer } from "./no
  * createServer(nodeHttpListener(receiver)).listen(3000);
  * ```
  *
- * A request whose body was read before is answered with 500 `body-already-parsed`.
+ * A request whose body was already read is answered with 500 `body-already-parsed`.
  */
 export function nodeHttpListener(
   receiver: Receiver,
 ): (request: NodeRequest, response: NodeResponse & { destroy(): unknown }) => void {
   return (request, response) => {
     if (request.readableDidRead === true) {
-      // Not thrown: nothing would catch it, and an attacker may choose a type that some parser takes.
+      // Not thrown, because nothing would catch it, and an attacker may choose a type that a parser accepts.
       writeAnswer(response, receiver.refuse(alreadyParsed({ by: "The application", remedy })));
       return;
     }
     exchange(receiver, { request, url: request.url ?? "/" }).then(
       (answer) => writeAnswer(response, answer),
-      // The sender went away in the middle; it will come back.
+      // The sender disconnected while sending; it will retry.
       () => response.destroy(),
     );
   };
 }
 
-const remedy = "Give the request to the receiver before anything reads it; in Express, use expressHandler.";
+const remedy = "Pass the request to the receiver before anything reads it; in Express, use expressHandler.";

@@ -2,7 +2,7 @@ import { listHeaders, receivedHeaders } from "../message/received-headers.ts";
 import type { MessageFacts } from "../message/verified-message.ts";
 import { withoutToken } from "../message/message-url.ts";
 
-/** Proofs of the sender are of no use once a message is verified, and a database is no place for them. */
+/** Credentials are not needed after a message is verified, and should not be stored in a database. */
 const droppedHeaders = new Set(["authorization", "cookie", "proxy-authorization"]);
 
 interface Envelope extends Omit<MessageFacts, "message" | "attempt"> {
@@ -11,7 +11,7 @@ interface Envelope extends Omit<MessageFacts, "message" | "attempt"> {
   readonly headers: readonly (readonly [name: string, value: string])[];
 }
 
-/** Everything about a message but its body, as text for a store. */
+/** Everything about a message except its body, as text for a store. */
 export function writeEnvelope(facts: MessageFacts): string {
   const { message, scheme, producer, messageId, timestampSeconds, key, receivedAt } = facts;
   const { method, url } = message;

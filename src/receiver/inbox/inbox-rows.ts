@@ -1,6 +1,6 @@
 import type { InboxEntry, ParkedEntry } from "./inbox-store.ts";
 
-/** A row of the table, as SQLite and PostgreSQL give it; `pg` gives BIGINT as text. */
+/** A row of the table as SQLite and PostgreSQL return it; `pg` returns BIGINT as a string. */
 export interface InboxRow {
   readonly id: string;
   readonly envelope: string;

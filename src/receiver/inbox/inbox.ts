@@ -8,24 +8,27 @@ import { readEnvelope, writeEnvelope } from "./envelope.ts";
 import type { InboxEntry, InboxStore } from "./inbox-store.ts";
 
 /**
- * Keeps messages and processes them later (TS16-15): the sender has its 202 as soon as a message is safe, and the
- * application takes the time it needs. Each message is processed at least once; a crash between the end of the handler
- * and its record leads to a second run.
+ * Stores messages and processes them later: the sender gets its 202 as soon as a message is stored, and the application
+ * takes the time it needs. Each message is processed at least once; a crash between the end of the handler and its
+ * record causes a second run.
  */
 export interface Inbox {
-  /** Keeps a verified message; resolves when it is safe. Called by the receiver. */
+  /** Stores a verified message; resolves when it is safe. Called by the receiver. */
   accept(facts: MessageFacts): Promise<void>;
-  /** Begins to process, also what earlier runs of the program left behind. Calling it twice does nothing. */
+  /** Starts processing, including messages from earlier runs of the program. Calling it again has no effect. */
   start(): void;
-  /** Takes nothing new and waits for the handlers that run. May be called twice, and followed by `start`. */
+  /** Claims no more messages and waits for running handlers. May be called twice, and followed by `start`. */
   stop(): Promise<void>;
-  /** Processes what is due now, and returns how many handlers ran. For programs that are started from time to time. */
+  /**
+   * Processes the messages that are due now, and returns how many handlers ran. For programs that are started
+   * periodically.
+   */
   runDue(): Promise<number>;
-  /** Messages that were given up, oldest first. `limit` defaults to 100. */
+  /** Parked messages, oldest first. `limit` defaults to 100. */
   parked(request?: { readonly limit?: number }): Promise<readonly ParkedMessage[]>;
-  /** Processes a parked message again, with all attempts. False when no parked message has this id. */
+  /** Processes a parked message again, with all attempts. False if no parked message has this id. */
   requeue(id: string): Promise<boolean>;
-  /** Forgets a parked message. */
+  /** Removes a parked message. */
   discard(id: string): Promise<boolean>;
 }
 
@@ -39,25 +42,27 @@ export interface ParkedMessage {
 export interface InboxOptions {
   readonly store: InboxStore;
   /**
-   * Processes one message. Throwing means "try again later"; a ReceiverError `invalid_message` means "never", and so does
-   * an answer from 400 to 499 other than 409 and 429.
+   * Processes one message. Throwing means "retry later"; a ReceiverError `invalid_message` means "never", and so does a
+   * response from 400 to 499 other than 409 and 429.
    */
   readonly handler: MessageHandler;
-  /** Handlers that run at once; default 4. */
+  /** Concurrent handlers; default 4. */
   readonly concurrency?: number;
   /** Attempts before a message is parked; default 10. */
   readonly attemptsMax?: number;
-  /** Wait after the first failure, doubled each time; default 1,000. */
+  /** Delay after the first failure, doubled each time; default 1,000. */
   readonly retryDelayMsMin?: number;
   /** Default one hour. */
   readonly retryDelayMsMax?: number;
-  /** How long a handler may run before another process takes its message; default 5 minutes. `signal` tells it. */
+  /**
+   * How long a handler may run before another process claims its message; default 5 minutes. `signal` is aborted then.
+   */
   readonly leaseMs?: number;
-  /** How often to look for messages that other processes put, or that are due again; default 1,000. */
+  /** Interval to poll for messages that other processes stored, or that are due again; default 1,000. */
   readonly pollMs?: number;
   /** Failures of handlers and of the store. */
   readonly onError?: (error: unknown) => void;
-  /** A message was given up. */
+  /** Called when a message is parked. */
   readonly onParked?: (parked: ParkedMessage) => void;
   /** Unix ms; default `Date.now`. */
   readonly now?: () => number;
@@ -65,7 +70,7 @@ export interface InboxOptions {
   readonly random?: () => number;
 }
 
-/** Characters of an error that are kept with its message. */
+/** Maximum characters of an error stored with its message. */
 const errorLengthMax = 500;
 
 export function createInbox(options: InboxOptions): Inbox {
@@ -88,7 +93,7 @@ class StoredInbox implements Inbox {
 
   async accept(facts: MessageFacts): Promise<void> {
     const { key, producer, message } = facts;
-    // With the key as id, a message that was put by a process that died before it answered is not put twice.
+    // With the key as id, a message whose process died before it answered is not stored twice.
     const id =
       key === null
         ? globalThis.crypto.randomUUID()
@@ -142,7 +147,7 @@ class StoredInbox implements Inbox {
     }
   }
 
-  /** Until something is put here, or until it is time to look again. */
+  /** Waits until a message is stored here, or until the next poll. */
   #sleep(): Promise<void> {
     return new Promise((resolve) => {
       const wake = (): void => {
@@ -167,8 +172,8 @@ class StoredInbox implements Inbox {
     const entry = await this.#store.claim({ now, leaseUntil: now + leaseMs, token });
     if (entry === null) return false;
     if (entry.attempt > attemptsMax) {
-      // Every attempt was claimed and none was settled: this message takes the process down.
-      await this.#park(entry, { token, error: "no attempt came to an end" });
+      // Every attempt was claimed and none was settled, so this message probably crashes the process.
+      await this.#park(entry, { token, error: "no attempt finished" });
       return true;
     }
     const failure = await this.#attempt(entry, leaseMs);
@@ -176,13 +181,13 @@ class StoredInbox implements Inbox {
     return true;
   }
 
-  /** Null when the message is processed. */
+  /** Null if the message was processed. */
   async #attempt(entry: InboxEntry, leaseMs: number): Promise<Failure | null> {
     try {
       const run = { signal: AbortSignal.timeout(leaseMs), transaction: undefined };
       const received = verifiedMessage(readEnvelope(entry), run);
       const { status } = await runHandler(this.#options.handler, received, { processedStatus: undefined });
-      return status < 400 ? null : failureOf(status, `the handler answered ${status}`);
+      return status < 400 ? null : failureOf(status, `the handler returned ${status}`);
     } catch (error) {
       this.#options.onError?.(error);
       const { status, message, cause } = error as ReceiverError;
@@ -222,13 +227,13 @@ class StoredInbox implements Inbox {
 
 interface Failure {
   readonly error: string;
-  /** True when another attempt would fail as well. */
+  /** True if another attempt would fail as well. */
   readonly isFinal: boolean;
 }
 
 function failureOf(status: number, error: string): Failure {
   const isFinal = status >= 400 && status < 500 && status !== 409 && status !== 429;
-  // PostgreSQL takes no NUL in a text, and messages of errors quote what they did not like.
+  // PostgreSQL does not accept NUL in text, and error messages may quote input.
   return { error: error.slice(0, errorLengthMax).replaceAll("\0", "?"), isFinal };
 }
 

@@ -6,7 +6,7 @@ interface MemoryEntry extends InboxEntry {
   readonly error: string;
 }
 
-/** For tests: what is in it is lost with the process, although the sender was told 202. */
+/** For tests only: its contents are lost with the process, although the sender got a 202. */
 export function createMemoryInboxStore(): InboxStore {
   const entries = new Map<string, MemoryEntry>();
 

@@ -7,7 +7,7 @@ interface PostgresInboxOptions {
   readonly table?: string;
 }
 
-/** Keeps messages in a table of the application's database, which {@link createPostgresInboxTable} makes. */
+/** Stores messages in a table of the application's database, which {@link createPostgresInboxTable} creates. */
 export function createPostgresInboxStore(
   queryable: PostgresQueryable,
   options: PostgresInboxOptions = {},
@@ -52,13 +52,13 @@ function statements(table: string) {
   };
 }
 
-/** Creates the table when it is missing. For a migration of the application, or for its start. */
+/** Creates the table if it is missing. For a migration of the application, or for its startup. */
 export async function createPostgresInboxTable(
   queryable: PostgresQueryable,
   options: PostgresInboxOptions = {},
 ): Promise<void> {
   const table = checkedQualifiedName(options.table ?? inboxTable);
-  // One call without values is one transaction; the lock keeps processes that start together from racing.
+  // One call without values is one transaction; the lock prevents races between processes that start together.
   await queryable.query(`
     SELECT pg_advisory_xact_lock(hashtextextended('posthorn-receiver-tables', 0));
     CREATE TABLE IF NOT EXISTS ${table} (

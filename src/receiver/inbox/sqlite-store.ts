@@ -2,7 +2,7 @@ import { checkedTableName, type SqliteDatabase } from "../stores/database-object
 import { entryOf, inboxTable, parkedOf, type InboxRow } from "./inbox-rows.ts";
 import type { InboxStore } from "./inbox-store.ts";
 
-/** Keeps messages in a table of the application's database; creates the table when it is missing. */
+/** Stores messages in a table of the application's database; creates the table if it is missing. */
 export function createSqliteInboxStore(
   database: SqliteDatabase,
   options: { readonly table?: string } = {},

@@ -5,9 +5,9 @@ import { ReceiverError } from "../receiver-error.ts";
 import type { AcceptedVerification } from "./verified-message.ts";
 
 /**
- * Where the key of a message comes from: the `Idempotency-Key` header, which is read only where the sender vouches for it
- * (`isKeyAuthentic`), the signed message id (`Webhook-ID`, or the provider's own), or a function for anything else, such as a
- * field of the body (IDK-32).
+ * Source of a message's key: the `Idempotency-Key` header, which is used only if the sender vouches for it
+ * (`isKeyAuthentic`), the signed message id (`Webhook-ID`, or the provider's equivalent), or a function for anything
+ * else, such as a field of the body.
  */
 export type KeySource =
   | "idempotency-key"
@@ -15,13 +15,13 @@ export type KeySource =
   | ((message: ReceivedMessage, verification: AcceptedVerification) => string | null);
 
 export interface KeyRules {
-  /** Tried in this order; the first that gives something is the key. */
+  /** Tried in this order; the first non-empty result is the key. */
   readonly sources: readonly KeySource[];
   /** Other names for the header, such as `X-Idempotency-Key`. */
   readonly headerAliases: readonly string[];
-  /** `strict` takes quoted strings only (IDK-2); `lenient` bare values as well (C-20). */
+  /** `strict` accepts only quoted strings; `lenient` also accepts bare values. */
   readonly syntax: "strict" | "lenient";
-  /** Your own format, for those who publish one (IDK-28). Runs before anything is looked up (IDK-29). */
+  /** Checks an application-specific format. Runs before any lookup. */
   readonly isAcceptable: (key: string) => boolean;
 }
 
@@ -34,7 +34,7 @@ export function readKey(
   for (const source of rules.sources) {
     const key = keyFrom(source);
     if (key === null) continue;
-    if (!isIdempotencyKey(key)) throw malformed("it has 1 to 255 printable ASCII characters");
+    if (!isIdempotencyKey(key)) throw malformed("it must have 1 to 255 printable ASCII characters");
     if (!rules.isAcceptable(key)) throw malformed("it does not have the documented format");
     return key;
   }
@@ -53,7 +53,7 @@ function headerKey({ headers }: ReceivedMessage, { headerAliases, syntax }: KeyR
   if (raw !== null) return parse(raw, syntax === "lenient");
   for (const name of headerAliases) {
     const value = headers.get(name);
-    // Headers of other names are no structured fields, so a bare value is their normal form.
+    // Headers with other names are not structured fields, so a bare value is their normal form.
     if (value !== null) return parse(value, true);
   }
   return null;
@@ -70,8 +70,8 @@ function malformed(detail: string): ReceiverError {
 }
 
 /**
- * The identities under which a message is remembered. What a verifier vouches for counts always, also beside another key or
- * without one. Empty when the message has none.
+ * The identities under which a message is recorded. Values that the verifier vouches for always count, also in addition
+ * to another key or without one. Empty if the message has none.
  */
 export function identitiesOf(
   key: string | null,
@@ -81,14 +81,14 @@ export function identitiesOf(
   return [...identities].filter((identity) => identity !== null);
 }
 
-/** Names an endpoint: by what the application calls it, or by its path. */
+/** Identifies an endpoint by the application's name for it, or by its path. */
 export function endpointOf(url: string, name: string | undefined): string {
   return name ?? canonicalPathOf(url);
 }
 
 /**
- * The key that stores see: a hash of producer, endpoint and identity (EDS-9.4-5, IDK-30). Nobody can reach
- * another producer's entry, and no character of a header reaches a database.
+ * The key that stores see: a hash of producer, endpoint and identity. Producers cannot reach each other's entries, and
+ * no character of a header reaches a database.
  */
 export async function storeKey(scope: {
   readonly producer: string;
@@ -99,7 +99,7 @@ export async function storeKey(scope: {
   return sha256Hex(new TextEncoder().encode(text));
 }
 
-/** SHA-256 as 64 hexadecimal digits. WebCrypto is in every runtime that has the Fetch API. */
+/** SHA-256 as 64 hexadecimal digits. Every runtime with the Fetch API has WebCrypto. */
 export async function sha256Hex(bytes: Uint8Array): Promise<string> {
   const digest = await globalThis.crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>);
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");

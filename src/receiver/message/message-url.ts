@@ -1,6 +1,6 @@
 /**
- * The path of a received URL, without authority, query and fragment. It is cut out and not parsed: what an attacker
- * sends must neither throw nor be normalised into the path of another endpoint.
+ * The path of a received URL, without authority, query and fragment. It is extracted without parsing, because input
+ * from an attacker must neither throw nor be normalised to the path of another endpoint.
  */
 export function pathOf(url: string): string {
   const path = withoutAuthority(url).replace(/[?#].*$/s, "");
@@ -8,8 +8,8 @@ export function pathOf(url: string): string {
 }
 
 /**
- * The path of an endpoint in one spelling. Routers take `/Hooks/`, `//hooks` and `/hook%73` for `/hooks`, and no signature
- * covers the path in most schemes: whoever captured a message could send it once to each spelling.
+ * The canonical path of an endpoint. Routers accept `/Hooks/`, `//hooks` and `/hook%73` for `/hooks`, and most
+ * signature schemes do not cover the path. Without this, a captured message could be replayed once per spelling.
  */
 export function canonicalPathOf(url: string): string {
   const segments: string[] = [];
@@ -29,12 +29,12 @@ function decoded(segment: string): string {
   }
 }
 
-/** Whether the URL carries a bearer token (CEW-3.2-4, RFC 6750 2.3). */
+/** Whether the URL carries a bearer token (RFC 6750, section 2.3). */
 export function hasTokenInQuery(url: string): boolean {
   return queryOf(url).has("access_token");
 }
 
-/** The URL without its bearer token, for keeping and for logs. */
+/** The URL without its bearer token, for storage and logs. */
 export function withoutToken(url: string): string {
   if (!hasTokenInQuery(url)) return url;
   const query = queryOf(url);

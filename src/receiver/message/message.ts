@@ -1,8 +1,8 @@
 import type { ClientCertificateSeen } from "../../core/http/client-certificate.ts";
 
 /**
- * A received request, in the one form that every part of the kit takes. Adapters for frameworks make it from what they
- * have; nothing here depends on a framework, on Node or on the Fetch API.
+ * A received request in the form that every part of the kit uses. Framework adapters create it; it does not depend on a
+ * framework, on Node or on the Fetch API.
  */
 export interface ReceivedMessage {
   /** Upper case, such as `POST`. */
@@ -10,19 +10,25 @@ export interface ReceivedMessage {
   /** Path and query as received (`/hooks?x=1`), or an absolute URL. */
   readonly url: string;
   readonly headers: MessageHeaders;
-  /** The raw bytes received, before any decoding or parsing (TS16-61). */
+  /** The raw bytes received, before any decoding or parsing. */
   readonly body: Uint8Array;
-  /** Of mutual TLS, from whoever ended the connection and is trusted; never read from a header that anybody can write. */
+  /**
+   * The client certificate of mutual TLS, from a trusted component that terminated the connection; never from a header
+   * that senders can set.
+   */
   readonly clientCertificate?: ClientCertificateSeen | null;
 }
 
-/** Header fields by name, in any letter case. Several fields of one name are joined with `, ` (RFC 9110, 5.2). */
+/**
+ * Header fields by case-insensitive name. Several fields with the same name are joined with `, ` (RFC 9110, section
+ * 5.2).
+ */
 export interface MessageHeaders {
-  /** Null when the field is absent. */
+  /** Null if the field is absent. */
   get(name: string): string | null;
 }
 
-/** Why a message was not accepted. The code is stable; it goes into logs and problem details. */
+/** Why a message was not accepted. The codes are stable; they are used in logs and problem details. */
 export const rejectionCauses = [
   "missing_header",
   "malformed_header",
@@ -38,33 +44,34 @@ export const rejectionCauses = [
 ] as const;
 export type RejectionCause = (typeof rejectionCauses)[number];
 
-/** What a verifier says of a message. `detail` is one sentence for the log of the receiver; it never holds a secret. */
+/** The result of verifying a message. `detail` is one sentence for the receiver's log; it never contains a secret. */
 export type Verification =
   | {
       readonly kind: "verified";
       /** `v1`, `v1a`, `x-webhook-v1`, `rfc9421-ed25519`, `rfc9421-hmac-sha256`, `bearer`, `stripe`, `github`, … */
       readonly scheme: string;
-      /** The authenticated principal: the name under which the key or token was configured (EDS-9.4-6). */
+      /** The authenticated sender: the name under which the key or token was configured. */
       readonly producer: string;
-      /** `Webhook-ID` or the provider's own message id; null when the scheme signs none. */
+      /** `Webhook-ID` or the provider's message id; null if the scheme signs none. */
       readonly messageId: string | null;
-      /** Signed time, Unix seconds; null when the scheme signs none. */
+      /** Signed time, Unix seconds; null if the scheme signs none. */
       readonly timestampSeconds: number | null;
       /**
-       * For schemes that sign a time, where a message has no signed id: what a message that is sent again cannot change,
-       * such as a digest of all that was signed. Two messages with the same one are the same message, whatever their
+       * For schemes that sign a time, if a message has no signed id: a value that a replayed message cannot change,
+       * such as a digest of all signed content. Two messages with the same value are the same message, whatever their
        * headers say.
        */
       readonly replayId?: string | undefined;
       /**
-       * Whether the sender vouches for the `Idempotency-Key` header: it is signed, or came with a token that stands for the
-       * whole request. Without it the header is not read: whoever captured a message can send it under another key.
+       * Whether the sender vouches for the `Idempotency-Key` header: it is signed, or came with a token that
+       * authenticates the whole request. Otherwise the header is ignored, because a captured message could be replayed
+       * under another key.
        */
       readonly isKeyAuthentic?: boolean | undefined;
     }
   | { readonly kind: "rejected"; readonly cause: RejectionCause; readonly detail: string };
 
-/** Decides whether a message is authentic. Never throws for what an attacker can send. */
+/** Decides whether a message is authentic. Never throws for input from an attacker. */
 export interface MessageVerifier {
   verify(
     message: ReceivedMessage,

@@ -1,30 +1,30 @@
 import { tooLarge } from "../admission.ts";
 import type { ReceiverError } from "../receiver-error.ts";
 
-/** What an adapter reads: the bytes of a body, or why it may not have them. */
+/** The result of reading a body: its bytes, or why there are none. */
 export type ReadBody =
   | { readonly kind: "read"; readonly body: Uint8Array }
   | {
       readonly kind: "too_large";
       readonly error: ReceiverError;
-      /** False when the sender was still sending: the connection must not be used again. */
+      /** False if the sender was still sending: the connection must not be reused. */
       readonly isAtEnd: boolean;
     };
 
 /**
- * How much more is read and thrown away before the answer: a sender that never reads while it writes could not see the
- * answer otherwise, and one that never stops is cut off.
+ * How much more is read and discarded before the response. A sender that writes without reading would otherwise miss
+ * the response; one that never stops is disconnected.
  */
 const discardedBytesFactor = 4;
 
-/** Reads a body in chunks, keeping at most `bodyBytesMax` bytes. Rejects when the sender goes away. */
+/** Reads a body in chunks and keeps up to `bodyBytesMax` bytes. Rejects if the sender disconnects. */
 export async function readBody(
   chunks: AsyncIterator<Uint8Array>,
   { bodyBytesMax }: { readonly bodyBytesMax: number },
 ): Promise<ReadBody> {
   let kept: Uint8Array = nothing;
   let bytes = 0;
-  // Not for await, which would destroy the stream, and with it the connection, where it is left early.
+  // Leaving a `for await` loop early would destroy the stream, and with it the connection.
   for (let chunk = await chunks.next(); chunk.done !== true; chunk = await chunks.next()) {
     bytes += chunk.value.byteLength;
     kept = bytes <= bodyBytesMax ? withChunk(kept, { chunk: chunk.value, bytes }) : nothing;
@@ -39,8 +39,8 @@ export async function readBody(
 const nothing = new Uint8Array();
 
 /**
- * What was kept with a chunk behind it; `bytes` is how much there is then, and room for more may follow. Chunks are not
- * collected in a list: a sender decides how small they are, and an object for each byte takes a hundred times its size.
+ * Appends a chunk; `bytes` is the resulting length, and the buffer may have spare capacity. Chunks are not collected in
+ * a list, because a sender controls their size, and one object per byte takes a hundred times the memory.
  */
 function withChunk(
   kept: Uint8Array,
@@ -48,7 +48,7 @@ function withChunk(
 ): Uint8Array {
   const end = bytes - chunk.byteLength;
   if (end === 0) return chunk;
-  // The first chunk is memory of others; it has no room, so it is never written into.
+  // The first chunk is not our memory; it has no spare capacity, so it is never written to.
   const isRoomy = kept.byteLength >= bytes;
   const roomy = isRoomy ? kept : new Uint8Array(2 * bytes);
   if (!isRoomy) roomy.set(kept.subarray(0, end));

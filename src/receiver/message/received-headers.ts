@@ -1,12 +1,12 @@
 import type { MessageHeaders } from "./message.ts";
 
 /**
- * Header fields that can also be listed, which the inbox needs to keep them. Every adapter of the kit makes these, and
- * `Headers` of the Fetch API are such, too.
+ * Header fields that can also be listed, so that the inbox can store them. Every adapter of the kit provides these, and
+ * `Headers` of the Fetch API are compatible.
  */
 export interface ListedHeaders extends MessageHeaders, Iterable<readonly [name: string, value: string]> {}
 
-/** Fields with their values as they came; equal names are joined with `, ` (RFC 9110, 5.2). */
+/** Fields with their received values; equal names are joined with `, ` (RFC 9110, section 5.2). */
 export function receivedHeaders(
   fields: Iterable<readonly [name: string, value: string | readonly string[] | undefined]>,
 ): ListedHeaders {
@@ -24,7 +24,7 @@ export function receivedHeaders(
   };
 }
 
-/** All fields that can be listed; none when the application brought headers of its own that cannot. */
+/** All fields that can be listed; empty if the application passed headers that cannot. */
 export function listHeaders(headers: MessageHeaders): Iterable<readonly [name: string, value: string]> {
   return Symbol.iterator in headers ? (headers as ListedHeaders) : [];
 }

@@ -1,39 +1,39 @@
 import type { ReceivedMessage, Verification } from "./message.ts";
 import { ReceiverError } from "../receiver-error.ts";
 
-/** An authentic message, as handlers get it, at once or out of the inbox. */
+/** An authentic message as handlers get it, immediately or from the inbox. */
 export interface VerifiedMessage<Transaction = undefined> {
   readonly message: ReceivedMessage;
   /** How it was verified, such as `v1a` or `github`. */
   readonly scheme: string;
-  /** Who sent it: the name under which the key or token was configured (EDS-9.4-6). */
+  /** The sender: the name under which the key or token was configured. */
   readonly producer: string;
-  /** The sender's id of the message, as far as the scheme signs one. */
+  /** The sender's id of the message, if the scheme signs one. */
   readonly messageId: string | null;
   /** Signed time, Unix seconds. */
   readonly timestampSeconds: number | null;
-  /** What repetitions of this message have in common; null without one, and without deduplication. */
+  /** The key shared by repeated messages; null if there is none, and without deduplication. */
   readonly key: string | null;
   /** Unix ms. */
   readonly receivedAt: number;
-  /** 1, or in the inbox how often a handler has been started for it. */
+  /** 1, or in the inbox the number of times a handler was started for it. */
   readonly attempt: number;
-  /** Aborted when the time for the handler is over. What the handler does after that is not answered any more. */
+  /** Aborted when the handler's time limit is exceeded. Results after that are not sent. */
   readonly signal: AbortSignal;
-  /** The open transaction when the receiver runs handlers in one, else undefined. */
+  /** The open transaction if the receiver runs handlers in one, otherwise undefined. */
   readonly transaction: Transaction;
-  /** The body as UTF-8. Throws ReceiverError `invalid_message` when it is not. */
+  /** The body as UTF-8. Throws ReceiverError `invalid_message` if it is not valid. */
   text(): string;
-  /** The body as JSON. Throws ReceiverError `invalid_message` when it is not; the answer is then 400 (C-25). */
+  /** The body as JSON. Throws ReceiverError `invalid_message` if it is not valid; the response is then 400. */
   json(): unknown;
 }
 
 export type AcceptedVerification = Extract<Verification, { readonly kind: "verified" }>;
 
-/** Everything of a {@link VerifiedMessage} that is data, so that it can be stored and made again. */
+/** The data of a {@link VerifiedMessage}, so that it can be stored and recreated. */
 export type MessageFacts = Omit<VerifiedMessage, "text" | "json" | "signal" | "transaction">;
 
-/** Adds what a handler needs beside the facts. */
+/** Adds the functions and the context that a handler needs. */
 export function verifiedMessage<Transaction>(
   facts: MessageFacts,
   run: { readonly signal: AbortSignal; readonly transaction: Transaction },

@@ -1,4 +1,4 @@
-/** Mail, chat, telephone, and the customers behind them. */
+/** Mail, chat, telephony and customer support. */
 import type { Preset } from "./preset.ts";
 
 export const conversationPresets = {
@@ -10,7 +10,7 @@ export const conversationPresets = {
     steps: [
       "In the Developer Portal open the application and copy its public key into {secret}.",
       "Under Webhooks (events) or General Information (interactions) enter {url}.",
-      "Save: Discord checks the address with a ping, which is answered here.",
+      "Save: Discord checks the address with a ping, which Posthorn answers.",
     ],
   },
   docusign: {
@@ -24,8 +24,8 @@ export const conversationPresets = {
       "Choose the events and save.",
     ],
     remarks: [
-      "A message has no id of its own, so it is told by its body. A retry whose `retryCount` differs counts as new.",
-      "Signatures of up to eight keys of the account are looked at.",
+      "Messages have no id, so the body identifies them. A retry with a different `retryCount` counts as new.",
+      "Signatures of up to eight keys of the account are checked.",
     ],
   },
   hubspot: {
@@ -39,8 +39,8 @@ export const conversationPresets = {
       "Copy the client secret of the app, from its Auth page, into {secret}.",
     ],
     remarks: [
-      "One message holds up to 100 events; the type is the one of the first.",
-      "A message has no id. A retry, whose `attemptNumber` differs, counts as new.",
+      "One message contains up to 100 events; its type is that of the first.",
+      "Messages have no id. A retry has a different `attemptNumber` and counts as new.",
     ],
   },
   intercom: {
@@ -63,9 +63,7 @@ export const conversationPresets = {
       "In Mailgun open Send, Sending, Webhooks, and add {url} for each event.",
       "Copy the HTTP webhook signing key, from API security, into {secret}.",
     ],
-    remarks: [
-      "Only a timestamp and a token are signed: the event data are not covered. Each token is taken once.",
-    ],
+    remarks: ["Only a timestamp and a token are signed, not the event data. Each token is accepted once."],
   },
   mailchimp: {
     key: [],
@@ -74,11 +72,13 @@ export const conversationPresets = {
     challenge: null,
     probes: ["head", "get"],
     steps: [
-      "Make up a long random text and enter it as {secret}.",
-      "In the audience open Settings, Webhooks, and create a webhook with {url}?secret= and that text behind it.",
-      "Mailchimp checks the address by GET, which is answered here. Then choose the events and save.",
+      "Choose a long random text and enter it as {secret}.",
+      "In the audience open Settings, Webhooks, and create a webhook with {url}?secret= followed by that text.",
+      "Mailchimp checks the address by GET, which Posthorn answers. Then choose the events and save.",
     ],
-    remarks: ["Messages are forms and are not signed: whoever knows the address with its secret can send."],
+    remarks: [
+      "Messages are forms and are not signed: anyone who knows the address with its secret can send.",
+    ],
   },
   mandrill: {
     key: [],
@@ -88,12 +88,12 @@ export const conversationPresets = {
     probes: ["head"],
     steps: [
       "In Mandrill open Settings, Webhooks, and add a webhook with {url}; it is part of what is signed, so enter the same text as the public address here.",
-      "Mandrill checks the address by HEAD, which is answered here.",
+      "Mandrill checks the address by HEAD, which Posthorn answers.",
       "Copy the key of the webhook into {secret}.",
     ],
     remarks: [
-      "Messages are forms; the parameter mandrill_events holds a JSON array of events.",
-      "The first test of a new webhook is signed with the key test-webhook and is refused, unless that is the second secret for as long.",
+      "Messages are forms; the parameter mandrill_events contains a JSON array of events.",
+      "The first test of a new webhook is signed with the key test-webhook and is refused. To accept it, enter that key temporarily as the second secret.",
     ],
   },
   meta: {
@@ -103,11 +103,11 @@ export const conversationPresets = {
     challenge: "meta",
     steps: [
       "In the App Dashboard copy the app secret, from App settings, Basic, into {secret}.",
-      "Make up a verify token and enter it here.",
+      "Choose a verify token and enter it here.",
       "Under Webhooks (for WhatsApp: Configuration) enter {url} as the callback URL, and the same verify token.",
-      "Save: Meta checks the address by GET, which is answered here. Then subscribe to fields.",
+      "Save: Meta checks the address by GET, which Posthorn answers. Then subscribe to fields.",
     ],
-    remarks: ["A message has no id, and may hold several changes."],
+    remarks: ["Messages have no id and may contain several changes."],
   },
   resend: {
     key: [{ header: "svix-id" }],
@@ -129,7 +129,7 @@ export const conversationPresets = {
       "Choose the events, enable Signed Event Webhook, and save.",
       "Copy the verification key, which is a public key, into {secret}.",
     ],
-    remarks: ["One message holds many events; the type is the one of the first."],
+    remarks: ["One message contains many events; its type is that of the first."],
   },
   slack: {
     key: [{ pointer: "/event_id" }],
@@ -139,9 +139,9 @@ export const conversationPresets = {
     steps: [
       "In the settings of the app copy the signing secret, from Basic Information, into {secret}.",
       "Under Event Subscriptions enable events and enter {url} as the request URL.",
-      "Slack checks the address with a challenge, which is answered here. Then subscribe to events and save.",
+      "Slack checks the address with a challenge, which Posthorn answers. Then subscribe to events and save.",
     ],
-    remarks: ["Slack waits three seconds for an answer."],
+    remarks: ["Slack waits three seconds for a response."],
   },
   twilio: {
     key: [{ header: "I-Twilio-Idempotency-Token" }],
@@ -152,7 +152,9 @@ export const conversationPresets = {
       "In the Console open the number or the service, and enter {url} for the webhook, with POST; it is part of what is signed, so enter the same text as the public address here.",
       "Copy the auth token of the account into {secret}.",
     ],
-    remarks: ["Messages are forms, not JSON, and answers are TwiML where a call or a text waits for one."],
+    remarks: [
+      "Messages are forms, not JSON. Twilio expects a TwiML response for calls and texts that wait for one.",
+    ],
   },
   typeform: {
     key: [{ pointer: "/event_id" }],
@@ -161,8 +163,8 @@ export const conversationPresets = {
     challenge: null,
     steps: [
       "In the form open Connect, Webhooks, and add a webhook with {url}.",
-      "Edit it, enter a secret of your own, and copy the secret into {secret}.",
-      "Switch the webhook on.",
+      "Edit it, enter a new secret, and copy the secret into {secret}.",
+      "Enable the webhook.",
     ],
   },
   x: {
@@ -172,10 +174,10 @@ export const conversationPresets = {
     challenge: "x",
     steps: [
       "In the Developer Console copy the consumer secret (API secret key) of the app into {secret}.",
-      "Register {url} by POST /2/webhooks. X checks the address by GET (CRC), now and every hour, which is answered here.",
-      "Subscribe the accounts or filters that you want to hear of.",
+      "Register {url} by POST /2/webhooks. X checks the address by GET (CRC) now and every hour, which Posthorn answers.",
+      "Subscribe the accounts or filters whose events you want.",
     ],
-    remarks: ["A message has no id and, in the Account Activity API, no field for its kind."],
+    remarks: ["Messages have no id and, in the Account Activity API, no field for their type."],
   },
   zendesk: {
     key: [{ pointer: "/id" }, { header: "X-Zendesk-Webhook-Invocation-Id" }],
@@ -187,7 +189,7 @@ export const conversationPresets = {
       "Subscribe it to events, or name it in a trigger.",
       "Open it, reveal the signing secret and copy it into {secret}.",
     ],
-    remarks: ["What a trigger sends is your own template, so its id and type are where you put them."],
+    remarks: ["The body sent by a trigger is your own template, so its id and type are where you put them."],
   },
   zoom: {
     key: [],
@@ -197,7 +199,7 @@ export const conversationPresets = {
     steps: [
       "In the App Marketplace open the app, Features, and copy the secret token into {secret}.",
       "Add an event subscription with {url} as the notification endpoint URL.",
-      "Choose Validate: Zoom sends a token, whose hash is answered here. Then save.",
+      "Choose Validate: Zoom sends a token, and Posthorn answers with its hash. Then save.",
     ],
   },
 } as const satisfies Readonly<Record<string, Preset>>;

@@ -12,7 +12,7 @@ export const developerPresets = {
     challenge: null,
     steps: [
       "In the repository open Repository settings, Webhooks, and add a webhook.",
-      "Enter {url}, then a secret of your own, and copy the secret into {secret}.",
+      "Enter {url}, then a new secret, and copy the secret into {secret}.",
       "Choose the triggers and save.",
     ],
   },
@@ -41,7 +41,7 @@ export const developerPresets = {
       "Enter a long random text as the secret, and the same text into {secret}.",
       "Choose the events and save. GitHub sends a ping at once, which appears among the requests.",
     ],
-    remarks: ["The event and the delivery id are in headers, which GitHub does not sign."],
+    remarks: ["The event type and the delivery id are in headers, which GitHub does not sign."],
   },
   gitlab: {
     key: [{ header: "webhook-id" }, { header: "Idempotency-Key" }, { header: "X-Gitlab-Event-UUID" }],
@@ -56,10 +56,12 @@ export const developerPresets = {
     challenge: null,
     steps: [
       "In the project or group open Settings, Webhooks, and add a webhook with {url}.",
-      "Set a signing token (whsec_…) where your GitLab offers one, else a secret token, and copy it into {secret}.",
+      "Set a signing token (whsec_…) if your GitLab offers one, otherwise a secret token, and copy it into {secret}.",
       "Choose the triggers and save.",
     ],
-    remarks: ["A secret token is sent as it is: it proves who sent, not that the body is unaltered."],
+    remarks: [
+      "A secret token is sent as it is: it proves who sent the message, but not that the body is unaltered.",
+    ],
   },
   linear: {
     key: [{ header: "Linear-Delivery" }],
@@ -78,12 +80,12 @@ export const developerPresets = {
     challenge: null,
     probes: ["validation_token"],
     steps: [
-      "Make up a long random text of at most 128 characters and enter it as {secret}.",
+      "Choose a long random text of up to 128 characters and enter it as {secret}.",
       "Create the subscription by POST /v1.0/subscriptions with {url} as notificationUrl, and that text as clientState.",
-      "Graph checks the address with a validationToken, which is answered here.",
+      "Graph checks the address with a validationToken, which Posthorn answers.",
     ],
     remarks: [
-      "Notifications are not signed: clientState is the proof. One message may hold several notifications.",
+      "Notifications are not signed: clientState is the proof. One message may contain several notifications.",
     ],
   },
   openai: {
@@ -102,7 +104,7 @@ export const developerPresets = {
     forwardHeaders: ["svix-id"],
     challenge: null,
     steps: ["In the application portal of the sender add an endpoint with {url}.", svixSteps],
-    remarks: ["For every sender that uses Svix and has no preset of its own here."],
+    remarks: ["For every sender that uses Svix and has no separate preset here."],
   },
   trello: {
     key: [{ pointer: "/action/id" }],
@@ -113,7 +115,7 @@ export const developerPresets = {
     steps: [
       "Copy the secret of the application, from trello.com/power-ups/admin, API key, into {secret}.",
       "Create the webhook by POST /1/webhooks with {url} as callbackURL; it is part of what is signed, so enter the same text as the public address here.",
-      "Trello checks the address by HEAD, which is answered here.",
+      "Trello checks the address by HEAD, which Posthorn answers.",
     ],
   },
 } as const satisfies Readonly<Record<string, Preset>>;

@@ -30,7 +30,7 @@ export const paymentPresets = {
     ],
   },
   shopify: {
-    // The webhook id, and not the event id: one event can be the reason of messages of several topics.
+    // The webhook id, not the event id: one event can cause messages of several topics.
     key: [{ header: "X-Shopify-Webhook-Id" }, { header: "X-Shopify-Event-Id" }],
     eventType: [{ header: "X-Shopify-Topic" }],
     forwardHeaders: [
@@ -45,7 +45,7 @@ export const paymentPresets = {
     steps: [
       "For one shop, open Settings, Notifications, Webhooks in its admin; for an app, subscribe by the API or in shopify.app.toml.",
       "Create a webhook with the format JSON and {url} as the address.",
-      "Copy the key that the page shows under the webhooks, or the client secret of the app, into {secret}.",
+      "Copy the key that the page shows below the webhooks, or the client secret of the app, into {secret}.",
     ],
   },
   square: {
@@ -69,6 +69,8 @@ export const paymentPresets = {
       "Choose the events, and enter {url}.",
       "Reveal the signing secret (whsec_…) and copy it into {secret}, prefix included.",
     ],
-    remarks: ["When a secret is rolled, Stripe signs with both for up to 24 hours: give both meanwhile."],
+    remarks: [
+      "When a secret is rolled, Stripe signs with both for up to 24 hours: enter both for that time.",
+    ],
   },
 } as const satisfies Readonly<Record<string, Preset>>;

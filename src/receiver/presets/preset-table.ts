@@ -4,20 +4,20 @@ import { developerPresets } from "./developer-presets.ts";
 import { paymentPresets } from "./payment-presets.ts";
 import type { Preset, ProviderName } from "./preset.ts";
 
-/** Every provider has one. */
+/** One entry for every provider. */
 const presets: Readonly<Record<ProviderName, Preset>> = {
   ...conversationPresets,
   ...developerPresets,
   ...paymentPresets,
 };
 
-/** One provider with all that is known of it. */
+/** Everything known about a provider. */
 export interface PresetDescription extends Preset, Omit<ProviderDescription, "key"> {
-  /** What to give as secret, as people read it. */
+  /** What to enter as the secret, in words. */
   readonly secret: string;
 }
 
-/** Every provider, in the order of the alphabet: for pages, forms and lists. */
+/** All providers in alphabetical order, for pages, forms and lists. */
 export const presetTable: readonly PresetDescription[] = providerTable.map(withPreset);
 
 function withPreset({ key, ...description }: ProviderDescription): PresetDescription {
@@ -26,7 +26,10 @@ function withPreset({ key, ...description }: ProviderDescription): PresetDescrip
   return { ...description, ...preset, forwardHeaders, secret: key };
 }
 
-/** Whoever has the provider's own library verifies with it behind a gateway too. Those of Standard Webhooks are of each hop. */
+/**
+ * The provider's proof headers, so that its own library can verify messages behind a gateway, too. Standard Webhooks
+ * headers are left out, because each hop has its own.
+ */
 function proofs({ headers }: Pick<ProviderDescription, "headers">): readonly string[] {
   return headers.filter((name) => !name.startsWith("webhook-"));
 }

@@ -1,28 +1,31 @@
-/** Everything of a provider that is not its signature, as data: what an endpoint and the people around it need. */
+/** Data about a provider other than its signature: what an endpoint and its operators need. */
 import type { SourceProbe } from "../../core/gateway/source.ts";
 import type { Providers } from "../providers/index.ts";
 import type { ValueSource } from "./value-source.ts";
 
 export type ProviderName = Exclude<keyof Providers, "zoomUrlValidation">;
 
-/** How the provider asks whether an address is wanted. `meta` and `x` ask by GET, the others in a signed POST. */
+/** How the provider checks an address. `meta` and `x` use GET, the others a signed POST. */
 export type ChallengeName = "discord" | "meta" | "slack" | "x" | "zoom";
 
 export interface Preset {
-  /** Where the id of a message is that its repeats share; empty where the provider has none. */
+  /** Location of a message id that repeats share; empty if the provider has none. */
   readonly key: readonly ValueSource[];
-  /** Where the kind of event is; the first that is there counts. */
+  /** Location of the event type; the first that exists is used. */
   readonly eventType: readonly ValueSource[];
-  /** Headers that are worth handing on to whoever processes the message; in the table of presets, with those of its proof. */
+  /**
+   * Headers worth forwarding to the program that processes the message; in the preset table, including the proof
+   * headers.
+   */
   readonly forwardHeaders: readonly string[];
   readonly challenge: ChallengeName | null;
-  /** Checks of the address that carry no proof and are answered with success; none when left out. */
+  /** Unauthenticated checks of the address that are answered with success; none if omitted. */
   readonly probes?: readonly SourceProbe[];
   /**
-   * What to do at the provider, in order, as sentences. `{url}` stands for the address of the endpoint, and
-   * `{secret}` for the place where the secret goes.
+   * Steps at the provider, in order, as sentences. `{url}` is replaced by the address of the endpoint, and `{secret}`
+   * marks where the secret is entered.
    */
   readonly steps: readonly string[];
-  /** What is peculiar, such as a body that is signed in part only. */
+  /** Peculiarities, such as a body that is only partly signed. */
   readonly remarks?: readonly string[];
 }

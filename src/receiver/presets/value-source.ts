@@ -1,4 +1,4 @@
-/** Where a value of a message is: what a preset, or the configuration of an endpoint, says as data. */
+/** The location of a value in a message, as data of a preset or of an endpoint's configuration. */
 import { isRawNumber, parseCanonical, wholeNumberText } from "../../core/json/lossless.ts";
 import { queryOf } from "../message/message-url.ts";
 import type { ReceivedMessage } from "../message/message.ts";
@@ -9,14 +9,14 @@ export type ValueSource =
   /** A JSON pointer (RFC 6901) into the body, such as `/data/id`. */
   | { readonly pointer: string }
   | { readonly query: string }
-  /** The same for every message. */
+  /** The same value for every message. */
   | { readonly fixed: string };
 
 const lengthMax = 255;
 
 /**
- * Reads values of one message; the body is parsed once at most, so give it authentic bytes. `parsedBody` replaces the
- * reading of the body where the caller has read it already, with {@link readJsonBody}.
+ * Reads values of one message. The body is parsed no more than once, so pass authentic bytes. `parsedBody` replaces the
+ * parsing if the caller has already parsed the body with {@link readJsonBody}.
  */
 export function valueReader(
   message: ReceivedMessage,
@@ -32,7 +32,7 @@ export function valueReader(
   };
 }
 
-/** What is found first. */
+/** The first value that exists. */
 export function firstValue(
   read: (source: ValueSource) => string | null,
   sources: readonly ValueSource[],
@@ -44,7 +44,7 @@ export function firstValue(
   return null;
 }
 
-/** The member that a JSON pointer leads to; undefined when there is none. */
+/** The value at a JSON pointer; undefined if there is none. */
 export function memberAt(value: unknown, pointer: string): unknown {
   if (pointer === "") return value;
   if (!pointer.startsWith("/")) return undefined;
@@ -60,9 +60,9 @@ export function memberAt(value: unknown, pointer: string): unknown {
 }
 
 /**
- * The one reading of a body for everything that looks into it: UTF-8 whatever the media type says (RFC 8259, 8.1), without a
- * byte order mark; of members that stand twice the last one counts; equal numbers are equal, with all of their digits.
- * Undefined for a body that is not JSON.
+ * Parses a body for everything that reads it: UTF-8 regardless of the media type (RFC 8259, section 8.1), without a
+ * byte order mark. The last of repeated members wins, and equal numbers are equal with all their digits. Undefined for
+ * a body that is not JSON.
  */
 export function readJsonBody(body: Uint8Array): unknown {
   try {
@@ -72,7 +72,7 @@ export function readJsonBody(body: Uint8Array): unknown {
   }
 }
 
-/** Texts and whole numbers of 1 to 255 characters without control characters; null for everything else. */
+/** Strings and whole numbers of 1 to 255 characters without control characters; null for everything else. */
 function usable(value: unknown): string | null {
   const text = typeof value === "number" || isRawNumber(value) ? wholeNumberText(value, lengthMax) : value;
   if (typeof text !== "string" || text === "" || text.length > lengthMax) return null;

@@ -1,4 +1,7 @@
-/** What providers ask before they use an address. For bodies of verified messages only: all of these read them. */
+/**
+ * Challenges with which providers check an address. Only for bodies of verified messages, because all of these parse
+ * the body.
+ */
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import { andThen, type MaybePromise } from "../crypto/maybe-promise.ts";
 import { hexOf, utf8 } from "./bytes.ts";
@@ -9,8 +12,8 @@ const challengeLengthMax = 1_024;
 const plainTokenLengthMax = 1_024;
 
 /**
- * What to answer when Discord checks the address, else null: an interaction of type 1 wants `{"type":1}`, a webhook
- * event of type 0 wants an empty 204. Give it the body of a verified message only.
+ * The response when Discord checks the address, otherwise null: an interaction of type 1 expects `{"type":1}`, a
+ * webhook event of type 0 an empty 204. Only pass the body of a verified message.
  */
 export function discordPing(body: Uint8Array): { readonly status: 200 | 204; readonly json: string } | null {
   const type = fieldOf(body, "type");
@@ -19,8 +22,8 @@ export function discordPing(body: Uint8Array): { readonly status: 200 | 204; rea
 }
 
 /**
- * The text to answer (status 200, `text/plain`) when Slack checks the address of an app, else null. Give it the body of
- * a verified message only.
+ * The text to return (status 200, `text/plain`) when Slack checks the address of an app, otherwise null. Only pass the
+ * body of a verified message.
  */
 export function slackChallenge(body: Uint8Array): string | null {
   if (fieldOf(body, "type") !== "url_verification") return null;
@@ -29,15 +32,15 @@ export function slackChallenge(body: Uint8Array): string | null {
 }
 
 /**
- * The JSON to answer (status 200, `application/json`) when Zoom validates the address, else null. `secret` is the one
- * Zoom uses now. Give it the body of a verified message only: it hashes what it is given.
+ * The JSON to return (status 200, `application/json`) when Zoom validates the address, otherwise null. `secret` is the
+ * one that Zoom currently uses. Only pass the body of a verified message, because the function hashes its input.
  */
 export function zoomUrlValidation(
   crypto: ReceiverCrypto,
   { secret, body }: { readonly secret: string; readonly body: Uint8Array },
 ): MaybePromise<string | null> {
   const [key] = secretBytes(secret);
-  if (key === undefined) throw misconfigured("a secret is needed");
+  if (key === undefined) throw misconfigured("a secret is required");
   if (fieldOf(body, "event") !== "endpoint.url_validation") return null;
   const payload = fieldOf(body, "payload");
   const plainToken =

@@ -1,6 +1,6 @@
 /**
- * Adyen's standard webhooks: `additionalData.hmacSignature` of the one item, HMAC-SHA256 in base64 over eight of its fields
- * with colons between them. What else is in the item is not signed, and no time is.
+ * Adyen's standard webhooks: `additionalData.hmacSignature` of the single item, HMAC-SHA256 in base64 over eight of its
+ * fields, joined with colons. The item's other fields are not signed, and no time is signed.
  */
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import type { MessageVerifier, ReceivedMessage } from "../message/message.ts";
@@ -17,7 +17,10 @@ export type AdyenOptions = SecretOptions;
 const signatureBytes = 32;
 const fieldLengthMax = 1_024;
 
-/** Message id: `{pspReference}:{eventCode}:{success}`, by which Adyen tells repeats; all three are signed. */
+/**
+ * Message id: `{pspReference}:{eventCode}:{success}`, by which Adyen identifies repeated messages; all three are
+ * signed.
+ */
 export function createAdyenVerifier(crypto: ReceiverCrypto, options: AdyenOptions): MessageVerifier {
   return createClaimVerifier(crypto, {
     name: "adyen",
@@ -60,13 +63,13 @@ function itemOf(message: ReceivedMessage): JsonObject | Rejected {
   const body = unprovenBody(message);
   if (isRejected(body)) return body;
   const items: unknown = body["notificationItems"];
-  // Adyen sends one in JSON. Of several, one signature would speak for one alone.
+  // Adyen sends one item in JSON. With several, one signature would only cover one of them.
   const item = Array.isArray(items) && items.length === 1 ? objectOf(items[0]) : null;
   const request = objectOf(item?.["NotificationRequestItem"]);
-  return request ?? rejected("body_altered", "the body has not exactly one NotificationRequestItem");
+  return request ?? rejected("body_altered", "the body does not have exactly one NotificationRequestItem");
 }
 
-/** Empty for what is missing and for what has no plain text. */
+/** Empty for missing values and for values that are not plain text. */
 function textOf(value: unknown): string {
   return typeof value === "string" || typeof value === "number" || typeof value === "boolean"
     ? String(value)

@@ -1,4 +1,4 @@
-/** Texts to bytes and back, with what Node, browsers and edge runtimes share. */
+/** Converts text to bytes and back, with functions that Node, browsers and edge runtimes share. */
 import { decodeBase64 } from "../../core/base64.ts";
 
 const encoder = new TextEncoder();
@@ -8,7 +8,7 @@ export function utf8(text: string): Uint8Array {
   return encoder.encode(text);
 }
 
-/** Bytes that are not UTF-8 become replacement characters. */
+/** Invalid UTF-8 becomes replacement characters. */
 export function textOf(bytes: Uint8Array): string {
   return decoder.decode(bytes);
 }
@@ -21,7 +21,9 @@ export function hexBytes(text: string, { length }: { readonly length: number }):
   return bytes;
 }
 
-/** Null unless the text is canonical padded base64 of 1 to `lengthMax` bytes: one value has one text. */
+/**
+ * Null unless the text is canonical, padded base64 of 1 to `lengthMax` bytes, so that each value has a single spelling.
+ */
 export function base64Bytes(text: string, { lengthMax }: { readonly lengthMax: number }): Uint8Array | null {
   if (text === "" || text.length > Math.ceil(lengthMax / 3) * 4) return null;
   const bytes = decodeBase64(text);

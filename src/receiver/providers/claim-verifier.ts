@@ -1,4 +1,4 @@
-/** The common half of all providers: read a claim, prove it, accept. */
+/** The part that all providers share: read a claim, verify it, accept. */
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import { andThen, type MaybePromise, whenAll } from "../crypto/maybe-promise.ts";
 import type { MessageVerifier, ReceivedMessage, Verification } from "../message/message.ts";
@@ -6,13 +6,16 @@ import { isRejected, rejected } from "./reading.ts";
 import type { Rejected } from "./reading.ts";
 import { replayIdOf } from "./replay-id.ts";
 
-/** What a message says of itself, not believed yet. */
+/** What a message claims before it is verified. */
 export interface Claim {
-  /** What must have been signed, in pieces. Several when the provider writes one address in more than one way. */
+  /**
+   * The content that must have been signed, in pieces. Several if the provider has more than one spelling of an
+   * address.
+   */
   readonly contents: readonly (readonly Uint8Array[])[];
-  /** One of these has to fit one of the contents under one of the keys. */
+  /** One of these must match one of the contents under one of the keys. */
   readonly signatures: readonly Uint8Array[];
-  /** Judged already; null when no signed time is in the headers. */
+  /** Already checked; null if the headers contain no signed time. */
   readonly timestampSeconds: number | null;
 }
 
@@ -23,11 +26,11 @@ export interface ClaimScheme {
   readonly producer: string;
   readonly proof: Proof;
   claimOf(message: ReceivedMessage, now: { readonly nowSeconds: number }): Claim | Rejected;
-  /** Runs on authentic bytes alone. */
+  /** Called only with authentic bytes. */
   messageIdOf(message: ReceivedMessage): string | null;
-  /** The message id is in a header that nobody signed. */
+  /** The message id is in an unsigned header. */
   readonly isMessageIdUnsigned: boolean;
-  /** For a provider whose signed time is inside the body. Runs on authentic bytes alone. */
+  /** For a provider whose signed time is inside the body. Called only with authentic bytes. */
   bodyTimeOf?(message: ReceivedMessage, now: { readonly nowSeconds: number }): number | Rejected;
 }
 
@@ -37,7 +40,7 @@ export function createClaimVerifier(crypto: ReceiverCrypto, scheme: ClaimScheme)
       const claim = scheme.claimOf(message, now);
       if (isRejected(claim)) return claim;
       return andThen(scheme.proof(claim), (isAuthentic): MaybePromise<Verification> => {
-        if (!isAuthentic) return rejected("no_matching_signature", "no signature fits a key");
+        if (!isAuthentic) return rejected("no_matching_signature", "no signature matches a key");
         const timestampSeconds = scheme.bodyTimeOf?.(message, now) ?? claim.timestampSeconds;
         if (isRejected(timestampSeconds)) return timestampSeconds;
         const { name, producer } = scheme;
@@ -45,7 +48,7 @@ export function createClaimVerifier(crypto: ReceiverCrypto, scheme: ClaimScheme)
         const verified = { kind: "verified", scheme: name, producer, messageId, timestampSeconds } as const;
         const [signed] = claim.contents;
         const isIdSigned = messageId !== null && !scheme.isMessageIdUnsigned;
-        // Without a signed time two messages may well be the same to the letter.
+        // Without a signed time, two different messages may have identical bytes.
         if (isIdSigned || timestampSeconds === null || signed === undefined) return verified;
         return andThen(replayIdOf(crypto, signed), (replayId) => ({ ...verified, replayId }));
       });

@@ -1,6 +1,7 @@
 /**
- * GitLab: a signing token (`whsec_…`) signs as Standard Webhooks do; a secret token is sent as it is in `X-Gitlab-Token` and
- * proves the sender, not the bytes. Both may be given while one replaces the other.
+ * GitLab: a signing token (`whsec_…`) signs like Standard Webhooks. A secret token is sent unchanged in
+ * `X-Gitlab-Token`; it authenticates the sender, but does not protect the bytes. Both may be configured while one
+ * replaces the other.
  */
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import type { MessageVerifier } from "../message/message.ts";

@@ -38,7 +38,7 @@ export interface ClerkOptions extends SecretOptions, ToleranceOptions {}
 export interface DiscordOptions extends PublicKeyOptions, ToleranceOptions {}
 export type DocusignOptions = SecretOptions;
 export interface GithubOptions extends SecretOptions, UnsignedIdOptions {}
-/** `publicUrl` is the target URL, letter by letter as it stands in the app's settings. */
+/** `publicUrl` is the target URL exactly as in the app's settings. */
 export interface HubspotOptions extends SecretOptions, PublicUrlOptions, ToleranceOptions {}
 export type IntercomOptions = SecretOptions;
 /** Linear's documentation suggests 60 seconds; the default here is 300, as for every provider. */
@@ -54,22 +54,22 @@ export interface ResendOptions extends SecretOptions, ToleranceOptions {}
 export interface SendgridOptions extends PublicKeyOptions, ToleranceOptions {}
 export interface ShopifyOptions extends SecretOptions, UnsignedIdOptions {}
 export interface SlackOptions extends SecretOptions, ToleranceOptions {}
-/** `publicUrl` is the notification URL, letter by letter as it stands in Square's dashboard. */
+/** `publicUrl` is the notification URL exactly as in Square's dashboard. */
 export interface SquareOptions extends SecretOptions, PublicUrlOptions {}
 export interface StripeOptions extends SecretOptions, ToleranceOptions {}
-/** Secrets are `whsec_` and base64, or the base64 alone, as Svix's libraries take them. */
+/** Secrets are `whsec_` and base64, or only the base64, as Svix's libraries accept them. */
 export interface SvixOptions extends SecretOptions, ToleranceOptions {}
-/** `publicUrl` is the callback URL, letter by letter as the webhook was created with. */
+/** `publicUrl` is the callback URL exactly as the webhook was created with. */
 export interface TrelloOptions extends SecretOptions, PublicUrlOptions {}
 export type TypeformOptions = SecretOptions;
 export type XOptions = SecretOptions;
 export interface ZendeskOptions extends SecretOptions, ToleranceOptions, UnsignedIdOptions {}
 export interface ZoomOptions extends SecretOptions, ToleranceOptions {}
 
-/** One function for each provider; all throw ReceiverError `misconfigured` for options that cannot work. */
+/** One function for each provider. All throw ReceiverError `misconfigured` for invalid options. */
 export type Providers = ReturnType<typeof bindProviders>;
 
-/** The providers on one implementation of cryptography. The entries of the package have done this already. */
+/** Binds the providers to a crypto implementation. The entry points of the package have already done this. */
 export function bindProviders(crypto: ReceiverCrypto) {
   const verifier =
     <Options extends SchemeOptions>(name: SchemeName) =>
@@ -107,7 +107,7 @@ export function bindProviders(crypto: ReceiverCrypto) {
     x: verifier<XOptions>("x"),
     zendesk: verifier<ZendeskOptions>("zendesk"),
     zoom: verifier<ZoomOptions>("zoom"),
-    /** The JSON with which an address is proved to Zoom, or null; for the body of a verified message. */
+    /** The JSON that proves an address to Zoom, or null; for the body of a verified message. */
     zoomUrlValidation: (input: { readonly secret: string; readonly body: Uint8Array }) =>
       zoomUrlValidation(crypto, input),
   };

@@ -1,7 +1,7 @@
 /**
- * Providers that look at an address by HEAD, GET or a token before they use it, and sign in ways of their own: Mandrill signs
- * the address and the parameters of a form; Mailchimp and Microsoft Graph sign nothing and send a secret, in the query of the
- * address or in each notification.
+ * Providers that check an address by HEAD, GET or a token before they use it, and have unusual proofs: Mandrill signs
+ * the address and the parameters of a form; Mailchimp and Microsoft Graph sign nothing and send a secret, in the query
+ * of the address or in each notification.
  */
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import { andThen, type MaybePromise, whenAll } from "../crypto/maybe-promise.ts";
@@ -13,9 +13,9 @@ import { publicUrlOf, type PublicUrlOptions, secretBytes, type SecretOptions } f
 import { headerOf, isRejected, rejected, type Rejected } from "./reading.ts";
 import { objectOf, unprovenBody } from "./unproven-body.ts";
 
-/** `secrets` are the keys of the webhook; `publicUrl` is its address letter by letter as it is entered at Mandrill. */
+/** `secrets` are the keys of the webhook; `publicUrl` is its address exactly as entered at Mandrill. */
 export interface MandrillOptions extends SecretOptions, PublicUrlOptions {}
-/** `secrets` are texts of your own that stand in the query of the address, as `?secret=…`. */
+/** `secrets` are texts that you chose for the query of the address, as `?secret=…`. */
 export type MailchimpOptions = SecretOptions;
 /** `secrets` are the `clientState` of the subscriptions. */
 export type MicrosoftGraphOptions = SecretOptions;
@@ -47,7 +47,7 @@ function mandrillClaim(message: ReceivedMessage, address: string): Claim | Rejec
   if (message.body.length > formBytesMax) return rejected("body_altered", "the form is too large");
   const form = new URLSearchParams(textOf(message.body));
   if (form.size === 0 || form.size > parametersMax)
-    return rejected("body_altered", `the form has not 1 to ${parametersMax} parameters`);
+    return rejected("body_altered", `the form does not have 1 to ${parametersMax} parameters`);
   const names = [...form.keys()];
   if (new Set(names).size < names.length) return rejected("body_altered", "the form repeats a parameter");
   const parameters = names.toSorted().map((name) => name + (form.get(name) ?? ""));
@@ -76,16 +76,19 @@ export function createMicrosoftGraphVerifier(
     if (isRejected(body)) return body;
     const { value } = body;
     if (!Array.isArray(value) || value.length === 0 || value.length > notificationsMax)
-      return rejected("body_altered", `the body has not 1 to ${notificationsMax} notifications in value`);
+      return rejected(
+        "body_altered",
+        `the body does not have 1 to ${notificationsMax} notifications in value`,
+      );
     const states = new Set(value.map((one: unknown) => objectOf(one)?.["clientState"]));
     const [state] = states;
     if (states.size !== 1 || typeof state !== "string" || state === "")
-      return rejected("body_altered", "the notifications have not one and the same clientState");
+      return rejected("body_altered", "the notifications do not share one clientState");
     return state;
   });
 }
 
-/** Compares under a MAC, so that the time that it takes says nothing about the secret. */
+/** Compares under a MAC, so that the duration reveals nothing about the secret. */
 function secretVerifier(
   crypto: ReceiverCrypto,
   name: string,
@@ -103,7 +106,7 @@ function secretVerifier(
       return andThen(whenAll(macs), ([mac, ...expected]) =>
         mac !== undefined && expected.some((one) => crypto.equal(mac, one))
           ? { kind: "verified", scheme: name, producer, messageId: null, timestampSeconds: null }
-          : rejected("no_matching_signature", "the secret is not one of this source"),
+          : rejected("no_matching_signature", "the secret does not belong to this source"),
       );
     },
   };

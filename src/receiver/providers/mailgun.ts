@@ -1,7 +1,8 @@
 /**
- * Mailgun: the body has a member `signature` with `timestamp`, `token` and the HMAC-SHA256 in hexadecimal over the two, run
- * together. Nothing else is signed: the event data are as trustworthy as the way they came. A token is used once, so it is
- * the message id. For an event of a subaccount there is a `parent-signature` beside it, under the key of the main account.
+ * Mailgun: the body has a member `signature` with `timestamp`, `token` and the hexadecimal HMAC-SHA256 over the two,
+ * concatenated. Nothing else is signed, so the event data are only as trustworthy as the connection. A token is used
+ * once, so it is the message id. An event of a subaccount also has a `parent-signature` with the key of the main
+ * account.
  */
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import type { MessageVerifier, ReceivedMessage } from "../message/message.ts";

@@ -1,10 +1,10 @@
-/** Keys that are not the text itself. All throw ReceiverError `misconfigured`, and never with a part of the key. */
+/** Keys that need decoding. All functions throw ReceiverError `misconfigured`, never with a part of the key. */
 import { decodeBase64 } from "../../core/base64.ts";
 import { base64Bytes, hexBytes } from "./bytes.ts";
 import { misconfigured } from "./options.ts";
 
 const ed25519KeyBytes = 32;
-/** An uncompressed P-256 point in its SPKI frame, which always begins alike (RFC 5480). */
+/** An uncompressed P-256 point in its SPKI frame, which always has the same beginning (RFC 5480). */
 const p256KeyBytes = 91;
 const p256KeyStart = "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE";
 const svixPrefix = "whsec_";
@@ -13,7 +13,7 @@ const svixKeyBytesMax = 256;
 /** 64 hexadecimal digits, as in Discord's developer portal. */
 export function discordKey(text: string): Uint8Array {
   const key = hexBytes(text, { length: ed25519KeyBytes });
-  if (key === null) throw misconfigured("a Discord public key is 64 hexadecimal digits");
+  if (key === null) throw misconfigured("a Discord public key must be 64 hexadecimal digits");
   return key;
 }
 
@@ -21,28 +21,28 @@ export function discordKey(text: string): Uint8Array {
 export function sendgridKey(text: string): Uint8Array {
   const key = text.startsWith(p256KeyStart) ? base64Bytes(text, { lengthMax: p256KeyBytes }) : null;
   if (key?.length !== p256KeyBytes)
-    throw misconfigured("a SendGrid public key is base64 that begins with MFkwEwYH");
+    throw misconfigured("a SendGrid public key must be base64 that begins with MFkwEwYH");
   return key;
 }
 
-/** `whsec_` and base64, or the base64 alone, as Svix's libraries take it. */
+/** `whsec_` and base64, or only the base64, as Svix's libraries accept it. */
 export function svixKey(text: string): Uint8Array {
   const encoded = text.startsWith(svixPrefix) ? text.slice(svixPrefix.length) : text;
   const key = base64Bytes(encoded, { lengthMax: svixKeyBytesMax });
-  if (key === null) throw misconfigured("the secret is whsec_ and padded base64");
+  if (key === null) throw misconfigured("the secret must be whsec_ and padded base64");
   return key;
 }
 
 /** Any number of bytes in hexadecimal. */
 export function hexKey(text: string): Uint8Array {
   const key = text.length % 2 === 0 ? hexBytes(text, { length: text.length / 2 }) : null;
-  if (key === null) throw misconfigured("the key is not hexadecimal digits, two for each byte");
+  if (key === null) throw misconfigured("the key must be hexadecimal digits, two for each byte");
   return key;
 }
 
 /** Any number of bytes in padded base64. */
 export function base64Key(text: string): Uint8Array {
   const key = decodeBase64(text);
-  if (key === null) throw misconfigured("the key is not padded base64");
+  if (key === null) throw misconfigured("the key must be padded base64");
   return key;
 }

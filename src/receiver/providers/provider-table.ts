@@ -1,32 +1,32 @@
 /**
- * What each provider signs, and where it is documented. Most differ in data alone and are verified by what stands here
- * (scheme-verifier.ts); Twilio, which signs the parameters of forms, and Adyen and Mailgun, which sign fields inside the
- * body, have verifiers of their own.
+ * What each provider signs, and where it is documented. Most differ only in data and are verified by
+ * scheme-verifier.ts. Twilio, which signs the parameters of forms, and Adyen and Mailgun, which sign fields inside the
+ * body, have separate verifiers.
  */
 import { discordKey, sendgridKey, svixKey } from "./provider-keys.ts";
 import { isTimed, type ProviderScheme } from "./scheme-verifier.ts";
 import { utf8 } from "./bytes.ts";
 
-/** One line of the provider table. */
+/** One row of the provider table. */
 export interface ProviderDescription {
-  /** The name of its function, and `scheme` of what it verifies. */
+  /** The name of its function, and `scheme` of verified messages. */
   readonly name: string;
   readonly title: string;
   /** Header fields that the verification reads. */
   readonly headers: readonly string[];
-  /** What the signature covers, with `{…}` for what is inserted. */
+  /** What the signature covers, with `{…}` as placeholders. */
   readonly signed: string;
   readonly algorithm: string;
-  /** What to give as secret or key. */
+  /** What to use as secret or key. */
   readonly key: string;
-  /** What keeps an old message from being accepted again. */
+  /** What prevents an old message from being accepted again. */
   readonly replayProtection: string;
-  /** Where `messageId` comes from. */
+  /** Source of `messageId`. */
   readonly messageId: string;
   readonly documentation: string;
 }
 
-/** What people read of a provider and cannot be told from its scheme. */
+/** Facts about a provider that cannot be derived from its scheme. */
 type Documented = Pick<ProviderDescription, "title" | "key" | "messageId" | "documentation">;
 
 export interface Provider extends ProviderScheme, Documented {
@@ -35,7 +35,7 @@ export interface Provider extends ProviderScheme, Documented {
 
 const sharedSecret = { option: "secrets", keyOf: utf8 } as const;
 
-/** Svix signs for many; the headers differ in their first word. */
+/** Svix signs for many senders; only the first word of the headers differs. */
 function svixScheme<Word extends string>(word: Word) {
   return {
     algorithm: "HMAC-SHA256",
@@ -48,7 +48,7 @@ function svixScheme<Word extends string>(word: Word) {
   } as const;
 }
 
-/** In the order of the alphabet. */
+/** In alphabetical order. */
 const schemes = {
   bitbucket: {
     title: "Bitbucket",
@@ -65,7 +65,7 @@ const schemes = {
   clerk: {
     title: "Clerk",
     ...svixScheme("svix"),
-    key: "the signing secret of the endpoint, with its whsec_",
+    key: "the signing secret of the endpoint, including whsec_",
     documentation: "https://clerk.com/docs/webhooks/sync-data",
   },
   discord: {
@@ -76,7 +76,7 @@ const schemes = {
     signed: "{timestamp}{body}",
     keys: { option: "publicKeys", keyOf: discordKey },
     key: "64 hexadecimal digits from the developer portal",
-    // Webhook events have none.
+    // Webhook events have no id.
     signedId: { field: "id" },
     messageId: "`id` of an interaction",
     documentation: "https://discord.com/developers/docs/interactions/overview",
@@ -85,7 +85,7 @@ const schemes = {
     title: "DocuSign Connect",
     algorithm: "HMAC-SHA256",
     headers: { signature: "X-DocuSign-Signature-1" },
-    // One for each active key of the account.
+    // One header for each active key of the account.
     moreSignatureHeaders: [2, 3, 4, 5, 6, 7, 8].map((number) => `X-DocuSign-Signature-${number}`),
     signature: { encoding: "base64", bytes: 32 },
     signed: "{body}",
@@ -110,7 +110,7 @@ const schemes = {
   gitlab: {
     title: "GitLab",
     ...svixScheme("webhook"),
-    key: "the signing token (whsec_…), or the secret token that comes in `X-Gitlab-Token`",
+    key: "the signing token (whsec_…), or the secret token that is sent in `X-Gitlab-Token`",
     documentation: "https://docs.gitlab.com/user/project/integrations/webhooks/",
   },
   hubspot: {
@@ -122,7 +122,7 @@ const schemes = {
     signed: "{method}{notification URL}{body}{timestamp}",
     keys: sharedSecret,
     key: "the client secret of the app; publicUrl",
-    messageId: "none (each event in the body has its own)",
+    messageId: "none (each event in the body has an id)",
     documentation:
       "https://developers.hubspot.com/docs/apps/developer-platform/build-apps/authentication/request-validation",
   },
@@ -141,7 +141,7 @@ const schemes = {
   linear: {
     title: "Linear",
     algorithm: "HMAC-SHA256",
-    // Linear-Timestamp is not signed and is ignored: the body is read for its own time, once the signature has proved it.
+    // Linear-Timestamp is not signed and is ignored. The time comes from the body, after the signature was verified.
     headers: { signature: "Linear-Signature" },
     signature: { encoding: "hex", bytes: 32 },
     signed: "{body}",
@@ -166,7 +166,7 @@ const schemes = {
   openai: {
     title: "OpenAI",
     ...svixScheme("webhook"),
-    key: "the signing secret of the endpoint, with its whsec_",
+    key: "the signing secret of the endpoint, including whsec_",
     documentation: "https://platform.openai.com/docs/guides/webhooks",
   },
   paddle: {
@@ -177,7 +177,7 @@ const schemes = {
     signed: "{ts}:{body}",
     keys: sharedSecret,
     key: "the secret key of the notification destination",
-    // A repeat and a replay of one event have the same.
+    // Repeats and replays of one event have the same id.
     signedId: { field: "event_id" },
     messageId: "`event_id`",
     documentation: "https://developer.paddle.com/webhooks/signature-verification",
@@ -185,7 +185,7 @@ const schemes = {
   resend: {
     title: "Resend",
     ...svixScheme("svix"),
-    key: "the signing secret of the webhook, with its whsec_",
+    key: "the signing secret of the webhook, including whsec_",
     documentation: "https://resend.com/docs/dashboard/webhooks/verify-webhooks-requests",
   },
   sendgrid: {
@@ -200,7 +200,7 @@ const schemes = {
     signed: "{timestamp}{body}",
     keys: { option: "publicKeys", keyOf: sendgridKey },
     key: "the verification key, base64",
-    messageId: "none (each event in the body has its own)",
+    messageId: "none (each event in the body has an id)",
     documentation:
       "https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features",
   },
@@ -247,9 +247,9 @@ const schemes = {
     headers: { signature: "Stripe-Signature" },
     signature: { encoding: "hex", bytes: 32, separator: ",", prefix: "v1=", timestampPrefix: "t=" },
     signed: "{t}.{body}",
-    // The key is the whole text, whsec_ included.
+    // The key is the whole text, including whsec_.
     keys: sharedSecret,
-    key: "the signing secret of the endpoint, with its whsec_",
+    key: "the signing secret of the endpoint, including whsec_",
     signedId: { field: "id" },
     messageId: "`id` of the event",
     documentation: "https://docs.stripe.com/webhooks/signature",
@@ -257,7 +257,7 @@ const schemes = {
   svix: {
     title: "Svix",
     ...svixScheme("svix"),
-    key: "the signing secret of the endpoint, with its whsec_",
+    key: "the signing secret of the endpoint, including whsec_",
     documentation: "https://docs.svix.com/receiving/verifying-payloads/how-manual",
   },
   trello: {
@@ -373,9 +373,9 @@ const mailchimp: ProviderDescription = {
   name: "mailchimp",
   title: "Mailchimp",
   headers: [],
-  signed: "nothing: a secret of your own stands in the query of the address",
+  signed: "nothing: a secret that you chose is in the query of the address",
   algorithm: "the secret is compared",
-  key: "secrets: a long random text of your own",
+  key: "secrets: a long random text that you choose",
   replayProtection: "none: no time is signed",
   messageId: "none",
   documentation: "https://mailchimp.com/developer/marketing/guides/sync-audience-data-webhooks/",
@@ -389,7 +389,7 @@ const mandrill: ProviderDescription = {
   algorithm: "HMAC-SHA1, base64",
   key: "secrets: the key of the webhook; publicUrl",
   replayProtection: "none: no time is signed",
-  messageId: "none (each event in the form has its own)",
+  messageId: "none (each event in the form has an id)",
   documentation:
     "https://mailchimp.com/developer/transactional/guides/track-respond-activity-webhooks/#authenticating-webhook-requests",
 };
@@ -400,13 +400,13 @@ const microsoftGraph: ProviderDescription = {
   headers: [],
   signed: "nothing: each notification has the `clientState` of its subscription",
   algorithm: "clientState is compared",
-  key: "secrets: the clientState of the subscriptions, a long random text of your own",
+  key: "secrets: the clientState of the subscriptions, a long random text that you choose",
   replayProtection: "none: no time is signed",
   messageId: "none",
   documentation: "https://learn.microsoft.com/en-us/graph/change-notifications-delivery-webhooks",
 };
 
-/** Every provider, in the order of the alphabet. */
+/** All providers in alphabetical order. */
 export const providerTable: readonly ProviderDescription[] = [
   ...schemeNames.map((name) => describe(schemeOf(name as SchemeName))),
   adyen,
@@ -420,7 +420,8 @@ export const providerTable: readonly ProviderDescription[] = [
 function describe(provider: Provider): ProviderDescription {
   const { name, title, headers, signed, algorithm, signature, keys, key, messageId, documentation } =
     provider;
-  // A prefix that names an entry of a list is part of the header's form; one before a single value is the provider's own.
+  // A prefix that names a list entry is part of the header's format; one before a single value is specific to the
+  // provider.
   const isNamed = signature.prefix !== undefined && signature.timestampPrefix === undefined;
   return {
     name,

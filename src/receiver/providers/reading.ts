@@ -1,12 +1,12 @@
-/** Reads what an attacker sent: every length is bounded, and what does not fit is a rejection, never an exception. */
+/** Reads untrusted input: every length is bounded, and invalid input is a rejection, never an exception. */
 import type { ReceivedMessage, Verification } from "../message/message.ts";
 import { textOf } from "./bytes.ts";
 
 export type Rejected = Extract<Verification, { kind: "rejected" }>;
 
-/** No provider's header comes near; longer ones are not looked at. */
+/** No provider's header comes close; longer ones are refused. */
 const headerLengthMax = 4_096;
-/** More signatures than any rotation needs; bounds the work that an attacker can ask for. */
+/** More signatures than any rotation needs. Bounds the work that an attacker can cause. */
 const entriesMax = 32;
 
 export function rejected(cause: Rejected["cause"], detail: string): Rejected {
@@ -17,7 +17,7 @@ export function isRejected(value: unknown): value is Rejected {
   return typeof value === "object" && value !== null && "kind" in value && value.kind === "rejected";
 }
 
-/** A header that has to be there. */
+/** A required header. */
 export function headerOf({ headers }: ReceivedMessage, name: string): string | Rejected {
   const value = headers.get(name)?.trim() ?? "";
   if (value === "") return rejected("missing_header", `${name} is missing`);
@@ -25,7 +25,7 @@ export function headerOf({ headers }: ReceivedMessage, name: string): string | R
   return value;
 }
 
-/** What follows the prefix, of those entries that have it: with `v1=` of `t=1,v1=aa,v1=bb` aa and bb. */
+/** The values after the prefix, of entries that have it: `v1=` in `t=1,v1=aa,v1=bb` gives aa and bb. */
 export function entriesIn(
   header: string,
   list: { readonly separator: string; readonly prefix: string },
@@ -37,13 +37,13 @@ export function entriesIn(
     .map((entry) => entry.slice(list.prefix.length));
 }
 
-/** How providers write a signed time. */
+/** Formats in which providers write a signed time. */
 export type TimestampForm = "seconds" | "milliseconds" | "iso8601";
 
 const unixTime = /^(?:0|[1-9]\d{0,14})$/;
 const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/;
 
-/** A time as providers write it, not too far from now. Answers whole Unix seconds. */
+/** Parses a signed time and checks its age. Returns whole Unix seconds. */
 export function timestampOf(
   text: string,
   clock: { readonly nowSeconds: number; readonly toleranceSeconds: number },
@@ -71,21 +71,21 @@ function wholeSeconds(milliseconds: number): number | null {
   return Number.isNaN(milliseconds) ? null : Math.floor(milliseconds / 1_000);
 }
 
-/** Null when the time is within the tolerance. */
+/** Null if the time is within the tolerance. */
 export function ageProblem(
   timestampSeconds: number,
   clock: { readonly nowSeconds: number; readonly toleranceSeconds: number },
 ): Rejected | null {
   const ageSeconds = clock.nowSeconds - timestampSeconds;
-  // Written so that a clock that is not a number refuses.
+  // Negated so that a clock value of NaN refuses the message.
   if (!(ageSeconds <= clock.toleranceSeconds))
-    return rejected("too_old", `signed ${ageSeconds} s ago; tolerated are ${clock.toleranceSeconds} s`);
+    return rejected("too_old", `signed ${ageSeconds} s ago; the tolerance is ${clock.toleranceSeconds} s`);
   if (!(-ageSeconds <= clock.toleranceSeconds))
-    return rejected("too_new", `signed ${-ageSeconds} s ahead; tolerated are ${clock.toleranceSeconds} s`);
+    return rejected("too_new", `signed ${-ageSeconds} s ahead; the tolerance is ${clock.toleranceSeconds} s`);
   return null;
 }
 
-/** A field of a JSON object. Only for bytes that are verified: an attacker's JSON is not parsed. */
+/** A field of a JSON object. Only for verified bytes: JSON from an attacker must not be parsed. */
 export function fieldOf(body: Uint8Array, name: string): unknown {
   try {
     const value: unknown = JSON.parse(textOf(body));
@@ -96,7 +96,7 @@ export function fieldOf(body: Uint8Array, name: string): unknown {
   }
 }
 
-/** Null unless it is a text of 1 to 255 visible ASCII characters. */
+/** Null unless it is a string of 1 to 255 visible ASCII characters. */
 export function messageIdFrom(value: unknown): string | null {
   return typeof value === "string" && /^[\x21-\x7e]{1,255}$/.test(value) ? value : null;
 }

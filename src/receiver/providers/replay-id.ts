@@ -4,8 +4,8 @@ import { hexOf } from "./bytes.ts";
 import { andThen, type MaybePromise } from "../crypto/maybe-promise.ts";
 
 /**
- * What a message that is sent again cannot change: a digest of all that was signed, the time included. Not of the signature:
- * some can be written in several ways, and of several that fit an attacker may leave one out.
+ * A value that a replayed message cannot change: a digest of all signed content, including the time. The signature is
+ * not suitable, because some can be written in several ways, and an attacker may omit one of several valid ones.
  */
 export function replayIdOf(crypto: ReceiverCrypto, signed: readonly Uint8Array[]): MaybePromise<string> {
   return andThen(crypto.digest({ hash: "sha256", data: concat(signed) }), hexOf);

@@ -1,4 +1,4 @@
-/** Verifies as a row of the table of schemes says. */
+/** Verifies messages according to a row of the scheme table. */
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import type { MessageVerifier, ReceivedMessage } from "../message/message.ts";
 import { base64Bytes, hexBytes, utf8 } from "./bytes.ts";
@@ -19,39 +19,39 @@ import type { Rejected, TimestampForm } from "./reading.ts";
 
 const hmacHashes = { "HMAC-SHA1": "sha1", "HMAC-SHA256": "sha256", "HMAC-SHA512": "sha512" } as const;
 
-/** What a provider signs, with what, and where it writes it. */
+/** What a provider signs, with which algorithm, and where the signature is. */
 export interface ProviderScheme {
   readonly algorithm: keyof typeof hmacHashes | "Ed25519" | "ECDSA P-256 with SHA-256";
-  /** Read in this order; all have to be there. */
+  /** Read in this order; all are required. */
   readonly headers: {
     readonly id?: string;
     readonly signature: string;
     readonly timestamp?: string;
   };
-  /** Further headers with signatures, for a provider that numbers them. None has to be there. */
+  /** Additional signature headers of a provider that numbers them. All are optional. */
   readonly moreSignatureHeaders?: readonly string[];
-  /** How the header `timestamp` is written; default Unix seconds. */
+  /** Format of the header `timestamp`; default Unix seconds. */
   readonly timestampForm?: TimestampForm;
   readonly signature: {
     readonly encoding: "hex" | "base64" | "DER in base64";
-    /** At most, where it is base64. */
+    /** The exact length, or the maximum for base64. */
     readonly bytes: number;
-    /** Stands before each signature. */
+    /** Precedes each signature. */
     readonly prefix?: string;
-    /** Between the entries of a header that has several. */
+    /** Separates the entries of a header with several. */
     readonly separator?: string;
-    /** Stands before the time, which is another entry of the same header. */
+    /** Precedes the time, which is another entry of the same header. */
     readonly timestampPrefix?: string;
   };
-  /** As the provider's documentation writes it, with `{…}` for what is inserted. */
+  /** In the notation of the provider's documentation, with `{…}` as placeholders. */
   readonly signed: `${string}{body}${string}`;
-  /** The option, and how one of its texts becomes a key. */
+  /** The option, and how to convert one of its strings to a key. */
   readonly keys: { readonly option: "secrets" | "publicKeys"; readonly keyOf: (text: string) => Uint8Array };
   /** A field of the signed body with the signed time in Unix milliseconds. */
   readonly timestampField?: string;
-  /** Where an id is that is signed: a field of the body, or the header `id`. */
+  /** Location of a signed id: a field of the body, or the header `id`. */
   readonly signedId?: { readonly field: string } | "header";
-  /** A header with an id that nobody signed. */
+  /** A header with an unsigned id. */
   readonly unsignedIdHeader?: string;
 }
 
@@ -64,7 +64,7 @@ export interface SchemeOptions extends ToleranceOptions, UnsignedIdOptions, Part
 interface Reader {
   readonly scheme: ProviderScheme;
   readonly toleranceSeconds: number;
-  /** Empty where no address is signed. */
+  /** Empty if no address is signed. */
   readonly publicUrl: string;
 }
 
@@ -127,9 +127,9 @@ function claimOf(message: ReceivedMessage, reader: Clocked): Claim | Rejected {
     values[kind as keyof ProviderScheme["headers"]] = value;
   }
   const { id = "", signature: header = "" } = values;
-  // With a period in the id, bytes could move from the body into the id under one and the same signature.
+  // With a period in the id, bytes could move from the body to the id without changing the signature.
   if (scheme.headers.id !== undefined && (messageIdFrom(id) === null || id.includes(".")))
-    return rejected("bad_message_id", `${scheme.headers.id} has a period or other illegal characters`);
+    return rejected("bad_message_id", `${scheme.headers.id} contains a period or other invalid characters`);
   const time = values.timestamp ?? timeIn(header, scheme);
   if (isRejected(time)) return time;
   const timestampSeconds = time === null ? null : timestampOf(time, reader, scheme.timestampForm);
@@ -144,13 +144,13 @@ function moreHeaders({ headers }: ReceivedMessage, scheme: ProviderScheme): read
   return (scheme.moreSignatureHeaders ?? []).flatMap((name) => headers.get(name)?.trim() ?? []);
 }
 
-/** The time beside the signatures; null where the header has none. */
+/** The time in the header of the signatures; null if there is none. */
 function timeIn(header: string, { headers, signature }: ProviderScheme): string | Rejected | null {
   const { separator = "", timestampPrefix: prefix } = signature;
   if (prefix === undefined) return null;
   const [time, ...others] = entriesIn(header, { separator, prefix });
   if (time !== undefined && others.length === 0) return time;
-  return rejected("malformed_header", `${headers.signature} needs one ${prefix}`);
+  return rejected("malformed_header", `${headers.signature} must have exactly one ${prefix}`);
 }
 
 function signaturesIn(
@@ -168,7 +168,8 @@ function signaturesIn(
       [],
   );
   if (signatures.length > 0) return signatures;
-  const form = encoding === "hex" ? `${2 * bytes} hexadecimal digits` : `at most ${bytes} bytes in base64`;
+  const form =
+    encoding === "hex" ? `${2 * bytes} hexadecimal digits` : `no more than ${bytes} bytes in base64`;
   return rejected(
     "malformed_header",
     `${headers.signature} is not ${prefix === "" ? form : `${prefix} and ${form}`}`,
@@ -182,7 +183,7 @@ interface Inserted {
   readonly method: string;
 }
 
-/** What must have been signed, in pieces: the body as it came, everything around it as text. */
+/** The content that must have been signed, in pieces: the received body, and everything around it as text. */
 function contentOf(
   signed: ProviderScheme["signed"],
   inserted: Inserted,

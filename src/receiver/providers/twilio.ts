@@ -1,10 +1,10 @@
 /**
  * Twilio: `X-Twilio-Signature`, HMAC-SHA1 in base64 with the account's auth token, over the address as Twilio called it
- * and, for forms, every parameter sorted by name, names and values run together. Other bodies come with their SHA-256
- * in the signed query (`bodySHA256`). No time is signed.
+ * and, for forms, all parameters sorted by name, with names and values concatenated. For other bodies, the signed query
+ * contains their SHA-256 (`bodySHA256`). No time is signed.
  *
- * The form has to be parsed before anything is proved, because the parameters are what is signed. That is bounded here
- * (bytes, parameters) and uses the platform's parser.
+ * The form must be parsed before anything is verified, because the signature covers its parameters. Parsing is bounded
+ * here (bytes, parameters) and uses the platform's parser.
  */
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import type { MessageVerifier, ReceivedMessage, Verification } from "../message/message.ts";
@@ -17,8 +17,8 @@ import { headerOf, isRejected, messageIdFrom, rejected } from "./reading.ts";
 import type { Rejected } from "./reading.ts";
 
 /**
- * `secrets` are the auth tokens. `publicUrl` is the address entered at Twilio, with its query: what is signed for another
- * address of the account is not for this one. Twilio adds `bodySHA256` to the query, and nothing else.
+ * `secrets` are the auth tokens. `publicUrl` is the address entered at Twilio, including its query, so that a signature
+ * for another address of the account is not valid here. Twilio adds only `bodySHA256` to the query.
  */
 export interface TwilioOptions extends SecretOptions, PublicUrlOptions, UnsignedIdOptions {}
 
@@ -29,7 +29,7 @@ const formBytesMax = 262_144;
 const parametersMax = 1_000;
 const bodyDigestStart = "bodySHA256=";
 
-/** Message id: none is signed; `I-Twilio-Idempotency-Token` with `unsignedMessageId`. */
+/** Message id: none is signed; with `unsignedMessageId`, `I-Twilio-Idempotency-Token`. */
 export function createTwilioVerifier(crypto: ReceiverCrypto, options: TwilioOptions): MessageVerifier {
   const [address = "", ...queries] = publicUrlOf(options).split("?");
   const parameters = parametersIn(queries.join("?"));
@@ -56,7 +56,7 @@ export function createTwilioVerifier(crypto: ReceiverCrypto, options: TwilioOpti
 interface Expected {
   /** Without the query. */
   readonly addresses: readonly string[];
-  /** Of the query, each as it is written. */
+  /** Query parameters as written. */
   readonly parameters: readonly string[];
 }
 
@@ -69,7 +69,7 @@ function claimOf(message: ReceivedMessage, expected: Expected): Claim | Rejected
   if (query.length > queryLengthMax) return rejected("malformed_header", "the query is too long");
   const own = parametersIn(query.slice(1)).filter((parameter) => !parameter.startsWith(bodyDigestStart));
   if (own.join("&") !== expected.parameters.join("&"))
-    return rejected("no_matching_signature", "the query is not the one of publicUrl");
+    return rejected("no_matching_signature", "the query differs from that of publicUrl");
   const parameters = parametersOf(message);
   if (isRejected(parameters)) return parameters;
   return {
@@ -83,39 +83,39 @@ function parametersIn(query: string): readonly string[] {
   return query.split("&").filter((parameter) => parameter !== "");
 }
 
-/** With its question mark; empty when there is none. */
+/** Includes the question mark; empty if there is none. */
 function queryOf({ url }: ReceivedMessage): string {
   const start = url.indexOf("?");
   const end = url.indexOf("#");
   return start < 0 ? "" : url.slice(start, end < start ? undefined : end);
 }
 
-/** What is signed of the body: the parameters of a form, or nothing where the query holds the digest. */
+/** The signed part of the body: the parameters of a form, or nothing if the query contains the digest. */
 function parametersOf(message: ReceivedMessage): string | Rejected {
   if (message.body.length === 0 || bodyDigestOf(message) !== null) return "";
   const mediaType = message.headers.get("Content-Type")?.split(";", 1)[0]?.trim().toLowerCase();
   if (mediaType !== "application/x-www-form-urlencoded")
-    return rejected("missing_header", "the body is no form, and the query has no bodySHA256");
+    return rejected("missing_header", "the body is not a form, and the query has no bodySHA256");
   if (message.body.length > formBytesMax) return rejected("body_altered", "the form is too large");
   const form = new URLSearchParams(textOf(message.body));
   // Nothing of such a body would be signed.
   if (form.size === 0) return rejected("body_altered", "the form has no parameters");
   if (form.size > parametersMax) return rejected("body_altered", "the form has too many parameters");
-  // Twilio's own libraries take each value of a repeated parameter once, and sort by UTF-16 units, as sort() does.
+  // Twilio's libraries use each value of a repeated parameter once, and sort by UTF-16 units, like sort().
   return [...new Set(form.keys())]
     .toSorted()
     .flatMap((name) => [...new Set(form.getAll(name))].toSorted().map((value) => name + value))
     .join("");
 }
 
-/** Null when the query has none. */
+/** Null if the query has none. */
 function bodyDigestOf(message: ReceivedMessage): string | null {
   const query = queryOf(message);
   if (query.length > queryLengthMax) return null;
   return new URLSearchParams(query).get("bodySHA256");
 }
 
-/** The query is authentic by now; what is left is whether the body is the one it speaks of. */
+/** The query is authentic at this point; this checks that the body matches its digest. */
 function withBodyChecked(
   crypto: ReceiverCrypto,
   { message, result }: { readonly message: ReceivedMessage; readonly result: Verification },
@@ -130,7 +130,7 @@ function withBodyChecked(
   );
 }
 
-/** Twilio signs some addresses with the standard port and some without. Nothing else of the address may change. */
+/** Twilio signs some addresses with the standard port and some without. Nothing else of the address may differ. */
 function withPort(url: string): string {
   const [, scheme = "", authority = "", rest = ""] = /^(https?:\/\/)([^/]*)(.*)$/i.exec(url) ?? [];
   if (/:\d+$/.test(authority)) return url;

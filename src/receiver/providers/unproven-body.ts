@@ -1,4 +1,4 @@
-/** For providers that sign inside the body: it has to be read before anything is proved, so it is bounded here. */
+/** For providers that sign inside the body: it must be parsed before anything is verified, so it is bounded here. */
 import type { ReceivedMessage } from "../message/message.ts";
 import { textOf } from "./bytes.ts";
 import { rejected, type Rejected } from "./reading.ts";
@@ -10,7 +10,7 @@ const bytesMax = 262_144;
 export function unprovenBody({ body }: ReceivedMessage): JsonObject | Rejected {
   if (body.length > bytesMax) return rejected("body_altered", `the body has more than ${bytesMax} bytes`);
   try {
-    return objectOf(JSON.parse(textOf(body))) ?? rejected("body_altered", "the body is no JSON object");
+    return objectOf(JSON.parse(textOf(body))) ?? rejected("body_altered", "the body is not a JSON object");
   } catch {
     return rejected("body_altered", "the body is not JSON");
   }

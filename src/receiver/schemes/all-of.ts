@@ -3,9 +3,9 @@ import { andThen, type MaybePromise } from "../crypto/maybe-promise.ts";
 import { misconfigured } from "../providers/options.ts";
 
 /**
- * Accepts only what every verifier accepts, such as a signature and a bearer token; they are asked one after the other,
- * and the first rejection is the answer. The first verifier names the producer; message id and time come from the
- * first that has them; `scheme` joins all with `+`. Throws ReceiverError `misconfigured` without a verifier.
+ * Accepts only messages that every verifier accepts, such as a signature and a bearer token. They run in order, and the
+ * first rejection is returned. The first verifier determines the producer; message id and time come from the first that
+ * has them; `scheme` joins all with `+`. Throws ReceiverError `misconfigured` without a verifier.
  */
 export function allOf(verifiers: readonly MessageVerifier[]): MessageVerifier {
   const [first, ...others] = verifiers.length > 0 ? verifiers : [];
@@ -23,7 +23,7 @@ export function allOf(verifiers: readonly MessageVerifier[]): MessageVerifier {
   };
 }
 
-/** What both accepted is one message. */
+/** Combines the results of two verifiers that accepted the same message. */
 export function combined(
   left: Extract<Verification, { kind: "verified" }>,
   right: Verification,

@@ -1,4 +1,4 @@
-/** A secret in a header or in the query: it says who sent, not that nothing was altered. */
+/** A secret in a header or in the query. It authenticates the sender, but does not protect against alteration. */
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import { queryOf } from "../message/message-url.ts";
 import type { MessageVerifier, ReceivedMessage } from "../message/message.ts";
@@ -12,9 +12,9 @@ import { producerOf } from "./known-token.ts";
 export interface ApiKeyOptions {
   /** Name of the header field, such as `X-Api-Key`. */
   readonly header?: string | undefined;
-  /** Name of the query parameter. Addresses end up in logs, so a header is the better place. */
+  /** Name of the query parameter. Addresses end up in logs, so prefer a header. */
   readonly query?: string | undefined;
-  /** Stands before the key in the header, such as `Token `. */
+  /** Text before the key in the header, such as `Token `. */
   readonly prefix?: string | undefined;
   readonly keys: ByProducer;
 }
@@ -22,7 +22,7 @@ export interface ApiKeyOptions {
 const keyLengthMax = 4_096;
 export const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
 
-/** Neither message id nor time is part of a key. Throws ReceiverError `misconfigured` for unusable options. */
+/** A key contains neither a message id nor a time. Throws ReceiverError `misconfigured` for invalid options. */
 export function prepareApiKeyVerifier(
   crypto: ReceiverCrypto,
   options: ApiKeyOptions,
@@ -30,15 +30,16 @@ export function prepareApiKeyVerifier(
 ): MessageVerifier {
   const { header, query } = options;
   if ((header === undefined) === (query === undefined)) throw misconfigured("give either header or query");
-  if (header !== undefined && !headerName.test(header)) throw misconfigured("header is no name of a field");
-  if (query === "") throw misconfigured("query is no name of a parameter");
+  if (header !== undefined && !headerName.test(header))
+    throw misconfigured("header must be the name of a header field");
+  if (query === "") throw misconfigured("query must be the name of a query parameter");
   const known = readByProducer(options.keys, { option: "keys", read: utf8 });
   return {
     verify(message) {
       const given = keyOf(message, options);
       if (isRejected(given)) return given;
       const producer = producerOf(crypto, { known, given: utf8(given) });
-      if (producer === null) return rejected("bad_token", "the key is not known");
+      if (producer === null) return rejected("bad_token", "unknown key");
       const verified = { kind: "verified", scheme, producer, messageId: null } as const;
       return { ...verified, timestampSeconds: null, isKeyAuthentic: true };
     },

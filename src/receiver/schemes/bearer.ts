@@ -1,4 +1,4 @@
-/** Bearer tokens (RFC 6750; EDS-11.3-2, CEW-3.1-1, CEW-3.2-1): they say who sent, not that nothing was altered. */
+/** Bearer tokens (RFC 6750). They authenticate the sender, but do not protect against alteration. */
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import { queryOf } from "../message/message-url.ts";
 import type { MessageVerifier, ReceivedMessage } from "../message/message.ts";
@@ -12,15 +12,15 @@ import { producerOf } from "./known-token.ts";
 export interface BearerOptions {
   readonly tokens: ByProducer;
   /**
-   * True also takes `?access_token=…`, for senders that can set no header. Addresses end up in logs, so the default
-   * is false (CEW-3.2-5).
+   * True also accepts `?access_token=…`, for senders that cannot set a header. Addresses end up in logs, so the default
+   * is false.
    */
   readonly allowQueryParameter?: boolean | undefined;
 }
 
 const tokenLengthMax = 4096;
 
-/** Neither message id nor time is part of a token. Throws ReceiverError `misconfigured` for unusable tokens. */
+/** A token contains neither a message id nor a time. Throws ReceiverError `misconfigured` for invalid tokens. */
 export function prepareBearerVerifier(crypto: ReceiverCrypto, options: BearerOptions): MessageVerifier {
   const known = readByProducer(options.tokens, { option: "tokens", read: tokenBytes });
   return {
@@ -28,7 +28,7 @@ export function prepareBearerVerifier(crypto: ReceiverCrypto, options: BearerOpt
       const token = tokenOf(message, options);
       if (isRejected(token)) return token;
       const producer = producerOf(crypto, { known, given: utf8(token) });
-      if (producer === null) return rejected("bad_token", "the bearer token is not known");
+      if (producer === null) return rejected("bad_token", "unknown bearer token");
       const verified = { kind: "verified", scheme: "bearer", producer, messageId: null } as const;
       return { ...verified, timestampSeconds: null, isKeyAuthentic: true };
     },
@@ -36,7 +36,7 @@ export function prepareBearerVerifier(crypto: ReceiverCrypto, options: BearerOpt
 }
 
 function tokenBytes(text: string): Uint8Array {
-  if (!/^[\x21-\x7e]+$/.test(text)) throw misconfigured("a bearer token is visible ASCII");
+  if (!/^[\x21-\x7e]+$/.test(text)) throw misconfigured("a bearer token must be visible ASCII");
   return utf8(text);
 }
 
@@ -45,9 +45,9 @@ function tokenOf(message: ReceivedMessage, options: BearerOptions): string | Rej
   const inQuery = queryOf(message.url).getAll("access_token");
   if (inHeader.length > tokenLengthMax) return rejected("malformed_header", "Authorization is too long");
   if (inHeader !== "") {
-    // RFC 6750, 2: one message, one way; two tokens would leave open which one counts.
+    // RFC 6750, section 2: one method per message. With two tokens it would be ambiguous which one counts.
     if (inQuery.length > 0)
-      return rejected("malformed_header", "there are tokens in Authorization and query");
+      return rejected("malformed_header", "there are tokens in both Authorization and the query");
     const [, token] = /^bearer +([\x21-\x7e]+)$/i.exec(inHeader) ?? [];
     return token ?? rejected("malformed_header", "Authorization is not a Bearer token");
   }
@@ -59,6 +59,7 @@ function tokenOf(message: ReceivedMessage, options: BearerOptions): string | Rej
       "Authorization is missing, and access_token in the query is not allowed",
     );
   }
-  if (others.length > 0) return rejected("malformed_header", "there are several access_token in the query");
+  if (others.length > 0)
+    return rejected("malformed_header", "access_token appears several times in the query");
   return first;
 }

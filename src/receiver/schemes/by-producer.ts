@@ -1,21 +1,21 @@
 import { keyTexts, misconfigured } from "../providers/options.ts";
 
 /**
- * Secrets, keys or tokens as texts: one, several during a rotation, or those of several producers by their names. The
- * name becomes `producer` of what is verified; without names it is `default`. At most 16 for one producer, and 64 in all.
+ * Secrets, keys or tokens as strings: one, several during a rotation, or those of several producers by name. The name
+ * becomes `producer` of verified messages; without names it is `default`. Up to 16 for one producer, and 64 in total.
  */
 export type ByProducer = string | readonly string[] | Readonly<Record<string, string | readonly string[]>>;
 
 const producersMax = 256;
 /**
- * Of all producers together: each key may have to be tried for a message of an attacker. More producers than that get
- * endpoints of their own.
+ * For all producers together, because each key may have to be tried for an attacker's message. Use separate endpoints
+ * for more producers.
  */
 const keysMax = 64;
 
 /**
- * Every text with its producer, read by `read`. Throws ReceiverError `misconfigured`, which names the option, when there
- * is none.
+ * All values with their producers, converted by `read`. Throws ReceiverError `misconfigured`, which names the option,
+ * if there are none.
  */
 export function readByProducer<Value>(
   given: ByProducer,
@@ -25,11 +25,12 @@ export function readByProducer<Value>(
   const named = isNamed ? Object.entries(given) : [["default", given] as const];
   if (named.length === 0) throw misconfigured(`${option}: at least one producer is needed`);
   if (named.length > producersMax)
-    throw misconfigured(`${option}: at most ${producersMax} producers can be given`);
+    throw misconfigured(`${option}: no more than ${producersMax} producers can be given`);
   const read = named.flatMap(([producer, texts]) => {
-    if (producer === "") throw misconfigured(`${option}: a producer has a name`);
+    if (producer === "") throw misconfigured(`${option}: a producer must have a name`);
     return keyTexts(texts, option).map((text) => ({ producer, value: readText(text) }));
   });
-  if (read.length > keysMax) throw misconfigured(`${option}: at most ${keysMax} keys can be given in all`);
+  if (read.length > keysMax)
+    throw misconfigured(`${option}: no more than ${keysMax} keys can be given in total`);
   return read;
 }

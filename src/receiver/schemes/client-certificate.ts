@@ -1,4 +1,4 @@
-/** Mutual TLS: whoever ended the connection says which certificate the sender proved to have the key of. */
+/** Mutual TLS: the component that terminated the connection reports the sender's verified certificate. */
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import type { ClientCertificateSeen } from "../../core/http/client-certificate.ts";
 import type { MessageVerifier } from "../message/message.ts";
@@ -10,13 +10,13 @@ import { producerOf } from "./known-token.ts";
 
 export interface ClientCertificateOptions {
   /**
-   * SHA-256 of the certificate (DER) or of its public key (SubjectPublicKeyInfo, DER), in hexadecimal, colons allowed. That
-   * of the public key stays when the certificate is renewed with the same key.
+   * SHA-256 of the certificate (DER) or of its public key (SubjectPublicKeyInfo, DER), in hexadecimal; colons are
+   * allowed. The fingerprint of the public key stays the same if the certificate is renewed with the same key.
    */
   readonly fingerprints: ByProducer;
 }
 
-/** A message without a certificate is refused: nobody is let in because a proxy is missing. Throws `misconfigured`. */
+/** A message without a certificate is refused, so a missing proxy cannot open the endpoint. Throws `misconfigured`. */
 export function prepareClientCertificateVerifier(
   crypto: ReceiverCrypto,
   options: ClientCertificateOptions,
@@ -25,7 +25,7 @@ export function prepareClientCertificateVerifier(
   return {
     verify(message, { nowSeconds }) {
       const seen = message.clientCertificate ?? null;
-      if (seen === null) return rejected("missing_header", "no trusted proxy named a client certificate");
+      if (seen === null) return rejected("missing_header", "no trusted proxy provided a client certificate");
       const outdated = outdatedAt(seen, nowSeconds);
       if (outdated !== null) return outdated;
       const { certificateSha256, publicKeySha256 } = seen;
@@ -34,7 +34,7 @@ export function prepareClientCertificateVerifier(
       );
       const producer = producers.find((name) => name !== null);
       if (producer === undefined || producer === null)
-        return rejected("bad_token", "the client certificate is not known");
+        return rejected("bad_token", "unknown client certificate");
       const verified = { kind: "verified", scheme: "client-certificate", producer, messageId: null } as const;
       return { ...verified, timestampSeconds: null, isKeyAuthentic: true };
     },
@@ -50,6 +50,6 @@ function outdatedAt({ validSeconds }: ClientCertificateSeen, nowSeconds: number)
 
 function fingerprintBytes(text: string): Uint8Array {
   const hex = text.replaceAll(":", "").toLowerCase();
-  if (!/^[0-9a-f]{64}$/.test(hex)) throw misconfigured("fingerprints are SHA-256 in hexadecimal");
+  if (!/^[0-9a-f]{64}$/.test(hex)) throw misconfigured("fingerprints must be SHA-256 in hexadecimal");
   return utf8(hex);
 }

@@ -1,7 +1,7 @@
 import type { MessageVerifier, RejectionCause, Verification } from "../message/message.ts";
 import type { MaybePromise } from "../crypto/maybe-promise.ts";
 
-/** The first item that passes; at once as long as no test answers with a promise. */
+/** The first item that passes; synchronous unless a test returns a promise. */
 export function firstMatch<Item>(
   items: readonly Item[],
   test: (item: Item) => MaybePromise<boolean>,
@@ -21,7 +21,7 @@ export function firstMatch<Item>(
 
 type Rejected = Extract<Verification, { kind: "rejected" }>;
 
-/** How far a message came before it was refused: the cause of the one that came farthest helps most. */
+/** How far verification got before the rejection. The rejection that got furthest is the most informative. */
 const progress: Readonly<Record<RejectionCause, number>> = {
   missing_header: 0,
   malformed_header: 1,
@@ -36,7 +36,7 @@ const progress: Readonly<Record<RejectionCause, number>> = {
   body_altered: 7,
 };
 
-/** The first that verifies, or else the most telling rejection. `items` is not empty. */
+/** The first item that verifies, otherwise the most informative rejection. `items` must not be empty. */
 export function firstVerified<Item>(
   items: readonly Item[],
   check: (item: Item) => ReturnType<MessageVerifier["verify"]>,
@@ -44,7 +44,7 @@ export function firstVerified<Item>(
   return firstAccepted<Item, Verification>(items, check);
 }
 
-/** The same for any answer that may be a rejection. */
+/** Like `firstVerified`, for any result that may be a rejection. */
 export function firstAccepted<Item, Answer extends { readonly kind: string }>(
   items: readonly Item[],
   check: (item: Item) => MaybePromise<Answer | Rejected>,

@@ -1,4 +1,4 @@
-/** Any scheme that signs with HMAC and says so in a header: what providers without a verifier of their own do. */
+/** Any scheme with an HMAC signature in a header, for senders without a dedicated verifier. */
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import type { MessageVerifier } from "../message/message.ts";
 import { utf8 } from "../providers/bytes.ts";
@@ -11,27 +11,27 @@ import { headerName } from "./api-key.ts";
 export interface HmacOptions extends SecretOptions, ToleranceOptions {
   /** The header with the signature. */
   readonly header: string;
-  /** Stands before the signature, such as `sha256=`. */
+  /** Precedes the signature, such as `sha256=`. */
   readonly prefix?: string | undefined;
-  /** Between the entries of a header that has several, such as `,` in `t=1,v1=ab`. */
+  /** Separates the entries of a header with several, such as `,` in `t=1,v1=ab`. */
   readonly separator?: string | undefined;
   readonly hash?: "sha1" | "sha256" | "sha512" | undefined;
   readonly encoding?: "hex" | "base64" | undefined;
   /**
-   * What is signed, default `{body}`. Inserted are `{body}`, `{timestamp}`, `{id}`, `{method}` and `{url}`; the last is
-   * `publicUrl`.
+   * The signed content; default `{body}`. Placeholders are `{body}`, `{timestamp}`, `{id}`, `{method}` and `{url}`,
+   * which is `publicUrl`.
    */
   readonly signed?: string | undefined;
   /** The header with the signed time. */
   readonly timestampHeader?: string | undefined;
-  /** Stands before the signed time where it is an entry of `header`, such as `t=`. */
+  /** Precedes the signed time if it is an entry of `header`, such as `t=`. */
   readonly timestampPrefix?: string | undefined;
   readonly timestampForm?: TimestampForm | undefined;
-  /** The header with a signed message id. Without `{id}` in `signed` it is not taken. */
+  /** The header with a signed message id. Requires `{id}` in `signed`. */
   readonly idHeader?: string | undefined;
-  /** What the secrets are: the key itself as text (default), or its bytes in hexadecimal or base64. */
+  /** Encoding of the secrets: the key itself as text (default), or its bytes in hexadecimal or base64. */
   readonly keyEncoding?: "text" | "hex" | "base64" | undefined;
-  /** The address as the sender knows it, for `{url}`. */
+  /** The address as the sender uses it, for `{url}`. */
   readonly publicUrl?: string | undefined;
 }
 
@@ -55,9 +55,12 @@ function schemeOf(options: HmacOptions): ProviderScheme {
   const { header, hash = "sha256", encoding = "hex", keyEncoding = "text" } = options;
   const { prefix, separator, timestampHeader, timestampPrefix, timestampForm, idHeader } = options;
   for (const name of [header, timestampHeader, idHeader])
-    if (name !== undefined && !headerName.test(name)) throw misconfigured(`${name} is no name of a header`);
+    if (name !== undefined && !headerName.test(name))
+      throw misconfigured(`${name} must be the name of a header`);
   if (timestampHeader !== undefined && timestampPrefix !== undefined)
-    throw misconfigured("the time is in a header of its own or in the one with the signature, not in both");
+    throw misconfigured(
+      "the time must be either in a separate header or in the signature's header, not in both",
+    );
   if (timestampPrefix !== undefined && separator === undefined)
     throw misconfigured("timestampPrefix needs the separator between the entries of the header");
   const signed = signedTemplate(options);
@@ -82,19 +85,24 @@ function schemeOf(options: HmacOptions): ProviderScheme {
   };
 }
 
-/** A place that is read has to be signed, and what is signed has to be read: anything else only looks safe. */
+/**
+ * Every value that is read must be signed, and every placeholder must be read. Otherwise the scheme would only look
+ * secure.
+ */
 function signedTemplate(options: HmacOptions): ProviderScheme["signed"] {
   const { signed = "{body}", timestampHeader, timestampPrefix, idHeader } = options;
   const names = [...signed.matchAll(/\{([^}]*)\}/g)].map(([, name = ""]) => name);
   for (const name of names)
     if (!placeholders.includes(name))
-      throw misconfigured(`signed: {${name}} is none of {${placeholders.join("}, {")}}`);
-  if (!names.includes("body")) throw misconfigured("signed has to contain {body}");
+      throw misconfigured(`signed: {${name}} is not one of {${placeholders.join("}, {")}}`);
+  if (!names.includes("body")) throw misconfigured("signed must contain {body}");
   const isTimed = timestampHeader !== undefined || timestampPrefix !== undefined;
   if (isTimed !== names.includes("timestamp"))
-    throw misconfigured("signed has {timestamp} exactly where timestampHeader or timestampPrefix is given");
+    throw misconfigured(
+      "signed must contain {timestamp} exactly if timestampHeader or timestampPrefix is given",
+    );
   if ((idHeader !== undefined) !== names.includes("id"))
-    throw misconfigured("signed has {id} exactly where idHeader is given");
+    throw misconfigured("signed must contain {id} exactly if idHeader is given");
   return signed.replaceAll("{url}", "{notification URL}") as ProviderScheme["signed"];
 }
 

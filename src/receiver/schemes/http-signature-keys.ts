@@ -1,4 +1,4 @@
-/** Keys for HTTP Message Signatures, found by their `keyid`. */
+/** Keys for HTTP Message Signatures, looked up by `keyid`. */
 import { encodeBase64Url } from "../../core/base64.ts";
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import { utf8 } from "../providers/bytes.ts";
@@ -10,9 +10,9 @@ import { readVerificationKey, type VerificationKey } from "./key-text.ts";
 export interface HttpSignatureKey {
   /** `whpk_…` for `ed25519`, `whsec_…` for `hmac-sha256`. */
   readonly key: string;
-  /** `keyid` of its signatures. A public key has its RFC 7638 thumbprint by default; a shared secret needs a name. */
+  /** `keyid` of its signatures. Defaults to the RFC 7638 thumbprint for a public key; required for a shared secret. */
   readonly keyId?: string | undefined;
-  /** Default `default`. */
+  /** Defaults to `default`. */
   readonly producer?: string | undefined;
 }
 
@@ -33,8 +33,8 @@ interface ReadKey extends FoundKey {
 const keysMax = 1024;
 
 /**
- * Reads all keys now, and makes the index when it is first asked for: thumbprints need a hash, which may answer with a
- * promise. Throws ReceiverError `misconfigured`.
+ * Parses all keys now, and builds the index on first use: thumbprints need a hash, which may be a promise. Throws
+ * ReceiverError `misconfigured`.
  */
 export function prepareKeyIndex(
   crypto: ReceiverCrypto,
@@ -42,9 +42,9 @@ export function prepareKeyIndex(
 ): () => MaybePromise<KeyIndex> {
   if (!Array.isArray(keys) || keys.length === 0)
     throw misconfigured(
-      "keys is a list of at least one key, such as [{ key: process.env.WEBHOOK_PUBLIC_KEY }]",
+      "keys must be a list of at least one key, such as [{ key: process.env.WEBHOOK_PUBLIC_KEY }]",
     );
-  if (keys.length > keysMax) throw misconfigured(`at most ${keysMax} keys can be given`);
+  if (keys.length > keysMax) throw misconfigured(`no more than ${keysMax} keys can be given`);
   const read = keys.map(readKey);
   const names = read.flatMap(({ keyId }) => keyId ?? []);
   if (new Set(names).size !== names.length) throw misconfigured("two keys have the same keyId");
@@ -60,7 +60,7 @@ function readKey({ key: text, keyId: given, producer = "default" }: HttpSignatur
   const [keyText = ""] = keyTexts(text, "key of an entry of keys");
   const key = readVerificationKey(keyText);
   if (keyId !== null && !/^[\x20-\x7e]{1,255}$/.test(keyId)) {
-    throw misconfigured("a keyId is 1 to 255 printable ASCII characters");
+    throw misconfigured("a keyId must be 1 to 255 printable ASCII characters");
   }
   if (key.kind === "ed25519") return { producer, key, keyId, algorithm: "ed25519" };
   if (keyId === null) throw misconfigured("a shared secret (whsec_) needs the keyId that its sender uses");
@@ -76,7 +76,7 @@ function makeIndex(crypto: ReceiverCrypto, keys: readonly ReadKey[]): MaybePromi
   });
 }
 
-/** RFC 7638: the hash of the JWK's required members in their order. */
+/** RFC 7638: the hash of the JWK's required members in the defined order. */
 function thumbprint(crypto: ReceiverCrypto, publicKey: Uint8Array): MaybePromise<string> {
   const jwk = JSON.stringify({ crv: "Ed25519", kty: "OKP", x: encodeBase64Url(publicKey) });
   return andThen(crypto.digest({ hash: "sha256", data: utf8(jwk) }), encodeBase64Url);

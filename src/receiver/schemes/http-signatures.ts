@@ -1,9 +1,9 @@
 /**
  * HTTP Message Signatures (RFC 9421) with Content-Digest (RFC 9530), algorithms `ed25519` and `hmac-sha256`.
  *
- * A signature proves what it covers and nothing else, so a receiver says what it has to cover; the body is always part
- * of that, through its digest (EDS-11.4-1). Several signatures may be there, such as those of a rotation or of
- * gateways; one that fits is enough.
+ * A signature protects only what it covers, so a receiver defines what must be covered; that always includes the body,
+ * through its digest. A message may have several signatures, for example during a rotation or from gateways; one valid
+ * signature is sufficient.
  */
 import { type ContentDigest, parseContentDigest } from "../../core/signing/content-digest-field.ts";
 import { buildSignatureBase } from "../../core/signing/signature-base.ts";
@@ -29,21 +29,21 @@ import {
 } from "./http-signature-keys.ts";
 import { publicOriginOf, targetUriOf } from "./target-uri.ts";
 
-/** `toleranceSeconds` defaults to 300 and is held against `created`. */
+/** `toleranceSeconds` defaults to 300 and applies to `created`. */
 export interface HttpSignaturesOptions extends ToleranceOptions {
   readonly keys: readonly HttpSignatureKey[];
   /**
-   * Scheme and host of `@target-uri` as senders write them, such as `https://hooks.example.com`. Give it always with
-   * public keys: without it the Host header is believed, and any other receiver of the same sender could hand on what
-   * was signed for itself, with its own name in that header.
+   * Scheme and host of `@target-uri` as senders use them, such as `https://hooks.example.com`. Always set it with
+   * public keys. Without it the Host header is trusted, so another receiver of the same sender could forward messages
+   * that were signed for itself, with its own name in that header.
    */
   readonly publicOrigin?: string | undefined;
   /**
-   * Component names that a signature has to cover. Default: `@method`, `@target-uri`, `content-type`,
-   * `content-digest`, `idempotency-key` (C-18). `content-digest` is required whatever is given.
+   * Component names that a signature must cover. Default: `@method`, `@target-uri`, `content-type`, `content-digest`,
+   * `idempotency-key`. `content-digest` is always required.
    */
   readonly requiredComponents?: readonly string[] | undefined;
-  /** Looks only at signatures with this `tag`. Default: any. */
+  /** Accepts only signatures with this `tag`. Default: any. */
   readonly tag?: string | undefined;
 }
 
@@ -53,7 +53,7 @@ interface Settings {
   readonly crypto: ReceiverCrypto;
   readonly toleranceSeconds: number;
   readonly publicOrigin: string | null;
-  /** As identifiers, in quotes. */
+  /** Quoted component identifiers. */
   readonly required: readonly string[];
   readonly tag: string | null;
 }
@@ -85,7 +85,7 @@ export function prepareHttpSignaturesVerifier(
 function requiredOf(names: readonly string[]): readonly string[] {
   return [...new Set([...names, "content-digest"])].map((name) => {
     if (!/^@?[a-z0-9!#$%&'*+.^_`|~-]+$/.test(name)) {
-      throw misconfigured("a required component is a lower-case name, such as @method or content-type");
+      throw misconfigured("a required component must be a lower-case name, such as @method or content-type");
     }
     return `"${name}"`;
   });
@@ -110,15 +110,17 @@ interface Claim {
   readonly nowSeconds: number;
 }
 
-/** From the cheapest question to the dearest; an attacker without a known `keyid` never gets anything computed. */
+/**
+ * Checks from the cheapest to the most expensive. Without a known `keyid`, an attacker cannot cause any computation.
+ */
 function verifyOne(claim: Claim): MaybePromise<Verification> {
   const { input } = claim.signed;
   const key = input.keyid === null ? null : claim.keys(input.keyid);
-  if (key === null) return rejected("unknown_key", `${input.label}: keyid names no known key`);
+  if (key === null) return rejected("unknown_key", `${input.label}: keyid does not match a known key`);
   if (input.alg !== null && input.alg !== key.algorithm) {
     return rejected(
       "wrong_key_kind",
-      `${input.label}: the key is for ${key.algorithm}, not for the named alg`,
+      `${input.label}: the key is for ${key.algorithm}, not for the given alg`,
     );
   }
   const problem = coverageProblem(input, claim.settings) ?? freshnessProblem(input, claim);
@@ -150,7 +152,7 @@ function freshnessProblem(input: SignatureInput, { settings, nowSeconds }: Claim
   return ageProblem(input.created, { nowSeconds, toleranceSeconds: settings.toleranceSeconds });
 }
 
-/** The first digest that is not the body's; all that are known have to be right. */
+/** The first digest that does not match the body; all digests of known algorithms must match. */
 function mismatch(
   { settings: { crypto }, message }: Claim,
   digests: readonly ContentDigest[],
@@ -201,6 +203,6 @@ function signedMessage({ message, settings }: Claim): SignedMessage {
 
 function noMatch({ signed, settings }: Claim): Verification {
   const hint = settings.publicOrigin === null ? "; behind a proxy, set publicOrigin" : "";
-  const detail = `${signed.input.label} does not fit its key, or a covered part was altered${hint}`;
+  const detail = `${signed.input.label} does not match its key, or a covered part was altered${hint}`;
   return rejected("no_matching_signature", detail);
 }

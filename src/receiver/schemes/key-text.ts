@@ -1,6 +1,6 @@
 /**
- * Keys as a sender shows them. A mistake is told apart here, once, and not at the first message: which kind of key is
- * needed, and which kind was given (TS16-66). No message holds anything of a key but its length.
+ * Parses keys in the form that senders show. Mistakes are detected here, once, and not with the first message: which
+ * kind of key is needed, and which kind was given. Messages reveal nothing of a key except its length.
  */
 import { decodeBase64 } from "../../core/base64.ts";
 import { misconfigured } from "../providers/options.ts";
@@ -10,7 +10,7 @@ const sharedBytesMin = 24;
 const sharedBytesMax = 64;
 const ed25519KeyBytes = 32;
 
-/** A key that can check a signature. */
+/** A key that can verify a signature. */
 export type VerificationKey =
   | { readonly kind: "shared"; readonly bytes: Uint8Array }
   | { readonly kind: "ed25519"; readonly bytes: Uint8Array };
@@ -22,7 +22,7 @@ export function readVerificationKey(text: string): VerificationKey {
   return { kind: "shared", bytes: sharedBytes(text) };
 }
 
-/** For schemes whose key is the text of the secret itself. Throws ReceiverError `misconfigured` for other keys. */
+/** For schemes whose key is the text of the secret. Throws ReceiverError `misconfigured` for other keys. */
 export function readSecretText(text: string): string {
   refusePrivateKey(text);
   if (!text.startsWith("whpk_")) return text;
@@ -38,14 +38,14 @@ function sharedBytes(text: string): Uint8Array {
   const bytes = decoded(text.startsWith("whsec_") ? text.slice("whsec_".length) : text);
   if (bytes !== null && bytes.length >= sharedBytesMin && bytes.length <= sharedBytesMax) return bytes;
   throw misconfigured(
-    `a shared secret is whsec_ and the base64 of 24 to 64 bytes, this one ${whatIs(bytes)}`,
+    `a shared secret is whsec_ and the base64 of 24 to 64 bytes, but this one ${whatIs(bytes)}`,
   );
 }
 
 function publicKeyBytes(text: string): Uint8Array {
   const bytes = decoded(text.slice("whpk_".length));
   if (bytes?.length === ed25519KeyBytes) return bytes;
-  throw misconfigured(`a public key is whpk_ and the base64 of 32 bytes, this one ${whatIs(bytes)}`);
+  throw misconfigured(`a public key is whpk_ and the base64 of 32 bytes, but this one ${whatIs(bytes)}`);
 }
 
 function decoded(encoded: string): Uint8Array | null {

@@ -1,12 +1,15 @@
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 
-/** A secret that senders show as it is. */
+/** A secret that senders send unchanged. */
 export interface KnownToken {
   readonly producer: string;
   readonly value: Uint8Array;
 }
 
-/** The producer whose token was given, or null. All are compared, so that the time does not tell which one came close. */
+/**
+ * The producer of the given token, or null. All tokens are compared, so that the duration reveals nothing about partial
+ * matches.
+ */
 export function producerOf(
   crypto: ReceiverCrypto,
   { known, given }: { readonly known: readonly KnownToken[]; readonly given: Uint8Array },

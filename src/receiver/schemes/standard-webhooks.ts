@@ -1,4 +1,4 @@
-/** Standard Webhooks: `v1` (HMAC-SHA256) and `v1a` (Ed25519) over `{id}.{timestamp}.{body}` (TS16-59 to 68). */
+/** Standard Webhooks: `v1` (HMAC-SHA256) and `v1a` (Ed25519) over `{id}.{timestamp}.{body}`. */
 import { decodeBase64 } from "../../core/base64.ts";
 import { isSignableMessageId } from "../../core/signing/message-id.ts";
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
@@ -11,18 +11,18 @@ import { type ByProducer, readByProducer } from "./by-producer.ts";
 import { firstMatch } from "./first-match.ts";
 import { readVerificationKey, type VerificationKey } from "./key-text.ts";
 
-/** `toleranceSeconds` defaults to 300 (TS16-82). */
+/** `toleranceSeconds` defaults to 300. */
 export interface StandardWebhooksOptions extends ToleranceOptions {
-  /** `whsec_…`, with or without the prefix, for `v1`; `whpk_…` for `v1a`. Any of them may have signed (TS16-68). */
+  /** `whsec_…`, with or without the prefix, for `v1`; `whpk_…` for `v1a`. A signature with any of them is accepted. */
   readonly keys: ByProducer;
 }
 
 const signatureBytes = { v1: 32, v1a: 64 } as const;
-/** More than any rotation needs; bounds the work that an attacker can ask for. */
+/** More than any rotation needs. Bounds the work that an attacker can cause. */
 const signaturesMax = { v1: 32, v1a: 8 } as const;
 /**
- * Each `v1a` signature may have to be tried with each public key, at a tenth of a millisecond or more. With many keys fewer
- * signatures are looked at, two at least: a sender that rotates signs with the old key and the new one.
+ * Each `v1a` signature may have to be tried with each public key, at a tenth of a millisecond or more. With many keys
+ * fewer signatures are checked, but at least two: during a rotation a sender signs with the old and the new key.
  */
 const ed25519TrialsMax = 32;
 const rotatingSignatures = 2;
@@ -55,9 +55,9 @@ export function prepareStandardWebhooksVerifier(
       if (isRejected(time)) return time;
       const header = headerOf(message, "Webhook-Signature");
       if (isRejected(header)) return header;
-      // With a period in the id, bytes could move from the body into the id under one and the same signature.
+      // With a period in the id, bytes could move from the body to the id without changing the signature.
       if (!isSignableMessageId(messageId)) {
-        return rejected("bad_message_id", "Webhook-ID has a period or other illegal characters");
+        return rejected("bad_message_id", "Webhook-ID contains a period or other invalid characters");
       }
       const timestampSeconds = timestampOf(time, { nowSeconds, toleranceSeconds });
       if (isRejected(timestampSeconds)) return timestampSeconds;
@@ -73,7 +73,7 @@ export function prepareStandardWebhooksVerifier(
   };
 }
 
-/** Entries of other schemes and of other lengths are passed over (TS16-67). */
+/** Entries of other schemes and of other lengths are ignored. */
 function signaturesIn(header: string, counts: Readonly<Record<"v1" | "v1a", number>>): Signatures {
   const found: { readonly v1: Uint8Array[]; readonly v1a: Uint8Array[] } = { v1: [], v1a: [] };
   for (const entry of header.split(" ")) {
@@ -114,7 +114,7 @@ function hasSigned(
   );
 }
 
-/** Says whether the message could have fitted at all. */
+/** Explains whether the message could have matched at all. */
 function unsigned(keys: readonly ProducerKey[], signatures: Signatures): Verification {
   if (signatures.v1.length === 0 && signatures.v1a.length === 0) {
     return rejected("malformed_header", "Webhook-Signature has no v1 or v1a signature in padded base64");
@@ -122,7 +122,7 @@ function unsigned(keys: readonly ProducerKey[], signatures: Signatures): Verific
   if (keys.some(({ value }) => signatures[schemeOf(value)].length > 0)) {
     return rejected(
       "no_matching_signature",
-      "no signature fits a key: another key, or the message was altered",
+      "no signature matches a key: another key was used, or the message was altered",
     );
   }
   const detail =

@@ -2,9 +2,9 @@ import type { ReceivedMessage } from "../message/message.ts";
 import { misconfigured } from "../providers/options.ts";
 
 /**
- * The address as its sender wrote it, from what arrived. Behind a proxy only the application knows scheme and host, so
- * it can say them; otherwise an absolute URL is taken as it is, and a path gets the Host header, with `https` unless
- * the host is this machine. Forwarding headers are not believed: anybody can send them.
+ * The address as its sender used it, reconstructed from the request. Behind a proxy only the application knows scheme
+ * and host, so it can configure them. Otherwise an absolute URL is used unchanged, and a path gets the Host header,
+ * with `https` unless the host is this machine. Forwarding headers are ignored, because any sender can set them.
  */
 export function targetUriOf(message: ReceivedMessage, publicOrigin: string | null): string {
   const { url } = message;
@@ -20,13 +20,13 @@ function originFromHost({ headers }: ReceivedMessage): string {
 }
 
 /**
- * Checks the option: scheme, host, and perhaps the part of the path that a proxy cuts off. A trailing slash is dropped.
- * Null when it was not given. Throws ReceiverError `misconfigured`.
+ * Validates the option: scheme, host, and optionally the part of the path that a proxy removes. A trailing slash is
+ * dropped. Null if it was not given. Throws ReceiverError `misconfigured`.
  */
 export function publicOriginOf(given: string | undefined): string | null {
   if (given === undefined) return null;
   if (typeof given === "string" && /^https?:\/\/[^/?#\s]+(?:\/[^?#\s]*)?$/i.test(given)) {
     return given.endsWith("/") ? given.slice(0, -1) : given;
   }
-  throw misconfigured("publicOrigin is scheme and host, such as https://hooks.example.com");
+  throw misconfigured("publicOrigin must be scheme and host, such as https://hooks.example.com");
 }

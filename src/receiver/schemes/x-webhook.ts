@@ -1,4 +1,4 @@
-/** `X-Webhook-Signature: t=…,v1=…`: HMAC-SHA256 in hex over `{t}.{body}` (WDS-153 to 155, C-18). */
+/** `X-Webhook-Signature: t=…,v1=…`: HMAC-SHA256 in hex over `{t}.{body}`. */
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import type { MessageVerifier, Verification } from "../message/message.ts";
 import { hexBytes, utf8 } from "../providers/bytes.ts";
@@ -18,9 +18,9 @@ import { type ByProducer, readByProducer } from "./by-producer.ts";
 import { firstMatch } from "./first-match.ts";
 import { readSecretText } from "./key-text.ts";
 
-/** `toleranceSeconds` defaults to 300 (WDS-154). */
+/** `toleranceSeconds` defaults to 300. */
 export interface XWebhookOptions extends ToleranceOptions {
-  /** As the sender shows them. The key is the text itself; `whsec_` may have been left out. */
+  /** As the sender shows them. The key is the text itself; `whsec_` may be omitted. */
   readonly secrets: ByProducer;
 }
 
@@ -28,7 +28,7 @@ const signatureBytes = 32;
 const header = "X-Webhook-Signature";
 
 /**
- * Message id: `idempotency_key` of the signed event (WDS-172), null for other bodies. The header of that name is not signed.
+ * Message id: `idempotency_key` of the signed event, null for other bodies. The header of that name is not signed.
  * Throws ReceiverError `misconfigured` for keys that are not shared secrets.
  */
 export function prepareXWebhookVerifier(crypto: ReceiverCrypto, options: XWebhookOptions): MessageVerifier {
@@ -42,7 +42,7 @@ export function prepareXWebhookVerifier(crypto: ReceiverCrypto, options: XWebhoo
       if (isRejected(value)) return value;
       const [time, ...moreTimes] = entriesIn(value, { separator: ",", prefix: "t=" });
       if (time === undefined || moreTimes.length > 0) {
-        return rejected("malformed_header", `${header} does not have one t=`);
+        return rejected("malformed_header", `${header} must have exactly one t=`);
       }
       const timestampSeconds = timestampOf(time, { nowSeconds, toleranceSeconds });
       if (isRejected(timestampSeconds)) return timestampSeconds;
@@ -59,7 +59,10 @@ export function prepareXWebhookVerifier(crypto: ReceiverCrypto, options: XWebhoo
       );
       return andThen(signer, (key): MaybePromise<Verification> => {
         if (key === null) {
-          return rejected("no_matching_signature", "no v1 fits a secret: another secret, or an altered body");
+          return rejected(
+            "no_matching_signature",
+            "no v1 matches a secret: another secret was used, or the body was altered",
+          );
         }
         const { producer } = key;
         const messageId = messageIdFrom(fieldOf(message.body, "idempotency_key"));
@@ -71,7 +74,7 @@ export function prepareXWebhookVerifier(crypto: ReceiverCrypto, options: XWebhoo
   };
 }
 
-/** Without its prefix the text may be a secret that was copied short, or one that never had a prefix. */
+/** Text without the prefix may be a secret that was copied without it, or one that never had it. */
 function keysOf(text: string): readonly Uint8Array[] {
   const secret = readSecretText(text);
   return secret.startsWith("whsec_") ? [utf8(secret)] : [utf8(secret), utf8(`whsec_${secret}`)];

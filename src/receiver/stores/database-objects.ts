@@ -9,7 +9,7 @@ export interface PostgresPool<Client extends PostgresClient> {
 }
 
 export interface PostgresClient extends PostgresQueryable {
-  /** With an error, the connection is closed and not used again. */
+  /** With an error, the connection is closed and not reused. */
   release(error?: Error | boolean): void;
 }
 
@@ -18,13 +18,13 @@ export interface RedisClient {
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
 }
 
-/** A table name that can stand in SQL as it is. Throws ReceiverError `misconfigured`. */
+/** A table name that can be used in SQL unquoted. Throws ReceiverError `misconfigured`. */
 export function checkedTableName(name: string): string {
   if (isTableName(name, { schemaAllowed: false })) return name;
   throw new ReceiverError("misconfigured", `"${name}" is not a plain table name`);
 }
 
-/** The same, with or without a schema before it. */
+/** Like `checkedTableName`, with an optional schema prefix. */
 export function checkedQualifiedName(name: string): string {
   if (isTableName(name, { schemaAllowed: true })) return name;
   throw new ReceiverError("misconfigured", `"${name}" is not a table name`);

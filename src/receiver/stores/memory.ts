@@ -6,10 +6,11 @@ interface MemoryEntry extends DeduplicationEntry {
 }
 
 /**
- * For one process, and gone when it ends; the tolerance for timestamps is then the only protection against replays.
+ * For a single process; its contents are lost when the process ends. The tolerance for timestamps is then the only
+ * protection against replays.
  *
- * Bounded: above `entriesMax` the oldest completed entries are forgotten before their time. Running claims never are;
- * when nothing else is left, claims are refused.
+ * Bounded: above `entriesMax` the oldest completed entries are removed early. Running claims are never removed; if
+ * there is nothing else to remove, new claims are refused.
  */
 export function createMemoryDeduplicationStore(
   options: { readonly entriesMax?: number } = {},

@@ -7,11 +7,11 @@ import {
 } from "./database-objects.ts";
 
 export interface PostgresDeduplicationOptions {
-  /** With or without a schema; default `posthorn_deduplication`. */
+  /** With an optional schema prefix; default `posthorn_deduplication`. */
   readonly table?: string;
   /**
-   * True when `queryable` is inside a transaction that stays open while the handler runs. A claim then asks for a lock
-   * of that transaction and answers `running` at once, where it would otherwise wait for the end of the other one.
+   * True if `queryable` is inside a transaction that stays open while the handler runs. A claim then tries a lock of
+   * that transaction and returns `running` at once, instead of waiting for the end of the other transaction.
    */
   readonly isInTransaction?: boolean;
 }
@@ -19,14 +19,14 @@ export interface PostgresDeduplicationOptions {
 interface Row {
   readonly fingerprint: string;
   readonly result: string | null;
-  /** `pg` gives BIGINT as text. */
+  /** `pg` returns BIGINT as a string. */
   readonly expires_at: string | number;
 }
 
 /** Keys removed by one call of `purge`, so that it never holds locks for long. */
 const purgeRowsMax = 1_000;
 
-/** Keeps keys in a table of the application's database, which {@link createPostgresDeduplicationTable} makes. */
+/** Stores keys in a table of the application's database, which {@link createPostgresDeduplicationTable} creates. */
 export function createPostgresDeduplicationStore(
   queryable: PostgresQueryable,
   options: PostgresDeduplicationOptions = {},
@@ -43,7 +43,7 @@ export function createPostgresDeduplicationStore(
         if (claimed.rowCount === 1) return { kind: "claimed" };
         const { rows } = await queryable.query(sql.read, [key]);
         const [row] = rows as Row[];
-        // Gone between the two statements: released by another process. Then it can be claimed.
+        // Another process released the key between the two statements, so it can be claimed.
         if (row !== undefined) return outcomeOf({ ...row, expiresAt: Number(row.expires_at) }, fingerprint);
       }
     },
@@ -58,7 +58,7 @@ export function createPostgresDeduplicationStore(
   };
 }
 
-/** Two messages whose hashes collide wait for each other needlessly, and that is all. */
+/** Two messages whose hashes collide only wait for each other unnecessarily. */
 async function lockKey(queryable: PostgresQueryable, key: string): Promise<boolean> {
   const { rows } = await queryable.query(
     "SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS is_locked",
@@ -74,7 +74,7 @@ function statements(table: string) {
         expires_at = excluded.expires_at
       WHERE known.expires_at <= $5`,
     read: `SELECT fingerprint, result, expires_at FROM ${table} WHERE key = $1`,
-    // Inserts when the claim expired and was purged: the work is done all the same. The token of a completed key is NULL,
+    // Inserts if the claim expired and was purged, because the work is done. The token of a completed key is NULL,
     // which equals nothing.
     finish: `INSERT INTO ${table} AS known (key, fingerprint, result, expires_at) VALUES ($1, $2, $3, $4)
       ON CONFLICT (key) DO UPDATE SET result = excluded.result, token = NULL, expires_at = excluded.expires_at
@@ -85,13 +85,13 @@ function statements(table: string) {
   };
 }
 
-/** Creates the table when it is missing. For a migration of the application, or for its start. */
+/** Creates the table if it is missing. For a migration of the application, or for its startup. */
 export async function createPostgresDeduplicationTable(
   queryable: PostgresQueryable,
   options: Pick<PostgresDeduplicationOptions, "table"> = {},
 ): Promise<void> {
   const table = checkedQualifiedName(options.table ?? "posthorn_deduplication");
-  // One call without values is one transaction; the lock keeps processes that start together from racing.
+  // One call without values is one transaction; the lock prevents races between processes that start together.
   await queryable.query(`
     SELECT pg_advisory_xact_lock(hashtextextended('posthorn-receiver-tables', 0));
     CREATE TABLE IF NOT EXISTS ${table} (
@@ -101,8 +101,8 @@ export async function createPostgresDeduplicationTable(
 }
 
 /**
- * Runs claim, handler and result in one transaction on a connection of `pool`; `transaction` is that connection. Write
- * `postgresTransactions<pg.PoolClient>(pool)` to have its full type.
+ * Runs claim, handler and result in one transaction on a connection of `pool`; `transaction` is that connection. Use
+ * `postgresTransactions<pg.PoolClient>(pool)` for its full type.
  *
  * ```ts
  * createReceiver({
@@ -111,7 +111,7 @@ export async function createPostgresDeduplicationTable(
  * })
  * ```
  *
- * With a query builder, write the same in its own words: open its transaction, and call `work` with
+ * With a query builder, implement the same: open its transaction, and call `work` with
  * `createPostgresDeduplicationStore(queryable, { isInTransaction: true })`.
  */
 export function postgresTransactions<Client extends PostgresClient = PostgresClient>(

@@ -2,14 +2,14 @@ import type { ClaimOutcome, DeduplicationStore } from "../deduplication-store.ts
 import type { RedisClient } from "./database-objects.ts";
 
 export interface RedisDeduplicationOptions {
-  /** Put before every key; default `posthorn:deduplication:`. */
+  /** Key prefix; default `posthorn:deduplication:`. */
   readonly prefix?: string;
 }
 
 /**
- * Keeps each key in a hash that Redis removes by itself. Every method is one script, so it is atomic; no script touches
- * more than one key, so a cluster serves as well. What Redis forgets in a crash or evicts is forgotten here, too: use
- * an append-only file and the `noeviction` policy where that matters.
+ * Stores each key in a hash that Redis expires automatically. Every method is one script, so it is atomic; no script
+ * accesses more than one key, so a cluster works as well. Keys that Redis loses in a crash or evicts are lost here,
+ * too: use an append-only file and the `noeviction` policy if that matters.
  */
 export function createRedisDeduplicationStore(
   client: RedisClient,
@@ -42,11 +42,11 @@ function claimOutcome(reply: unknown): ClaimOutcome {
     case "running":
       return { kind, expiresAt: Number(value) };
     default:
-      throw new TypeError("the Redis client gave an answer that is not the script's");
+      throw new TypeError("the Redis client returned a result that is not the script's");
   }
 }
 
-// Redis gets durations and not points in time, because its clock may differ from ours.
+// Redis gets durations instead of points in time, because its clock may differ from ours.
 const claimScript = `
 local known = redis.call('HMGET', KEYS[1], 'fingerprint', 'result', 'expires_at')
 if known[1] and tonumber(known[3]) > tonumber(ARGV[3]) then

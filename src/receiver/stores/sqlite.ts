@@ -16,8 +16,8 @@ export interface SqliteDeduplicationOptions {
 const purgeRowsMax = 1_000;
 
 /**
- * Keeps keys in a table of the application's database; creates the table when it is missing. Several processes may
- * share the file. Every method is one statement, so it also works inside a transaction that is open on the connection.
+ * Stores keys in a table of the application's database; creates the table if it is missing. Several processes may share
+ * the file. Every method is one statement, so it also works inside a transaction that is open on the connection.
  */
 export function createSqliteDeduplicationStore(
   database: SqliteDatabase,
@@ -41,7 +41,7 @@ export function createSqliteDeduplicationStore(
         if (Number(claimRow.run(key, fingerprint, token, expiresAt, now).changes) > 0)
           return { kind: "claimed" };
         const row = readRow.get(key) as Row | undefined;
-        // Gone between the two statements: released by another process. Then it can be claimed.
+        // Another process released the key between the two statements, so it can be claimed.
         if (row !== undefined) return outcomeOf({ ...row, expiresAt: row.expires_at }, fingerprint);
       }
     },
@@ -61,7 +61,7 @@ function statements(table: string) {
         expires_at = excluded.expires_at
       WHERE known.expires_at <= ?`,
     read: `SELECT fingerprint, result, expires_at FROM ${table} WHERE key = ?`,
-    // Inserts when the claim expired and was purged: the work is done all the same. The token of a completed key is NULL,
+    // Inserts if the claim expired and was purged, because the work is done. The token of a completed key is NULL,
     // which equals nothing.
     finish: `INSERT INTO ${table} AS known (key, fingerprint, result, expires_at) VALUES (?, ?, ?, ?)
       ON CONFLICT (key) DO UPDATE SET result = excluded.result, token = NULL, expires_at = excluded.expires_at
@@ -72,8 +72,8 @@ function statements(table: string) {
 }
 
 /**
- * Runs claim, handler and result in one transaction of `database`, one message after the other. Give the receiver a
- * connection of its own: whatever else runs on it while a handler awaits something becomes part of the transaction.
+ * Runs claim, handler and result in one transaction of `database`, one message at a time. Use a separate connection for
+ * the receiver: any other statement on it while a handler is waiting becomes part of the transaction.
  *
  * ```ts
  * createReceiver({
@@ -110,6 +110,6 @@ function rollBack(database: SqliteDatabase): void {
   try {
     database.exec("ROLLBACK");
   } catch {
-    // SQLite has rolled back by itself, as it does when the disk is full.
+    // SQLite has already rolled back, for example because the disk is full.
   }
 }

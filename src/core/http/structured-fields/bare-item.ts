@@ -8,7 +8,7 @@ const tokenPattern = /[A-Za-z*][!#$%&'*+\-.^_`|~0-9A-Za-z:/]*/y;
 const bytesPattern = /:[A-Za-z0-9+/=]*:/y;
 const displayStringPattern = /%"(?:[ !#$&-~]|%[0-9a-f]{2})*"/y;
 
-/** One bare item (RFC 9651 4.2.3.1), or null. */
+/** One bare item (RFC 9651, section 4.2.3.1), or null. */
 export function parseBareItem(scanner: Scanner): BareItem | null {
   const first = scanner.peek();
   if (first === '"') return parseString(scanner);
@@ -23,7 +23,7 @@ export function parseBareItem(scanner: Scanner): BareItem | null {
 
 function parseNumber(scanner: Scanner): BareItem | null {
   const text = scanner.match(numberPattern);
-  // A sixteenth digit would otherwise be read as what follows the number.
+  // Without this check, a sixteenth digit would be parsed as the text after the number.
   if (text === null || /\d/.test(scanner.peek())) return null;
   const value = Number(text) + 0; // turns -0 into 0
   const point = text.indexOf(".");
@@ -41,7 +41,9 @@ function parseString(scanner: Scanner): BareItem | null {
   return { kind: "string", value: inner.includes("\\") ? inner.replaceAll(/\\(.)/g, "$1") : inner };
 }
 
-/** Padding is required: RFC 9651 allows a parser that accepts its absence, and one text for one value is safer. */
+/**
+ * Padding is required. RFC 9651 allows parsers to accept values without it, but a single encoding per value is safer.
+ */
 function parseBytes(scanner: Scanner): BareItem | null {
   const text = scanner.match(bytesPattern);
   const value = text === null ? null : decodeBase64(text.slice(1, -1));

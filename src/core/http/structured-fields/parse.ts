@@ -1,17 +1,17 @@
 /**
- * A strict parser for Structured Fields (RFC 9651; everything of RFC 8941 is in it, C-50). One violation makes the
- * whole field malformed, as the RFC demands. Time is linear in the length, which is bounded.
+ * A strict parser for Structured Fields (RFC 9651, which includes RFC 8941). One violation makes the whole field
+ * malformed, as the RFC requires. Time is linear in the length, which is bounded.
  */
 import { parseBareItem } from "./bare-item.ts";
 import { Scanner } from "./scanner.ts";
 import type { Dictionary, InnerList, Item, List, Member, Parameters } from "./values.ts";
 
-/** Characters of a field; Node's own limit for all headers together. */
+/** Maximum characters of a field; Node has the same limit for all headers together. */
 const fieldLengthMax = 16_384;
 
 export type Parsed<T> =
   | { readonly kind: "parsed"; readonly value: T }
-  /** `position` is where reading stopped, counted in characters. */
+  /** `position` is the character offset where parsing stopped. */
   | { readonly kind: "malformed"; readonly position: number };
 
 export function parseItem(text: string): Parsed<Item> {
@@ -58,7 +58,7 @@ function readDictionary(scanner: Scanner): Dictionary | null {
   return isRead ? members : null;
 }
 
-/** Members with commas between them; none at all is fine, a comma at the end is not. */
+/** Comma-separated members. An empty list is allowed, a trailing comma is not. */
 function readMembers(scanner: Scanner, readOne: () => boolean): boolean {
   if (scanner.isAtEnd) return true;
   while (readOne()) {
@@ -74,7 +74,7 @@ function readMember(scanner: Scanner): Member | null {
   return scanner.peek() === "(" ? readInnerList(scanner) : readItem(scanner);
 }
 
-/** A key without a value stands for true. */
+/** A key without a value means true. */
 function readFlag(scanner: Scanner): Item | null {
   const parameters = readParameters(scanner);
   return parameters === null ? null : { kind: "item", value: { kind: "boolean", value: true }, parameters };

@@ -1,4 +1,4 @@
-/** Reads a text from left to right. Every method that can fail leaves the position where it failed. */
+/** Reads a text from left to right. Every method that can fail leaves the position at the failure. */
 export class Scanner {
   readonly text: string;
   position = 0;
@@ -16,14 +16,14 @@ export class Scanner {
     return this.text.charAt(this.position);
   }
 
-  /** Steps over `character` if it is next. */
+  /** Consumes `character` if it is next. */
   take(character: string): boolean {
     if (this.peek() !== character) return false;
     this.position += 1;
     return true;
   }
 
-  /** What `pattern`, which must be sticky, matches here; null if it does not. */
+  /** Consumes and returns what `pattern` (must be sticky) matches here; null if it does not match. */
   match(pattern: RegExp): string | null {
     pattern.lastIndex = this.position;
     const text = pattern.exec(this.text)?.[0];

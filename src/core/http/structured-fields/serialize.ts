@@ -1,8 +1,8 @@
-/** Structured Fields as text (RFC 9651 4.1), in the one canonical form. */
+/** Serialises Structured Fields (RFC 9651, section 4.1) in the canonical form. */
 import { encodeBase64 } from "../../base64.ts";
 import type { BareItem, Dictionary, InnerList, Item, List, Member, Parameters } from "./values.ts";
 
-/** A value that has no text. It is a mistake of the program. */
+/** A value that has no textual form. This is a bug in the caller. */
 export class UnserializableFieldError extends Error {
   override readonly name = "UnserializableFieldError";
 }
@@ -33,7 +33,7 @@ function serializeEntry(key: string, member: Member): string {
   return `${checkedKey(key)}=${serializeMember(member)}`;
 }
 
-/** Parameters with the semicolon before each. */
+/** Parameters, each preceded by a semicolon. */
 export function serializeParameters(parameters: Parameters): string {
   let text = "";
   for (const [key, value] of parameters) {
@@ -64,7 +64,7 @@ function serializeBareItem(item: BareItem): string {
   }
 }
 
-/** A String: printable ASCII in quotes, `"` and `\` escaped. Throws {@link UnserializableFieldError}. */
+/** A String: printable ASCII in quotes, with `"` and `\` escaped. Throws {@link UnserializableFieldError}. */
 export function serializeString(text: string): string {
   const plain = checked(text, /^[\x20-\x7e]*$/);
   return /["\\]/.test(plain) ? `"${plain.replaceAll(/["\\]/g, "\\$&")}"` : `"${plain}"`;
@@ -75,7 +75,7 @@ function serializeInteger(value: number): string {
   return String(value);
 }
 
-/** At most three digits behind the point, halves rounded to even, at least one digit written. */
+/** Up to three fractional digits, halves rounded to even, at least one digit written. */
 function serializeDecimal(value: number): string {
   const thousandths = value * 1000;
   const floor = Math.floor(thousandths);

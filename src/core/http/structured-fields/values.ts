@@ -1,6 +1,6 @@
 /**
- * Structured Field Values (RFC 9651, which contains RFC 8941) as data. Every value says its type, because most uses
- * accept only one: `"a"` and `a` are different things.
+ * Structured Field Values (RFC 9651, which includes RFC 8941) as data. Every value carries its type, because most uses
+ * accept only one: `"a"` and `a` are different.
  */
 export type BareItem =
   | { readonly kind: "integer"; readonly value: number }
@@ -31,5 +31,5 @@ export interface InnerList {
 export type Member = Item | InnerList;
 export type List = readonly Member[];
 
-/** In the order in which the keys first appeared; of equal keys the last value counts. */
+/** In the order in which the keys first appeared; for repeated keys the last value wins. */
 export type Dictionary = ReadonlyMap<string, Member>;
