@@ -24,7 +24,7 @@ async function ask(server: Server, request: Partial<ProbeRequest> = {}): Promise
   }
 }
 
-/** Says this to whoever connects. */
+/** A server that sends this text on every connection. */
 function saying(text: string, then: (socket: Socket) => void = (socket) => socket.end()): Server {
   return createTcpServer((socket) => {
     socket.on("error", () => undefined).resume();
@@ -67,7 +67,7 @@ suite("one request of a check", () => {
       { timeoutMs: 100 },
     );
     assert.ok(silent.kind === "failure" && silent.cause === "timeout");
-    assert.equal(silent.message, "no answer within 100 ms");
+    assert.equal(silent.message, "no response within 100 ms");
   });
 
   test("an answer whose body does not end is bounded in time and in bytes", async () => {

@@ -88,7 +88,7 @@ test("an answer without content, where there should be some, is an error", async
     if (request.url === "/v1") response.end(index);
     else response.writeHead(request.method === "DELETE" ? 204 : 200).end();
   });
-  await assert.rejects(client.get("/v1/events"), { message: `${url} answered 200 without any content` });
+  await assert.rejects(client.get("/v1/events"), { message: `${url} responded with 200 without any content` });
   assert.deepEqual(await client.call("DELETE", { path: "/v1/webhooks/1" }), {});
 });
 

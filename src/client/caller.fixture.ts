@@ -1,7 +1,7 @@
 import { Caller, type ConnectionOptions } from "./caller.ts";
 import type { Time } from "./time.ts";
 
-/** A request as a server saw it. */
+/** A request as the server received it. */
 export interface SeenRequest {
   readonly method: string;
   readonly url: URL;
@@ -11,7 +11,7 @@ export interface SeenRequest {
 
 type Reply = Response | Error | ((request: SeenRequest) => Response | Promise<Response>);
 
-/** A caller without network and without waiting: each request gets the next reply; the last one is repeated. */
+/** A caller without network and waiting: each request gets the next reply; the last one is repeated. */
 export function callerWith(replies: readonly Reply[], options: Partial<ConnectionOptions> = {}) {
   const seen: SeenRequest[] = [];
   const slept: number[] = [];

@@ -166,7 +166,7 @@ suite("ends", () => {
     const { caller } = callerWith([new Response("<p>hello", { status: 200 })]);
     await assert.rejects(caller.call("GET", { path: "/v1/me" }), {
       name: "UnexpectedAnswerError",
-      message: "https://hooks.example.com did not answer with JSON",
+      message: "https://hooks.example.com did not respond with JSON",
     });
   });
 

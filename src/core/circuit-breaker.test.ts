@@ -56,7 +56,7 @@ test("WDS-53 WDS-54 WDS-138 WDS-134 WDS-137 WDS-143 opens at half of at least te
   }
 });
 
-test("ten equal results count ten times: the set that kept only one is the defect of C-42", () => {
+test("ten equal results count ten times", () => {
   const state = createCircuit(start);
   recordMany(state, "++++++++++");
   const { successCountInWindow, totalCallsInWindow } = snapshotCircuit(state, config, start);
@@ -114,7 +114,7 @@ test("WDS-140 WDS-141 WDS-148 two of three probes close it with an empty window,
   }
 });
 
-test("a crashed probe frees its place, and its late result decides nothing (C-42)", () => {
+test("a crashed probe frees its place, and its late result decides nothing", () => {
   const state = opened();
   const now = start + config.sleepWindowMs;
   const crashed = probe(state, now);
@@ -160,7 +160,7 @@ test("a probe limit lowered while probes are on their way cannot lock the circui
   });
 });
 
-test("WDS-58 WDS-142 forced open: nothing goes until then, then probes decide; the time is limited (C-42)", () => {
+test("WDS-58 WDS-142 forced open: nothing goes until then, then probes decide; the time is limited", () => {
   const state = createCircuit(start);
   const untilMs = start + 3_600_000;
   assert.deepEqual(forceOpen(state, { untilMs, now: start }), { from: "closed", to: "open" });
@@ -172,7 +172,7 @@ test("WDS-58 WDS-142 forced open: nothing goes until then, then probes decide; t
   assert.equal(state.forcedOpenUntil, start + forceMsMax);
 });
 
-test("forced closed: immune until then, not longer (C-42)", () => {
+test("forced closed: immune until then, not longer", () => {
   const state = opened();
   const untilMs = start + 10_000;
   assert.deepEqual(forceClose(state, { untilMs, now: start }), { from: "open", to: "closed" });
@@ -180,7 +180,7 @@ test("forced closed: immune until then, not longer (C-42)", () => {
   assert.deepEqual(recordMany(state, "-", untilMs), { from: "closed", to: "open" });
 });
 
-test("reset: closed with an empty window, whatever was forced (C-42)", () => {
+test("reset: closed with an empty window, whatever was forced", () => {
   const state = createCircuit(start);
   assert.equal(resetCircuit(state, start), null);
   forceOpen(state, { untilMs: start + 1_000, now: start });
@@ -222,7 +222,7 @@ test("WDS-90 WDS-91 WDS-92 WDS-93 WDS-94 WDS-95 WDS-96 WDS-97 WDS-98 WDS-99 the 
   assert.equal(snapshotCircuit(state, config, start + config.sleepWindowMs).halfOpenAttempts, 1);
 });
 
-test("a status caused by the payload says nothing about the endpoint (C-37)", () => {
+test("a status caused by the payload says nothing about the endpoint", () => {
   const policy = { circuitBreakerIgnoresStatuses: standard.circuitBreakerIgnoresStatuses };
   const signalOf = (status: number) => {
     return circuitSignal(policy, classify({ kind: "response", status, complete: true }, standard), status);

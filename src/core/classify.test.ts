@@ -10,7 +10,7 @@ import { eventDelivery } from "./profiles/event-delivery.ts";
 import { standard } from "./profiles/standard.ts";
 import { xWebhook } from "./profiles/x-webhook.ts";
 
-// Written from C-5, column `standard`, and not from the profile: one line per range of statuses, later lines win.
+// Written from the documents, not from the profile: one line per range of statuses, later lines win.
 const expectations: readonly (readonly [from: number, to: number, expected: string])[] = [
   [100, 199, "transient protocol -"],
   [200, 299, "accepted - -"],
@@ -38,7 +38,7 @@ function response(status: number, complete = true): AttemptObservation {
   return { kind: "response", status, complete };
 }
 
-test("EDS-8-2 every status from 100 to 599 means under `standard` what C-5 says", () => {
+test("EDS-8-2 every status from 100 to 599 has its documented meaning under `standard`", () => {
   for (let status = 100; status <= 599; status += 1) {
     const expected = expectations.findLast(([from, to]) => status >= from && status <= to)?.[2];
     const verdict = classify(response(status), standard);

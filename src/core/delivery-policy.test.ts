@@ -94,14 +94,14 @@ test("EDS-9.2.1-3 EDS-9.2.1-4 207 is accepted only where owner and receiver agre
   }
 });
 
-test("EDS-9.2-2 IDK-26 409 is transient under the draft where the receiver enforces Idempotency-Key (C-8)", () => {
+test("EDS-9.2-2 IDK-26 409 is transient under the draft where the receiver enforces Idempotency-Key", () => {
   assert.equal(outcomeOf(409, resolvePolicy(webhook, eventDelivery)), "terminal");
   const agreed = resolvePolicy(agreeing({ idempotencyEnforced: true }), eventDelivery);
   assert.equal(outcomeOf(409, agreed), "transient");
   assert.equal(outcomeOf(207, agreed), "transient", "the other agreement was not made");
 });
 
-test("C-9 a permanent redirect is taken over only when profile and owner both allow it", () => {
+test("a permanent redirect is taken over only when profile and owner both allow it", () => {
   for (const profile of profiles) {
     const { followPermanentRedirect } = resolvePolicy(agreeing({ followPermanentRedirect: true }), profile);
     assert.equal(followPermanentRedirect, profile === eventDelivery, profile.name);
@@ -115,7 +115,7 @@ function granted(allowedRatePerMinute: number | null, rateLimit: Webhook["rateLi
   return { ...webhook, rateLimit, verification: { ...webhook.verification, allowedRatePerMinute } };
 }
 
-test("CEW-4.2.2-4 C-34 the granted rate is kept, and the lower of two rates counts", () => {
+test("CEW-4.2.2-4 the granted rate is kept, and the lower of two rates counts", () => {
   const rateOf = (given: Webhook, profile = cloudEvents) => resolvePolicy(given, profile).rateLimit;
   assert.deepEqual(rateOf(granted(60)), { requestsPerMinute: 60, burst: 1 });
   assert.deepEqual(rateOf(granted(60, { requestsPerMinute: 30, burst: 20 })), {
@@ -149,7 +149,7 @@ test("CEW-2.1-6 every profile names the sender to a receiver that wanted the han
   assert.ok(!headerNames(webhook, standard).includes("WebHook-Request-Origin"));
 });
 
-test("C-19 the two families of headers meet only while a webhook migrates, and are signed then", () => {
+test("the two families of headers meet only while a webhook migrates, and are signed then", () => {
   const migrating: Webhook = { ...webhook, migrationHeaders: true };
   for (const profile of [standard, ts16a, xWebhook]) {
     const has = (given: Webhook) => {

@@ -39,7 +39,7 @@ function attempted(verdict: Verdict, executedAt: number, retryAfterMs: number | 
   return { kind: "attempted", verdict, executedAt, retryAfterMs, retryAtOnce: false };
 }
 
-/** Only for events that can happen in the state, which the compiler cannot know here. */
+/** Only for events that are allowed in the state, which the compiler cannot check here. */
 function step(progress: DeliveryProgress, event: DeliveryEvent, now: number, random = 0): DeliveryProgress {
   assert.ok(canHappen(event, progress), `${event.kind} in state ${progress.state}`);
   const waiting = { ...progress } as DeliveryProgress<WaitingState>;
@@ -104,10 +104,10 @@ test("WDS-126 the last request allowed exhausts a delivery, whatever its age and
       `${now - createdAt} ms old, Retry-After ${retryAfterMs}`,
     );
   }
-  // A refusal for good says what to fix, also at the last request.
+  // A permanent refusal says what to fix, even for the last request.
   const refused = { ...fresh, state: "failed", attemptCount: max - 1, firstAttemptAt: createdAt } as const;
   assert.equal(step(refused, attempted(terminal, createdAt), createdAt).reason, "permanent_client_error_410");
-  // One request earlier the other reasons count.
+  // One request earlier, the other reasons apply.
   assert.equal(last(max - 2, createdAt, null).state, "failed");
   assert.equal(last(max - 2, createdAt, ageMsMax + 1).reason, "retry_after_beyond_horizon");
   assert.equal(last(max - 2, tooOld, null).reason, "expired");
@@ -242,7 +242,7 @@ const events: fc.Arbitrary<DeliveryEvent> = fc.oneof(
 const unit = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 const steps = fc.array(fc.tuple(events, fc.integer({ min: 0, max: 86_400_000 }), unit), { maxLength: 40 });
 
-/** Knows only: was a request accepted, how many were made, is it over. */
+/** Tracks only: was a request accepted, how many were sent, has the delivery ended. */
 interface Model {
   attempts: number;
   accepted: boolean;

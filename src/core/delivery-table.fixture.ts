@@ -1,4 +1,4 @@
-/** The page of the state machine, as data: what readers see is held against the code, and against what runs. */
+/** The state machine's documentation as data, to compare it with the code and with what runs. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { deliveryStates } from "./delivery.ts";
@@ -6,7 +6,7 @@ import type { DeliveryState } from "./delivery.ts";
 import { eventsIn } from "./delivery-state.ts";
 import type { DeliveryEventKind } from "./delivery-state.ts";
 
-/** One state with one event, under one condition. */
+/** One state with one event under one condition. */
 export interface TableRow {
   readonly state: DeliveryState;
   readonly event: DeliveryEventKind;
@@ -42,7 +42,7 @@ function rowsOf(line: string): readonly TableRow[] {
   );
 }
 
-/** `pending --> success: accepted` of the drawing, without those from and to nowhere. */
+/** Arrows such as `pending --> success: accepted` in the diagram, without those to and from `[*]`. */
 export function drawnArrows(): readonly string[] {
   const drawing = /## Delivery\n[^]*?```mermaid\n([^]*?)```/.exec(page)?.[1] ?? "";
   return drawing

@@ -42,7 +42,7 @@ function observe(
   return observeHealth(health, { verdict, statusCode: status === 0 ? null : status, now, exhausted }, rules);
 }
 
-test("410 suspends at once and once; after 24 hours the suspension becomes final (C-7)", () => {
+test("410 suspends at once and once; after 24 hours the suspension becomes final", () => {
   const health = createHealth();
   assert.deepEqual(observe(health, 410, { now: start }), { kind: "suspend", reason: "gone" });
   assert.equal(observe(health, 410, { now: start + 1 }), null);
@@ -59,7 +59,7 @@ test("a 410 that broke off suspends nothing", () => {
   assert.equal(observeHealth(createHealth(), observation, rules), null);
 });
 
-test("TS16-92 404 for 24 hours disables, before it does not (C-6)", () => {
+test("TS16-92 404 for 24 hours disables, before it does not", () => {
   const health = createHealth();
   assert.equal(observe(health, 404, { now: start }), null);
   assert.equal(observe(health, 404, { now: start + 24 * hourMs - 1 }), null);
@@ -87,7 +87,7 @@ test("a failure without a response never completes the time of 404", () => {
   assert.equal(observe(health, 0, { now: start + 25 * hourMs }), null);
 });
 
-test("EDS-11.8-3 twenty terminal outcomes without an accepted one between them suspend (C-15)", () => {
+test("EDS-11.8-3 twenty terminal outcomes without an accepted one between them suspend", () => {
   const health = createHealth();
   for (let count = 0; count < 19; count += 1) assert.equal(observe(health, 400, { now: start }), null);
   observe(health, 200, { now: start });
@@ -105,7 +105,7 @@ test("0 switches the count of terminal outcomes off", () => {
   }
 });
 
-test("an exhausted delivery disables only without any success since its first attempt (C-15)", () => {
+test("an exhausted delivery disables only without any success since its first attempt", () => {
   const disabled = { kind: "disable", reason: "exhausted" };
   const health = createHealth();
   observe(health, 200, { now: start });
@@ -115,7 +115,7 @@ test("an exhausted delivery disables only without any success since its first at
   assert.deepEqual(observe(health, 500, { now: later, firstAttemptAt: start + 1 }), disabled);
 });
 
-test("a schedule that is over in seconds disables nothing before the endpoint has failed for a day (C-15)", () => {
+test("a schedule that is over in seconds disables nothing before the endpoint has failed for a day", () => {
   const health = createHealth();
   for (let n = 0; n < 20; n += 1) observe(health, 200, { now: start });
   const failed = (afterMs: number) =>
@@ -168,7 +168,7 @@ function pauseAfter(observation: AttemptObservation, retryAfterMs: number | null
   return endpointPause({ verdict, statusCode, retryAfterMs, now: start }, standard.pauses);
 }
 
-test("TS16-94 429 pauses the endpoint for the longer of Retry-After and a minute (C-4)", () => {
+test("TS16-94 429 pauses the endpoint for the longer of Retry-After and a minute", () => {
   assert.deepEqual(pauseAfter(observationOf(429)), { until: start + 60_000, reason: "rate_limit" });
   assert.deepEqual(pauseAfter(observationOf(429), 10_000), { until: start + 60_000, reason: "rate_limit" });
   assert.deepEqual(pauseAfter(observationOf(429), 120_000), {
@@ -177,7 +177,7 @@ test("TS16-94 429 pauses the endpoint for the longer of Retry-After and a minute
   });
 });
 
-test("no pause is longer than events live, nor than five days, whatever Retry-After says (C-4)", () => {
+test("no pause is longer than events live, nor than five days, whatever Retry-After says", () => {
   const dayMs = 24 * hourMs;
   const bound = (retryAfterMs: number, ageMsMax: number): number => {
     const pause = pauseAfter(observationOf(429), retryAfterMs);
@@ -210,7 +210,7 @@ test("503 pauses only with Retry-After; elsewhere Retry-After concerns the deliv
   assert.equal(pauseAfter(observationOf(200), 30_000), null);
 });
 
-test("timeouts and 408 pause for a minute, 502 and 504 throttle (C-12, C-13)", () => {
+test("timeouts and 408 pause for a minute, 502 and 504 throttle", () => {
   const timeout: AttemptObservation = { kind: "failure", category: "timeout", requestSent: true };
   assert.deepEqual(pauseAfter(timeout), { until: start + 60_000, reason: "timeout" });
   assert.deepEqual(pauseAfter(observationOf(408)), { until: start + 60_000, reason: "timeout" });
@@ -230,7 +230,7 @@ test("TS16-101 a connection that ends without an answer pauses where the rules s
   assert.deepEqual(after(unanswered), { until: start + 45_000, reason: "failure" });
   assert.equal(after(unanswered, standard.pauses), null);
   assert.equal(after({ ...unanswered, requestSent: false }), null);
-  // An answer that broke off is an answer: its status line came.
+  // A truncated response is a response: its status line arrived.
   assert.equal(after({ kind: "response", status: 500, complete: false }), null);
 });
 

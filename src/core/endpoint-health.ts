@@ -77,7 +77,7 @@ function isTimeOrNull(value: unknown): value is number | null {
 
 export interface HealthObservation {
   readonly verdict: Verdict;
-  /** Null when there was no response. */
+  /** Null without a response. */
   readonly statusCode: number | null;
   readonly now: number;
   /** Set when this attempt was its delivery's last: dead-lettered as `max_attempts_exceeded` or `expired`. */

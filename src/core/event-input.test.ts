@@ -16,7 +16,7 @@ const good: EventFields = {
   tracestate: undefined,
 };
 
-/** The fields that are refused. */
+/** Names of the refused fields. */
 function refused(fields: Partial<EventFields>): string[] {
   return eventFieldProblems({ ...good, ...fields }, now).map(({ field }) => field);
 }
@@ -44,7 +44,7 @@ test("TS16-54 links are objects of rel, method and href, none required and nothi
 test("TS16-47 the time is an ISO 8601 date-time, and an event is not later than its message", () => {
   const accepted = ["2026-03-15T11:59:59Z", "2026-03-15T12:00:00.123456+00:00", "2026-03-15T10:00:00-02:00"];
   for (const timestamp of accepted) assert.deepEqual(refused({ timestamp }), [], timestamp);
-  // A leap second, and times before 1970, of which history is full.
+  // A leap second, and times before 1970.
   const unusual = [
     "2016-12-31T23:59:60Z",
     "2016-12-31T23:59:60.5+00:00",

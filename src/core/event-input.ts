@@ -98,7 +98,7 @@ function addRawProblems(problems: FieldError[], fields: EventFields): void {
   }
 }
 
-/** RFC 9110, section 8.3.1, with parameters; no control characters, so that it is safe in a header. */
+/** RFC 9110, section 8.3.1, with parameters; without control characters, to be safe in a header. */
 const mediaType =
   /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:[ \t]*;[ \t]*[\w!#$&^.+-]+=(?:[\w!#$&^.+-]+|"[\x20\x21\x23-\x5b\x5d-\x7e]*"))*$/;
 

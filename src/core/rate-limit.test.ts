@@ -70,7 +70,7 @@ test("a new limit is no way around the old one", () => {
   assert.equal(tryTake(bucket, start), 1_000);
 });
 
-test("the strictest of the limits that are set (C-34)", () => {
+test("the strictest of the limits that are set", () => {
   assert.equal(strictestLimit([null, null]), null);
   assert.deepEqual(strictestLimit([null, documented]), documented);
   const granted = { requestsPerMinute: 10, burst: 50 };

@@ -52,7 +52,7 @@ test("EDS-9.6-4 full jitter reaches down to zero and up to the bound", () => {
   assert.deepEqual([at(0), at(0.5)], [0, 2_000]);
 });
 
-test("jitter never lifts a delay above the cap: 375 s where 300 s is the maximum is the defect of C-41", () => {
+test("jitter never lifts a delay above the cap: not 375 s where 300 s is the maximum", () => {
   const delay = nextDelayMs({ ...plain, schedule: quarter, attemptCount: 40, random: 0.999 });
   assert.equal(delay, 300_000);
 });

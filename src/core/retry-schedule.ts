@@ -143,8 +143,7 @@ function jitterProblems(jitter: unknown): ScheduleProblem[] {
   if (problems.length > 0) return problems;
   if (Number(to) < Number(from))
     problems.push({ field: "jitter.to", problem: "must not be less than `from`" });
-  if (to === 0)
-    problems.push({ field: "jitter.to", problem: "must be more than 0, otherwise there is no delay" });
+  if (to === 0) problems.push({ field: "jitter.to", problem: "must be more than 0" });
   return problems;
 }
 

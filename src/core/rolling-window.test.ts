@@ -65,7 +65,7 @@ test("another length starts anew", () => {
   assert.equal(window.successes, 0);
 });
 
-/** What somebody who only sees each result, as it is counted, knows of the slices. */
+/** The slices as known to an observer that sees each result when it is counted. */
 function seen(window: RollingWindow, into: Map<number, [successes: number, failures: number]>) {
   return (now: number, accepted: boolean): void => {
     countResult(window, now, accepted);

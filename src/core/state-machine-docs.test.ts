@@ -1,4 +1,4 @@
-/** Holds the delivery table and its drawing in docs/state-machine.md against the code: every state with every event. */
+/** Compares the delivery table and its diagram in docs/state-machine.md with the code: every state with every event. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deliveryStates } from "./delivery.ts";
@@ -12,7 +12,7 @@ const ageMsMax = 1_000_000;
 
 interface Scenario {
   readonly event: DeliveryEvent;
-  /** What the column "When" may say for it, beside `always`. */
+  /** Allowed texts of the column "When", besides `always`. */
   readonly when: readonly string[];
   readonly attemptCount?: number;
   readonly now?: number;
@@ -50,7 +50,7 @@ const scenarios: readonly Scenario[] = [
   { event: { kind: "compose_failed" }, when: [] },
 ];
 
-/** What the code does, in the words of the table. */
+/** The behaviour of the code, in the words of the table. */
 function observed(
   state: DeliveryState,
   scenario: Scenario,

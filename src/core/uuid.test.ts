@@ -37,7 +37,7 @@ describe("version 7 ids", () => {
       seen.ones |= random;
       seen.zeros |= ~random & all;
     }
-    // A bit that is random has one value 512 times in a row with a probability of 2^-511.
+    // A random bit has the same value 512 times in a row with a probability of 2^-511.
     assert.deepEqual(seen, { ones: all, zeros: all });
   });
 

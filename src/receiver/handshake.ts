@@ -13,7 +13,7 @@ export interface HandshakeOptions {
     | "*"
     | readonly string[]
     | ((request: HandshakeRequest) => HandshakeDecision | Promise<HandshakeDecision>);
-  /** Maximum granted rate in requests per minute. `*`, the default, is no limit. */
+  /** Maximum granted rate in requests per minute. `*`, the default, means unlimited. */
   readonly ratePerMinuteMax?: number | "*";
 }
 

@@ -158,7 +158,7 @@ suite("the gateway in the dashboard", () => {
     const attempt = page.getByRole("button", { name: "Try on recent requests" });
     for (const [text, problem] of [
       ["{", "Filter (JSON) is no JSON."],
-      ['{"body":{"action":{"$inn":["labeled"]}}}', "Filter (JSON) is no operator"],
+      ['{"body":{"action":{"$inn":["labeled"]}}}', "Filter (JSON) is not an operator"],
     ] as const) {
       await filter.fill(text);
       await attempt.click();
@@ -216,7 +216,7 @@ suite("the gateway in the dashboard", () => {
     await page.keyboard.press("j");
     await page.keyboard.press("p");
     const panel = page.getByRole("complementary", { name: "Request beside the list" });
-    await panel.getByText("no signature fits a key").waitFor();
+    await panel.getByText("no signature matches a key").waitFor();
     await panel.getByText("x-hub-signature-256: ***", { exact: false }).waitFor();
     await panel.getByRole("button", { name: "Verify again and send on" }).click();
     await panel.getByText("still not authentic", { exact: false }).waitFor();

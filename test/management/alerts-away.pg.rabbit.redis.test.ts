@@ -51,7 +51,7 @@ test("WDS-205 a database that fails five times in a row is logged at once, and t
   });
   clock.advance(3 * second);
   await eventually("the alert to fire", { ask: alerts, holds: (states) => states.includes("firing") });
-  assert.deepEqual(await told(), ["Alert: The database does not answer"]);
+  assert.deepEqual(await told(), ["Alert: The database does not respond"]);
   await eventually("the alert to be over, and told", {
     async ask() {
       clock.advance(60 * second);
@@ -61,7 +61,7 @@ test("WDS-205 a database that fails five times in a row is logged at once, and t
   });
   assert.deepEqual(
     [await alerts(), (await told())[1]],
-    [["resolved"], "Resolved: The database does not answer"],
+    [["resolved"], "Resolved: The database does not respond"],
   );
 });
 
@@ -82,12 +82,12 @@ test("WDS-209 Redis that is gone is critical until it is back", async (t) => {
   assert.equal(await stateOf(world, "shared-state-away"), "firing");
   await world.restart();
   await look(world);
-  assert.deepEqual(await subjectsTold(world), ["Alert: Redis is away"], "a restart repeats nothing");
+  assert.deepEqual(await subjectsTold(world), ["Alert: Redis is unavailable"], "a restart repeats nothing");
   await network.restore();
   await eventually("Redis to be back", { ask: async () => sharedState.isAvailable, holds: isTrue });
   await calm(world, 6);
   assert.equal(await stateOf(world, "shared-state-away"), "resolved");
-  assert.deepEqual(await subjectsTold(world), ["Alert: Redis is away", "Resolved: Redis is away"]);
+  assert.deepEqual(await subjectsTold(world), ["Alert: Redis is unavailable", "Resolved: Redis is unavailable"]);
 });
 
 test("WDS-212 RabbitMQ that could not be reached three times is critical until it is back", async (t) => {
@@ -108,12 +108,19 @@ test("WDS-212 RabbitMQ that could not be reached three times is critical until i
   assert.equal(await stateOf(world, "queue-away"), "firing");
   await world.restart();
   await look(world);
-  assert.deepEqual(await subjectsTold(world), ["Alert: RabbitMQ is away"], "a restart repeats nothing");
+  assert.deepEqual(
+    await subjectsTold(world),
+    ["Alert: RabbitMQ is unavailable"],
+    "a restart repeats nothing",
+  );
   await network.restore();
   await eventually("RabbitMQ to be back", { ask: async () => queue.isConnected, holds: isTrue });
   await calm(world, 6);
   assert.equal(await stateOf(world, "queue-away"), "resolved");
-  assert.deepEqual(await subjectsTold(world), ["Alert: RabbitMQ is away", "Resolved: RabbitMQ is away"]);
+  assert.deepEqual(await subjectsTold(world), [
+    "Alert: RabbitMQ is unavailable",
+    "Resolved: RabbitMQ is unavailable",
+  ]);
 });
 
 /** A scheduler over a database, by a clock of the test's. */

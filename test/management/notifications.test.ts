@@ -104,14 +104,11 @@ suite("owners of failing webhooks", () => {
     assert.equal(scene.subjects().length, 1, "not before half of the time");
     skipTo((since + disabledAt) / 2 + minuteMs);
     await scene.look();
-    assert.equal(scene.subjects().at(-1), `https://example.com/hook will be switched off on ${end}`);
+    assert.equal(scene.subjects().at(-1), `https://example.com/hook will be disabled on ${end}`);
 
     skipTo(disabledAt - 23 * hourMs);
     await scene.look();
-    assert.equal(
-      scene.subjects().at(-1),
-      `Last day: https://example.com/hook will be switched off on ${end}`,
-    );
+    assert.equal(scene.subjects().at(-1), `Last day: https://example.com/hook will be disabled on ${end}`);
 
     await world.restart();
     scene.told = tellingBy(world, server.url);
@@ -124,7 +121,7 @@ suite("owners of failing webhooks", () => {
     await world.store.webhooks.save(webhook);
     world.engine.applyWebhook({ webhook, secrets: stopped.secrets });
     await scene.look();
-    assert.equal(scene.subjects().at(-1), "https://example.com/hook was switched off");
+    assert.equal(scene.subjects().at(-1), "https://example.com/hook was disabled");
 
     world.statuses.set("/hook", 200);
     await world.services.webhooks.enable(admin, id);
@@ -499,7 +496,10 @@ suite("chat", () => {
       bodies("/slack/secret")
         .map(({ text }) => String(text))
         .toSorted(),
-      ["https://example.com/hook is left alone for now", "https://example.com/hook is served again"],
+      [
+        "The circuit of https://example.com/hook is open",
+        "The circuit of https://example.com/hook is closed again",
+      ],
     );
     const calls = bodies("/v2/enqueue");
     assert.deepEqual(calls.map((call) => String(call["event_action"])).toSorted(), ["resolve", "trigger"]);

@@ -123,7 +123,7 @@ test("a message that takes the process down again and again is parked without an
     clock.now += 10;
   }
   await inbox.runDue();
-  assert.equal((await inbox.parked())[0]?.error, "no attempt came to an end");
+  assert.equal((await inbox.parked())[0]?.error, "no attempt finished");
 });
 
 test("the loop processes what comes in, and stops when its handlers are done", async () => {

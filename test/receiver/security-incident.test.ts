@@ -5,7 +5,7 @@ import { reportIncident } from "../../src/receiver/security-incident.ts";
 
 const incident = {
   kind: "key_reused" as const,
-  detail: "A known key came with another body.",
+  detail: "A known key was sent with another body.",
   messageId: "message-1",
   occurredAt: new Date(0),
 };
@@ -29,12 +29,12 @@ test("an incident is reported to the sender as JSON, under an API key", async (t
   assert.equal(report?.headers["content-type"], "application/json");
   assert.deepEqual(JSON.parse(new TextDecoder().decode(report?.body)), {
     kind: "key_reused",
-    detail: "A known key came with another body.",
+    detail: "A known key was sent with another body.",
     message_id: "message-1",
     occurred_at: "1970-01-01T00:00:00.000Z",
   });
   const refused = await reportIncident({ url: `${sender.url}gone`, incident });
-  assert.deepEqual(refused, { kind: "failed", detail: "the sender answered 404" });
+  assert.deepEqual(refused, { kind: "failed", detail: "the sender responded with 404" });
 });
 
 test("a report that cannot be made is told and not thrown", async () => {

@@ -65,7 +65,7 @@ test("a receiver that hangs again and again is not waited for that long each tim
       receiver,
       timeoutMs: 5_000,
     });
-    const waits = findings.map(({ detail }) => /no answer within (\d+) ms/.exec(detail)?.[1]);
+    const waits = findings.map(({ detail }) => /no response within (\d+) ms/.exec(detail)?.[1]);
     const [first, second, ...others] = waits.filter((wait) => wait !== undefined);
     assert.deepEqual([first, second], ["5000", "5000"]);
     assert.ok(others.length > 0);

@@ -68,7 +68,7 @@ async function judge(
   { url, events, followed }: SenderServer,
   { profile, verifier, bearerToken }: CheckSenderOptions,
 ): Promise<readonly Finding[]> {
-  if (events.length === 0) throw new NothingToExamine("nothing came", [`Send two events to ${url}`]);
+  if (events.length === 0) throw new NothingToExamine("no request arrived", [`Send two events to ${url}`]);
   const requests = events
     .flatMap((event) => event.requests)
     .toSorted((a, b) => a.arrivedAtMs - b.arrivedAtMs);

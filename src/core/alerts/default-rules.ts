@@ -91,7 +91,7 @@ export const defaultAlertRules: readonly AlertRule[] = [
     ...{ threshold: 0.9, forMs: minute },
   }),
   rule({
-    ...{ name: "no-workers", title: "Nobody delivers", severity: "critical", source: "workers" },
+    ...{ name: "no-workers", title: "A pool has no workers", severity: "critical", source: "workers" },
     description: "A worker pool that serves a tenant has no worker.",
     ...{ threshold: 0, forMs: 30_000 },
   }),

@@ -17,7 +17,7 @@ describe("address classes", () => {
 
 const ipv4 = fc.tuple(fc.nat(255), fc.nat(255), fc.nat(255), fc.nat(255)).map((parts) => parts.join("."));
 
-/** Half of the addresses start in or beside a special block, since a random one almost never does. */
+/** Half of the addresses are in or next to a special block, because a random one almost never is. */
 const ipv6 = fc
   .tuple(
     fc.oneof(
@@ -30,7 +30,9 @@ const ipv6 = fc
   )
   .map(([start, rest]) => [...start, ...rest].slice(0, 8));
 
-/** Public for ipaddr.js although we refuse it: IANA has not given it out, or it is a tunnel or a cloud's inside. */
+/**
+ * Public according to ipaddr.js, but refused here: IANA has not assigned it, or it is a tunnel or internal to a cloud.
+ */
 function isRefusedByUsAlone(address: string): boolean {
   const ours = classifyAddress(address);
   return ["reserved", "isatap", "cloud_metadata", "ipv4_compatible", "discard"].includes(ours);

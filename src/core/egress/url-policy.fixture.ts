@@ -1,10 +1,10 @@
 /**
- * Boundary table for URLs in production, our own cases beside some of WPT's (IP literals in every notation) and the
- * three attacks that TS16 prints.
+ * Boundary table for URLs in production: our own cases, some of WPT's (IP literals in every notation), and the three
+ * attacks that TS16 prints.
  */
 import { type UrlRefusalCode, urlLengthMax } from "./url-policy.ts";
 
-/** [as given, as normalised, host name]. */
+/** [as given, as normalised, hostname]. */
 export const acceptedUrls: readonly (readonly [string, string, string])[] = [
   ["https://example.com", "https://example.com/", "example.com"],
   ["https://example.com/hook?a=b&c", "https://example.com/hook?a=b&c", "example.com"],
@@ -30,12 +30,12 @@ export const acceptedUrls: readonly (readonly [string, string, string])[] = [
   ["https://[::ffff:8.8.8.8]/", "https://[::ffff:808:808]/", "::ffff:808:808"],
 ];
 
-/** Grouped by the code of the refusal in production. */
+/** Grouped by refusal code in production. */
 export const refusedUrls: Readonly<Record<UrlRefusalCode, readonly unknown[]>> = {
   not_text: [undefined, null, 7, {}, ["https://example.com"], new URL("https://example.com")],
   too_long: [
     `https://example.com/${"a".repeat(urlLengthMax - 19)}`,
-    `https://example.com/${"ä".repeat(400)}`, // 6 characters each once encoded
+    `https://example.com/${"ä".repeat(400)}`, // 6 characters each when encoded
     "x".repeat(1_000_000),
   ],
   forbidden_character: [

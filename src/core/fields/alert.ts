@@ -34,7 +34,7 @@ const muteFields = {
 
 export const alertRuleFields = {
   title: line({ lengthMin: 1, lengthMax: 100, doc: "Title of notifications; defaults to the name." }),
-  description: text({ lengthMax: 1_000, doc: "For people." }),
+  description: text({ lengthMax: 1_000, doc: "Free-form description." }),
   severity: choice(alertSeverities, { doc: "Defaults to `warning`." }),
   metric: choice(alertMetrics, {
     doc: "Metric to compare: `failure_rate` (0 to 1), `attempts`, `exhausted`, `duration_ms_p95` and `published` within the window; `waiting`, `dead_letters` and `places_used` (0 to 1) of the whole installation, for administrators.",

@@ -69,9 +69,9 @@ const connectionRules = {
 } satisfies Fields;
 
 export const connectionFields = {
-  sourceId: required(onlyForCreation(id({ doc: "Whose messages." }))),
+  sourceId: required(onlyForCreation(id({ doc: "Source of the messages." }))),
   webhookId: required(onlyForCreation(id({ doc: "Webhook that receives the messages." }))),
-  name: line({ lengthMax: 255, doc: "For people." }),
+  name: line({ lengthMax: 255, doc: "Display name." }),
   required: flag({
     doc: "`pass_through`: the sender gets a success only if this webhook accepted. Defaults to true.",
   }),
@@ -100,7 +100,7 @@ export type ConnectionChange = InputOf<typeof connectionChangeFields>;
 export const connectionShown = {
   id: id({ doc: "Id of the connection." }),
   tenantId: tenantIdField,
-  sourceId: id({ doc: "Whose messages." }),
+  sourceId: id({ doc: "Source of the messages." }),
   webhookId: id({ doc: "Webhook that receives the messages." }),
   name: connectionFields.name,
   required: connectionFields.required,

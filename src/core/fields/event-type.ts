@@ -3,7 +3,7 @@ import type { Fields, InputOf } from "./field.ts";
 import { eventTypeField, tenantIdField } from "./names.ts";
 
 export const eventTypeFields = {
-  description: text({ lengthMax: 4_096, doc: "For people." }),
+  description: text({ lengthMax: 4_096, doc: "Free-form description." }),
   schema: nullable(
     jsonSchema({
       doc: "JSON Schema 2020-12 of `data`, without remote references; null accepts any object.",

@@ -93,9 +93,9 @@ const handshakeNotes = {
 };
 
 export const sourceFields = {
-  name: requiredToCreate(line({ lengthMin: 1, lengthMax: 255, doc: "For people.", examples: ["GitHub"] })),
+  name: requiredToCreate(line({ lengthMin: 1, lengthMax: 255, doc: "Display name.", examples: ["GitHub"] })),
   tenantId: onlyForCreation(tenantIdField),
-  description: text({ lengthMax: 1_024, doc: "For people." }),
+  description: text({ lengthMax: 1_024, doc: "Free-form description." }),
   verification: requiredToCreate(
     secret(
       document({

@@ -38,7 +38,7 @@ const quietHoursFields = {
 } satisfies Fields;
 
 const settable = {
-  name: line({ lengthMax: 100, default: "", doc: "For people." }),
+  name: line({ lengthMax: 100, default: "", doc: "Display name." }),
   topics: list(choice(notificationTopics), {
     countMin: 0,
     countMax: notificationTopics.length,
@@ -85,7 +85,7 @@ export const channelFields = {
     lengthMax: 254,
     pattern: `^[^@${notInAddress}]{1,64}@[^@${notInAddress}]+\\.[^@.${notInAddress}]+$`,
     rule: "a mail address such as ada@example.com",
-    doc: "Of `email`.",
+    doc: "For `email`.",
     examples: ["ada@example.com"],
   }),
   url: secret(

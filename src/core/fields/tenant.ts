@@ -19,7 +19,7 @@ export const rateLimitFields = {
 export type RateLimitInput = InputOf<typeof rateLimitFields>;
 
 export const tenantFields = {
-  name: line({ lengthMin: 1, lengthMax: 255, doc: "For people." }),
+  name: line({ lengthMin: 1, lengthMax: 255, doc: "Display name." }),
   rateLimit: nullable(object(rateLimitFields, { doc: "Limit over all its webhooks." })),
   webhooksMax: nullable(integer({ min: 0, max: 1_000_000, doc: "Maximum number of webhooks." })),
   workerPool: workerPoolField,

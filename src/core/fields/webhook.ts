@@ -110,7 +110,7 @@ export const webhookFields = {
   ),
   secret: onlyForCreation(secretField),
   tenantId: onlyForCreation(tenantIdField),
-  description: text({ lengthMax: 1_024, doc: "For people." }),
+  description: text({ lengthMax: 1_024, doc: "Free-form description." }),
   ownerId: nullable(line({ lengthMin: 1, lengthMax: 255 })),
   active: flag({ doc: "False keeps the webhook without sending." }),
   profile: choice(

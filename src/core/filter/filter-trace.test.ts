@@ -127,7 +127,7 @@ function step(of: Partial<TraceStep>): TraceStep {
   return { path: "", operator: "$eq", expected: null, actual: null, result: null, unknown: null, ...of };
 }
 
-/** Each condition says what a filter of this condition alone does. */
+/** Each condition must give the result of a filter with only this condition. */
 function judgeEachStep(
   trace: readonly TraceStep[],
   {
@@ -144,7 +144,7 @@ function judgeEachStep(
   }
 }
 
-/** The condition at the place, without the rules around it. */
+/** The condition at the path, without the rules around it. */
 function aloneOf(source: unknown, [part, ...rest]: readonly string[]): unknown {
   if (part === undefined) return source;
   if (part.startsWith("#")) return aloneOf((source as readonly unknown[])[Number(part.slice(1))], rest);
@@ -152,7 +152,7 @@ function aloneOf(source: unknown, [part, ...rest]: readonly string[]): unknown {
   return ["$and", "$or", "$not"].includes(part) ? inner : { [part]: inner };
 }
 
-/** Filters and messages of few words, so that they often meet. */
+/** Filters and messages from a small vocabulary, so that they often match. */
 class Draw {
   readonly #next: () => number;
 
@@ -221,7 +221,7 @@ class Draw {
     ]);
   }
 
-  /** What a log may still have of it. */
+  /** The parts of it that a log may still have. */
   partOf({ body, headers, query, path }: FilteredMessage): PartlyKnownMessage {
     const part = (texts: Readonly<Record<string, string>>) =>
       Object.fromEntries(

@@ -4,7 +4,7 @@ export interface Relayed {
   readonly key: string | null;
   /** The verified `Webhook-ID`; null if there was none. */
   readonly webhookId: string | null;
-  /** What is appended to the path of the webhook, including the query; null for nothing. */
+  /** Text appended to the path of the webhook, including the query; null for nothing. */
   readonly path: string | null;
   /** Flat name-value list of other forwarded headers. */
   readonly headers: readonly string[];

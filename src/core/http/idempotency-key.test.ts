@@ -139,7 +139,8 @@ describe("reading a key", () => {
     );
     fc.assert(
       fc.property(raw, (text) => {
-        // It refuses a date that anything follows; RFC 9651, 4.2.9 ends one at the first character that is no digit.
+        // The peer refuses a date with trailing characters; RFC 9651, section 4.2.9, ends a date at the first
+        // non-digit.
         fc.pre(!/@-?\d+\D/.test(text));
         let oracle: unknown = null;
         try {

@@ -33,7 +33,7 @@ describe("custom headers", () => {
     assert.deepEqual(judgeCustomHeaders({}), []);
   });
 
-  // Written out, not taken from the source: C-28 and what can reframe or reroute a request.
+  // Written out instead of imported: reserved names, and names that can reframe or reroute a request.
   const reserved = [
     "webhook-id",
     "webhook-timestamp",
@@ -174,7 +174,7 @@ describe("custom headers", () => {
       Object.fromEntries(Array.from({ length: count }, (_, index) => [`X-${index}`, "v"]));
     assert.deepEqual(codes(numbered(32)), []);
     assert.deepEqual(codes(numbered(33)), ["too_many"]);
-    // Four headers, 3 + 4 bytes of name and separators each.
+    // Four headers, with 3 + 4 bytes each for name and separators.
     const filled = (lastBytes: number) => ({
       "X-1": "v".repeat(2041),
       "X-2": "v".repeat(2041),

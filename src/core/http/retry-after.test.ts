@@ -6,7 +6,7 @@ import { parseHttpDate, parseRetryAfter } from "./retry-after.ts";
 const now = Date.UTC(2026, 5, 1);
 const fixdateExample = 784_111_777_000;
 
-// RFC 9110 5.6.7 and 10.2.3; the Retry-After rows without a date also from the Svix test suite.
+// RFC 9110, sections 5.6.7 and 10.2.3; the Retry-After rows without a date are also from the Svix test suite.
 const httpDates: readonly (readonly [text: string, unixSeconds: number | null])[] = [
   ["Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777],
   ["Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777],
@@ -94,10 +94,10 @@ test("seconds and smaller units since 1970 are a time and not a delay", () => {
   // 2026-06-01T00:02:00Z, two minutes from now.
   for (const text of ["1780272120", "1780272120000", "1780272120000000", "1780272120000000000"])
     assert.deepEqual(parseRetryAfter(text, now), { kind: "delay", delayMs: 120_000 }, text);
-  // 2025-06-01 and 2024-01-01 have passed.
+  // 2025-06-01 and 2024-01-01, in the past.
   for (const text of ["1748736000", "1704067200000"])
     assert.deepEqual(parseRetryAfter(text, now), { kind: "none" }, text);
-  // 2029-06-01 is within a few years.
+  // 2029-06-01 is only a few years ahead.
   const year = 365 * 86_400_000;
   const far = parseRetryAfter("1874966400", now);
   assert.ok(far.kind === "delay" && far.delayMs > 3 * year && far.delayMs < 3.1 * year);

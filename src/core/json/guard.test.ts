@@ -113,7 +113,7 @@ test("sixteen megabytes with a name that stands twice are refused in one pass", 
   const raw = Buffer.from(`{"b":${nested},"b":1}`);
   const startedAt = processorMs();
   assert.equal(repeatedName(raw), "b");
-  // Ten times what it takes, and a tenth of what a pass for each level would.
+  // Ten times the expected time, and a tenth of what one pass per level would take.
   assert.ok(processorMs() - startedAt < 5_000);
 });
 

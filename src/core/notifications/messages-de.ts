@@ -19,12 +19,12 @@ export const german: Readonly<Record<MessageName, string>> = {
   "recovered.subject": "{url} funktioniert wieder",
   "recovered.text":
     "{url} nimmt wieder Ereignisse an. Es fiel {duration} lang aus, seit {since}; in dieser Zeit schlugen {failed} Anfragen fehl.",
-  "circuit_opened.subject": "{url} wird vorerst in Ruhe gelassen",
+  "circuit_opened.subject": "An {url} wird vorerst nur probeweise gesendet",
   "circuit_opened.text":
     "So viele Anfragen an {url} schlugen fehl, dass nur noch einzelne Versuche gesendet werden. Ereignisse warten, bis ein Versuch angenommen wird.",
   "circuit_closed.subject": "{url} wird wieder beliefert",
-  "circuit_closed.text": "Versuche an {url} wurden angenommen; was wartete, wird gesendet.",
-  "attention.subject": "{url} hat bemerkenswert geantwortet",
+  "circuit_closed.text": "Versuche an {url} wurden angenommen; wartende Ereignisse werden gesendet.",
+  "attention.subject": "{url} hat eine Antwort gesendet, die Sie prüfen sollten",
   "attention.text": "Ein Ereignis wurde mit {status_code} beantwortet ({reason}).",
   "exhausted.subject": "Ein Ereignis für {url} wurde aufgegeben",
   "exhausted.text":
@@ -33,9 +33,9 @@ export const german: Readonly<Record<MessageName, string>> = {
   "secret_rotated.text":
     "Ereignisse für {url} werden mit einem neuen Geheimnis signiert. Waren Sie das nicht, sehen Sie bitte sofort nach.",
   "paused.subject": "{url} wurde angehalten",
-  "paused.text": "Jemand hat den Webhook angehalten. Ereignisse werden aufbewahrt und danach gesendet.",
+  "paused.text": "Der Webhook wurde angehalten. Ereignisse werden aufbewahrt und danach gesendet.",
   "resumed.subject": "{url} läuft weiter",
-  "resumed.text": "Jemand hat die Pause des Webhooks beendet. Was wartete, wird gesendet.",
+  "resumed.text": "Die Pause des Webhooks wurde beendet. Wartende Ereignisse werden gesendet.",
   "limit_reached.subject": "Die Grenze von {value} Webhooks ist erreicht",
   "limit_reached.text": "Ein weiterer Webhook wurde abgelehnt, denn es gibt schon {value}.",
   "problem_opened.subject": "Ein neues Problem bei {url}",
@@ -43,7 +43,7 @@ export const german: Readonly<Record<MessageName, string>> = {
   "problem_resolved.subject": "Ein Problem bei {url} ist vorbei",
   "problem_resolved.text": "Zustellungen an {url} schlagen nicht mehr auf diese Weise fehl: {reason}.",
   "test.subject": "Eine Probe dieses Kanals",
-  "test.text": "So sehen Nachrichten aus. Es ist nichts geschehen.",
+  "test.text": "So sehen Nachrichten aus. Sie müssen nichts tun.",
   "confirm.subject": "Bestätigen Sie, dass Sie Nachrichten über Webhooks möchten",
   "confirm.text":
     "Jemand, der Webhooks verwaltet, möchte Nachrichten darüber an {address} senden. Öffnen Sie diese Seite und bestätigen Sie es, wenn das stimmt.\n\nWenn Sie nicht wissen, worum es geht, tun Sie nichts: Sie erhalten keine weitere Nachricht.",

@@ -3,7 +3,7 @@
  * milliseconds.
  */
 
-/** Mail goes by SMTP; the others are requests to a URL on the normal delivery path. */
+/** Mail is sent by SMTP; the others are requests to a URL on the normal delivery path. */
 export const channelKinds = ["email", "slack", "teams", "discord", "pagerduty", "webhook"] as const;
 export type ChannelKind = (typeof channelKinds)[number];
 

@@ -26,7 +26,7 @@ const problemMembers = {
   problem_id: text("The problem.", "019cb2e0-75b9-7c07-9bb6-6d92b2e5a1f3"),
   category: nullable(text("Category of the failure.", "client_error")),
   status_code: nullable(number("Status of the response.", 422)),
-  error_code: nullable(text("Error code if there was no response.", "ECONNREFUSED")),
+  error_code: nullable(text("Error code if no response arrived.", "ECONNREFUSED")),
   first_seen_at: at("When it was first seen.", "2026-03-01T08:00:00.000Z"),
   deliveries: number("Number of affected deliveries.", 12),
 };
@@ -71,7 +71,7 @@ export const operationalEventCatalogue: Readonly<Record<OperationalEventType, Op
       members: {
         status: text("`suspended`.", "suspended"),
         reason: text("Reason, as in `status_reason` of the webhook.", "gone"),
-        since: at("Since when.", "2026-03-04T09:00:00.000Z"),
+        since: at("When it was suspended.", "2026-03-04T09:00:00.000Z"),
       },
     },
     "posthorn.webhook.disabled": {
@@ -79,7 +79,7 @@ export const operationalEventCatalogue: Readonly<Record<OperationalEventType, Op
       members: {
         status: text("`disabled`.", "disabled"),
         reason: statusReason,
-        since: at("Since when.", "2026-03-04T09:00:00.000Z"),
+        since: at("When it was disabled.", "2026-03-04T09:00:00.000Z"),
       },
     },
     "posthorn.webhook.failing": {
@@ -123,7 +123,7 @@ export const operationalEventCatalogue: Readonly<Record<OperationalEventType, Op
         "A delivery became a dead letter, after its last attempt or because it grew too old while it waited. Only the first of each webhook and clock hour is reported.",
       members: {
         delivery_id: deliveryId,
-        event_id: text("Its event.", "019cb2df-1d2c-7a41-8f60-2a3f5c7e9b10"),
+        event_id: text("Id of the event.", "019cb2df-1d2c-7a41-8f60-2a3f5c7e9b10"),
         event_type: text("Type of the delivered event.", "order.created"),
         attempts: number("Number of attempts.", 10),
         reason: text("Why it became a dead letter.", "max_attempts_exceeded"),
@@ -212,10 +212,10 @@ export const operationalEventCatalogue: Readonly<Record<OperationalEventType, Op
     },
   };
 
-const occurredAt = at("When.", "2026-03-01T09:00:00.000Z");
+const occurredAt = at("When it happened.", "2026-03-01T09:00:00.000Z");
 const aboutTenant = { tenant_id: text("Tenant that owns the webhook.", "acme") };
 const aboutWebhook = {
-  webhook_id: text("The webhook.", "019cb2d0-5d4f-7b3c-9f11-0a1b2c3d4e5f"),
+  webhook_id: text("Id of the webhook.", "019cb2d0-5d4f-7b3c-9f11-0a1b2c3d4e5f"),
   ...aboutTenant,
   url: text("URL that it sends to, without query and credentials.", "https://example.com/hooks"),
 };

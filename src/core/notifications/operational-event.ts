@@ -30,7 +30,7 @@ export type OperationalEventType = (typeof operationalEventTypes)[number];
 
 /** Something that happened in Posthorn. `at` in Unix milliseconds. */
 export interface OperationalEvent {
-  /** Identifies the occurrence, so that it is published once. */
+  /** Identifies the occurrence; an occurrence is published once. */
   readonly key: string;
   readonly type: OperationalEventType;
   readonly tenantId: string;

@@ -35,7 +35,7 @@ test("CEW-2.2-12 other error codes mean what they mean under HTTP", () => {
   assert.equal(verdictOf(500).outcome, "transient");
 });
 
-test("C-32 permission comes first and cannot be waived, and a token is required", () => {
+test("permission comes first and cannot be waived, and a token is required", () => {
   assert.deepEqual(cloudEvents.registration, {
     verification: "cloudevents",
     verificationRequired: true,
@@ -44,7 +44,7 @@ test("C-32 permission comes first and cannot be waived, and a token is required"
   });
 });
 
-test("C-26 each delivery says who sends, in either mode", () => {
+test("each delivery says who sends, in either mode", () => {
   const origin = cloudEvents.headers.find(({ name }) => name === "WebHook-Request-Origin");
   assert.deepEqual(origin, { name: "WebHook-Request-Origin", value: "request_origin" });
   assert.deepEqual(cloudEvents.payloadFormats, ["cloudevents-structured", "cloudevents-binary"]);

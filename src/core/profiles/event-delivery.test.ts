@@ -15,7 +15,7 @@ function delayMs(attemptCount: number, random: number, retryAfterMs: number | nu
   return nextDelayMs({ schedule, attemptCount, random, category: "server_error", floorsMs, retryAfterMs });
 }
 
-/** Mean over evenly spread chances: what is to be expected. */
+/** Mean over evenly spaced random values, which is the expected delay. */
 function expectedDelayMs(attemptCount: number): number {
   const chances = Array.from({ length: 1_000 }, (_, index) => (index + 0.5) / 1_000);
   return chances.reduce((sum, chance) => sum + delayMs(attemptCount, chance), 0) / chances.length;
@@ -57,7 +57,7 @@ test("EDS-9.6-6 whatever jitter draws, a longer Retry-After is the lower bound a
   );
 });
 
-test("C-13 no answer pauses the endpoint: guidance concerns the delivery alone", () => {
+test("no answer pauses the endpoint: guidance concerns the delivery alone", () => {
   for (const status of [408, 429, 502, 503, 504]) {
     const verdict = classify(response(status), eventDelivery);
     const observation = { verdict, statusCode: status, retryAfterMs: 60_000, now };
@@ -106,7 +106,7 @@ test("EDS-8-1 failures below HTTP are transient, whatever kind they are", () => 
   }
 });
 
-test("C-18 messages are signed by RFC 9421 and carry the key and nothing of other families", () => {
+test("messages are signed by RFC 9421 and carry the key and nothing of other families", () => {
   assert.deepEqual(eventDelivery.signatureSchemes, ["rfc9421-ed25519"]);
   assert.deepEqual(eventDelivery.signatureSchemesAllowed, ["rfc9421-ed25519", "rfc9421-hmac-sha256"]);
   assert.deepEqual(eventDelivery.payloadFormats, ["data"]);

@@ -58,7 +58,7 @@ export const headerDescriptions: Readonly<Record<HeaderValueSource, HeaderDescri
     example: "sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:",
   },
   signature_input: {
-    description: "What is signed, with which key and when (RFC 9421).",
+    description: "The signed components, the key and the time (RFC 9421).",
     example:
       'sig1=("@method" "@target-uri" "content-type" "content-digest" "idempotency-key");created=1773578096' +
       ';keyid="poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U";alg="ed25519";tag="posthorn"',

@@ -13,7 +13,7 @@ test("the registry finds profiles by exact name, `standard` first", () => {
 
 test("every profile is finite: a valid schedule, a maximum age, a bounded timeout", () => {
   for (const profile of profiles) {
-    // The bound on attempts is for owners; EDS-9.6-4 with a cap of ten minutes needs more to last a day.
+    // The limit on attempts applies to owners; EDS-9.6-4 with a cap of ten minutes needs more to last a day.
     const problems = validateSchedule(profile.schedule).filter(({ field }) => field !== "attemptsMax");
     assert.deepEqual(problems, []);
     assert.ok(attemptsMax(profile.schedule) <= 500);
@@ -42,7 +42,7 @@ test("even with the largest jitter the last request comes before the maximum age
   assert.ok(longestMs < standard.ageMsMax);
 });
 
-test("pauses and disable rules are those of C-4, C-6, C-7, C-12 and C-15", () => {
+test("pauses and disable rules are the documented ones", () => {
   assert.deepEqual(standard.pauses.retryAfterStatuses, [429, 503]);
   assert.deepEqual(standard.pauses.categoriesMs, { rate_limit: 60_000, timeout: 60_000 });
   assert.deepEqual(Object.keys(standard.pauses.throttleStatusesMs), ["502", "504"]);

@@ -56,7 +56,7 @@ test("TS16-101 a timeout pauses like a 429, and so does a connection that closes
   const failure = { kind: "failure", requestSent: true } as const;
   assert.equal(pauseAfter({ ...failure, category: "timeout" })?.until, now + 60_000);
   assert.equal(pauseAfter({ ...failure, category: "network" })?.until, now + 60_000);
-  // Refused before anything was asked: nothing that the receiver took and did not answer.
+  // Refused before a request was sent, so the receiver did not leave a request unanswered.
   assert.equal(pauseAfter({ ...failure, category: "network", requestSent: false }), null);
   assert.equal(pauseAfter({ ...failure, category: "dns", requestSent: false }), null);
 });
@@ -118,6 +118,6 @@ test("TS16-30 TS16-39 its headers are the three of the document and none that re
   assert.ok(ts16a.migrationHeaders.every(({ name }) => name.startsWith("X-")));
 });
 
-test("C-11 the status line decides when a body breaks off", () => {
+test("the status line decides when a body breaks off", () => {
   assert.equal(classify(response(200, false), ts16a).outcome, "accepted");
 });

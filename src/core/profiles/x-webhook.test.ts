@@ -86,7 +86,7 @@ test("WDS-128 three requests are the most after TLS errors", () => {
   assert.deepEqual(xWebhook.attemptsMaxByCategory, { ssl: 3 });
 });
 
-test("C-15 it is never disabled by itself, and no answer pauses the endpoint", () => {
+test("it is never disabled by itself, and no answer pauses the endpoint", () => {
   const health = createHealth();
   for (const status of [410, 404, 400, 503]) {
     const verdict = classify({ kind: "response", status, complete: true }, xWebhook);
@@ -100,7 +100,7 @@ test("C-15 it is never disabled by itself, and no answer pauses the endpoint", (
   }
 });
 
-test("C-19 the nine headers of the document, and what each holds", () => {
+test("the nine headers of the document, and what each holds", () => {
   const headers = xWebhook.headers.map((header) => [
     header.name,
     "value" in header ? header.value : `"${header.literal}"`,

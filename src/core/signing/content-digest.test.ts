@@ -57,7 +57,7 @@ describe("Content-Digest", () => {
     sha256.replace("=:,", ":"),
     `${sha256},`,
     sha256.slice(0, -1),
-    sha256.replace("g=:", "h=:"), // bits behind the last byte
+    sha256.replace("g=:", "h=:"), // bits after the last byte
     "md5=:AAAA:",
     "sha-512=(:AAAA:)",
     sha256.toUpperCase(),

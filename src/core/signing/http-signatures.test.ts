@@ -31,7 +31,7 @@ function newPair(): AsymmetricKey {
   return key;
 }
 
-/** The general builder's base for one signature of a signed message. */
+/** The base that the general builder creates for one signature of a signed message. */
 function generalBase(signed: HttpMessageToSign, { input }: LabelledSignature): Buffer {
   const fields: Readonly<Record<string, string>> = {
     "content-type": signed.contentType,

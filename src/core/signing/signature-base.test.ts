@@ -23,7 +23,7 @@ function messageOf({ start_line, headers }: RawMessage, scheme = "https"): Signe
   return { method: first, targetUri, requestTarget: second, fieldLines };
 }
 
-/** A message from its text, with folded lines kept folded. */
+/** Parses a message; folded lines stay folded. */
 function rawMessage(text: string): RawMessage {
   const [first = "", ...others] = text.split("\n");
   const hasStartLine = / HTTP\/|^HTTP\//.test(first);
@@ -121,7 +121,7 @@ describe("published signatures over our base", () => {
       case "ecdsa-p256-sha256":
         return verify("sha256", data, { key: pem, dsaEncoding: "ieee-p1363" }, signed.signature);
       default:
-        // RSA-PSS with salt of the digest's length
+        // RSA-PSS with a salt as long as the digest.
         return verify("sha512", data, { key: pem, padding: 6, saltLength: 64 }, signed.signature);
     }
   }

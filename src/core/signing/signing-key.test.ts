@@ -41,7 +41,7 @@ const refusedSecrets: readonly (readonly [unknown, string])[] = [
   [`whsec_${encode(32)}\n`, "not_base64"],
   [`whsec_${encode(32).replace(/=+$/, "")}`, "not_base64"],
   [`whsec_${Buffer.alloc(24, 0xff).toString("base64url")}`, "not_base64"],
-  [`whsec_${encode(32).replace(/.=$/, "d=")}`, "not_base64"], // bits set behind the last byte
+  [`whsec_${encode(32).replace(/.=$/, "d=")}`, "not_base64"], // bits set after the last byte
   [`whsec_${encode(1)}`, "too_short"],
   [`whsec_${encode(23)}`, "too_short"],
   [`whsec_${encode(65)}`, "too_long"],

@@ -22,7 +22,7 @@ test("definitions of a schema are types of their own, and a schema may contain i
     },
     properties: {
       items: { type: "array", items: { $ref: "#/$defs/line item" } },
-      // As a fragment of an address may be written.
+      // Percent-encoded, as a fragment of a URL may be.
       first: { $ref: "#/$defs/line%20item" },
     },
     additionalProperties: false,

@@ -40,7 +40,7 @@ const types: readonly (readonly [unknown, string])[] = [
     '{\n  "a b"?: string;\n  c: number;\n}',
   ],
   [{ properties: { a: true }, required: ["a"] }, "{\n  a: unknown;\n  [name: string]: unknown;\n}"],
-  // What the language cannot say is left out, and the type is wider.
+  // Constraints that TypeScript cannot express are omitted, so the type is wider.
   [{ not: { type: "string" } }, "unknown"],
   [JSON.parse('{"if":{"type":"string"},"then":{"const":"a"}}'), "unknown"],
 ];

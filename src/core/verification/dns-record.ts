@@ -5,7 +5,7 @@ export interface DnsRecord {
   readonly value: string;
 }
 
-/** The record for a host. It has a separate name, so that it does not conflict with other records. */
+/** The record for a host. Its name is separate, to avoid conflicts with other records. */
 export function dnsRecord({
   hostname,
   token,

@@ -23,7 +23,7 @@ function hook(whenUnsupported: "refuse" | "slow" = "refuse", status: WebhookStat
 const after = (webhook: Webhook, outcome: VerificationOutcome) =>
   afterVerification(webhook, { outcome, now: 5 });
 
-test("C-32 a webhook waits until it is permitted, and stops when it is refused", () => {
+test("a webhook waits until it is permitted, and stops when it is refused", () => {
   const pending = hook();
   assert.deepEqual(
     [pending.status, pending.statusReason, pending.statusChangedAt],

@@ -1,4 +1,4 @@
-/** A stored configuration means exactly one verifier, or names what is wrong with it. */
+/** A stored configuration produces exactly one verifier, or a list of its problems. */
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { suite, test } from "node:test";
@@ -29,7 +29,7 @@ const received = (source: SourceVerifier, message: Parameters<SourceVerifier["re
 
 const hex = (hash: string, key: string, text: string) => createHmac(hash, key).update(text).digest("hex");
 
-/** A configuration of each type that works. */
+/** A valid configuration of each type. */
 const working: Readonly<Record<string, object>> = {
   ...Object.fromEntries(
     presetTable.map(({ name }) => [name, { type: name, secrets: secrets[0], ...particular(name) }]),
@@ -89,7 +89,7 @@ suite("every type", () => {
 
 suite("what cannot work is named, with its place", () => {
   test("unknown types fail closed", () => {
-    assert.match(problemsOf({ type: "githib", secrets: ["x"] })[0] ?? "", /^\/type: .*github may be meant/);
+    assert.match(problemsOf({ type: "githib", secrets: ["x"] })[0] ?? "", /^\/type: .*did you mean github/);
     assert.match(
       problemsOf({ type: "constructor", secrets: ["x"] })[0] ?? "",
       /^\/type: there is no verification/,
@@ -111,7 +111,7 @@ suite("what cannot work is named, with its place", () => {
       problems.map((problem) => problem.split(":")[0]),
       ["/secret", "/secrets/0", "/secrets/1", "/header", "/hash", "/tolerance_seconds"],
     );
-    assert.match(problems[0] ?? "", /secrets may be meant/);
+    assert.match(problems[0] ?? "", /did you mean secrets/);
   });
 
   test("options that contradict each other, under the names of the configuration", () => {
@@ -119,10 +119,10 @@ suite("what cannot work is named, with its place", () => {
     for (const [more, expected] of [
       [{ signed: "{timestamp}.{body}" }, /^\/signed: signed has \{timestamp\} exactly where/],
       [{ signed: "{timestamp}" }, /^\/signed: signed has to contain \{body\}/],
-      [{ signed: "{host}{body}" }, /^\/signed: signed: \{host\} is none of/],
+      [{ signed: "{host}{body}" }, /^\/signed: signed: \{host\} is not one of/],
       [{ timestamp_header: "X-Time" }, /signed has \{timestamp\}/],
       [{ id_header: "X-Id" }, /signed has \{id\}/],
-      [{ header: "X Signature" }, /is no name of a header/],
+      [{ header: "X Signature" }, /must be the name of a header/],
       [{ signed: "{url}{body}" }, /^\/public_url: public_url is the whole address/],
       [{ key_encoding: "hex" }, /^\/secrets: the key is not hexadecimal/],
     ] as const)
@@ -290,7 +290,7 @@ suite("compositions", () => {
     assert.equal(answer.eventType, "push");
     assert.ok(source.forwardHeaders.includes("X-GitHub-Event"));
     const refused = received(source, messageOf(delivery, `${body} `));
-    // The most telling of both: Stripe misses its header, GitHub's signature does not fit.
+    // The more informative of the two: Stripe misses its header, GitHub's signature does not match.
     assert.equal(refused.kind === "rejected" && refused.cause, "no_matching_signature");
   });
 

@@ -1,4 +1,4 @@
-/** What presets know beside the signature: ids, kinds of events, challenges. */
+/** Preset data other than signatures: ids, event types, challenges. */
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { suite, test } from "node:test";

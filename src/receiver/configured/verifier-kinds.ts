@@ -134,7 +134,7 @@ export const verifierKinds: Readonly<Record<string, VerifierKind>> = {
         ["text", "hex", "base64"],
         "Encoding of the secret; the default is text, which uses the key unchanged.",
       ),
-      signed: text("What is signed; default {body}. May contain {timestamp}, {id}, {method} and {url}."),
+      signed: text("The signed content; default {body}. May contain {timestamp}, {id}, {method} and {url}."),
       timestamp_header: text("The header with the signed time."),
       timestamp_prefix: text("Text before the time if it is an entry of the signature's header."),
       timestamp_form: choice(["seconds", "milliseconds", "iso8601"], "Default seconds."),

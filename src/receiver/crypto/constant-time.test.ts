@@ -21,7 +21,7 @@ import {
 import { prepareStandardWebhooksVerifier } from "../schemes/standard-webhooks.ts";
 import { prepareXWebhookVerifier } from "../schemes/x-webhook.ts";
 
-/** Bytes that count how often one of them is looked at. */
+/** Bytes that count how often they are read. */
 function watched(bytes: readonly number[]): { readonly bytes: Uint8Array; readonly looks: () => number } {
   let looks = 0;
   const fake = { length: bytes.length };
@@ -66,7 +66,7 @@ const secret = newSecret();
 const { kind, bytes } = signingKey(secret) as Extract<ReturnType<typeof signingKey>, { kind: "symmetric" }>;
 const http = httpSignatureHeaders({ keys: [{ kind, bytes, keyId: "key-1" }] });
 
-/** A scheme whose receiver knows what the sender knows. */
+/** A scheme whose receiver and sender share a secret. */
 interface SharedSecretScheme {
   readonly name: string;
   readonly verifier: (crypto: ReceiverCrypto) => MessageVerifier;
@@ -95,7 +95,7 @@ const schemes: readonly SharedSecretScheme[] = [
     message: received({ authorization: "Bearer token-4711" }),
   },
   ...senders
-    // These two sign with a private key: there is no secret to guess byte by byte.
+    // These two sign with a private key, so there is no shared secret to guess byte by byte.
     .filter(({ name }) => !["discord", "sendgrid"].includes(name))
     .map((sender) => ({
       name: sender.name,

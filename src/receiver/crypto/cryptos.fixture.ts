@@ -3,7 +3,7 @@ import type { ReceiverCrypto } from "./crypto.ts";
 import { createNodeCrypto } from "./crypto-node.ts";
 import { createWebCrypto } from "./crypto-web.ts";
 
-/** Both implementations, because every promise of the kit holds on either. */
+/** Both implementations, because every guarantee of the kit applies to both. */
 export const cryptos: readonly (readonly [name: string, crypto: ReceiverCrypto])[] = [
   ["node:crypto", createNodeCrypto(nodeCrypto)],
   ["WebCrypto", createWebCrypto(globalThis.crypto.subtle)],

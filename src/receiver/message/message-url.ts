@@ -42,7 +42,7 @@ export function withoutToken(url: string): string {
   return query.size === 0 ? pathOf(url) : `${pathOf(url)}?${query.toString()}`;
 }
 
-/** The parameters of the query; none when there is no query. */
+/** The parameters of the query; empty without a query. */
 export function queryOf(url: string): URLSearchParams {
   return new URLSearchParams(/^[^?#]*\?([^#]*)/.exec(url)?.[1] ?? "");
 }

@@ -30,7 +30,7 @@ export interface VerifiedMessage<Transaction = undefined> {
 
 export type AcceptedVerification = Extract<Verification, { readonly kind: "verified" }>;
 
-/** The data of a {@link VerifiedMessage}, so that it can be stored and recreated. */
+/** The storable data of a {@link VerifiedMessage}, from which it can be recreated. */
 export type MessageFacts = Omit<VerifiedMessage, "text" | "json" | "signal" | "transaction">;
 
 /** Adds the functions and the context that a handler needs. */

@@ -34,7 +34,7 @@ export const conversationPresets = {
     forwardHeaders: [],
     challenge: null,
     steps: [
-      "In the settings of the app open Webhooks and enter {url} as the target URL; it is part of what is signed, so enter the same text as the public address here.",
+      "In the settings of the app open Webhooks and enter {url} as the target URL; the signature covers it, so enter the same text as the public address here.",
       "Create the subscriptions and activate them.",
       "Copy the client secret of the app, from its Auth page, into {secret}.",
     ],
@@ -87,7 +87,7 @@ export const conversationPresets = {
     challenge: null,
     probes: ["head"],
     steps: [
-      "In Mandrill open Settings, Webhooks, and add a webhook with {url}; it is part of what is signed, so enter the same text as the public address here.",
+      "In Mandrill open Settings, Webhooks, and add a webhook with {url}; the signature covers it, so enter the same text as the public address here.",
       "Mandrill checks the address by HEAD, which Posthorn answers.",
       "Copy the key of the webhook into {secret}.",
     ],
@@ -149,7 +149,7 @@ export const conversationPresets = {
     forwardHeaders: ["I-Twilio-Idempotency-Token"],
     challenge: null,
     steps: [
-      "In the Console open the number or the service, and enter {url} for the webhook, with POST; it is part of what is signed, so enter the same text as the public address here.",
+      "In the Console open the number or the service, and enter {url} for the webhook, with POST; the signature covers it, so enter the same text as the public address here.",
       "Copy the auth token of the account into {secret}.",
     ],
     remarks: [

@@ -114,7 +114,7 @@ export const developerPresets = {
     probes: ["head"],
     steps: [
       "Copy the secret of the application, from trello.com/power-ups/admin, API key, into {secret}.",
-      "Create the webhook by POST /1/webhooks with {url} as callbackURL; it is part of what is signed, so enter the same text as the public address here.",
+      "Create the webhook by POST /1/webhooks with {url} as callbackURL; the signature covers it, so enter the same text as the public address here.",
       "Trello checks the address by HEAD, which Posthorn answers.",
     ],
   },

@@ -55,7 +55,7 @@ export const paymentPresets = {
     challenge: null,
     steps: [
       "In the Developer Console open the application, Webhooks, Subscriptions, and add a subscription.",
-      "Enter {url} as the notification URL; it is part of what is signed, so enter the same text as the public address here.",
+      "Enter {url} as the notification URL; the signature covers it, so enter the same text as the public address here.",
       "Copy the signature key of the subscription into {secret}.",
     ],
   },

@@ -1,4 +1,4 @@
-/** Examples that the providers themselves publish. Each was computed again by a way of its own before it came here. */
+/** Examples that the providers publish. Each was recomputed independently before it was added here. */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import type { MessageVerifier, ReceivedMessage, Verification } from "../message/message.ts";
@@ -90,7 +90,7 @@ suite("published examples", () => {
 });
 
 suite("Twilio's ways of writing", () => {
-  /** Made with getExpectedTwilioSignature of the npm package twilio 6.2.0, forms parsed by node:querystring. */
+  /** Created with getExpectedTwilioSignature of the npm package twilio 6.2.0, with forms parsed by node:querystring. */
   const made = [
     {
       publicUrl: "https://example.com/sms",
@@ -144,7 +144,7 @@ suite("Twilio's ways of writing", () => {
   });
 
   test("a body that the signature does not cover is refused", () => {
-    // The signature of an address without parameters, which an onlooker of one message knows.
+    // The signature of an address without parameters, which an observer of one message knows.
     const verifier = providers.twilio({ secrets: "12345", publicUrl: "http://example.com:8080/sms" });
     const signature = { "X-Twilio-Signature": "3wNxw5b/A1F1l0ovt5GPjBq3YXQ=" };
     const form = { ...signature, "Content-Type": "application/x-www-form-urlencoded" };

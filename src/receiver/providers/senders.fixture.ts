@@ -1,4 +1,4 @@
-/** Every provider as its sender: messages signed by plain node:crypto, by a way of its own beside the code under test. */
+/** Every provider as a sender: messages are signed with plain node:crypto, independently of the code under test. */
 import { createHash, createHmac, createPrivateKey, createPublicKey, sign } from "node:crypto";
 import type { MessageVerifier, ReceivedMessage } from "../message/message.ts";
 import type { Providers } from "./index.ts";
@@ -17,7 +17,7 @@ export interface Sender {
   /** A body with a signed id where the provider has one. */
   readonly body: string;
   readonly messageId: string | null;
-  /** A verifier that knows these keys. */
+  /** A verifier with these keys. */
   verifier(providers: Providers, keys: readonly (0 | 1)[]): MessageVerifier;
   message(draft: Draft): ReceivedMessage;
 }
@@ -43,7 +43,7 @@ const p256Keys = [
   "MEECAQAwEwYHKoZIzj0CAQYIKoZIzj0DAQcEJzAlAgEBBCAFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQ==",
 ].map((key) => createPrivateKey({ key: Buffer.from(key, "base64"), format: "der", type: "pkcs8" }));
 
-/** The public halves in the form in which the provider shows them. */
+/** The public halves as the provider shows them. */
 export const discordKeys = ed25519Keys.map((key) =>
   createPublicKey(key).export({ format: "der", type: "spki" }).subarray(-32).toString("hex"),
 );

@@ -32,7 +32,7 @@ describe("bearer tokens", () => {
       producer: "shop",
       messageId: null,
       timestampSeconds: null,
-      // The token stands for the whole request.
+      // The token authenticates the whole request.
       isKeyAuthentic: true,
     });
     assert.equal(causeOf({ authorization: "bearer   older.token" }), "shop");

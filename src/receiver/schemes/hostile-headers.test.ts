@@ -1,4 +1,4 @@
-/** What attackers can make a receiver compute: they know a keyid, which is public, and no key. */
+/** How much computation attackers can cause: they know a keyid, which is public, but no key. */
 import assert from "node:assert/strict";
 import * as nodeCrypto from "node:crypto";
 import { test } from "node:test";
@@ -14,7 +14,7 @@ const verifier = prepareHttpSignaturesVerifier(createNodeCrypto(nodeCrypto), {
 });
 const required = `"@method" "@target-uri" "content-type" "content-digest" "idempotency-key"`;
 
-/** Verifies a message whose signatures cover what is required and `components`, and fit no key. */
+/** Verifies a message whose signatures cover the required components and `components`, but match no key. */
 async function verified(forged: {
   readonly labels: number;
   readonly components: string;
@@ -35,7 +35,7 @@ async function verified(forged: {
   return verifier.verify(received(headers, { url: forged.url ?? "/hooks" }), { nowSeconds: signedAt });
 }
 
-/** A sound message takes a fraction of a millisecond, and the square of these lengths many seconds. */
+/** A valid message takes a fraction of a millisecond; quadratic time at these lengths would take many seconds. */
 const timeMsMax = 1_000;
 
 test("a field of many blanks costs time in proportion to its length", async () => {

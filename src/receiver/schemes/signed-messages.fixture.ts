@@ -9,7 +9,7 @@ import { prepareXWebhookSigner } from "../../core/signing/x-webhook.ts";
 import type { ReceivedMessage } from "../message/message.ts";
 import { receivedHeaders } from "../message/received-headers.ts";
 
-/** When everything here is signed, Unix seconds. */
+/** Signing time of everything here, Unix seconds. */
 export const signedAt = 1_700_000_000;
 export const messageId = "0190a4d5-1c9e-7c5e-9b9a-3f8e3b3f1a2e";
 export const orderBody = Buffer.from('{"order":"42"}');
@@ -30,7 +30,7 @@ export function signingKey(text: string): Exclude<ReturnType<typeof parseSecret>
   return key;
 }
 
-/** A request that arrived. */
+/** A received request. */
 export function received(
   headers: Headers,
   more: Partial<Omit<ReceivedMessage, "headers">> = {},
@@ -97,7 +97,7 @@ const headerNames = [
   "host",
 ];
 
-/** Requests as an attacker might send them: any header values, sometimes grown out of valid ones. */
+/** Requests as an attacker might send them: arbitrary header values, some of them derived from valid ones. */
 export function strangeMessages(valid: Headers): fc.Arbitrary<ReceivedMessage> {
   const noise = fc.oneof(
     unicodeText({ maxLength: 60 }),

@@ -23,7 +23,7 @@ interface Row {
   readonly expires_at: string | number;
 }
 
-/** Keys removed by one call of `purge`, so that it never holds locks for long. */
+/** Keys removed by one call of `purge`; bounded to keep locks short. */
 const purgeRowsMax = 1_000;
 
 /** Stores keys in a table of the application's database, which {@link createPostgresDeduplicationTable} creates. */

@@ -12,7 +12,7 @@ export interface SqliteDeduplicationOptions {
   readonly table?: string;
 }
 
-/** Keys removed by one call of `purge`, so that it never holds the database for long. */
+/** Keys removed by one call of `purge`; bounded to keep the database lock short. */
 const purgeRowsMax = 1_000;
 
 /**

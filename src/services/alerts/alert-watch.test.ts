@@ -109,7 +109,7 @@ suite("looking at alerts", () => {
     await Promise.all([one.round(), two.round()]);
     scene.leader = "two";
     await Promise.all([one.round(), two.round()]);
-    assert.deepEqual(scene.told, ["Alert: Redis is away"]);
+    assert.deepEqual(scene.told, ["Alert: Redis is unavailable"]);
     assert.equal(scene.kept.size, 1);
   });
 });

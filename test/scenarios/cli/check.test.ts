@@ -64,7 +64,7 @@ suite("posthorn check on the command line", { concurrency: 2 }, () => {
       /^FAILED {2}refuses an altered body\n {2}seen: 200\n {2}Verify the signature over the raw bytes[^]*?\n {2}TS16-55 TS16-61 /m,
     );
     for (const line of failures.split("\n")) assert.ok(line.length <= 80, line);
-    assert.match(failures, /^FAILED {2}answers success in one of the agreed forms \(recommended\)$/m);
+    assert.match(failures, /^FAILED {2}answers a success in one of the agreed forms \(recommended\)$/m);
     assert.ok(!(stdout + stderr).includes(secretPart));
   });
 
@@ -83,7 +83,7 @@ suite("posthorn check on the command line", { concurrency: 2 }, () => {
       level: "must",
       state: "failed",
       detail: "200",
-      hint: "Answer 401 to a message that nobody signed.",
+      hint: "Answer 401 to an unsigned message.",
     });
     assert.ok(!stdout.includes(secretPart));
   });
@@ -98,10 +98,10 @@ suite("posthorn check on the command line", { concurrency: 2 }, () => {
     assert.equal(refused.stdout, "");
     assert.equal(
       refused.stderr,
-      `posthorn: nothing answers at http://127.0.0.1:${port}: connect ECONNREFUSED 127.0.0.1:${port}\nIs the receiver running, and is it the right port?\n`,
+      `posthorn: no response from http://127.0.0.1:${port}: connect ECONNREFUSED 127.0.0.1:${port}\nIs the receiver running, and is the port right?\n`,
     );
     const unknown = await posthornHere(["check", "http://posthorn-check.invalid/"], { env });
-    assert.match(unknown.stderr, /nothing answers at .*\n.*posthorn-check\.invalid/);
+    assert.match(unknown.stderr, /no response from .*\n.*posthorn-check\.invalid/);
   });
 
   test("something that is no HTTP, TLS where there is none, and a server that says nothing", async () => {
@@ -115,17 +115,17 @@ suite("posthorn check on the command line", { concurrency: 2 }, () => {
     const { port } = talker.address() as AddressInfo;
     const smtp = await posthornHere(["check", `http://127.0.0.1:${port}/`]);
     assert.equal(smtp.status, 1);
-    assert.match(smtp.stderr, /the answer is no HTTP/);
+    assert.match(smtp.stderr, /the response is not HTTP/);
     await new Promise((resolve) => talker.close(resolve));
 
     const silent = createServer(() => undefined);
     await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
     const { port: silentPort } = silent.address() as AddressInfo;
     const late = await posthornHere(["check", `http://127.0.0.1:${silentPort}/`, "--timeout-ms", "300"]);
-    assert.match(late.stderr, /no answer within 300 ms[^]*--timeout-ms/);
+    assert.match(late.stderr, /no response within 300 ms[^]*--timeout-ms/);
     const tls = await posthornHere(["check", `https://127.0.0.1:${silentPort}/`, "--timeout-ms", "5000"]);
     assert.equal(tls.status, 1);
-    assert.match(tls.stderr, /nothing answers at https:[^]*Is it http:\/\/ and not https:\/\/\?/);
+    assert.match(tls.stderr, /no response from https:[^]*Is it http:\/\/ and not https:\/\/\?/);
     silent.closeAllConnections();
     await new Promise((resolve) => silent.close(resolve));
   });
@@ -174,7 +174,7 @@ suite("posthorn check on the command line", { concurrency: 2 }, () => {
     await sendTwoEvents(url, {});
     const { status, stdout } = await command.finished;
     assert.equal(status, 0, stdout);
-    assert.match(stdout, /^passed +waits as long as Retry-After asks/m);
+    assert.match(stdout, /^passed +waits as long as Retry-After requires/m);
 
     const impatient = new RunningCommand(["check", "--sender", "0", "--json"], { env });
     const [, again = ""] = await impatient.until(/listening on (\S+) for/);
@@ -194,7 +194,7 @@ suite("posthorn check on the command line", { concurrency: 2 }, () => {
     ]);
     assert.equal(status, 1);
     assert.equal(stdout, "");
-    assert.match(stderr, /posthorn: nothing came\nSend two events to http/);
+    assert.match(stderr, /posthorn: no request arrived\nSend two events to http/);
   });
 });
 

@@ -7,7 +7,7 @@ import { serializeDictionary, serializeItem, serializeList } from "./serialize.t
 import type { BareItem, Item, Member, Parameters } from "./values.ts";
 import { processorMs } from "../../../../test/services/processor-time.ts";
 
-/** The value as the peer has it. */
+/** The value in the peer's representation. */
 function peerBareItem(item: BareItem): peer.BareItem {
   switch (item.kind) {
     case "token":
@@ -44,7 +44,7 @@ function attempt<T>(parse: () => T): T | null {
   }
 }
 
-/** [text, canonical text, or null when it is malformed]. */
+/** [text, canonical text, or null if it is malformed]. */
 const items: readonly (readonly [string, string | null])[] = [
   ["1", "1"],
   ["  1  ", "1"],
@@ -79,7 +79,7 @@ const items: readonly (readonly [string, string | null])[] = [
   ["::", "::"],
   [":AQ==:", ":AQ==:"],
   [":AQ:", null], // the padding is missing
-  [":AR==:", null], // bits behind the last byte
+  [":AR==:", null], // bits after the last byte
   [":A_Q=:", null],
   [":AQ==", null],
   ["?1", "?1"],
@@ -218,9 +218,9 @@ describe("structured fields, beside the package structured-headers", () => {
     .array(fc.constantFrom(...pieces, ...more), { maxLength: 12 })
     .map((parts) => parts.join(""));
 
-  // Dates are left out: the peer refuses white space behind one, which the RFC lets stand.
+  // Dates are excluded: the peer refuses white space after one, which the RFC allows.
 
-  /** The peer keeps the sign of zero, and reads base64 without padding, which a parser may. */
+  /** Known differences: the peer keeps the sign of zero, and accepts base64 without padding, which the RFC permits. */
   function differsOnPurpose(given: string, ours: { readonly kind: string }, theirs: unknown): boolean {
     return /-0/.test(given) || (ours.kind === "malformed" && theirs !== null && given.includes(":"));
   }

@@ -5,7 +5,7 @@ import { parseDictionary, parseList } from "./parse.ts";
 import { serializeDictionary, serializeItem, serializeList, UnserializableFieldError } from "./serialize.ts";
 import type { BareItem, InnerList, Item, Member } from "./values.ts";
 
-/** Objects as they are written in a program. */
+/** Plain objects, which fast-check would otherwise create without a prototype. */
 function record<T>(model: { readonly [K in keyof T]: fc.Arbitrary<T[K]> }): fc.Arbitrary<T> {
   return fc.record(model, { noNullPrototype: true });
 }
@@ -70,7 +70,7 @@ describe("writing structured fields", () => {
     [0, "0.0"],
     [1, "1.0"],
     [-1.5, "-1.5"],
-    [0.0005, "0.0"], // halves go to the even neighbour
+    [0.0005, "0.0"], // halves round to even
     [0.0015, "0.002"],
     [1.25, "1.25"],
     [999_999_999_999.999, "999999999999.999"],
