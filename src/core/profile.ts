@@ -46,7 +46,7 @@ export interface Profile {
    * follow.
    */
   readonly headers: readonly ProfileHeader[];
-  /** Sent in addition while a webhook migrates from one family of headers to the other (SW-26). */
+  /** Sent in addition while a webhook migrates from one family of headers to the other. */
   readonly migrationHeaders: readonly ProfileHeader[];
   readonly registration: RegistrationRules;
 }

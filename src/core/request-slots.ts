@@ -22,11 +22,11 @@ const sparedPart = 1 / 25;
 /**
  * Slots that tenants share, and within a tenant its webhooks or sources.
  *
- * Shares are nested: share 0 has all slots, and a request of a narrower share counts in the wider ones too. Within each
- * share a dynamic threshold holds (Choudhury and Hahne): a tenant may take a slot only while it holds less than a multiple
- * of the free slots. A single busy tenant therefore uses most of a share, several busy tenants get equal parts, and some
- * slots are left for the next tenant, however many tenants are busy. Where only one tenant has webhooks, the threshold
- * holds between its webhooks alone.
+ * Shares are nested: share 0 has all slots, and a request of a narrower share counts in the wider ones too. Within
+ * each share a dynamic threshold holds (Choudhury and Hahne): a tenant may take a slot only while it holds less than a
+ * multiple of the free slots. A single busy tenant therefore uses most of a share, several busy tenants get equal
+ * parts, and some slots are left for the next tenant, however many tenants are busy. Where only one tenant has
+ * webhooks, the threshold holds between its webhooks alone.
  */
 export class SharedSlots {
   readonly #shares: readonly SlotShare[];

@@ -91,7 +91,7 @@ export interface Webhook {
   readonly oauth2: OAuth2Client | null;
   /** Use HTTP/2 if the receiver offers it (EDS-9.9-1). */
   readonly http2: boolean;
-  /** Sends the headers of both families while a receiver migrates from one to the other (SW-26). */
+  /** Sends the headers of both families while a receiver migrates from one to the other. */
   readonly migrationHeaders: boolean;
   readonly traceContext: TracePolicy;
   readonly agreements: WebhookAgreements;

@@ -29,7 +29,7 @@ const mistakes: readonly (readonly [string, () => unknown, RegExp])[] = [
   [
     "a verifier that was not made",
     () => receiver({ verifier: standardWebhooks }),
-    /^verifier is missing, or is none/,
+    /^verifier is missing or not a verifier/,
   ],
   [
     "no deduplication",
@@ -39,7 +39,7 @@ const mistakes: readonly (readonly [string, () => unknown, RegExp])[] = [
   [
     "a store that was not made",
     () => deduplicated(createMemoryDeduplicationStore),
-    /^deduplication\.store is no store/,
+    /^deduplication\.store is not a store/,
   ],
   [
     "an unset variable",
@@ -50,7 +50,7 @@ const mistakes: readonly (readonly [string, () => unknown, RegExp])[] = [
   ["the option of another scheme", () => xWebhook({ keys: key } as never), /^secrets is not set/],
   ["no tokens", () => bearer({} as never), /^tokens is not set/],
   ["secret for secrets", () => providers.stripe({ secret: key } as never), /^secrets is not set/],
-  ["a key that is no list", () => httpSignatures({ keys: key as never }), /^keys is a list.*\[\{ key: /],
+  ["a key that is no list", () => httpSignatures({ keys: key as never }), /^keys must be a list.*\[\{ key: /],
   ["a list of texts", () => httpSignatures({ keys: [key as never] }), /^key of an entry of keys is not set/],
   ["anyOf of one verifier", () => anyOf(verifier as never), /^anyOf needs a list/],
   ["allOf of one verifier", () => allOf(verifier as never), /^allOf needs a list/],

@@ -129,6 +129,6 @@ const opensWith = 3;
 export const opensWithinMs = 600_000;
 /** This many accepted attempts in a row resolve it. */
 export const resolvesWith = 20;
-/** It also resolves after this time without such a failure, if an attempt was accepted in that time. */
+/** It also resolves after this time without such a failure, provided that an attempt was accepted. */
 export const resolvesAfterMs = 1_800_000;
 const deliveryIdsMax = 3;

@@ -188,7 +188,7 @@ describe("custom headers", () => {
 
   test("the same name in two cases is a problem", () => {
     assert.deepEqual(judgeCustomHeaders({ "X-A": "1", "x-a": "2" }), [
-      { header: "x-a", code: "duplicate", detail: "the same header in another case" },
+      { header: "x-a", code: "duplicate", detail: "the same header appears in another case" },
     ]);
   });
 

@@ -20,7 +20,7 @@ export interface RenderedMail {
   readonly html: string;
 }
 
-/** Renders a mail as text and as HTML without images or external content. Text from receivers is escaped (S16). */
+/** Renders a mail as text and as HTML without images or external content. Text from receivers is escaped. */
 export function renderMail(parts: MailParts, wording: Wording): RenderedMail {
   const { contents, language } = parts;
   const first = contents[0]?.subject ?? "";

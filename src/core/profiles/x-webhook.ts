@@ -8,8 +8,8 @@ const unknownError = { outcome: "transient", reason: "unknown_error" } as const;
 
 /**
  * "Webhook Delivery System with Retries" as written (WDS): `X-Webhook-*` headers, the eight-field body, five attempts
- * within a minute or two, never disabled automatically. Its arithmetic is corrected: retries are counted from the first
- * request, and exhaustion is decided after the last one.
+ * within a minute or two, never disabled automatically. Its arithmetic is corrected: attempts include the first
+ * request, a delivery is exhausted right after the last one, and jitter never exceeds the maximum delay.
  */
 export const xWebhook: Profile = {
   ...standard,

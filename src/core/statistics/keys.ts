@@ -15,7 +15,7 @@ export const keys = {
   exhausted: 6,
   cancelled: 7,
   skipped: 8,
-  /** Dead letters that were discarded; previously counted as `exhausted`. */
+  /** Discarded dead letters; each was also counted as `exhausted` before. */
   discarded: 9,
   /** For deliveries, bytes; for events, deliveries. */
   amount: 10,

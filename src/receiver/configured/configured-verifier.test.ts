@@ -92,7 +92,7 @@ suite("what cannot work is named, with its place", () => {
     assert.match(problemsOf({ type: "githib", secrets: ["x"] })[0] ?? "", /^\/type: .*did you mean github/);
     assert.match(
       problemsOf({ type: "constructor", secrets: ["x"] })[0] ?? "",
-      /^\/type: there is no verification/,
+      /^\/type: unknown verification type/,
     );
     assert.match(problemsOf({ secrets: ["x"] })[0] ?? "", /^\/type: type is missing/);
     for (const configuration of [null, "none", [], 7, undefined])
@@ -117,14 +117,14 @@ suite("what cannot work is named, with its place", () => {
   test("options that contradict each other, under the names of the configuration", () => {
     const hmac = { type: "hmac", header: "X-Signature", secrets: ["hush"] };
     for (const [more, expected] of [
-      [{ signed: "{timestamp}.{body}" }, /^\/signed: signed has \{timestamp\} exactly where/],
-      [{ signed: "{timestamp}" }, /^\/signed: signed has to contain \{body\}/],
+      [{ signed: "{timestamp}.{body}" }, /^\/signed: signed must contain \{timestamp\} exactly if/],
+      [{ signed: "{timestamp}" }, /^\/signed: signed must contain \{body\}/],
       [{ signed: "{host}{body}" }, /^\/signed: signed: \{host\} is not one of/],
-      [{ timestamp_header: "X-Time" }, /signed has \{timestamp\}/],
-      [{ id_header: "X-Id" }, /signed has \{id\}/],
+      [{ timestamp_header: "X-Time" }, /signed must contain \{timestamp\}/],
+      [{ id_header: "X-Id" }, /signed must contain \{id\}/],
       [{ header: "X Signature" }, /must be the name of a header/],
-      [{ signed: "{url}{body}" }, /^\/public_url: public_url is the whole address/],
-      [{ key_encoding: "hex" }, /^\/secrets: the key is not hexadecimal/],
+      [{ signed: "{url}{body}" }, /^\/public_url: public_url must be the whole address/],
+      [{ key_encoding: "hex" }, /^\/secrets: the key must be hexadecimal/],
     ] as const)
       assert.match(problemsOf({ ...hmac, ...more })[0] ?? "", expected, JSON.stringify(more));
     assert.match(
@@ -143,7 +143,7 @@ suite("what cannot work is named, with its place", () => {
     );
     const nested = (value: object) => ({ type: "all_of", verifiers: [value] });
     assert.deepEqual(problemsOf(nested(nested(bearer))), []);
-    assert.match(problemsOf(nested(nested(nested(bearer))))[0] ?? "", /at most 3 deep/);
+    assert.match(problemsOf(nested(nested(nested(bearer))))[0] ?? "", /nested more than 3 levels deep/);
     const eight = { type: "any_of", verifiers: Array.from({ length: 8 }, () => bearer) };
     assert.deepEqual(problemsOf({ type: "any_of", verifiers: [eight, eight] }), []);
     assert.match(

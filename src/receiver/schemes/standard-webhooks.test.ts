@@ -204,12 +204,12 @@ describe("setting up Standard Webhooks", () => {
     [
       "a short secret",
       `whsec_${Buffer.alloc(23).toString("base64")}`,
-      /is whsec_ and the base64 of 24 to 64 bytes, this one has 23/,
+      /is whsec_ and the base64 of 24 to 64 bytes, but this one has 23/,
     ],
     [
       "a long secret",
       `whsec_${Buffer.alloc(65).toString("base64")}`,
-      /is whsec_ and the base64 of 24 to 64 bytes, this one has 65/,
+      /is whsec_ and the base64 of 24 to 64 bytes, but this one has 65/,
     ],
     ["a public key of another length", `whpk_${Buffer.alloc(31).toString("base64")}`, /32 bytes/],
     ["URL-safe base64", `whsec_${Buffer.alloc(24, 0xff).toString("base64url")}`, /base64/],

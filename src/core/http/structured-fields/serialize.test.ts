@@ -5,7 +5,7 @@ import { parseDictionary, parseList } from "./parse.ts";
 import { serializeDictionary, serializeItem, serializeList, UnserializableFieldError } from "./serialize.ts";
 import type { BareItem, InnerList, Item, Member } from "./values.ts";
 
-/** Plain objects, which fast-check would otherwise create without a prototype. */
+/** Objects with the ordinary prototype; fast-check may otherwise create them without one. */
 function record<T>(model: { readonly [K in keyof T]: fc.Arbitrary<T[K]> }): fc.Arbitrary<T> {
   return fc.record(model, { noNullPrototype: true });
 }
