@@ -1,6 +1,6 @@
 /**
- * Time as the engine sees it. Stored times come from the wall clock, durations from the monotonic one, because the
- * wall clock may jump (design, section 6).
+ * Time for the engine. Stored times come from the wall clock and durations from the monotonic clock, because the wall
+ * clock may jump.
  */
 export interface Clock {
   /** Unix milliseconds. May step backwards or forwards. */
@@ -9,12 +9,12 @@ export interface Clock {
   monotonicMs(): number;
   /** Calls back once after about `delayMs` (bounded by 2^31 - 1); never synchronously. */
   schedule(delayMs: number, callback: () => void): Timer;
-  /** Calls back after the current turn of the event loop, when the I/O that is ready has been handled. */
+  /** Runs the callback after the current turn of the event loop, once pending I/O has been handled. */
   defer(callback: () => void): void;
 }
 
-/** A call back that has not happened yet. */
+/** A scheduled callback that has not run yet. */
 export interface Timer {
-  /** Safe to call twice and after it fired. */
+  /** Safe to call twice, and after the timer has fired. */
   cancel(): void;
 }

@@ -3,9 +3,12 @@ import type { EventTypeKey } from "./store/registry.ts";
 
 /** The schemas that tenants registered for their event types. */
 export interface EventSchemas {
-  /** Null when `problems` can answer at once; otherwise resolves when it is worth asking again. */
+  /** Null when `problems` can answer immediately. Otherwise resolves when it is worth calling again. */
   prepare(eventType: EventTypeKey): Promise<void> | null;
-  /** Of data that is published as this type; none without a schema. Without an allowance the bound of one event holds. */
+  /**
+   * Problems of data published as this type; empty without a schema. Without an allowance, the limit for one event
+   * applies.
+   */
   problems(
     event: EventTypeKey & { readonly data: unknown },
     allowance?: ValidationAllowance,

@@ -1,26 +1,26 @@
 /** One mail to one address. */
 export interface Mail {
   readonly to: string;
-  /** Stands in a header, so that a mail that came back tells which channel it was for. */
+  /** Written to a header, so that a bounced mail identifies its channel. */
   readonly channelId: string;
   readonly subject: string;
   readonly text: string;
   readonly html: string;
-  /** Names it among all mails: one that is sent twice after a crash is shown once by programs that look at this. */
+  /** Unique per mail. Mail programs that check it show a mail once even if it was sent twice after a crash. */
   readonly messageId: string;
-  /** Where to stop further ones with one click (RFC 8058); null without such a place. */
+  /** One-click unsubscribe URL (RFC 8058); null if there is none. */
   readonly unsubscribeUrl: string | null;
 }
 
 /**
- * `refused`: the server will never take mail for this address. `failed`: not this one, not now. `unreachable`: no mail can be
- * sent now. `error` is what the server or the network said, without credentials.
+ * `refused`: the server permanently rejects mail for this address. `failed`: this mail failed for now. `unreachable`:
+ * no mail can be sent now. `error` is the message of the server or the network, without credentials.
  */
 export type MailResult =
   | { readonly kind: "sent" }
   | { readonly kind: "refused" | "failed" | "unreachable"; readonly error: string };
 
-/** Hands mail to a server. A call ends within a minute, whatever the server does, and never rejects. */
+/** Hands mail to a server. A call ends within a minute and never rejects. */
 export interface Mailer {
   send(mail: Mail): Promise<MailResult>;
   close(): void;

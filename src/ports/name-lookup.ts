@@ -1,14 +1,14 @@
-/** An address of a host, and how long it may be used. */
+/** An address of a host, and how long it may be cached. */
 export interface NamedAddress {
   readonly address: string;
   readonly ttlMs: number;
 }
 
 /**
- * Finds the addresses of host names. It judges none of them: the transport does.
+ * Resolves host names. It does not check the addresses; the transport does.
  *
- * Promises: rejects with a `code`, or resolves to an empty list, when a name has no address; ends within some seconds;
- * occupies no thread while a name server does not answer.
+ * Promises: rejects with a `code`, or resolves to an empty list, if a name has no address; ends within seconds; does
+ * not block a thread while a name server is unresponsive.
  */
 export interface NameSource {
   resolve(hostname: string): Promise<readonly NamedAddress[]>;
@@ -17,12 +17,12 @@ export interface NameSource {
 }
 
 /**
- * Asks the domain name system for TXT records.
+ * Queries DNS for TXT records.
  *
- * Promises: never rejects, ends within some seconds, and hands out a bounded number of bounded texts.
+ * Promises: never rejects, ends within seconds, and returns a bounded number of bounded strings.
  */
 export interface NameLookup {
-  /** The TXT records of a name, each as one text. */
+  /** The TXT records of a name, one string each. */
   texts(name: string): Promise<TextLookup>;
   /** Cancels all queries. Safe to call twice. */
   close(): void;
@@ -31,7 +31,7 @@ export interface NameLookup {
 /** The result of a query. `detail` is a sentence for the owner of the name. */
 export type TextLookup =
   | { readonly kind: "found"; readonly texts: readonly string[] }
-  /** The name servers answered that there is no such name, or no such record. */
+  /** The name servers answered that the name or the record does not exist. */
   | { readonly kind: "absent" }
-  /** No name server answered, or one answered with a failure; says nothing about the record. */
+  /** No name server answered, or one answered with a failure. Says nothing about the record. */
   | { readonly kind: "failed"; readonly detail: string };

@@ -1,4 +1,4 @@
-/** Randomness. `uniform` spreads load and decides jitter; `bytes` makes ids and secrets. */
+/** Randomness. `uniform` is for load spreading and jitter; `bytes` is for IDs and secrets. */
 export interface Random {
   /** In [0, 1). Not for secrets. */
   uniform(): number;

@@ -5,23 +5,23 @@
  * depth limits, and bounds what validation may cost.
  */
 export interface SchemaCompiler {
-  /** Takes the time that the schema needs, but never the event loop. */
+  /** May take long for a large schema, but does not block the event loop. */
   compile(schema: unknown): Promise<CompiledSchema | SchemaRefusal>;
 }
 
 /** A schema in use: fast, and safe to run on any data that fits the size limit. */
 export interface CompiledSchema {
   readonly kind: "compiled";
-  /** Memory that it takes, about. */
+  /** Approximate memory use. */
   readonly bytes: number;
   /**
-   * Problems of this value, at most ten; empty when it is valid. `field` is a path such as `data.order.id`. What it
-   * costs is taken from `allowance`; a value for which not enough is left has a problem that says so.
+   * Problems of this value, at most ten; empty if it is valid. `field` is a path such as `data.order.id`. The cost is
+   * deducted from `allowance`; if the allowance is too small, the result contains a problem that says so.
    */
   validate(data: unknown, allowance?: ValidationAllowance): readonly FieldProblem[];
 }
 
-/** What the validations of one request may cost together. A unit is about a tenth of a microsecond. */
+/** What the validations of one request may cost in total. One unit is about a tenth of a microsecond. */
 export interface ValidationAllowance {
   unitsLeft: number;
 }
@@ -32,7 +32,7 @@ export interface SchemaRefusal {
   readonly problems: readonly FieldProblem[];
 }
 
-/** One place that is wrong, and how; never the value itself. */
+/** One invalid location and its problem; never contains the value. */
 export interface FieldProblem {
   readonly field: string;
   readonly message: string;

@@ -3,53 +3,53 @@ import type { StoreChanges } from "./store/changes.ts";
 import type { ConfigChange } from "./store/config-changes.ts";
 
 /**
- * What workers share beside the store: state that is worth having and may be lost. Whoever asks goes on without an answer
- * (C-35), so calls fail soon, with SharedStateUnavailableError, and never hang. What goes on without it: each worker keeps to
- * its part of a limit, a new owner begins with an empty window, the store answers repeats, configuration is read again.
+ * State that workers share in addition to the store. It is useful but may be lost, and every caller works without it,
+ * so calls fail fast with SharedStateUnavailableError and never hang. Without it, each worker keeps to its share of a
+ * limit, a new owner starts with an empty window, the store detects repeats, and configuration is read again.
  *
  * Promises, proved by test/conformance/shared-state:
- * - each entry of a batch is atomic: two processes that do the same in the same moment leave what one after the other
- *   would have left;
- * - everything expires by itself;
- * - time is that of the shared state, so that the clocks of workers need not agree; times handed over are Unix ms.
+ * - each entry of a batch is atomic: two processes that do the same at the same time leave the same state as one
+ *   after the other;
+ * - every entry expires;
+ * - time is the clock of the shared state, so the clocks of workers need not agree; times passed in are Unix ms.
  */
 export interface SharedState {
   readonly limits: SharedLimits;
   readonly endpoints: EndpointMemory;
   readonly publishes: PublishMemory;
   readonly news: ConfigNews;
-  /** Whether the last call was answered. While it is false, somebody tries again from time to time. */
+  /** Whether the last call succeeded. While it is false, the adapter retries periodically. */
   readonly isAvailable: boolean;
-  /** Is told when `isAvailable` changes. Returns a function that ends the subscription. Listeners must not throw. */
+  /** Called when `isAvailable` changes. Returns a function that ends the subscription. Listeners must not throw. */
   watch(listener: (isAvailable: boolean) => void): () => void;
   /** Safe to call twice. */
   close(): Promise<void>;
 }
 
-/** Token buckets that several workers draw from, by key. Arithmetic as in core/rate-limit.ts. */
+/** Token buckets that several workers draw from, by key. The arithmetic is that of core/rate-limit.ts. */
 export interface SharedLimits {
-  /** For each entry as many tokens as there are, at most those asked for. */
+  /** Grants each entry the available tokens, up to the requested number. */
   draw(draws: readonly TokenDraw[]): Promise<readonly TokenGrant[]>;
-  /** Tokens that were drawn and not used. A bucket never holds more than its burst. */
+  /** Returns unused tokens. A bucket never holds more than its burst. */
   giveBack(draws: readonly TokenDraw[]): Promise<void>;
 }
 
-/** Tokens of one bucket; `limit` is the one now in force. */
+/** Tokens of one bucket; `limit` is the current limit. */
 export interface TokenDraw {
   readonly key: string;
   readonly limit: RateLimitConfig;
   readonly tokens: number;
 }
 
-/** `waitMs` until the next token when fewer were granted than asked for, else 0. */
+/** `waitMs` until the next token if fewer were granted than requested, else 0. */
 export interface TokenGrant {
   readonly granted: number;
   readonly waitMs: number;
 }
 
 /**
- * What the owner of an endpoint knows of it and what would be lost with the owner: the window of its circuit, and how much
- * of its rate limit is used up.
+ * What the owner of an endpoint knows and would be lost with it: the window of its circuit, and how much of its rate
+ * limit is used.
  */
 export interface EndpointMemory {
   note(notes: readonly EndpointNote[]): Promise<void>;
@@ -60,12 +60,12 @@ export interface EndpointMemory {
 /** What happened at an endpoint since the last note. */
 export interface EndpointNote {
   readonly webhookId: string;
-  /** Length of the circuit's window; counts of another length are forgotten. */
+  /** Length of the circuit's window. Counts for another length are discarded. */
   readonly windowMs: number;
-  /** Forget the counts that are known before these are added. */
+  /** Discard the known counts before adding these. */
   readonly cleared: boolean;
   readonly counts: readonly SliceCount[];
-  /** When its bucket is full again; the latest of all notes counts. Null without a limit. */
+  /** When its token bucket is full again. The latest time of all notes wins. Null without a limit. */
   readonly rateFullAt: number | null;
 }
 
@@ -76,32 +76,32 @@ export interface SliceCount {
   readonly failures: number;
 }
 
-/** `windowMs` is the length of the circuit's window now. */
+/** `windowMs` is the current length of the circuit's window. */
 export interface EndpointQuery {
   readonly webhookId: string;
   readonly windowMs: number;
 }
 
-/** Slices may be older than the window; the reader leaves those out. */
+/** Slices may be older than the window; the reader skips those. */
 export interface EndpointRecollection {
   readonly counts: readonly SliceCount[];
   readonly rateFullAt: number | null;
 }
 
-/** Publishes of the recent past by their key, so that a repeat costs the store nothing. Only what was committed enters. */
+/** Recent publishes by key, so that a repeat costs no store query. Only committed publishes are remembered. */
 export interface PublishMemory {
   recall(keys: readonly PublishKey[]): Promise<readonly (RememberedPublish | null)[]>;
-  /** The first one that is remembered under a key stays until it expires. */
+  /** The first publish remembered under a key stays until it expires. */
   remember(entries: readonly PublishEntry[]): Promise<void>;
 }
 
-/** Keys of publishers are theirs alone (WDS-115). */
+/** Keys are scoped to the tenant (WDS-115). */
 export interface PublishKey {
   readonly tenantId: string;
   readonly idempotencyKey: string;
 }
 
-/** Something to remember. */
+/** An entry to remember. */
 export interface PublishEntry {
   readonly key: PublishKey;
   readonly publish: RememberedPublish;
@@ -109,7 +109,7 @@ export interface PublishEntry {
   readonly until: number;
 }
 
-/** Enough to answer a repeat as the first one was answered, and to tell it from another use of the key. */
+/** Enough to answer a repeat like the first publish, and to distinguish it from a different use of the key. */
 export interface RememberedPublish {
   readonly fingerprint: string | null;
   readonly id: string;
@@ -119,12 +119,12 @@ export interface RememberedPublish {
   readonly deliveries: number;
 }
 
-/** Configuration that was changed, for every other process. Hints only (store/changes.ts); `unknown` after a gap. */
+/** Configuration changes, sent to all other processes. Hints only (store/changes.ts); `unknown` after a gap. */
 export interface ConfigNews extends StoreChanges {
   announce(change: ConfigChange): Promise<void>;
 }
 
-/** The shared state cannot answer now. Whether what was asked for has happened is then not known. */
+/** The shared state cannot answer now. The requested change may or may not have happened. */
 export class SharedStateUnavailableError extends Error {
   override readonly name = "SharedStateUnavailableError";
 }

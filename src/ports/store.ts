@@ -16,18 +16,18 @@ import type { UpkeepStore } from "./store/upkeep.ts";
 import type { WebhookStore } from "./store/webhooks.ts";
 
 /**
- * The truth: what is not committed here has not happened.
+ * The source of truth: anything that is not committed here has not happened.
  *
  * Promises of every adapter, proved by test/conformance/store:
  * - a resolved write is durable: it survives a crash of the process and of the machine;
- * - a rejected write left nothing behind, unless the error says that its outcome is unknown: then it was written whole or
- *   not at all, and no call says that it was before that is certain;
- * - reads see every write that was resolved before they were called;
- * - methods on the path of an event take batches, and their cost does not grow with the backlog.
+ * - a rejected write left no trace, unless the error says that its outcome is unknown. Then it was written completely
+ *   or not at all, and no call reports it as absent before that is certain;
+ * - reads see every write that resolved before the read was called;
+ * - methods on the event path take batches, and their cost does not grow with the backlog.
  *
- * Errors: `StoreUnavailableError` when the engine may try again (disk full, locked, connection lost) or nothing can be
- * trusted any more (damaged); anything else is a bug. No error ever surfaces outside a call: what a store does by itself
- * in between fails in silence, and the next call meets the cause.
+ * Errors: `StoreUnavailableError` if the engine may retry (disk full, locked, connection lost) or the data cannot be
+ * trusted any more (damaged). Any other error is a bug. Errors surface only in calls: failures of background work are
+ * silent, and the next call fails for the same reason.
  */
 export interface Store {
   readonly deliveries: DeliveryStore;
@@ -43,45 +43,47 @@ export interface Store {
   readonly notifications?: NotificationQueue;
   readonly portal: PortalStore;
   readonly gateway: GatewayStore;
-  /** Absent where no statistics are kept. */
+  /** Absent if statistics are disabled. */
   readonly statistics?: StatisticsStore;
-  /** Absent where nothing is kept of problems. */
+  /** Absent if problems are not tracked. */
   readonly problems?: DeliveryProblemStore;
   readonly upkeep: UpkeepStore;
-  /** Hints of work that other processes stored; absent where one process owns the store, or nothing can be heard. */
+  /**
+   * Hints about work that other processes stored. Absent if one process owns the store, or if it has no
+   * notifications.
+   */
   readonly changes?: StoreChanges;
-  /** Who serves which webhook; absent where one process owns the store. */
+  /** Which worker serves which webhook. Absent if one process owns the store. */
   readonly ownership?: OwnershipStore;
   /**
-   * Calls back after the database was restarted or replaced: by a failover, a restore or a crash, and commits may be
-   * missing. Earlier leases and ownership are void, except of webhooks that the worker keeps when it joins again
-   * (`OwnershipStore.join`), and everything kept of the store is read again. Absent where
-   * nothing can take the store's place while it is open. Returns a function that ends the subscription. Listeners must
-   * not throw.
+   * Calls back after the database was restarted or replaced by a failover, a restore or a crash; commits may be
+   * missing. Earlier leases and ownership are void, except for webhooks that the worker keeps when it rejoins
+   * (`OwnershipStore.join`). The caller reloads everything that it cached from the store. Absent if the store cannot
+   * be replaced while it is open. Returns a function that ends the subscription. Listeners must not throw.
    */
   watchRestarts?(listener: () => void): () => void;
-  /** What an operator wants to know of it. Rejects with StoreUnavailableError. */
+  /** Facts about the store for operators. Rejects with StoreUnavailableError. */
   facts(): Promise<StoreFacts>;
-  /** The disk that it lies on; null where it cannot be asked. Absent where that is another machine's. */
+  /** The disk that the store is on; null if it cannot be queried. Absent if the disk belongs to another machine. */
   disk?(): DiskSpace | null;
-  /** The store's clock, Unix milliseconds. Absent where it is that of this machine. */
+  /** The store's clock, Unix milliseconds. Absent if it is the clock of this machine. */
   time?(): Promise<number>;
   /**
-   * A trivial read; rejects with StoreUnavailableError when the store cannot answer, and always once it has met damage
-   * anywhere.
+   * A trivial read. Rejects with StoreUnavailableError if the store cannot answer, and always once the store has
+   * found damage.
    */
   ping(): Promise<void>;
-  /** Waits for running writes. Safe to call twice. */
+  /** Waits for pending writes. Safe to call twice. */
   close(): Promise<void>;
 }
 
-/** Of a disk, for this user. */
+/** Disk space available to this user. */
 export interface DiskSpace {
   readonly freeBytes: number;
   readonly sizeBytes: number;
 }
 
-/** How far its schema is, and how much it holds. */
+/** Schema version and size. */
 export interface StoreFacts {
   /** Number of the newest migration. */
   readonly schemaVersion: number;

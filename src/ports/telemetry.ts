@@ -15,7 +15,7 @@ export interface Logger {
 /** Names and values of a log line; values are small and never secret. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** What happened, told as facts; the adapter decides names and labels (WDS-227 to 235). Calls never throw. */
+/** Events for metrics; the adapter decides names and labels (WDS-227 to 235). Calls never throw. */
 export interface Metrics {
   attemptSettled(fact: AttemptFact): void;
   circuitMoved(fact: {
@@ -24,30 +24,30 @@ export interface Metrics {
     readonly to: CircuitState;
   }): void;
   rateLimited(webhookId: string): void;
-  /** A call of the API was refused; the name of the limit, of which there are few. */
+  /** An API call was rate-limited; `limit` is the name of the limit, with few values. */
   apiCallLimited(limit: string): void;
   /** An event body above the recommended size (TS16-51). */
   largePayload(bytes: number): void;
   eventPublished(fact: { readonly duplicate: boolean }): void;
   commitWritten(fact: { readonly writes: number; readonly durationMs: number }): void;
-  /** A message to people was sent, or was not; both are of few values. */
+  /** A notification was sent or failed; both fields have few values. */
   notified(fact: { readonly channel: string; readonly outcome: string }): void;
-  /** Absent where there is no gateway. */
+  /** Absent without a gateway. */
   gatewayRequest?(fact: {
     readonly sourceId: string;
     readonly outcome: GatewayOutcome;
     readonly durationMs: number;
   }): void;
-  /** A message to the gateway that points at an attack, by its kind, of which there are few. */
+  /** A gateway request that suggests an attack, by kind, with few values. */
   gatewayIncident?(kind: string): void;
-  /** Something that never happens while all is well. */
+  /** Something that should never happen in normal operation. */
   alarmed(alarm: Alarm): void;
 }
 
 /**
- * `delivery_stopped`: it was about to go to a webhook of another tenant. `store_restarted`: the database was restarted or
- * replaced. `lane_stalled`: deliveries were due for long and nobody had claimed them. `local_shortage`: this machine could
- * not make a request. `unexpected_error`: an attempt ended with an exception that nobody foresaw.
+ * `delivery_stopped`: a delivery was about to go to a webhook of another tenant. `store_restarted`: the database was
+ * restarted or replaced. `lane_stalled`: deliveries were overdue and not claimed. `local_shortage`: this machine
+ * could not make a request. `unexpected_error`: an attempt ended with an unexpected exception.
  */
 export type Alarm =
   | "delivery_stopped"
@@ -68,19 +68,21 @@ export interface AttemptFact {
   readonly attemptNumber: number;
 }
 
-/** Takes spans that are over. Calls never throw and never wait; what there is no room for is dropped and counted. */
+/**
+ * Receives finished spans. Calls never throw and never wait; spans that exceed the buffer are dropped and counted.
+ */
 export interface Tracer {
-  /** Which spans are to be made at all. */
+  /** Which spans to create at all. */
   readonly sampling: TraceSampling;
   ended(span: Span): void;
-  /** An attempt was worth keeping, and too many were in this second. */
+  /** An attempt was worth tracing, but exceeded the limit per second. */
   passedOver(): void;
 }
 
-/** Log and metrics, which always travel together. */
+/** Log and metrics, which are always passed together. */
 export interface Telemetry {
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** Absent where nobody collects traces. */
+  /** Absent if traces are not collected. */
   readonly tracer?: Tracer;
 }

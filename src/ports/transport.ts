@@ -2,26 +2,26 @@ import type { AttemptTimings, HttpVersion } from "../core/attempt-trace.ts";
 import type { AttemptObservation } from "../core/outcome.ts";
 
 /**
- * Sends one HTTP request and reports what it saw.
+ * Sends one HTTP request and reports the result.
  *
  * Promises, kept by every adapter and proved by test/conformance/transport:
- * - never throws and never rejects: each thing that can go wrong is a result;
- * - ends within `timeoutMs` whatever the receiver does (hang, drip, endless body), connect included;
+ * - never throws and never rejects: every possible failure is a result;
+ * - ends within `timeoutMs` including connect, whatever the receiver does (hang, drip, endless body);
  * - keeps at most `responseBodyBytesMax` bytes of the body and reads a bounded number beyond, then drops the
  *   connection;
  * - never follows a redirect, never sends to an address that the address policy refuses, for names and literals
- *   alike, and judges the address of the socket before a byte of the request is sent;
+ *   alike, and checks the address of the socket before a byte of the request is sent;
  * - always verifies the certificate;
- * - a request that this machine could not make, for want of a descriptor, a port or memory, says so by its `shortage`;
+ * - a request that this machine could not make, for lack of a descriptor, a port or memory, has a `shortage`;
  * - a request that HTTP cannot carry, such as one with a line break in a header, is `malformed`;
- * - connections differ by origin, client certificate and whether HTTP/2 was asked for, and are never mixed;
- * - when what sends it dies, a request that may have been on its way ends as a failure with `requestSent`.
+ * - connections are pooled by origin, client certificate and HTTP/2, and never shared across these;
+ * - if the sending thread dies, a request that may have been in flight ends as a failure with `requestSent`.
  */
 export interface Transport {
   send(request: OutboundRequest): Promise<TransportResult>;
-  /** Sockets open now, idle ones included. */
+  /** Open sockets, including idle ones. */
   openSockets(): number;
-  /** Ends idle connections and aborts what is in flight. Safe to call twice. */
+  /** Closes idle connections and aborts requests in flight. Safe to call twice. */
   close(): Promise<void>;
 }
 
@@ -31,78 +31,79 @@ export type OutboundMethod = "POST" | "PUT" | "OPTIONS" | "GET";
 /** One request, ready to send. */
 export interface OutboundRequest {
   readonly method: OutboundMethod;
-  /** `https://host:port`, as normalised by the URL policy. */
+  /** `https://host:port`, as normalized by the URL policy. */
   readonly origin: string;
   /** Path and query. */
   readonly path: string;
-  /** Flat name-value list, in the order and letter case they go on the wire; HTTP/2 makes the names lower case. */
+  /** Flat name-value list, in the order and case they are sent; HTTP/2 lowercases the names. */
   readonly headers: readonly string[];
-  /** Empty for OPTIONS and GET: they then carry no `Content-Length`, and should be given no `Content-Type`. */
+  /** Empty for OPTIONS and GET: they are sent without `Content-Length`, and should have no `Content-Type`. */
   readonly body: Uint8Array;
   readonly timeoutMs: number;
-  /** Offers HTTP/2 to an `https:` receiver; one that does not choose it gets HTTP/1.1. `http:` is always HTTP/1.1. */
+  /** Offers HTTP/2 to an `https:` receiver, with HTTP/1.1 as fallback. `http:` always uses HTTP/1.1. */
   readonly http2: boolean;
-  /** What to show to an `https:` receiver that asks for a certificate. */
+  /** The client certificate for an `https:` receiver that requests one. */
   readonly clientCertificate: ClientCertificate | null;
   /**
-   * Bytes of the response body to keep, for the few answers that somebody reads: at most
-   * `responseBodyBytesMaxAllowed`. `responseSampleBytesMax` when absent.
+   * Bytes of the response body to keep for responses that are evaluated: up to `responseBodyBytesMaxAllowed`.
+   * Defaults to `responseSampleBytesMax`.
    */
   readonly responseBodyBytesMax?: number;
-  /** Asks for the `trace` of an answer of class 2xx too. Whatever else came of it has one. */
+  /** Requests the `trace` of a 2xx response too. All other results have one. */
   readonly traced?: boolean;
 }
 
-/** A certificate for mutual TLS. Connections made with it serve only requests that carry the same `id`. */
+/** A certificate for mutual TLS. Its connections serve only requests with the same `id`. */
 export interface ClientCertificate {
-  /** Unique over all owners, and another one when certificate or key change. */
+  /** Globally unique; changes when certificate or key change. */
   readonly id: string;
-  /** The certificate, and those between it and the authority. */
+  /** The certificate and its intermediate certificates. */
   readonly certificatePem: string;
   /** Never part of a message. */
   readonly privateKeyPem: string;
 }
 
-/** What one request saw; small enough to keep. */
+/** The result of one request; small enough to keep. */
 export interface TransportResult {
   readonly observation: AttemptObservation;
   /**
-   * The first bytes of the response body, at most `responseSampleBytesMax` unless the request asked for more. Content codings
-   * are undone where they are known, and a sample for people (no `responseBodyBytesMax`) is UTF-8 where a charset is named.
+   * The first bytes of the response body, up to `responseSampleBytesMax` unless the request asked for more. Known
+   * content codings are decoded, and a sample for people (no `responseBodyBytesMax`) is converted to UTF-8 if a
+   * charset is given.
    */
   readonly responseSample: Uint8Array | null;
-  /** `noResponseFields` when none of them came. */
+  /** `noResponseFields` if there are none. */
   readonly fields: ResponseFields;
   /**
-   * One sentence without secrets, and without addresses that are not public unless the URL names them:
-   * `connect ECONNREFUSED ***:443`. Null for complete responses.
+   * One sentence without secrets, and without private addresses unless the URL contains them: `connect ECONNREFUSED
+   * ***:443`. Null for complete responses.
    */
   readonly errorMessage: string | null;
   readonly durationMs: number;
-  /** Only where this machine could not make the request: it was not sent, and that tells nothing of the receiver. */
+  /** Only if this machine could not make the request: it was not sent, and that says nothing about the receiver. */
   readonly shortage?: Shortage;
-  /** Only where the request has a form that HTTP cannot carry. It was not sent, and the receiver is not to blame. */
+  /** Only if HTTP cannot carry the request. It was not sent, and the receiver is not to blame. */
   readonly malformed?: true;
-  /** Absent for complete answers of class 2xx that nobody asked it for: the usual request costs no object. */
+  /** Absent for complete 2xx responses unless requested, so that the usual request allocates no object. */
   readonly trace?: WireTrace;
 }
 
-/** How a request went over the wire. What it did not come to is null. */
+/** How a request went over the wire. Steps that were not reached are null. */
 export interface WireTrace {
   readonly httpVersion: HttpVersion | null;
-  /** The address that was connected to, or tried last; null where a proxy knows it. */
+  /** The address that was connected to, or tried last; null if only a proxy knows it. */
   readonly peerAddress: string | null;
-  /** Flat name-value list with names in lower case, as received: secrets are the reader's matter. */
+  /** Flat name-value list with lowercase names, as received: masking secrets is up to the reader. */
   readonly responseHeaders: readonly string[];
-  /** Some headers or ends of their values are missing. */
+  /** Some headers, or ends of their values, are missing. */
   readonly headersCut: boolean;
   readonly timings: AttemptTimings;
 }
 
-/** What a machine may lack for a request. */
+/** Resources that a machine may lack for a request. */
 export type Shortage = "descriptors" | "ports" | "buffers" | "threads";
 
-/** What each shortage means to whoever runs the machine. */
+/** Explanations of each shortage for operators. */
 export const shortageTexts: Readonly<Record<Shortage, string>> = {
   descriptors:
     "no file descriptor is left; raise the limit (ulimit -n), or lower POSTHORN_MAX_CONNECTIONS or POSTHORN_CONCURRENCY",
@@ -114,36 +115,36 @@ export const shortageTexts: Readonly<Record<Shortage, string>> = {
 };
 
 /**
- * The response fields that somebody looks at, beside `Retry-After` in the observation. Absent ones are left out, long
- * ones are cut at `responseFieldLengthMax` characters, and of repeated ones this is the first.
+ * The response fields that are evaluated, in addition to `Retry-After` in the observation. Absent fields are omitted,
+ * long ones are cut at `responseFieldLengthMax` characters, and repeated ones keep their first value.
  */
 export interface ResponseFields {
-  /** Of a redirect (3xx) only, for the owner to see; never followed. */
+  /** Only for redirects (3xx), to show to the owner; never followed. */
   readonly location?: string;
-  /** RFC 8594: when the resource is going to be gone. */
+  /** RFC 8594: when the resource will become unavailable. */
   readonly sunset?: string;
   /** CEW-4.2: who may send. */
   readonly "webhook-allowed-origin"?: string;
   /** CEW-4.2: how many requests per minute. */
   readonly "webhook-allowed-rate"?: string;
   readonly allow?: string;
-  /** Only when the request set `responseBodyBytesMax`: nearly every answer has one, and nobody else asks. */
+  /** Only if the request set `responseBodyBytesMax`: nearly every response has one, and no other caller needs it. */
   readonly "content-type"?: string;
   readonly "www-authenticate"?: string;
 }
 
-/** Shared, so that an ordinary answer costs no object. */
+/** Shared, so that an ordinary response allocates no object. */
 export const noResponseFields: ResponseFields = Object.freeze({});
 
 /** WDS-202. */
 export const responseSampleBytesMax = 1024;
 /** For echoed challenges and access tokens. */
 export const responseBodyBytesMaxAllowed = 64 * 1024;
-/** Characters of one field of `ResponseFields`. */
+/** Length limit of one field of `ResponseFields`. */
 export const responseFieldLengthMax = 2048;
-/** Fields of an answer in a `WireTrace`. */
+/** Number of headers in a `WireTrace`. */
 export const tracedFieldsMax = 40;
 /** Characters of all their names and values together. */
 export const tracedCharactersMax = 4096;
-/** Characters of `Retry-After` in an observation: a longer one is cut. */
+/** Length limit of `Retry-After` in an observation: longer values are cut. */
 export const retryAfterLengthMax = 256;

@@ -5,49 +5,49 @@ import type { AuditEntry } from "./audit.ts";
 import type { StepResult } from "./upkeep.ts";
 
 /**
- * Rules of people, and what rules have held for. One process at a time looks at rules, and everything it knows of alerts
- * stands here: another one goes on where it stopped, and tells nothing again.
+ * Alert rules and alerts. One process at a time evaluates the rules and stores everything that it knows about alerts
+ * here, so another process can continue without repeating notifications.
  */
 export interface AlertStore {
-  /** Rules of people, and what they changed of those that Posthorn brings; by name. */
+  /** Custom rules, and changes to built-in rules; by name. */
   rules(): Promise<readonly StoredAlertRule[]>;
   saveRule(rule: StoredAlertRule, audit?: AuditEntry): Promise<void>;
-  /** False where there is none. */
+  /** False if the rule does not exist. */
   deleteRule(rule: AlertRuleName, audit?: AuditEntry): Promise<boolean>;
-  /** Alerts that are not over, and those that ended after a time; oldest first, bounded. */
+  /** Active alerts, and those that ended after a time; oldest first, bounded. */
   current(since: { readonly endedAfter: number }): Promise<readonly AlertRecord[]>;
-  /** Writes alerts as they are now, and forgets those that never fired, in one transaction. */
+  /** Writes the current alerts and deletes those that never fired, in one transaction. */
   save(change: AlertChange): Promise<void>;
   get(query: { readonly tenantId: string | null; readonly id: string }): Promise<AlertRecord | null>;
   /** Newest first. */
   list(query: AlertQuery): Promise<Page<AlertRecord>>;
   mutes(): Promise<readonly AlertMute[]>;
-  /** In place of the one of the same key. */
+  /** Replaces the mute with the same key. */
   saveMute(mute: AlertMute, audit?: AuditEntry): Promise<void>;
-  /** Removes alerts that ended before a time, and mutes that did. */
+  /** Deletes alerts and mutes that ended before a time. */
   forget(step: { readonly before: number; readonly limit: number }): Promise<StepResult>;
 }
 
-/** Null in `tenantId` is the operator's. */
+/** A null `tenantId` is the operator. */
 export interface AlertRuleName {
   readonly tenantId: string | null;
   readonly name: string;
 }
 
-/** As somebody wrote it. Times are Unix milliseconds. */
+/** A rule as a user wrote it. Times are Unix milliseconds. */
 export interface StoredAlertRule extends AlertRuleName {
   readonly input: AlertRuleInput;
   readonly createdAt: number;
   readonly updatedAt: number;
 }
 
-/** What a round found. */
+/** Result of one evaluation round. */
 export interface AlertChange {
   readonly put: readonly AlertRecord[];
   readonly remove: readonly string[];
 }
 
-/** With a tenant set, those of others do not exist; no states are all. */
+/** With a tenant set, alerts of other tenants are invisible. No states means all states. */
 export interface AlertQuery {
   readonly tenantId: string | null;
   readonly states: readonly AlertState[];

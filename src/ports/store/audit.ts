@@ -3,8 +3,8 @@ import type { SearchBudget } from "../timing/search-budget.ts";
 import type { SearchPage, SearchPlace } from "./search.ts";
 
 /**
- * Who changed what. Rows are appended, each with the change where that is one write of the store, and removed by
- * retention; nothing changes them.
+ * Who changed what. Rows are append-only and removed by retention. If the change is one write to the store, its row
+ * is written in the same transaction.
  */
 export interface AuditStore {
   append(entry: AuditEntry): Promise<void>;
@@ -12,30 +12,29 @@ export interface AuditStore {
   search(search: AuditSearch): Promise<SearchPage<StoredAuditEntry>>;
 }
 
-/** One row. */
 export type AuditEntry = AuditRecord;
 
-/** A row with its place in the listing. */
+/** A row with its position in the listing. */
 export interface StoredAuditEntry extends AuditEntry {
   readonly position: number;
 }
 
-/** Null leaves a filter out. */
+/** Null disables a filter. */
 export interface AuditFilter {
-  /** With a tenant set, rows of others do not exist. */
+  /** With a tenant set, rows of other tenants are invisible. */
   readonly tenantId: string | null;
-  /** Id or name of a key, or id of a session. */
+  /** ID or name of a key, or ID of a session. */
   readonly actor: string | null;
-  /** The whole action, or its beginning up to a dot, such as `webhook`. */
+  /** The whole action, or its prefix up to a dot, such as `webhook`. */
   readonly action: string | null;
-  /** Id of what was changed. */
+  /** ID of the changed resource. */
   readonly target: string | null;
   /** Unix milliseconds, both inclusive. */
   readonly from: number | null;
   readonly to: number | null;
 }
 
-/** Answered as `DeliverySearch` is: a page ends with its budget. */
+/** Works like `DeliverySearch`: a page ends when its budget is spent. */
 export interface AuditSearch {
   readonly filter: AuditFilter;
   readonly after: SearchPlace | null;

@@ -2,8 +2,8 @@ import type { LaneKey } from "../../core/webhook.ts";
 import type { ConfigChange } from "./config-changes.ts";
 
 /**
- * Hints of work from other processes: deliveries that they wrote, released, or may not go on with. A hint may come
- * late, twice or not at all, so receivers still look by themselves from time to time.
+ * Hints about work from other processes: deliveries that they wrote or released, or that must stop. A hint may be
+ * late, repeated or lost, so receivers still poll periodically.
  */
 export interface StoreChanges {
   /** Returns a function that ends the subscription. Listeners must not throw. */
@@ -11,8 +11,8 @@ export interface StoreChanges {
 }
 
 /**
- * Lanes to look into, configuration to read again, or `unknown`: something may have been missed, look everywhere. `silentMs`
- * where nothing was heard for so long although there was something to hear.
+ * Lanes to check, configuration to reload, or `unknown`: hints may have been missed, so check everything. `silentMs`
+ * is set if hints were expected and none arrived for that long.
  */
 export type StoreChange =
   | { readonly kind: "lanes"; readonly lanes: readonly LaneKey[] }

@@ -20,76 +20,77 @@ import type { ProblemBatch } from "./delivery-problems.ts";
 import type { StatisticsBatch } from "./statistics.ts";
 
 /**
- * The path of an event: everything here is called under load and takes batches.
+ * The event path. Every method is called under load and takes batches.
  *
- * A delivery that waits is free or leased. A lease is taken by `claim`, or by `commit` for deliveries it just wrote
- * (`claim: true`), and ends with a settlement, with `release`, or when it runs out. Only the holder of the newest lease
- * token can settle, so a worker that lost its lease cannot overwrite the result of another one.
+ * A waiting delivery is free or leased. A lease is taken by `claim`, or by `commit` for deliveries that it just wrote
+ * (`claim: true`). It ends with a settlement, with `release`, or when it expires. Only the newest lease token can
+ * settle, so a worker that lost its lease cannot overwrite the result of another worker.
  *
- * A delivery may be ended over the head of its holder: by `cancelWebhook`, or, when its lease ran out, by `expire` and by
- * `end`. Nobody else took the lease, so its holder still reports, once, what came of its request: the store answers `ended`
- * with where the delivery stands, and takes a settlement from there (`late`). A manual retry takes every earlier lease away.
+ * `cancelWebhook` may end a delivery while it is leased; `expire` and `end` may do so once the lease has expired. No
+ * other worker took the lease, so its owner still reports the result of its request once: the store answers `ended`
+ * with the state of the delivery, and accepts a settlement from there (`late`). A manual retry voids all earlier
+ * leases.
  *
- * Where several processes share a store, an ordered lane is in the hands of one of them at a time: while it holds a
- * lease there, the others get nothing of the lane. What a process held when it died is free when its leases run out.
+ * If several processes share a store, one of them at a time holds an ordered lane: while it holds a lease there, the
+ * others get nothing from the lane. The leases of a dead process expire.
  */
 export interface DeliveryStore {
   /**
-   * Writes the whole batch in one transaction, in the order publishes, requeues, retries, settlements, webhook states,
-   * operational events. An empty one asks whether the store can write at all.
+   * Writes the whole batch in one transaction, in the order publishes, requeues, retries, settlements, webhook
+   * states, operational events. An empty batch checks whether the store accepts writes.
    */
   commit(batch: CommitBatch): Promise<CommitResult>;
   /**
-   * Writes the next part of an event whose deliveries did not fit into its first transaction (`later`), in a transaction
-   * of its own; null when none is left. Any process may call it, also at the same time as others and after a crash.
+   * Writes the next part of an event whose deliveries did not fit into its first transaction (`later`), in a separate
+   * transaction. Null if no part is left. Any process may call it, concurrently and after a crash.
    */
   fanOut(): Promise<FanOutPart | null>;
-  /** Leases waiting deliveries of each lane asked for. Cost is bound by what is returned, not by the backlog. */
+  /** Leases waiting deliveries of each requested lane. The cost is bounded by the result, not by the backlog. */
   claim(requests: readonly ClaimRequest[]): Promise<readonly ClaimResult[]>;
   /**
-   * Ends deliveries as a person asked, each at most once, in one transaction: cancels what waits and nobody holds, or
-   * discards dead letters. Answers in the order of the ids.
+   * Ends deliveries on request of a user, each once, in one transaction: cancels waiting deliveries that are not
+   * leased, or discards dead letters. Results are in the order of the IDs.
    */
   end(command: EndCommand): Promise<readonly EndResult[]>;
-  /** Gives leases back without a settlement. */
+  /** Returns leases without a settlement. */
   release(leases: readonly Lease[]): Promise<void>;
-  /** Lanes that hold waiting deliveries, in a stable order, a page at a time. */
+  /** Lanes with waiting deliveries, in a stable order, a page at a time. */
   lanesWithWork(page: { readonly after: string | null; readonly limit: number }): Promise<LanePage>;
-  /** When the first free delivery of these lanes is, or was, due, Unix milliseconds; null where all are leased or gone. */
+  /** Earliest due time of the free deliveries of these lanes, Unix milliseconds; null if all are leased or gone. */
   oldestDue(lanes: readonly LaneKey[]): Promise<number | null>;
-  /** Waiting deliveries by priority, and dead letters by tenant; kept as counters, not counted. */
+  /** Waiting deliveries by priority, and dead letters by tenant. Read from counters; rows are not counted. */
   depth(): Promise<StoreDepth>;
 }
 
-/** Everything that goes into one transaction; empty lists are fine. */
+/** The content of one transaction; lists may be empty. */
 export interface CommitBatch {
   readonly publishes: readonly PublishCommand[];
   readonly requeues: readonly RequeueCommand[];
   readonly retries: readonly RetryCommand[];
   readonly settlements: readonly Settlement[];
   readonly webhookStates: readonly WebhookRuntimeState[];
-  /** What is to be told of it (notifications.ts); absent where nothing is. */
+  /** Operational events of this batch (notifications.ts); absent if there are none. */
   readonly operationalEvents?: readonly OperationalEvent[];
-  /** What is counted of it, and buckets that are due; absent where nothing is counted. */
+  /** Statistics of this batch, and buckets that are due; absent if nothing is counted. */
   readonly statistics?: StatisticsBatch;
-  /** What it says of problems; absent where nothing failed or recovered. */
+  /** Problem changes of this batch; absent if nothing failed or recovered. */
   readonly problems?: ProblemBatch;
 }
 
-/** What became of each command of a batch. */
+/** The results of the commands of a batch. */
 export interface CommitResult {
   /** In the order of the commands. */
   readonly publishes: readonly PublishResult[];
   readonly requeues: readonly RequeueResult[];
   readonly retries: readonly RetryResult[];
   readonly settled: readonly SettlementResult[];
-  /** Problems that opened or were resolved by it; absent where none did. */
+  /** Problems that this batch opened or resolved; absent if there are none. */
   readonly problemMoves?: readonly ProblemMove[];
 }
 
 /**
- * `lost`: somebody else has the lease, or had it. `ended`: the delivery was ended over the head of the holder, and
- * stands at `progress`; nothing was written.
+ * `lost`: another worker has or had the lease. `ended`: the delivery was ended while it was leased, and its state is
+ * `progress`; nothing was written.
  */
 export type SettlementResult =
   | { readonly kind: "written" }
@@ -97,33 +98,41 @@ export type SettlementResult =
   | { readonly kind: "ended"; readonly progress: DeliveryProgress<GivenUpState> };
 
 /**
- * One event with the deliveries it causes. Stored whole or, as a duplicate, not at all: what is in `later` is stored as a
- * draft, and `fanOut` makes rows of it.
+ * One event with its deliveries. Stored completely or, as a duplicate, not at all. The deliveries in `later` are
+ * stored as a draft, which `fanOut` turns into rows.
  */
 export interface PublishCommand {
   readonly event: NewEvent;
   readonly deliveries: readonly NewDelivery[];
-  /** None of an ordered lane, and none to claim: a younger event would overtake it. Absent for nearly every event. */
+  /**
+   * Contains no deliveries of ordered lanes and none to claim, because a younger event would overtake them. Usually
+   * absent.
+   */
   readonly later?: readonly NewDelivery[];
-  /** When set, the event's key is remembered until this time (TS16, WDS-115: 24 h per tenant). */
+  /** If set, the event's key is remembered until this time (TS16, WDS-115: 24 h per tenant). */
   readonly dedupUntil: number | null;
-  /** What the gateway's log says of the request that brought it; written, or replaced, with an event that is stored. */
+  /** The gateway's log entry for the request behind the event. Written, or replaced, if the event is stored. */
   readonly request?: ReceivedRequest;
-  /** What became of its deliveries, in their order, where they were made before: settled in the same transaction. */
+  /**
+   * Results of deliveries that were attempted before the event was stored, in order; settled in the same transaction.
+   */
   readonly attempted?: readonly AttemptedDelivery[];
-  /** As `finish` of the gateway's answers, with an event that is stored. */
+  /** Like `finish` of the gateway's answers; written if the event is stored. */
   readonly answer?: AnswerCompletion;
 }
 
-/** Rows that were written later than their event. */
+/** Rows that were written after their event. */
 export interface FanOutPart {
   readonly deliveries: readonly NewDelivery[];
 }
 
-/** Deliveries that one transaction writes of an event at most, ordered ones aside. */
+/** Maximum number of deliveries of an event written in one transaction, not counting ordered lanes. */
 export const fanOutRows = 2_048;
 
-/** A delivery that was made while its event was not stored yet. It is leased as it is written, and so in no ordered lane. */
+/**
+ * A delivery that was attempted before its event was stored. It is leased when it is written, so it is never in an
+ * ordered lane.
+ */
 export type AttemptedDelivery = Pick<Settlement, "progress" | "attempt" | "settledAt">;
 
 /** An event to store. Times are Unix milliseconds. */
@@ -134,18 +143,18 @@ export interface NewEvent {
   readonly timestamp: number;
   readonly source: string | null;
   readonly idempotencyKey: string | null;
-  /** SHA-256 of what was published, to tell a repeat from a reuse of the key; null without a key. */
+  /** SHA-256 of the published content, to distinguish a repeat from a reuse of the key; null without a key. */
   readonly fingerprint: string | null;
   readonly priority: Priority;
   readonly createdAt: number;
   readonly contentType: string;
-  /** The body is the publisher's own bytes of any media type, not the standard object around JSON `data`. */
+  /** The body is the publisher's bytes with any media type, not the standard object around JSON `data`. */
   readonly raw: boolean;
-  /** The standard object, or the publisher's bytes. Every payload format is rendered from these. */
+  /** The standard object, or the publisher's bytes. All payload formats are rendered from it. */
   readonly body: Uint8Array;
-  /** Where in its publisher's trace it was published; null without one. */
+  /** Trace context of the publish call; null without one. */
   readonly trace: TraceContext | null;
-  /** Of the request that brought it through the gateway; null for what was published. */
+  /** Of the gateway request behind the event; null for published events. */
   readonly relayed: Relayed | null;
 }
 
@@ -155,38 +164,37 @@ export interface NewDelivery {
   readonly lane: LaneKey;
   readonly priority: Priority;
   readonly state: "pending" | "skipped";
-  /** Why it is skipped; null for what waits. */
+  /** Why it is skipped; null for waiting deliveries. */
   readonly reason: SkipReason | null;
   readonly dueAt: number;
   readonly createdAt: number;
   readonly origin: DeliveryOrigin;
   /**
-   * Fixed with the delivery, so that a change of its webhook's profile cannot change a message between attempts. A manual
-   * retry takes that of the webhook as it is then.
+   * Fixed when the delivery is created, so that a profile change cannot change a message between attempts. A manual
+   * retry uses the current format of the webhook.
    */
   readonly format: PayloadFormatName;
   /**
-   * Lease it to the caller at once, until `leaseUntil`. A store that processes share may refuse in an ordered lane
-   * (lease token 0), because something waits there that the caller does not hold; the delivery then waits like the
-   * others.
+   * Lease it to the caller at once, until `leaseUntil`. A shared store may refuse in an ordered lane (lease token 0)
+   * because another delivery waits there that the caller has not leased. The new delivery then waits like the others.
    */
   readonly claim: boolean;
   readonly leaseUntil: number;
 }
 
-/** Stored, seen before, or refused because the key stands for something else. */
+/** Stored, a duplicate, or refused because the key belongs to a different payload. */
 export type PublishResult =
   | {
       readonly kind: "accepted";
       readonly sequenceNumber: number;
-      /** Of each new delivery, in order; lease token 0 where it was not claimed. */
+      /** One per new delivery, in order; lease token 0 if it was not claimed. */
       readonly leases: readonly Lease[];
     }
   | { readonly kind: "duplicate"; readonly original: DuplicateOriginal }
   /** The key was used for another payload. */
   | { readonly kind: "key_conflict"; readonly eventId: string };
 
-/** The event that was published first with this key, as it was answered then. */
+/** The first event published with this key, as it was answered then. */
 export interface DuplicateOriginal {
   readonly id: string;
   readonly eventType: string;
@@ -201,27 +209,27 @@ export interface RequeueCommand {
   readonly deliveries: readonly Replay[];
 }
 
-/** A copy: a new delivery of an event to a webhook, beside the one that it copies. */
+/** A new delivery of a stored event to a webhook. */
 export interface Replay extends NewDelivery {
-  /** The delivery that it copies; null where the event had none for this webhook. */
+  /** The delivery that it copies; null if the event had none for this webhook. */
   readonly replayOf: string | null;
-  /** The bulk operation that it is part of. */
+  /** The bulk operation that it belongs to. */
   readonly operationId: string | null;
 }
 
-/** Stored, or why nothing was. */
+/** Stored, or why it was not. */
 export type RequeueResult =
   | { readonly kind: "accepted"; readonly leases: readonly Lease[] }
   | { readonly kind: "event_not_found" }
   | { readonly kind: "payload_gone" };
 
 /**
- * A manual retry: the delivery waits again, due at once, with its id and its attempts. One that waits keeps its place in an
- * ordered lane; one that had ended goes behind everything that waits there.
+ * A manual retry: the delivery waits again, due at once, with the same ID and its attempts. A waiting delivery keeps
+ * its position in an ordered lane; a completed one goes to the end of the lane.
  */
 export interface RetryCommand {
   readonly deliveryId: string;
-  /** Where it waits, and how its body is written: as its webhook is now. */
+  /** The lane and format according to the current configuration of the webhook. */
   readonly lane: LaneKey;
   readonly format: PayloadFormatName;
   /** Null keeps the priority. */
@@ -230,8 +238,8 @@ export interface RetryCommand {
 }
 
 /**
- * `accepted`: it waits, due at `retry.at` or before; one that was due already keeps its place, and only an operation is noted. `in_flight`: somebody holds it. `not_possible`: it succeeded, which only
- * a replay repeats.
+ * `accepted`: it waits, due at `retry.at` or earlier. If it was already due, it keeps its position, and only an
+ * operation is recorded. `in_flight`: it is leased. `not_possible`: it succeeded; only a replay can send it again.
  */
 export type RetryResult =
   | { readonly kind: "accepted"; readonly priority: Priority }
@@ -240,13 +248,13 @@ export type RetryResult =
   | { readonly kind: "not_found" }
   | { readonly kind: "payload_gone" };
 
-/** The store ends deliveries by itself. */
+/** A command with which the store itself ends deliveries. */
 export interface CountedEnding {
-  /** In the same transaction statistics count them. */
+  /** Statistics count them in the same transaction. */
   readonly isCounted?: boolean;
 }
 
-/** At most a few hundred ids. With a tenant set, rows of others do not exist. */
+/** At most a few hundred IDs. With a tenant set, rows of other tenants are invisible. */
 export interface EndCommand extends CountedEnding {
   readonly event: "cancel_requested" | "discarded";
   readonly tenantId: string | null;
@@ -254,13 +262,12 @@ export interface EndCommand extends CountedEnding {
   readonly now: number;
 }
 
-/** `in_flight`: somebody holds it. `not_possible`: it does not wait, or is no dead letter (any more). */
+/** `in_flight`: it is leased. `not_possible`: it is not waiting, or not a dead letter (any more). */
 export type EndResult = "ended" | "in_flight" | "not_possible" | "not_found";
 
 /**
- * The right to settle one delivery. `ref` is the adapter's own handle; a higher lease token replaces a lower one. It
- * holds for this delivery alone: a store that was restored may have given the same handle to another one, which it does
- * not settle.
+ * The right to settle one delivery. `ref` is the adapter's internal handle; a higher lease token replaces a lower
+ * one. A restored store may reuse a handle for another delivery; this lease does not settle that one.
  */
 export interface Lease {
   readonly ref: number;
@@ -273,13 +280,16 @@ export interface Settlement {
   readonly lease: Lease;
   readonly progress: DeliveryProgress;
   readonly attempt: AttemptRecord | null;
-  /** When the result was known; `completedAt` of a delivery that ends with it. */
+  /** When the result was known; also `completedAt` if the delivery ends with it. */
   readonly settledAt: number;
-  /** Goes on from the progress that the store answered as `ended`. A success takes the dead letter out of its queue. */
+  /**
+   * Continues from the progress that the store returned with `ended`. A success removes the delivery from the dead
+   * letters.
+   */
   readonly late?: true;
 }
 
-/** What is remembered of a webhook between restarts, beside its configuration. */
+/** The runtime state of a webhook that survives restarts, apart from its configuration. */
 export interface WebhookRuntimeState {
   readonly webhookId: string;
   readonly pausedUntil: number | null;
@@ -288,9 +298,11 @@ export interface WebhookRuntimeState {
   /** Opaque JSON of the circuit breaker and of the endpoint's health. */
   readonly circuit: string | null;
   readonly health: string | null;
-  /** Of its circuit, since it was written last: go into the history of the webhook, each once. */
+  /** Circuit moves since the last write; each is added once to the history of the webhook. */
   readonly moves?: readonly WebhookHistoryEntry[];
-  /** Of the owner that writes it (ownership.ts): an older owner writes nothing. Absent with one owner. */
+  /**
+   * Epoch of the owner that writes it (ownership.ts): writes of an older owner are ignored. Absent with one owner.
+   */
   readonly ownerEpoch?: number;
 }
 
@@ -299,39 +311,40 @@ export interface ClaimRequest {
   readonly lane: LaneKey;
   readonly now: number;
   readonly limit: number;
-  /** Stops once this many body bytes were read; at least one delivery is returned when one is due. */
+  /** Stops once this many body bytes were read. If a delivery is due, at least one is returned. */
   readonly bodyBytesMax: number;
   readonly leaseUntil: number;
 }
 
 /**
- * Lanes without order: due deliveries, high priority first, then by due time. Ordered lanes: the oldest deliveries by
- * publish order, due or not, because the head decides when the lane may go on.
+ * Unordered lanes: due deliveries, high priority first, then by due time. Ordered lanes: the oldest deliveries in
+ * publish order, due or not, because the head decides when the lane may continue.
  */
 export interface ClaimResult {
   readonly deliveries: readonly ClaimedDelivery[];
-  /** Per priority: free deliveries are left that the caller may claim now. */
+  /** Per priority: whether more free deliveries can be claimed now. */
   readonly more: Readonly<Record<Priority, boolean>>;
   /**
-   * When the earliest free delivery of the lane that is not due yet will be; null when there is none. In ordered lanes
-   * only the oldest free delivery counts, since it holds up the rest.
+   * Earliest future due time of a free delivery in the lane; null if there is none. In ordered lanes only the oldest
+   * free delivery counts, since it blocks the rest.
    *
-   * When nothing is left to claim now and another process holds leases in the lane, it is no later than the end of the
-   * first of these: what a dead process held must be claimed by somebody. The caller's own leases do not count.
+   * If nothing can be claimed now and another process holds leases in the lane, it is no later than the first expiry
+   * of these leases, because deliveries of a dead process must be claimed again. The caller's own leases do not
+   * count.
    */
   readonly nextDueAt: number | null;
 }
 
 /**
- * A leased delivery with everything an attempt needs, so that no other read follows. Whose it is, is read from the rows
- * themselves: the three say different things when the store, or what was remembered of it, is wrong.
+ * A leased delivery with everything that an attempt needs, so that no other read follows. The three owner fields are
+ * read from separate rows: they disagree if the store, or a cached copy of it, is wrong.
  */
 export interface ClaimedDelivery {
   readonly lease: Lease;
   readonly id: string;
-  /** The webhook that the delivery is stored for; not taken from the lane that was asked for. */
+  /** The webhook that the delivery is stored for; not copied from the requested lane. */
   readonly webhookId: string;
-  /** The tenant of that webhook; null when no such webhook is stored. */
+  /** The tenant of that webhook; null if the webhook is not stored. */
   readonly webhookTenantId: string | null;
   /** The tenant of the event. */
   readonly tenantId: string;
@@ -344,26 +357,26 @@ export interface ClaimedDelivery {
   readonly timestamp: number;
   readonly source: string | null;
   readonly idempotencyKey: string | null;
-  /** As published; `priority` is this delivery's. */
+  /** The published priority; `priority` is that of the delivery. */
   readonly eventPriority: Priority;
   /** The event's number within its tenant. */
   readonly sequenceNumber: number;
   readonly contentType: string;
   readonly raw: boolean;
-  /** As in `NewEvent`. Null when retention removed it. */
+  /** As in `NewEvent`. Null if retention removed it. */
   readonly body: Uint8Array | null;
   readonly trace: TraceContext | null;
-  /** Of the request that brought it through the gateway; null for what was published. */
+  /** Of the gateway request behind the event; null for published events. */
   readonly relayed: Relayed | null;
 }
 
-/** Names of lanes; `next` is the `after` of the next page, null at the end. */
+/** A page of lanes; `next` is the `after` of the next page, null at the end. */
 export interface LanePage {
   readonly lanes: readonly LaneKey[];
   readonly next: string | null;
 }
 
-/** How much waits and how much is dead-lettered; tenants without dead letters may be missing. */
+/** Waiting deliveries and dead letters; tenants without dead letters may be missing. */
 export interface StoreDepth {
   readonly waiting: Readonly<Record<Priority, number>>;
   readonly deadLetters: ReadonlyMap<string, number>;

@@ -12,44 +12,45 @@ import type { SearchPage, SearchPlace } from "./search.ts";
 import type { StepResult } from "./upkeep.ts";
 
 /**
- * Failures that are told as one (core/delivery-problems). Promises:
- * - a failed attempt and what it changes here are stored together or not at all, and once; an attempt whose settlement was
+ * Failures grouped into problems (core/delivery-problems). Promises:
+ * - a failed attempt and its changes here are stored together, once, or not at all; an attempt whose settlement was
  *   refused changes nothing;
- * - a webhook has at most `problemKindsMax` rows and one for all other kinds. To make room, the longest resolved goes first;
- * - those of a deleted webhook are gone with it.
+ * - a webhook has at most `problemKindsMax` rows and one for all other kinds. The row that was resolved longest ago
+ *   is replaced first;
+ * - problems of a deleted webhook are deleted with it.
  */
 export interface DeliveryProblemStore {
-  /** What changed last comes first. Nobody is shown what is only noticed. */
+  /** Most recently changed first. Problems that are only noticed are not listed. */
   search(search: ProblemSearch): Promise<SearchPage<StoredProblem>>;
   get(query: { readonly tenantId: string | null; readonly id: string }): Promise<StoredProblem | null>;
-  /** Writes mute and note as they are given, with the row of the audit log; null where there is none. */
+  /** Writes mute and note as given, with the audit row; null if the problem does not exist. */
   change(command: ChangeProblemCommand, audit?: AuditEntry): Promise<StoredProblem | null>;
-  /** Webhooks of which a problem is open or recovering, in a stable order. */
+  /** Webhooks with an open or recovering problem, in a stable order. */
   troubledWebhooks(page: {
     readonly after: string | null;
     readonly limit: number;
   }): Promise<readonly string[]>;
-  /** Resolves what recovered, and has not failed since a time. */
+  /** Resolves recovering problems that have not failed since a time. */
   resolveQuiet(step: QuietProblemsStep): Promise<ResolvedProblems>;
-  /** Removes what was resolved, or was noticed last, before a time. */
+  /** Removes problems that were resolved, or last noticed, before a time. */
   forget(step: ForgetProblemsStep): Promise<StepResult>;
 }
 
-/** What a commit says of problems. */
+/** Problem changes in a commit. */
 export interface ProblemBatch {
-  /** Of each settlement; null where nothing failed. */
+  /** One per settlement; null without a failure. */
   readonly failures: readonly (ProblemFact | null)[];
-  /** Of attempts that were made before their events were stored; their deliveries are settled with the event. */
+  /** Failures of attempts made before their events were stored; their deliveries are settled with the event. */
   readonly passedOn?: readonly PassedOnFailure[];
-  /** Webhooks of which an attempt was accepted after a failure; looked at before the failures. */
+  /** Webhooks with an accepted attempt after a failure; applied before the failures. */
   readonly recovering: readonly string[];
-  /** Webhooks of which many in a row were. */
+  /** Webhooks with enough accepted attempts in a row. */
   readonly resolved: readonly string[];
   /** Unix milliseconds. */
   readonly at: number;
 }
 
-/** A failed attempt, and whose. */
+/** A failed attempt with its webhook. */
 export interface ProblemFact extends Omit<ProblemFailure, "isRepeated"> {
   readonly webhookId: string;
   readonly tenantId: string;
@@ -58,7 +59,7 @@ export interface ProblemFact extends Omit<ProblemFailure, "isRepeated"> {
   readonly attemptNumber: number;
 }
 
-/** The failure of one of the deliveries that a publish of the same commit brings along. */
+/** The failure of a delivery that a publish of the same commit contains. */
 export interface PassedOnFailure {
   /** Index of the publish in the commit. */
   readonly publish: number;
@@ -67,7 +68,7 @@ export interface PassedOnFailure {
   readonly fact: Omit<ProblemFact, "lease">;
 }
 
-/** The failures of a batch that came true. */
+/** The failures of a batch whose settlements were written. */
 export function problemFactsOf(
   { failures }: Pick<ProblemBatch, "failures">,
   settled: readonly SettlementResult[],
@@ -77,29 +78,32 @@ export function problemFactsOf(
   );
 }
 
-/** With its place in the listing: the higher, the later it changed. */
+/** A problem with its position in the listing: the higher, the later it changed. */
 export interface StoredProblem extends DeliveryProblem {
   readonly position: number;
 }
 
-/** Null leaves a filter out. */
+/** Null disables a filter. */
 export interface ProblemFilter {
-  /** With a tenant set, rows of others do not exist. */
+  /** With a tenant set, rows of other tenants are invisible. */
   readonly tenantId: string | null;
   readonly webhookIds: readonly string[] | null;
   readonly states: readonly ProblemState[] | null;
 }
 
-/** A page may have fewer rows than asked for, or none, and yet go on: a call looks at so many rows at most. */
+/**
+ * A page may have fewer rows than requested, or none, and still have a successor, because a call scans a limited
+ * number of rows.
+ */
 export interface ProblemSearch {
   readonly filter: ProblemFilter;
-  /** Tells which mutes are over, Unix milliseconds. */
+  /** Decides which mutes are over, Unix milliseconds. */
   readonly now: number;
   readonly after: SearchPlace | null;
   readonly limit: number;
 }
 
-/** What is left out stays. */
+/** Omitted fields keep their values. */
 export interface ChangeProblemCommand {
   readonly tenantId: string | null;
   readonly id: string;
@@ -107,19 +111,19 @@ export interface ChangeProblemCommand {
   readonly note?: string | null;
 }
 
-/** Since when nothing of the kind failed; Unix milliseconds. */
+/** Time since the last failure of a kind; Unix milliseconds. */
 export interface QuietProblemsStep {
   readonly quietSince: number;
   readonly now: number;
   readonly limit: number;
 }
 
-/** Beside how many, which. */
+/** How many problems were resolved, and which. */
 export interface ResolvedProblems extends StepResult {
   readonly moves: readonly ProblemMove[];
 }
 
-/** Which problems are too old to be kept; Unix milliseconds. */
+/** Which problems are too old; Unix milliseconds. */
 export interface ForgetProblemsStep {
   readonly noticedBefore: number;
   readonly resolvedBefore: number;

@@ -9,45 +9,47 @@ export interface GatewayStore {
   sources(): Promise<readonly Source[]>;
   /** Creates or replaces. */
   saveSource(source: Source, audit?: AuditEntry): Promise<void>;
-  /** With its connections. What it received stays until retention removes it. */
+  /** Deletes a source with its connections. Its received requests stay until retention removes them. */
   deleteSource(id: string, audit?: AuditEntry): Promise<void>;
   connections(): Promise<readonly Connection[]>;
   saveConnection(connection: Connection, audit?: AuditEntry): Promise<void>;
   deleteConnection(id: string, audit?: AuditEntry): Promise<void>;
   /**
-   * Sets `releasingSince` to null where it still has this value and the connection is not paused. Returns the connection as
-   * it is then stored, or null when nothing was changed: another process may have paused it again.
+   * Sets `releasingSince` to null if it still has this value and the connection is not paused. Returns the stored
+   * connection, or null if nothing changed because another process has paused it again.
    */
   endRelease(id: string, releasingSince: number): Promise<Connection | null>;
 
-  /** One that is there already stays as it is. */
+  /** Existing requests stay as they are. */
   addRequests(requests: readonly ReceivedRequest[]): Promise<void>;
-  /** Replaces what is known of a request and for what it is held, but neither body nor bookmark. */
+  /** Replaces the details and the holds of a request, but not its body or bookmark. */
   updateRequest(request: ReceivedRequest): Promise<void>;
   /** With its body. */
   request(id: string): Promise<ReceivedRequest | null>;
-  /** Newest first, without bodies. A page ends with its budget, as with deliveries. */
+  /** Newest first, without bodies. A page ends when its budget is spent, as with deliveries. */
   searchRequests(search: RequestSearch): Promise<SearchPage<ReceivedRequest, RequestPlace>>;
-  /** What waits for a connection, oldest first. It is known until the request is updated, however old it is. */
+  /**
+   * Messages held for a connection, oldest first. They are kept until the request is updated, however old they are.
+   */
   held(query: HeldQuery): Promise<readonly HeldMessage[]>;
-  /** Connections for which something waits, whether or not they are still there. */
+  /** Connections with held messages, including deleted connections. */
   connectionsWithHeld(): Promise<readonly string[]>;
   /** How many messages each of these connections holds, counted up to `countMax`. */
   heldCounts(query: HeldCountQuery): Promise<ReadonlyMap<string, number>>;
-  /** These messages do not wait any more. The log, as far as it still has them, shows what became of each. */
+  /** Ends the hold of these messages and records the results in the log, if the log still has the requests. */
   settleHeld(messages: readonly SettledMessage[]): Promise<void>;
-  /** Of each source its newest requests, counted by what became of them; sources without any have no rows. */
+  /** Counts the newest requests of each source by outcome. Sources without requests have no rows. */
   recentOutcomes(query: RecentQuery): Promise<readonly RecentOutcome[]>;
-  /** A name of null takes the bookmark away; a body is added where there is none. False when there is no such request. */
+  /** A null name removes the bookmark. A body is added if there is none. False if the request does not exist. */
   bookmark(mark: RequestMark, audit?: AuditEntry): Promise<boolean>;
-  /** Removes some of what is older than asked for, but never what has a bookmark. Ids tell what is older. */
+  /** Deletes some requests that are older than a time, except those with a bookmark. IDs determine the age. */
   forgetRequests(step: RequestStep): Promise<StepResult>;
 
-  /** Answers that repeats of a request get; the promises are those of DeduplicationStore of the receiver kit. */
+  /** Answers for repeated requests; the promises are those of DeduplicationStore of the receiver kit. */
   readonly answers: AnswerStore;
 }
 
-/** One request as the log shows it. */
+/** One request in the log. */
 export interface ReceivedRequest {
   /** UUIDv7. */
   readonly id: string;
@@ -55,12 +57,12 @@ export interface ReceivedRequest {
   readonly sourceId: string;
   readonly receivedAt: number;
   readonly method: string;
-  /** Path and query, without the secret of the address. */
+  /** Path and query, without the secret in the address. */
   readonly path: string;
   /** Flat name-value list; secrets are masked. */
   readonly headers: readonly string[];
   readonly bodyBytes: number;
-  /** What it was answered. */
+  /** Status of the answer. */
   readonly status: number;
   readonly outcome: GatewayOutcome;
   /** Why it was rejected; null otherwise. */
@@ -73,72 +75,74 @@ export interface ReceivedRequest {
   readonly originalType: string | null;
   readonly eventId: string | null;
   readonly forwards: readonly ForwardNote[];
-  /** All headers as they came, sealed: what was rejected can be verified again. Null for what needs no more. */
+  /**
+   * The original headers, encrypted, so that a rejected request can be verified again. Null if that is not needed.
+   */
   readonly sealedHeaders: string | null;
   readonly bookmark: string | null;
-  /** Null where it is not kept (any more), and in listings. */
+  /** Null if it is not kept (any more), and in listings. */
   readonly body: Uint8Array | null;
-  /** Requests of the same source, outcome and cause that followed and were counted without a row of their own. */
+  /** Number of subsequent requests with the same source, outcome and cause that were counted without a row. */
   readonly more: number;
 }
 
-/** What became of a request on the way to one webhook. */
+/** The result of forwarding a request to one webhook. */
 export interface ForwardNote {
   readonly connectionId: string;
   readonly webhookId: string;
-  /** `stored` waits in a delivery; `held` waits for a connection that is paused; `ignored` was filtered. */
+  /** `stored`: waits in a delivery. `held`: waits because the connection is paused. `ignored`: filtered. */
   readonly result: "stored" | "held" | "ignored" | "accepted" | "failed";
-  /** The rule that ignored it, or what the webhook answered. */
+  /** The rule that ignored it, or the answer of the webhook. */
   readonly detail: string | null;
 }
 
-/** An event that was stored and waits for a connection that is paused. */
+/** A stored event that waits for a paused connection. */
 export interface HeldMessage {
   readonly connectionId: string;
   readonly requestId: string;
   readonly eventId: string;
 }
 
-/** A message that was held, and what became of it. */
+/** A message that was held, and its result. */
 export interface SettledMessage extends Omit<HeldMessage, "eventId"> {
   readonly result: ForwardNote["result"];
   readonly detail: string | null;
 }
 
-/** Whose held messages are counted, and how far. */
+/** Which held messages are counted, and up to which number. */
 export interface HeldCountQuery {
   readonly connectionIds: readonly string[];
   readonly countMax: number;
 }
 
-/** A page of what waits for one connection. */
+/** A page of the messages held for one connection. */
 export interface HeldQuery {
   readonly connectionId: string;
-  /** Of the request of the page before. */
+  /** Request ID of the last message on the previous page. */
   readonly after: string | null;
   readonly limit: number;
 }
 
-/** What a request is kept for, and with which body. */
+/** A bookmark of a request, and the body to keep. */
 export interface RequestMark {
   readonly id: string;
   readonly name: string | null;
   readonly body: Uint8Array | null;
 }
 
-/** A question of a person about the log. */
+/** A search of the log. */
 export interface RequestSearch extends Pick<DeliverySearch, "limit" | "budget"> {
   readonly filter: RequestFilter;
-  /** Only what came before; null begins. */
+  /** Only earlier requests; null starts at the newest. */
   readonly after: RequestPlace | null;
 }
 
-/** The last row of a page, or of what was looked at. Ids are in the order in which requests came. */
+/** The last row that was returned or scanned. IDs are in the order in which requests arrived. */
 export interface RequestPlace {
   readonly id: string;
 }
 
-/** Null leaves a filter out. */
+/** Null disables a filter. */
 export interface RequestFilter {
   readonly tenantId: string | null;
   readonly sourceId: string | null;
@@ -152,20 +156,20 @@ export interface RequestFilter {
   readonly to: number | null;
 }
 
-/** Leaves nothing out. */
+/** Matches every request. */
 export const everyRequest: RequestFilter = {
   ...{ tenantId: null, sourceId: null, status: null, outcome: null, cause: null, bookmarked: null },
   ...{ from: null, to: null },
 };
 
-/** Whose newest requests are counted. */
+/** Sources whose newest requests are counted. */
 export interface RecentQuery {
   readonly sourceIds: readonly string[];
-  /** Of one source. */
+  /** Per source. */
   readonly limit: number;
 }
 
-/** How many of the newest requests of one source ended alike. */
+/** How many of the newest requests of one source had this outcome. */
 export interface RecentOutcome {
   readonly sourceId: string;
   readonly outcome: GatewayOutcome;
@@ -174,21 +178,21 @@ export interface RecentOutcome {
   readonly lastReceivedAt: number;
 }
 
-/** What of the log goes; at most `limit` rows of each kind at once. */
+/** Which log rows to delete; at most `limit` rows of each kind per call. */
 export interface RequestStep {
-  /** Rows received before are removed. */
+  /** Rows received before this time are deleted. */
   readonly before: number;
-  /** Bodies received before are removed. */
+  /** Bodies received before this time are deleted. */
   readonly bodiesBefore: number;
   readonly limit: number;
 }
 
-/** Which repeats are known, and what they are answered. */
+/** Known requests and the answers for their repeats. */
 export interface AnswerStore {
   claim(request: AnswerClaim): Promise<AnswerOutcome>;
   finish(completion: AnswerCompletion): Promise<boolean>;
   release(claim: { readonly key: string; readonly token: string }): Promise<void>;
-  /** Removes some of what ran out. */
+  /** Deletes some expired answers. */
   purge(step: { readonly now: number; readonly limit: number }): Promise<StepResult>;
 }
 

@@ -14,10 +14,10 @@ import type { Page, PageRequest } from "../store.ts";
 import type { DeliverySearch, EventSearch, SearchPage } from "./search.ts";
 
 /**
- * Reads for people: what was published and what became of it. `tenantId: null` means every tenant (an admin key); with
- * a tenant set, rows of others do not exist. `from` and `to` are creation times, both inclusive. Searches answer within
- * their budget. The other lists look until the page is full, because programs work through them; a rare filter over a
- * long history may take long, but never holds up deliveries.
+ * Reads for people: published events and their deliveries. `tenantId: null` means every tenant (an admin key); with a
+ * tenant set, rows of other tenants are invisible. `from` and `to` are creation times, both inclusive. Searches
+ * return within their budget. The other lists fill the page, because programs iterate over them; a rare filter over a
+ * long history may take long, but never blocks deliveries.
  */
 export interface HistoryStore {
   getEvent(query: { readonly tenantId: string | null; readonly id: string }): Promise<StoredEvent | null>;
@@ -26,36 +26,36 @@ export interface HistoryStore {
     readonly tenantId: string | null;
     readonly id: string;
   }): Promise<StoredDelivery | null>;
-  /** Of these ids, 250 at most, those that exist; in no order. */
+  /** The existing deliveries among these IDs (at most 250), in no particular order. */
   getDeliveries(query: {
     readonly tenantId: string | null;
     readonly ids: readonly string[];
   }): Promise<readonly StoredDelivery[]>;
-  /** Which of these events have no body any more, because retention removed it. At most a few hundred. */
+  /** Events among these whose body was removed by retention. At most a few hundred. */
   payloadsGone(eventIds: readonly string[]): Promise<ReadonlySet<string>>;
   /** Attempts of one delivery, oldest first. */
   listAttempts(deliveryId: string): Promise<readonly AttemptRecord[]>;
-  /** Deliveries that this bulk operation sent again, by state; those after a position, so many at once. */
+  /** Counts by state of the deliveries that this bulk operation sent again, a page at a time. */
   sentByOperation(query: OperationDeliveriesQuery): Promise<OperationDeliveries>;
   listDeliveries(query: DeliveryQuery): Promise<Page<StoredDelivery>>;
   searchDeliveries(search: DeliverySearch): Promise<SearchPage<StoredDelivery>>;
   /** Exhausted deliveries, newest first. */
   listDeadLetters(query: DeadLetterQuery): Promise<Page<StoredDelivery>>;
-  /** How many a dead-letter query would return, counting no further than `countMax`. */
+  /** Number of results of a dead-letter query, counted up to `countMax`. */
   countDeadLetters(query: Omit<DeadLetterQuery, "page"> & { readonly countMax: number }): Promise<number>;
   countDeliveries(query: Omit<DeliveryQuery, "page"> & { readonly countMax: number }): Promise<number>;
-  /** What waits of a webhook, counted no further than `countMax`; then `oldestCreatedAt` is of what was counted. */
+  /** Waiting deliveries of a webhook, counted up to `countMax`; `oldestCreatedAt` considers only the counted ones. */
   backlog(query: { readonly webhookId: string; readonly countMax: number }): Promise<Backlog>;
-  /** How much waits of each of these webhooks, each counted no further than `countMax`; those without work are left out. */
+  /** Waiting deliveries of each webhook, counted up to `countMax`. Webhooks without work are omitted. */
   waitingOf(query: WaitingQuery): Promise<ReadonlyMap<string, WaitingCount>>;
-  /** Attempts of a webhook executed since a time; reads at most the newest 10,000. */
+  /** Attempts of a webhook since a time; reads the newest 10,000 at most. */
   attemptStats(query: { readonly webhookId: string; readonly since: number }): Promise<AttemptStats>;
 }
 
 /** A page of the deliveries of an operation. */
 export interface OperationDeliveriesQuery {
   readonly operationId: string;
-  /** Null begins. */
+  /** Null starts at the beginning. */
   readonly after: number | null;
   readonly limit: number;
 }
@@ -66,21 +66,21 @@ export interface OperationDeliveries {
   readonly next: number | null;
 }
 
-/** An event as it is kept, with its place in listings. */
+/** A stored event with its position in listings. */
 export interface StoredEvent extends PublishedEvent {
   readonly contentType: string;
   /** As in `NewEvent`. */
   readonly raw: boolean;
-  /** The standard object, or the publisher's bytes when `raw`; null once retention removed it. */
+  /** The standard object, or the publisher's bytes if `raw`; null once retention removed it. */
   readonly body: Uint8Array | null;
   readonly position: number;
   readonly deliveries: number;
 }
 
-/** An event in a list: bodies are large. */
+/** An event without its body, for lists. */
 export type EventSummary = Omit<StoredEvent, "body">;
 
-/** A delivery as it is kept, with its place in listings. Times are Unix milliseconds. */
+/** A stored delivery with its position in listings. Times are Unix milliseconds. */
 export interface StoredDelivery {
   readonly id: string;
   readonly position: number;
@@ -94,22 +94,22 @@ export interface StoredDelivery {
   readonly progress: DeliveryProgress;
   /** Category of the last failed attempt. */
   readonly category: FailureCategory | null;
-  /** It waits for a retry, and the Retry-After of its last attempt decided until when. */
+  /** It waits for a retry whose time comes from the Retry-After of the last attempt. */
   readonly retryAfterHolds: boolean;
   readonly completedAt: number | null;
   /** Manual retries, oldest first; the newest 20 are kept. */
   readonly retries: readonly DeliveryRetry[];
-  /** The delivery that this replay copies; null where it is no copy. */
+  /** The delivery that this replay copies; null if it is not a replay. */
   readonly replayOf: string | null;
   /** The newest replay of it. */
   readonly replayedBy: string | null;
-  /** How its body is written, fixed when it was made. */
+  /** Payload format, fixed when the delivery was created. */
   readonly format: PayloadFormatName;
-  /** Null before the first, and where it was removed. */
+  /** Null before the first attempt, and if it was removed. */
   readonly lastAttempt: AttemptRecord | null;
 }
 
-/** Deliveries by webhook, event, state and time; null leaves a filter out. */
+/** Deliveries by webhook, event, state and time; null disables a filter. */
 export interface DeliveryQuery {
   readonly tenantId: string | null;
   readonly webhookId: string | null;
@@ -121,7 +121,7 @@ export interface DeliveryQuery {
   readonly page: PageRequest;
 }
 
-/** Dead letters by webhook, type, category and time; null leaves a filter out. */
+/** Dead letters by webhook, type, category and time; null disables a filter. */
 export interface DeadLetterQuery {
   readonly tenantId: string | null;
   readonly webhookIds: readonly string[] | null;
@@ -132,27 +132,27 @@ export interface DeadLetterQuery {
   readonly page: PageRequest;
 }
 
-/** Deliveries of a webhook that wait, requests in flight included. */
+/** Waiting deliveries of a webhook, including those in flight. */
 export interface Backlog {
   readonly waiting: Readonly<Record<Priority, number>>;
-  /** More than were counted. */
+  /** More deliveries wait than were counted. */
   readonly isMore: boolean;
-  /** Unix milliseconds; null when nothing waits. */
+  /** Unix milliseconds; null if nothing waits. */
   readonly oldestCreatedAt: number | null;
 }
 
-/** What waits for each of these webhooks, counted to `countMax`. */
+/** Webhooks whose waiting deliveries are counted, up to `countMax`. */
 export interface WaitingQuery {
   readonly webhookIds: readonly string[];
   readonly countMax: number;
 }
 
-/** Deliveries of a webhook that wait, of all priorities. */
+/** Waiting deliveries of a webhook, all priorities together. */
 export interface WaitingCount {
   readonly total: number;
-  /** More than were counted. */
+  /** More deliveries wait than were counted. */
   readonly isMore: boolean;
-  /** Unix milliseconds; of what was stored first among those that were counted. */
+  /** Unix milliseconds; the oldest of the counted deliveries. */
   readonly oldestCreatedAt: number;
 }
 

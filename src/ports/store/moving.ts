@@ -1,76 +1,80 @@
 /**
- * What a store hands over when everything that it holds moves into another one (`posthorn move`): parts, each of them rows
- * in the order of a key, which both stores read and write in the same form.
+ * The parts of a store that `posthorn move` copies into another store. Each part is a list of rows in key order,
+ * which both stores read and write in the same form.
  *
- * A part is moved in stretches: the rows between two keys. The target remembers a digest with each stretch that it has,
- * written in the same transaction. So a move that was killed goes on where it was, and a stretch that is read back from the
- * target and has the same digest is proved. What changed in the source meanwhile is found by fingerprints, which the source
- * makes without handing out its rows: the last round, in which nobody serves, takes seconds for a million events.
+ * A part is moved in stretches: the rows between two keys. The target stores a digest with each stretch, written in
+ * the same transaction, so an interrupted move can resume, and a stretch is verified by reading it back from the
+ * target and comparing digests. Changes in the source during the move are found by fingerprints, which the source
+ * computes without returning its rows: the last round, during which no server runs, takes seconds for a million
+ * events.
  */
 
-/** Whole numbers are safe integers; text holds no U+0000, which PostgreSQL cannot store. */
+/** Numbers are safe integers; text contains no U+0000, which PostgreSQL cannot store. */
 export type MovedValue = string | number | boolean | Uint8Array | null;
 
 /** The columns of a part, in their order. */
 export type MovedRow = readonly MovedValue[];
 
-/** The values of the columns that order the rows of a part, and tell each from all others. */
+/** The values of the key columns, which order the rows of a part and are unique. */
 export type MovedKey = readonly (string | number)[];
 
-/** What a column holds, beside null. */
+/** Types of columns; any column may be null. */
 export type MovedKind = "integer" | "real" | "text" | "boolean" | "bytes" | "uuid";
 
-/** Rows of one form. */
+/** A set of rows with the same columns. */
 export interface MovedPart {
   readonly name: string;
-  /** By name, in order; the first ones are the key. */
+  /** Types by column name, in order; the key columns come first. */
   readonly columns: Readonly<Record<string, MovedKind>>;
   readonly keyLength: number;
 }
 
-/** Rows behind one key, up to and with another. */
+/** Rows after one key, up to and including another. */
 export interface Stretch {
-  /** Null begins with the first row. */
+  /** Null starts at the first row. */
   readonly after: MovedKey | null;
-  /** Null ends with the last row. */
+  /** Null ends at the last row. */
   readonly upTo: MovedKey | null;
 }
 
-/** A stretch that a target has, whole. */
+/** A stretch that the target has completely. */
 export interface KeptStretch extends Stretch {
   /** From 0, in the order of the keys. */
   readonly number: number;
   readonly upTo: MovedKey;
   readonly rows: number;
-  /** Of the rows as they were read from the source (hexadecimal). */
+  /** Digest of the rows as read from the source (hexadecimal). */
   readonly digest: string;
-  /** What the source said of these rows when they were read. */
+  /** The source's fingerprint of these rows when they were read. */
   readonly fingerprint: string;
 }
 
-/** Either end of a move. Every call rejects with StoreUnavailableError when the store cannot be read or written. */
+/** Either side of a move. Every call rejects with StoreUnavailableError if the store cannot be read or written. */
 export interface MovedRows {
   /** In the order of the key. */
   read(part: MovedPart, stretch: Stretch & { readonly limit: number }): Promise<readonly MovedRow[]>;
-  /** How many rows a part has, about. */
+  /** Approximate number of rows of a part. */
   count(part: MovedPart): Promise<number>;
   close(): Promise<void>;
 }
 
-/** The store that everything moves from. */
+/** The store to move from. */
 export interface MoveSource extends MovedRows {
-  /** All reads from now on see one state of the store, until the next call. */
+  /** All reads from now on see one snapshot of the store, until the next call. */
   freeze(): Promise<void>;
-  /** SHA-256 over the rows of a stretch as they stand in this store: another one says something else of the same rows. */
+  /**
+   * SHA-256 over the rows of a stretch in the format of this store. Another store has a different fingerprint for the
+   * same rows.
+   */
   fingerprint(part: MovedPart, stretch: Stretch): Promise<string>;
 }
 
-/** The store that everything moves into; nobody can serve from it before `finish`. */
+/** The store to move into; a server cannot open it before `finish`. */
 export interface MoveTarget extends MovedRows {
-  /** What is there already, in the order of the keys. */
+  /** Stretches that are already there, in key order. */
   kept(part: MovedPart): Promise<readonly KeptStretch[]>;
-  /** Puts `rows` in the place of whatever the stretch has, and remembers it: all of it or nothing. */
+  /** Replaces the content of the stretch with `rows` and stores its digest, atomically. */
   replace(part: MovedPart, stretch: KeptStretch, rows: readonly MovedRow[]): Promise<void>;
-  /** Brings what follows from the rows up to date: counters, positions. After it the store can be served from. */
+  /** Updates derived data: counters, positions. Afterwards a server can open the store. */
   finish(): Promise<void>;
 }

@@ -11,73 +11,76 @@ import type { AuditEntry } from "./audit.ts";
 import type { StepResult } from "./upkeep.ts";
 
 /**
- * What Posthorn tells of itself and has not told yet: operational events from the transaction of their cause until they are
- * published, and messages to people from then until a channel has taken them.
+ * Notifications that have not been sent yet: operational events from the transaction of their cause until they are
+ * published, and messages to people from then until a channel has accepted them.
  */
 export interface NotificationQueue {
-  /** Those of a key that is kept already are left out. `WebhookStore.save` and a commit take events along as well. */
+  /** Events whose key is already stored are skipped. `WebhookStore.save` and a commit also append events. */
   appendEvents(events: readonly OperationalEvent[]): Promise<void>;
-  /** Not relayed yet, oldest first. */
+  /** Events that have not been relayed, oldest first. */
   pendingEvents(limit: number): Promise<readonly OperationalEvent[]>;
-  /** Marks them as relayed, and queues the messages about them in the same transaction. */
+  /** Marks events as relayed and queues the messages about them in the same transaction. */
   relayed(step: RelayedEvents): Promise<void>;
 
   channels(): Promise<readonly StoredChannel[]>;
-  /** Replaces all channels of an owner, in this order; with the row of the audit log. What is kept keeps its status. */
+  /** Replaces all channels of an owner, in this order, with the audit row. Existing channels keep their status. */
   saveChannels(command: SaveChannels, audit?: AuditEntry): Promise<void>;
   saveStatus(command: { readonly channelId: string; readonly status: ChannelStatus }): Promise<void>;
 
-  /** A second one of the same key and channel is left out for as long as the first one is kept. */
+  /** A message with the same key and channel is skipped for as long as the first one is stored. */
   enqueue(notifications: readonly NewNotification[]): Promise<void>;
-  /** What readers decided about these addresses of an owner, as `foldedAddress` writes them. */
+  /** Consent for these addresses of an owner, as `foldedAddress` normalizes them. */
   consents(owner: AddressOwner, addresses: readonly string[]): Promise<ReadonlyMap<string, AddressConsent>>;
-  /** The address that a link is for; null for an unknown id. */
+  /** The address behind a link; null for an unknown ID. */
   address(id: string): Promise<StoredAddress | null>;
-  /** Addresses that are known already stay as they are. */
+  /** Adds addresses; existing addresses stay as they are. */
   rememberAddresses(owner: AddressOwner, addresses: readonly NewAddress[]): Promise<void>;
-  /** How many addresses of an owner are not confirmed: in all, and of those remembered since a time. */
+  /** How many addresses of an owner are unconfirmed: in total, and among those added since a time. */
   unconfirmed(owner: AddressOwner, since: number): Promise<{ readonly all: number; readonly recent: number }>;
   confirmationSent(sent: { readonly id: string; readonly at: number }): Promise<void>;
-  /** The reader starts messages, which also confirms the address, or stops them. */
+  /** The recipient opts in, which also confirms the address, or opts out. */
   saveConsent(decision: {
     readonly id: string;
     readonly at: number;
     readonly wanted: boolean;
   }): Promise<void>;
-  /** Counts one more, and answers how many that makes. */
+  /** Increments the counter and returns its new value. */
   count(counter: NotificationCounter): Promise<number>;
   counts(counters: readonly NotificationCounter[]): Promise<readonly number[]>;
 
-  /** Leases due messages, earliest first; nobody else gets them before `leaseUntil`. */
+  /** Leases due messages, earliest first, exclusively until `leaseUntil`. */
   claim(request: NotificationClaim): Promise<readonly StoredNotification[]>;
-  /** Only while the lease is the holder's; of others nothing is written. Counters are raised in the same transaction. */
+  /**
+   * Writes outcomes only for messages whose lease the caller still holds. Counters are incremented in the same
+   * transaction.
+   */
   settle(
     outcomes: readonly NotificationOutcome[],
     by: { readonly holder: string; readonly counted?: readonly NotificationCounter[] },
   ): Promise<void>;
   /** Newest first. */
   list(query: NotificationQuery): Promise<Page<StoredNotification>>;
-  /** How many wait, and since when the oldest one is due; null without any. */
+  /** Number of waiting messages, and the due time of the oldest; null without any. */
   waiting(): Promise<{ readonly count: number; readonly oldestDueAt: number | null }>;
 
   episodes(): Promise<readonly FailureEpisode[]>;
-  /** Writes an episode, or ends it, with what is to be told about that, in one transaction. */
+  /** Writes or ends an episode together with its notifications, in one transaction. */
   saveEpisode(command: SaveEpisode): Promise<void>;
-  /** Webhooks that failed last and have not been accepted by since, with their health as it was stored, by id. */
+  /** Webhooks whose last attempts failed without a success since, with their stored health, by ID. */
   failing(page: { readonly after: string | null; readonly limit: number }): Promise<readonly FailingRow[]>;
 
-  /** Removes relayed events, messages that have ended, and counters, from before a time. */
+  /** Removes relayed events, finished messages, and counters, from before a time. */
   forget(step: { readonly before: number; readonly limit: number }): Promise<StepResult>;
 }
 
-/** Events that were published, and the messages about them. */
+/** Published events and the messages about them. */
 export interface RelayedEvents {
   readonly keys: readonly string[];
   readonly at: number;
   readonly notifications: readonly NewNotification[];
 }
 
-/** A channel with what became of its messages, and of mail what its reader decided. */
+/** A channel with the status of its messages and, for mail, the consent of its recipient. */
 export interface StoredChannel {
   readonly channel: NotificationChannel;
   readonly status: ChannelStatus;
@@ -94,20 +97,20 @@ export interface NewAddress {
   readonly createdAt: number;
 }
 
-/** An address with its owner, and what its reader decided. */
+/** An address with its owner and the consent of its recipient. */
 export interface StoredAddress {
   readonly tenantId: AddressOwner;
   readonly address: string;
   readonly consent: AddressConsent;
 }
 
-/** How many messages left for a subject, such as a channel, from a time on. */
+/** How many messages were sent for a subject, such as a channel, since a time. */
 export interface NotificationCounter {
   readonly subject: string;
   readonly since: number;
 }
 
-/** `tenantId` is null for the operator's. */
+/** A null `tenantId` is the operator. */
 export interface SaveChannels {
   readonly tenantId: string | null;
   readonly channels: readonly NotificationChannel[];
@@ -116,20 +119,20 @@ export interface SaveChannels {
 /** A message to one channel. Times are Unix milliseconds. */
 export interface NewNotification {
   readonly id: string;
-  /** Names what it tells. */
+  /** Identifies what it is about. */
   readonly key: string;
   readonly channelId: string;
-  /** Of the channel. */
+  /** Tenant of the channel. */
   readonly tenantId: string | null;
   readonly topic: string;
-  /** What belongs together: a webhook, an alert. */
+  /** What messages are grouped by: a webhook, an alert. */
   readonly group: string;
   readonly content: NotificationContent;
   readonly createdAt: number;
   readonly dueAt: number;
 }
 
-/** A message with what became of it. */
+/** A message with its state. */
 export interface StoredNotification extends NewNotification {
   readonly state: NotificationState;
   readonly attempts: number;
@@ -140,11 +143,14 @@ export interface StoredNotification extends NewNotification {
   readonly eventId: string | null;
 }
 
-/** Whose lease it is to be, until when, and of what. */
+/** Which messages to lease, for which holder, and until when. */
 export interface NotificationClaim {
-  /** Messages to these channels, or to all others: a channel may be gone. */
+  /** Messages to these channels, or to all others, including deleted channels. */
   readonly channels: { readonly ids: readonly string[]; readonly isRest: boolean };
-  /** Only the operator's, or those of the first tenant after this one, urgent ones first. Left out: of all owners. */
+  /**
+   * Only the operator's messages, or those of the first tenant after this one, urgent ones first. If omitted: all
+   * owners.
+   */
   readonly turn?: "operator" | { readonly after: string };
   readonly now: number;
   readonly leaseUntil: number;
@@ -152,7 +158,7 @@ export interface NotificationClaim {
   readonly limit: number;
 }
 
-/** `dueAt` counts for one that waits on. */
+/** `dueAt` applies if the message stays queued. */
 export interface NotificationOutcome {
   readonly id: string;
   readonly state: NotificationState;
@@ -163,7 +169,7 @@ export interface NotificationOutcome {
   readonly eventId: string | null;
 }
 
-/** Null in `tenantId` is the operator's; `undefined` all. */
+/** A null `tenantId` is the operator; `undefined` means all. */
 export interface NotificationQuery {
   readonly tenantId: string | null | undefined;
   readonly channelId: string | null;
@@ -171,18 +177,18 @@ export interface NotificationQuery {
   readonly page: PageRequest;
 }
 
-/** A time in which a webhook failed, and what was told of it. */
+/** A period in which a webhook failed, and the notifications sent about it. */
 export interface FailureEpisode {
   readonly webhookId: string;
   readonly tenantId: string;
   readonly since: number;
-  /** Steps of the ladder that were told. */
+  /** Steps of the ladder that were notified. */
   readonly told: readonly string[];
-  /** Channels that got any of them. */
+  /** Channels that got any of these notifications. */
   readonly channelIds: readonly string[];
 }
 
-/** What becomes of an episode, and what is told of that. */
+/** The change of an episode and its notifications. */
 export interface SaveEpisode {
   readonly webhookId: string;
   /** Null ends it. */
@@ -191,7 +197,7 @@ export interface SaveEpisode {
   readonly notifications: readonly NewNotification[];
 }
 
-/** A webhook that fails. */
+/** A failing webhook. */
 export interface FailingRow {
   readonly webhookId: string;
   /** JSON of the endpoint's health. */

@@ -4,34 +4,33 @@ import type { AuditEntry } from "./audit.ts";
 import type { DeadLetterQuery, DeliveryQuery } from "./history.ts";
 import type { DeliveryFilter } from "./search.ts";
 
-/** Bulk work that survives a restart: retries, recoveries, cancellations, discarding (WDS-112, 113). */
+/** Bulk operations that survive a restart: retries, recoveries, cancellations, discarding (WDS-112, 113). */
 export interface OperationStore {
-  /** A new one; with the row of the audit log, in the same transaction. */
+  /** Adds an operation with its audit row, in the same transaction. */
   save(operation: BatchOperation, audit?: AuditEntry): Promise<void>;
   /**
-   * Writes it with the next revision if nobody wrote another one since this one was read; false, and nothing written, if
-   * somebody did.
+   * Writes it with the next revision. Returns false and writes nothing if another process wrote it since it was read.
    */
   update(operation: BatchOperation, audit?: AuditEntry): Promise<boolean>;
   get(query: { readonly tenantId: string | null; readonly id: string }): Promise<BatchOperation | null>;
   /** Newest first. */
   list(query: OperationQuery): Promise<Page<BatchOperation>>;
-  /** Operations that a process should be at work on, oldest first. */
+  /** Operations that a process should be running, oldest first. */
   unfinished(): Promise<readonly BatchOperation[]>;
 }
 
-/** A page of operations: those of a tenant, or with null those of all. */
+/** A page of operations of one tenant, or of all tenants with null. */
 export interface OperationQuery {
   readonly tenantId: string | null;
   readonly page: PageRequest;
 }
 
-/** `dlq_retry` and `recover` have selections of their own; the others are the bulk actions of their names. */
+/** `dlq_retry` and `recover` have separate selections; the others are the bulk actions of the same names. */
 export const operationKinds = ["dlq_retry", "recover", "retry", "cancel", "discard"] as const;
 /** What an operation does. */
 export type OperationKind = (typeof operationKinds)[number];
 
-/** `pending` is about to run, or waits for a process; the last three are its ends. */
+/** `pending` is about to run, or waits for a process; the last three are final. */
 export const operationStatuses = [
   "pending",
   "running",
@@ -40,12 +39,11 @@ export const operationStatuses = [
   "cancelled",
   "failed",
 ] as const;
-/** How far it is. */
 export type OperationStatus = (typeof operationStatuses)[number];
 
 /**
- * Why a delivery of a selection is left as it is. `accepted`: it was, and nobody asked for successes. `order`: it waits in
- * an ordered lane for its turn. `already_retried`: the operation retried it before it was interrupted.
+ * Why a delivery of a selection is skipped. `accepted`: it succeeded, and successes were not requested. `order`: it
+ * waits in an ordered lane for its turn. `already_retried`: the operation retried it before it was interrupted.
  */
 export const exclusions = [
   "in_flight",
@@ -58,9 +56,8 @@ export const exclusions = [
   "webhook_deleted",
   "not_found",
 ] as const;
-/** One of these reasons. */
 export type Exclusion = (typeof exclusions)[number];
-/** How many were left for each reason. */
+/** Number of skipped deliveries by reason. */
 export type ExclusionCounts = Readonly<Partial<Record<Exclusion, number>>>;
 
 /** What an operation works through. Times are instants, Unix milliseconds. */
@@ -70,7 +67,7 @@ export type OperationSelection =
   | { readonly kind: "ids"; readonly tenantId: string | null; readonly ids: readonly string[] }
   | SearchSelection;
 
-/** `statuses` and `waitingFor` as they were asked for, because the store cannot tell all of them. */
+/** `statuses` and `waitingFor` as requested, because the store cannot filter by all of them. */
 export interface SearchSelection {
   readonly kind: "search";
   readonly filter: DeliveryFilter;
@@ -78,20 +75,20 @@ export interface SearchSelection {
   readonly waitingFor: readonly WaitingFor[] | null;
 }
 
-/** One of the last things that went wrong. */
+/** A recent error of an operation. */
 export interface OperationError {
   readonly deliveryId: string | null;
   readonly message: string;
   readonly at: number;
 }
 
-/** Deliveries that an operation sent again, by what became of them; together they are its `queued`. */
+/** Results of the deliveries that an operation sent again; their sum is its `queued`. */
 export interface OperationOutcome {
-  /** The receiver accepted them. */
+  /** Accepted by the receiver. */
   readonly delivered: number;
-  /** They ended without that. */
+  /** Ended without success. */
   readonly failed: number;
-  /** They wait for a request, or for the answer to one. */
+  /** Waiting for a request or a response. */
   readonly waiting: number;
 }
 
@@ -102,46 +99,46 @@ export interface BatchOperation {
   readonly kind: OperationKind;
   readonly status: OperationStatus;
   readonly selection: OperationSelection;
-  /** Null keeps that of each delivery. */
+  /** Null keeps the priority of each delivery. */
   readonly priority: Priority | null;
   readonly requestsPerSecond: number;
-  /** It stays `pending` until then, Unix milliseconds; null begins at once. */
+  /** It stays `pending` until then, Unix milliseconds; null starts at once. */
   readonly startsAt: number | null;
-  /** Known at start, counted no further than a bound. */
+  /** Determined at start, counted up to a limit. */
   readonly total: number;
-  /** False where counting stopped at its bound. */
+  /** False if counting stopped at its limit. */
   readonly isTotalExact: boolean;
-  /** Deliveries that it has acted on: queued again, cancelled or discarded. */
+  /** Deliveries that it requeued, cancelled or discarded. */
   readonly queued: number;
   readonly failed: number;
   readonly skipped: ExclusionCounts;
-  /** What became of the deliveries that it sent again; null where it sends nothing, and before the first look. */
+  /** Results of the deliveries that it sent again; null if it sends nothing, and before the first evaluation. */
   readonly outcome: OperationOutcome | null;
-  /** It closes each open circuit once, before it sends to that webhook. */
+  /** Closes each open circuit once, before it sends to that webhook. */
   readonly closesCircuits: boolean;
-  /** How far it came, for who goes on with it; null where it is found by looking. */
+  /** Progress, for the process that continues it; null if the operation searches for the remaining deliveries. */
   readonly cursor: number | null;
-  /** Deliveries at or above this position were there when the operation began; it never chases its own work. */
+  /** Only deliveries below this position are selected, so the operation does not process its own results. */
   readonly before: number | null;
-  /** As measured lately; null while it does not run. */
+  /** Measured recently; null while it does not run. */
   readonly ratePerSecond: number | null;
   /** Newest first. */
   readonly lastErrors: readonly OperationError[];
-  /** Whoever is at work on it; another one makes the former stop. */
+  /** The process that runs it. If another process takes over, the former one stops. */
   readonly runner: string | null;
-  /** Of its document; raised by each update. */
+  /** Incremented with each update. */
   readonly revision: number;
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly finishedAt: number | null;
 }
 
-/** Whether no process should be at work on it. */
+/** Whether no process should be running it. */
 export function isAtRest({ status }: Pick<BatchOperation, "status">): boolean {
   return status !== "pending" && status !== "running";
 }
 
-/** What an operation begins with. */
+/** Initial values of an operation. */
 export const newOperationDefaults = {
   startsAt: null,
   isTotalExact: true,

@@ -3,28 +3,28 @@ import type { PortalCapability } from "../../core/portal/capabilities.ts";
 import type { AuditEntry } from "./audit.ts";
 
 /**
- * Sessions of the portal, and how it looks. Sessions are read one at a time, by the hash of their token, because there may
- * be as many as a tenant has users.
+ * Portal sessions and settings. Sessions are read one at a time, by the hash of their token, because there may be as
+ * many as a tenant has users.
  */
 export interface PortalStore {
-  /** Also removes some of those that ended more than a day before `createdAt`. */
+  /** Also deletes some sessions that ended more than a day before `createdAt`. */
   createSession(session: NewPortalSession, audit?: AuditEntry): Promise<void>;
   /**
-   * Exchanges the code for the token, once: null, and nothing written, for a code that is unknown, was used, is over, or of
-   * a session that was ended.
+   * Exchanges the code for the token, once. Returns null and writes nothing if the code is unknown, used or expired,
+   * or if its session was ended.
    */
   redeem(exchange: CodeExchange): Promise<PortalSession | null>;
-  /** Whatever its state. */
+  /** In any state. */
   sessionByToken(tokenHash: string): Promise<PortalSession | null>;
   session(id: string): Promise<PortalSession | null>;
   /** Newest first. */
   sessions(query: PortalSessionQuery): Promise<readonly PortalSession[]>;
-  /** Ends what goes on; the ids of what it ended. */
+  /** Ends active sessions and returns their IDs. */
   endSessions(selection: PortalSessionSelection, audit?: AuditEntry): Promise<readonly string[]>;
-  /** How many go on at a time: of a tenant, or with null of all. */
+  /** Number of active sessions of a tenant, or of all tenants with null. */
   countSessions(query: { readonly tenantId: string | null; readonly at: number }): Promise<number>;
 
-  /** Null when nothing was saved. The deployment's have the tenant null. */
+  /** Null if nothing was saved. The tenant is null for the settings of the deployment. */
   settings(tenantId: string | null): Promise<PortalSettings | null>;
   saveSettings(settings: PortalSettings, audit?: AuditEntry): Promise<void>;
   logo(place: LogoPlace): Promise<PortalLogo | null>;
@@ -38,7 +38,7 @@ export interface PortalSession {
   readonly tenantId: string;
   readonly capabilities: readonly PortalCapability[];
   readonly reference: string | null;
-  /** Null is all of the tenant. */
+  /** Null allows all webhooks of the tenant. */
   readonly webhookIds: readonly string[] | null;
   readonly origin: string | null;
   readonly locale: string | null;
@@ -55,7 +55,7 @@ export interface NewPortalSession extends PortalSession {
   readonly codeExpiresAt: number;
 }
 
-/** What becomes of a code, hashed both. */
+/** A code and its token, both hashed. */
 export interface CodeExchange {
   readonly codeHash: string;
   readonly tokenHash: string;
@@ -64,21 +64,21 @@ export interface CodeExchange {
 
 /** A page of sessions. */
 export interface PortalSessionQuery {
-  /** Null is everybody's. */
+  /** Null means all tenants. */
   readonly tenantId: string | null;
-  /** Id of the last one of the page before. */
+  /** ID of the last session on the previous page. */
   readonly after: string | null;
   readonly offset: number;
   readonly limit: number;
 }
 
-/** One by its id, or all of a tenant with a reference. */
+/** One session by its ID, or all sessions of a tenant with a reference. */
 export type PortalSessionSelection = { readonly at: number } & (
   | { readonly id: string }
   | { readonly tenantId: string; readonly reference: string }
 );
 
-/** Of the deployment with null, or of a tenant. */
+/** Settings of the deployment (null) or of a tenant. */
 export interface PortalSettings {
   readonly tenantId: string | null;
   readonly theme: PortalTheme | null;
@@ -87,18 +87,17 @@ export interface PortalSettings {
   readonly updatedAt: number;
 }
 
-/** A logo for each scheme of colours. */
+/** Colour schemes that can have a logo. */
 export const logoSchemes = ["light", "dark"] as const;
-/** One of them. */
 export type LogoScheme = (typeof logoSchemes)[number];
 
-/** Whose logo, and for what. */
+/** Which tenant's logo, and for which scheme. */
 export interface LogoPlace {
   readonly tenantId: string | null;
   readonly scheme: LogoScheme;
 }
 
-/** A picture whose type was found by its content. */
+/** An image whose type was detected from its content. */
 export interface PortalLogo {
   readonly mediaType: "image/png" | "image/webp";
   readonly bytes: Uint8Array;

@@ -4,21 +4,21 @@ import type { FailureCategory } from "../../core/outcome.ts";
 import type { SearchBudget } from "../timing/search-budget.ts";
 
 /**
- * A question of a person about deliveries. It is answered a page at a time, and a page ends with its budget, however little
- * it found: what is rare in a long history is found by going on, never by holding up deliveries.
+ * A search for deliveries. Pages end when their budget is spent, however few rows they have. Finding rare rows in a
+ * long history takes several pages, but never blocks deliveries.
  */
 export interface DeliverySearch {
   readonly filter: DeliveryFilter;
   readonly order: DeliveryOrder;
-  /** Only what comes after this place; null begins. */
+  /** Only rows after this place; null starts at the beginning. */
   readonly after: SearchPlace | null;
   readonly limit: number;
   readonly budget: SearchBudget;
 }
 
-/** Null leaves a filter out; a list holds what is accepted, and an empty one accepts nothing. */
+/** Null disables a filter; a list contains the accepted values, and an empty list accepts nothing. */
 export interface DeliveryFilter {
-  /** With a tenant set, rows of others do not exist. */
+  /** With a tenant set, rows of other tenants are invisible. */
   readonly tenantId: string | null;
   readonly webhookIds: readonly string[] | null;
   readonly eventId: string | null;
@@ -29,18 +29,20 @@ export interface DeliveryFilter {
   readonly httpStatuses: HttpStatusFilter | null;
   readonly origins: readonly DeliveryOrigin[] | null;
   readonly attemptMin: number | null;
-  /** Text in the error message or in the sample of the response of the last attempt; capital letters do not count. */
+  /** Text in the error message or in the response sample of the last attempt; case-insensitive. */
   readonly errorText: string | null;
-  /** Of the newest event that was published with this key, by each tenant. */
+  /** Deliveries of the newest event with this key, per tenant. */
   readonly idempotencyKey: string | null;
-  /** Of events that a source of the gateway stored, which their keys tell; absent in what an earlier version stored. */
+  /**
+   * Deliveries of events from a gateway source, identified by their keys; events stored by earlier versions lack it.
+   */
   readonly sourceId?: string | null;
   /** By creation time, Unix milliseconds, both inclusive. */
   readonly from: number | null;
   readonly to: number | null;
 }
 
-/** Leaves nothing out. */
+/** Matches every delivery. */
 export const everyDelivery: DeliveryFilter = {
   tenantId: null,
   webhookIds: null,
@@ -58,7 +60,7 @@ export const everyDelivery: DeliveryFilter = {
   to: null,
 };
 
-/** A question about events, newest first; answered as `DeliverySearch` is. */
+/** A search for events, newest first; works like `DeliverySearch`. */
 export interface EventSearch {
   readonly filter: EventFilter;
   readonly after: SearchPlace | null;
@@ -66,25 +68,25 @@ export interface EventSearch {
   readonly budget: SearchBudget;
 }
 
-/** Null leaves a filter out. */
+/** Null disables a filter. */
 export interface EventFilter {
-  /** With a tenant set, rows of others do not exist. */
+  /** With a tenant set, rows of other tenants are invisible. */
   readonly tenantId: string | null;
   /** Patterns of core/event-type.ts. */
   readonly eventTypes: readonly string[] | null;
   readonly source: string | null;
-  /** The newest event that was published with this key, by each tenant. */
+  /** The newest event with this key, per tenant. */
   readonly idempotencyKey: string | null;
-  /** Whether nobody got a delivery of it. */
+  /** Whether the event had no deliveries. */
   readonly unmatched: boolean | null;
-  /** Text in what was published, byte for byte. */
+  /** Text in the published content, byte for byte. */
   readonly dataContains: string | null;
   /** By time of acceptance, Unix milliseconds, both inclusive. */
   readonly from: number | null;
   readonly to: number | null;
 }
 
-/** Leaves nothing out. */
+/** Matches every event. */
 export const everyEvent: EventFilter = {
   tenantId: null,
   eventTypes: null,
@@ -96,38 +98,38 @@ export const everyEvent: EventFilter = {
   to: null,
 };
 
-/** By the status that the last attempt got. */
+/** Filters by the status of the last attempt. */
 export interface HttpStatusFilter {
   readonly codes: readonly number[];
   /** First digits: 5 is 500 to 599. */
   readonly classes: readonly number[];
-  /** An attempt was made, and no answer came. */
+  /** An attempt got no response. */
   readonly none: boolean;
 }
 
 /** The last row of a page. */
 export interface SearchPlace {
   readonly position: number;
-  /** Of that row, where rows are in the order of their next attempts. */
+  /** Of that row, if rows are sorted by next attempt. */
   readonly dueAt: number | null;
 }
 
-/** Rows in the order that was asked for, and how far the search came. */
+/** Rows in the requested order, and how far the search came. */
 export interface SearchPage<Row, Place = SearchPlace> {
   readonly rows: readonly Row[];
-  /** Where to go on; null when nothing is left to look at. */
+  /** Where to continue; null if nothing is left to scan. */
   readonly next: Place | null;
-  /** Creation time of the last row that was looked at; null when all were, or in the order of next attempts. */
+  /** Creation time of the last scanned row; null if all rows were scanned, or if rows are sorted by next attempt. */
   readonly searchedTo: number | null;
-  /** The page is not full, because its budget was used up: more may match. */
+  /** The page is not full because its budget was spent: more rows may match. */
   readonly isCutShort: boolean;
 }
 
 /**
- * Of what waits, a search looks at no more than this many by themselves: in the order of next attempts that is all it
- * knows, otherwise it walks through the history from there on.
+ * A search sorts at most this many waiting deliveries. Sorted by next attempt, it considers only these; otherwise it
+ * continues through the history from there.
  */
 export const waitingLookedMax = 10_000;
 
-/** Clocks of machines differ by less, and so does the time that a commit takes: rows are in the order of time but for that. */
+/** Upper bound for clock differences between machines plus commit times. Rows are in time order except for that. */
 export const clocksDifferMs = 60_000;

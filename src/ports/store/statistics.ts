@@ -7,61 +7,61 @@ import type { StepResult } from "./upkeep.ts";
 /**
  * Statistics by minute, hour and day, exact to the settlement.
  *
- * A process counts in memory (core/statistics/open-buckets.ts) and writes its buckets now and then with commits that are
- * made anyway. What it counted and has not written yet stands in a journal, written in the same transaction as the
- * deliveries and events it tells of. Promises:
- * - a settlement and its fact are stored together or not at all; one that was refused leaves none;
- * - what the store ends by itself is counted in the transaction that ends it, where the command says so: deliveries that
- *   expire or are cancelled or discarded;
- * - a row replaces the one that the same writer wrote before, unless that has counted further;
- * - `recover` adds to the rows of a writer that is gone what its journal has beyond them, once;
- * - `rollUp` and `forget` may be repeated and interrupted; each call does a bounded portion.
+ * A process counts in memory (core/statistics/open-buckets.ts) and writes its buckets periodically with commits that
+ * happen anyway. Counts that are not written yet are in a journal, written in the same transaction as the deliveries
+ * and events that they describe. Promises:
+ * - a settlement and its fact are stored together or not at all; a refused settlement leaves no fact;
+ * - deliveries that the store itself expires, cancels or discards are counted in the same transaction, if the command
+ *   says so;
+ * - a row replaces the previous row of the same writer, unless that row counted further;
+ * - `recover` adds the journal of a dead writer to its rows, once;
+ * - `rollUp` and `forget` may be repeated and interrupted; each call does a bounded amount of work.
  */
 export interface StatisticsStore {
-  /** Rows that fit into one commit without slowing it down. */
+  /** Number of rows that fit into one commit without slowing it down. */
   readonly rowsPerCommitMax: number;
-  /** Counts of several writers stand in rows of their own: the reader adds them up. */
+  /** Each writer has its own rows: the reader adds them up. */
   read(query: StatisticsQuery): Promise<StatisticsPage>;
-  /** How far everything is written, and how far hours and days are added up. */
+  /** How far rows are written, and how far hours and days are rolled up. */
   progress(): Promise<StatisticsProgress>;
-  /** Adds what writers left in the journal that were not heard of since a time, Unix milliseconds. */
+  /** Adds the journals of writers that have not written since a time, Unix milliseconds. */
   recover(step: { readonly writtenBefore: number; readonly limit: number }): Promise<StepResult>;
-  /** Adds up hours of minutes, then days of hours, that ended before a time. */
+  /** Rolls up minutes into hours, then hours into days, that ended before a time. */
   rollUp(step: { readonly endedBefore: number; readonly limit: number }): Promise<StepResult>;
   /** Removes buckets that began before a time, by step. */
   forget(step: StatisticsForgetting): Promise<StepResult>;
-  /** Writes readings of one process, in place of those that it wrote for the same bucket before. */
+  /** Writes gauge readings of one process and replaces its earlier readings for the same bucket. */
   writeGauges(row: GaugeRow): Promise<void>;
   /** Readings of all processes, oldest first. */
   readGauges(query: StatisticsRange & { readonly limit: number }): Promise<readonly GaugeRow[]>;
 }
 
-/** What a commit carries for statistics. */
+/** Statistics in a commit. */
 export interface StatisticsBatch {
-  /** Of this process; no other one has it, nor had it. */
+  /** Number of this process, never reused. */
   readonly writer: number;
-  /** Grows with each batch of the writer. */
+  /** Increases with each batch of the writer. */
   readonly number: number;
   /** When it was composed, Unix milliseconds. */
   readonly at: number;
-  /** What is counted of each settlement that is written; null where nothing is. */
+  /** One per settlement that is written; null if it is not counted. */
   readonly settled: readonly (Fact | null)[];
-  /** What is counted of each publish. */
+  /** One per publish. */
   readonly published: readonly PublishedCount[];
   readonly rows: readonly BucketRow[];
-  /** Every row of this writer, these included, has counted up to this commit: its journal so far is not needed. */
+  /** Every row of this writer, including these, has counted up to this commit: the earlier journal is not needed. */
   readonly writtenTo: number;
-  /** Before these rows: the first commit that some row had not counted, and since when. For the writer alone. */
+  /** Before these rows: the first commit that some row had not counted, and its time. Used by the writer only. */
   readonly unwritten: { readonly from: number; readonly since: number };
 }
 
-/** What a publish counts when it is stored, and when it was there already. */
+/** What to count if a publish is stored, and if it is a duplicate. */
 export interface PublishedCount {
   readonly accepted: readonly Fact[];
   readonly duplicate: Fact;
 }
 
-/** The facts of a batch that came true. */
+/** The facts of a batch whose writes succeeded. */
 export function factsOf(
   { settled, published }: Pick<StatisticsBatch, "settled" | "published">,
   result: Pick<CommitResult, "settled"> & { readonly publishes: readonly Pick<PublishResult, "kind">[] },
@@ -77,7 +77,7 @@ export function factsOf(
   return facts;
 }
 
-/** Buckets that begin in the range; `to` is left out. Unix milliseconds. */
+/** Buckets that begin in the range; `to` is exclusive. Unix milliseconds. */
 export interface StatisticsRange {
   readonly step: StatisticsStep;
   readonly from: number;
@@ -85,8 +85,8 @@ export interface StatisticsRange {
 }
 
 /**
- * Whose counts: those of everything, of tenants, or of subjects (webhooks, or types of events); null is each of them. Only
- * a query with a tenant sees types of that tenant; ids of webhooks are their own.
+ * Which counts to read: totals, tenants, or subjects (webhooks or event types); null means all of them. Event types
+ * are visible only with their tenant; webhook IDs are globally unique.
  */
 export type StatisticsOf =
   | { readonly level: "all" }
@@ -98,44 +98,44 @@ export type StatisticsOf =
     }
   | { readonly level: "named"; readonly names: readonly SubjectName[] };
 
-/** A subject whose tenant is known, so that its rows are found without a look at others. */
+/** A subject with its tenant, so that its rows are found without a scan. */
 export interface SubjectName {
   readonly tenantId: string;
   readonly subject: string;
 }
 
-/** A question about one kind of buckets. */
+/** A query of one kind of buckets. */
 export interface StatisticsQuery extends StatisticsRange {
   readonly kind: FactKind;
   readonly of: StatisticsOf;
-  /** Rows at most. */
+  /** Maximum number of rows. */
   readonly limit: number;
 }
 
-/** Rows in the order of time. When there are more than the limit, those left out are of later buckets. */
+/** Rows in time order. If there are more than the limit, later buckets are omitted. */
 export interface StatisticsPage {
   readonly rows: readonly StatisticsRow[];
-  /** Where the buckets begin that were left out; null when none was. */
+  /** Start of the first omitted bucket; null if there is none. */
   readonly next: number | null;
 }
 
 /** What one writer counted in one bucket. */
 export interface StatisticsRow {
-  /** Where its bucket begins, Unix milliseconds. */
+  /** Start of the bucket, Unix milliseconds. */
   readonly start: number;
   readonly tenantId: string | null;
   readonly subject: string | null;
-  /** As `Counts.pack` writes it. */
+  /** In the format of `Counts.pack`. */
   readonly counts: Uint8Array;
 }
 
-/** How far statistics are. */
+/** How complete statistics are. */
 export interface StatisticsProgress {
-  /** When the oldest fact was written that stands in no row yet; null when all of them do. Unix milliseconds. */
+  /** Time of the oldest fact that is not in a row yet; null if there is none. Unix milliseconds. */
   readonly unwrittenSince: number | null;
-  /** Where the oldest minute begins that is kept; null when there is none. Unix milliseconds. */
+  /** Start of the oldest stored minute; null if there is none. Unix milliseconds. */
   readonly countedSince: number | null;
-  /** Hours and days before this are added up; Unix milliseconds. */
+  /** Hours and days before this are rolled up; Unix milliseconds. */
   readonly hoursUntil: number;
   readonly daysUntil: number;
 }
@@ -146,7 +146,7 @@ export interface StatisticsForgetting {
   readonly limit: number;
 }
 
-/** Readings of one process in one bucket. */
+/** Gauge readings of one process in one bucket. */
 export interface GaugeRow {
   readonly step: StatisticsStep;
   readonly start: number;

@@ -2,35 +2,38 @@ import type { OperationalEvent } from "../../core/notifications/operational-even
 import type { CountedEnding } from "./deliveries.ts";
 
 /**
- * House-keeping in small steps. Each call does at most `limit` rows of work and says whether there is more, so that it
- * never holds up a delivery.
+ * Housekeeping in small steps. Each call processes at most `limit` rows and reports whether there is more, so that it
+ * never blocks a delivery.
  */
 export interface UpkeepStore {
-  /** Dead-letters free waiting deliveries that are older than their webhook's horizon (C-37). */
+  /** Dead-letters free waiting deliveries that are older than the maximum age of their webhook. */
   expire(step: ExpireStep): Promise<StepResult>;
-  /** Whether deliveries were created later than `now`, as by a clock that was ahead. Cheap; may err towards true. */
+  /**
+   * Whether deliveries were created later than `now`, for example because a clock was ahead. Cheap; may return true
+   * in doubt.
+   */
   hasFutureDeliveries(now: number): Promise<boolean>;
   /**
-   * Brings due times near that were written while a clock was ahead (core/due-times.ts). Visits `limit` waiting
-   * deliveries behind the mark `after` and leaves alone what is leased.
+   * Corrects due times that were written while a clock was ahead (core/due-times.ts). Visits `limit` waiting
+   * deliveries after the mark `after` and skips leased ones.
    */
   bringNear(step: BringNearStep): Promise<BringNearResult>;
-  /** Cancels waiting deliveries of a deleted webhook, also those that somebody holds. */
+  /** Cancels waiting deliveries of a deleted webhook, including leased ones. */
   cancelWebhook(step: CancelStep): Promise<StepResult>;
-  /** Removes bodies of events created before a time, unless a delivery of theirs still waits. */
+  /** Removes bodies of events created before a time, unless one of their deliveries still waits. */
   forgetPayloads(step: { readonly createdBefore: number; readonly limit: number }): Promise<StepResult>;
   /**
-   * Removes finished deliveries with their attempts, and events without deliveries, created before a time. An event goes
-   * with its deduplication key, which finds it until then, and not before that has expired.
+   * Removes finished deliveries with their attempts, and events without deliveries, created before a time. The
+   * deduplication key finds the event, so both are removed together, and not before the key has expired.
    */
   forgetHistory(step: HistoryStep): Promise<StepResult>;
-  /** Removes rows of the audit log from before a time. */
+  /** Removes audit rows from before a time. */
   forgetAudit(step: { readonly createdBefore: number; readonly limit: number }): Promise<StepResult>;
-  /** Removes expired idempotency answers and API keys. */
+  /** Removes expired idempotency responses and API keys. */
   forgetKeys(step: { readonly now: number; readonly limit: number }): Promise<StepResult>;
 }
 
-/** A part of the walk through all that waits; null begins it. */
+/** One step of the scan of waiting deliveries; null starts it. */
 export interface BringNearStep {
   readonly now: number;
   readonly after: string | null;
@@ -43,7 +46,7 @@ export interface BringNearResult {
   readonly next: string | null;
 }
 
-/** Which history is too old; `now` tells which deduplication keys have expired. */
+/** Which history is too old; `now` decides which deduplication keys have expired. */
 export interface HistoryStep {
   readonly createdBefore: number;
   readonly now: number;
@@ -54,37 +57,40 @@ export interface HistoryStep {
 export interface ExpireStep extends CountedEnding {
   readonly now: number;
   readonly limit: number;
-  /** Horizon of each webhook; webhooks not listed use `ageMsDefault`. */
+  /** Maximum age of each webhook's deliveries; other webhooks use `ageMsDefault`. */
   readonly ageMsByWebhook: ReadonlyMap<string, number>;
   readonly ageMsDefault: number;
-  /** What is told of the deliveries that the step ended, one of each webhook; stored in the same transaction. Pure. */
+  /**
+   * Creates operational events for the deliveries that the step ended, one per webhook; stored in the same
+   * transaction. Pure.
+   */
   readonly tell?: (expired: readonly ExpiredDelivery[]) => readonly OperationalEvent[];
 }
 
-/** A delivery that became too old while it waited. */
+/** A waiting delivery that became too old. */
 export interface ExpiredDelivery {
   readonly id: string;
   readonly eventId: string;
   readonly eventType: string;
   readonly tenantId: string;
   readonly webhookId: string;
-  /** Requests made before. */
+  /** Requests made so far. */
   readonly attemptCount: number;
 }
 
-/** Which webhook was deleted. Once nothing of it waits it is no longer one of `deletedWithWork`. */
+/** A deleted webhook. Once none of its deliveries waits, it is removed from `deletedWithWork`. */
 export interface CancelStep extends CountedEnding {
   readonly webhookId: string;
   readonly now: number;
   readonly limit: number;
-  /** It stays one of them, because publishers that have not heard of the deletion may still write for it. */
+  /** Keeps it there, because publishers that do not know about the deletion yet may still write deliveries. */
   readonly keepsMark?: true;
 }
 
-/** What one step did. */
+/** Result of one step. */
 export interface StepResult {
   /** Rows changed. */
   readonly changed: number;
-  /** True when another step would find more to do right away. */
+  /** True if another step would find more work now. */
   readonly more: boolean;
 }

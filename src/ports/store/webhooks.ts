@@ -5,22 +5,25 @@ import type { WebhookHistoryEntry } from "../../core/webhook-history.ts";
 import type { Page, PageRequest } from "../store.ts";
 import type { WebhookRuntimeState } from "./deliveries.ts";
 
-/** Webhooks, their secrets and what is remembered of their endpoints. Small data, read whole at start. */
+/** Webhooks, their secrets and their runtime state. Small data, read completely at start. */
 export interface WebhookStore {
   /**
-   * Creates or replaces, and returns it with its revision, which is numbered here: the next one where its configuration or
-   * its keys differ from what is stored. Nothing else is bumped: `updatedAt` is the caller's. A deleted one stays deleted,
-   * without keys. Its keys, its history, the row of the audit log and the events are written in the same transaction, as
-   * with `delete`.
+   * Creates or replaces a webhook and returns it with its revision. The store assigns the next revision if the
+   * configuration or the keys differ from the stored ones. `updatedAt` is set by the caller. A deleted webhook stays
+   * deleted, without keys. Its keys, history, audit row and events are written in the same transaction, as with
+   * `delete`.
    */
   save(webhook: Webhook, beside?: SavedBeside): Promise<Webhook>;
-  /** Marks it deleted and wipes its secrets; its waiting deliveries are cancelled by upkeep in small steps. */
+  /** Marks it deleted and erases its secrets; upkeep cancels its waiting deliveries in small steps. */
   delete(query: { readonly id: string; readonly deletedAt: number }, beside?: WrittenBeside): Promise<void>;
-  /** All that are not deleted, in order of creation, a page at a time (`after` is the last id of the page before). */
+  /**
+   * All webhooks that are not deleted, in order of creation, a page at a time (`after` is the last ID of the previous
+   * page).
+   */
   page(query: { readonly after: string | null; readonly limit: number }): Promise<readonly StoredWebhook[]>;
-  /** Those of these that exist and are not deleted, in any order. */
+  /** The webhooks among these that exist and are not deleted, in any order. */
   some(ids: readonly string[]): Promise<readonly StoredWebhook[]>;
-  /** What happened to a webhook, newest first; of each webhook a bounded number is kept, until it is deleted. */
+  /** History of a webhook, newest first. A bounded number of entries is kept, until the webhook is deleted. */
   history(query: WebhookHistoryQuery): Promise<Page<StoredHistoryEntry>>;
   /** Replaces the asymmetric keys of a tenant, which its webhooks share (TS16-73). */
   saveTenantKeys(command: {
@@ -28,38 +31,38 @@ export interface WebhookStore {
     readonly keys: readonly StoredSecret[];
   }): Promise<void>;
   tenantKeys(tenantId: string): Promise<readonly StoredSecret[]>;
-  /** The webhook that uses a secret with this digest, to refuse reuse (TS16-74); null when it is free. */
+  /** The webhook that uses a secret with this digest, to prevent reuse (TS16-74); null if there is none. */
   findBySecretDigest(
     digest: string,
   ): Promise<{ readonly webhookId: string; readonly tenantId: string } | null>;
-  /** Whether any secret is stored, of a webhook or of a tenant. */
+  /** Whether any secret of a webhook or a tenant is stored. */
   hasSecrets(): Promise<boolean>;
-  /** Ids of deleted webhooks whose waiting deliveries upkeep has not finished cancelling. */
+  /** IDs of deleted webhooks whose waiting deliveries upkeep has not finished cancelling. */
   deletedWithWork(): Promise<readonly string[]>;
 }
 
-/** What a change is written down as, and what is told of it. */
+/** The audit row and the operational events of a change. */
 export interface WrittenBeside {
   readonly audit?: AuditEntry | undefined;
   readonly events?: readonly OperationalEvent[];
 }
 
-/** The same of a change that is saved. */
+/** The same for a saved change. */
 export interface SavedBeside extends Omit<WrittenBeside, "events"> {
-  /** Replace the signing keys and credentials of the webhook as a whole; they stay when left out. */
+  /** Replaces all signing keys and credentials of the webhook. If omitted, they stay. */
   readonly secrets?: readonly StoredSecret[];
-  /** A function is asked once the webhook has its revision; it may be asked more than once. */
+  /** A function is called with the saved webhook once it has its revision; it may be called more than once. */
   readonly events?: WrittenBeside["events"] | ((saved: Webhook) => readonly OperationalEvent[]);
 }
 
-/** Of one webhook: everything, or revisions of its configuration alone. */
+/** History of one webhook: everything, or only configuration revisions. */
 export interface WebhookHistoryQuery {
   readonly webhookId: string;
   readonly revisionsOnly: boolean;
   readonly page: PageRequest;
 }
 
-/** With its place in the listing. */
+/** An entry with its position in the listing. */
 export interface StoredHistoryEntry extends WebhookHistoryEntry {
   readonly position: number;
 }
@@ -84,13 +87,13 @@ export type SecretKind =
   | "credential_headers"
   | "client_certificate";
 
-/** An encrypted key. The store never sees the plain text. */
+/** An encrypted key. The store never has the plain text. */
 export interface StoredSecret {
   readonly kind: SecretKind;
   readonly ciphertext: Uint8Array;
   /** Keyed digest of the plain text, for equality only. */
   readonly digest: string;
   readonly createdAt: number;
-  /** Set on the old key of a graceful rotation: no longer used from then on. */
+  /** Set on the old key of a graceful rotation; the key is not used from then on. */
   readonly expiresAt: number | null;
 }

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from "../clock.ts";
 
-/** One call back at a time: setting it again replaces what was set. */
+/** A timer with one callback: setting it again replaces the previous one. */
 export class Alarm {
   readonly #clock: Pick<Clock, "schedule">;
   #timer: Timer | null = null;
@@ -10,7 +10,7 @@ export class Alarm {
     this.#clock = clock;
   }
 
-  /** From `set` until the call back begins, which may set it again. */
+  /** True from `set` until the callback begins; the callback may set it again. */
   get isSet(): boolean {
     return this.#timer !== null;
   }
@@ -29,7 +29,7 @@ export class Alarm {
     this.#timer = null;
   }
 
-  /** Cancels it for good: setting it later does nothing. */
+  /** Cancels it permanently: later calls of `set` do nothing. */
   close(): void {
     this.#isClosed = true;
     this.cancel();

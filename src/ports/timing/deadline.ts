@@ -1,24 +1,23 @@
 import type { Clock } from "../clock.ts";
 
-/** How long somebody is willing to wait. */
+/** A timeout on a clock. */
 export interface Deadline {
   readonly clock: Pick<Clock, "schedule">;
   readonly timeoutMs: number;
 }
 
-/** A deadline that is an error to miss. */
+/** A deadline that rejects when it is missed. */
 export interface StrictDeadline extends Deadline {
   readonly overdue: () => Error;
 }
 
 /**
- * The result of `work`, or a rejection with `overdue` when it is not there in time. Rejects with what `work` rejects with in
- * time. The work itself goes on, and what comes of it later is ignored, also when it rejects.
+ * The result of `work`, or a rejection with `overdue` if it takes too long. Rejections of `work` in time are passed
+ * on. The work itself continues, and its later result or rejection is ignored.
  */
 export function withDeadline<Result>(work: Promise<Result>, deadline: StrictDeadline): Promise<Result>;
-/** The same, with null for work that is not there in time. */
+/** The same, but resolves to null if it takes too long. */
 export function withDeadline<Result>(work: Promise<Result>, deadline: Deadline): Promise<Result | null>;
-/** Serves both. */
 export async function withDeadline<Result>(
   work: Promise<Result>,
   { clock, timeoutMs, overdue }: Deadline & Partial<StrictDeadline>,

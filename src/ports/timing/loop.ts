@@ -1,19 +1,18 @@
 import type { Clock } from "../clock.ts";
 import { Alarm } from "./alarm.ts";
 
-/** What a loop does, and when. */
 export interface LoopOptions {
   readonly clock: Pick<Clock, "schedule" | "monotonicMs">;
   readonly round: () => Promise<void>;
-  /** From the end of a round by the timer, which took so long, to the next one; left out, there is none until one is asked for. */
+  /** Pause after a timed round, which took `tookMs`. If omitted, rounds run only on request. */
   readonly pauseMs?: (tookMs: number) => number;
-  /** A round rejected. The loop goes on as after any other. */
+  /** A round rejected. The loop continues as after any other round. */
   readonly failed: (error: unknown) => void;
 }
 
 /**
- * Work in rounds, never two at once: some time after the one before has ended, and whenever somebody asks. All who ask while
- * a round runs share one more after it, because the running one may have passed by what they ask for.
+ * Runs rounds one at a time: after a pause, and on request. All requests during a round share one more round after
+ * it, because the running one may have missed the cause of the request.
  */
 export class Loop {
   readonly #options: LoopOptions;
@@ -29,24 +28,24 @@ export class Loop {
     this.#alarm = new Alarm(options.clock);
   }
 
-  /** Long rounds look in between. */
+  /** For long rounds, which check it in between. */
   get isStopped(): boolean {
     return this.#isStopped;
   }
 
-  /** Rounds begin after a pause. */
+  /** The first round begins after a pause. */
   start(): void {
     this.#pause(0);
   }
 
-  /** A round begins after this time, or earlier where the timer says so. */
+  /** A round begins after this time, or earlier if the timer is set earlier. */
   soon(delayMs: number): void {
     if (this.#options.clock.monotonicMs() + delayMs < this.#dueAtMs) this.#set(delayMs);
   }
 
   /**
-   * A round at once, or one more after the one that runs; the timer stays as it is. Resolves when it has ended, also when it
-   * failed, and at once after a stop.
+   * Runs a round at once, or one more after the current one; the timer is unchanged. Resolves when the round has
+   * ended, even if it failed, and at once after a stop.
    */
   run(): Promise<void> {
     if (this.#isStopped) return Promise.resolve();
@@ -55,7 +54,7 @@ export class Loop {
     return this.#running;
   }
 
-  /** No round begins any more. Resolves when the one that runs has ended. */
+  /** No further round begins. Resolves when the current round has ended. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#alarm.close();
@@ -87,7 +86,7 @@ export class Loop {
         failed(error);
       }
     }
-    // Not a moment later: a caller in between would wait for a round that nobody begins.
+    // Reset immediately: a caller in between would wait for a round that never begins.
     this.#running = null;
   }
 }

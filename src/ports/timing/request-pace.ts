@@ -1,9 +1,9 @@
 import type { Clock } from "../clock.ts";
 
 /**
- * Keeps one request from holding the event loop: after some milliseconds of work it gives the loop a turn, and it waits
- * for the store whenever it handed over a transaction's worth of rows. So requests share the store turn by turn, and a
- * batch of a million deliveries has some thousand of them in memory.
+ * Keeps one request from blocking the event loop: after some milliseconds of work it yields to the loop, and after
+ * each transaction's worth of rows it waits for the store. So requests share the store in turns, and a batch of a
+ * million deliveries has some thousand of them in memory.
  */
 export class RequestPace {
   readonly #clock: Clock;
@@ -16,14 +16,14 @@ export class RequestPace {
     this.#turnAt = clock.monotonicMs();
   }
 
-  /** After a piece of work that wrote nothing. */
+  /** Call after work that wrote nothing. */
   async worked(): Promise<void> {
     if (this.#clock.monotonicMs() - this.#turnAt < turnMs) return;
     await new Promise<void>((resolve) => this.#clock.defer(resolve));
     this.#turnAt = this.#clock.monotonicMs();
   }
 
-  /** After a piece of work that is on its way to the store. */
+  /** Call after work that was submitted to the store. */
   async submitted(written: Promise<unknown>, rows: number): Promise<void> {
     this.#submitted.push(written);
     this.#rows += rows;
@@ -35,7 +35,7 @@ export class RequestPace {
   }
 }
 
-/** How long one request may work without a turn for others. */
+/** How long one request may work before it yields. */
 const turnMs = 8;
-/** Rows that one request may have on their way to the store. */
+/** Rows that one request may have pending in the store. */
 const requestRowsMax = 2_048;

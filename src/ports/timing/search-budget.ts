@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.ts";
 
-/** What one question of a person may cost: so many rows looked at, and so much time. */
+/** The cost limit of one search: rows scanned, and time. */
 export class SearchBudget {
   readonly #clock: Pick<Clock, "monotonicMs">;
   readonly #endsAtMs: number;
@@ -15,7 +15,7 @@ export class SearchBudget {
     this.#rowsLeft = bounds.rowsMax;
   }
 
-  /** Whoever asks has looked at something already, so that every page comes further than the one before. */
+  /** Callers check it after they have scanned something, so that every page makes progress. */
   get isSpent(): boolean {
     return this.#rowsLeft <= 0 || this.#clock.monotonicMs() >= this.#endsAtMs;
   }
