@@ -1,16 +1,16 @@
 import { parseWebhookPath } from "../receiver/path.ts";
 
-/** Where a request came to: by a secret, or by the name of a party. */
+/** The address of a request: identified by a secret, or by the name of a party. */
 export interface InboundAddress {
   readonly token: string | null;
   readonly party: string | null;
-  /** Of `/_webhooks/{party}/…/{event_type}`. */
+  /** From `/_webhooks/{party}/…/{event_type}`. */
   readonly eventType: string | null;
-  /** Path and query behind what names the source; empty for nothing. */
+  /** Path and query after the part that identifies the source; may be empty. */
   readonly rest: string;
   /** For logs, without the secret. */
   readonly shown: string;
-  /** The source is known by it, but the rest could lead a receiver out of its path: answered 404, and logged. */
+  /** The address identifies a source, but the rest could escape the receiver's path: answered with 404 and logged. */
   readonly isUnsafe: boolean;
 }
 
@@ -18,7 +18,7 @@ const secretPrefix = "/in/";
 const partyPrefix = "/_webhooks/";
 const lengthMax = 8_192;
 
-/** Null for an address that names no source. */
+/** Null for an address that identifies no source. */
 export function readAddress(url: string): InboundAddress | null {
   const at = url.indexOf("?");
   const path = at < 0 ? url : url.slice(0, at);
@@ -57,13 +57,13 @@ function readSecret({
   };
 }
 
-/** Path and query behind what names the source, of an address as logs show it. */
+/** Path and query after the part that identifies the source, from an address as logs show it. */
 export function restOfShown(shown: string): string {
   const prefix = [secretPrefix, partyPrefix].find((one) => shown.startsWith(one)) ?? "";
   return /[/?].*$/s.exec(shown.slice(prefix.length))?.[0] ?? "";
 }
 
-/** Appended to the path of a webhook it leads below it, and nowhere else. */
+/** Whether the rest, appended to the path of a webhook, stays below that path. */
 function isPlain(rest: string): boolean {
   if (rest === "") return true;
   if (rest.length > lengthMax || !/^[\x21-\x7e]+$/.test(rest)) return false;
@@ -71,7 +71,7 @@ function isPlain(rest: string): boolean {
   return path.split("/").every(isPlainSegment);
 }
 
-/** Some servers decode more often than once: what looks like a path in any round is refused. */
+/** Some servers decode repeatedly: a path separator in any round is refused. */
 const decodingsMax = 4;
 
 function isPlainSegment(segment: string): boolean {
@@ -88,8 +88,8 @@ function isPlainSegment(segment: string): boolean {
 }
 
 /**
- * Dots that mean a folder, a separator or a control character, as the more liberal servers read them: they cut parameters
- * (`..;x=1`), trim blanks, and fold other forms of the same characters.
+ * Detects dot segments, separators and control characters as lenient servers read them: they strip parameters
+ * (`..;x=1`), trim whitespace, and normalize Unicode.
  */
 function leadsElsewhere(segment: string): boolean {
   const folded = segment.normalize("NFKC");

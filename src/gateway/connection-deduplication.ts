@@ -1,4 +1,4 @@
-/** What came before is ignored, where a connection says what makes two messages the same (G14). */
+/** Ignores repeated messages on connections that define when two messages are the same. */
 import { loggedError } from "./logged-error.ts";
 import { hash } from "node:crypto";
 import type { Connection, ConnectionDeduplicate } from "../core/gateway/source.ts";
@@ -15,16 +15,19 @@ export interface ConnectionDeduplicationOptions {
   readonly nextId: () => string;
 }
 
-/** What is left of the ways, and how to say what became of them. */
+/** The remaining routes, and a callback for their result. */
 export interface Deduplicated {
   readonly ways: Routed;
-  /** Another message that is the same is on its way: nobody knows yet what becomes of it. */
+  /** A message that counts as the same is in flight, and its result is unknown. */
   readonly isRunning: boolean;
-  /** After the connections took it: from now on others are ignored. What failed may come again. Never rejects. */
+  /**
+   * Call with the connections that accepted the message: from then on, repeats are ignored. After a failure, the
+   * message may be sent again. Never rejects.
+   */
   readonly ended: (taken: (connection: Connection) => boolean) => Promise<void>;
 }
 
-/** A connection that ignores repeats, and the digest of what it compares. */
+/** A connection that ignores repeats, with the digest of the compared parts. */
 interface Compared {
   readonly connection: Connection;
   readonly deduplicate: ConnectionDeduplicate;
@@ -71,7 +74,7 @@ export class ConnectionDeduplication {
     };
   }
 
-  /** Before anything is claimed: a message that costs too many steps claims nothing. */
+  /** Runs before anything is claimed, so that a message that exceeds its step budget claims nothing. */
   async #compared({ incoming, reading }: Authentic, ways: Routed): Promise<readonly Compared[]> {
     const compared: Compared[] = [];
     const known = new Map<string, string | null>();
@@ -116,13 +119,13 @@ export class ConnectionDeduplication {
         else await answers.release(claim);
       }
     } catch (error) {
-      // The message itself is safe; the claim runs out.
+      // The message itself is safe; the claim expires.
       telemetry.log.warn({ err: loggedError(error) }, "a deduplication of the gateway could not be kept");
     }
   }
 }
 
-/** Null for a message that cannot be compared: it is new. */
+/** Null for a message that cannot be compared; it counts as new. */
 export function comparedParts(
   reading: Pick<MessageReading, "textAt" | "textWithout">,
   body: Uint8Array,
@@ -134,7 +137,7 @@ export function comparedParts(
     const texts = includeFields.map((pointer) => reading.textAt(pointer));
     return texts.includes(undefined) ? null : `[${texts.join(",")}]`;
   } catch (error) {
-    // What is nested too deep to be written is compared as it came.
+    // A body that is nested too deep to serialize is compared byte by byte.
     if (error instanceof RangeError) return digestOf(body);
     throw error;
   }

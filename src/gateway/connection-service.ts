@@ -28,11 +28,11 @@ export interface ConnectionServiceOptions {
   readonly clock: Pick<Clock, "now">;
   readonly ownAddresses: Pick<OwnAddresses, "includes">;
   readonly held: Pick<HeldMessages, "release" | "counts">;
-  /** Changes of one connection, by its id. Never of several: one tenant would wait for another. */
+  /** Serializes changes by connection ID. One global queue would make tenants wait for each other. */
   readonly changes: KeyedQueue;
 }
 
-/** Of one source: each message becomes as many deliveries. */
+/** Per source: each message becomes that many deliveries. */
 const connectionsPerSourceMax = 50;
 
 export class Connections implements ConnectionService {
@@ -63,7 +63,7 @@ export class Connections implements ConnectionService {
 
   create(scope: Scope, given: ConnectionInput): Promise<Connection> {
     const { store, directory, access, clock, changes } = this.#options;
-    // Those of one source: it must not be connected to a webhook twice, and their number is limited.
+    // Serialized per source: a webhook must not be connected twice, and the number of connections is limited.
     return changes.run(`create ${given.sourceId}`, async () => {
       const now = clock.now();
       const problems = new ProblemList();
@@ -85,7 +85,7 @@ export class Connections implements ConnectionService {
     });
   }
 
-  /** Both exist, are of one tenant, and are not joined yet. */
+  /** Both ends exist, belong to one tenant, and are not connected yet. */
   async #requireEnds(scope: Scope, { sourceId, webhookId }: ConnectionInput): Promise<string> {
     const { directory, access } = this.#options;
     await access.refresh([webhookId]);
@@ -109,7 +109,7 @@ export class Connections implements ConnectionService {
     return (source as NonNullable<typeof source>).tenantId;
   }
 
-  /** A message that comes back would go round until its hops are counted (G11). */
+  /** A message that returns here would loop until its hop limit stops it. */
   async #requireNoCircle({ webhookId, allowChain }: Connection): Promise<void> {
     const { access, ownAddresses } = this.#options;
     const url = access.webhook(webhookId)?.webhook.url;
@@ -181,7 +181,7 @@ function judgeRules({ filter, deduplicate }: ConnectionChange, problems: Problem
   problems.contradiction(names, "cannot be had together");
 }
 
-/** Each problem stands at its place in `filter`. */
+/** Reports each problem with its path in `filter`. */
 export function judgeFilter(filter: unknown, problems: ProblemList): void {
   if (filter === undefined || filter === null) return;
   try {

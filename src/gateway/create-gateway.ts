@@ -38,10 +38,10 @@ export interface GatewayOptions {
   readonly random: Pick<Random, "bytes">;
   readonly telemetry: Pick<Telemetry, "log" | "metrics">;
   readonly deployment: DescribedDeployment;
-  /** For senders that are told later that they may deliver. */
+  /** For senders that are notified later that they may deliver. */
   readonly consent: ConsentSender;
   readonly ownAddresses: OwnAddresses;
-  /** A proxy names the certificates of senders. */
+  /** A proxy passes on the client certificates of senders. */
   readonly takesCertificates: boolean;
   /** No process of the deployment runs the role `gateway`. */
   readonly isUnserved: () => boolean;
@@ -49,14 +49,14 @@ export interface GatewayOptions {
 }
 
 export interface Gateway extends GatewayServices {
-  /** Requests whose senders wait for a webhook now. */
+  /** Requests whose senders are waiting for a webhook now. */
   readonly inFlight: () => number;
-  /** This process is reached there; what others send may have a port of its own. */
+  /** This process listens on this URL; the gateway may have a separate port. */
   listensAt(url: string, on: { readonly isOwnPort: boolean }): void;
-  /** That of its own port; null without one. */
+  /** URL of the separate gateway port; null without one. */
   ownUrl(): string | null;
   start(): void;
-  /** Writes down what is not written yet. */
+  /** Writes pending log rows. */
   stop(): Promise<void>;
 }
 
@@ -103,7 +103,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     filters: new FilterEvaluations({
       ...{ store: store.gateway, history: store.history, directory, box, requests, log, clock },
     }),
-    // A port may be open before everything behind it runs, and for a moment longer.
+    // The port may open before everything behind it is running, and close after it.
     inbound: {
       refuse: (head) => (isRunning ? inbound.refuse(head) : null),
       handle: async (request) => (isRunning ? inbound.handle(request) : notNow),

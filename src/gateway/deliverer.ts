@@ -14,17 +14,17 @@ import { type Authentic, placeOf, type Routed, routed } from "./incoming.ts";
 import type { PassThrough } from "./pass-through.ts";
 import { refusal } from "./problem.ts";
 
-/** What became of a message, and what its sender is told. */
+/** The result for a message, and the answer to its sender. */
 export interface Delivered {
   readonly answer: InboundAnswer;
   readonly outcome: GatewayOutcome;
   readonly forwards: readonly ForwardNote[];
   readonly eventId: string | null;
-  /** The log has it already, from the same transaction. */
+  /** The log row was already written, in the same transaction. */
   readonly isLogged?: boolean;
 }
 
-/** What the log says of a request that became an event. */
+/** Creates the log row of a request that became an event. */
 export type RequestWriter = (delivered: Delivered) => ReceivedRequest;
 
 export interface DelivererOptions {
@@ -38,7 +38,7 @@ export interface DelivererOptions {
   readonly effectiveMode: (source: Source) => GatewayMode;
 }
 
-/** Takes an authentic message where its source leads. */
+/** Delivers an authentic message to the connections of its source. */
 export class Deliverer {
   readonly #options: DelivererOptions;
 
@@ -46,11 +46,11 @@ export class Deliverer {
     this.#options = options;
   }
 
-  /** By the rules of the connections in their order: filter, delay, deduplicate, retries; then pauses. */
+  /** Applies the rules of the connections in order: filter, delay, deduplicate, retries; then pauses. */
   async deliver(authentic: Authentic, request: RequestWriter): Promise<Delivered> {
     const { source } = authentic.incoming;
     const { directory, held, effectiveMode } = this.#options;
-    // Only what is stored can be held: a sender that waits for the webhook is asked to come back.
+    // Only stored messages can be held. In pass-through mode the sender is asked to retry instead.
     if (effectiveMode(source) !== "store_and_forward")
       return this.#deliverTo(directory.connectionsOf(source.id), authentic, request);
     const { connections, ended } = await held.turn(source.id);
@@ -95,14 +95,14 @@ export class Deliverer {
   ): Promise<Delivered> {
     const { effectiveMode, passThrough } = this.#options;
     if (effectiveMode(authentic.incoming.source) === "store_and_forward") return this.store(authentic, ways);
-    // The line behind a pause is one of stored messages.
+    // Only stored messages queue behind a pause.
     const isPaused = ({ pausedAt }: Connection): boolean => pausedAt !== null;
     const held = ways.held.filter(isPaused);
     const open = [...ways.open, ...ways.held.filter((connection) => !isPaused(connection))];
     return passThrough.pass(authentic, { ...ways, open, held });
   }
 
-  /** Event, deliveries, key and log in one transaction; the sender is answered after it (EDS-9.7-6). */
+  /** Stores event, deliveries, key and log row in one transaction, then answers the sender (EDS-9.7-6). */
   async store(
     authentic: Authentic,
     { open, held, ignored, request: requestOf }: Routed & { readonly request: RequestWriter },
@@ -183,7 +183,7 @@ function withRetryDelays(relayed: Relayed, connections: readonly Connection[]): 
   return own.length === 0 ? relayed : { ...relayed, retryDelaysMs: Object.fromEntries(own) };
 }
 
-/** Once the message is safe; or as the source says. */
+/** The answer once the message is safe: the default, or the custom response of the source. */
 function success({ customResponse }: Source, facts: object): InboundAnswer {
   if (customResponse === null)
     return { status: 202, headers: { "content-type": "application/json" }, body: JSON.stringify(facts) };

@@ -1,4 +1,4 @@
-/** What filters see of messages that are tried, and what of those in the log they cannot see. */
+/** What filters see of messages under evaluation, and which parts of logged messages are unknown to them. */
 import type { FilterEvaluationInput } from "../core/fields/filter-evaluation.ts";
 import type { FilteredMessage, PartlyKnownMessage } from "../core/filter/filter.ts";
 import { masked, notKept, type Unknown } from "../core/filter/unknown.ts";
@@ -10,7 +10,7 @@ import { utf8 } from "../receiver/providers/bytes.ts";
 import { restOfShown } from "./address.ts";
 import { filteredHead } from "./incoming.ts";
 
-/** A text is a body as it comes; other JSON is a body that was read already. */
+/** A string is a raw body; any other JSON is a parsed body. */
 export function givenMessage({
   headers = {},
   query = {},
@@ -20,7 +20,7 @@ export function givenMessage({
   return {
     headers: Object.fromEntries(receivedHeaders(Object.entries(headers))),
     ...{ query, path },
-    // Written and read again: the same spelling of numbers as in a message that comes.
+    // Serialized and parsed again, so that numbers are spelled as in a received message.
     body:
       body === undefined
         ? undefined
@@ -29,14 +29,14 @@ export function givenMessage({
 }
 
 /**
- * From the line of the log, and never from the sealed headers: whoever may read the log could otherwise find out a secret
- * character by character, with `$startsWith`.
+ * Built from the log row, never from the sealed headers: otherwise anyone who may read the log could find out a
+ * secret character by character, with `$startsWith`.
  */
 export function loggedMessage(
   { headers, path }: Pick<ReceivedRequest, "headers" | "path">,
   kept: {
     readonly body: Uint8Array | typeof notKept;
-    /** Parameters that the log leaves out; null where they are not known. */
+    /** Query parameters that the log omits; null if they are unknown. */
     readonly secretParameters: readonly string[] | null;
   },
 ): PartlyKnownMessage {
@@ -59,7 +59,7 @@ function withoutMasks(texts: Readonly<Record<string, string>>): Readonly<Record<
   return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, knownText(text)]));
 }
 
-/** A mask may stand for a part of it. */
+/** A mask may replace a part of the text. */
 function knownText(text: string): string | Unknown {
   return text.includes(mask) ? masked : text;
 }

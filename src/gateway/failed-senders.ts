@@ -1,7 +1,7 @@
 import { clientNetwork } from "../core/http/client-network.ts";
 import type { Clock } from "../ports/clock.ts";
 
-/** Failures that one address may have at a source before it is limited, and how fast they are forgotten. */
+/** Failures that one address may have at a source before it is limited, and how fast they decay. */
 interface Allowance {
   readonly burst: number;
   readonly perSecond: number;
@@ -10,33 +10,33 @@ interface Allowance {
 /** Requests whose head alone shows that they carry no proof. */
 const withoutProof: Allowance = { burst: 30, perSecond: 0.5 };
 /**
- * Requests whose proof was wrong. Generous, because many senders may share an address behind a proxy that
- * `POSTHORN_TRUSTED_PROXIES` does not name.
+ * Requests with an invalid proof. Generous, because many senders may share an address behind a proxy that
+ * `POSTHORN_TRUSTED_PROXIES` does not list.
  */
 const wrongProof: Allowance = { burst: 300, perSecond: 5 };
-/** An address that sent authentic messages to the source within this time is not limited by wrong proofs. */
+/** An address with an authentic message to the source within this time is not limited by invalid proofs. */
 const trustMs = 3_600_000;
-/** Sources and addresses that are remembered; the ones not seen for the longest time are forgotten first. */
+/** Maximum number of tracked pairs of source and address; the least recently seen are evicted first. */
 const entriesMax = 10_000;
 
 interface Sender {
   withoutProof: number;
   wrongProof: number;
-  /** Of the two numbers. */
+  /** Time of the two counts. */
   at: number;
   verifiedAt: number;
 }
 
-/** What the next request of an address may expect before its body is read. */
+/** The limit for the next request of an address, before its body is read. */
 export interface SenderLimit {
-  /** Refuse it when its head shows no proof. */
+  /** Refuse it if its head shows no proof. */
   readonly needsProof: boolean;
   /** Refuse it in any case. */
   readonly isClosed: boolean;
   readonly retryAfterSeconds: number;
 }
 
-/** Failed verifications of each source and client address, in bounded memory. */
+/** Failed verifications by source and client address, in bounded memory. */
 export class FailedSenders {
   readonly #clock: Pick<Clock, "monotonicMs">;
   readonly #senders = new Map<string, Sender>();
@@ -70,11 +70,11 @@ export class FailedSenders {
 
   verified(sourceId: string, address: string): void {
     const key = keyOf(sourceId, address);
-    // Only addresses that also fail are remembered.
+    // Only addresses that also fail are tracked.
     if (this.#senders.has(key)) this.#senderAt(key).verifiedAt = this.#clock.monotonicMs();
   }
 
-  /** The sender, moved to the end of the order in which senders are forgotten. */
+  /** The sender, moved to the end of the eviction order. */
   #senderAt(key: string): Sender {
     const now = this.#clock.monotonicMs();
     const known = this.#senders.get(key);

@@ -1,4 +1,4 @@
-/** What a filter would do to messages that came, by the filter of the real path over what the log of requests has of them. */
+/** Evaluates a filter against received messages, with the production filter over the rows of the request log. */
 import { NotFoundError } from "../core/errors.ts";
 import {
   evaluatedMessageFields,
@@ -50,12 +50,12 @@ export interface FilterEvaluationsOptions {
   readonly clock: Clock;
 }
 
-/** Of each kind. */
+/** Per verdict. */
 const samplesMax = 5;
 const rowsAtOnce = 100;
 const durationMsMax = 250;
 
-/** Those of which no connection was asked. */
+/** Outcomes that are decided before routing. */
 const unrouted: ReadonlySet<GatewayOutcome> = new Set(["rejected", "duplicate", "challenge"]);
 
 const targets = ["requestId", "sourceId", "message"] as const;
@@ -81,13 +81,13 @@ export class FilterEvaluations implements FilterService {
     return this.#examineLast(filter, { source, last });
   }
 
-  /** Newest first, in turns with others, until the budget is spent. */
+  /** Newest first, yielding to other work, until the budget is spent. */
   async #examineLast(
     filter: Filter,
     { source, last }: { readonly source: Source; readonly last: number },
   ): Promise<RequestsEvaluation> {
     const { log, clock } = this.#options;
-    // The time of others, who write what they received; only looking is counted.
+    // Time spent on writing pending rows does not count towards the budget.
     await log.flush();
     const pace = new RequestPace(clock);
     const budget = new SearchBudget(clock, { rowsMax: last, durationMsMax });
@@ -98,7 +98,7 @@ export class FilterEvaluations implements FilterService {
       ...{ kind: "requests", ...found, notRoutedCount, isComplete, searchedTo },
     });
     for await (const request of this.#newest(source, last)) {
-      // Asked with one more at hand: the last one within the budget may be the last one of all.
+      // Checked with the next row in hand, because the last row within the budget may be the last of all.
       if (searchedTo !== null && budget.isSpent) return seen(false);
       searchedTo = request.receivedAt;
       if (unrouted.has(request.outcome)) notRoutedCount += 1;
@@ -129,7 +129,7 @@ export class FilterEvaluations implements FilterService {
     }
   }
 
-  /** The body is read only where the rest does not decide: bodies may be large, and many. */
+  /** Reads the body only if the rest does not decide: bodies may be large, and many. */
   async #verdictOf(filter: Filter, request: ReceivedRequest): Promise<Verdict> {
     const byHead = filter.examine(this.#messageOf(request, notKept));
     if (byHead !== undefined) return byHead;
@@ -142,7 +142,7 @@ export class FilterEvaluations implements FilterService {
     const { id, tenantId, eventId, bodyBytes } = request;
     if (bodyBytes === 0) return new Uint8Array();
     const event = eventId === null ? null : await history.getEvent({ tenantId, id: eventId });
-    // A bookmark keeps one that the event has lost.
+    // A bookmark keeps a body that the event no longer has.
     return event?.body ?? (await store.request(id))?.body ?? null;
   }
 
@@ -150,7 +150,7 @@ export class FilterEvaluations implements FilterService {
     return loggedMessage(request, { body, secretParameters: this.#secretParametersOf(request.sourceId) });
   }
 
-  /** Null where nobody knows what the log left out: the source is gone, or its verification cannot be used. */
+  /** Null if the omitted parameters are unknown because the source is gone or its verification is unusable. */
   #secretParametersOf(sourceId: string): readonly string[] | null {
     const { directory, box } = this.#options;
     const source = directory.source(sourceId);
@@ -162,7 +162,7 @@ export class FilterEvaluations implements FilterService {
   }
 }
 
-/** Counts, and keeps the first. */
+/** Counts requests and keeps the first few. */
 class Found implements EvaluatedRequests {
   count = 0;
   readonly samples: EvaluatedRequest[] = [];
@@ -190,7 +190,7 @@ function readInput(given: FilterEvaluationInput): FilterEvaluationInput {
   return input;
 }
 
-/** The API has judged them by its schema; the library has not. */
+/** The API has validated them by its schema; library calls have not been validated. */
 function judgeTexts(message: FilterEvaluationInput["message"], problems: ProblemList): void {
   for (const name of ["headers", "query"] as const) {
     const { kind } = evaluatedMessageFields[name];

@@ -1,4 +1,4 @@
-/** Which headers of a sender reach the webhook: those that are named, and never what belongs to a hop (G10). */
+/** Which headers of a sender reach the webhook: the configured ones, but never hop-by-hop or credential headers. */
 import type { Relayed } from "../core/gateway/relayed.ts";
 import { hopHeader } from "./hops.ts";
 
@@ -9,7 +9,7 @@ export function isForwardable(name: string): boolean {
   return !never.test(name);
 }
 
-/** Reads fields that may be forwarded: those that `Connection` names belong to the hop (RFC 9110, 7.6.1). */
+/** Reads headers that may be forwarded: those listed in `Connection` belong to the hop (RFC 9110, 7.6.1). */
 export function endToEndReader({
   get,
 }: {
@@ -25,14 +25,14 @@ const endToEnd = ["Signature", "Signature-Input", "Content-Digest"];
 
 interface Handing {
   readonly get: (name: string) => string | null;
-  /** As `handedOn` gave them. */
+  /** Result of `handedOn`. */
   readonly names: readonly string[];
   readonly sourceName: string;
   readonly receivedAt: number;
   readonly hops: string;
 }
 
-/** Which headers a source hands on; `names` are those that not everybody does. */
+/** Names of the headers that a source forwards; `names` are added to the default ones. */
 export function handedOn(
   names: readonly string[],
   { passSignatures }: { readonly passSignatures: boolean },
@@ -59,12 +59,12 @@ export function forwardedHeaders(from: Handing): Relayed["headers"] {
   return headers;
 }
 
-/** What every client and server takes in a field. */
+/** Accepted in a header by every client and server. */
 function isSendable(value: string): boolean {
   return /^[\x20-\x7e\t]{0,4096}$/.test(value);
 }
 
-/** Names are any text; a field takes ASCII. */
+/** Source names may contain any character; header values are ASCII. */
 function asText(name: string): string {
   return /^[\x20-\x7e]+$/.test(name) ? name : encodeURIComponent(name);
 }

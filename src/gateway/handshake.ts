@@ -1,4 +1,4 @@
-/** Whether a sender of CloudEvents may deliver, asked by OPTIONS (CEW-4); and consent that is given later. */
+/** The CloudEvents handshake: a sender asks by OPTIONS whether it may deliver (CEW-4), and may get consent later. */
 import { judgeUrl, type UrlRules } from "../core/egress/url-policy.ts";
 import { PosthornError } from "../core/errors.ts";
 import type { Source, SourceHandshake } from "../core/gateway/source.ts";
@@ -8,16 +8,16 @@ import type { ReceivedMessage } from "../receiver/message/message.ts";
 import type { InboundAnswer } from "../services/gateway/gateway-services.ts";
 import type { OutsideCalls } from "../services/outside-calls.ts";
 
-/** What is answered, and what of it is written down. */
+/** The answer to a handshake and its log entry. */
 export interface Consent {
   readonly answer: InboundAnswer;
   readonly isGiven: boolean;
   readonly detail: string;
-  /** Where consent can be given later; null unless it was withheld and the sender offers it (CEW-4.2-2). */
+  /** Where consent can be sent later; null unless it was withheld and the sender supports it (CEW-4.2-2). */
   readonly callbackUrl: string | null;
 }
 
-/** Throws ReceiverError `invalid_message` for what is no handshake. */
+/** Throws ReceiverError `invalid_message` if the request is not a handshake. */
 export async function answerConsent(message: ReceivedMessage, source: Source): Promise<Consent> {
   const { allowedOrigins } = source.handshake as SourceHandshake;
   const withheld: HandshakeRequest[] = [];
@@ -52,8 +52,8 @@ export interface ConsentSender {
 const callbackTimeoutMs = 10_000;
 
 /**
- * Tells a sender that it may deliver by now, by POST to the address that it left (CEW-4.1.3). The address is anybody's, so
- * that the rules for webhooks hold for it. Throws PosthornError `conflict` where the sender does not take it, and
+ * Notifies a sender that it may deliver now, by POST to its callback address (CEW-4.1.3). Anyone can choose that
+ * address, so the rules for webhook URLs apply. Throws PosthornError `conflict` if the sender does not accept, and
  * `rate_limited`.
  */
 export async function giveConsent(

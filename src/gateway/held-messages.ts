@@ -23,44 +23,46 @@ export interface HeldMessagesOptions {
     "connection" | "connections" | "connectionsOf" | "setConnection"
   >;
   readonly access: Pick<EngineAccess, "gateway" | "nextId" | "placeOf" | "requeue" | "webhook">;
-  /** Changes of one connection, by its id: the end of a release is one of them. */
+  /** Serializes changes by connection ID; the end of a release is one of these changes. */
   readonly changes: KeyedQueue;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** The connections that a message is routed by, and what to call once it is stored or refused. */
+/** The connections that route a message, and a callback for when it is stored or refused. */
 export interface Turn {
   readonly connections: readonly Connection[];
   readonly ended: () => void;
 }
 
-/** Messages that one step of a release sends; their events are in memory at the same time. */
+/** Messages sent by one step of a release; their events are in memory at the same time. */
 const stepSize = 100;
 /** Connections that are released at the same time; the others take turns with them, step by step. */
 const stepsAtOnce = 4;
 const lookEveryMs = 60_000;
-/** Other processes may hold messages for this long after a connection was resumed: they had not read the change yet. */
+/**
+ * Other processes may still hold messages for this long after a connection was resumed, until they read the change.
+ */
 const afterResumeMs = 2_000;
-/** One process releases a connection at a time; another one may when the first one crashed. */
+/** One process releases a connection at a time. If it crashes, another may take over after this time. */
 const claimMs = 30_000;
 /** Progress is counted up to this number. */
 const heldCountMax = 10_000;
 
 /**
- * Messages that came while their connection was paused. They are stored, so a crash loses none of them. A resumed connection
- * is open at once and sends them in the background, oldest first. Until none is left, new messages join the end of the line
- * (docs/decisions/held-messages.md).
+ * Messages that arrived while their connection was paused. They are stored, so a crash loses none of them. A resumed
+ * connection is open at once and sends its held messages in the background, oldest first. Until none is left, new
+ * messages join the end of the queue (docs/decisions/held-messages.md).
  */
 export class HeldMessages {
   readonly #options: HeldMessagesOptions;
   readonly #looking: Loop;
-  /** Connections that wait for their next step, in the order of their turns. */
+  /** Connections that wait for their next step, in order of their turns. */
   readonly #waiting = new Set<string>();
   readonly #steps = new Map<string, Promise<void>>();
-  /** Sources whose messages wait, for the moment in which a release ends. */
+  /** Sources whose new messages are blocked while a release ends. */
   readonly #gates = new Map<string, Promise<null>>();
-  /** Messages of a source that are being stored; `idle` is called after the last one. */
+  /** Number of messages of a source that are being stored; `idle` is called after the last one. */
   readonly #turns = new Map<string, { count: number; idle: (() => void) | null }>();
 
   constructor(options: HeldMessagesOptions) {
@@ -84,14 +86,14 @@ export class HeldMessages {
     await Promise.all(this.#steps.values());
   }
 
-  /** Sends what the connection holds, in the background. It is stored as open already. */
+  /** Sends the held messages of a connection in the background. The connection is already stored as open. */
   release(connectionId: string): void {
     this.#waiting.add(connectionId);
     this.#work();
     this.#looking.soon(afterResumeMs);
   }
 
-  /** A message must not be stored between the last held message and the end of the release: it would overtake others. */
+  /** Blocks messages between the last held message and the end of the release, because they would overtake others. */
   async turn(sourceId: string): Promise<Turn> {
     for (let gate = this.#gates.get(sourceId); gate !== undefined; gate = this.#gates.get(sourceId))
       await gate;
@@ -111,14 +113,14 @@ export class HeldMessages {
     };
   }
 
-  /** How many messages each connection holds; open connections without a release hold none. */
+  /** Number of held messages per connection; open connections without a release hold none. */
   counts(connections: readonly Connection[]): Promise<ReadonlyMap<string, number>> {
     const connectionIds = connections.filter(isHolding).map(({ id }) => id);
     if (connectionIds.length === 0) return Promise.resolve(new Map());
     return this.#options.store.heldCounts({ connectionIds, countMax: heldCountMax });
   }
 
-  /** Releases that a crash or another process left behind, and messages of connections that were deleted. */
+  /** Finds releases that a crash or another process left unfinished, and messages of deleted connections. */
   async #look(): Promise<void> {
     const { store, directory } = this.#options;
     const ids = new Set(await store.connectionsWithHeld());
@@ -168,7 +170,7 @@ export class HeldMessages {
     this.#work();
   }
 
-  /** True when there is nothing more to do for this connection now. */
+  /** True if nothing is left to do for this connection now. */
   async #step(id: string): Promise<boolean> {
     const connection = this.#options.directory.connection(id);
     if (connection === undefined || connection.pausedAt !== null) return true;
@@ -179,13 +181,14 @@ export class HeldMessages {
   }
 
   /**
-   * Messages of the source wait while the last held ones are sent and the connection is marked as released; otherwise a
-   * steady sender would never see the end of it, or overtake itself. False when others hold more meanwhile.
+   * Blocks new messages of the source while the last held ones are sent and the connection is marked as released.
+   * Otherwise a steady sender would keep the release from ending, or overtake its own messages. False if other
+   * processes have held more messages.
    */
   async #end(connection: Connection): Promise<boolean> {
     const { store, directory, changes } = this.#options;
     const { id, sourceId, releasingSince } = connection;
-    // Another connection of the same source ends its release: the next step tries again.
+    // Another connection of the same source is ending its release: the next step tries again.
     if (releasingSince === null || this.#gates.has(sourceId)) return false;
     const gate = Promise.withResolvers<null>();
     this.#gates.set(sourceId, gate.promise);
@@ -247,7 +250,7 @@ export class HeldMessages {
       messages.map(({ eventId }) => history.getEvent({ tenantId, id: eventId })),
     );
     const now = clock.now();
-    // Handed over in order and at once: one commit takes them in this order.
+    // Submitted in order and without waiting: one commit takes them in this order.
     const results = await Promise.allSettled(
       events.map(async (event): Promise<Pick<SettledMessage, "result" | "detail">> => {
         if (event === null || event.body === null)

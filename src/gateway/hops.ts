@@ -1,10 +1,10 @@
-/** Deployments that a message has passed, so that none passes it in a circle (G11). */
+/** Records the deployments that a message has passed, to detect forwarding loops. */
 export const hopHeader = "Posthorn-Hop";
 const hopsMax = 8;
 
 export type Hops = { readonly kind: "next"; readonly value: string } | { readonly kind: "loop" };
 
-/** `received` is the header as it came, of anybody: what is none of ours is dropped. */
+/** `received` is the untrusted header; entries that are not in our format are dropped. */
 export function nextHops(received: string | null, self: string): Hops {
   const before = (received ?? "")
     .split(";")

@@ -40,24 +40,24 @@ export interface InboundOptions {
   readonly requests: RequestLog;
   readonly clock: Clock;
   readonly telemetry: Pick<Telemetry, "log" | "metrics">;
-  /** Names this deployment in `Posthorn-Hop`. */
+  /** Identifies this deployment in `Posthorn-Hop`. */
   readonly deploymentId: string;
 }
 
-/** How a request ended, before it is written down. */
+/** The result of a request, before it is logged. */
 interface Ended extends Delivered {
-  /** The sender proved who it is. */
+  /** The sender is authenticated. */
   readonly isProven?: boolean;
   readonly cause?: string;
   readonly detail?: string | null;
   readonly scheme?: string;
   readonly eventType?: string;
   readonly originalType?: string | null;
-  /** A handshake whose sender can be told later that it may deliver. */
+  /** A handshake whose sender can be notified later that it may deliver. */
   readonly mayBeConsented?: boolean;
 }
 
-/** The life of a request, from the address to the answer. */
+/** Handles a request from the address to the answer. */
 export class GatewayInbound implements Inbound {
   readonly #options: InboundOptions;
   readonly #buckets = new Map<string, RateBucket>();
@@ -70,7 +70,7 @@ export class GatewayInbound implements Inbound {
     this.#admission = new RequestAdmission(options.clock);
   }
 
-  /** By source and address of the sender, so that a flood of one address costs no other sender an answer. */
+  /** Limits by source and sender address, so that a flood from one address does not affect other senders. */
   refuse(head: InboundHead): Promise<InboundAnswer | null> | null {
     if (head.method !== "POST" && head.method !== "PUT") return null;
     const address = readAddress(head.url);
@@ -141,7 +141,7 @@ export class GatewayInbound implements Inbound {
     return ended.answer;
   }
 
-  /** Refused for now and not dropped: the sender repeats it, and it can be replayed once the rules are simpler. */
+  /** A temporary refusal: the sender retries, and the request can be replayed once the rules are simpler. */
   #tooManySteps({ source, id }: Incoming, { message }: StepsSpentError): Ended {
     const fields = {
       sourceId: source.id,
@@ -166,9 +166,9 @@ export class GatewayInbound implements Inbound {
   }
 
   #unexpected({ source, id, request }: Incoming, error: unknown): Ended {
-    // The log has the error; tenants see the line of the request, and learn nothing of what is inside.
+    // The error goes to the server log; tenants see only the log row of the request, without internal details.
     const fields = {
-      // Read only when the line is written.
+      // Evaluated only if the line is written.
       get err(): string {
         return withoutPayload(error, request.body);
       },
@@ -239,7 +239,7 @@ export class GatewayInbound implements Inbound {
     return { ...delivered, ...known };
   }
 
-  /** What can be said without looking at the message itself. */
+  /** Refusals that do not depend on the message content. */
   #refusalOf(
     { source, request, address }: Incoming,
     { verifier, isTooLarge }: { readonly verifier: SourceVerifier; readonly isTooLarge: boolean },
@@ -290,7 +290,7 @@ export class GatewayInbound implements Inbound {
     const fields = { sourceId: source.id, tenantId: source.tenantId, cause, incident: "unauthenticated" };
     this.#options.telemetry.log.warn(fields, "a message to the gateway was not authentic");
     this.#options.telemetry.metrics.gatewayIncident?.(cause);
-    // A mistaken check of the address is answered like one, without a hint to anybody who only guesses.
+    // A wrong verification method gets the same answer as an invalid proof, so that guessing reveals nothing.
     const text = "The message carries no valid proof of its sender.";
     const isToken = cause === "bad_token" && message.headers.get("authorization") !== null;
     const headers: Record<string, string> = isToken ? { "www-authenticate": "Bearer" } : {};
@@ -331,7 +331,7 @@ export class GatewayInbound implements Inbound {
     const { answer, outcome, forwards, eventId, cause = null, detail = null } = ended;
     const { isProven } = kindOf(ended);
     const isBrief = this.#admission.isBrief(source, isProven);
-    // It became no event, and may when a secret or a rule is mended, or a connection made.
+    // No event was created, but a replay may create one after a secret, a rule or a connection was fixed.
     const isAuthentic = outcome === "ignored" || outcome === "failed";
     const isRejected = outcome === "rejected" && answer.status === 401;
     const mayBecome = isAuthentic || isRejected || ended.mayBeConsented === true;
@@ -357,7 +357,7 @@ export class GatewayInbound implements Inbound {
     };
   }
 
-  /** Without credentials: those that the verification names, and whatever looks like one. */
+  /** Masks credentials: the parameters that the verification names, and anything that looks like one. */
   #shownPath({ source, address }: Incoming): string {
     const names = this.#verifierOf(source)?.secretParameters ?? [];
     return maskedParameters(withoutParameters(address.shown, names));
@@ -376,14 +376,14 @@ function probesOf({ allowProbes }: Source, { probes }: SourceVerifier): Readonly
   return new Set([...probes, ...allowProbes]);
 }
 
-/** Checks of the address that carry no proof, as far as provider and source allow them. Nothing of them is stored. */
+/** Answers address checks that carry no proof, as far as provider and source allow them. They are not stored. */
 function answerToProbe(incoming: Incoming, verifier: SourceVerifier): Ended | null {
   const { source, request } = incoming;
   const { method, body } = request;
   const probes = probesOf(source, verifier);
   const isLook =
     (method === "HEAD" && probes.has("head")) ||
-    // A provider that asks something by GET gets an answer to that.
+    // Some providers send a challenge by GET, which is answered elsewhere.
     (method === "GET" && probes.has("get") && !verifier.methods.includes("GET"));
   if (isLook) return challenged({ kind: "challenge", answer: { status: 200, contentType: null, body: "" } });
   return body.byteLength === 0 ? validationToken(incoming, verifier) : null;
@@ -391,7 +391,7 @@ function answerToProbe(incoming: Incoming, verifier: SourceVerifier): Ended | nu
 
 const validationTokenMax = 4_096;
 
-/** `POST ?validationToken=…`, of what is not an authentic message: the decoded token goes back. */
+/** `POST ?validationToken=…` of a message that is not authentic: returns the decoded token. */
 function validationToken({ source, request }: Incoming, verifier: SourceVerifier): Ended | null {
   if (request.method !== "POST" || !probesOf(source, verifier).has("validation_token")) return null;
   const [token = "", ...others] = queryOf(request.url).getAll("validationToken");
@@ -400,7 +400,7 @@ function validationToken({ source, request }: Incoming, verifier: SourceVerifier
   return challenged({ kind: "challenge", answer });
 }
 
-/** What the log tells apart when it counts what it does not keep. */
+/** The key by which the log counts requests without a row. */
 function kindOf({ outcome, cause, isProven = false }: Ended): RequestKind {
   return { outcome, cause: cause ?? null, isProven };
 }
@@ -409,7 +409,7 @@ const pathMax = 8_192;
 const unprovenPathMax = 512;
 const unprovenFields = { count: 32, nameLength: 64, valueLength: 256, length: 3_072 };
 
-/** Masked; of a request without proof only as much as helps to find out what sends it. */
+/** Masked headers. For a request without proof, only as many as help to identify its sender. */
 function shownHeaders(headers: Iterable<readonly [string, string]>, isProven: boolean): readonly string[] {
   const all = [...headers];
   if (isProven) return all.flatMap(([name, value]) => [name, maskedField({ name, value })]);
@@ -442,7 +442,7 @@ const headCauses: ReadonlySet<string> = new Set([
   "bad_token",
 ] satisfies readonly RejectionCause[]);
 
-/** Of a composition the cause is that of one verifier; another one might have found its proof in the body. */
+/** The cause of a composition is that of one verifier; another one might have found its proof in the body. */
 function isShownByHead({ type }: SourceVerifier, cause: string): boolean {
   return type !== "any_of" && type !== "all_of" && headCauses.has(cause);
 }
@@ -471,7 +471,7 @@ async function asksConsent({ message, source }: Incoming): Promise<Ended> {
   }
 }
 
-/** Who keeps answers in between must not keep those to an address that carries a credential (CEW-3.2-4). */
+/** Caches must not store answers for an address that contains a credential (CEW-3.2-4). */
 function keptPrivate(answer: InboundAnswer, { url }: InboundRequest): InboundAnswer {
   if (answer.status >= 300 || !url.includes("?")) return answer;
   return { ...answer, headers: { ...answer.headers, "cache-control": "private" } };

@@ -1,4 +1,4 @@
-/** One request on its way through the gateway, and what is known of it so far. */
+/** One request on its way through the gateway. */
 import { hash } from "node:crypto";
 import type { Filter, FilteredMessage } from "../core/filter/filter.ts";
 import { compileFilter } from "../core/filter/filter.ts";
@@ -21,7 +21,7 @@ import { type KeyField, rememberedKey } from "./received-key.ts";
 
 export type Verified = Extract<Received, { readonly kind: "verified" }>;
 
-/** What a message is before anybody verified it. */
+/** A message before verification. */
 export interface Incoming {
   readonly id: string;
   readonly source: Source;
@@ -39,7 +39,7 @@ export function messageOf(request: InboundRequest & { readonly body: Uint8Array 
   return { method, url, body, clientCertificate, headers: receivedHeaders(fields) };
 }
 
-/** An authentic message, ready to go. */
+/** An authentic message, ready to be delivered. */
 export interface Authentic {
   readonly incoming: Incoming;
   readonly eventType: string;
@@ -47,11 +47,11 @@ export interface Authentic {
   readonly scheme: string;
   readonly contentType: string;
   readonly relayed: Relayed;
-  /** Under which the store remembers it. */
+  /** Deduplication key in the store. */
   readonly key: string;
-  /** SHA-256 of the body, made when it is first asked for. */
+  /** SHA-256 of the body, computed on first use. */
   readonly bodyDigest: () => string;
-  /** For all rules, of the source and of its connections. */
+  /** Shared by all rules of the source and of its connections. */
   readonly reading: MessageReading;
 }
 
@@ -98,7 +98,7 @@ export function authenticOf(
   };
 }
 
-/** As it came, whether or not it is a media type; what no field can carry is replaced. */
+/** The received value, even if it is not a media type; values that no header can carry are replaced. */
 function contentTypeOf(received: string | null): string {
   return received !== null && /^[\x21-\x7e](?:[\x20-\x7e\t]{0,254}[\x21-\x7e])?$/.test(received)
     ? received
@@ -130,14 +130,14 @@ function originalTypeOf(
   return typeof query === "string" ? read({ query }) : null;
 }
 
-/** A claim that a crash left behind is free after the time that a message may take, and this. */
+/** The claim of a crashed process is free after the time budget of a message plus this. */
 const claimSpareMs = 30_000;
 
 export function claimMsOf({ budgetMs }: Source): number {
   return budgetMs + claimSpareMs;
 }
 
-/** Where a message goes, by the rules of the connections. */
+/** Routes of a message, by the rules of the connections. */
 export interface Routed {
   readonly open: readonly Connection[];
   readonly held: readonly Connection[];
@@ -146,7 +146,7 @@ export interface Routed {
 
 const filters = new WeakMap<object, Filter>();
 
-/** Throws a StepsSpentError when the filters have more to look at than one message may cost. */
+/** Throws a StepsSpentError if the filters need more steps than one message may cost. */
 export async function routed(
   { incoming, reading }: Authentic,
   connections: readonly Connection[],
@@ -188,7 +188,7 @@ function filteredMessage(
   return { ...filteredHead({ headers, url: request.url, rest: address.rest }), body };
 }
 
-/** What filters see of a message beside its body; `url` and `rest` are of its address. */
+/** The parts that filters see apart from the body; `url` and `rest` come from the address. */
 export function filteredHead({
   headers,
   url,
@@ -205,7 +205,7 @@ export function filteredHead({
   };
 }
 
-/** Of a repeated parameter the first value, as `valueReader` reads it. */
+/** The first value of a repeated parameter, as in `valueReader`. */
 function firstValues(query: URLSearchParams): Record<string, string> {
   return Object.fromEntries([...query].reverse());
 }

@@ -2,7 +2,7 @@ import type { Clock, Timer } from "../ports/clock.ts";
 import type { LogFields, Logger } from "../ports/telemetry.ts";
 
 const windowMs = 60_000;
-/** Sources that the line about the rest names. */
+/** Maximum number of sources listed in the summary line. */
 const sourcesMax = 20;
 
 interface Window {
@@ -12,11 +12,13 @@ interface Window {
   readonly timer: Timer;
 }
 
-/** At most one line a minute of each kind: the first at once, the count of the rest when the minute is over. */
+/**
+ * Limits log lines to one per minute and message: the first is written at once, the others are counted in a summary.
+ */
 export class LimitedLog implements Logger {
   readonly #clock: Pick<Clock, "schedule">;
   readonly #log: Logger;
-  /** By message: a handful of constants. */
+  /** Keyed by message; there are only a few. */
   readonly #windows = new Map<string, Window>();
 
   constructor(options: { readonly clock: Pick<Clock, "schedule">; readonly log: Logger }) {
@@ -40,7 +42,7 @@ export class LimitedLog implements Logger {
     this.#write("error", fields, message);
   }
 
-  /** Writes the counts that wait. */
+  /** Writes pending summaries. */
   stop(): void {
     for (const [message, window] of this.#windows) {
       window.timer.cancel();

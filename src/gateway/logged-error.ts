@@ -1,11 +1,14 @@
-/** Errors as the gateway's log may show them: payloads are in no line of it (EDS-11.6-2), and messages of errors quote. */
+/**
+ * Formats errors for the gateway's log. Log lines never contain payloads (EDS-11.6-2), and error messages may quote
+ * them.
+ */
 
-/** Texts of a payload that are shorter say nothing of it. */
+/** Shorter parts of a payload reveal nothing. */
 const payloadPartMin = 6;
 const messageLengthMax = 500;
 const framesMax = 3;
 
-/** Without the message, which may quote what was stored: name, code and place are what tells errors apart. */
+/** Omits the message, which may quote stored data: name, code and stack frames identify an error. */
 export function loggedError(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;
   const { code } = error as { readonly code?: unknown };
@@ -14,7 +17,7 @@ export function loggedError(error: unknown): string {
   return [name, ...frames.slice(0, framesMax).map((frame) => frame.trim())].join(" ");
 }
 
-/** The message of an error without what the payload holds too. */
+/** The message of an error, with all parts masked that also occur in the payload. */
 export function withoutPayload(error: unknown, payload: Uint8Array): string {
   const message = String(error).slice(0, messageLengthMax);
   const text = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString("utf8");

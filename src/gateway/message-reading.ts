@@ -5,16 +5,16 @@ import type { Clock } from "../ports/clock.ts";
 import { memberAt, readJsonBody } from "../receiver/presets/value-source.ts";
 
 /**
- * Steps that the rules of all connections may take for one message (docs/decisions/steps-per-message.md). Fifty connections
- * with filters of 500 conditions take 25,000.
+ * Maximum steps of all rules of all connections for one message (docs/decisions/steps-per-message.md). Fifty
+ * connections with filters of 500 conditions take 25,000.
  */
 const stepsMax = 1_000_000;
-/** Writing so many characters costs a step. */
+/** Serializing this many characters costs one step. */
 const charactersPerStep = 16;
-/** After so many steps other requests get a turn: some milliseconds. */
+/** After this many steps (some milliseconds), other requests get a turn. */
 const stepsPerTurn = 50_000;
 
-/** A message as the rules of its source and of all its connections read it: parsed once, within one budget. */
+/** A message as read by the rules of its source and of all its connections: parsed once, within one budget. */
 export class MessageReading {
   readonly look: Look;
   readonly #budget: StepBudget;
@@ -29,13 +29,16 @@ export class MessageReading {
     this.look = new Look({ budget });
   }
 
-  /** Undefined where it is not JSON. */
+  /** Undefined if it is not JSON. */
   get body(): unknown {
     this.#body ??= { value: readJsonBody(this.#bytes) };
     return this.#body.value;
   }
 
-  /** The member at a JSON pointer as JSON text; undefined where there is none. Throws a RangeError where it is too deep. */
+  /**
+   * The member at a JSON pointer as JSON text; undefined if it is missing. Throws a RangeError if it is nested too
+   * deep.
+   */
   textAt(pointer: string): string | undefined {
     if (!this.#texts.has(pointer)) {
       this.#budget.spend(1 + Math.floor(pointer.length / charactersPerStep));
@@ -44,21 +47,21 @@ export class MessageReading {
     return this.#texts.get(pointer);
   }
 
-  /** The body without these members as JSON text; undefined where it is not JSON. */
+  /** The body without these members as JSON text; undefined if it is not JSON. */
   textWithout(pointers: readonly string[]): string | undefined {
     let value = this.body;
     for (const pointer of pointers) value = this.#without(value, pointer === "" ? [] : tokensOf(pointer));
     return this.#written(value);
   }
 
-  /** Between pieces of work: others get a turn when this message took many steps since the last one. */
+  /** Call between pieces of work: yields to other requests if this message took many steps since the last call. */
   async turn(clock: Pick<Clock, "defer">): Promise<void> {
     if (this.#budget.spent < this.#turnAt) return;
     await new Promise<void>((resolve) => clock.defer(resolve));
     this.#turnAt = this.#budget.spent + stepsPerTurn;
   }
 
-  /** Other rules read the same value, so it is copied along the path. */
+  /** Copies the value along the path, because other rules read the same value. */
   #without(value: unknown, [token, ...rest]: readonly string[]): unknown {
     if (token === undefined || typeof value !== "object" || value === null || isRawNumber(value))
       return value;

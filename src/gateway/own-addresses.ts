@@ -1,11 +1,11 @@
-/** Whether a URL leads back to this deployment, so that a message sent there could go in a circle (G11). */
+/** Detects URLs that lead back to this deployment, where a message could loop. */
 
 export interface OwnAddressesOptions {
-  /** Where the deployment is reached, and where this process listens. */
+  /** Public URLs of the deployment, and where this process listens. */
   readonly urls: readonly string[];
-  /** Below which a proxy passes requests on; empty for everywhere. */
+  /** Base path that a proxy forwards; empty for all paths. */
   readonly basePath: string;
-  /** The addresses of a host; empty where nobody knows them. Never rejects. */
+  /** The addresses of a host; empty if they are unknown. Never rejects. */
   readonly addressesOf: (hostname: string) => Promise<readonly string[]>;
 }
 
@@ -23,12 +23,12 @@ export class OwnAddresses {
     this.#places = options.urls.map((url) => placeOf(new URL(url)));
   }
 
-  /** This process listens there, too. */
+  /** Adds a URL on which this process listens. */
   add(url: string): void {
     this.#places.push(placeOf(new URL(url)));
   }
 
-  /** The name is one of ours, or the way in of a gateway lies behind an address that is one of ours. */
+  /** True if the host name is one of ours, or if a gateway path is served at one of our addresses. */
   async includes(text: string): Promise<boolean> {
     const url = new URL(text);
     const { basePath } = this.#options;
@@ -37,7 +37,7 @@ export class OwnAddresses {
     const samePort = this.#places.filter(({ port }) => port === place.port);
     if (samePort.some(({ hostname }) => hostname === place.hostname)) return true;
     const below = url.pathname.slice(basePath.length);
-    // Others may share the address, behind a proxy of both: there the path decides.
+    // Other services may share the address behind the same proxy, so the path decides.
     if (samePort.length === 0 || !inboundPath.test(below)) return false;
     const { addressesOf } = this.#options;
     const theirs = new Set(await addressesOf(place.hostname));

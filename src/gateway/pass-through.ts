@@ -21,11 +21,11 @@ export interface PassThroughOptions {
   readonly store: Pick<GatewayStore, "answers">;
   readonly clock: Clock;
   readonly telemetry: Pick<Telemetry, "log" | "metrics">;
-  /** By source. */
+  /** Per source. */
   readonly limits: PlacesLimits;
 }
 
-/** What one webhook said, or why it was not asked. */
+/** The answer of one webhook, or why it was not called. */
 interface Outcome {
   readonly connection: Connection;
   readonly answer: StoredAnswer;
@@ -36,12 +36,12 @@ interface Outcome {
   readonly detail: string;
 }
 
-/** Senders are asked to come back after this where nobody knows how long it takes. */
+/** Retry-After for senders if the wait is unknown. */
 const unknownWaitSeconds = 60;
-/** Left to answer the sender when a webhook takes all of its time. */
+/** Reserved for answering the sender if a webhook uses all of its time. */
 const marginMs = 500;
 
-/** The sender waits, and hears of success only after the webhooks accepted (EDS-9.7-7). */
+/** Delivers while the sender waits, and answers with success only after the webhooks accepted (EDS-9.7-7). */
 export class PassThrough {
   readonly #options: PassThroughOptions;
   readonly #places: Places;
@@ -51,7 +51,7 @@ export class PassThrough {
     this.#places = new Places(options.limits, options.access.waitingSlots);
   }
 
-  /** Requests that wait for a webhook now. */
+  /** Requests that are waiting for a webhook now. */
   get inFlight(): number {
     return this.#places.total;
   }
@@ -92,7 +92,7 @@ export class PassThrough {
     }
   }
 
-  /** Whoever accepted is not asked again when the sender repeats; the others are (G7). */
+  /** A webhook that accepted is not called again if the sender repeats the message; the others are. */
   async #passOnce(authentic: Authentic, connection: Connection): Promise<Outcome> {
     const { answers } = this.#options.store;
     const claim = this.#claimOf(authentic, connection);
@@ -105,7 +105,7 @@ export class PassThrough {
       await this.#free(claim);
       throw error;
     }
-    // A repeat is to be tried again.
+    // Release the claim, so that a repeat tries again.
     if (!outcome.isAccepted) await this.#free(claim);
     return outcome;
   }
@@ -156,7 +156,7 @@ export class PassThrough {
     const { observation, responseSample } = result;
     const isOversized = (responseSample?.length ?? 0) >= responseBodyBytesMaxAllowed;
     const isWhole = observation.kind === "response" && observation.complete && !isOversized;
-    // A profile may go by the status of an answer that was cut short; nobody who waits is told so.
+    // A profile may accept a truncated answer by its status; a waiting sender must not get it as a success.
     const isAccepted = verdict.outcome === "accepted" && isWhole;
     const status = upstreamStatus({ observation, isAccepted, isOversized }, source.statusOverrides);
     const body = isAccepted ? responseSample : null;
@@ -178,7 +178,7 @@ export class PassThrough {
     };
   }
 
-  /** The first that is required and did not accept decides; else the first that is required. */
+  /** The first required webhook that did not accept decides; otherwise the first required one. */
   #delivered(outcomes: readonly Outcome[], ignored: readonly ForwardNote[]): Delivered {
     const required = outcomes.filter(({ connection }) => connection.required);
     const counted = required.length > 0 ? required : outcomes;
@@ -212,13 +212,13 @@ export class PassThrough {
   }
 }
 
-/** Nothing was sent, so the sender may try again. */
+/** Nothing was sent, so the sender may retry. */
 function unavailable(cause: unknown): never {
   throw new ReceiverError("store_unavailable", "The message cannot be recorded now.", { cause });
 }
 
 function notAsked({ why, waitMs }: Closed, connection: Connection): Outcome {
-  // What the receiver asked for is for this hop alone (EDS-9.7-3).
+  // The receiver's Retry-After applies to this hop only (EDS-9.7-3).
   const isOwnWait = waitMs !== null && why !== "retry_after";
   const retryAfterSeconds = isOwnWait ? Math.max(1, waitMs / 1_000) : unknownWaitSeconds;
   return {
@@ -246,7 +246,7 @@ function repeated(
   };
 }
 
-/** What has no key gets one that its repeats have too (G6). */
+/** A message without a key gets one that is the same for its repeats. */
 function withOwnKey({ relayed, key }: Authentic): Authentic["relayed"] {
   const digest = hash("sha256", key);
   const own = `${digest.slice(0, 8)}-${digest.slice(8, 12)}-8${digest.slice(13, 16)}-8${digest.slice(17, 20)}-${digest.slice(20, 32)}`;
@@ -266,7 +266,7 @@ function problemOf({ answer, detail, retryAfterSeconds }: Outcome): InboundAnswe
   const what = Number.isInteger(status)
     ? "The destination did not accept the message."
     : "The message did not reach its destination.";
-  // Our own state alone says when to come back (EDS-9.7-3).
+  // Only the gateway's own state determines Retry-After (EDS-9.7-3).
   const more = retryAfterSeconds === null ? {} : { retryAfterSeconds };
   return hopProblem(answer.status, what, { ...more, members });
 }

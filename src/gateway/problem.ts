@@ -1,11 +1,11 @@
-/** What senders are told when their message is not taken: problem details (RFC 9457), without anything of a destination's. */
+/** Error answers to senders: problem details (RFC 9457), without any data of a destination. */
 import type { InboundAnswer } from "../services/gateway/gateway-services.ts";
 import { problemAnswer } from "../receiver/receiver-answer.ts";
 import { ReceiverError, type ReceiverErrorCode } from "../receiver/receiver-error.ts";
 
 const style = { statuses: {}, documentationUrl: "/docs/idempotency", retryAfterSeconds: 5 };
 
-/** One of the situations that receivers know. */
+/** One of the errors defined by the receiver kit. */
 export function refusal(
   code: ReceiverErrorCode,
   detail: string,
@@ -23,7 +23,7 @@ const titles: Readonly<Record<number, string>> = {
   508: "The message goes in a circle",
 };
 
-/** What only something between two others has to say. */
+/** Errors that only an intermediary can report. */
 export function hopProblem(
   status: number,
   detail: string,

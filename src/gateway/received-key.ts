@@ -1,4 +1,7 @@
-/** Which key a message has: the field as it came, what stands for the message, and under which name it is remembered (G6). */
+/**
+ * The keys of a message: the received field, the identity of the message, and the key under which the store remembers
+ * it.
+ */
 import { hash } from "node:crypto";
 import { relayedKeyPrefix } from "../core/gateway/relayed.ts";
 import { parseKeyHeader } from "../core/http/idempotency-key.ts";
@@ -9,14 +12,14 @@ type Verified = Extract<Received, { readonly kind: "verified" }>;
 
 export type KeyField =
   | { readonly kind: "none" }
-  /** `raw` is relayed byte for byte; `key` is what it says. */
+  /** `raw` is relayed byte for byte; `key` is its parsed value. */
   | { readonly kind: "ok"; readonly raw: string; readonly key: string }
   | { readonly kind: "malformed"; readonly detail: string };
 
 const name = "idempotency-key";
 const lengthMax = 255;
 
-/** Nothing is looked up by a field that is twice there, too long, or holds what a field cannot hold. */
+/** A repeated, too long or malformed field is never used for a lookup. */
 export function readKeyField(rawHeaders: readonly string[]): KeyField {
   const values: string[] = [];
   for (let at = 0; at < rawHeaders.length; at += 2)
@@ -47,7 +50,7 @@ interface Identified {
   readonly keyPointers: readonly string[] | null;
 }
 
-/** What the store remembers the message under; hashed, so that nothing of a header reaches it. */
+/** The key under which the store remembers the message; hashed, so that no header content is stored. */
 export function rememberedKey(message: Identified): string {
   const { sourceId, received } = message;
   const text = `[${JSON.stringify(received.verification.producer ?? null)},${identityOf(message)}]`;
@@ -55,7 +58,8 @@ export function rememberedKey(message: Identified): string {
 }
 
 /**
- * As JSON text. What the sender vouches for comes first: an unsigned key would let a captured message pass as another one.
+ * As JSON text. Values that the sender signed come first: an unsigned key would let a captured message pass as
+ * another one.
  */
 function identityOf({ received, field, bodyDigest, reading, keyPointers }: Identified): string {
   const { verification, key } = received;
@@ -69,7 +73,7 @@ function identityOf({ received, field, bodyDigest, reading, keyPointers }: Ident
   return JSON.stringify(["body", verification.scheme, bodyDigest()]);
 }
 
-/** Null where one is missing, or nested too deep to be written. */
+/** Null if a member is missing or nested too deep. */
 function pointedAt(reading: Identified["reading"], pointers: readonly string[]): readonly string[] | null {
   const texts: string[] = [];
   try {

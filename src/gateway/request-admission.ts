@@ -3,18 +3,18 @@ import type { Source } from "../core/gateway/source.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ReceivedRequest } from "../ports/store/gateway.ts";
 
-/** Rows of one source in a minute of one kind, and of all kinds together; the rest is counted. */
+/** Log rows per source and minute, by kind and in total; further requests are only counted. */
 const unprovenRows = { ofKind: 10, ofSource: 40 } as const;
 const refusedRows = { ofKind: 600, ofSource: 1_200 } as const;
 const minuteMs = 60_000;
-/** Of one tenant in a day, per process; beyond that rows have neither headers nor body, and fewer are kept. */
+/** Per tenant, day and process; beyond that, rows have neither headers nor body, and fewer are kept. */
 const unprovenBytesMax = 32 * 1024 * 1024;
 const provenBytesMax = 1024 * 1024 * 1024;
 const dayMs = 86_400_000;
-/** What a row takes besides its texts. */
+/** Size of a row without its texts. */
 const rowBytes = 512;
 
-/** What requests have in common that are counted together. */
+/** The key by which requests are counted together. */
 export interface RequestKind {
   readonly outcome: GatewayOutcome;
   readonly cause: string | null;
@@ -24,7 +24,7 @@ export interface RequestKind {
 /** The rows of one kind in one minute. */
 interface Counted {
   rows: number;
-  /** The newest row, which says how many more there were. */
+  /** The newest row, which counts the requests without a row. */
   last: string | null;
 }
 
@@ -45,8 +45,9 @@ export class RequestAdmission {
   }
 
   /**
-   * Whether a request gets a row of its own; else the id of the row at which it is counted, if there is one. Every message that was taken does; of the others so many in a minute as help to
-   * find out what is wrong, and the rest is counted at the newest of these rows.
+   * True if a request gets a row; otherwise the ID of the row that counts it, if there is one. Every accepted message
+   * gets a row. Other requests get a limited number of rows per minute, which is enough for debugging; the rest are
+   * counted at the newest of these rows.
    */
   admits({ id, tenantId }: Pick<Source, "id" | "tenantId">, kind: RequestKind): boolean | string {
     const { outcome, isProven } = kind;
@@ -63,7 +64,7 @@ export class RequestAdmission {
     if (counted === undefined) minute.kinds.set(name, (counted = { rows: 0, last: null }));
     const { ofKind, ofSource } = isProven ? refusedRows : unprovenRows;
     const rowsMax = this.isBrief({ tenantId }, isProven) ? 1 : ofKind;
-    // The first of each kind is always there: a flood of one kind hides no other.
+    // The first of each kind always gets a row: a flood of one kind hides no other.
     const isKept = counted.rows === 0 || (counted.rows < rowsMax && minute.rows < ofSource);
     if (isKept) {
       counted.rows += 1;
@@ -73,14 +74,16 @@ export class RequestAdmission {
     return counted.last ?? false;
   }
 
-  /** The tenant has used up what its rows may take today. */
+  /** The tenant has used its daily budget for rows. */
   isBrief({ tenantId }: Pick<Source, "tenantId">, isProven: boolean): boolean {
     const used = this.#tenants.get(tenantId);
     if (used === undefined || this.#clock.monotonicMs() - used.since >= dayMs) return false;
     return isProven ? used.proven >= provenBytesMax : used.unproven >= unprovenBytesMax;
   }
 
-  /** The row was added: requests that are not admitted are counted at it, and the tenant pays for it. */
+  /**
+   * Call after adding a row: further requests of its kind are counted at it, and its size is charged to the tenant.
+   */
   added(row: ReceivedRequest, kind: RequestKind): void {
     const counted = this.#minutes.get(row.sourceId)?.kinds.get(kindName(kind));
     if (counted !== undefined) counted.last = row.id;

@@ -12,26 +12,29 @@ export interface RequestLogOptions {
 }
 
 const gatherMs = 200;
-/** After a write that failed. */
+/** Retry delay after a failed write. */
 const againMs = 5_000;
 const atOnce = 500;
-/** More than this waits only while the store is away. */
+/** More rows than this wait only while the store is unavailable. */
 const waitingMax = 10_000;
-/** Of one source in a day, per process. */
+/** Per source, day and process. */
 const bodiesMax = 100;
-/** Of the bodies and headers of one source without proof that can be verified again. */
+/** Limit for bodies and headers of requests without proof that can be verified again, per source. */
 const unprovenBodyBytesMax = 384 * 1024;
 
-/** How soon counts are in the store; a listing does not wait for that. */
+/** Delay before counts are written; listings do not wait for them. */
 const countMs = 5_000;
 
-/** Writes down what came in, a moment later and many at once: no sender waits for it. What the store cannot take is lost. */
+/**
+ * Writes request log rows in the background, in batches, so that no sender waits for it. Rows that the store cannot
+ * take are lost.
+ */
 export class RequestLog {
   readonly #options: RequestLogOptions;
   readonly #waiting: ReceivedRequest[] = [];
   #dropped = 0;
   readonly #bodies = new Map<string, { count: number; bytes: number; since: number }>();
-  /** How many more there were, by row. */
+  /** Number of further requests, by row. */
   #more = new Map<string, number>();
   readonly #writing: Loop;
 
@@ -43,7 +46,7 @@ export class RequestLog {
       round: () => this.flush(),
       failed: (error) => {
         log.warn({ err: loggedError(error) }, "requests of the gateway could not be written down");
-        // No other request may come for long, and people look for those that came.
+        // Retry even without new requests, because people look for the rows that are pending.
         if (this.#waiting.length > 0) this.#writing.soon(againMs);
       },
     });
@@ -54,7 +57,7 @@ export class RequestLog {
     await this.flush().catch(() => undefined);
   }
 
-  /** One more request like that of this row has no row of its own. */
+  /** Counts a further request like that of this row, without adding a row. */
   countMore(id: string): void {
     if (this.#more.size >= waitingMax && !this.#more.has(id)) return;
     this.#more.set(id, (this.#more.get(id) ?? 0) + 1);
@@ -70,7 +73,7 @@ export class RequestLog {
     this.#writing.soon(gatherMs);
   }
 
-  /** Whether one more body of what became no event may be kept. */
+  /** Whether another body of a request that created no event may be kept. */
   keepsBody(
     sourceId: string,
     { bytes, isProven }: { readonly bytes: number; readonly isProven: boolean } = {
@@ -89,7 +92,7 @@ export class RequestLog {
     return true;
   }
 
-  /** Everything that was added is in the store, or the store cannot take it. */
+  /** Writes all pending rows. Rejects if the store cannot take them. */
   async flush(): Promise<void> {
     const { store, log } = this.#options;
     while (this.#waiting.length > 0) {
@@ -107,7 +110,7 @@ export class RequestLog {
     this.#dropped = 0;
   }
 
-  /** Adds what was counted to the rows, as they are by now: a replay may have changed them. */
+  /** Adds the counts to the current rows, which a replay may have changed. */
   async #writeMore(): Promise<void> {
     const { store } = this.#options;
     const counts = this.#more;

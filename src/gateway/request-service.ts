@@ -50,10 +50,10 @@ export interface RequestServiceOptions {
 
 const bookmarksPerTenantMax = 200;
 
-/** What came in, and running it again. */
+/** The request log and replays. */
 export class Requests implements RequestService {
   readonly #options: RequestServiceOptions;
-  /** By tenant: two at once could both take the last place. */
+  /** Serialized by tenant: two concurrent calls could both take the last slot. */
   readonly #marks = new KeyedQueue();
 
   constructor(options: RequestServiceOptions) {
@@ -77,7 +77,7 @@ export class Requests implements RequestService {
     });
   }
 
-  /** With its body: the log's own, or that of the event which it became. */
+  /** With its body: from the log, or from the event that it became. */
   async get(scope: Scope, id: string): Promise<ReceivedRequest> {
     const request = await this.#find(scope, id);
     const event = request.body === null ? await this.#eventOf(request) : null;
@@ -157,7 +157,7 @@ export class Requests implements RequestService {
     return chosen;
   }
 
-  /** What was stored goes to where the rules lead now, with the key and id of its sender. */
+  /** Sends a stored event to the current connections, with the key and ID of its sender. */
   async #again(scope: Scope, replay: Replay): Promise<ReceivedRequest> {
     const { request, connections } = replay;
     const { access, clock } = this.#options;
@@ -174,7 +174,10 @@ export class Requests implements RequestService {
     return this.#noted({ ...request, forwards: [...sent, ...others] });
   }
 
-  /** As if it came now, but for its time: what was rejected is judged by the secrets that hold now. */
+  /**
+   * Processes the request as if it arrived now, except for its timestamp: a rejected request is verified with the
+   * current secrets.
+   */
   async #retry(scope: Scope, { request, source, connections }: Replay): Promise<ReceivedRequest> {
     const incoming = this.#incomingOf(request, source);
     const { box, deliverer, deploymentId, clock } = this.#options;
@@ -205,7 +208,7 @@ export class Requests implements RequestService {
     return delivered.isLogged === true ? noted(delivered) : this.#noted(noted(delivered));
   }
 
-  /** Its sender is told that it may deliver, once its name is among those that may. */
+  /** Notifies the sender that it may deliver, once its name is in `allowed_origins`. */
   async #consent(scope: Scope, request: ReceivedRequest, source: Source): Promise<ReceivedRequest> {
     if (source.handshake === null) throw new PosthornError("conflict", "the source answers no handshakes");
     const { message } = this.#incomingOf(request, source);

@@ -5,12 +5,12 @@ import type { ForwardNote } from "../ports/store/gateway.ts";
 import type { StoredEvent } from "../ports/store/history.ts";
 import { replaysOf, requireAccepted } from "../services/deliveries/redelivery.ts";
 
-/** New deliveries of an event that was received before, with the key and id of its sender. */
+/** Creates new deliveries of a received event, with the key and ID of its sender. */
 export async function requeueFor(
   event: StoredEvent,
   to: {
     readonly connections: readonly Connection[];
-    /** Deliveries of the event by webhook, which the new ones copy. */
+    /** Original deliveries of the event by webhook, which the new ones copy. */
     readonly originals: ReadonlyMap<string, string>;
     readonly access: Pick<EngineAccess, "gateway" | "nextId" | "placeOf" | "requeue" | "webhook">;
     readonly now: number;

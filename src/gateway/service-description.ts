@@ -3,7 +3,7 @@ import { profiles } from "../core/profiles/index.ts";
 import { sourceDefaults } from "../core/gateway/source.ts";
 import type { ServiceDescription } from "../services/gateway/gateway-services.ts";
 
-/** What the deployment is set up to. */
+/** The configuration of the deployment. */
 export interface DescribedDeployment {
   readonly durability: "sqlite" | "postgresql";
   readonly payloadBytesMax: number;
@@ -11,7 +11,7 @@ export interface DescribedDeployment {
   readonly historyDays: number;
 }
 
-/** Made from the data that deliveries follow, so that it says what happens (EDS-9.7-6). */
+/** Generated from the same data that deliveries use, so that it describes the actual behaviour (EDS-9.7-6). */
 export function describeService(deployment: DescribedDeployment): ServiceDescription {
   const content = {
     service: "posthorn gateway",

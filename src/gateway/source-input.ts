@@ -1,4 +1,4 @@
-/** From what callers give to what is stored: merged, judged as a whole, never half applied. */
+/** Merges the input of a caller into a stored source; validates it as a whole and never applies it partially. */
 import { sourceFields, type SourceInput } from "../core/fields/gateway.ts";
 import { changedAt } from "../core/webhook.ts";
 import {
@@ -22,7 +22,7 @@ const noCertificates =
 const onlyOperators =
   "is set with an API key that belongs to no tenant, because all tenants share these names; use the secret address, or ask the operator";
 
-/** A source without what its creation alone decides. */
+/** A source without the fields that are fixed at creation. */
 type Settable = Omit<Source, "id" | "tenantId" | "tokens" | "createdAt">;
 
 export const newSource: Settable = {
@@ -53,19 +53,19 @@ export const newSource: Settable = {
 };
 
 interface Reading {
-  /** The caller acts for the deployment and not for one tenant. */
+  /** The caller acts for the deployment, not for one tenant. */
   readonly isOperator: boolean;
   readonly problems: ProblemList;
-  /** The one that holds so far; null for a new source. */
+  /** The current verifier; null for a new source. */
   readonly verifier: SourceVerifier | null;
-  /** A proxy names the certificates of senders. */
+  /** A proxy passes on the client certificates of senders. */
   readonly takesCertificates: boolean;
   readonly now: number;
 }
 
 interface ReadSource {
   readonly source: Settable;
-  /** JSON with the secrets, to be sealed; null where it stays. */
+  /** JSON with the secrets, to be sealed; null if it is unchanged. */
   readonly verification: string | null;
 }
 

@@ -42,14 +42,14 @@ export interface SourceServiceOptions {
   readonly random: Pick<Random, "bytes">;
   readonly description: ServiceDescription;
   readonly log: Pick<RequestLog, "flush">;
-  /** A proxy names the certificates of senders. */
+  /** A proxy passes on the client certificates of senders. */
   readonly takesCertificates: boolean;
-  /** No process takes what senders send. */
+  /** No process of the deployment runs the role `gateway`. */
   readonly isUnserved: () => boolean;
   readonly sourcesPerTenantMax: number;
 }
 
-/** 192 bits; the least that is asked for is 128. */
+/** 192 bits; at least 128 are required. */
 const tokenBytes = 24;
 
 const noRequests: RecentRequests = {
@@ -229,7 +229,10 @@ export class Sources implements SourceService {
       throw new PosthornError("conflict", "the party is taken; choose another name");
   }
 
-  /** EDS-9.7-6: both, or nothing is answered before it was delivered. */
+  /**
+   * Store-and-forward needs the acknowledgement first; otherwise no message is answered before it was delivered
+   * (EDS-9.7-6).
+   */
   #requireMode(source: Source): void {
     if (source.mode === "pass_through" || this.#effectiveMode(source) === source.mode) return;
     throw new PosthornError(
@@ -248,7 +251,7 @@ export class Sources implements SourceService {
     try {
       return this.#options.box.verifier(source);
     } catch {
-      // The master key is another one, or the kit knows the type no more: it can be given anew.
+      // The master key changed, or the kit no longer supports the type: a new verification can be set.
       return null;
     }
   }
@@ -299,7 +302,7 @@ export class Sources implements SourceService {
   }
 }
 
-/** How the secret of an address is compared. */
+/** Hash by which address secrets are compared. */
 export function hashOfToken(token: string): string {
   return hash("sha256", token);
 }

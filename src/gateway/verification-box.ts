@@ -4,10 +4,10 @@ import type { SecretBox } from "../ports/secret-box.ts";
 import { verifierFromConfiguration, withSecrets } from "../receiver/configured/configured-verifier.ts";
 import type { SourceVerifier } from "../receiver/configured/source-verifier.ts";
 
-/** Stands for a secret that is never shown. */
+/** Placeholder for a secret. */
 const masked = "…";
 
-/** Seals configurations of verifiers, and makes verifiers of what is sealed, once for each source as it was saved. */
+/** Seals verifier configurations, and creates verifiers from them, once per saved source. */
 export class VerificationBox {
   readonly #secretBox: SecretBox;
   readonly #verifiers = new WeakMap<Source, SourceVerifier>();
@@ -29,7 +29,7 @@ export class VerificationBox {
     return withSecrets(this.#configuration(source), () => masked) as Readonly<Record<string, unknown>>;
   }
 
-  /** Throws where the configuration cannot be read or used (any more): then nothing is let in. */
+  /** Throws if the configuration cannot be read or used (any more); then all messages are rejected. */
   verifier(source: Source): SourceVerifier {
     const known = this.#verifiers.get(source);
     if (known !== undefined) return known;
