@@ -1,6 +1,6 @@
 /**
- * The files of the dashboard and of the portal: of the package, where `npm run build` put them beside the code; running from source they are
- * bundled when somebody opens them first, which takes a moment and leaves nothing behind.
+ * The files of the dashboard and of the portal. In the package they were built by `npm run build`, next to the code.
+ * When running from source they are bundled in memory on first use, which takes a moment.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
@@ -12,11 +12,11 @@ import { messageOf } from "../core/thrown.ts";
 const builtFolder = (pages: Pages): string => join(import.meta.dirname, "..", pages);
 const bundler = join(import.meta.dirname, "..", "..", "scripts", "bundle-dashboard.ts");
 
-/** Where their files lie in the package. */
+/** Folder name in the package. */
 type Pages = "ui" | "portal";
 type Files = ReadonlyMap<string, DashboardFile>;
 
-/** Reads or bundles them once; what failed is tried again with the next call. Rejects with a reason for people. */
+/** Reads or bundles the files once; retries after a failure. Rejects with a readable reason. */
 export function filesOfPages(pages: Pages): () => Promise<Files> {
   let loading: Promise<Files> | null = null;
   return () => {
@@ -45,7 +45,7 @@ function readBuilt(folder: string): ReadonlyMap<string, Uint8Array> {
 
 async function bundle(pages: Pages): Promise<ReadonlyMap<string, Uint8Array>> {
   try {
-    // Not part of the package, which has the files.
+    // Not part of the package, which contains the built files.
     const module = (await import(pathToFileURL(bundler).href)) as {
       bundlePages(pages: Pages): Promise<ReadonlyMap<string, Uint8Array>>;
     };
@@ -62,7 +62,7 @@ const contentTypes: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 
-/** Quick, and within a few percent of the smallest. */
+/** Fast, and within a few percent of the smallest size. */
 const brotliQuality = 9;
 
 function fileOf(path: string, body: Uint8Array): DashboardFile {

@@ -2,7 +2,7 @@ import { accessSync, chmodSync, constants, mkdirSync, readdirSync, statSync } fr
 import { join, resolve } from "node:path";
 import { codeOf, messageOf } from "../core/thrown.ts";
 
-/** The files that Posthorn keeps beside the database. */
+/** The files that Posthorn keeps next to the database. */
 export interface DataFolder {
   readonly path: string;
   readonly adminKeyFile: string;
@@ -10,7 +10,7 @@ export interface DataFolder {
   readonly digestKeyFile: string;
 }
 
-/** The folder cannot serve; the message says why and what to do. */
+/** The data folder is unusable; the message says why and what to do. */
 class DataFolderError extends Error {
   override readonly name = "DataFolderError";
 }
@@ -25,7 +25,10 @@ export function dataFolderAt(dataDir: string): DataFolder {
   };
 }
 
-/** Makes the folder for its owner alone. One that exists keeps its mode, and a warning says so when others may look in. */
+/**
+ * Creates the folder with access for its owner only. An existing folder keeps its mode, with a warning if other users
+ * can access it.
+ */
 export function prepareDataFolder(dataDir: string): {
   readonly folder: DataFolder;
   readonly warnings: readonly string[];
@@ -33,7 +36,7 @@ export function prepareDataFolder(dataDir: string): {
   const folder = dataFolderAt(dataDir);
   try {
     const made = mkdirSync(folder.path, { recursive: true, mode: 0o700 });
-    // The umask may have taken bits away, but can never have added any; this is for parents made on the way.
+    // The umask can only have removed permissions, so restore them.
     if (made !== undefined) chmodSync(folder.path, 0o700);
     requireAccess(folder.path);
     const mode = statSync(folder.path).mode & 0o777;
@@ -48,7 +51,7 @@ export function prepareDataFolder(dataDir: string): {
   }
 }
 
-/** The folder and what Posthorn keeps in it: files of another owner are left when a container once ran as root. */
+/** Checks the folder and the Posthorn files in it: files of another owner remain if a container once ran as root. */
 function requireAccess(folder: string): void {
   require(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   for (const name of readdirSync(folder))

@@ -5,7 +5,7 @@ import type { Settings } from "../config/options.ts";
 import { PosthornError } from "../core/errors.ts";
 import { requestOriginOf } from "./request-origin.ts";
 
-/** What the thread is given at its start. */
+/** Start parameters of the thread. */
 export interface ExaminerSettings {
   readonly egressAllow: readonly string[];
   readonly allowLoopback: boolean;
@@ -18,14 +18,14 @@ export interface Examination {
   readonly allowValid: boolean;
 }
 
-/** `detail` is a sentence for the caller, or for the log where the fault is ours. */
+/** `detail` is a sentence for the caller, or for the log if the fault is ours. */
 export type ExaminationResult =
   | { readonly id: number; readonly findings: readonly Finding[] }
   | { readonly id: number; readonly problem: "conflict" | "internal"; readonly detail: string };
 
 /**
- * `posthorn check` from the server, for receivers that webhooks may be sent to and no others: each address that a name resolves
- * to is judged as for a delivery. Null where requests have to leave through a proxy, which it does not use.
+ * `posthorn check` on the server, restricted to receivers that webhooks may be sent to: each resolved address is
+ * checked as for a delivery. Null if requests must use a proxy, which the check does not support.
  */
 export function receiverExaminer(settings: Settings): ExamineReceiver | null {
   if (settings.egressProxy !== null) return null;
@@ -54,8 +54,8 @@ const idleMsMax = 30_000;
 const heapMbMax = 192;
 
 /**
- * One thread for all checks of the process, started when one is wanted and ended when none has run for a while. A check sends
- * megabytes and reads whatever comes back, so that neither the event loop nor the threads that deliver should do it.
+ * One thread for all checks of the process, started on demand and ended after some idle time. A check sends megabytes
+ * and reads arbitrary responses, so it runs neither on the event loop nor on the delivery threads.
  */
 class Examiner {
   readonly #settings: ExaminerSettings;
@@ -80,7 +80,7 @@ class Examiner {
   }
 
   #start(): Worker {
-    // Source and compiled file stand side by side with this one, whatever their ending.
+    // Source and compiled files are in the same folder as this file, with the same extension.
     const ending = import.meta.url.endsWith(".ts") ? ".ts" : ".js";
     const worker = new Worker(new URL(`./examiner-entry${ending}`, import.meta.url), {
       workerData: this.#settings,

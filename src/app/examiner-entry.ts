@@ -1,4 +1,4 @@
-// What the thread that checks receivers runs.
+// Entry point of the thread that checks receivers.
 
 import { parentPort, workerData } from "node:worker_threads";
 import { isIP, type LookupFunction } from "node:net";
@@ -11,7 +11,10 @@ import { findProfile } from "../core/profiles/index.ts";
 import type { Examination, ExaminationResult, ExaminerSettings } from "./examine-receiver.ts";
 
 const answerMs = 5_000;
-/** A URL may lead to a third party, so a check sends little more than the buffers of two operating systems swallow. */
+/**
+ * A URL may point to a third party, so a check sends little more than the socket buffers of two operating systems
+ * hold.
+ */
 const endlessBytesMax = 16 * 1024 * 1024;
 
 const { egressAllow, allowLoopback, requestOrigin } = workerData as ExaminerSettings;
@@ -26,7 +29,7 @@ async function examine({ id, target, allowValid }: Examination): Promise<Examina
   const url = new URL(target.url);
   const profile = findProfile(target.profile);
   if (profile === undefined) return { id, problem: "internal", detail: `unknown profile ${target.profile}` };
-  // No name is looked up for an address.
+  // IP literals skip the lookup, so check them here.
   const host = url.hostname.replaceAll(/^\[|\]$/g, "");
   if (isIP(host) !== 0 && !policy.judge(host).allowed)
     return { id, problem: "conflict", detail: "nothing may be sent to the URL of this webhook any more" };
@@ -54,12 +57,15 @@ async function examine({ id, target, allowValid }: Examination): Promise<Examina
   } catch (error) {
     if (error instanceof NothingToExamine)
       return { id, problem: "conflict", detail: "nothing answers at the URL of this webhook" };
-    // Never its message, which may hold what was being sent.
+    // Not the error message, which may contain request data.
     return { id, problem: "internal", detail: error instanceof Error ? error.name : "unknown" };
   }
 }
 
-/** Only what webhooks may be sent to. The connection goes to the address that was judged, not to the name again. */
+/**
+ * Resolves only addresses that webhooks may be sent to, and connects to the checked address, so the name is not
+ * resolved again.
+ */
 function guardedLookup({ judge }: Pick<AddressPolicy, "judge">): LookupFunction {
   const names = createHostNames();
   return (hostname, options, callback) => {

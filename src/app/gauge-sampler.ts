@@ -21,9 +21,9 @@ interface OpenBucket {
 }
 
 /**
- * Reads what this process knows of itself a few times a minute, and writes it at the first reading and whenever a minute is
- * over: three rows, of the minute, its hour and its day so far. So nobody has to add them up, and a row that a
- * store that was away did not take costs one minute; the hour and the day have it with the next one.
+ * Samples the gauges of this process a few times a minute. Writes three rows (for the minute, the hour and the day so
+ * far) at the first sample and at the end of each minute. So no rollup is needed, and a failed write costs one
+ * minute; the next write contains the hour and the day.
  */
 export class GaugeSampler {
   readonly #options: GaugeSamplerOptions;
@@ -49,7 +49,7 @@ export class GaugeSampler {
     this.#loop.soon(0);
   }
 
-  /** A store that does not answer holds up no shutdown, so nobody waits for a row that is being written. */
+  /** Does not wait for a pending write, because an unresponsive store must not delay the shutdown. */
   stop(): void {
     void this.#loop.stop();
   }

@@ -9,36 +9,36 @@ import type { SecretBox } from "../ports/secret-box.ts";
 import type { Store } from "../ports/store.ts";
 import type { DataFolder } from "./data-folder.ts";
 
-/** Every key the process needs. None of them is ever logged. */
+/** All keys of the process. They are never logged. */
 export interface Keys {
   readonly secretBox: SecretBox;
   readonly adminKey: string;
-  /** Where a person finds the admin key; null when it came from a setting. */
+  /** The file with the admin key; null if the key came from a setting. */
   readonly adminKeyFile: string | null;
-  /** Encrypts cursors; follows from the master key, so that cursors survive a restart. */
+  /** Encrypts cursors; derived from the master key, so that cursors survive a restart. */
   readonly cursorKey: Uint8Array;
   readonly warnings: readonly string[];
 }
 
-/** Whether anything is kept in files: SQLite and its keys, or an admin key that no setting gives. */
+/** Whether any files are needed: SQLite and its keys, or an admin key that is not in the settings. */
 export function needsFolder(settings: Pick<Settings, "adminKey" | "roles" | "databaseUrl">): boolean {
   const { adminKey, roles, databaseUrl } = settings;
   return databaseUrl === null || (adminKey === null && roles.includes("api"));
 }
 
-/** A key in a setting is not one; the message names the setting, never the value. */
+/** A setting does not contain a valid key. The message names the setting, never the value. */
 class KeySettingError extends Error {
   override readonly name = "KeySettingError";
 }
 
-/** The master keys, before a store is opened: a shared one asks for their ids. */
+/** The master keys, read before a store is opened, because a shared store needs their IDs. */
 export interface MasterKeys {
   readonly current: Uint8Array;
   readonly previous: readonly Uint8Array[];
   readonly warnings: readonly string[];
 }
 
-/** Reads the master keys from settings, or from a file of the data folder, which is made on the first start. */
+/** Reads the master keys from settings, or from a file in the data folder, which is created at the first start. */
 export function readMasterKeys(
   settings: Pick<Settings, "masterKey" | "masterKeyPrevious">,
   from: { readonly folder: DataFolder; readonly random: Random },
@@ -50,7 +50,7 @@ export function readMasterKeys(
   return { current: master.bytes, previous, warnings: master.warnings };
 }
 
-/** Opens the key of digests, and reads the administrator's, which is made on the first start. */
+/** Opens the digest key, and reads the admin key, which is created at the first start. */
 export async function loadKeys(
   settings: Pick<Settings, "adminKey" | "roles" | "databaseUrl">,
   given: {
@@ -77,7 +77,7 @@ export async function loadKeys(
   };
 }
 
-/** Makes the key of digests where it is lost for good. One that is there stays. */
+/** Creates a new digest key if it is permanently lost. An existing key stays. */
 export async function replaceLostDigestKey(given: {
   readonly holder: DigestKeyHolder;
   readonly master: MasterKeys;
@@ -114,7 +114,7 @@ function adminKeyOf(
   if (adminKey !== null) return { key: adminKey, file: null, warnings: [] };
   const path = folder.adminKeyFile;
   const generate = () => `phk_admin_${Buffer.from(random.bytes(adminKeyBytes)).toString("base64url")}`;
-  // Nobody can present it where nothing listens, so it need not be kept.
+  // Without a listener the key cannot be used, so it is not stored.
   if (!needsFolder({ adminKey, roles, databaseUrl })) return { key: generate(), file: null, warnings: [] };
   const { text, warnings } = readOrCreateKeyFile({ path, generate });
   if (databaseUrl === null) return { key: text, file: path, warnings };

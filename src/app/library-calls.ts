@@ -1,6 +1,6 @@
 /**
- * The services as the library offers them: nothing has to be null, every list takes and answers the same shape, and
- * errors name fields as the caller wrote them.
+ * The services as library calls: null values may be omitted, all lists have the same shape, and errors use the field
+ * names of the library.
  */
 import { PosthornError } from "../core/errors.ts";
 import { apiKeyFields } from "../core/fields/api-key.ts";
@@ -102,20 +102,20 @@ export type LibraryProblems = Replaced<ProblemService, ProblemCalls>;
 export type LibraryApiKeys = Replaced<Omit<ApiKeyService, "authenticate">, ApiKeyCalls>;
 
 interface EventCalls {
-  /** Without their bodies. */
+  /** Without bodies. */
   list(query?: Filters<EventListQuery>): Promise<FoundList<EventSummary>>;
   deliveries(
     query: { readonly eventId: string } & Filters<DeliveryFiltersWithin>,
   ): Promise<FoundList<ListedDelivery>>;
-  /** Who got it, and why the others did not: by webhook, newest first. */
+  /** Deliveries of the event, and why other webhooks got none: by webhook, newest first. */
   matches(query: { readonly eventId: string } & ListQuery): Promise<List<EventMatch>>;
-  /** To the named webhooks, or to all that now subscribe to its type. */
+  /** To the named webhooks, or to all that subscribe to its type now. */
   replay(command: ReplayCommand): ReturnType<EventService["replay"]>;
 }
 
 interface WebhookCalls {
   list(query?: Filters<WebhookListQuery>): Promise<List<WebhookView>>;
-  /** What happened to it, or revisions of its configuration alone, newest first. */
+  /** History of a webhook, or only its configuration revisions, newest first. */
   history(
     query: { readonly webhookId: string; readonly revisionsOnly?: boolean } & ListQuery,
   ): Promise<List<StoredHistoryEntry>>;
@@ -144,13 +144,13 @@ interface DeadLetterCalls {
 }
 
 interface ProblemCalls {
-  /** What changed last comes first. */
+  /** Most recently changed first. */
   list(query?: Filters<ProblemListQuery>): Promise<FoundList<DeliveryProblemView>>;
   change(command: ChangeProblem): ReturnType<ProblemService["change"]>;
 }
 
 interface EventTypeCalls {
-  /** By tenant and name, not by age. */
+  /** Sorted by tenant and name, not by age. */
   list(query?: Filters<EventTypeListQuery>): Promise<List<EventType>>;
   get(query: Lenient<EventTypeName>): ReturnType<EventTypeService["get"]>;
   put(command: Lenient<EventTypeInput>): ReturnType<EventTypeService["put"]>;
@@ -274,7 +274,7 @@ export function libraryApiKeys({ apiKeys }: Services, scope: Scope): LibraryApiK
   } satisfies ApiKeyCalls);
 }
 
-/** `tenant/name`: neither can hold a slash. */
+/** `tenant/name`: neither can contain a slash. */
 function eventTypeKeyOf(cursor: string): EventTypeKey {
   const [tenantId, name, ...more] = cursor.split("/");
   if (tenantId === undefined || name === undefined || more.length > 0) throw notACursor();
@@ -285,7 +285,7 @@ const withinOne = allNull(deliveryFilterFields);
 
 type AnyCall = (...rest: unknown[]) => unknown;
 
-/** The service with its scope filled in, and with these calls in place of its own. Every call rejects, none throws. */
+/** The service with its scope filled in and with these calls overridden. Calls reject and never throw. */
 export function withCalls<Library extends object>(service: object, scope: Scope, calls: object): Library {
   return new Proxy(service, {
     get: (target, name) => {
@@ -304,7 +304,10 @@ export function withCalls<Library extends object>(service: object, scope: Scope,
   }) as unknown as Library;
 }
 
-/** Services name fields as the API does; here they have the names of the library. The error stays the same object. */
+/**
+ * Services use the field names of the API; this renames them to those of the library. The error stays the same
+ * object.
+ */
 export function inLibraryWords(error: unknown, otherNames = namesOfFields): unknown {
   if (!(error instanceof PosthornError) || error.fields.length === 0 || renamedErrors.has(error))
     return error;
@@ -329,12 +332,12 @@ const renamedErrors = new WeakSet<PosthornError>();
 
 type OtherNames = ReadonlyMap<string, string>;
 
-/** Paths of the API that the library has under another name. */
+/** API paths that have a different name in the library. */
 const namesOfFields: OtherNames = new Map(
   [webhookFields, retryBatchFields, recoverFields].flatMap((fields) => otherNamesOf(fields)),
 );
 
-/** Here the filter is an object in the library too. */
+/** Bulk calls have a filter object in the library too. */
 const namesOfBulk: OtherNames = new Map(
   [retryDeliveriesFields, discardFields].flatMap((fields) => {
     const within = fields.filter.kind.is === "object" ? fields.filter.kind.fields : {};
@@ -348,7 +351,7 @@ function otherNamesOf(fields: Fields, prefix = ""): readonly (readonly [api: str
     .map(([name, field]) => [`${prefix}${apiPath(name, field)}`, `${prefix}${name}`] as const);
 }
 
-/** Bulk calls have names that others have for something else. */
+/** Some names mean something else in bulk calls. */
 async function inBulkWords<Result>(call: Promise<Result>): Promise<Result> {
   try {
     return await call;

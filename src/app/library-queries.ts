@@ -1,4 +1,4 @@
-/** What lists and commands of the library take: nothing has to be null, and what means nothing is refused by name. */
+/** Parameters of library lists and commands: null values may be omitted, and unknown names are rejected by name. */
 import { closestName } from "../core/closest-name.ts";
 import { type FieldError, InvalidRequestError, PosthornError } from "../core/errors.ts";
 import { defaultOf } from "../core/fields/field.ts";
@@ -8,30 +8,30 @@ import { placeWords } from "../services/searched-place.ts";
 import type { SearchedPage } from "../services/searched-place.ts";
 import type { Page } from "../ports/store.ts";
 
-/** What every list takes, beside its filters. */
+/** Paging parameters of every list, in addition to its filters. */
 export interface ListQuery {
-  /** Rows of one page, 1 to 250; 50 when left out. */
+  /** Rows per page, 1 to 250; default 50. */
   readonly limit?: number | undefined;
-  /** `next` of the page before. */
+  /** `next` of the previous page. */
   readonly cursor?: string | undefined;
 }
 
-/** What every list answers, newest first. */
+/** The result of every list, newest first. */
 export interface List<Row> {
   readonly rows: readonly Row[];
-  /** Where the next page begins; null when there is none. */
+  /** Cursor of the next page; null if there is none. */
   readonly next: string | null;
 }
 
-/** What a search answers: a page ends after a quarter of a second of looking, however much it found. */
+/** The result of a search. A page ends after a quarter of a second, however many rows it found. */
 export interface FoundList<Row> extends List<Row> {
-  /** Unix milliseconds: nothing made beyond was looked at yet. Null when everything was, or by next attempts. */
+  /** Unix milliseconds: older rows have not been searched yet. Null if all were, or if sorted by next attempt. */
   readonly searchedTo: number | null;
-  /** False when the page ended before it was full: more may match. */
+  /** False if the page ended before it was full: more rows may match. */
   readonly isComplete: boolean;
 }
 
-/** Whatever may be null may be left out, and so may what is named. */
+/** Fields that may be null are optional, and so are the `Named` fields. */
 export type Lenient<Command, Named extends keyof Command = never> = {
   readonly [Key in keyof Command as null extends Command[Key]
     ? never
@@ -44,10 +44,10 @@ export type Lenient<Command, Named extends keyof Command = never> = {
     | undefined;
 };
 
-/** Filters of a list with the shape of every list. */
+/** Filters of a list, with the paging parameters of every list. */
 export type Filters<Query> = Lenient<Omit<Query, "page" | "limit" | "offset" | "after">> & ListQuery;
 
-/** Splits a query into its filters, all of them there, and the page. */
+/** Splits a query into its filters, with defaults filled in, and the page. */
 export function listOf<Query extends object, Defaults extends object, Required extends string = never>(
   query: Query | undefined,
   defaults: Defaults,
@@ -67,7 +67,7 @@ export function listOf<Query extends object, Defaults extends object, Required e
   };
 }
 
-/** As `listOf`, for searches. */
+/** Like `listOf`, for searches. */
 export function searchOf<Query extends object, Defaults extends object, Required extends string = never>(
   query: Query | undefined,
   defaults: Defaults,
@@ -103,7 +103,7 @@ export function answerOf<Row>({ rows, next }: Page<Row>): List<Row> {
   return { rows, next: next === null ? null : String(next) };
 }
 
-/** What is there after the defaults were filled in. */
+/** The fields after defaults were filled in. */
 type Filled<Given, Defaults> = {
   readonly [Key in keyof Given | keyof Defaults]: Key extends keyof Defaults
     ?
@@ -116,7 +116,7 @@ type Filled<Given, Defaults> = {
 
 const times: ReadonlySet<string> = new Set(["from", "to"]);
 
-/** A command with what was left out. A name that means nothing, and what has to be there, is refused by name. */
+/** A command with defaults filled in. Unknown and missing fields are rejected by name. */
 export function filled<Given extends object, Defaults extends object>(
   given: Given,
   defaults: Defaults,
@@ -140,7 +140,7 @@ export function filled<Given extends object, Defaults extends object>(
 
 export const needed = { isRequired: true };
 
-/** A command as it was given. A name that means nothing, and what has to be there, is refused by name. */
+/** The unchanged command. Unknown and missing fields are rejected by name. */
 export function withKnownNames<Given extends object>(
   given: Given,
   fields: Readonly<Record<string, { readonly isRequired: boolean }>>,

@@ -1,5 +1,5 @@
 /**
- * Posthorn inside a Node program: the same engine, without a server of its own.
+ * Posthorn inside a Node program: the same engine, without a separate server.
  *
  * ```ts
  * import { openPosthorn } from "posthorn";
@@ -58,22 +58,24 @@ export type { Logger } from "../ports/telemetry.ts";
 export type * from "../services/services.ts";
 export type { Filters, Lenient, List, ListQuery, Scoped } from "./library-calls.ts";
 
-/** Settings by their names in code, checked like those of the server; the environment is not read. */
+/** Settings by their names in code, validated like those of the server. Environment variables are not read. */
 export interface OpenOptions extends Partial<Settings> {
   /** Also serve the HTTP API on `host` and `port`. */
   readonly listen?: boolean;
-  /** Where to log; by default warnings and errors go to standard error. */
+  /** Logger; by default warnings and errors go to standard error. */
   readonly log?: Logger;
-  /** Export traces as the standard settings of OpenTelemetry say (`OTEL_*`), which are read from the environment then. */
+  /** Export traces according to the standard OpenTelemetry variables (`OTEL_*`) of the environment. */
   readonly tracing?: boolean;
-  /** Act as this tenant; by default as an administrator, who may name a tenant in each call. */
+  /** Act as this tenant. By default, act as an administrator, who may name a tenant in each call. */
   readonly tenantId?: string;
 }
 
 export interface Posthorn {
-  /** Resolves after the commit. Throws {@link DuplicateEventError} when the idempotency key was used before. */
+  /** Resolves after the commit. Throws {@link DuplicateEventError} if the idempotency key was used before. */
   publish(event: PublishInput): Promise<PublishReceipt>;
-  /** Never throws for one bad event; entries are in the order of the events. A duplicate is a refused entry. */
+  /**
+   * Never throws for a single invalid event; entries are in the order of the events. A duplicate is a refused entry.
+   */
   publishMany(events: readonly PublishInput[]): Promise<readonly PublishEntry[]>;
   readonly events: LibraryEvents;
   readonly webhooks: LibraryWebhooks;
@@ -83,15 +85,15 @@ export interface Posthorn {
   readonly eventTypes: LibraryEventTypes;
   readonly tenants: Scoped<TenantService>;
   readonly apiKeys: LibraryApiKeys;
-  /** Of the HTTP server; null unless `listen` was asked for. */
+  /** URL of the HTTP server; null without `listen`. */
   readonly url: string | null;
-  /** Text in the Prometheus exposition format. */
+  /** Metrics in the Prometheus exposition format. */
   metrics(): Promise<string>;
-  /** Finishes what runs within `shutdownGraceMs`. Safe to call twice. */
+  /** Finishes running work within `shutdownGraceMs`. Safe to call twice. */
   close(): Promise<void>;
 }
 
-/** The options are not valid. `problems` names each of them. */
+/** The options are invalid. `problems` lists all problems. */
 export class SettingsError extends PosthornError {
   override readonly name = "SettingsError";
   readonly problems: readonly string[];
@@ -102,7 +104,7 @@ export class SettingsError extends PosthornError {
   }
 }
 
-/** Starts the engine on a data folder, which one process at a time may use. */
+/** Starts the engine on a data folder. A data folder can be used by one process at a time. */
 export async function openPosthorn(options: OpenOptions = {}): Promise<Posthorn> {
   const { listen = false, tracing = false, log, tenantId, ...values } = options;
   const resolution = resolveValues({ logLevel: "warn", ...values });
@@ -139,7 +141,7 @@ export async function openPosthorn(options: OpenOptions = {}): Promise<Posthorn>
   };
 }
 
-/** What is delivered must be what was stored, also when the caller uses its buffer again meanwhile. */
+/** Copies the body, so that a caller that reuses its buffer cannot change the stored event. */
 function withOwnBytes(event: PublishInput): PublishInput {
   const body: unknown = event.raw?.body;
   if (event.raw === undefined || !(body instanceof Uint8Array)) return event;

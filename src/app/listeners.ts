@@ -21,7 +21,7 @@ import type { Keys } from "./keys.ts";
 import { isLoopback, type LocalAddress } from "./notification-means.ts";
 import { version } from "./version.ts";
 
-/** What the HTTP server of a process answers from. */
+/** What the HTTP server of a process needs. */
 export interface ListenerParts {
   readonly settings: Settings;
   readonly services: Services;
@@ -38,20 +38,22 @@ export interface ListenerParts {
 
 export interface Listener {
   readonly url: string;
-  /** Lets running requests finish for `graceMs`. */
+  /** Waits up to `graceMs` for running requests. */
   close(graceMs: number): Promise<void>;
 }
 
 export interface ApiListener extends Listener {
-  /** Logs in to the dashboard as the administrator, once and within five minutes; null without a dashboard. */
+  /**
+   * A link that logs in to the dashboard as administrator, once and within five minutes; null without a dashboard.
+   */
   loginLink(): string | null;
 }
 
 /**
- * Rejects when it cannot listen: a process that promises the API and serves none would help nobody.
+ * Rejects if it cannot listen: a process whose API is unreachable would be useless.
  *
- * Where others can take over it goes on answering for a moment when it is closed: `/readyz` says that it drains, and
- * connections that callers keep open end with an answer, not with a request on its way.
+ * If other processes can take over, it keeps serving briefly while closing: `/readyz` reports draining, and
+ * keep-alive connections end with a response, not in the middle of a request.
  */
 export async function openApi(parts: ListenerParts): Promise<ApiListener> {
   const { settings, keys, services, random } = parts;
@@ -80,20 +82,20 @@ export async function openApi(parts: ListenerParts): Promise<ApiListener> {
   };
 }
 
-/** Time for a load balancer to ask `/readyz` again. */
+/** Time for a load balancer to query `/readyz` again. */
 const lingerMsMax = 3_000;
 
 /**
- * Health and metrics of a process without the API, and what the role `gateway` takes where that has no port of its own.
- * Null when the port is taken: several workers on one machine need not be given a port each, and deliver without being
- * watched.
+ * Health and metrics of a process without the API, and the inbound requests of the role `gateway` if it has no
+ * separate port. Null if the port is taken: several workers on one machine do not each need a port, and deliver
+ * without monitoring.
  */
 export async function openProbes(parts: ListenerParts): Promise<Listener | null> {
   const { settings, log } = parts;
   try {
     return await listen(await createProbes(optionsOf(parts)), settings);
   } catch (error) {
-    // Others send to this port.
+    // Senders use this port.
     const takesInbound = settings.roles.includes("gateway") && settings.inboundPort === null;
     if (takesInbound || codeOf(error) !== "EADDRINUSE") throw error;
     log.warn(
@@ -105,7 +107,7 @@ export async function openProbes(parts: ListenerParts): Promise<Listener | null>
   }
 }
 
-/** What others send: on a port of its own where it has one, else beside the API. */
+/** Opens the inbound gateway: on a separate port if configured, otherwise on the port of the API. */
 export async function openGateway(
   parts: ListenerParts,
   { listens, apiUrl }: { readonly listens: boolean; readonly apiUrl: string | null },
@@ -128,7 +130,7 @@ async function listen(server: Api, { host: wanted, port }: Settings): Promise<Li
   try {
     const host = wanted === anyAddress && !(await hasIpv6()) ? anyIpv4Address : wanted;
     const { url } = await server.listen({ host, port });
-    // As for 0.0.0.0: an address that a browser takes.
+    // As for 0.0.0.0: show an address that a browser accepts.
     const shown = url.replace(`//[${anyAddress}]`, "//127.0.0.1");
     return { url: shown, close: (graceMs) => server.close(graceMs) };
   } catch (error) {
@@ -137,11 +139,11 @@ async function listen(server: Api, { host: wanted, port }: Settings): Promise<Li
   }
 }
 
-/** Stands for all addresses of both families. */
+/** All addresses of both families. */
 const anyAddress = "::";
 const anyIpv4Address = "0.0.0.0";
 
-/** Kernels can be started without IPv6, and then nothing can listen on `::`. */
+/** On kernels without IPv6, listening on `::` fails. */
 async function hasIpv6(): Promise<boolean> {
   const probe = createServer();
   try {
@@ -197,7 +199,7 @@ function optionsOf(parts: ListenerParts): ApiOptions {
   };
 }
 
-/** Null where only the process that listens can tell. */
+/** Null if only the listening process knows the URL. */
 function inboundUrlOf({ inboundUrl, publicUrl, inboundPort, host }: Settings): string | null {
   if (inboundUrl !== null) return inboundUrl;
   if (publicUrl !== null) return publicUrl;

@@ -2,7 +2,7 @@ import { createPinoLogger } from "../adapters/telemetry/pino/logger.ts";
 import type { Settings } from "../config/options.ts";
 import type { Logger } from "../ports/telemetry.ts";
 
-/** The log of a process, on standard error: standard output is for data. */
+/** The log of a process. It goes to standard error because standard output is for data. */
 export function createLog(settings: Pick<Settings, "logLevel" | "logFormat">): Logger {
   const { stderr, env } = process;
   const isTerminal = stderr.isTTY;

@@ -6,7 +6,7 @@ import { dataFolderAt, prepareDataFolder } from "./data-folder.ts";
 import { readMasterKeys, replaceLostDigestKey } from "./keys.ts";
 import { openStore, type StoreSettings } from "./open-store.ts";
 
-/** What a migration would do or did: the version of the database, and the steps. */
+/** The planned or completed steps of a migration, and the version of the database before it. */
 export interface MigrationReport {
   readonly from: number;
   readonly steps: readonly { readonly number: number; readonly name: string }[];
@@ -14,12 +14,12 @@ export interface MigrationReport {
 
 type MigrationSettings = StoreSettings & Pick<Settings, "dataDir" | "masterKey" | "masterKeyPrevious">;
 
-/** PostgreSQL brings tools of its own for this; the message names them. */
+/** PostgreSQL has separate backup tools; the message names them. */
 class BackupElsewhereError extends Error {
   override readonly name = "BackupElsewhereError";
 }
 
-/** Looks without changing anything, also while a server runs. */
+/** Read-only; works while a server is running. */
 export async function planMigrations(
   settings: Pick<Settings, "dataDir" | "databaseUrl">,
 ): Promise<MigrationReport> {
@@ -36,7 +36,10 @@ async function planOf({ databaseUrl: url, dataDir }: Pick<Settings, "dataDir" | 
   return planPostgresMigrations({ url });
 }
 
-/** Brings the database up to date, which starting does as well. No server may run on a data folder meanwhile. */
+/**
+ * Migrates the database to the current version, as a server does at startup. No server may use the data folder during
+ * the migration.
+ */
 export async function migrateStore(
   settings: MigrationSettings,
   { newDigestKey = false }: { readonly newDigestKey?: boolean } = {},
@@ -55,7 +58,10 @@ export async function migrateStore(
   return report;
 }
 
-/** Copies the database into a new file, also while a server runs. Keys are not in it; they are named in the answer. */
+/**
+ * Copies the database to a new file; works while a server is running. The copy contains no keys; the result names the
+ * key files.
+ */
 export async function backupStore(
   settings: Pick<Settings, "dataDir" | "databaseUrl">,
   file: string,

@@ -1,7 +1,7 @@
-/** The oldest Node that has what Posthorn is made of, as `engines` in package.json names it. */
+/** The minimum Node version, as in `engines` of package.json. */
 const needed = { major: 24, minor: 15 };
 
-/** What keeps Posthorn from running on this version of Node; null when nothing does. */
+/** Why Posthorn cannot run on this version of Node; null if it can. */
 export function nodeProblem(version: string): string | null {
   const [major = 0, minor = 0] = version.split(".").map(Number);
   if (major > needed.major || (major === needed.major && minor >= needed.minor)) return null;

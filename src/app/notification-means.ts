@@ -7,20 +7,20 @@ import type { Settings } from "../config/options.ts";
 import type { Mailer } from "../ports/mailer.ts";
 import type { NotificationMeans } from "../services/notifications/create-notifications.ts";
 
-/** Texts in the place of ours cannot be read; the message names the setting. */
+/** The custom notification texts cannot be read; the message names the setting. */
 class NotificationTextsError extends Error {
   override readonly name = "NotificationTextsError";
 }
 
 /**
- * Where this process answers, on loopback alone: readers on the same machine open links without a public URL. Null until it
- * listens, and elsewhere.
+ * URL of this process on loopback, so that recipients on the same machine can open links without a public URL. Null
+ * before it listens, and if it listens on another address.
  */
 export interface LocalAddress {
   url: string | null;
 }
 
-/** How people are told. What sends mail is loaded only where a mail server is set. */
+/** The means of sending notifications. The mailer module is loaded only if a mail server is configured. */
 export async function notificationMeans(
   settings: Pick<
     Settings,

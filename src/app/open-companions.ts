@@ -12,14 +12,17 @@ import type { PendingLane } from "../ports/store/ownership.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { MetricSources } from "../adapters/telemetry/prometheus/gauges.ts";
 
-/** What processes share beside the store, where settings name it. Both may be away later; at the start they must be there. */
+/**
+ * Services that processes share in addition to the store, if configured. They must be reachable at startup, but may
+ * fail later.
+ */
 export interface Companions {
   readonly workQueue: RabbitMqQueue | null;
   readonly sharedState: RedisSharedState | null;
   close(): Promise<void>;
 }
 
-/** Loads and opens them side by side. When one cannot be opened the other is closed again. */
+/** Opens both in parallel. If one fails, the other is closed again. */
 export async function openCompanions(
   settings: Pick<Settings, "queueUrl" | "queuePrefix" | "redisUrl" | "redisPrefix">,
   parts: { readonly random: Random; readonly telemetry: Telemetry },
@@ -44,7 +47,7 @@ export async function openCompanions(
   }
 }
 
-/** What the store tells its companions: work that it left, and configuration that it wrote. */
+/** The store's notifications to its companions: released work, and changed configuration. */
 export function storeHooks({ workQueue, sharedState }: Companions) {
   return {
     ...(workQueue !== null && {
@@ -55,14 +58,14 @@ export function storeHooks({ workQueue, sharedState }: Companions) {
     }),
     ...(sharedState !== null && {
       configChanged: (change: ConfigChange) => {
-        // Lost when Redis is away: the database announces it too, and processes reload from time to time.
+        // Lost while Redis is unavailable: the database announces it too, and processes reload periodically.
         sharedState.news.announce(change).catch(() => undefined);
       },
     }),
   };
 }
 
-/** What metrics read of them. */
+/** Metric sources of the companions. */
 export function companionSources({ workQueue, sharedState }: Companions): CompanionSources {
   return {
     ...(workQueue !== null && {
@@ -90,5 +93,5 @@ async function openState(options: RedisSharedStateOptions): Promise<RedisSharedS
   return openRedisSharedState(options);
 }
 
-/** A start that cannot succeed says so within ten seconds. */
+/** Makes a failing startup end within ten seconds. */
 const connectTimeoutMs = 6_000;

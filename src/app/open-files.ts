@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** How many files and sockets this process may have open; null where the system does not tell. */
+/** The limit of open files and sockets for this process; null if the system does not report it. */
 export function openFilesMax(): number | null {
   try {
     const limits = readFileSync("/proc/self/limits", "utf8");

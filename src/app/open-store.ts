@@ -14,19 +14,19 @@ export type StoreSettings = Pick<
   "databaseUrl" | "databaseDirectUrl" | "databaseConnections" | "databasePreparedStatements"
 >;
 
-/** The store of the settings, and where the key of digests lies: beside it, for all who share it. */
+/** The configured store, and its digest key, which is stored with it for all processes that share it. */
 export interface OpenedStore {
   readonly store: Store;
   readonly digestKeyHolder: DigestKeyHolder;
 }
 
-/** PostgreSQL when there is a URL, else SQLite in the data folder. Only the one that is used is loaded. */
+/** PostgreSQL if there is a URL, otherwise SQLite in the data folder. Only the selected adapter is loaded. */
 export async function openStore(
   settings: StoreSettings,
   parts: {
     readonly folder: DataFolder;
     readonly masterKeys: () => MasterKeys;
-    /** Of use with PostgreSQL only. */
+    /** Used with PostgreSQL only. */
     readonly companions?: Companions;
   },
 ): Promise<OpenedStore> {
@@ -53,10 +53,10 @@ export async function openStore(
   return { store, digestKeyHolder: store.digestKey };
 }
 
-/** A start that cannot succeed says so within ten seconds. */
+/** Makes a failing startup end within ten seconds. */
 const connectTimeoutMs = 6_000;
 
-/** Nothing where no pooler is in between. */
+/** Empty without a pooler. */
 function directUrlOf({
   databaseDirectUrl,
 }: Pick<Settings, "databaseDirectUrl">): Pick<PostgresStoreOptions, "directUrl"> {

@@ -8,7 +8,7 @@ import { version } from "./version.ts";
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Tracing as OpenTelemetry's standard settings ask for it; null without an endpoint, and then nothing of OpenTelemetry is
+ * Tracing according to the standard OpenTelemetry variables. Without an endpoint it is null, and OpenTelemetry is not
  * loaded.
  */
 export async function openTracing(

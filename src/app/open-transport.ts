@@ -10,7 +10,7 @@ import type { Transport } from "../ports/transport.ts";
 import { openFilesMax } from "./open-files.ts";
 import { openInThread } from "./sender-settings.ts";
 
-/** Sends on this thread or on threads of their own, as `POSTHORN_SENDER_THREADS` says. */
+/** Sends on this thread or on separate threads, depending on `POSTHORN_SENDER_THREADS`. */
 export function openTransport(
   settings: Settings,
   { clock, log }: { readonly clock: Clock; readonly log: Telemetry["log"] },
@@ -20,7 +20,7 @@ export function openTransport(
   const parts = threads + (plainHere ? 1 : 0);
   const openFiles = openFilesMax();
   const idleSocketsMax = Math.ceil(idleConnections(settings, openFiles) / parts);
-  // The engine decides how much is sent at once; a limit of sockets below that would be one that tenants do not share.
+  // The engine limits concurrent requests. A lower socket limit here would not be shared fairly between tenants.
   const busyMax = concurrency + gatewayInFlight + waitingRequestsMax(settings, openFiles) + otherRequests;
   const sender = {
     ...{ egressAllow, allowLoopback: dev, egressProxy, lookupSlots: createLookupSlots() },
@@ -42,8 +42,8 @@ export function openTransport(
 }
 
 /**
- * Connections to keep for the next request: as many as may be busy, so that a burst over many origins does not have to
- * close one for each request, and many more where descriptors are no concern.
+ * Number of idle connections to keep: at least the number of concurrent requests, so that a burst over many origins
+ * does not close a connection per request, and more if the descriptor limit allows it.
  */
 export function idleConnections(
   settings: Pick<Settings, "concurrency" | "waitingRequests" | "maxConnections">,
@@ -55,26 +55,27 @@ export function idleConnections(
   return Math.max(concurrency, Math.min(idleConnectionsMax, Math.floor(room / 2)));
 }
 
-/** How many requests may wait: as many as were set, or fewer where descriptors do not permit so many. */
+/** How many requests may wait: the configured number, or fewer if the descriptor limit does not allow it. */
 export function waitingRequestsMax(
   { concurrency, waitingRequests }: Pick<Settings, "concurrency" | "waitingRequests">,
   openFiles: number | null,
 ): number {
   if (openFiles === null) return waitingRequests;
-  // Half of what is left, because callers need connections too.
+  // Half of the remaining descriptors, because API clients need connections too.
   const permitted = Math.floor((openFiles - concurrency - otherFiles) / 2);
   return Math.min(waitingRequests, Math.max(concurrency, permitted));
 }
 
-/** Token endpoints, verifications, consent and notifications. */
+/** Requests to token endpoints, verifications, consent and notifications. */
 const otherRequests = 256;
 /** 35 kB each over TLS. */
 const idleConnectionsMax = 1_000;
 const otherFiles = 100;
 
 /**
- * How many threads send, and whether plain HTTP stays on the main thread. That saves a fifth of the main thread's time for
- * a delivery and costs more than that elsewhere, so it is worth it only where cores would be idle (docs/benchmarks.md).
+ * Decides how many threads send, and whether plain HTTP stays on the main thread. That saves a fifth of the main
+ * thread's time per delivery and costs more than that elsewhere, so it pays off only if cores would be idle
+ * (docs/benchmarks.md).
  */
 export function shareOut(
   wanted: number | null,
@@ -84,12 +85,12 @@ export function shareOut(
   return { threads, plainHere: threads === 0 || (wanted === null && cores === 2) };
 }
 
-/** More would wait for the main thread, which hands out some ten thousand deliveries a second. */
+/** More threads would wait for the main thread, which dispatches about ten thousand deliveries per second. */
 const threadsMax = 4;
 
-/** Starts a thread that sends, with `SenderSettings`. */
+/** Starts a sender thread with `SenderSettings`. */
 export function startSender(workerData: SenderData): Worker {
-  // Source and compiled file stand side by side with this one, whatever their ending.
+  // Source and compiled files are in the same folder as this file, with the same extension.
   const ending = import.meta.url.endsWith(".ts") ? ".ts" : ".js";
   return new Worker(new URL(`./sender-entry${ending}`, import.meta.url), { workerData, name: "sender" });
 }

@@ -1,6 +1,6 @@
 /**
- * What `import "posthorn"` and `require("posthorn")` load: `library.ts`, once it is certain that this Node can read it. An older
- * one would fail over the first module that it does not have, and say nothing of versions.
+ * Entry point of `import "posthorn"` and `require("posthorn")`. Loads `library.ts` after checking the Node version:
+ * an old Node would fail at the first missing module, without mentioning versions.
  */
 import { createRequire } from "node:module";
 import { nodeProblem } from "./needed-node.ts";
@@ -9,7 +9,7 @@ import type * as library from "./library.ts";
 const problem = nodeProblem(process.versions.node);
 if (problem !== null) throw new Error(problem);
 
-// Not `await import`, with which nothing could be loaded by `require`.
+// Not `await import`, because `require` cannot load modules with top-level await.
 export const {
   DuplicateEventError,
   InvalidRequestError,

@@ -32,16 +32,16 @@ import type { SystemParts } from "./system-report.ts";
 import type { AssembledEngine } from "./running-engine.ts";
 import { UndoSteps } from "./undo-steps.ts";
 
-/** What tests and the library put in place of the real thing. */
+/** Replacements for tests and for the library. */
 export interface Overrides {
   readonly log?: Logger;
   readonly transport?: Transport;
   readonly names?: NameLookup;
-  /** Where the standard settings of tracing are looked for; nowhere when left out. */
+  /** Environment with the standard tracing variables; if omitted, none are read. */
   readonly tracingFrom?: Readonly<Record<string, string | undefined>>;
-  /** False starts no HTTP server, whatever the roles say. */
+  /** False starts no HTTP server, regardless of roles. */
   readonly listens?: boolean;
-  /** Where each setting came from, for whoever asks the API. */
+  /** Source of each setting, shown in the API. */
   readonly sources?: Readonly<Record<OptionName, Source>>;
 }
 
@@ -49,30 +49,32 @@ export interface RunningPosthorn {
   readonly settings: Settings;
   readonly services: Services;
   readonly log: Logger;
-  /** Of the API; null without the role, and when nothing was to listen. */
+  /** URL of the API; null without the role, and if listening is disabled. */
   readonly url: string | null;
-  /** Of `/livez`, `/readyz` and `/metrics` in a process without the API; null also when the port was taken. */
+  /** URL of `/livez`, `/readyz` and `/metrics` in a process without the API; also null if the port was taken. */
   readonly probesUrl: string | null;
-  /** Where others send to, where that has a port of its own. */
+  /** URL for senders, if the gateway has a separate port. */
   readonly inboundUrl: string | null;
   readonly gateway: GatewayServices;
   readonly dataDir: string;
   readonly adminKey: string;
-  /** Where the admin key lies; null when it came from a setting. */
+  /** The file with the admin key; null if the key came from a setting. */
   readonly adminKeyFile: string | null;
-  /** Logs in to the dashboard as the administrator, once and within five minutes; null without a dashboard. */
+  /**
+   * A link that logs in to the dashboard as administrator, once and within five minutes; null without a dashboard.
+   */
   loginLink(): string | null;
   metricsText(): Promise<string>;
   readiness(): Readiness;
-  /** Finishes what runs within the grace time, then closes everything. Safe to call twice. */
+  /** Finishes running work within the grace period, then closes everything. Safe to call twice. */
   stop(): Promise<void>;
-  /** What a stop is at. */
+  /** Progress of a stop. */
   stopping(): Stopping;
 }
 
-/** What a stop waits for. */
+/** What a stop is waiting for. */
 export interface Stopping {
-  /** What is being closed; null before and after. */
+  /** The part that is being closed; null before and after. */
   readonly part: string | null;
   readonly inFlight: number;
   readonly uncommitted: number;
@@ -80,9 +82,9 @@ export interface Stopping {
 }
 
 /**
- * Starts everything in the order in which one thing needs the other, and undoes it in reverse, also when a step fails.
+ * Starts all parts in the order of their dependencies, and stops them in reverse order, also if a step fails.
  *
- * Webhooks are loaded before the server listens: an event accepted before that would find no webhook and reach nobody.
+ * Webhooks are loaded before the server listens: an event accepted earlier would match no webhook.
  */
 export async function startPosthorn(settings: Settings, overrides: Overrides = {}): Promise<RunningPosthorn> {
   const log = overrides.log ?? createLog(settings);
@@ -118,7 +120,7 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   const system = reporter({ settings, store, companions, warnings: () => presence.warnings() }, overrides);
   const hasApi = settings.roles.includes("api");
   const listening = { ...assembled, settings, store, keys, random, log, readiness, system, metrics };
-  // First to open and last to close, so that they tell how the start and the shutdown get on.
+  // First to open and last to close, so that they report the progress of startup and shutdown.
   const probes = listens && !hasApi ? await openProbes(listening) : null;
   started.defer("probes", async () => probes?.close(probesGraceMs));
   started.defer("engine", () => engine.stop({ graceMs: grace.remainingMs() }));
@@ -128,7 +130,7 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   started.defer("roles", watchRoles(assembled, store, { listens }));
   started.defer("gauges", sampleGauges({ settings, store, engine, clock, random, log }));
   const api = listens && hasApi ? await openApi(listening) : null;
-  // At most half, so that a caller who is slow to finish leaves time for the deliveries under way.
+  // At most half, so that slow callers leave time for deliveries in flight.
   started.defer("api", async () => api?.close(grace.remainingMs() / 2));
   const inbound = await openGateway(listening, { listens, apiUrl: api?.url ?? null });
   started.defer("gateway", () => inbound.close(grace.remainingMs() / 2));
@@ -155,7 +157,7 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   };
 }
 
-/** Warns of sources and channels whose role no process runs; returns how to end it. */
+/** Warns about sources and channels whose role no process runs; returns a stop function. */
 function watchRoles(
   { presence, gatewayDirectory }: Pick<AssembledEngine, "presence" | "gatewayDirectory">,
   store: Store,
@@ -185,7 +187,7 @@ async function openTelemetry(
   return { metrics, tracer, telemetry };
 }
 
-/** `GET /v1/system` of this process, which starts now. */
+/** `GET /v1/system` of this process; records its start time. */
 function reporter(
   parts: Pick<SystemParts, "settings" | "store" | "companions" | "warnings">,
   { sources }: Pick<Overrides, "sources">,
@@ -194,7 +196,7 @@ function reporter(
   return () => systemReport({ ...parts, sources: sources ?? null, startedAt });
 }
 
-/** Begins to read for statistics, where they are kept; returns how to end it. */
+/** Starts the gauge sampler if statistics are enabled; returns a stop function. */
 function sampleGauges(of: {
   readonly settings: Settings;
   readonly store: Store;
@@ -256,10 +258,13 @@ function observe(
   });
 }
 
-/** For answers that are being written when everything else has stopped. */
+/** For responses in progress when everything else has stopped. */
 const probesGraceMs = 500;
 
-/** One grace time for all steps of a shutdown together. Whole until it begins, which is when a failed start is undone. */
+/**
+ * The grace period of a shutdown, shared by all steps. It has its full length until `begin`, for example when a
+ * failed start is undone.
+ */
 class Grace {
   readonly #graceMs: number;
   #endsAt: number | null = null;

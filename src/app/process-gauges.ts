@@ -6,11 +6,11 @@ import type { DiskSpace, Store } from "../ports/store.ts";
 export interface ProcessGaugesOptions {
   readonly engine: Pick<Engine, "activity" | "webhooks" | "oldestDue">;
   readonly store: Pick<Store, "deliveries" | "disk">;
-  /** Others have no places for requests. */
+  /** Only workers have request slots. */
   readonly delivers: boolean;
 }
 
-/** What a process reads of itself and of the store, where both keep the numbers at hand. */
+/** Gauges of the process and of its store, where both have the numbers readily available. */
 export class ProcessGauges {
   readonly #options: ProcessGaugesOptions;
   readonly #lag = monitorEventLoopDelay({ resolution: lagResolutionMs });
@@ -44,7 +44,7 @@ export class ProcessGauges {
     this.#lag.disable();
   }
 
-  /** Since the reading before: what a timer was late by, not how long it waited. */
+  /** Maximum timer delay since the last reading, beyond the timer's resolution. */
   #longestLagMs(): number {
     const lateMs = this.#lag.max / nanosecondsPerMs - lagResolutionMs;
     this.#lag.reset();
@@ -56,6 +56,6 @@ function usedShare(disk: DiskSpace | null): number | null {
   return disk === null ? null : 1 - disk.freeBytes / disk.sizeBytes;
 }
 
-/** As coarse as that of the metrics: an idle process should not wake up often to measure how idle it is. */
+/** As coarse as the resolution of the metrics: an idle process should not wake up often to measure its lag. */
 const lagResolutionMs = 50;
 const nanosecondsPerMs = 1e6;

@@ -9,7 +9,7 @@ import { shortageTexts } from "../ports/transport.ts";
 import type { WorkQueue } from "../ports/work-queue.ts";
 import { StoreProbe } from "./store-probe.ts";
 
-/** What a process reads its own state from. */
+/** The sources of a process's readiness. */
 export interface ReadingSources {
   readonly engine: Pick<Engine, "activity">;
   readonly store: Store;
@@ -21,14 +21,14 @@ export interface ReadingSources {
 }
 
 /**
- * How a process is, dependency by dependency and role by role. Without the queue or the shared state it does all its work,
- * slower or less evenly, so their absence is told and takes it out of no service.
+ * Readiness of a process, by dependency and role. Without the queue or the shared state it still does all its work,
+ * slower or less evenly. So their outage is reported, but the process stays ready.
  */
 export class Readings {
   readonly #sources: ReadingSources;
   readonly #delivers: boolean;
   readonly #probe: StoreProbe;
-  /** What the process as a whole is about. */
+  /** Lifecycle phase of the process. */
   phase: "starting" | "running" | "draining" = "starting";
 
   constructor(of: ReadingSources) {
@@ -42,12 +42,12 @@ export class Readings {
     const { engine, companions } = this.#sources;
     const { workQueue, sharedState } = companions;
     const { storeTrouble, shortage, holds } = engine.activity();
-    // Damage is met by readers as well; that there is no space, by writers alone.
+    // Damage also affects reads; a full disk affects only writes.
     const trouble = this.#probe.trouble ?? storeTrouble;
     const obstacles = [
       ...(this.phase === "running" ? [] : [this.phase]),
       ...(trouble === null ? [] : ["store_unavailable", ...codes[trouble]]),
-      // Other workers may serve its webhooks by now, so it sends nothing until the store hears of it again.
+      // Other workers may already serve its webhooks, so it sends nothing until its heartbeat succeeds again.
       ...(this.#delivers && !holds && this.phase !== "starting" ? ["worker_suspended"] : []),
     ];
     const flaws = [
@@ -67,7 +67,7 @@ export class Readings {
   }
 }
 
-/** What is said beyond `store_unavailable`. */
+/** Additional codes besides `store_unavailable`. */
 const codes: Readonly<Record<StoreTrouble, readonly string[]>> = {
   away: [],
   standby: ["store_is_standby"],

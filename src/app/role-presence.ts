@@ -4,29 +4,29 @@ import type { OwnershipStore } from "../ports/store/ownership.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import { Loop } from "../ports/timing/loop.ts";
 
-/** Roles that a configured feature needs, and that a deployment may leave out by mistake. */
+/** Roles that a configured feature requires, and that a deployment may omit by mistake. */
 export type NeededRole = "gateway" | "scheduler";
 
 export interface RolePresenceOptions {
-  /** Of this process. */
+  /** Roles of this process. */
   readonly roles: readonly string[];
-  /** Absent where this process is the only one. */
+  /** Absent if this process is the only one. */
   readonly ownership?: Pick<OwnershipStore, "acquireLeadership" | "leaderships">;
-  /** The name of this process among the others. */
+  /** Identifies this process among the others. */
   readonly holder: string;
   readonly clock: Pick<Clock, "schedule" | "monotonicMs">;
   readonly log: Telemetry["log"];
 }
 
-/** What is configured. */
+/** Features whose roles are checked. */
 export interface ConfiguredFeatures {
   readonly hasSources: () => boolean;
   readonly hasChannels: () => Promise<boolean>;
 }
 
 /**
- * Which roles run in any process of the deployment, for warnings about configured features that nothing serves. A process
- * with such a role leads in a leadership of its name; the store has the time, and no row per process.
+ * Tracks which roles run in any process of the deployment, to warn about configured features without a process. A
+ * process with such a role holds a leadership of that name; the store keeps its time, and needs no row per process.
  */
 export class RolePresence {
   readonly #options: RolePresenceOptions;
@@ -39,7 +39,7 @@ export class RolePresence {
   constructor(options: RolePresenceOptions) {
     const { clock, log } = options;
     this.#options = options;
-    // A deployment that starts needs time until all its processes run.
+    // A starting deployment needs time until all its processes run.
     for (const role of neededRoles) this.#seenMs.set(role, clock.monotonicMs());
     this.#loop = new Loop({
       clock,
@@ -67,7 +67,7 @@ export class RolePresence {
     return clock.monotonicMs() - (this.#seenMs.get(role) ?? 0) >= missingMs;
   }
 
-  /** Configured features that no process serves. */
+  /** Warnings about configured features that no process serves. */
   warnings(): readonly string[] {
     const needed = [
       ...(this.#features?.hasSources() === true ? (["gateway"] as const) : []),
@@ -109,7 +109,7 @@ function nameOf(role: NeededRole): string {
 }
 
 const lookMs = 20_000;
-/** Another process with the role takes over within a round after the holder has gone. */
+/** Another process with the role takes over within a round after the holder is gone. */
 const heldMs = 60_000;
 const missingMs = 120_000;
 const logMs = 3_600_000;

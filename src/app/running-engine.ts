@@ -31,7 +31,7 @@ import { openTransport, waitingRequestsMax } from "./open-transport.ts";
 import { requestOriginOf } from "./request-origin.ts";
 import { version } from "./version.ts";
 
-/** The engine with the services over it, not yet started. */
+/** The engine and its services, not started yet. */
 export interface AssembledEngine {
   readonly engine: Engine;
   readonly services: Services;
@@ -46,30 +46,30 @@ export interface AssembledEngine {
 export interface EngineParts {
   readonly settings: Settings;
   readonly store: Store;
-  /** False where another program takes the requests, so that no role has to. */
+  /** False if another program handles the requests, so that no role is required. */
   readonly listens?: boolean;
-  /** Of use with PostgreSQL only. */
+  /** Used with PostgreSQL only. */
   readonly companions?: Companions;
-  /** By which everything due is judged. */
+  /** Decides what is due. */
   readonly clock: Clock;
   readonly keys: Keys;
   readonly random: Random;
   readonly telemetry: Telemetry;
-  /** Replaces the real network; for tests. */
+  /** Replaces the network; for tests. */
   readonly transport?: Transport;
   /** Replaces the system's name servers; for tests. */
   readonly names?: NameLookup;
 }
 
 /**
- * Rows in one transaction. SQLite writes a delivery in 10 to 20 µs on the event loop, so this is some 30 ms; above some
- * hundreds a group gains nothing and only waits longer.
+ * Rows in one transaction. SQLite writes a delivery in 10 to 20 µs on the event loop, so this is about 30 ms. Groups
+ * above a few hundred rows gain no speed and only wait longer.
  */
 const commitRowsMax = 2_048;
-/** Beyond what any tenant needs, and below what would make the engine's memory a surprise. */
+/** More than any tenant needs, and few enough to keep the engine's memory predictable. */
 const webhooksPerTenantMax = 100_000;
 
-/** Consent goes to an address that the sender of a message left, which may be anybody's. */
+/** Consent goes to an address chosen by the sender of a message, which may belong to a third party. */
 const consentLimits = {
   all: { atOnce: 16, perMinute: 120 },
   tenant: { atOnce: 4, perMinute: 60 },

@@ -1,4 +1,4 @@
-// What a sender thread runs.
+// Entry point of a sender thread.
 
 import { systemClock } from "../adapters/system/clock.ts";
 import { serveSender } from "../adapters/transport/threads/serve-sender.ts";

@@ -5,22 +5,23 @@ import { createAddressPolicy } from "../core/egress/address-policy.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Transport } from "../ports/transport.ts";
 
-/** What a sender has to know, as plain data that may go to another thread. */
+/** Settings of a sender, as plain data that can be sent to another thread. */
 export interface SenderSettings extends Omit<ConnectionLimits, "idleSocketMs" | "onOpenSockets"> {
   readonly egressAllow: readonly string[];
   readonly allowLoopback: boolean;
   readonly egressProxy: string | null;
-  /** Shared by all threads that send. */
+  /** Shared by all sender threads. */
   readonly lookupSlots: BigInt64Array;
 }
 
 /**
- * Shorter than the 60 seconds after which common load balancers close idle connections without a word. Receivers that
- * close earlier mostly say so, as Node's servers do (`Keep-Alive: timeout=5`); those that do not are learned from.
+ * Shorter than the 60 seconds after which common load balancers silently close idle connections. Receivers that close
+ * earlier mostly announce it, as Node's servers do (`Keep-Alive: timeout=5`); for the others, the transport learns
+ * it.
  */
 const idleSocketMs = 55_000;
 
-/** Sends on the thread that calls. */
+/** Sends on the calling thread. */
 export function openInThread(
   { egressAllow, allowLoopback, egressProxy, lookupSlots, ...limits }: SenderSettings,
   clock: Clock,

@@ -1,7 +1,7 @@
 import type { SourceType } from "../core/gateway/source-type.ts";
 import { type PresetDescription, presetTable, verificationTypes } from "../receiver/index.ts";
 
-/** What the receiver kit can verify, in the words of the API: providers first, then schemes, both by name. */
+/** The verification types of the receiver kit in the form of the API: providers first, then schemes, both by name. */
 export const sourceTypes: readonly SourceType[] = verificationTypes
   .map(({ type, title, fields }) => ({
     type,

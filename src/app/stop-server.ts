@@ -9,7 +9,7 @@ export interface StopInTimeOptions {
   readonly exit: (status: number) => never;
 }
 
-/** Stops a server, after which the process ends by itself. What keeps it all the same is named in the log, too. */
+/** Stops a server. The process then exits when nothing keeps it open; anything that does is logged. */
 export async function stopServer(running: RunningPosthorn, exit: StopInTimeOptions["exit"]): Promise<void> {
   await stopInTime(running, { clock: systemClock, exit });
   const { log } = running;
@@ -21,9 +21,9 @@ export async function stopServer(running: RunningPosthorn, exit: StopInTimeOptio
 }
 
 /**
- * Stops a server. What does not end by itself is named in the log and ended with the process, because a server that hangs in
- * its stop keeps its data folder and its webhooks from the one that is to take its place. Nothing is lost by that: what was
- * not settled is delivered again.
+ * Stops a server. Parts that do not stop in time are logged and killed with the process, because a hanging server
+ * keeps its data folder and its webhooks from its successor. Nothing is lost: deliveries that were not settled are
+ * sent again.
  */
 export async function stopInTime(
   running: Pick<RunningPosthorn, "settings" | "log" | "stop" | "stopping">,
@@ -44,9 +44,9 @@ export async function stopInTime(
   }
 }
 
-/** After the grace. Sooner than orchestrators kill, or nobody would ever read it. */
+/** After the grace period, but before orchestrators kill the process, so that the line is written. */
 const lateMs = 5_000;
-/** For connections, threads and the last commits, each of which has a bound of its own. */
+/** For connections, threads and the last commits, which all have separate time limits. */
 const overdueMs = 30_000;
-/** What was closed has ended long before. */
+/** Everything that was closed has ended long before. */
 const unendedMs = 10_000;

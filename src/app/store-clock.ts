@@ -5,21 +5,21 @@ import { Loop } from "../ports/timing/loop.ts";
 
 export interface StoreClockOptions {
   readonly clock: Clock;
-  /** The store's clock; absent where it is that of this machine. */
+  /** The store's clock; absent if it is the clock of this machine. */
   readonly time: Store["time"];
   readonly log: Logger;
 }
 
 /**
- * The time by which all processes of a deployment judge what is due: that of this machine, and where it differs by more than
- * a second from that of the database, the database's. A worker whose clock is behind would hold events back that another
+ * The clock by which all processes of a deployment decide what is due: the clock of this machine, or that of the
+ * database if they differ by more than a second. A worker whose clock is behind would delay events that another
  * process stored as due now, and one whose clock is ahead would send retries too early.
  *
- * Durations and timers stay those of this machine.
+ * Durations and timers use the clock of this machine.
  */
 export class StoreClock implements Clock {
   readonly #options: StoreClockOptions;
-  /** Of the database's clock before this machine's, as it was last seen. */
+  /** How far the database's clock is ahead of this machine's, at the last comparison. */
   offsetMs = 0;
   #correctionMs = 0;
   readonly #loop: Loop;
@@ -30,7 +30,7 @@ export class StoreClock implements Clock {
       clock: options.clock,
       round: () => this.#compare(),
       pauseMs: () => compareMs,
-      // It is away; what was seen last stays true for a while.
+      // The database is unavailable; the last offset stays valid for a while.
       failed: () => undefined,
     });
   }
@@ -51,14 +51,14 @@ export class StoreClock implements Clock {
     this.#options.clock.defer(callback);
   }
 
-  /** Resolves after the first comparison; others follow from time to time. */
+  /** Resolves after the first comparison; further ones follow periodically. */
   async start(): Promise<void> {
     if (this.#options.time === undefined) return;
     await this.#loop.run();
     this.#loop.start();
   }
 
-  /** An answer that is still under way changes nothing any more, so nobody waits for it. */
+  /** Does not wait for a running comparison, whose result no longer matters. */
   stop(): void {
     void this.#loop.stop();
   }
@@ -69,7 +69,7 @@ export class StoreClock implements Clock {
     const before = { wall: clock.now(), monotonicMs: clock.monotonicMs() };
     const stored = await time();
     const tookMs = clock.monotonicMs() - before.monotonicMs;
-    // Where in this time the database looked at its clock nobody knows.
+    // It is unknown at which point in this interval the database read its clock.
     if (tookMs <= answerMsMax) this.#seen(Math.round(stored - before.wall - tookMs / 2));
   }
 
@@ -89,8 +89,8 @@ export class StoreClock implements Clock {
   }
 }
 
-/** As often as workers tell that they live. */
+/** As often as workers send heartbeats. */
 const compareMs = 3_000;
-/** Machines that are kept by NTP differ by some milliseconds, and an answer may be late. */
+/** Machines with NTP differ by some milliseconds, and a reply may be late. */
 const toleranceMs = 1_000;
 const answerMsMax = 500;

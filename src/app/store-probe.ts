@@ -3,8 +3,8 @@ import { StoreUnavailableError, type Store, type StoreTrouble } from "../ports/s
 import { Loop } from "../ports/timing/loop.ts";
 
 /**
- * Asks a store whether it is there, so that a process which writes nothing just now knows too. A question without an
- * answer counts like a refusal; a refusal that says why counts at once.
+ * Pings a store, so that a process that is not writing notices an outage too. A missing reply counts as an outage
+ * after some seconds; an error with a known cause counts at once.
  */
 export class StoreProbe {
   readonly #store: Pick<Store, "ping">;
@@ -27,7 +27,7 @@ export class StoreProbe {
     });
   }
 
-  /** Null when the store answered a moment ago, and nothing speaks against writing. */
+  /** Null if the store replied recently and accepts writes. */
   get trouble(): StoreTrouble | null {
     if (this.#known !== null) return this.#known;
     return this.#clock.monotonicMs() - this.#answeredMs < silentMsMax ? null : "away";
@@ -37,7 +37,7 @@ export class StoreProbe {
     this.#loop.start();
   }
 
-  /** An answer that is still under way changes nothing any more, so nobody waits for it. */
+  /** Does not wait for a running ping, whose result no longer matters. */
   stop(): void {
     void this.#loop.stop();
   }

@@ -8,16 +8,16 @@ import type { ReadingSources } from "./readings.ts";
 
 export interface SystemParts extends Pick<ReadingSources, "companions"> {
   readonly settings: Settings;
-  /** Null where the settings did not come from a command line, an environment or a file. */
+  /** Null if the settings did not come from a command line, an environment or a file. */
   readonly sources: Readonly<Record<OptionName, Source>> | null;
   readonly store: Pick<Store, "facts" | "ownership">;
   /** Unix milliseconds. */
   readonly startedAt: number;
-  /** Configured features that no process serves. */
+  /** Warnings about configured features that no process serves. */
   readonly warnings: () => readonly string[];
 }
 
-/** What `GET /v1/system` shows. What the store would have to say is null while it cannot. */
+/** The content of `GET /v1/system`. Store facts are null while the store is unavailable. */
 export async function systemReport(parts: SystemParts): Promise<SystemReport> {
   const { settings, sources, store, companions, startedAt } = parts;
   const [pools, facts] = await Promise.all([known(poolsOf(parts)), known(store.facts())]);
@@ -47,7 +47,7 @@ export async function systemReport(parts: SystemParts): Promise<SystemReport> {
   };
 }
 
-/** Where no others can be, this process is the only worker there may be. */
+/** With an embedded store, this process is the only possible worker. */
 async function poolsOf({ store, settings }: SystemParts): Promise<ReadonlyMap<string, number>> {
   if (store.ownership !== undefined) return store.ownership.pools();
   return new Map([[settings.workerPool, settings.roles.includes("worker") ? 1 : 0]]);

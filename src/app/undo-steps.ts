@@ -1,10 +1,10 @@
-/** What a start has begun, undone in reverse order. Names what is being undone, for whoever waits for it in vain. */
+/** Undoes the steps of a start in reverse order. Exposes the current step, to diagnose a hanging stop. */
 export class UndoSteps implements AsyncDisposable {
   readonly #stack = new AsyncDisposableStack();
   #current: string | null = null;
   #isKept = false;
 
-  /** What is being undone; null before and after. */
+  /** The step that is being undone; null before and after. */
   get current(): string | null {
     return this.#current;
   }

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** Version of the package. The path is the same from src/app and from the compiled dist/app. */
+/** Version of the package. The relative path is the same from src/app and from the compiled dist/app. */
 export const version: string = readVersion();
 
 function readVersion(): string {

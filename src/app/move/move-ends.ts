@@ -9,34 +9,34 @@ import type { MoveSource, MoveTarget } from "../../ports/store/moving.ts";
 import { type DataFolder, dataFolderAt, prepareDataFolder } from "../data-folder.ts";
 import type { MasterKeys } from "../keys.ts";
 
-/** A store that hands everything over. */
+/** The store to move from. */
 export interface MoveFrom {
   readonly place: string;
   readonly rows: MoveSource;
-  /** The sealed key of digests. */
+  /** The sealed digest key. */
   readonly digestKey: () => Promise<Uint8Array | null>;
-  /** Keeps everybody from serving; null while somebody does. */
+  /** Stops all processes from serving; null while a server is running. */
   readonly stop: () => Promise<Stopped | null>;
   readonly isServed: () => Promise<boolean>;
-  /** Notes where everything went, so that nobody serves from here by mistake; null takes the note away. */
+  /** Records the destination, so that no server starts on the source by mistake; null removes the record. */
   readonly markMoved: (to: MovedTo | null) => Promise<void>;
-  /** Where everything went; null while it is here. */
+  /** The destination of a completed move; null if the data is still here. */
   readonly movedTo: () => Promise<MovedTo | null>;
 }
 
 export interface Stopped {
-  /** Whether everything has moved: else the store may be served from again. */
+  /** If the move is not complete, servers may use the store again. */
   readonly release: (end: { readonly moved: boolean }) => Promise<void>;
 }
 
-/** A store that takes everything. */
+/** The store to move into. */
 export interface MoveTo {
   readonly place: string;
   readonly rows: MoveTarget;
   readonly keepDigestKey: (sealed: Uint8Array) => Promise<void>;
 }
 
-/** The folder has a master key of its own, and what moves there could not be read with it. */
+/** The folder has a different master key, which could not decrypt the moved data. */
 class OtherMasterKeyError extends Error {
   override readonly name = "KeyFileError";
 
@@ -45,7 +45,7 @@ class OtherMasterKeyError extends Error {
   }
 }
 
-/** Whether an end is the address of a database; else it is a data folder. */
+/** Whether a move end is a database URL; otherwise it is a data folder. */
 export function isPostgres(end: string): boolean {
   return /^postgres(ql)?:/.test(end);
 }
@@ -54,7 +54,7 @@ export async function openSource(
   from: string,
   given: {
     readonly masterKeys: () => MasterKeys;
-    /** Only looks, and changes nothing, not even what files there are. */
+    /** Read-only: does not even create files. */
     readonly isLook: boolean;
   },
 ): Promise<MoveFrom> {
@@ -79,7 +79,7 @@ async function openFolderSource(from: string, { isLook }: { readonly isLook: boo
   };
 }
 
-/** Whoever opens a folder owns it, and what a crash left behind is put in order. */
+/** Opening the store locks the folder and runs crash recovery. */
 async function stopFolder(dataDir: string): Promise<Stopped | null> {
   const { openSqliteStore } = await import("../../adapters/store/sqlite/open.ts");
   try {
@@ -112,7 +112,10 @@ async function openDatabaseSource(url: string, masterKeys: () => MasterKeys): Pr
 
 const incompletePlace = "another store, which is not complete";
 
-/** Marked first, so that nobody begins to serve in between. What was written but not counted is counted then. */
+/**
+ * Marks the database first, so that no server starts in between. Then counts the facts that were written but not
+ * counted.
+ */
 async function stopDatabase(
   source: PostgresMoveSource,
   { url, masterKeys }: { readonly url: string; readonly masterKeys: () => MasterKeys },
@@ -135,12 +138,12 @@ async function stopDatabase(
   return null;
 }
 
-/** Deliveries of large events that were not written yet: their drafts do not move. */
+/** Writes the remaining deliveries of large events, because their drafts are not moved. */
 async function writeFollowing({ deliveries }: Pick<Store, "deliveries">): Promise<void> {
   while ((await deliveries.fanOut()) !== null);
 }
 
-/** Facts that statistics have not counted belong to processes that are gone. */
+/** Counts the facts left by processes that are gone. */
 async function countJournal(given: {
   readonly url: string;
   readonly masterKeys: () => MasterKeys;
@@ -158,7 +161,7 @@ async function countJournal(given: {
   }
 }
 
-/** Throws what opening the target would, and changes nothing. */
+/** Throws the errors of opening the target, without changing anything. */
 export async function judgeTarget(to: string, { source }: { readonly source: string }): Promise<void> {
   if (!isPostgres(to)) return;
   const { judgePostgresMoveTarget } = await import("../../adapters/store/postgres/open-moving.ts");
@@ -184,7 +187,7 @@ async function openDatabaseTarget(
   return { rows, place, keepDigestKey: (sealed) => digestKey.replace(sealed) };
 }
 
-/** The folder gets the master key too, as a server that starts there would make one. */
+/** Stores the master key in the folder too, where a server would otherwise create a new one. */
 async function openFolderTarget(
   to: string,
   { source, masterKeys }: { readonly source: string; readonly masterKeys: MasterKeys },

@@ -7,22 +7,22 @@ import { isTargetFull, movedAlready } from "../../adapters/store/moved-error.ts"
 import { isPostgres, judgeTarget, type MoveFrom, openSource, openTarget } from "./move-ends.ts";
 import { type MoveNews, type MoveReport, moveStore } from "./move-store.ts";
 
-/** Both ends: a data folder, or the address of a PostgreSQL database. */
+/** Source and target: data folders, or URLs of PostgreSQL databases. */
 export interface MoveRequest {
   readonly from: string;
   readonly to: string;
   readonly settings: Pick<Settings, "masterKey" | "masterKeyPrevious">;
 }
 
-/** What a move would take over. */
+/** What a move would copy. */
 export interface MovePlan {
   readonly from: string;
-  /** Whether a server works on the source now. */
+  /** Whether a server is using the source now. */
   readonly served: boolean;
   readonly parts: readonly { readonly part: string; readonly rows: number }[];
 }
 
-/** Looks at both ends and changes nothing. */
+/** Inspects both ends without changing anything. */
 export async function planMove(request: MoveRequest): Promise<MovePlan> {
   const { from, to } = request;
   const source = await openSource(from, { masterKeys: () => masterKeysOf(request), isLook: true });
@@ -57,7 +57,7 @@ export async function runMove(
   }
 }
 
-/** Says that the move is complete where the target is full because of it. A move that was cut off goes on. */
+/** If the target is full because the move was completed, reports that. An interrupted move continues. */
 async function unlessMoved<Opened>(source: MoveFrom, open: () => Promise<Opened>): Promise<Opened> {
   try {
     return await open();
@@ -67,7 +67,7 @@ async function unlessMoved<Opened>(source: MoveFrom, open: () => Promise<Opened>
   }
 }
 
-/** Serving from a store that everything moved from is allowed again. */
+/** Allows servers to use a store again after a move. */
 export async function reopenMoved(request: Omit<MoveRequest, "to">): Promise<void> {
   const source = await openSource(request.from, { masterKeys: () => masterKeysOf(request), isLook: false });
   try {
@@ -77,13 +77,13 @@ export async function reopenMoved(request: Omit<MoveRequest, "to">): Promise<voi
   }
 }
 
-/** Secrets move as they are sealed, so both ends have the same key. Without a setting it is that of the folder. */
+/** Secrets move in sealed form, so both ends need the same key. Without a setting, the key of the folder is used. */
 function masterKeysOf({ from, settings }: Pick<MoveRequest, "from" | "settings">): MasterKeys {
   if (settings.masterKey === null && isPostgres(from)) throw new MissingMasterKeyError();
   return readMasterKeys(settings, { folder: dataFolderAt(from), random: createSystemRandom() });
 }
 
-/** Only a folder has its key beside it. */
+/** Only a data folder contains its key. */
 class MissingMasterKeyError extends Error {
   override readonly name = "KeySettingError";
 

@@ -3,35 +3,35 @@ import { movedParts } from "../../adapters/store/moved-parts.ts";
 import type { MoveFrom, MoveTo } from "./move-ends.ts";
 import { type PartMoved, PartMove, type StretchMoved } from "./move-stretches.ts";
 
-/** What a person who waits is told. */
+/** Progress reports for the user. */
 export type MoveNews =
   | { readonly kind: "round"; readonly number: number; readonly served: boolean }
   | { readonly kind: "progress"; readonly part: string; readonly rows: number; readonly written: number }
-  /** All is there but what changes from now on: the servers may stop. */
+  /** Everything is copied except for new changes: the servers may stop. */
   | { readonly kind: "ready"; readonly written: number }
-  /** Rows with text that PostgreSQL refuses. */
+  /** Rows with text that PostgreSQL rejects. */
   | { readonly kind: "replaced"; readonly part: string; readonly rows: number }
   | { readonly kind: "finishing" };
 
 export interface MoveReport {
   readonly parts: readonly PartMoved[];
   readonly rounds: number;
-  /** From when nobody could serve until the target can be served from. */
+  /** Downtime: from the stop of the source until the target can be opened. */
   readonly standstillMs: number;
 }
 
 /**
- * Moves everything from one store into another. While servers still work on the source, rounds copy what there is and
- * what has changed since; once they have stopped, a last one copies the rest, and the target can be served from. What is
- * written is read back. It may be killed at any time and run again.
+ * Moves all data from one store into another. While servers are using the source, each round copies new and changed
+ * data. Once they have stopped, a last round copies the rest, and servers can open the target. Written data is
+ * verified by reading it back. The move may be killed at any time and run again.
  */
 export async function moveStore(move: {
   readonly from: MoveFrom;
   readonly to: MoveTo;
   readonly tell: (news: MoveNews) => void;
-  /** Between two rounds while servers work on the source. */
+  /** Called between two rounds while servers are using the source. */
   readonly pause: () => Promise<void>;
-  /** Milliseconds, since any time. */
+  /** Monotonic milliseconds. */
   readonly now: () => number;
 }): Promise<MoveReport> {
   const { from, to, tell, now } = move;
@@ -78,7 +78,7 @@ async function copyAll({
   return done;
 }
 
-/** The source is marked first: of two stores that could be served from, both would deliver. */
+/** Marks the source first: servers on both stores would deliver everything twice. */
 async function finish({ from, to }: { readonly from: MoveFrom; readonly to: MoveTo }): Promise<void> {
   const digestKey = await from.digestKey();
   if (digestKey !== null) await to.keepDigestKey(digestKey);

@@ -3,17 +3,17 @@ import { storableDocument } from "../../adapters/store/storable-text.ts";
 import { StoreUnavailableError } from "../../ports/store.ts";
 import type { KeptStretch, MovedPart, MovedRow, MoveSource, MoveTarget } from "../../ports/store/moving.ts";
 
-/** What of a part was moved, and what had been before. */
+/** Totals of one part after a round. */
 export interface PartMoved {
   readonly part: string;
   readonly rows: number;
-  /** Of these rows, those that this round has written. */
+  /** Rows written in this round. */
   readonly written: number;
-  /** Of the written rows, those with text that PostgreSQL refuses; U+FFFD replaces it. */
+  /** Written rows with text that PostgreSQL rejects; U+FFFD replaces it. */
   readonly replaced: number;
 }
 
-/** The target refused rows for another reason than its health. */
+/** The target rejected rows, although it is available. */
 class MoveRefusedError extends Error {
   override readonly name = "MoveRefusedError";
 
@@ -30,7 +30,7 @@ class MoveRefusedError extends Error {
   }
 }
 
-/** The target does not hold what was written to it. */
+/** Data read back from the target differs from what was written. */
 class MoveMismatchError extends Error {
   override readonly name = "MoveMismatchError";
 
@@ -44,23 +44,23 @@ class MoveMismatchError extends Error {
 
 const rowsMax = 4_096;
 const rowsMin = 64;
-/** Of one stretch, about: it is in memory three times while it moves. */
+/** Approximate size of one stretch, which is in memory three times while it moves. */
 const stretchBytes = 16 * 1024 * 1024;
 
-/** What one stretch adds to the totals of its part. */
+/** The contribution of one stretch to the totals of its part. */
 export interface StretchMoved {
   readonly moved: number;
   readonly written: number;
   readonly replaced: number;
 }
 
-/** Moves a part: first what the target has, where it differs by now, then what it does not have. */
+/** Moves a part: first stretches that the target already has and that changed, then the missing ones. */
 export class PartMove {
   readonly #part: MovedPart;
   readonly #source: MoveSource;
   readonly #target: MoveTarget;
   readonly #moved: (rows: StretchMoved) => void;
-  /** Of the JSON document among the columns; -1 without one. */
+  /** Index of the JSON document column; -1 without one. */
   readonly #documentPlace: number;
   #limit = rowsMin;
 
@@ -68,7 +68,7 @@ export class PartMove {
     readonly part: MovedPart;
     readonly source: MoveSource;
     readonly target: MoveTarget;
-    /** After each stretch, with what was added to the totals. */
+    /** Called after each stretch with its contribution to the totals. */
     readonly moved: (rows: StretchMoved) => void;
   }) {
     this.#part = move.part;
@@ -88,7 +88,7 @@ export class PartMove {
     }
   }
 
-  /** Rows can have been added between two keys, so the source is read to the end of the stretch. */
+  /** Reads the whole stretch, because rows may have been added between its keys. */
   async #compare(kept: KeptStretch): Promise<void> {
     const fingerprint = await this.#source.fingerprint(this.#part, kept);
     if (fingerprint === kept.fingerprint) return this.#moved({ moved: kept.rows, written: 0, replaced: 0 });
@@ -124,7 +124,7 @@ export class PartMove {
     return stretch;
   }
 
-  /** The row itself where nothing has to be replaced. */
+  /** Returns the same row if nothing has to be replaced. */
   #storable(row: MovedRow): MovedRow {
     const place = this.#documentPlace;
     const document = row[place];
@@ -134,7 +134,7 @@ export class PartMove {
   }
 }
 
-/** So many rows of this size are a stretch. */
+/** Number of rows of this size in one stretch. */
 function limitFor(rows: readonly MovedRow[]): number {
   const bytes = rows.reduce((sum, row) => sum + bytesOf(row), 0);
   const fitting = Math.floor(stretchBytes / Math.max(1, bytes / rows.length));
@@ -148,7 +148,7 @@ function bytesOf(row: MovedRow): number {
   );
 }
 
-/** Of rows in their order: SHA-256 over their values, each told from its neighbours by its kind and length. */
+/** SHA-256 over the values of rows in order. The kind and length of each value separate it from its neighbours. */
 function digestOf(rows: readonly MovedRow[]): string {
   const hash = createHash("sha256");
   let text = "";
