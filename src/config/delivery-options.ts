@@ -1,9 +1,9 @@
-/** How messages leave: what is allowed to be reached, how much at a time, with which keys. */
+/** Delivery settings: allowed targets, concurrency, and keys. */
 import { option } from "./option.ts";
 import { cidr, milliseconds, proxyUrl, secretList } from "./setting-kinds.ts";
 import { flag, integer, integerOrAuto, optionalInteger, optionalText } from "./value-kinds.ts";
 
-/** Keys, and what may be reached. */
+/** Keys and allowed targets. */
 export const security = {
   adminKey: option({
     env: "POSTHORN_ADMIN_KEY",
@@ -58,7 +58,7 @@ export const security = {
   }),
 } as const;
 
-/** How many requests, how long, from which memory. */
+/** Sizes, concurrency, timeouts and memory. */
 export const delivery = {
   payloadBytesMax: option({
     env: "POSTHORN_MAX_PAYLOAD_BYTES",

@@ -11,7 +11,7 @@ export interface ShownSetting {
   readonly source: Source;
 }
 
-/** What is in force and where it came from, without any secret. */
+/** The effective settings and their sources, with secrets masked. */
 export function describeSettings(
   settings: Settings,
   sources: Readonly<Record<OptionName, Source>>,
@@ -30,7 +30,7 @@ function shownValue(option: Option, value: unknown): string {
   return option.secret === true ? "********" : text;
 }
 
-/** docs/configuration.md. */
+/** The content of docs/configuration.md. */
 export function configurationPage(): string {
   return `${[pageHead, ...optionGroups.map(groupSection)].join("\n\n")}\n`;
 }

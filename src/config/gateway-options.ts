@@ -2,7 +2,7 @@ import { option } from "./option.ts";
 import { cidr, optionalHeaderName } from "./setting-kinds.ts";
 import { integer } from "./value-kinds.ts";
 
-/** What the role `gateway` takes, and of whom. */
+/** Limits and trusted proxies of the role `gateway`. */
 export const gateway = {
   gatewayInFlight: option({
     env: "POSTHORN_GATEWAY_IN_FLIGHT",

@@ -1,9 +1,8 @@
-/** How people are told. */
 import { option } from "./option.ts";
 import { smtpUrl } from "./setting-kinds.ts";
 import { flag, optionalText } from "./value-kinds.ts";
 
-/** Mail, and the words of messages. */
+/** Mail, and the texts of notifications. */
 export const notification = {
   smtpUrl: option({
     env: "POSTHORN_SMTP_URL",

@@ -1,22 +1,25 @@
 /**
- * What an option is, and how the text of one becomes its value.
+ * Declares what a setting is, and how its raw value is parsed.
  *
- * Flags and environment are text, a YAML file has values of its own; both go through the same reader, so that an
- * option means the same wherever it stands.
+ * Flags and environment variables are strings, while a YAML file has typed values. Both are parsed by the same
+ * function, so that a setting means the same in every place.
  */
 
-/** One setting, declared once; everything that reads, prints or documents settings works from this. */
+/** One setting, declared once; all code that reads, prints or documents settings uses this declaration. */
 export interface Option<Value = unknown> {
   /** `POSTHORN_MAX_PAYLOAD_BYTES`; the flag and the key in a file follow from it. */
   readonly env: string;
   readonly group: OptionGroup;
-  /** One or two sentences for people. */
+  /** One or two sentences for users. */
   readonly description: string;
   readonly kind: ValueKind<Value>;
   readonly fallback: Value;
-  /** Shown instead of the default where that is not a constant. */
+  /** Shown instead of the default if the default is not a constant. */
   readonly fallbackText?: string;
-  /** Masked wherever it is shown, readable from a file through `NAME_FILE`, and never a flag: those show in `ps`. */
+  /**
+   * Masked in all output, readable from a file through `NAME_FILE`, and never a flag, because flags are visible in
+   * `ps`.
+   */
   readonly secret?: true;
 }
 
@@ -32,22 +35,21 @@ export const optionGroups = [
   "Notifications",
   "Logging",
 ] as const;
-/** One of {@link optionGroups}. */
 export type OptionGroup = (typeof optionGroups)[number];
 
-/** How a value is read and shown. */
+/** How a value is parsed and formatted. */
 export interface ValueKind<Value> {
   /** For documentation: `integer, 1 to 65535`. */
   readonly title: string;
   readonly unit: string | null;
-  /** Problems never repeat what was given, so they are shown for secrets, too. */
+  /** Problems never quote the value, so they may be shown for secrets too. */
   readonly problemsHideValue?: true;
   read(raw: unknown): Reading<Value>;
-  /** The text that would give this value. */
+  /** The text that parses to this value. */
   show(value: Value): string;
 }
 
-/** A value, or the rest of a sentence that starts with the name of the setting. */
+/** A value, or a problem: the rest of a sentence that starts with the name of the setting. */
 export type Reading<Value> =
   | { readonly kind: "value"; readonly value: Value }
   | { readonly kind: "problem"; readonly problem: string };
@@ -62,10 +64,10 @@ export function fileKeyOf({ env }: Pick<Option, "env">): string {
   return env.slice(envPrefix.length).toLowerCase();
 }
 
-/** Every environment variable of ours starts with it. */
+/** Prefix of all our environment variables. */
 export const envPrefix = "POSTHORN_";
 
-/** Declares a setting; its kind says the type of its value. */
+/** Declares a setting with the value type of its kind. */
 export function option<Value>(given: Option<Value>): Option<Value> {
   return given;
 }

@@ -82,7 +82,7 @@ export type Settings = {
   readonly [Name in OptionName]: (typeof options)[Name] extends Option<infer Value> ? Value : never;
 };
 
-/** Days of retention in the unit of the engine. */
+/** Converts days of retention to milliseconds. */
 export function daysToMs(count: number): number {
   return count * dayMs;
 }
@@ -90,7 +90,7 @@ export function daysToMs(count: number): number {
 /** Name and declaration of every setting, in the order of the documentation. */
 export const optionEntries = Object.entries(options) as readonly (readonly [OptionName, Option])[];
 
-/** Settings of one heading. */
+/** Settings of one group. */
 export function optionsOf(group: OptionGroup): readonly (readonly [OptionName, Option])[] {
   return optionEntries.filter(([, { group: own }]) => own === group);
 }

@@ -2,7 +2,7 @@ import { option } from "./option.ts";
 import { portalOrigins } from "./setting-kinds.ts";
 import { flag } from "./value-kinds.ts";
 
-/** The pages of customers. */
+/** The customer portal. */
 export const portal = {
   portal: option({
     env: "POSTHORN_PORTAL",

@@ -2,7 +2,7 @@ import { attemptTimeoutMsMax } from "../core/delivery-policy.ts";
 import { isLoopbackHost } from "../core/http/loopback-host.ts";
 import type { OptionName, Settings } from "./options.ts";
 
-/** Which settings contradict each other, and why. */
+/** Settings that contradict each other, and why. */
 export interface Contradiction {
   readonly options: readonly OptionName[];
   /** The rest of a sentence that starts with the settings. */
@@ -10,13 +10,13 @@ export interface Contradiction {
 }
 
 /**
- * A delivery may wait in memory for a while after it was leased, and is sent only while its lease outlasts the longest
- * request; twice that leaves as long for waiting as for sending.
+ * A delivery may wait in memory after it was leased, and is sent only if its lease outlasts the longest request.
+ * Twice that leaves as much time for waiting as for sending.
  */
 const leaseMsMinimum = 2 * (attemptTimeoutMsMax + 10_000);
 const adminKeyLengthMin = 24;
 
-/** Relations between settings that are each valid alone; the limits follow from promises of the engine. */
+/** Checks relations between settings that are each valid alone; the limits follow from guarantees of the engine. */
 export function contradictions(settings: Settings): readonly Contradiction[] {
   const found: (Contradiction | false)[] = [
     settings.dev &&
@@ -75,7 +75,7 @@ export function contradictions(settings: Settings): readonly Contradiction[] {
   return [...found.filter((entry) => entry !== false), ...contradictoryServices(settings)];
 }
 
-/** Embedded there is one process, and with PostgreSQL there may be several. */
+/** Contradictions between services: with SQLite there is one process, with PostgreSQL there may be several. */
 function contradictoryServices(settings: Settings): readonly Contradiction[] {
   const isEmbedded = settings.databaseUrl === null;
   const found: (Contradiction | false)[] = [

@@ -6,16 +6,16 @@ import { contradictions } from "./relations.ts";
 import { gatherEnvironment, gatherFile, gatherFlags, gatherValues } from "./sources.ts";
 import type { Gathered, Given, ReadFile, Source } from "./sources.ts";
 
-/** What settings are made from. */
+/** The sources of settings. */
 export interface ResolveInput {
   readonly flags: Readonly<Partial<Record<OptionName, string | boolean>>>;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** `--config`; without it `POSTHORN_CONFIG` names the file, if there is one. */
+  /** Value of `--config`; defaults to the file named by `POSTHORN_CONFIG`. */
   readonly file?: string | undefined;
   readonly readFile?: ReadFile;
 }
 
-/** Settings with where each came from, or every problem at once. */
+/** Settings with their sources, or all problems at once. */
 export type Resolution =
   | {
       readonly kind: "resolved";
@@ -24,7 +24,7 @@ export type Resolution =
     }
   | { readonly kind: "refused"; readonly problems: readonly string[] };
 
-/** Flag, then environment, then file, then default. */
+/** Precedence: flag, environment, file, default. */
 export function resolveSettings(input: ResolveInput): Resolution {
   const readFile = input.readFile ?? ((path) => readFileSync(path, "utf8"));
   const named = input.env["POSTHORN_CONFIG"];
@@ -36,12 +36,12 @@ export function resolveSettings(input: ResolveInput): Resolution {
   ]);
 }
 
-/** Settings of a program that embeds Posthorn: only what it passes counts, by the same rules. */
+/** Settings of a program that embeds Posthorn: only the passed values count, by the same rules. */
 export function resolveValues(values: Readonly<Record<string, unknown>>): Resolution {
   return resolveGathered([gatherValues(values)]);
 }
 
-/** Places in order of precedence. */
+/** Merges the sources in order of precedence. */
 function resolveGathered(gathered: readonly Gathered[]): Resolution {
   const problems = gathered.flatMap((place) => place.problems);
   const values: Partial<Record<OptionName, unknown>> = {};
@@ -64,7 +64,8 @@ function finish(found: {
   readonly problems: string[];
 }): Resolution {
   const sources = found.sources as Record<OptionName, Source>;
-  // A setting that could not be read has no value to compare; its default stands in, so that the rest is judged too.
+  // A setting that could not be parsed has no value to compare. Use its default, so that the other settings are
+  // checked too.
   const settings = { ...defaultSettings(), ...found.values } as Settings;
   for (const { options: involved, problem } of contradictions(settings)) {
     if (involved.some((name) => !(name in found.values))) continue;
@@ -76,7 +77,7 @@ function finish(found: {
   return { kind: "resolved", settings, sources };
 }
 
-/** What is in force when nothing is set. */
+/** The settings if nothing is configured. */
 export function defaultSettings(): Settings {
   return Object.fromEntries(optionEntries.map(([name, option]) => [name, option.fallback])) as Settings;
 }
@@ -92,7 +93,7 @@ function choose(option: Option, given: Given | undefined): Chosen {
   const { source, raw } = given;
   const reading = option.kind.read(raw);
   if (reading.kind === "value") return { ...reading, source };
-  // What was given for a secret is never repeated, not even when it is wrong.
+  // The value of a secret is never repeated, not even if it is invalid.
   const problem =
     option.secret === true && option.kind.problemsHideValue !== true
       ? `must be ${option.kind.title === "text" ? "one line of text" : `a valid ${option.kind.title}`}`
@@ -100,7 +101,7 @@ function choose(option: Option, given: Given | undefined): Chosen {
   return { kind: "problem", problem: `${shown(source)} ${problem}`, source };
 }
 
-/** The same setting twice in one place: `NAME` and `NAME_FILE`. */
+/** The same setting twice in one source: `NAME` and `NAME_FILE`. */
 function doubled(option: Option, given: readonly Given[]): readonly string[] {
   if (option.secret !== true) return [];
   return (["environment", "file"] as const).flatMap((kind) => {

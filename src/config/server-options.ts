@@ -11,7 +11,7 @@ import {
 } from "./setting-kinds.ts";
 import { flag, integer, optionalInteger, text } from "./value-kinds.ts";
 
-/** Where the server listens, how it is reached, and what it runs. */
+/** Addresses, roles and limits of the server. */
 export const server = {
   host: option({
     env: "POSTHORN_HOST",

@@ -4,12 +4,11 @@ import { isDecodable } from "../core/http/percent-encoding.ts";
 import type { ValueKind } from "./option.ts";
 import { integer, listOf, optionalText, text } from "./value-kinds.ts";
 
-/** Parts that a process may run (design, section 3). */
+/** Roles that a process may run. */
 export const roles = ["api", "scheduler", "worker", "gateway"] as const;
-/** A part that a process may run. */
 export type Role = (typeof roles)[number];
 
-/** What begins names that others share a namespace with, or is one. */
+/** A name, or a prefix of names in a shared namespace. */
 export const shortName: ValueKind<string> = {
   ...text,
   title: "name",
@@ -19,7 +18,7 @@ export const shortName: ValueKind<string> = {
       : { kind: "problem", problem: "must have 1 to 63 characters of a to z, 0 to 9, - and _" },
 };
 
-/** Blocks of addresses, such as `10.0.0.0/8`. */
+/** CIDR blocks, such as `10.0.0.0/8`. */
 export const cidr = listOf<string>({
   title: "CIDR blocks",
   problemOf: (block) => {
@@ -33,17 +32,17 @@ export const cidr = listOf<string>({
   },
 });
 
-/** The parts of one process. */
+/** The roles of one process. */
 export const roleList = listOf<Role>({
   title: "`api`, `scheduler`, `worker`, `gateway`",
   problemOf: (word) =>
     (roles as readonly string[]).includes(word) ? null : `knows ${roles.join(", ")}, not "${word}"`,
 });
 
-/** Any text counts as a key here; whoever uses it judges its form. */
+/** Any text is accepted here; its user checks the format. */
 export const secretList = listOf<string>({ title: "keys", problemOf: () => null });
 
-/** Exact origins: a page on another port or over http is another one. */
+/** Exact origins: a different port or scheme is a different origin. */
 export const portalOrigins = listOf<string>({
   title: "origins",
   problemOf: (word) => {
@@ -54,7 +53,7 @@ export const portalOrigins = listOf<string>({
   },
 });
 
-/** Where others reach this server; without a slash at its end, because paths are added. */
+/** Public URL of this server; without a trailing slash, because paths are appended. */
 export const publicUrl: ValueKind<string | null> = {
   ...optionalText,
   title: "URL",
@@ -67,7 +66,7 @@ export const publicUrl: ValueKind<string | null> = {
   },
 };
 
-/** Name of a field of HTTP. */
+/** Name of an HTTP header. */
 export const optionalHeaderName: ValueKind<string | null> = {
   ...optionalText,
   title: "header",
@@ -77,7 +76,7 @@ export const optionalHeaderName: ValueKind<string | null> = {
       : { kind: "problem", problem: "must be the name of a header such as Client-Cert" },
 };
 
-/** Path below which a proxy serves this server; empty for none. */
+/** Path prefix under which a proxy serves this server; empty for none. */
 export const basePath: ValueKind<string> = {
   ...text,
   title: "path",
@@ -102,9 +101,9 @@ export const originName: ValueKind<string | null> = {
       : { kind: "problem", problem: "must be a DNS name such as events.example.com" },
 };
 
-/** Credentials in a URL are percent-encoded. The problem names none of them. */
+/** Credentials in a URL must be percent-encoded. The problem does not quote them. */
 function credentialsProblem(url: URL): { readonly kind: "problem"; readonly problem: string } | null {
-  // A password that holds / ? or # unencoded ends there.
+  // An unencoded / ? or # in a password ends the credentials early.
   const isCut = /@/.test(url.pathname + url.search + url.hash);
   if (!isCut && isDecodable(url.username) && isDecodable(url.password)) return null;
   const problem =
@@ -113,7 +112,7 @@ function credentialsProblem(url: URL): { readonly kind: "problem"; readonly prob
   return { kind: "problem", problem };
 }
 
-/** A proxy for outgoing requests; may hold credentials, so it is never shown. */
+/** A proxy for outgoing requests; may contain credentials, so it is never shown. */
 export const proxyUrl: ValueKind<string | null> = {
   ...optionalText,
   title: "URL",
@@ -126,7 +125,7 @@ export const proxyUrl: ValueKind<string | null> = {
   },
 };
 
-/** A mail server; may hold credentials, so it is never shown. */
+/** A mail server; may contain credentials, so it is never shown. */
 export const smtpUrl: ValueKind<string | null> = {
   ...optionalText,
   title: "URL",
@@ -139,7 +138,7 @@ export const smtpUrl: ValueKind<string | null> = {
   },
 };
 
-/** Calls of the API. */
+/** API calls per minute. */
 export const callsPerMinute: ValueKind<number> = {
   ...integer({ min: 0, max: 1_000_000, unit: "calls" }),
   title: "integer, 0 to 1000000, or `none`",
@@ -149,8 +148,8 @@ export const callsPerMinute: ValueKind<number> = {
       : integer({ min: 0, max: 1_000_000, unit: "calls" }).read(raw),
 };
 
-/** For retention, where nobody thinks in milliseconds. */
+/** For retention settings. */
 export const days = integer({ min: 1, max: 3_650, unit: "days" });
-/** Most durations. */
+/** For most durations. */
 export const milliseconds = (range: { readonly min: number; readonly max: number }): ValueKind<number> =>
   integer({ ...range, unit: "ms" });

@@ -6,43 +6,45 @@ import type { Option } from "./option.ts";
 import { optionEntries } from "./options.ts";
 import type { OptionName } from "./options.ts";
 
-/** Where a value came from. `name` is what a person would look for: `--port`, `POSTHORN_PORT`, `posthorn.yaml: port`. */
+/**
+ * Where a value came from. `name` is what a user would search for: `--port`, `POSTHORN_PORT`, `posthorn.yaml: port`.
+ */
 export interface Source {
   readonly kind: "flag" | "environment" | "file" | "option" | "default";
   readonly name: string;
 }
 
-/** What was given for one setting in one place, not yet judged. */
+/** The raw value of one setting in one source, not validated yet. */
 export interface Given {
   readonly option: OptionName;
   readonly source: Source;
   readonly raw: unknown;
 }
 
-/** Everything that one place holds, and what is wrong with its names. */
+/** All values of one source, and problems with their names. */
 export interface Gathered {
   readonly given: readonly Given[];
   readonly problems: readonly string[];
-  /** Settings that were given here, in a file that cannot be read: they are neither unset nor known. */
+  /** Settings whose secret file cannot be read: they are set, but their value is unknown. */
   readonly unread?: readonly OptionName[];
 }
 
-/** Reads a whole file; throws when it cannot. */
+/** Reads a whole file; throws if it cannot. */
 export type ReadFile = (path: string) => string;
 
-/** Names with our prefix that are no settings: the client's, the tests', and the file's own. */
+/** Variables with our prefix that are not settings. */
 const otherVariables = new Set(["POSTHORN_URL", "POSTHORN_KEY", "POSTHORN_CONFIG"]);
 
 /**
- * Kubernetes adds these to every container beside a service whose name begins with `posthorn`, `posthorn-api` say. A
- * name that ends in `PORT` could be a setting misspelt, and is told from one by its value.
+ * Kubernetes adds these to every container in the same namespace as a service whose name begins with `posthorn`, such
+ * as `posthorn-api`. A name that ends in `PORT` could be a misspelled setting, so its value decides.
  */
 const serviceLink =
   /^POSTHORN_([A-Z0-9_]+_)?(SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$/;
 const servicePort = /^POSTHORN_([A-Z0-9_]+_)?PORT$/;
 const servicePortValue = /^(tcp|udp|sctp):\/\//;
 
-/** Flags as the command line parsed them, by name of the setting. */
+/** Flags parsed by the command line, by name of the setting. */
 export function gatherFlags(flags: Readonly<Partial<Record<OptionName, string | boolean>>>): Gathered {
   const given = optionEntries.flatMap(([name, option]): Given[] => {
     const raw = flags[name];
@@ -51,7 +53,7 @@ export function gatherFlags(flags: Readonly<Partial<Record<OptionName, string | 
   return { given, problems: [] };
 }
 
-/** Options of the library, by name of the setting; `undefined` and `null` count as not given. */
+/** Options of the library, by name of the setting; `undefined` and `null` count as not set. */
 export function gatherValues(values: Readonly<Record<string, unknown>>): Gathered {
   const given: Given[] = [];
   const problems: string[] = [];
@@ -65,7 +67,7 @@ export function gatherValues(values: Readonly<Record<string, unknown>>): Gathere
   return { given, problems };
 }
 
-/** An empty variable counts as unset, which is what `NAME=` in a compose file means. */
+/** An empty variable counts as unset, as `NAME=` in a compose file is meant. */
 export function gatherEnvironment(
   env: Readonly<Record<string, string | undefined>>,
   readFile: ReadFile,
@@ -105,7 +107,7 @@ function isServiceLink({ name, raw }: { readonly name: string; readonly raw: str
   return serviceLink.test(name) || (servicePort.test(name) && servicePortValue.test(raw));
 }
 
-/** A YAML file: one key a setting, `max_payload_bytes: 100000`. */
+/** A YAML file with one key per setting: `max_payload_bytes: 100000`. */
 export function gatherFile(path: string, readFile: ReadFile): Gathered {
   const content = readYaml(path, readFile);
   if (typeof content === "string") return { given: [], problems: [content] };
@@ -144,7 +146,7 @@ function readYaml(path: string, readFile: ReadFile): Record<string, unknown> | s
     if (typeof content === "object" && !Array.isArray(content)) return content as Record<string, unknown>;
     return `${path} (--config) must hold one "name: value" a line`;
   } catch (error) {
-    // A parser's message may quote the line, and the line may hold a key.
+    // The parser's message may quote the line, which may contain a key.
     if (error instanceof YAMLParseError) {
       const [place] = error.linePos ?? [];
       return `${path} (--config) is not valid YAML${place === undefined ? "" : `, line ${place.line}`}`;

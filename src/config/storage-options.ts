@@ -1,9 +1,9 @@
-/** Where facts are kept, and for how long. */
+/** Storage and retention settings. */
 import { option } from "./option.ts";
 import { days, shortName } from "./setting-kinds.ts";
 import { flag, integer, oneOf, optionalText, text } from "./value-kinds.ts";
 
-/** The data folder or the servers that hold the facts. */
+/** The data folder, or the servers that store the data. */
 export const storage = {
   dataDir: option({
     env: "POSTHORN_DATA_DIR",
@@ -92,7 +92,7 @@ export const storage = {
   }),
 } as const;
 
-/** When facts are forgotten. */
+/** When data is removed. */
 export const retention = {
   retentionPayloadDays: option({
     env: "POSTHORN_RETENTION_PAYLOAD_DAYS",

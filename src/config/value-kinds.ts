@@ -1,6 +1,6 @@
 import type { Reading, ValueKind } from "./option.ts";
 
-/** Any text; control characters are refused because they come from mistakes in quoting. */
+/** Any text without control characters, which come from quoting mistakes. */
 export const text: ValueKind<string> = {
   title: "text",
   unit: null,
@@ -8,7 +8,7 @@ export const text: ValueKind<string> = {
   show: (value) => value,
 };
 
-/** A text that may be absent. */
+/** An optional text. */
 export const optionalText: ValueKind<string | null> = {
   title: "text",
   unit: null,
@@ -16,14 +16,14 @@ export const optionalText: ValueKind<string | null> = {
   show: (value) => value ?? "",
 };
 
-/** Both bounds are allowed. */
+/** Both bounds are inclusive. */
 export interface IntegerRange {
   readonly min: number;
   readonly max: number;
   readonly unit: string | null;
 }
 
-/** A whole number in a range; digits only, so that `1e3` and `0x10` are noticed as the mistakes they are. */
+/** A whole number in a range; digits only, so that mistakes such as `1e3` and `0x10` are rejected. */
 export function integer(range: IntegerRange): ValueKind<number> {
   const title = `integer, ${range.min} to ${range.max}`;
   return {
@@ -43,7 +43,7 @@ export function integer(range: IntegerRange): ValueKind<number> {
   };
 }
 
-/** A whole number that may be absent. */
+/** An optional whole number. */
 export function optionalInteger(range: IntegerRange): ValueKind<number | null> {
   return { ...integer(range), show: (value) => (value === null ? "" : String(value)) };
 }
@@ -63,7 +63,7 @@ export function integerOrAuto(range: IntegerRange): ValueKind<number | null> {
 const truthy = new Set(["true", "1", "yes", "on"]);
 const falsy = new Set(["false", "0", "no", "off"]);
 
-/** `true`, `1`, `yes`, `on` and their opposites, in any letter case. */
+/** `true`, `1`, `yes`, `on` and their opposites; case-insensitive. */
 export const flag: ValueKind<boolean> = {
   title: "boolean",
   unit: null,
@@ -76,7 +76,7 @@ export const flag: ValueKind<boolean> = {
   show: String,
 };
 
-/** One of some words. */
+/** One of several words. */
 export function oneOf<const Word extends string>(words: readonly Word[]): ValueKind<Word> {
   return {
     title: words.map((word) => `\`${word}\``).join(", "),
@@ -91,7 +91,10 @@ export function oneOf<const Word extends string>(words: readonly Word[]): ValueK
   };
 }
 
-/** Several texts: separated by commas, or a list in YAML. Each is judged alone, so that an error names the entry. */
+/**
+ * Several texts: separated by commas, or a list in YAML. Each is checked separately, so that an error names the
+ * entry.
+ */
 export function listOf<Entry extends string>(entry: {
   readonly title: string;
   readonly problemOf: (text: string) => string | null;

@@ -4,7 +4,7 @@ import { senderRules } from "../check/sender/check-sender.ts";
 
 type ReceiverCheck = (typeof receiverChecks)[number];
 
-/** docs/check.md: how `posthorn check` is used, and every rule from the code that tries it. */
+/** The content of docs/check.md: how to use `posthorn check`, and every rule from the code that tests it. */
 export function checkPage(): string {
   const groups = receiverGroups.map(({ head, sends }) => {
     const rules = receiverChecks.filter((check) => sends.includes(check.sends));

@@ -5,7 +5,7 @@ import {
 } from "../core/notifications/operational-event-catalogue.ts";
 import { operationalEventTypes, type OperationalEventType } from "../core/notifications/operational-event.ts";
 
-/** docs/operational-events.md: how Posthorn tells of itself, and every type from the code that tells it. */
+/** The content of docs/operational-events.md, with every type from the event catalogue. */
 export function operationalEventsPage(): string {
   const list = operationalEventTypes.map(
     (type) => `| [\`${type}\`](#${anchorOf(type)}) | ${firstSentence(type)} |`,

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 
-/** docs/cli.md: what `--help` says, for every command. */
+/** The content of docs/cli.md: the `--help` output of every command. */
 export function commandReference(program: Command): string {
   return `${[pageHead, ...leaves(program).map(section)].join("\n\n")}\n`;
 }
@@ -23,7 +23,7 @@ function leaves(command: Command): readonly Command[] {
 }
 
 function section(command: Command): string {
-  // A fixed width: the page must not depend on the terminal of whoever makes it.
+  // A fixed width, so that the page does not depend on the terminal.
   const help = command.configureHelp({ helpWidth: 100 }).helpInformation().trimEnd();
   return `## ${pathOf(command)}\n\n\`\`\`text\n${help}\n\`\`\``;
 }

@@ -1,4 +1,4 @@
-/** A table; cells may not hold line breaks. */
+/** A Markdown table; cells must not contain line breaks. */
 export function markdownTable(titles: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]): string => `| ${cells.map(escapeCell).join(" | ")} |`;
   return [line(titles), `|${"---|".repeat(titles.length)}`, ...rows.map(line)].join("\n");
@@ -28,7 +28,7 @@ export function durationText(durationMs: number): string {
   return parts.length === 0 ? "0 s" : parts.join(" ");
 }
 
-/** Hours, minutes and seconds, as in the tables of schedules: `75:35:05`. */
+/** Hours, minutes and seconds, as in schedule tables: `75:35:05`. */
 export function clockText(durationMs: number): string {
   const seconds = Math.round(durationMs / 1_000);
   const parts = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, seconds % 60];

@@ -3,7 +3,7 @@ import { headerDescriptions } from "../../core/profiles/header-descriptions.ts";
 import type { PayloadFormatName, Profile, ProfileHeader } from "../../core/profile.ts";
 import { markdownTable } from "./markdown.ts";
 
-/** What is on the wire, with an example for each payload format. */
+/** Headers, signatures and payloads, with an example for each payload format. */
 export function messageSections(profile: Profile): string {
   const { headers, migrationHeaders, payloadFormats } = profile;
   const migration =
@@ -66,7 +66,7 @@ const verificationTitles: Readonly<Record<Profile["registration"]["verification"
   dns: "A DNS record must name the owner.",
 };
 
-/** What a webhook of the profile must bring. */
+/** Requirements for webhooks of the profile. */
 export function registrationSection({ registration }: Profile): string {
   const { verification, verificationRequired, bearerTokenRequired, permanentRedirectAllowed } = registration;
   const lines = [

@@ -1,7 +1,7 @@
 import type { ClassificationTable, Profile, StatusRule } from "../../core/profile.ts";
 import { durationText, markdownTable } from "./markdown.ts";
 
-/** What each answer means, and what a failure to answer means. */
+/** What each response or missing response means. */
 export function outcomeSections({ classification, sunset, attemptsMaxByCategory }: Profile): string {
   const notes = [incompleteNotes[classification.incompleteResponse], sunsetNotes[sunset]];
   for (const [category, attemptsMax] of Object.entries(attemptsMaxByCategory))
@@ -66,7 +66,7 @@ const attentionNotes: Readonly<Record<NonNullable<StatusRule["attention"]>, stri
   escalate: "the operator is told",
 };
 
-/** When one failure holds back, suspends or disables the whole endpoint. */
+/** When failures pause, suspend or disable the whole endpoint. */
 export function gateSections(profile: Profile): string {
   return [
     "### Gates",

@@ -4,7 +4,10 @@ import { messageSections, registrationSection } from "./message-sections.ts";
 import { gateSections, outcomeSections } from "./outcome-sections.ts";
 import { scheduleSection } from "./schedule-section.ts";
 
-/** docs/profiles.md: the delivery semantics of every profile, made from the data that the engine reads (EDS-9.2-2). */
+/**
+ * The content of docs/profiles.md: the delivery semantics of every profile, generated from the data that the engine
+ * uses (EDS-9.2-2).
+ */
 export function profilesPage(): string {
   return `${[pageHead, ...profiles.map(profileSection)].join("\n\n")}\n`;
 }

@@ -1,7 +1,7 @@
 import type { Profile, RetrySchedule } from "../../core/profile.ts";
 import { clockText, durationText, markdownTable } from "./markdown.ts";
 
-/** When requests are made, and how long each may take. */
+/** When requests are made, and their timeouts. */
 export function scheduleSection(profile: Profile): string {
   const { schedule } = profile;
   const delaysMs = nominalDelaysMs(schedule);
@@ -24,10 +24,10 @@ export function scheduleSection(profile: Profile): string {
   return ["### Schedule", table, ...more, boundLines(profile)].join("\n\n");
 }
 
-/** Enough to see a schedule reach its largest delay. */
+/** Enough rows to show when a schedule reaches its largest delay. */
 const rowsMax = 12;
 
-/** Without jitter, and without the cap on what one process keeps. */
+/** Without jitter, and without the maximum age of a delivery. */
 function nominalDelaysMs(schedule: RetrySchedule): readonly number[] {
   if (schedule.kind === "list") return schedule.delaysMs;
   const { attemptsMax, baseDelayMs, multiplier, delayMsMax } = schedule;
