@@ -19,7 +19,7 @@ export interface DeliveryChangesOptions {
   readonly isCounted: boolean;
 }
 
-/** What people do to stored deliveries: send them again, end them. */
+/** Actions of users on stored deliveries: requeue, retry, end. */
 export class DeliveryChanges {
   readonly #options: DeliveryChangesOptions;
 
@@ -47,7 +47,7 @@ export class DeliveryChanges {
     });
     const endpoint = this.#options.directory.get(command.lane.webhookId);
     if (result.kind !== "accepted" || endpoint === undefined) return result;
-    // It may have been the head that a lane waited for, also of a lane from before the ordering was changed.
+    // It may have been the head that a lane waited for, including a lane from before a change of the ordering.
     this.#options.dispatcher.headsChanged(endpoint);
     const lane = endpoint.lane(command.lane);
     this.#options.dispatcher.stored(lane, { tier: lane.tier(result.priority), dueAt: command.retry.at });
@@ -67,7 +67,7 @@ export class DeliveryChanges {
     return results;
   }
 
-  /** Deliveries of an old event were stored: their lanes have something to send. */
+  /** Deliveries of an old event were stored: their lanes have work. */
   #requeued({ deliveries }: RequeueCommand): void {
     const { directory, dispatcher } = this.#options;
     for (const delivery of deliveries) {

@@ -24,7 +24,7 @@ interface WebhookChange {
   readonly secrets: readonly StoredSecret[];
 }
 
-/** What people change about running endpoints, here or in another process. */
+/** Changes by users to running endpoints, in this or another process. */
 export class EndpointChanges {
   readonly #options: EndpointChangesOptions;
 
@@ -32,7 +32,10 @@ export class EndpointChanges {
     this.#options = options;
   }
 
-  /** A change that was made in this process: its owner gets an order for what does not stand in the webhook itself. */
+  /**
+   * Applies a change made in this process, and sends the owner an order for the part that is not in the webhook
+   * itself.
+   */
   made(change: WebhookChange): void {
     const before = this.#options.directory.get(change.webhook.id)?.webhook;
     const endpoint = this.apply(change);
@@ -43,7 +46,7 @@ export class EndpointChanges {
     });
   }
 
-  /** Puts a webhook into service as it is now, after a change by any process. */
+  /** Applies the current version of a webhook, after a change by any process. */
   apply(change: WebhookChange): Endpoint {
     const { directory, states, dispatcher } = this.#options;
     const before = directory.get(change.webhook.id)?.webhook;
@@ -85,14 +88,14 @@ export class EndpointChanges {
     await this.#looked(endpoint);
   }
 
-  /** Its deliveries are looked at again, and the change is stored. */
+  /** Serves its deliveries again, and stores the change. */
   async #looked(endpoint: Endpoint): Promise<void> {
     this.#options.dispatcher.considerEndpoint(endpoint);
     await this.#options.commits.written();
   }
 }
 
-/** What of a change is no part of the webhook, and concerns what its owner knows of the endpoint. */
+/** The part of a change that is not in the webhook but affects the owner's endpoint state. */
 function beginsAnew(before: Webhook, now: Webhook): "reenabled" | "resumed" | null {
   if (before.status !== "active" && now.status === "active") return "reenabled";
   return before.url === now.url ? null : "resumed";

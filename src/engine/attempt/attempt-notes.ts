@@ -4,15 +4,15 @@ import type { RetryAfter } from "../../core/http/retry-after.ts";
 import type { Flight } from "./flight.ts";
 
 export interface NotedAnswer {
-  /** As it was received, and what it means; undefined where the answer had none. */
+  /** The received value and its meaning; undefined if the response had none. */
   readonly retryAfter: { readonly value: string; readonly means: RetryAfter } | undefined;
-  /** Where the delivery stands after it. */
+  /** The state of the delivery after the attempt. */
   readonly progress: DeliveryProgress;
-  /** From when `Retry-After` counts. */
+  /** The time from which `Retry-After` counts. */
   readonly now: number;
 }
 
-/** Notes on an attempt besides its result; null for most, which costs the path of an event nothing. */
+/** Notes on an attempt in addition to its result; null for most attempts, which keeps the event path cheap. */
 export function attemptNotes(
   flight: Flight,
   answer: NotedAnswer,
@@ -34,7 +34,10 @@ function retryAfterNote({ retryAfter, progress, now }: NotedAnswer): RetryAfterN
   return { value: shown, effect: decided ? "lower_bound" : "none" };
 }
 
-/** The gates that held the delivery after it was due. The rest of the time it waited for a place, or for its turn. */
+/**
+ * The gates that held the delivery after it was due. For the rest of the time it waited for a request slot or its
+ * turn.
+ */
 export function waitsOf({ delivery, endpoint, lane, startedAt }: Flight): readonly DeliveryWait[] {
   const { dueAt, createdAt } = delivery.progress;
   const since = Math.max(dueAt, createdAt);
@@ -49,6 +52,6 @@ export function waitsOf({ delivery, endpoint, lane, startedAt }: Flight): readon
 }
 
 const noWaits: readonly DeliveryWait[] = [];
-/** Shorter than this nobody asks. */
+/** Shorter waits are not recorded. */
 const waitMsMin = 1_000;
 const valueLengthMax = 100;

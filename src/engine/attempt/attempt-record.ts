@@ -8,7 +8,7 @@ import { attemptNotes, type NotedAnswer } from "./attempt-notes.ts";
 import { attemptTrace } from "./attempt-trace.ts";
 import { masked } from "./masked.ts";
 
-/** A request as it is kept in the history, under where its delivery stands after it. */
+/** The history record of a request, with the state of its delivery afterwards. */
 export function attemptRecord(
   flight: Flight,
   made: Pick<NotedAnswer, "retryAfter" | "now"> & {
@@ -40,7 +40,7 @@ export function statusOf(result: TransportResult): number | null {
   return result.observation.kind === "response" ? result.observation.status : null;
 }
 
-/** No request left: counts as a failed attempt, so that it ends some day. */
+/** No request was sent. It counts as a failed attempt, so that the delivery eventually ends. */
 export function notSent(errorMessage: string): TransportResult {
   return {
     observation: { kind: "failure", category: "network", requestSent: false },
@@ -58,7 +58,7 @@ function shownError(flight: Flight, result: TransportResult): string | null {
 
 const locationLengthMax = 500;
 
-/** Where a redirect points, for people. */
+/** Target of a redirect, for display. */
 export function shownLocation(flight: Flight, { fields }: TransportResult): string | null {
   const { location } = fields;
   if (location === undefined) return null;

@@ -5,7 +5,7 @@ import type { TransportResult, WireTrace } from "../../ports/transport.ts";
 import type { Flight } from "./flight.ts";
 import { masked } from "./masked.ts";
 
-/** How an attempt went over the wire, as it is kept: of all that were not accepted, and of few that were. */
+/** Network details of an attempt: recorded for all failed attempts and a sample of the accepted ones. */
 export function attemptTrace(
   flight: Flight,
   { verdict, result }: { readonly verdict: Verdict; readonly result: TransportResult },
@@ -23,7 +23,7 @@ export function attemptTrace(
   });
 }
 
-/** No request left, or what sent it ended. */
+/** No request was sent, or the sender thread ended. */
 const untraced: WireTrace = {
   ...{ httpVersion: null, peerAddress: null, responseHeaders: [], headersCut: false },
   timings: { dnsMs: null, connectMs: null, tlsMs: null, waitMs: null },

@@ -21,14 +21,14 @@ export interface AttemptsOptions {
   readonly shortages: Pick<Shortages, "met">;
 }
 
-/** What became of a request, or why none was made: an error is a fault of this program. */
+/** The result of a request, or why none was made. An error is a bug in this program. */
 type Ending = TransportResult | Exclude<Addressee, "right"> | Error;
 
 /**
- * One attempt, from a leased delivery to its settlement: get the access token where there is one, build the request, send
- * it, settle what came back. No database work happens here.
+ * One attempt, from a leased delivery to its settlement: gets an access token if needed, builds and sends the
+ * request, and settles the result. No database work happens here.
  *
- * This is the only way on which an event leaves, so this is where nobody else's event gets through.
+ * This is the only place where events leave the system, so it checks that the event and the webhook belong together.
  */
 export class Attempts {
   readonly #options: AttemptsOptions;
@@ -37,7 +37,7 @@ export class Attempts {
     this.#options = options;
   }
 
-  /** Never calls the dispatcher back before it returned. */
+  /** Never calls the dispatcher back synchronously. */
   start(flight: Flight): void {
     this.#options.flights.add(flight);
     this.#send(flight)
@@ -53,7 +53,7 @@ export class Attempts {
       if (token.kind === "failed") return { ...notSent(token.detail), ...shortageIn(token) };
       flight.accessToken = token.accessToken;
     }
-    // Without a token nothing was waited for: then the message follows from what is stored, its time included.
+    // Without a token there was no wait, so the whole message, including its time, follows from stored data.
     const request = buildRequest(flight, tokens === null ? flight.startedAt : clock.now());
     return typeof request === "string" ? request : transport.send(request);
   }
@@ -70,7 +70,7 @@ export class Attempts {
   }
 }
 
-/** The keys are those in force now, so a revoked key never signs a retry (TS16-69). */
+/** Uses the current keys, so that a revoked key never signs a retry (TS16-69). */
 function buildRequest(
   { delivery, endpoint, accessToken }: Flight,
   now: number,

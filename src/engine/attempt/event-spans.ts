@@ -10,7 +10,7 @@ import type { Flight } from "./flight.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import { deliverSpan, publishSpan } from "./make-spans.ts";
 
-/** A request that ended, and what it made of its delivery. */
+/** A completed request and its effect on the delivery. */
 export interface EndedAttempt {
   readonly verdict: Verdict;
   readonly result: TransportResult;
@@ -18,8 +18,8 @@ export interface EndedAttempt {
 }
 
 /**
- * Spans of events, made after the fact: when the outcome is known, and only of what is kept. What is not kept costs a look
- * at its id, and the count of its time.
+ * Spans of events, created only after the outcome is known and only if they are kept. Other events cost one check of
+ * their ID and one duration sample.
  */
 export class EventSpans {
   readonly #tracer: Tracer;
@@ -34,14 +34,14 @@ export class EventSpans {
     this.#clock = options.clock;
   }
 
-  /** An event is committed. */
+  /** An event was committed. */
   published(event: NewEvent, deliveries: number): void {
     const kept = keptByEvent(event.id, event, this.#tracer.sampling);
     if (kept === null) return;
     this.#tracer.ended(publishSpan({ ...event, endedAt: this.#clock.now(), deliveries }, kept));
   }
 
-  /** An attempt is settled. */
+  /** An attempt was settled. */
   attempted(flight: Flight, ended: EndedAttempt): void {
     const { delivery, endpoint } = flight;
     const isSlow = this.#isSlow(endpoint, ended);
@@ -50,7 +50,7 @@ export class EventSpans {
     if (kept === null && !failed && !isSlow) return;
     const because = kept ?? this.#keptByTrouble(failed);
     if (because === null) return;
-    // Nobody else has told of the publish: nothing but this attempt makes the event worth keeping.
+    // No publish span was exported yet: only this attempt makes the event worth tracing.
     if (kept === null && this.#publishedFor.isNew(delivery.eventId)) {
       const { createdAt } = delivery.progress;
       const event = { ...delivery, id: delivery.eventId, createdAt, priority: delivery.eventPriority };
@@ -78,10 +78,10 @@ export class EventSpans {
   }
 }
 
-/** Failed and slow attempts that are kept; an outage would otherwise fill the collector. */
+/** Limit for failed and slow attempts that are kept; an outage would otherwise flood the collector. */
 const troublePerSecondMax = 50;
 
-/** The last few hundred. */
+/** The most recent few hundred IDs. */
 class RecentIds {
   readonly #ids = new Set<string>();
 

@@ -7,30 +7,30 @@ import type { Host } from "../endpoint/host-places.ts";
 import type { Lane } from "../endpoint/lane.ts";
 import type { Pace } from "../endpoint/pace.ts";
 
-/** A delivery on its way. Made by the dispatcher, settled by settle, given back to its listener. */
+/** A delivery in flight. Created by the dispatcher, settled by `Settler`, and returned to its listener. */
 export interface Flight {
   readonly delivery: ClaimedDelivery;
   readonly lane: Lane;
   readonly endpoint: Endpoint;
   readonly startedAt: number;
-  /** As it was then. */
+  /** The webhook as it was at the start. */
   readonly webhook: Webhook;
-  /** The probe's lease when the circuit is half open. */
+  /** The lease of the probe if the circuit is half open. */
   readonly probe: number | null;
   readonly place: Place;
-  /** The access token that the request carried; null where the webhook has none. */
+  /** The access token sent with the request; null if the webhook has none. */
   accessToken: string | null;
 }
 
-/** What a request occupies until it ends. Kept by capacity.ts. */
+/** The resources that a request occupies until it ends. Managed by capacity.ts. */
 export interface Place {
   readonly endpoint: Endpoint;
   /** On the monotonic clock. */
   readonly startedMs: number;
   readonly bytes: number;
-  /** Of the active requests. */
+  /** Its share of the active requests. */
   share: Share;
-  /** Null where hosts have no limit, and once the request waits. */
+  /** Null if hosts have no limit, and once the request counts as waiting. */
   host: Host | null;
   readonly isCautious: boolean;
   /** Null while the request is active. */
@@ -39,17 +39,22 @@ export interface Place {
   hasHung: boolean;
 }
 
-/** Hears how flights end: the dispatcher, which made them and decides what is sent next. */
+/** Receives the ends of flights: the dispatcher, which created them and decides what to send next. */
 export interface FlightListener {
-  /** The request has ended; its place is free. Called before settling. `isResponse` when the receiver answered. */
+  /**
+   * The request has ended; its request slot is free. Called before settling. `isResponse` if the receiver answered.
+   */
   answered(flight: Flight, pace: Pace, isResponse: boolean): void;
-  /** The settlement is committed, or the lease was lost; `retryAt` is null where nothing follows. */
+  /** The settlement is committed, or the lease was lost; `retryAt` is null if no attempt follows. */
   settled(flight: Flight, retryAt: number | null): void;
-  /** The settlement was not written: the holder of the lease decides, and without a holder the lease runs out. */
+  /** The settlement was not written: the current lease holder decides; without one, the lease expires. */
   lost(flight: Pick<Flight, "lane">): void;
   /** A delivery was settled without a request. */
   dropped(lane: Lane): void;
-  /** No request was made, and nobody is to blame: the delivery goes back, and its endpoint rests until then. */
+  /**
+   * No request was made, through no fault of the receiver: the delivery is released, and its endpoint pauses until
+   * then.
+   */
   postponed(flight: Flight, until: number): void;
   /** Requests can be made again. */
   schedulePump(): void;

@@ -3,7 +3,7 @@ import type { Lease } from "../../ports/store/deliveries.ts";
 import type { Flight } from "./flight.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 
-/** The requests on their way, by delivery. */
+/** The deliveries in flight, by delivery ID. */
 export class Flights {
   readonly #clock: Clock;
   readonly #open = new Map<string, Flight>();
@@ -18,7 +18,7 @@ export class Flights {
     return this.#open.has(deliveryId);
   }
 
-  /** The deliveries on their way, by endpoint. */
+  /** The IDs of the deliveries in flight, by endpoint. */
   byEndpoint(): ReadonlyMap<Endpoint, readonly string[]> {
     const flying = new Map<Endpoint, string[]>();
     for (const { endpoint, delivery } of this.#open.values())
@@ -30,20 +30,20 @@ export class Flights {
     this.#open.set(flight.delivery.id, flight);
   }
 
-  /** The request has ended. False when it is no longer ours to settle, because its lease was given back. */
+  /** The request has ended. False if its lease was released, so it must not be settled. */
   end(flight: Flight): boolean {
     if (this.#abandoned) return false;
-    // After a clock that jumped over its lease, another flight of the same delivery may have taken its place.
+    // After a clock jump past its lease, another flight of the same delivery may have replaced it.
     if (this.#open.get(flight.delivery.id) === flight) this.#open.delete(flight.delivery.id);
     return true;
   }
 
-  /** Tells a waiting stop, after an ended flight was settled. */
+  /** Wakes a waiting stop, after an ended flight was settled. */
   settled(): void {
     if (this.#open.size === 0) this.#quiet?.();
   }
 
-  /** Waits until nothing is on its way, or for the grace time. */
+  /** Waits until no delivery is in flight, or until the grace time ends. */
   async wait(graceMs: number): Promise<void> {
     if (this.#open.size === 0) return;
     await new Promise<void>((resolve) => {
@@ -56,7 +56,9 @@ export class Flights {
     this.#quiet = null;
   }
 
-  /** The grace time is over: what is on its way is not settled but given back, and will be sent again (WDS-196). */
+  /**
+   * The grace time is over: deliveries in flight are released without a settlement and will be sent again (WDS-196).
+   */
   abandon(): readonly Lease[] {
     const leases = [...this.#open.values()].map((flight) => flight.delivery.lease);
     this.#open.clear();

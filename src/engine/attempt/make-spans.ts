@@ -11,7 +11,7 @@ import type { EndedAttempt } from "./event-spans.ts";
 type TracedEvent = Pick<NewEvent, "id" | "tenantId" | "eventType" | "priority" | "createdAt" | "trace">;
 type Attributes = Span["attributes"];
 
-/** Names are those of the semantic conventions where they have one. Never payload, query or secrets. */
+/** Uses names of the semantic conventions where they exist. Never contains payload, query or secrets. */
 export function publishSpan(
   event: TracedEvent & { readonly endedAt: number; readonly deliveries: number | null },
   because: KeptBecause,
@@ -31,7 +31,7 @@ export function publishSpan(
   };
 }
 
-/** Long waits make no long span: it lasts as long as the request, and links to what came before. */
+/** The span lasts as long as the request, without earlier waits, and links to the preceding spans. */
 export function deliverSpan(flight: Flight, ended: EndedAttempt, because: KeptBecause): Span {
   const { delivery, startedAt } = flight;
   const { result, verdict, progress } = ended;
@@ -90,7 +90,7 @@ function addressAttributes(host: string): Attributes {
   return { "server.address": host.slice(0, port), "server.port": Number(host.slice(port + 1)) };
 }
 
-/** The status where one came, as the conventions have it. */
+/** The status if there is one, as the conventions require. */
 function errorType(result: TransportResult, category: string | null | undefined): string {
   const status = statusOf(result);
   return status === null ? (category ?? "other") : String(status);

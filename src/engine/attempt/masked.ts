@@ -1,7 +1,7 @@
 import { maskSecrets } from "../credentials/secret-mask.ts";
 import type { Flight } from "./flight.ts";
 
-/** What came back from a receiver, without the secrets that its request showed to it. */
+/** Text from a receiver, with the secrets of the request masked. */
 export function masked(
   { endpoint, accessToken }: Pick<Flight, "endpoint" | "accessToken">,
   { text, wasCut }: { readonly text: string; readonly wasCut: boolean },

@@ -2,10 +2,10 @@ import { codeOf } from "../../core/thrown.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 
-/** Requests that could not be built because of a fault in this program. Each kind is logged once a minute. */
+/** Requests that could not be built because of a bug in this program. Each kind is logged once a minute. */
 export class OwnFaults {
   readonly #options: { readonly clock: Clock; readonly telemetry: Telemetry };
-  /** By kind of error: when it was logged last, and how many there were since. */
+  /** By kind of error: when it was last logged, and the number of occurrences since. */
   readonly #kinds = new Map<string, { loggedAtMs: number; unlogged: number }>();
 
   constructor(options: { readonly clock: Clock; readonly telemetry: Telemetry }) {
@@ -35,7 +35,7 @@ export class OwnFaults {
   }
 }
 
-/** Where it was thrown. */
+/** Where the error was thrown. */
 function placeOf({ stack = "" }: Error): string {
   return /\n\s+at ([^\n]*)/.exec(stack)?.[1] ?? "";
 }

@@ -21,27 +21,28 @@ export interface OwnerAlertsOptions {
   readonly operationalEvents: OperationalEvents;
 }
 
-/** An attempt that somebody must hear of. */
+/** An attempt that needs the attention of a person. */
 export interface NotableAttempt {
   readonly deliveryId: string;
   readonly attention: Attention;
-  /** Of the verdict; `long_pause` when the receiver asked for a long one. */
+  /** Reason of the verdict; `long_pause` if the receiver requested a long pause. */
   readonly reason: string;
   readonly statusCode: number | null;
-  /** Where a redirect pointed; shown to the owner, never followed (C-9). */
+  /** Target of a redirect; shown to the owner, never followed. */
   readonly location: string | null;
-  /** Nothing is sent to the webhook before; null when the answer asked for no long pause. */
+  /** The webhook is paused until then; null if the response did not request a long pause. */
   readonly pausedUntil: number | null;
 }
 
 /**
- * Reports what a profile says people must hear: `warn` is a log line for investigation (TS16-95), `notify` also a system
- * event to other webhooks of the tenant that take it (TS16-93, TS16-98), `escalate` an error in the operator's log beside
- * both (EDS-9.2.3-14). An endpoint that fails the same way a thousand times is reported once an hour.
+ * Reports results that a profile marks for attention: `warn` is a log line for investigation (TS16-95), `notify` is
+ * also an operational event to other webhooks of the tenant that subscribe to it (TS16-93, TS16-98), and `escalate`
+ * is also an error in the operator's log (EDS-9.2.3-14). Repeated failures of an endpoint for the same reason are
+ * reported once an hour.
  */
 export class OwnerAlerts {
   readonly #options: OwnerAlertsOptions;
-  /** When `webhook reason` was last reported; as many as there are failing webhooks. */
+  /** When `webhook reason` was last reported; about as many entries as failing webhooks. */
   readonly #reportedAt = new Map<string, number>();
 
   constructor(options: OwnerAlertsOptions) {
@@ -74,12 +75,12 @@ export class OwnerAlerts {
     );
   }
 
-  /** A dead letter; of those of an hour the first is told. */
+  /** Reports a dead letter; only the first of each hour is reported. */
   exhausted(
     { webhook }: Endpoint,
     { delivery, progress }: { readonly delivery: ClaimedDelivery; readonly progress: DeliveryProgress },
   ): void {
-    // A tenant must not hear of another one's delivery.
+    // A tenant must not be notified of another tenant's delivery.
     if (delivery.tenantId !== webhook.tenantId) return;
     const now = this.#options.clock.now();
     const of = hourOf(now);
@@ -98,7 +99,9 @@ export class OwnerAlerts {
   }
 }
 
-/** Of what became too old while it waited; the key, which names the hour, is told once. */
+/**
+ * For a delivery that became too old while it waited. The key contains the hour, so the event is sent once per hour.
+ */
 export function expiredEvent(
   webhook: Webhook,
   { delivery, now }: { readonly delivery: ExpiredDelivery; readonly now: number },
@@ -126,5 +129,5 @@ const logLevels = { warn: "warn", notify: "warn", escalate: "error" } as const s
   string
 >;
 const repeatMs = 3_600_000;
-/** Bounds the memory of what was reported; forgetting only means to report again. */
+/** Bounds memory. Forgetting an entry only repeats a report. */
 const reportsMax = 10_000;

@@ -7,14 +7,14 @@ import type { StoredDelivery, StoredEvent } from "../../ports/store/history.ts";
 import { maskSecrets } from "../credentials/secret-mask.ts";
 import type { EndpointConfig } from "../endpoint/endpoint-config.ts";
 
-/** A request as it was sent, or would be: made again from what is stored. Nothing in it is a credential. */
+/** A request rebuilt from stored data. It contains no credentials. */
 export interface RenderedRequest {
   readonly method: "POST";
   readonly url: string;
-  /** Flat name-value list, in their order. What the connection adds (Host, Content-Length) is not in it. */
+  /** Flat name-value list, in order. Headers of the connection (Host, Content-Length) are not included. */
   readonly headers: readonly string[];
   readonly body: Uint8Array;
-  /** What may have been otherwise; nothing where all of it is as it was sent. */
+  /** Parts that may differ from the request as sent; empty if there are none. */
   readonly differences: readonly RequestDifference[];
 }
 
@@ -25,7 +25,7 @@ export interface RenderedFrom {
   readonly attempt: AttemptRecord;
 }
 
-/** The body and the times follow from the event and the attempt; the rest from the webhook as it is now. */
+/** The body and the times come from the event and the attempt; the rest comes from the current webhook. */
 export function renderRequest(from: RenderedFrom): RenderedRequest {
   const { config, delivery, event, attempt } = from;
   if (!config.canSign) throw new PosthornError("conflict", noKey);
@@ -51,7 +51,7 @@ export function renderRequest(from: RenderedFrom): RenderedRequest {
 const noKey =
   "the webhook has no key for its signatures, so its requests cannot be made again; replace its secret first";
 
-/** As it was requested, where that is kept whole. */
+/** The URL as requested, if it was recorded completely. */
 function urlOf({ config, attempt, event }: RenderedFrom): string {
   const trace = attempt.notes?.trace;
   const isOther = trace !== undefined && trace.configRevision !== config.webhook.revision;

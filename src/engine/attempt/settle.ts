@@ -47,15 +47,15 @@ export interface SettleOptions {
   readonly lifecycle: WebhookLifecycle;
   readonly ownerAlerts: OwnerAlerts;
   readonly ownFaults: Pick<OwnFaults, "met">;
-  /** Notes on endpoints for other processes; null without them. */
+  /** Notes on endpoints for other processes; null if there are none. */
   readonly notes: OwnerNotes | null;
-  /** Null where nobody collects traces. */
+  /** Null if traces are not collected. */
   readonly spans: EventSpans | null;
 }
 
 /**
- * Settles attempts: the only writer of delivery state. The pure state machine decides; this carries its decision to the
- * endpoint's gates at once, and to the store through the grouped commits.
+ * Settles attempts: the only writer of delivery state. The pure state machine decides; this class applies its
+ * decision to the endpoint's gates at once, and to the store through grouped commits.
  */
 export class Settler {
   readonly #options: SettleOptions;
@@ -108,7 +108,7 @@ export class Settler {
     return { verdict: judge(seen, circumstances, endpoint.policy), retryAtOnce: false };
   }
 
-  /** A delivery ends without a request: it expired, or its body is gone. */
+  /** Ends a delivery without a request: it expired, or its body is gone. */
   withoutAttempt(delivery: ClaimedDelivery, lane: Lane, event: HolderEvent): void {
     const { endpoint } = lane;
     const now = this.#options.clock.now();
@@ -128,9 +128,9 @@ export class Settler {
   }
 
   /**
-   * No request was made, because event and webhook are not the same tenant's. Stored that way, the delivery ends. When
-   * only this process sees it that way, it keeps the lease until that runs out, and the next process that claims it
-   * looks again.
+   * No request was made because the event and the webhook belong to different tenants. If they are stored that way,
+   * the delivery ends. If only this process sees the difference, the delivery keeps its lease until it expires, and
+   * the next process that claims it checks again.
    */
   stopped(flight: Flight, addressee: "foreign" | "unclear"): void {
     const { delivery, endpoint } = flight;
@@ -155,8 +155,8 @@ export class Settler {
   }
 
   /**
-   * The request could not be built or handed to the network. The fault is in this program, so the delivery ends with a
-   * reason that says so: circuit, limits, attempts and the owner's notifications stay as they were.
+   * The request could not be built or handed to the network. This is a bug in the program, so the delivery ends with
+   * a reason that says so: circuit, limits, attempts and the owner's notifications are unchanged.
    */
   notComposed(flight: Flight, error: Error): void {
     const { delivery, endpoint } = flight;
@@ -197,7 +197,7 @@ export class Settler {
       { verdict, statusCode, now, exhausted: exhaustedOf(attempt.progress) },
       endpoint.policy.disable,
     );
-    // Each failure is written. Successes are written later, and the end of failing must not wait for that.
+    // Each failure is written. Successes are written later, but the end of a failure streak must not wait for that.
     if (endpoint.attempted(verdict.outcome !== "accepted")) this.#options.states.changed(endpoint);
     if (decision !== null) this.#options.lifecycle.decided(endpoint, decision);
     if (verdict.outcome !== "accepted") this.#alertOwner(flight, attempt);
@@ -260,7 +260,7 @@ export class Settler {
     });
   }
 
-  /** The report on a request that was made, or stopped. Its lane settles until it is written. */
+  /** The report on a request that was made or stopped. Its lane is settling until the report is written. */
   #reportOn(flight: Flight, decided: Omit<Report, "endpoint" | "isAwaited" | "done">): Report {
     const { endpoint, lane } = flight;
     lane.settlementBegan();
@@ -291,7 +291,7 @@ export class Settler {
     });
   }
 
-  /** The delivery was ended meanwhile, by other means than a lease: decided again from where it stands now. */
+  /** The delivery was ended while it was in flight, without taking its lease: decide again from its current state. */
   #reportLate(delivery: ClaimedDelivery, report: LateReport): void {
     const { ended } = report;
     const progress = this.#move(ended, { ...report, delivery });
@@ -356,17 +356,17 @@ export class Settler {
   }
 }
 
-/** What the holder of a delivery has to say of it, and what that makes of it. */
+/** What happened to a leased delivery, and the resulting state. */
 interface Report {
   readonly endpoint: Endpoint;
   readonly event: HolderEvent;
   readonly now: number;
   readonly progress: DeliveryProgress;
-  /** For the history; null when no request was made. */
+  /** For the history; null if no request was made. */
   readonly attempt: ((after: DeliveryProgress) => AttemptRecord) | null;
-  /** The next delivery of its lane, or this one's retry at once, goes out when it is written. */
+  /** The next delivery of its lane, or its immediate retry, waits for this write. */
   readonly isAwaited: boolean;
-  /** Where the delivery stands in the store; null when the lease was lost. */
+  /** Receives the stored state of the delivery; null if the lease was lost. */
   readonly done: (written: DeliveryProgress | null) => void;
 }
 
@@ -394,10 +394,10 @@ interface SettledAttempt {
 
 const unauthorized = 401;
 const permanentRedirect = 308;
-/** The owner hears of a pause that lasts this long. */
+/** The owner is notified of pauses of at least this length. */
 const pauseAlertMs = 3_600_000;
 
-/** RFC 8594; a date that cannot be read says nothing. */
+/** RFC 8594; an invalid date is ignored. */
 function noteSunsetField({ health }: Endpoint, { fields }: TransportResult, now: number): void {
   if (fields.sunset !== undefined) noteSunset(health, parseHttpDate(fields.sunset.trim(), now));
 }
@@ -423,7 +423,7 @@ function exhaustedOf(progress: DeliveryProgress): { readonly firstAttemptAt: num
   return firstAttemptAt === null ? null : { firstAttemptAt };
 }
 
-/** What an endpoint did before a manual retry does not count against it again. */
+/** Failures before a manual retry do not count against the endpoint again. */
 function firstOfSchedule(progress: DeliveryProgress): number | null {
   const { firstAttemptAt } = progress;
   return firstAttemptAt === null ? null : Math.max(firstAttemptAt, agesFrom(progress));

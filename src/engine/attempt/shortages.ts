@@ -12,8 +12,8 @@ export interface ShortagesOptions {
 }
 
 /**
- * Requests that this machine could not make. Receivers have no part in it: the delivery goes back as it was, without an
- * attempt, and is sent a little later. Whoever runs the machine hears of it.
+ * Requests that this machine could not make. Receivers are not at fault: the delivery is released unchanged, without
+ * an attempt, and is sent a little later. The operator sees it in the log and in metrics.
  */
 export class Shortages {
   readonly #options: ShortagesOptions;
@@ -27,12 +27,12 @@ export class Shortages {
     this.#pause = new Alarm(options.clock);
   }
 
-  /** Nothing is sent for a moment, because any request would meet the same. */
+  /** Sending is paused briefly, because any request would fail the same way. */
   get pausing(): boolean {
     return this.#pause.isSet;
   }
 
-  /** What this machine was short of a moment ago; null when it was short of nothing. */
+  /** The recent shortage of this machine; null if there is none. */
   get current(): Shortage | null {
     if (this.#last === null || this.#options.clock.monotonicMs() - this.#last.atMs > shownMs) return null;
     return this.#last.shortage;
@@ -44,7 +44,7 @@ export class Shortages {
     this.#last = { shortage, atMs: clock.monotonicMs() };
     telemetry.metrics.alarmed("local_shortage");
     this.#tell(shortage);
-    // Local ports run out towards one receiver; the others have theirs.
+    // Local ports run out per receiver address; other receivers are not affected.
     if (shortage !== "ports") this.#pauseAll();
     if (flight.probe !== null) releaseProbe(flight.endpoint.circuit, flight.probe);
     dispatcher().postponed(flight, clock.now() + pauseMs);
@@ -73,5 +73,5 @@ export class Shortages {
 
 const pauseMs = 250;
 const tellAgainMs = 10_000;
-/** How long after the last one a shortage is reported: longer than a scrape or a probe takes to come round. */
+/** How long a shortage is reported after its last occurrence: longer than the interval of a scrape or probe. */
 const shownMs = 60_000;

@@ -6,30 +6,30 @@ import { SerialWork } from "./serial-work.ts";
 import { WebhookAcquirer, type WebhookAcquirerOptions } from "./webhook-acquirer.ts";
 
 export interface ClusterMemberOptions extends WebhookAcquirerOptions {
-  /** Sending may go on. */
+  /** Sending may continue. */
   readonly resumed: () => void;
-  /** So many workers of the pool are alive, this one included. */
+  /** Number of live workers in the pool, including this one. */
   readonly workers: (count: number) => void;
-  /** This worker has another number, or none. */
+  /** This worker has a new number, or none. */
   readonly renamed: (worker: number | null) => void;
 }
 
 /**
- * A worker among others. It stays alive with heartbeats, acquires webhooks that have work and no owner, and releases
+ * One of several workers. It stays alive with heartbeats, acquires webhooks that have work and no owner, and releases
  * webhooks that are idle or beyond its share.
  *
- * A worker sends only while its own monotonic clock proves that no other worker may have acquired its webhooks:
- * `aliveMs` from before the last heartbeat was sent, less a margin. A process that was paused for longer finds that out
- * before it sends anything. The monotonic clock may stand still while a machine sleeps, so the wall clock must not be
- * beyond that time either; a wall clock that is set forward costs a pause until the next heartbeat. A worker that was
- * reaped forgets all it owned and joins as a new worker. The states are drawn in docs/state-machine.md, "Worker".
+ * A worker sends only while its own monotonic clock proves that no other worker may have acquired its webhooks: for
+ * `aliveMs` from before the last heartbeat was sent, minus a margin. A process that was suspended for longer notices
+ * that before it sends anything. The monotonic clock may stop while a machine sleeps, so the wall clock must not be
+ * past that time either; a wall clock that is set forward only costs a pause until the next heartbeat. A reaped
+ * worker forgets all its webhooks and joins as a new worker. The states are drawn in docs/state-machine.md, "Worker".
  *
- *   0 s             3         6    …      14          15                     18 at most
- *   heartbeat sent  next one              sends       may be reaped by the   the heartbeat of another
- *                                         nothing     next heartbeat         worker has reaped it
+ *   0 s             3         6    …      14          15                     18 at the latest
+ *   heartbeat sent  next one              sends       may be reaped by the   reaped by the heartbeat
+ *                                         nothing     next heartbeat         of another worker
  *
- * A request on its way at that moment cannot be called back. Its settlement has an old lease token and is refused, and
- * the new owner sends it once more under the same key: delivery is at least once.
+ * A request in flight at that moment cannot be recalled. Its settlement has an old lease token and is refused, and
+ * the new owner sends the delivery again with the same key: delivery is at least once.
  */
 export class ClusterMember {
   readonly #options: ClusterMemberOptions;
@@ -38,11 +38,11 @@ export class ClusterMember {
   readonly #heartbeatAlarm: Alarm;
   readonly #leavingAlarm: Alarm;
   #worker: number | null = null;
-  /** Until then nobody else can have acquired what this worker owns. */
+  /** Until then no other worker can have acquired the webhooks of this one. */
   #ownsUntilMs = Number.NEGATIVE_INFINITY;
   /** The same on the wall clock. */
   #ownsUntil = Number.NEGATIVE_INFINITY;
-  /** The pool as of the last heartbeat, this worker included. */
+  /** The pool at the last heartbeat, including this worker. */
   #pool: Heartbeat = { workers: 1, owned: 0 };
   #joining = false;
   #isHeartbeatUnderWay = false;
@@ -77,27 +77,27 @@ export class ClusterMember {
     this.#acquirer.start();
   }
 
-  /** Tries to acquire a webhook, together with others that are wanted soon. Resolves after the attempt. */
+  /** Tries to acquire a webhook, batched with other recent requests. Resolves after the attempt. */
   wanted(webhookId: string): Promise<void> {
     return this.#acquirer.wanted(webhookId);
   }
 
-  /** This process stored work for a webhook that it does not own. It may be about to acquire the webhook. */
+  /** This process stored work for a webhook that it does not own, and may be about to acquire it. */
   workAdded(webhookId: string): void {
     this.#acquirer.workAdded(webhookId);
   }
 
-  /** Whether this worker acquired the webhook a moment ago and could not serve it, because it was deleted. */
+  /** Whether this worker recently acquired the webhook and could not serve it because it was deleted. */
   isUnservable(webhookId: string): boolean {
     return this.#acquirer.isUnservable(webhookId);
   }
 
-  /** Looks at once for work that nobody serves: hints of it may be lost. */
+  /** Checks at once for work without an owner, because hints may be lost. */
   lookNow(): void {
     this.#acquirer.lookNow();
   }
 
-  /** Orders wait for a webhook that this worker may own. */
+  /** Orders are pending for a webhook that this worker may own. */
   ordered(): void {
     void this.#work.run(async () => {
       const worker = this.#worker;
@@ -105,15 +105,15 @@ export class ClusterMember {
     });
   }
 
-  /** Frees webhooks that the store counts as this worker's and that it does not serve. */
+  /** Releases webhooks that this worker owns in the store but does not serve. */
   releaseUnowned(): void {
     this.#acquirer.releaseUnowned();
   }
 
   /**
-   * The database was restarted or replaced, and may not know this worker or its webhooks. Webhooks with unfinished
-   * requests or unwritten settlements stay `leaving`: the worker keeps them when it joins again, and releases each as
-   * soon as it is quiet. Freed earlier, another worker would send the same deliveries again.
+   * The database was restarted or replaced, and may have lost this worker or its webhooks. Webhooks with unfinished
+   * requests or unwritten settlements stay `leaving`: the worker keeps them when it rejoins, and releases each when
+   * it is quiet. If they were freed earlier, another worker would send the same deliveries again.
    */
   rejoin(): void {
     if (this.#worker === null || this.#hasLeft) return;
@@ -128,7 +128,7 @@ export class ClusterMember {
     this.#acquirer.pause();
   }
 
-  /** While the last requests are waited for, others serve what is quiet, and the rest as soon as it is. */
+  /** During a shutdown, releases quiet webhooks to other workers at once, and each remaining one when it is quiet. */
   retire(): void {
     void this.#work.run(async () => {
       const { owned, store } = this.#options;
@@ -140,7 +140,7 @@ export class ClusterMember {
     });
   }
 
-  /** Releases every webhook, also those that are not quiet: their leases were released before. */
+  /** Releases every webhook, including those that are not quiet: their leases were released before. */
   async leave(): Promise<void> {
     this.pause();
     this.#hasLeft = true;
@@ -163,8 +163,8 @@ export class ClusterMember {
   // ---- staying alive ------------------------------------------------------------------------------------------
 
   /**
-   * One at a time: a second one would wait in the store behind the first. Not in the queue of `#work`: a call that hangs
-   * there must not let the worker die.
+   * Sends one heartbeat at a time, because a second one would queue in the store behind the first. It does not use
+   * the queue of `#work`, because a hanging call there must not let the worker die.
    */
   async #heartbeat(): Promise<void> {
     this.#heartbeatAlarm.set(heartbeatMs, () => void this.#heartbeat());
@@ -195,7 +195,7 @@ export class ClusterMember {
       this.#options.renamed(worker);
       this.#hold(sentAt);
       telemetry.log.info({ worker }, "joined the workers of the store");
-      // The number of workers decides about this worker's part of shared limits.
+      // The number of workers determines this worker's share of shared limits.
       await this.#prolong(worker);
     } finally {
       this.#joining = false;
@@ -222,10 +222,10 @@ export class ClusterMember {
     this.#giveBackSpare();
   }
 
-  /** Counts from before the heartbeat was sent, because the store's own count can only have begun later. */
+  /** Counts from before the heartbeat was sent, because the store started counting later. */
   #hold(sentAt: { readonly monotonicMs: number; readonly wall: number }): void {
     const wasHolding = this.holds();
-    // An answer may overtake a later one; the later proof holds.
+    // Replies may arrive out of order; the later deadline counts.
     const untilMs = sentAt.monotonicMs + aliveMs - marginMs;
     if (untilMs > this.#ownsUntilMs) {
       this.#ownsUntilMs = untilMs;
@@ -270,7 +270,10 @@ export class ClusterMember {
     this.#letGo(leavingMs);
   }
 
-  /** Releases quiet endpoints, and looks again while some are not quiet; later when the store is away. */
+  /**
+   * Releases quiet endpoints, and checks again while others are still busy; less often while the store is
+   * unavailable.
+   */
   #letGo(delayMs: number): void {
     const { owned } = this.#options;
     if (owned.leaving.size === 0 || this.#leavingAlarm.isSet) return;
@@ -299,17 +302,21 @@ function timeOf(clock: Clock): { readonly monotonicMs: number; readonly wall: nu
 }
 
 /**
- * How long a worker lives from one heartbeat; so long its webhooks stand still when it dies. Long enough that a slow
- * statement or a busy process changes no owner.
+ * How long a worker counts as alive after a heartbeat, and how long its webhooks stop when it dies. Long enough that
+ * a slow statement or a busy process does not change owners.
  */
 const aliveMs = 15_000;
-/** Three in a row may be lost before it matters. */
+/** Three heartbeats in a row may be lost without effect. */
 const heartbeatMs = 3_000;
-/** Between the last moment at which this worker sends and the first at which another one may. */
+/** Time between the last moment at which this worker sends and the first at which another one may. */
 const marginMs = 1_000;
-/** Further above its share a worker releases webhooks. More than for acquiring, so that webhooks do not ping-pong. */
+/**
+ * A worker releases webhooks this far above its share. Larger than the slack for acquiring, to prevent oscillation.
+ */
 const releaseSlackMin = 2;
-/** Acquiring a webhook again costs a statement, so a webhook with an event now and then stays with its owner. */
+/** Acquiring a webhook costs a statement, so a webhook with occasional events stays with its owner. */
 const idleMs = 30_000;
-/** How often to look whether leaving endpoints are quiet. In memory, and the next owner waits for it. */
+/**
+ * How often to check whether leaving endpoints are quiet. The check is in memory, and the next owner waits for it.
+ */
 const leavingMs = 50;

@@ -17,23 +17,23 @@ export interface ConfigSyncOptions {
   readonly random: Random;
   readonly telemetry: Telemetry;
   readonly directory: Directory;
-  /** Whether other processes can announce what they changed. */
+  /** Whether other processes can announce their changes. */
   readonly hears: boolean;
-  /** Takes a changed webhook into service, as after a change by this process. */
+  /** Applies a changed webhook, like a change made by this process. */
   readonly apply: (stored: StoredWebhook) => void;
   readonly remove: (webhookId: string) => void;
 }
 
 /**
- * Brings webhooks that other processes changed into memory: those named in an announcement, those that somebody looks
- * at, and from time to time all of them, because announcements may be lost (WDS-179).
+ * Loads webhooks that other processes changed: those named in an announcement, those requested by API calls, and
+ * periodically all of them, because announcements may be lost (WDS-179).
  *
- * What was changed here meanwhile is newer than what was read before, so it is read again.
+ * If this process changed a webhook during the read, the read is outdated and repeated.
  */
 export class ConfigSync {
   readonly #options: ConfigSyncOptions;
   readonly #loop: Loop;
-  /** Changes that were made here may be lost in the store, which is the truth: so what is newer here does not stay. */
+  /** The store is authoritative, and changes made here may be lost in it: do not keep newer versions in memory. */
   #isFromScratch = false;
 
   constructor(options: ConfigSyncOptions) {
@@ -58,14 +58,14 @@ export class ConfigSync {
   }
 
   /**
-   * Reads these webhooks, and what is known of the endpoints that this process does not own. A webhook that a call in this
-   * process changed while it was read is left as that call made it, and read once more; one that nobody knows is removed.
+   * Loads these webhooks, and the reported state of endpoints that this process does not own. A webhook that this
+   * process changed during the read is left unchanged and read again; one that is not found is removed.
    */
   async load(webhookIds: readonly string[]): Promise<void> {
     const { webhooks, directory } = this.#options;
     let ids = [...new Set(webhookIds)];
     for (let tries = 0; ids.length > 0 && tries < triesMax; tries += 1) {
-      // Each change puts another object there, so that the same one afterwards means that nothing came between.
+      // Each change replaces the object, so the same object afterwards means that nothing changed.
       const before = new Map(ids.map((id) => [id, directory.get(id)?.config]));
       const found = await webhooks.some(ids);
       const reported = await this.#reported(ids);
@@ -79,7 +79,7 @@ export class ConfigSync {
     }
   }
 
-  /** Reads how endpoints are doing that this process does not own, and nothing of how their webhooks are configured. */
+  /** Loads the state of endpoints that this process does not own, without their configuration. */
   async loadStates(webhookIds: readonly string[]): Promise<void> {
     const { ownership, directory } = this.#options;
     const othersOf = (id: string): Endpoint | null => {
@@ -100,20 +100,18 @@ export class ConfigSync {
       directory.applyTenantKeys({ tenantId, keys: await webhooks.tenantKeys(tenantId) });
   }
 
-  /**
-   * Reads everything, a page at a time. Never rejects. Callers that ask meanwhile share one more round after this one.
-   */
+  /** Loads everything, a page at a time. Never rejects. Calls during a round share one more round after it. */
   reloadAll(): Promise<void> {
     return this.#loop.run();
   }
 
-  /** After the database was restarted or replaced: what it holds counts, also where it is older. Never rejects. */
+  /** After the database was restarted or replaced: its content wins, even if it is older. Never rejects. */
   reloadFromScratch(): Promise<void> {
     this.#isFromScratch = true;
     return this.reloadAll();
   }
 
-  /** Loads what differs and what no page holds: a webhook that is known here and stored nowhere was deleted by others. */
+  /** Loads changed webhooks and removes those that are on no page, because other processes deleted them. */
   async #reload(): Promise<void> {
     const { webhooks, directory } = this.#options;
     const missing = new Set([...directory.all()].map(({ webhook }) => webhook.id));
@@ -133,7 +131,7 @@ export class ConfigSync {
   async #applyAll(stored: readonly StoredWebhook[]): Promise<void> {
     const { directory } = this.#options;
     const added = stored.filter(({ webhook }) => directory.get(webhook.id) === undefined);
-    // A tenant of which nothing was known here may have keys that its webhooks share.
+    // A tenant that is new to this process may have keys that its webhooks share.
     if (added.length > 0) await this.loadTenantKeys(added.map(({ webhook }) => webhook.tenantId));
     for (const each of stored) {
       const existing = directory.get(each.webhook.id);
@@ -146,7 +144,7 @@ export class ConfigSync {
     }
   }
 
-  /** One that cannot be read here must not keep the others from being read. */
+  /** An unreadable webhook must not prevent the others from loading. */
   #apply(stored: StoredWebhook): void {
     const { apply, telemetry } = this.#options;
     try {
@@ -180,7 +178,7 @@ export class ConfigSync {
     }
     for (const order of orders) {
       const endpoint = directory.get(order.webhookId);
-      // The owner follows an order itself, with all that comes of it.
+      // The owner follows an order itself, with all its effects.
       if (endpoint !== undefined && !endpoint.owned) foresee(endpoint, order);
     }
   }
@@ -188,19 +186,19 @@ export class ConfigSync {
   #differs({ webhook, secrets }: StoredWebhook): boolean {
     const endpoint = this.#options.directory.get(webhook.id);
     if (endpoint === undefined) return true;
-    // Properties that stand in another order only cost one application too many.
+    // A different property order only causes an unnecessary update.
     const isSame = JSON.stringify(endpoint.webhook) === JSON.stringify(webhook);
     return !isSame || keysOf(endpoint.secrets) !== keysOf(secrets);
   }
 }
 
-/** What is on its way between owners and people. */
+/** Orders and reports between owners and people. */
 interface Reported {
   readonly orders: readonly RuntimeOrder[];
   readonly reports: readonly EndpointReportRow[];
 }
 
-/** While this process is about to release it, nobody knows more of it. */
+/** While this process is releasing an endpoint, it still has the most recent state. */
 function isOthers({ owned, ownerEpoch }: Endpoint): boolean {
   return !owned && ownerEpoch === null;
 }
@@ -209,11 +207,13 @@ function keysOf(secrets: StoredWebhook["secrets"]): string {
   return secrets.map(({ kind, digest, expiresAt }) => `${kind} ${digest} ${expiresAt}`).join("\n");
 }
 
-/** WDS-179 lets a change take five minutes. It only matters for news that were lost. */
+/** WDS-179 allows five minutes for a change. This only matters if announcements were lost. */
 const reloadMsMax = 300_000;
-/** Without news this is how late a change is known; more often, reading everything would be what such a process does. */
+/**
+ * Without announcements, changes are seen this late. A shorter period would make reading everything the main load.
+ */
 const deafMs = 30_000;
-/** Webhooks of a few kilobytes each: a page is some megabytes, and thousands of webhooks are a few statements. */
+/** Webhooks have a few kilobytes each: a page is a few megabytes, and thousands of webhooks take a few statements. */
 const pageSize = 1_000;
-/** Somebody who changes a webhook all the time reads it soon enough. */
+/** Gives up if a webhook changes constantly; its changes are loaded soon anyway. */
 const triesMax = 3;

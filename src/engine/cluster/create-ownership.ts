@@ -23,34 +23,34 @@ export interface OwnershipParts extends OrderEffects {
   readonly directory: Directory;
   readonly dispatcher: Dispatcher;
   readonly wakeups: Wakeups;
-  /** Notes of an owner for the next one, beside the store. */
+  /** Notes of an owner for the next one, in addition to the store. */
   readonly notes: EndpointNotes | null;
   readonly apply: (stored: StoredWebhook) => void;
   readonly remove: (webhookId: string) => void;
-  /** Resolves once the states that changed are stored. */
+  /** Resolves once the changed states are stored. */
   readonly written: () => Promise<void>;
-  /** Writes what the store could not write before, without waiting for the next attempt. */
+  /** Retries failed writes immediately. */
   readonly storeReturned: () => void;
-  /** Makes the name under which this process asks for leaderships. */
+  /** Creates the name under which this process requests leaderships. */
   readonly nextId: () => string;
-  /** Deliveries on their way, by endpoint. */
+  /** Deliveries in flight, by endpoint. */
   readonly flying: () => ReadonlyMap<Endpoint, readonly string[]>;
 }
 
 /**
- * Sole owner of a store that is not shared; else a worker among others, or a process that delivers nothing.
+ * The sole owner of an embedded store; otherwise one worker among others, or a process that delivers nothing.
  *
- *   member        stays alive, acquires webhooks and releases them; `owned` is what it owns
+ *   member        stays alive, acquires webhooks and releases them; `owned` holds its webhooks
  *   listener      receives hints from other processes, and looks for work of owned webhooks
- *   stalled       finds what is due for long and was not claimed, whatever this process remembers of it
- *   sync          reads configuration that others changed
- *   reporter      reports to others what only the owner sees
- *   leaderships   what one process does at a time: upkeep, announcing lost work again
- *   queued        the worker's end of the queue, with one
- *   reannouncer   announces again what nobody serves, with a queue
+ *   stalled       finds deliveries that are overdue and not claimed, whatever this process has in memory
+ *   sync          loads configuration that other processes changed
+ *   reporter      reports state to other processes that only the owner has
+ *   leaderships   tasks that one process does at a time: upkeep, announcing lost work again
+ *   queued        the worker's end of the queue, if there is one
+ *   reannouncer   announces work again that no worker serves, if there is a queue
  *
- * A process that delivers nothing has the parts and starts those that read configuration. With `schedules` it announces
- * lost work again too.
+ * A process that delivers nothing has all parts, but starts only those that read configuration. With `schedules` it
+ * also announces lost work again.
  */
 export function createOwnership(parts: OwnershipParts): Ownership {
   const { ownership } = parts.options.store;
@@ -66,7 +66,7 @@ function createShared(parts: OwnershipParts, store: OwnershipStore): Ownership {
     const { log, metrics } = parts.options.telemetry;
     log.warn({}, "the database was restarted or replaced: all that was known of it is read again");
     metrics.alarmed("store_restarted");
-    // Settlements that wait for the next attempt to write are written now: their webhooks wait for it.
+    // Settlements that wait for a retry are written now, because their webhooks wait for them.
     parts.storeReturned();
     member.rejoin();
     void sync.reloadFromScratch();
@@ -88,7 +88,7 @@ function createShared(parts: OwnershipParts, store: OwnershipStore): Ownership {
     wanted: (webhookId) => {
       if (!delivers) return;
       member.workAdded(webhookId);
-      // Every worker receives the hint of this work, and this process may be the one.
+      // Every worker receives the hint, and this process may be one of them.
       if (workQueue?.isConnected !== true) void member.wanted(webhookId);
     },
     order: async (endpoint, order) => {
@@ -112,7 +112,7 @@ function createShared(parts: OwnershipParts, store: OwnershipStore): Ownership {
   };
 }
 
-/** Ties the parts together, mostly by functions, so that each can be tested alone. */
+/** Connects the parts, mostly by functions, so that each can be tested separately. */
 function buildParts(parts: OwnershipParts, store: OwnershipStore): WorkerParts {
   const { options, directory, dispatcher, wakeups } = parts;
   const { clock, random, telemetry, delivers, workQueue: queue, pool = defaultPool } = options;
@@ -136,7 +136,7 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): WorkerParts {
     poolOf: ({ webhook }) => options.poolOf?.(webhook.tenantId) ?? defaultPool,
     renamed: (number) => {
       queue?.listenAs(number);
-      // A hint sent to the new number before the queue listens for it is lost.
+      // A hint to the new number is lost if it is sent before the queue listens for it.
       if (queue !== undefined && number !== null) listener.lookSoon();
     },
   });
@@ -181,7 +181,7 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): WorkerParts {
   return { ...shared, queued, reannouncer };
 }
 
-/** Follows orders once each. They are forgotten when their effect is stored; until then a repeat changes nothing. */
+/** Follows each order once. Orders are deleted when their effect is stored; until then repeats have no effect. */
 function follow(
   parts: OwnershipParts,
   given: {
@@ -215,7 +215,7 @@ interface WorkerParts extends Pick<Ownership, "isLeader"> {
   readonly listener: StoreListener;
   readonly reporter: EndpointReporter;
   readonly stalled: StalledLanes;
-  /** Leaves the leaderships of this process to others. */
+  /** Gives up the leaderships of this process. */
   readonly resign: () => Promise<void>;
   /** Only with a queue. */
   readonly queued: QueuedWork | null;
@@ -224,5 +224,5 @@ interface WorkerParts extends Pick<Ownership, "isLeader"> {
 
 /** The pool of workers and tenants without another one. */
 const defaultPool = "default";
-/** Longer than a pause between two rounds, so that one process leads for as long as it lives. */
+/** Longer than the pause between two rounds, so that one process leads for as long as it lives. */
 const reannounceLeadership = { name: "sweep", forMs: 15_000 };

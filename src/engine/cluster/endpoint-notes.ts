@@ -19,11 +19,11 @@ export interface EndpointNotesOptions {
 }
 
 /**
- * Results of an endpoint that were not sent to the shared state yet. The circuit's window is emptied or replaced in
- * several places that know nothing of notes; comparing the window and its count of clearings finds that out afterwards.
+ * Results of an endpoint that were not sent to the shared state yet. The circuit's window is cleared or replaced in
+ * several places that do not know about notes; comparing the window and its clear count detects that afterwards.
  */
 interface Unsent {
-  /** The window that was counted, and how often it had been emptied then. */
+  /** The window that was counted, and its clear count at that time. */
   window: RollingWindow;
   clearings: number;
   cleared: boolean;
@@ -31,17 +31,17 @@ interface Unsent {
 }
 
 /**
- * What the owner of an endpoint knows and the store does not: the window of its circuit and how much of its rate limit is
- * used up. Noted for the next owner, so that a circuit near its threshold opens in time and a limit holds (WDS-36).
+ * Runtime data of an endpoint that is not in the store: the window of its circuit and the used part of its rate
+ * limit. Saved for the next owner, so that a circuit near its threshold opens in time and a limit holds (WDS-36).
  *
- * Notes of all endpoints are gathered for a moment and sent together. A note that cannot be sent is dropped, except
- * that a window was emptied: counts may be lost, and may not come back.
+ * Notes of all endpoints are batched. A note that cannot be sent is dropped, except that a window was cleared: counts
+ * may be lost, but cleared counts must not return.
  */
 export class EndpointNotes implements OwnerNotes {
   readonly #options: EndpointNotesOptions;
   readonly #unsent = new WeakMap<Endpoint, Unsent>();
   #due = new Set<Endpoint>();
-  /** There is never more than one call under way. */
+  /** At most one call runs at a time. */
   readonly #loop: Loop;
 
   constructor(options: EndpointNotesOptions) {
@@ -57,12 +57,12 @@ export class EndpointNotes implements OwnerNotes {
   counted(endpoint: Endpoint, accepted: boolean): void {
     const unsent = this.#compare(endpoint);
     const { window } = unsent;
-    // The result itself may have emptied the window.
+    // The result itself may have cleared the window.
     if (window.successes + window.failures > 0) count(unsent, accepted);
     this.#dueSoon(endpoint);
   }
 
-  /** The endpoint's circuit may have been changed, by a result or by a person. */
+  /** The endpoint's circuit may have changed, by a result or by a person. */
   changed(endpoint: Endpoint): void {
     if (this.#compare(endpoint).cleared) this.#dueSoon(endpoint);
   }
@@ -73,14 +73,14 @@ export class EndpointNotes implements OwnerNotes {
     this.#dueSoon(endpoint);
   }
 
-  /** The endpoint was taken: what its circuit and bucket hold now is known to others. */
+  /** The endpoint was acquired: the shared state already has its current circuit and bucket. */
   acquired(endpoint: Endpoint): void {
     const { window } = endpoint.circuit;
     this.#unsent.set(endpoint, { window, clearings: window.clearings, cleared: false, counts: [] });
     this.#due.delete(endpoint);
   }
 
-  /** What the last owners noted, where it is known in time. Never rejects. */
+  /** The notes of previous owners, if they arrive in time. Never rejects. */
   async recall(endpoints: readonly Endpoint[]): Promise<ReadonlyMap<Endpoint, EndpointRecollection>> {
     const { state, clock } = this.#options;
     if (endpoints.length === 0 || !state.isAvailable) return new Map();
@@ -98,7 +98,7 @@ export class EndpointNotes implements OwnerNotes {
     }
   }
 
-  /** Sends what is due at once: somebody else will soon want to know. */
+  /** Sends pending notes at once, because another worker will need them soon. */
   hurry(): void {
     if (this.#due.size > 0) this.#loop.soon(0);
   }
@@ -108,7 +108,7 @@ export class EndpointNotes implements OwnerNotes {
     await this.#send();
   }
 
-  /** Notices a window that was emptied, or replaced with the whole circuit. */
+  /** Detects a window that was cleared, or replaced with the whole circuit. */
   #compare(endpoint: Endpoint): Unsent {
     const { window } = endpoint.circuit;
     let unsent = this.#unsent.get(endpoint);
@@ -126,7 +126,7 @@ export class EndpointNotes implements OwnerNotes {
   }
 
   #dueSoon(endpoint: Endpoint): void {
-    // Another worker owns it, and what this one still sees of it is not for that one to inherit.
+    // Another worker owns it; notes from this one would be outdated.
     if (!endpoint.owned && endpoint.ownerEpoch === null) return;
     this.#due.add(endpoint);
     this.#loop.soon(endpoint.owned ? gatherMs : 0);
@@ -185,9 +185,9 @@ function noteOf(endpoint: Endpoint, { window, cleared, counts }: Unsent): Endpoi
   };
 }
 
-/** So old is what a dead owner leaves; more often would be more calls for each busy endpoint. */
+/** Maximum age of the notes of a dead owner. A shorter time would cause more calls for each busy endpoint. */
 const gatherMs = 250;
-/** Whoever takes an endpoint waits no longer than this for what others know of it. */
+/** Acquiring an endpoint waits at most this long for its notes. */
 const recallMsMax = 250;
-/** A window has no more. */
+/** A window has at most this many slices. */
 const slicesMax = 60;

@@ -9,14 +9,14 @@ export function circuitOrder(endpoint: Endpoint): EndpointOrder {
   return { kind: "circuit", circuit: circuitToJson(endpoint.circuit) };
 }
 
-/** What happens when an order is followed. */
+/** The effects of following an order. */
 export interface OrderEffects {
   readonly circuitMoved: (endpoint: Endpoint, move: CircuitTransition) => void;
   readonly resumed: (endpoint: Endpoint) => void;
   readonly reenabled: (endpoint: Endpoint) => void;
 }
 
-/** Follows a stored order. One that cannot be read comes from a newer version, and is passed over. */
+/** Follows a stored order. An unreadable order comes from a newer version and is ignored. */
 export function followOrder(endpoint: Endpoint, { order }: RuntimeOrder, effects: OrderEffects): void {
   const given = tryParseJson(order) as Partial<EndpointOrder> | null | undefined;
   if (given?.kind === "reenabled") return effects.reenabled(endpoint);
@@ -29,7 +29,7 @@ export function followOrder(endpoint: Endpoint, { order }: RuntimeOrder, effects
   effects.circuitMoved(endpoint, { from, to: circuit.phase });
 }
 
-/** The view of a process that only looks: what the owner will see, without any effect beside it. */
+/** Previews the effect of an order in a process that does not own the endpoint, without side effects. */
 export function foresee(endpoint: Endpoint, order: RuntimeOrder): void {
   followOrder(endpoint, order, {
     circuitMoved: () => undefined,

@@ -10,17 +10,17 @@ export interface EndpointReporterOptions {
   readonly clock: Clock;
   readonly telemetry: Pick<Telemetry, "log">;
   readonly owned: () => readonly Endpoint[];
-  /** Deliveries on their way, by endpoint. */
+  /** Deliveries in flight, by endpoint. */
   readonly flying: () => ReadonlyMap<Endpoint, readonly string[]>;
 }
 
 /**
- * Reports what only this worker sees of its endpoints: twice a second, only changes, all with one statement. A report
- * that cannot be written is no loss: the next one says the same.
+ * Reports the endpoint state that only this worker has: twice a second, only changes, in one statement. A failed
+ * report is harmless, because the next one contains the same state.
  */
 export class EndpointReporter {
   readonly #options: EndpointReporterOptions;
-  /** The last report of each, without an entry for none. */
+  /** The last report of each endpoint; no entry means an empty report. */
   readonly #reported = new WeakMap<Endpoint, string>();
   readonly #loop: Loop;
 
@@ -53,7 +53,7 @@ export class EndpointReporter {
     for (const endpoint of owned()) {
       const report = reportOf(endpoint, { now, deliveries: onTheirWay.get(endpoint) ?? [] });
       const { ownerEpoch } = endpoint;
-      // Reported again under each owner epoch: a report of another epoch counts no more.
+      // Repeated under each owner epoch, because reports of other epochs are ignored.
       const document = report === null ? "" : JSON.stringify(report);
       const current = `${ownerEpoch} ${document}`;
       if (ownerEpoch === null || (this.#reported.get(endpoint) ?? `${ownerEpoch} `) === current) continue;
@@ -65,7 +65,7 @@ export class EndpointReporter {
     try {
       await store.report(rows);
     } catch {
-      // Keeps an entry, because no entry would mean an empty report: the store still holds the report before.
+      // Keep an entry, because no entry would mean an empty report, but the store still has the previous one.
       for (const endpoint of changed) this.#reported.set(endpoint, unwritten);
     }
   }
@@ -73,5 +73,5 @@ export class EndpointReporter {
 
 /** Differs from every report. */
 const unwritten = "";
-/** People who look at an endpoint see it this old at most; more often would be writes that nobody reads. */
+/** Maximum age of the state that users see. A shorter period would only add writes. */
 const reportMs = 500;

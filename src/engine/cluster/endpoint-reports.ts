@@ -5,7 +5,7 @@ import { tryParseJson } from "../../core/json/try-parse.ts";
 import type { EndpointReport } from "../endpoint/endpoint-report.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 
-/** The report on an owned endpoint; null when the store says the same already. */
+/** The report on an owned endpoint; null if it equals the stored state. */
 export function reportOf(
   endpoint: Endpoint,
   seen: { readonly now: number; readonly deliveries: readonly string[] },
@@ -41,12 +41,12 @@ function headsOf(endpoint: Endpoint, now: number): EndpointReport["heads"] {
   return heads;
 }
 
-/** Makes an endpoint that another process owns look as its owner sees it. Null: the owner reports nothing. */
+/** Applies an owner's report to an endpoint that another process owns. Null: the owner reports nothing. */
 export function applyReport(endpoint: Endpoint, report: EndpointReport | null, now: number): void {
   endpoint.reported(report);
   const { circuit, bucket } = endpoint;
   resizeWindow(circuit.window, endpoint.policy.circuitBreaker.windowSizeMs);
-  // The last report replaces the one before; adding it would count results twice.
+  // A report replaces the previous one; adding it would count results twice.
   clearWindow(circuit.window);
   if (report === null) return;
   const { successes, failures } = report;
@@ -56,7 +56,7 @@ export function applyReport(endpoint: Endpoint, report: EndpointReport | null, n
   if (bucket !== null && report.rateFullAt !== null) fillAt(bucket, report.rateFullAt);
 }
 
-/** Null when it was written by a version that wrote something else. */
+/** Null if another version wrote it in a different format. */
 export function parseReport(document: string): EndpointReport | null {
   const report = tryParseJson(document) as Partial<EndpointReport> | null | undefined;
   const isOurs =
@@ -64,5 +64,5 @@ export function parseReport(document: string): EndpointReport | null {
   return isOurs ? (report as EndpointReport) : null;
 }
 
-/** Of deliveries and of lanes: enough for a person, and a bound on what is written twice a second. */
+/** Limit for deliveries and lanes: enough for a user, and bounded because it is written twice a second. */
 const listMax = 100;

@@ -1,12 +1,12 @@
 import type { OwnershipStore } from "../../ports/store/ownership.ts";
 
 /**
- * What one process does at a time, such as upkeep, and where this process led last. The store decides. The leader asks
- * before each round, so this class keeps no lease that could outlive the store's answer.
+ * Tasks that one process does at a time, such as upkeep, and the leaderships that this process held last. The store
+ * decides. The leader asks before each round, so this class keeps no lease that could outlive the store's answer.
  */
 export class Leaderships {
   readonly #store: Pick<OwnershipStore, "acquireLeadership">;
-  /** The name of this process among those that ask. */
+  /** Identifies this process. */
   readonly #holder: string;
   readonly #led = new Set<string>();
 
@@ -15,7 +15,7 @@ export class Leaderships {
     this.#holder = holder;
   }
 
-  /** Whether this process leads now. Others may after `forMs` without renewal. */
+  /** Whether this process leads now. Others may take over after `forMs` without renewal. */
   async acquire({ name, forMs }: { readonly name: string; readonly forMs: number }): Promise<boolean> {
     const holder = this.#holder;
     const isLeader = await this.#store.acquireLeadership({ name, holder, forMs });
@@ -24,11 +24,11 @@ export class Leaderships {
     return isLeader;
   }
 
-  /** At the end: nobody has to wait until the leaderships of this process run out. */
+  /** Called at shutdown, so that other processes do not have to wait for the expiry of the leaderships. */
   async resign(): Promise<void> {
     const holder = this.#holder;
     const ended = [...this.#led].map((name) => this.#store.acquireLeadership({ name, holder, forMs: 0 }));
-    // Where the call does not reach the store, the leadership runs out.
+    // If the call does not reach the store, the leadership expires.
     await Promise.allSettled(ended);
   }
 }

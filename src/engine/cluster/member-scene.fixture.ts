@@ -21,22 +21,22 @@ import type { ManualClock } from "../manual-clock.fixture.ts";
 import { OwnedEndpoints } from "./owned-endpoints.ts";
 import { ClusterMember } from "./cluster-member.ts";
 
-/** A store of ownership that answers what a test says, and remembers what it was asked. */
+/** An ownership store with scripted answers that records its calls. */
 export class ScriptedOwnershipStore implements OwnershipStore {
   readonly calls: string[] = [];
   readonly requests: AcquireRequest[] = [];
   readonly released: string[] = [];
-  /** Named by each `join`. */
+  /** Arguments of each `join`. */
   readonly kept: (readonly OwnedWebhook[])[] = [];
-  /** What this worker owns as far as the store knows. */
+  /** The webhooks that this worker owns in the store. */
   readonly given = new Set<string>();
-  /** Free webhooks; taken ones are removed. */
+  /** Free webhooks; acquired ones are removed. */
   readonly free: string[] = [];
-  /** Lanes of its own webhooks that nobody claims. */
+  /** Unclaimed lanes of its own webhooks. */
   overdueLanes: () => readonly LaneKey[] = () => [];
   pendingOrders: RuntimeOrder[] = [];
   heartbeatAnswer: () => Promise<Heartbeat | null> = async () => ({ workers: 1, owned: 0 });
-  /** Held back until the test lets go. */
+  /** Blocks until the test resolves it. */
   acquireGate: () => Promise<void> = async () => undefined;
   releaseGate: () => Promise<void> = async () => undefined;
   ordersGate: () => Promise<void> = async () => undefined;
@@ -137,13 +137,13 @@ export class ScriptedOwnershipStore implements OwnershipStore {
 function acquiredWebhook(webhookId: string): AcquiredWebhook {
   return { webhookId, ownerEpoch: 7, runtime: null, rate: { kind: "unused" }, lanes: [] };
 }
-/** One worker over a scripted store; `events` tells in which order things happened. */
+/** One worker with a scripted store; `events` records the order of calls. */
 export class MemberScene {
   readonly store = new ScriptedOwnershipStore();
   readonly endpoints = new Map<string, Endpoint>();
   readonly events: string[] = [];
   readonly warnings: string[] = [];
-  /** Under which it was known, in order. */
+  /** The worker numbers, in order. */
   readonly numbers: (number | null)[] = [];
   isBrought = false;
   load: (ids: readonly string[]) => Promise<void> = async () => undefined;
@@ -175,7 +175,7 @@ export class MemberScene {
     });
   }
 
-  /** An endpoint that nobody owns and that has work. */
+  /** An endpoint with work and no owner. */
   add(id: string): Endpoint {
     const endpoint = bareEndpoint({ id });
     this.endpoints.set(id, endpoint);
@@ -187,7 +187,7 @@ export class MemberScene {
     return bareEndpoint({ id });
   }
 
-  /** Lets time pass in small steps, with everything that follows from each. */
+  /** Advances time in small steps, and runs everything that follows from each. */
   async pass(ms: number): Promise<void> {
     for (let left = ms; left > 0; left -= stepMs) {
       this.#clock.advance(Math.min(left, stepMs));

@@ -7,7 +7,7 @@ import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { EndpointNotes } from "./endpoint-notes.ts";
 
-/** An endpoint that this process owns, and since when nothing has happened there. */
+/** An endpoint that this process owns, and since when it has been idle. */
 interface Owned {
   idleSinceMs: number | null;
   lastSuccessAt: number | null;
@@ -16,20 +16,20 @@ interface Owned {
 export interface OwnedEndpointsOptions {
   readonly clock: Clock;
   readonly dispatcher: Pick<Dispatcher, "giveBack">;
-  /** Notes of an owner for the next one, beside the store; null where there are none. */
+  /** Notes of an owner for the next one, in addition to the store; null if there are none. */
   readonly notes: EndpointNotes | null;
 }
 
 /**
- * The endpoints that a worker owns, and those that it is about to release. A leaving endpoint sends nothing new, and is
- * released as soon as its last request is settled. The states are drawn in docs/state-machine.md, "Endpoint at a
+ * The endpoints that a worker owns, and those that it is about to release. A leaving endpoint sends nothing new, and
+ * is released when its last request is settled. The states are drawn in docs/state-machine.md, "Endpoint at a
  * worker":
  *
  *               elsewhere ──acquire──▶ owned ──drop──▶ leaving ──released──▶ elsewhere
  *   owned       false                  true            false                 false
  *   ownerEpoch  null                   n               n                     null
  *
- * The owner epoch stays while an endpoint leaves, because its last requests are settled and written under it.
+ * The owner epoch stays while an endpoint is leaving, because its last requests are settled and written under it.
  */
 export class OwnedEndpoints {
   readonly #options: OwnedEndpointsOptions;
@@ -44,7 +44,7 @@ export class OwnedEndpoints {
     return this.#owned.size;
   }
 
-  /** Notes of the last owners about endpoints to acquire. Soon, and never rejects. */
+  /** Notes of previous owners about endpoints to acquire. Fast, and never rejects. */
   recall(endpoints: readonly (Endpoint | undefined)[]): Promise<Recollections> {
     const known = endpoints.filter((endpoint) => endpoint !== undefined);
     return this.#options.notes?.recall(known) ?? nothingKnown;
@@ -54,29 +54,29 @@ export class OwnedEndpoints {
   acquire(endpoint: Endpoint, acquired: AcquiredWebhook, recollections: Recollections): void {
     this.#inherit(endpoint, acquired, recollections.get(endpoint));
     this.#options.notes?.acquired(endpoint);
-    // The memory of its lanes is from an earlier ownership.
+    // The lane state in memory is from an earlier ownership.
     for (const lane of endpoint.lanes.values()) lane.renew();
     endpoint.serve();
-    // The store had freed it already, and only the answer was lost.
+    // The store had freed it already, and only the reply was lost.
     this.leaving.delete(endpoint);
     this.#owned.set(endpoint, { idleSinceMs: null, lastSuccessAt: endpoint.lastSuccessAt });
     for (const key of acquired.lanes) endpoint.lane(key).markAllMore();
   }
 
-  /** Sends nothing more for the endpoint and releases its buffered deliveries. */
+  /** Stops sending for the endpoint and releases its buffered deliveries. */
   drop(endpoint: Endpoint): void {
     if (!this.#owned.delete(endpoint)) return;
     endpoint.giveUp();
     for (const lane of endpoint.lanes.values()) {
       this.#options.dispatcher.giveBack(lane);
-      // Acquiring the webhook frees every lease in it, so nobody needs to wait here until one runs out.
+      // Acquiring the webhook frees all its leases, so this process need not wait until they expire.
       lane.forgetLost();
     }
     this.leaving.add(endpoint);
     this.#options.notes?.hurry();
   }
 
-  /** Other processes may own them all by now, so there is nothing to release. */
+  /** Other processes may own all of them now, so there is nothing to release. */
   loseAll(): void {
     for (const endpoint of this.all()) this.drop(endpoint);
     for (const endpoint of this.leaving) endpoint.released();
@@ -99,7 +99,7 @@ export class OwnedEndpoints {
     );
   }
 
-  /** Those about to leave that may go. */
+  /** Leaving endpoints that are quiet. */
   readyToLeave(): readonly Endpoint[] {
     return [...this.leaving].filter(isQuiet);
   }
@@ -108,12 +108,12 @@ export class OwnedEndpoints {
     return [...this.#owned.keys()];
   }
 
-  /** Webhooks that this worker owns in the store, as far as is known here. */
+  /** Webhooks that this worker owns in the store, as far as this process knows. */
   ids(): readonly string[] {
     return [...this.#owned.keys(), ...this.leaving].map(({ webhook }) => webhook.id);
   }
 
-  /** Endpoints where nothing waits and nothing has happened for so long. Looks at each, so not to be asked too often. */
+  /** Endpoints without work for at least this long. Scans all endpoints, so do not call it often. */
   idleFor(idleMs: number): readonly Endpoint[] {
     const now = this.#options.clock.monotonicMs();
     const idle: Endpoint[] = [];
@@ -126,7 +126,7 @@ export class OwnedEndpoints {
     return idle;
   }
 
-  /** Endpoints to release for others, the least disturbed ones first. */
+  /** Endpoints to release for other workers, the least busy ones first. */
   toGiveUp(count: number): readonly Endpoint[] {
     const disturbance = (endpoint: Endpoint): number => {
       if (isIdle(endpoint)) return 0;
@@ -147,7 +147,8 @@ export class OwnedEndpoints {
     if (recollection !== undefined) addResults(window, recollection.counts, now);
     if (rateLimit === null) return;
     const bucket = createBucket(rateLimit);
-    // When a bucket is full again whose burst was used up just now: the tolerance is all of it but one token.
+    // Time at which a bucket whose burst was just used up is full again: the tolerance is the whole burst except one
+    // token.
     const emptyFullAt = now + bucket.toleranceMs + bucket.intervalMs;
     const notedFullAt = recollection?.rateFullAt ?? null;
     fillAt(bucket, inheritedFullAt(acquired.rate, { notedFullAt, emptyFullAt }));
@@ -160,8 +161,8 @@ type Recollections = ReadonlyMap<Endpoint, EndpointRecollection>;
 const nothingKnown: Promise<Recollections> = Promise.resolve(new Map());
 
 /**
- * When a bucket is full again, the later of what the store and the notes say. One that a dead owner may have emptied and
- * of which nothing was noted begins empty: the limit holds, and a burst comes a little later.
+ * Time at which a bucket is full again: the later of the times in the store and the notes. If a dead owner may have
+ * emptied the bucket and left no note, it starts empty: the limit holds, and a burst is delayed a little.
  */
 function inheritedFullAt(
   rate: RateHandover,
@@ -176,7 +177,7 @@ export function handoverOf(endpoint: Endpoint): Handover {
   return { state: endpoint.state(), rateFullAt: endpoint.bucket?.fullAt ?? null };
 }
 
-/** No request, no lease and no write of the endpoint is under way in this process. */
+/** This process has no request, lease or write of the endpoint in progress. */
 export function isQuiet(endpoint: Endpoint): boolean {
   if (endpoint.inFlight > 0) return false;
   for (const lane of endpoint.lanes.values()) {
@@ -186,7 +187,7 @@ export function isQuiet(endpoint: Endpoint): boolean {
   return true;
 }
 
-/** Quiet, and as far as is known nothing waits in the store: neither now nor for later. */
+/** Quiet, and as far as this process knows the store has no deliveries for it, due now or later. */
 function isIdle(endpoint: Endpoint): boolean {
   if (!isQuiet(endpoint)) return false;
   for (const lane of endpoint.lanes.values()) if (lane.hasMore() || lane.wakeAt !== null) return false;

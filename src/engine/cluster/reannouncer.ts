@@ -17,16 +17,17 @@ export interface ReannouncerOptions {
 }
 
 /**
- * Announces again the lanes that nobody serves: those whose hints the queue lost, and those of dead workers. The
- * database says which they are.
+ * Announces lanes again that no worker serves: those whose hints the queue lost, and those of dead workers. The
+ * database knows them.
  *
- * Where hints wait in the queue, workers are busy or missing, and more hints would only pile up. So the lanes of a pool
- * are announced again when its queue is empty, and else once in a while, because the waiting hints may be other ones.
+ * If hints are waiting in the queue, workers are busy or missing, and more hints would only pile up. So the lanes of
+ * a pool are announced again when its queue is empty, and otherwise at long intervals, because the waiting hints may
+ * be for other lanes.
  */
 export class Reannouncer {
   readonly #options: ReannouncerOptions;
   readonly #loop: Loop;
-  /** When the lanes of all pools were last announced again, also of those in whose queues hints wait. */
+  /** When the lanes of all pools were last announced again, including pools with waiting hints. */
   #wholeAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: ReannouncerOptions) {
@@ -54,7 +55,7 @@ export class Reannouncer {
 
   async #round(): Promise<void> {
     const { queue, isLeader } = this.#options;
-    // While the queue is away, workers look by themselves.
+    // While the queue is unavailable, workers poll the store.
     if (queue.isConnected && (await isLeader())) await this.#reannounce();
   }
 
@@ -69,7 +70,7 @@ export class Reannouncer {
     for (let after: string | null = null; !this.#loop.isStopped; ) {
       const page = await store.unownedLanes({ after, limit: pageLanes });
       const pending = page.lanes.filter(isDue);
-      // Perhaps only the queue of one pool refuses; the next round tries again.
+      // The queue of a single pool may have refused; the next round retries.
       if (routeWork(queue, pending)) announced += pending.length;
       else if (!queue.isConnected) break;
       if (page.next === null) break;
@@ -79,13 +80,11 @@ export class Reannouncer {
   }
 }
 
-/**
- * How late work is whose hint the queue lost. Each round is a statement over names of lanes, and one process does it.
- */
+/** Maximum delay of work whose hint was lost. Each round is a statement over lane names, run by one process. */
 const roundMs = 2_000;
-/** A queue that is never empty may belong to busy workers, who must not wait for long for a notice that was lost. */
+/** A queue that is never empty may belong to busy workers, whose lost hints must not be delayed for long. */
 const wholeMs = 60_000;
-/** Looking over very many lanes must not become all that the store does: about a fifth of the time. */
+/** Limits the scan to about a fifth of the time, so that many lanes do not overload the store. */
 const restFactor = 4;
-/** So that no statement is long: deliveries need the same connections. */
+/** Keeps statements short, because deliveries need the same connections. */
 const pageLanes = 500;

@@ -1,7 +1,6 @@
 /**
- * Runs work one after the other; a failure is reported and does not stop the rest. All calls of a worker that acquire
- * or release go through one of these: a `keepOnly` beside an `acquire` would free what the other call has just
- * acquired.
+ * Runs tasks one after the other; failures are reported and do not stop later tasks. All calls of a worker that
+ * acquire or release use one instance: a `keepOnly` during an `acquire` would free what that call has just acquired.
  */
 export class SerialWork {
   readonly #failed: (error: unknown) => void;
@@ -11,7 +10,7 @@ export class SerialWork {
     this.#failed = failed;
   }
 
-  /** Resolves with the result, or with undefined when it failed. */
+  /** Resolves with the result, or with undefined if it failed. */
   run<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
     const result = this.#last.then(work).catch((error: unknown) => {
       this.#failed(error);

@@ -3,7 +3,7 @@ import { EndpointNotes } from "./endpoint-notes.ts";
 import { KnownPublishes } from "../publish/known-publishes.ts";
 import { TenantAllowances, type TenantAllowancesOptions } from "../endpoint/tenant-allowances.ts";
 
-/** What an engine does with the state that workers share; each part is null where there is none. */
+/** The engine parts that use the shared state; each is null without it. */
 export interface SharedParts {
   readonly allowances: TenantAllowances | null;
   readonly notes: EndpointNotes | null;
@@ -18,13 +18,15 @@ export function createSharedParts(
   if (state === undefined) return { allowances: null, notes: null, knownPublishes: null };
   return {
     allowances: new TenantAllowances({ ...options, ...effects, state }),
-    // A sole owner needs no notes for a next one.
+    // A sole owner has no successor that needs notes.
     notes: store.ownership === undefined ? null : new EndpointNotes({ ...options, state }),
     knownPublishes: new KnownPublishes({ ...options, state }),
   };
 }
 
-/** Returns unused tokens and sends pending notes. After the last commit, and before the endpoints go to others. */
+/**
+ * Returns unused tokens and sends pending notes. Call after the last commit, and before the endpoints are released.
+ */
 export async function stopSharedParts({ allowances, notes, knownPublishes }: SharedParts): Promise<void> {
   await Promise.all([allowances?.stop(), notes?.stop(), knownPublishes?.stop()]);
 }

@@ -15,26 +15,27 @@ export interface StalledLanesOptions {
   readonly random: Random;
   readonly telemetry: Telemetry;
   readonly owned: Pick<OwnedEndpoints, "leaving">;
-  /** The number under which this process owns webhooks; null while it cannot prove that it does. */
+  /** The worker number under which this process owns webhooks; null if its ownership is not certain. */
   readonly worker: () => number | null;
   readonly endpoint: (webhookId: string) => Endpoint | undefined;
-  /** Forgets the memory of a lane, and claims from the store again. */
+  /** Discards the lane state in memory and claims from the store again. */
   readonly reread: (lane: Lane) => void;
-  /** Frees webhooks that the store counts as this worker's and that it does not serve. */
+  /** Frees webhooks that this worker owns in the store but does not serve. */
   readonly releaseUnowned: () => void;
 }
 
 /**
- * The net below all others: deliveries that have been due for long and are free, in lanes of webhooks that this worker
- * owns, while no gate holds them back. Either the memory differs from the store, as after a failover that lost commits,
- * or there is a mistake in the engine. Other looks trust the memory; this one trusts the store.
+ * The last safety net: finds free deliveries that have been due for long, in lanes of webhooks that this worker owns,
+ * without a closed gate. Either memory differs from the store, for example after a failover that lost commits, or
+ * there is a bug in the engine. Other checks trust memory; this one trusts the store.
  *
- * A lane counts once two looks in a row have found it. Otherwise a lane that was served between the store's answer and
- * the look into memory would count. It is counted and logged once for as long as it is found, and repaired each time.
+ * A lane counts as stalled once two checks in a row have found it. Otherwise a lane that was served between the
+ * store's answer and the check of memory would count. It is counted and logged once for as long as it is found, and
+ * repaired each time.
  */
 export class StalledLanes {
   readonly #options: StalledLanesOptions;
-  /** The lanes that the last look found, by name, and whether they were logged. */
+  /** The lanes that the last check found, by name, and whether they were logged. */
   #found: ReadonlyMap<string, { readonly isReported: boolean }> = new Map();
   readonly #loop: Loop;
 
@@ -46,7 +47,7 @@ export class StalledLanes {
       round: () => this.#look(),
       pauseMs: (tookMs) => this.#pauseMs(tookMs),
       failed: (error) => {
-        // What is found next counts as found for the first time.
+        // Lanes found next count as found for the first time.
         this.#found = new Map();
         telemetry.log.warn(
           { err: String(error) },
@@ -74,7 +75,7 @@ export class StalledLanes {
     const { worker } = this.#options;
     const number = worker();
     let still: readonly LaneKey[] = number === null ? [] : await this.#standingStill(number);
-    // Another worker owns what this one did.
+    // Another worker owns these webhooks now.
     if (worker() !== number) still = [];
     const found = new Map<string, { readonly isReported: boolean }>();
     for (const key of still) {
@@ -127,17 +128,14 @@ export class StalledLanes {
   }
 }
 
-/**
- * Something of the lane happens now, or will in a moment. Lost deliveries wait for a lease that the store does not
- * have.
- */
+/** The lane is active now, or will be soon. Lost deliveries wait for a lease that the store does not have. */
 function isUnderWay(lane: Lane, now: number): boolean {
   if (lane.inFlight > lane.lost || lane.settling > 0 || lane.reserved > 0) return true;
   if (lane.claiming || lane.releasing > 0) return true;
   return lane.wakeAt !== null && Math.abs(lane.wakeAt - now) <= soonMs;
 }
 
-/** It waits for its turn, or for a place that others use. */
+/** The lane waits for its turn or for a busy request slot. */
 function isInLine({ readyTier, endpoint }: Lane): boolean {
   if (readyTier === -1) return false;
   return endpoint.readyTier !== -1 || endpoint.inLine || endpoint.waitsAt !== null || endpoint.inFlight > 0;
@@ -145,18 +143,18 @@ function isInLine({ readyTier, endpoint }: Lane): boolean {
 
 const nameOf = (key: LaneKey): string => `${key.webhookId}\n${laneId(key)}`;
 
-/** Longer than any other look needs to find a lane, so that a lane found here was missed there. */
+/** Longer than any other mechanism needs to find a lane, so a lane found here was missed there. */
 const overdueMs = 30_000;
-/** From 10 to 15 s: workers do not all ask at once. */
+/** From 10 to 15 s, so that workers do not all check at once. */
 const periodMs = 10_000;
 const jitterMs = 5_000;
-/** Between the look that finds a lane and the one that confirms it. */
+/** Delay between finding a lane and confirming it. */
 const againMs = 2_000;
-/** An ordered lane whose head may have changed looks within this time. */
+/** An ordered lane whose head may have changed checks within this time. */
 const soonMs = 1_000;
-/** About a fifth of the time is spent looking at most. */
+/** Limits the check to about a fifth of the time. */
 const restFactor = 4;
-/** So that no statement is long: deliveries need the same connections. */
+/** Keeps statements short, because deliveries need the same connections. */
 const pageLanes = 500;
-/** Repaired in one look; the next look finds the others. */
+/** Maximum number of lanes repaired in one check; the next check finds the others. */
 const repairedMax = 100;

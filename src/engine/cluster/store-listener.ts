@@ -17,13 +17,13 @@ export interface StoreListenerOptions {
   readonly directory: Directory;
   readonly wakeups: Wakeups;
   readonly sync: ConfigSync;
-  /** Whether this process delivers; others only care for configuration. */
+  /** Whether this process delivers; other processes only need configuration. */
   readonly delivers: boolean;
-  /** Another source of changes beside the store's own: of configuration alone, not of work. */
+  /** A second source of changes in addition to the store: only configuration, no work. */
   readonly news?: StoreChanges;
-  /** Whether a queue brings hints of work now, so that looking for it is only a precaution. */
+  /** Whether a queue delivers hints now, so that polling is only a precaution. */
   readonly isBrought: () => boolean;
-  /** Whether a queue brings hints at other times: while it is away here, others may go on to send to it. */
+  /** Whether there is a queue at all: while it is unavailable here, other processes may still send to it. */
   readonly hasQueue: boolean;
   readonly consider: (lane: Lane) => void;
   /** Resolves once this worker has tried to acquire the webhook. */
@@ -32,18 +32,18 @@ export interface StoreListenerOptions {
 }
 
 /**
- * Receives hints of work from other processes, and looks by itself from time to time: rarely where hints arrive, often
- * where a pooler carries none, and while the queue that would bring them is away.
+ * Receives hints about work from other processes, and polls: rarely if hints arrive, often if a pooler does not carry
+ * them, and while the queue for hints is unavailable.
  *
- * It looks for work of the webhooks that this worker owns already. WebhookAcquirer looks for work of webhooks without
- * an owner, with a statement that acquires them in the same moment.
+ * It finds work of webhooks that this worker already owns. WebhookAcquirer finds work of webhooks without an owner,
+ * with a statement that also acquires them.
  */
 export class StoreListener {
   readonly #options: StoreListenerOptions;
   readonly #unsubscribe: (() => void)[] = [];
   #lookedAtMs = Number.NEGATIVE_INFINITY;
   #tookMs = 0;
-  /** An extra look, beside those from time to time. */
+  /** Time of an extra poll, in addition to the periodic ones. */
   #dueAtMs = Number.POSITIVE_INFINITY;
   readonly #loop: Loop;
 
@@ -71,7 +71,7 @@ export class StoreListener {
     await this.#loop.stop();
   }
 
-  /** `missed` is called when something of the source may have been missed. */
+  /** `missed` is called if changes of the source may have been missed. */
   #listen(source: StoreChanges | undefined, missed: (silentMs: number | undefined) => void): void {
     if (source !== undefined)
       this.#unsubscribe.push(source.subscribe((change) => this.#heard(change, missed)));
@@ -97,13 +97,13 @@ export class StoreListener {
     const { delivers, wanted } = this.#options;
     if (!delivers) return;
     for (const key of keys) {
-      // A webhook that is not known here was made a moment ago; its owner reads it. A worker may have acquired it while
-      // this work was being stored, and then the owner has not seen the work.
+      // An unknown webhook was just created; its owner loads it. A worker may have acquired the webhook while this
+      // work was being stored, without seeing the work.
       if (!this.#look(key)) void wanted(key.webhookId).then(() => this.#look(key));
     }
   }
 
-  /** False when the webhook is not served here. */
+  /** False if the webhook is not served here. */
   #look(key: LaneKey): boolean {
     const endpoint = this.#options.directory.get(key.webhookId);
     if (endpoint?.owned !== true) return false;
@@ -111,7 +111,9 @@ export class StoreListener {
     return true;
   }
 
-  /** A sleeping ordered lane has perhaps another head now. Asked at most once a second, however much is published. */
+  /**
+   * The head of a sleeping ordered lane may have changed. Checks at most once a second, however much is published.
+   */
   lookInto(lane: Lane): void {
     const { clock, consider, wakeups } = this.#options;
     lane.markAllMore();
@@ -135,14 +137,14 @@ export class StoreListener {
     });
   }
 
-  /** Looks in a moment, when work whose hint is lost now can be found. */
+  /** Polls shortly, when work whose hint is being lost now can be found. */
   lookSoon(): void {
     this.#dueAtMs = this.#options.clock.monotonicMs() + lookSoonMs;
   }
 
   async #lookIfDue(): Promise<void> {
     const nowMs = this.#options.clock.monotonicMs();
-    // Looking over very many lanes must not become all that the store does.
+    // Limits the polling time, so that many lanes do not overload the store.
     const periodMs = Math.max(this.#periodMs(), restFactor * this.#tookMs);
     if (nowMs >= this.#dueAtMs || nowMs - this.#lookedAtMs >= periodMs) await this.#lookIntoAll();
   }
@@ -154,8 +156,8 @@ export class StoreListener {
   }
 
   /**
-   * Every lane with work of the endpoints that are served here. Names of lanes, not deliveries. Never rejects. All
-   * callers that ask meanwhile share one more round after this one.
+   * Checks every lane with work of the endpoints served here. Reads lane names, not deliveries. Never rejects. Calls
+   * during a round share one more round after it.
    */
   lookEverywhere(): Promise<void> {
     if (!this.#options.delivers) return Promise.resolve();
@@ -180,15 +182,15 @@ export class StoreListener {
   }
 }
 
-/** An ordered lane sleeps until its head is due; what is published behind it needs no claim each time. */
+/** An ordered lane sleeps until its head is due; later publishes need no claim each time. */
 const headLookMs = 1_000;
-/** Without hints, this is how late work of others is found. */
+/** Without hints, work of other processes is found this late. */
 const lookOftenMs = 1_000;
-/** With hints, only work whose hint was lost waits so long. */
+/** With hints, only work whose hint was lost waits this long. */
 const lookRarelyMs = 30_000;
-/** Until the queue of a new number is declared and bound, hints to it are lost; that takes a moment. */
+/** Hints to a new worker number are lost until its queue is declared and bound, which takes a moment. */
 const lookSoonMs = 2_000;
-/** At most a quarter of the time is spent looking. */
+/** Limits polling to a quarter of the time. */
 const restFactor = 4;
-/** So that no statement is long: deliveries need the same connections. */
+/** Keeps statements short, because deliveries need the same connections. */
 const lanesPage = 500;

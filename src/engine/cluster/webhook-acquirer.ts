@@ -22,35 +22,35 @@ export interface WebhookAcquirerOptions {
   readonly owned: OwnedEndpoints;
   readonly endpoint: (webhookId: string) => Endpoint | undefined;
   readonly endpoints: () => Iterable<Endpoint>;
-  /** Reads webhooks that are not known here yet. */
+  /** Loads webhooks that this process does not know yet. */
   readonly load: (webhookIds: readonly string[]) => Promise<void>;
-  /** An endpoint was acquired and may have something to send. */
+  /** An endpoint was acquired and may have deliveries. */
   readonly acquired: (endpoint: Endpoint) => void;
-  /** Follows orders for endpoints that are owned. */
+  /** Follows orders for owned endpoints. */
   readonly follow: (orders: readonly RuntimeOrder[]) => void;
-  /** The pool that this worker belongs to, and the one that an endpoint belongs to now. */
+  /** The pool of this worker, and the current pool of an endpoint. */
   readonly pool: string;
   readonly poolOf: (endpoint: Endpoint) => string;
-  /** Whether a queue brings hints of work without an owner now, so that looking for it is only a precaution. */
+  /** Whether a queue delivers hints about unowned work now, so that polling is only a precaution. */
   readonly isBrought: () => boolean;
 }
 
 /** The worker that acquires. */
 export interface AcquiringWorker {
-  /** Its number; null while it has none. */
+  /** Its number; null if it has none. */
   readonly worker: number | null;
   holds(): boolean;
 }
 
 /**
- * Acquires webhooks that have work and no owner: those that a hint names, and those it finds by looking.
+ * Acquires webhooks that have work and no owner: those named by hints, and those found by polling.
  *
- * If the reply to `acquire` is lost, the store counts the webhook as ours although we do not serve it; `keepOnly` frees
- * it. The same holds for a webhook that cannot be brought into service. After a failure `keepOnly` is called for as
- * long as a call that was given up may still arrive at the store.
+ * If the reply to `acquire` is lost, the store counts the webhook as ours although it is not served here; `keepOnly`
+ * frees it. The same applies to a webhook that cannot be brought into service. After a failure `keepOnly` is called
+ * for as long as a call that timed out may still reach the store.
  *
- * A round of looking goes over all lanes with work, a page at a time; between rounds it rests. A webhook that is named
- * meanwhile waits for the end of the page, not of the round.
+ * A polling round scans all lanes with work, a page at a time, and pauses between rounds. A webhook named during a
+ * round waits for the end of the page, not of the round.
  */
 export class WebhookAcquirer {
   readonly #options: WebhookAcquirerOptions;
@@ -58,19 +58,19 @@ export class WebhookAcquirer {
   readonly #work: SerialWork;
   /** Webhooks to acquire, with the callers that wait for the attempt. */
   readonly #wanted = new Map<string, (() => void)[]>();
-  /** Webhooks with work that cannot be served here: deleted ones, until upkeep has cancelled their deliveries. */
+  /** Webhooks with work that cannot be served: deleted ones, until upkeep has cancelled their deliveries. */
   readonly #unservable = new Map<string, number>();
-  /** Webhooks with work that was stored since the running call asked which of their lanes have work. */
+  /** Webhooks with work stored after the running call queried their lanes. */
   #workAddedMeanwhile: Set<string> | null = null;
   readonly #wantedAlarm: Alarm;
   readonly #polls: Loop;
-  /** Where the next page begins; null between two rounds. */
+  /** Start of the next page; null between two rounds. */
   #after: string | null = null;
   #roundStartedMs = 0;
   #pollPauseMs = pollMs;
   #lastWantedMs = Number.NEGATIVE_INFINITY;
   #lookedAtMs = Number.NEGATIVE_INFINITY;
-  /** When the store was last asked in vain, on the monotonic clock. */
+  /** When the last store call failed, on the monotonic clock. */
   #failedMs = Number.NEGATIVE_INFINITY;
   #paused = false;
 
@@ -104,12 +104,12 @@ export class WebhookAcquirer {
     this.#wanted.clear();
   }
 
-  /** Looks at once for work that nobody serves: hints of it may be lost. */
+  /** Checks at once for unowned work, because hints may be lost. */
   lookNow(): void {
     this.#lookedAtMs = Number.NEGATIVE_INFINITY;
   }
 
-  /** Tries to acquire a webhook, together with others that are wanted soon. Resolves after the attempt. */
+  /** Tries to acquire a webhook, batched with other recent requests. Resolves after the attempt. */
   wanted(webhookId: string): Promise<void> {
     if (this.#paused) return Promise.resolve();
     return new Promise((resolve) => {
@@ -120,23 +120,25 @@ export class WebhookAcquirer {
     });
   }
 
-  /** This process stored work for a webhook that it does not own. It may be about to acquire the webhook. */
+  /** This process stored work for a webhook that it does not own, and may be about to acquire it. */
   workAdded(webhookId: string): void {
     this.#workAddedMeanwhile?.add(webhookId);
   }
 
-  /** Whether this worker acquired the webhook a moment ago and could not serve it. */
+  /** Whether this worker recently acquired the webhook and could not serve it. */
   isUnservable(webhookId: string): boolean {
     const until = this.#unservable.get(webhookId);
     return until !== undefined && until > this.#options.clock.monotonicMs();
   }
 
-  /** Frees webhooks that the store may count as this worker's and that it does not serve. Called at every heartbeat. */
+  /**
+   * Frees webhooks that the store may count as this worker's but that it does not serve. Called at every heartbeat.
+   */
   settleDoubts(): void {
     if (this.#options.clock.monotonicMs() < this.#failedMs + unsureMs) this.releaseUnowned();
   }
 
-  /** Frees webhooks that the store counts as this worker's and that it does not serve. */
+  /** Frees webhooks that this worker owns in the store but does not serve. */
   releaseUnowned(): void {
     void this.#work.run(() => this.#keepOnlyOwned());
   }
@@ -150,7 +152,7 @@ export class WebhookAcquirer {
     const delayMs = isBrought()
       ? Math.max(0, broughtPauseMs - sinceMs)
       : Math.max(random.uniform() * wantedJitterMs, wantedPauseMs - sinceMs);
-    // While the store is away, more calls and log lines than this help nobody.
+    // While the store is unavailable, limit calls and log lines.
     const restMs = this.#failedMs + failedPauseMs - clock.monotonicMs();
     this.#wantedAlarm.set(Math.max(delayMs, restMs), () => {
       this.#lastWantedMs = clock.monotonicMs();
@@ -164,7 +166,7 @@ export class WebhookAcquirer {
     this.#wanted.clear();
     void this.#work
       .run(async () => {
-        // Judged when its turn comes: an earlier call may have acquired or refused the same webhook.
+        // Checked when the task runs, because an earlier call may have acquired or refused the same webhook.
         const ids = wanted.filter((id) => this.#mayAcquire(id));
         for (let from = 0; from < ids.length; from += acquireMax)
           await this.#acquire({ kind: "webhooks", ids: ids.slice(from, from + acquireMax) });
@@ -190,23 +192,23 @@ export class WebhookAcquirer {
     if (this.#after === null) this.#roundStartedMs = clock.monotonicMs();
     this.#lookedAtMs = clock.monotonicMs();
     const more = await this.#work.run(() => this.#acquireWork());
-    // Looking over very many lanes must not become all that the store does.
+    // Limits the polling time, so that many lanes do not overload the store.
     const restMs = Math.max(pollMs, restFactor * (clock.monotonicMs() - this.#roundStartedMs));
     this.#pollPauseMs = more === true ? nextPageMs : restMs * (0.75 + random.uniform() / 2);
   }
 
-  /** A page of the lanes that have work. True when the next one should be looked at right away. */
+  /** Acquires from one page of the lanes with work. True if the next page should be read right away. */
   async #acquireWork(): Promise<boolean> {
     const after = this.#after;
     const { next, isFull } = await this.#acquire({ kind: "work", after, except: this.#exceptions() });
-    // There may be more on the same page.
+    // The same page may have more.
     this.#after = isFull ? after : next;
     return isFull || next !== null;
   }
 
   /**
-   * Webhooks not to acquire: those that were dropped and are not quiet, because a request may be on its way, and
-   * unservable ones.
+   * Webhooks not to acquire: dropped ones that are not quiet, because a request may be in flight, and unservable
+   * ones.
    */
   #exceptions(): readonly string[] {
     const now = this.#options.clock.monotonicMs();
@@ -234,7 +236,7 @@ export class WebhookAcquirer {
         limit: acquireMax,
         slack: acquireSlack,
       });
-      // Reaped meanwhile: the acquired webhooks are free again.
+      // If the worker was reaped during the call, the acquired webhooks are free again.
       if (this.#self.worker === worker && webhooks.length > 0) await this.#serve(worker, webhooks);
       return { next, isFull: webhooks.length === acquireMax };
     } catch (error) {
@@ -246,9 +248,9 @@ export class WebhookAcquirer {
   }
 
   /**
-   * Brings acquired webhooks into service. In this order: load the webhook, read the orders of people and the notes of
-   * the last owner, own it, follow the orders, send. After each wait the worker may be another one, which acquired none
-   * of them.
+   * Brings acquired webhooks into service in this order: load the webhook, read orders and the notes of the last
+   * owner, own it, follow the orders, send. After each wait the worker number may have changed, and then none of the
+   * webhooks are ours.
    */
   async #serve(worker: number, acquired: readonly AcquiredWebhook[]): Promise<void> {
     const { endpoint, owned, store, acquired: serving } = this.#options;
@@ -266,10 +268,10 @@ export class WebhookAcquirer {
         endpoints.push(found);
       }
     }
-    // Before anything is sent: an order may forbid it.
+    // Follow orders before sending, because an order may forbid it.
     if (orders.length > 0) this.#options.follow(orders);
     for (const each of endpoints) {
-      // The answer may be older than a commit of this process, and a process announces no work of its own webhooks.
+      // The reply may be older than a commit of this process, which sends itself no hints about its own webhooks.
       if (this.#workAddedMeanwhile?.has(each.webhook.id) === true)
         for (const lane of each.lanes.values()) lane.markAllMore();
       serving(each);
@@ -280,7 +282,10 @@ export class WebhookAcquirer {
     await this.#keepOnlyOwned();
   }
 
-  /** One that cannot be read, perhaps because a newer version wrote it, must not keep the others from being served. */
+  /**
+   * A webhook that cannot be read, perhaps because a newer version wrote it, must not prevent others from being
+   * served.
+   */
   async #loadUnknown(webhookIds: readonly string[]): Promise<void> {
     const { endpoint, load, telemetry } = this.#options;
     const unknown = webhookIds.filter((id) => endpoint(id) === undefined);
@@ -310,29 +315,27 @@ export class WebhookAcquirer {
   }
 }
 
-/** Without hints, this is how late work without an owner is found. */
+/** Without hints, unowned work is found this late. */
 const pollMs = 1_000;
-/** With a queue the reannouncer is faster; this is for a reannouncer that is away as well. */
+/** With a queue the reannouncer is faster; this covers an outage of the reannouncer too. */
 const pollRarelyMs = 30_000;
-/** Webhooks that are named in between get their turn, and other workers theirs. */
+/** Gives webhooks named by hints and other workers a turn. */
 const nextPageMs = 20;
-/** About a fifth of the time is spent looking at most. */
+/** Limits polling to about a fifth of the time. */
 const restFactor = 4;
-/** Workers with a hint of the same work do not ask all at once, and each asks for many webhooks together. */
+/** Spreads calls of workers that received a hint of the same work, and batches webhooks. */
 const wantedJitterMs = 20;
 const wantedPauseMs = 100;
-/** A hint from a queue goes to one worker alone, and the queue brings no more before this is answered. */
+/** A queue sends a hint to a single worker, and no more hints before this one is answered. */
 const broughtPauseMs = 10;
 const failedPauseMs = 1_000;
-/** Acquired at a time, so that workers that start together get some each. */
+/** Limit per call, so that workers that start together each get some. */
 const acquireMax = 32;
-/**
- * Above an equal share. Less than the slack that makes a worker release webhooks, so that webhooks do not ping-pong.
- */
+/** Allowed excess over an equal share. Less than the slack for releasing webhooks, to prevent oscillation. */
 const acquireSlack = 1;
 /**
- * Upkeep cancels the deliveries of a deleted webhook within about this time; acquiring it before only repeats itself.
+ * Upkeep cancels the deliveries of a deleted webhook within about this time; acquiring it earlier would fail again.
  */
 const unservableMs = 60_000;
-/** Longer than a statement may take and a connection may be cut. */
+/** Longer than a statement may take, and than a broken connection may stay undetected. */
 const unsureMs = 90_000;

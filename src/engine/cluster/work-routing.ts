@@ -3,9 +3,8 @@ import type { PendingLane } from "../../ports/store/ownership.ts";
 import type { WorkHint, WorkQueue } from "../../ports/work-queue.ts";
 
 /**
- * Notifies the worker that should look into these lanes: the owner of the webhook where there is one, else any worker
- * of the pool. False when something was not carried: a pool whose queues cannot be used does not keep back hints of
- * others.
+ * Notifies the worker that should serve these lanes: the owner of the webhook if there is one, otherwise any worker
+ * of the pool. False if something was not carried. An unusable pool queue does not hold back hints for other pools.
  */
 export function routeWork(
   queue: Pick<WorkQueue, "send" | "notify">,

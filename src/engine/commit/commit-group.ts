@@ -24,23 +24,24 @@ import { rowsOf, WaitingWrites } from "./waiting-writes.ts";
 import type { WriteSize } from "./waiting-writes.ts";
 
 /**
- * Grouped commits: what arrives while one transaction is written goes into the next one, so that one fsync serves
- * hundreds of callers.
+ * Group commit: writes that arrive during a transaction go into the next one, so that one fsync serves hundreds of
+ * callers.
  *
- * When to write: once a turn of the event loop brought no new caller (all who publish are waiting for this commit), or
- * nothing new at all when only settlements wait; or after `windowMs`, or at `rowsMax`, whichever comes first. After a
- * large group the next one gathers for a few milliseconds in any case. So a lone publish is written at once, and under
- * load groups grow.
+ * When to write: once a turn of the event loop brought no new caller (all publishers are waiting for this commit), or
+ * nothing new at all if only settlements wait; or after `windowMs`, or at `rowsMax`, whichever comes first. After a
+ * large group the next one always gathers for a few milliseconds. So a lone publish is written at once, and groups
+ * grow under load.
  *
- * A few settlements make no group: they wait for the next publish, or for `windowMs` (`waiting-settlements.ts`).
+ * A few settlements do not start a transaction: they wait for the next publish, or for `windowMs`
+ * (`waiting-settlements.ts`).
  *
- * How much: at most `rowsMax` rows, because a store may write on the event loop. What does not fit goes into the next
- * transaction, a turn of the loop later. Requeues and retries get at most half of it while publishes wait too.
+ * How much: up to `rowsMax` rows, because a store may write on the event loop. The rest goes into the next
+ * transaction, one turn of the loop later. Requeues and retries get at most half of it while publishes wait too.
  *
- * When the store cannot write: publishes, requeues and retries are rejected at once, nothing of them happened; settlements and
- * webhook states are facts that happened outside, so they are kept and written again with a growing delay (C-43). The
- * same holds for those who wait behind a transaction that gets no answer, as when a network swallows packets, and for
- * those who come while a trouble lasts that only a person ends.
+ * If the store cannot write, publishes, requeues and retries are rejected at once without any effect. Settlements and
+ * webhook states describe events that already happened outside, so they are kept and written again with a growing
+ * delay. The same applies to callers that wait behind an unanswered transaction, for example if the network drops
+ * packets, and to calls during a failure that only an operator can resolve.
  */
 export interface CommitGroupOptions {
   readonly store: DeliveryStore;
@@ -59,7 +60,7 @@ export interface CommitGroupOptions {
 
 export interface PendingPublish {
   readonly size: WriteSize;
-  /** Called right before the transaction, so that what waits is not drafted yet and takes no memory. */
+  /** Called right before the transaction, so that waiting publishes are not drafted yet and take no memory. */
   readonly compose: () => PublishCommand;
   /** Called once, with the result or the error, right after the transaction. */
   readonly done: (result: PublishResult | Error) => void;
@@ -83,10 +84,10 @@ export class CommitGroup {
   readonly #changes = new WaitingWrites<Change>();
   readonly #settlements: WaitingSettlements;
   #writing = false;
-  /** The running transaction should have been answered by now. */
+  /** The running transaction is overdue. */
   #unanswered = false;
   #waiting = false;
-  /** The last group did not take everything that waited. */
+  /** The last group did not take all waiting writes. */
   #cut = false;
   #firstAt = 0;
   #seenCallers = 0;
@@ -95,7 +96,7 @@ export class CommitGroup {
   #commitMs: number | null = null;
   #lastWrites = 0;
   #failures = 0;
-  /** Of the last write; null when it succeeded. */
+  /** Error of the last write; null if it succeeded. */
   #obstacle: StoreUnavailableError | null = null;
   readonly #retry: Alarm;
   readonly #idleWaiters: (() => void)[] = [];
@@ -135,45 +136,45 @@ export class CommitGroup {
 
   readonly #settlementsWaited = (): void => {
     this.#wait();
-    // It has gathered for as long as a group may.
+    // It has already gathered for as long as a group may.
     this.#firstAt -= this.#options.windowMs;
   };
 
-  /** There are changed webhook states to write, though nothing else may come. */
+  /** Webhook states changed and must be written even if no other write follows. */
   touch(): void {
     this.#wait();
   }
 
-  /** The store is back: ends the pause before the next attempt to write. */
+  /** The store is available again: ends the pause before the next write attempt. */
   retryNow(): void {
     if (!this.#retry.isSet) return;
     this.#retry.cancel();
     this.#wait();
   }
 
-  /** Resolves after the next transaction, which takes changed webhook states along. */
+  /** Resolves after the next transaction, which includes changed webhook states. */
   async written(): Promise<void> {
-    // A transaction that is being written was composed before the change.
+    // A running transaction was composed before the change.
     if (this.#writing) await this.#nextWrite();
     await this.#nextWrite();
   }
 
-  /** Writes that are not committed yet. The dispatcher stops sending when this grows, which happens when the store is down. */
+  /** Uncommitted writes. The dispatcher stops sending when this grows, which happens when the store is down. */
   get backlog(): number {
     return this.#publishes.length + this.#changes.length + this.#settlements.length;
   }
 
-  /** How long the last successful commit took; null before the first. */
+  /** Duration of the last successful commit; null before the first. */
   get commitMs(): number | null {
     return this.#commitMs;
   }
 
-  /** What keeps the store from writing; null once a write succeeded. */
+  /** Why the store cannot write; null once a write succeeded. */
   get trouble(): StoreTrouble | null {
     return this.#obstacle?.trouble ?? null;
   }
 
-  /** Resolves once nothing waits, or once the store failed again while draining. */
+  /** Resolves once nothing is waiting, or once the store failed again while draining. */
   async drain(): Promise<void> {
     const failuresBefore = this.#failures;
     const { riders } = this.#options;
@@ -187,7 +188,7 @@ export class CommitGroup {
     this.#settlements.rest();
   }
 
-  /** Why nobody may even wait for the next transaction; null while it is worth it. */
+  /** Why callers cannot wait for the next transaction; null if they can. */
   #refusal(): StoreUnavailableError | null {
     if (this.#unanswered) return unanswered();
     return this.#obstacle !== null && lasting.has(this.#obstacle.trouble) ? this.#obstacle : null;
@@ -256,7 +257,7 @@ export class CommitGroup {
     }
   }
 
-  /** Writes a group, with what is counted of it. */
+  /** Writes a group with its statistics and problems. */
   async #commit(group: Group, rows: { readonly carriesRows: boolean }): Promise<CommitResult> {
     const { store, riders } = this.#options;
     if (riders === null) return store.commit(group.batch);
@@ -271,7 +272,7 @@ export class CommitGroup {
     }
   }
 
-  /** Something waits that does not wait for company. */
+  /** Some waiting write cannot wait for a larger group. */
   get #isDue(): boolean {
     const callers = this.#publishes.length + this.#changes.length + this.#idleWaiters.length;
     return callers > 0 || this.#cut || this.#settlements.isDue;
@@ -328,7 +329,7 @@ export class CommitGroup {
   #postpone(group: Group, error: StoreUnavailableError): void {
     this.#failures += 1;
     this.#obstacle = error;
-    // Those that did not fit came at the same time and would meet the same store.
+    // The writes that did not fit came at the same time and would fail the same way.
     const left = this.#cut ? [...this.#publishes.takeAll(), ...this.#changes.takeAll()] : [];
     for (const pending of [...group.publishes, ...group.requeues, ...group.retries, ...left])
       pending.done(error);
@@ -353,7 +354,9 @@ export class CommitGroup {
     this.#retry.set(delayMs, () => this.#wait());
   }
 
-  /** A batch failed for another reason than the store's health: find the command that cannot be written, keep the rest. */
+  /**
+   * A batch failed for a reason other than store health: find the command that cannot be written, and write the rest.
+   */
   async #writeOneByOne(group: Group, error: unknown): Promise<void> {
     this.#options.telemetry.log.error(
       { err: messageOf(error) },
@@ -406,18 +409,18 @@ function unanswered(): StoreUnavailableError {
   return new StoreUnavailableError("the database does not answer");
 }
 
-/** After a group of this many writes there is load, and the next group gathers for a while. */
+/** A group of this many writes indicates load, so the next group gathers for a while. */
 const largeGroupWrites = 32;
 const gatherMs = 4;
 /** Writing a megabyte of bodies takes some milliseconds. */
 const bodyBytesMax = 4 * 1024 * 1024;
 const settlementsMax = 1_024;
-/** How long a transaction may run before those who wait for the next one are refused instead. */
+/** How long a transaction may run before callers waiting for the next one are refused. */
 const callerWaitMsMax = 5_000;
 /** Bounds of the pauses between two attempts to write kept settlements. */
 const retryDelayMsMin = 100;
 const retryDelayMsMax = 5_000;
-/** Looking for room costs next to nothing, and publishers wait for it. */
+/** Checking for free space costs next to nothing, and publishers wait for it. */
 const fullDiskDelayMsMax = 1_000;
-/** No use waiting a moment for the end of these. */
+/** Troubles that do not end within moments, so callers do not wait. */
 const lasting: ReadonlySet<StoreTrouble> = new Set(["disk_full", "damaged"]);

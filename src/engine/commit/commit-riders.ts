@@ -3,21 +3,21 @@ import type { ProblemWatch } from "./problem-watch.ts";
 import type { CommitStatistics } from "./commit-statistics.ts";
 import type { Group } from "./write-group.ts";
 
-/** What one commit takes along. */
+/** Additional rows of one commit. */
 export type Riding = Pick<CommitBatch, "statistics" | "problems">;
 
-/** Null for what is not kept. */
+/** Null if it is not tracked. */
 export interface Riders {
   readonly statistics: CommitStatistics | null;
   readonly problems: ProblemWatch | null;
 }
 
-/** Null where neither is kept. */
+/** Null if neither is tracked. */
 export function createCommitRiders(riders: Riders): CommitRiders | null {
   return riders.statistics === null && riders.problems === null ? null : new CommitRiders(riders);
 }
 
-/** What rides in commits that are made anyway: what is counted of them, and what they say of problems. */
+/** Adds statistics and problem changes to commits that happen anyway. */
 export class CommitRiders {
   readonly #statistics: CommitStatistics | null;
   readonly #problems: ProblemWatch | null;
@@ -27,7 +27,7 @@ export class CommitRiders {
     this.#problems = riders.problems;
   }
 
-  /** The oldest thing that no commit has taken, Unix milliseconds; null when there is none. */
+  /** Time of the oldest data that no commit has taken, Unix milliseconds; null if there is none. */
   get unwrittenSince(): number | null {
     return this.#statistics?.unwrittenSince ?? null;
   }
@@ -49,7 +49,7 @@ export class CommitRiders {
     this.#problems?.failed(problems);
   }
 
-  /** From now on every commit takes what there is. */
+  /** From now on every commit takes all pending data. */
   end(): void {
     this.#statistics?.end();
   }

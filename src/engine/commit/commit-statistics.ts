@@ -18,14 +18,14 @@ export interface CommitStatisticsOptions {
   readonly store: Pick<StatisticsStore, "rowsPerCommitMax">;
   readonly clock: Clock;
   readonly random: Random;
-  /** Asks for a commit, because none came for a while. */
+  /** Requests a commit, because there was none for a while. */
   readonly touch: () => void;
 }
 
 /**
- * Counts what commits write, in memory, and gives them the buckets that are due. Facts go into the journal of the store
- * with the commit that makes them true, and are counted here when it has succeeded; rows hold what was counted by then.
- * So a crash at any moment leaves rows and a journal that together say what happened.
+ * Counts committed writes in memory and adds due buckets to commits. Facts are written to the store's journal with
+ * the commit that makes them true, and are counted here after it succeeded; rows contain the counts up to then. So
+ * after a crash at any moment, rows and journal together are complete.
  */
 export class CommitStatistics {
   readonly #options: CommitStatisticsOptions;
@@ -33,7 +33,7 @@ export class CommitStatistics {
   #buckets = emptyBuckets();
   #writer: number;
   #number = 0;
-  /** A commit failed, and what it wrote is not known before the next one has succeeded. */
+  /** A commit failed, and whether it was written is unknown until the next one succeeds. */
   #isInDoubt = false;
   #isEnding = false;
 
@@ -43,7 +43,7 @@ export class CommitStatistics {
     this.#writer = writerOf(options.random.bytes(writerBytes));
   }
 
-  /** The oldest fact that no written bucket has counted, Unix milliseconds; null when there is none. */
+  /** Time of the oldest fact that no written bucket has counted, Unix milliseconds; null if there is none. */
   get unwrittenSince(): number | null {
     return this.#buckets.unwrittenSince;
   }
@@ -53,7 +53,7 @@ export class CommitStatistics {
     return since === null ? 0 : Math.max(0, this.#options.clock.now() - since);
   }
 
-  /** What the next commit counts. Without rows where a part of a commit is written by itself, after it failed. */
+  /** The statistics of the next commit. Without rows if a part of a failed commit is written separately. */
   compose(
     group: {
       readonly publishes: readonly PublishCommand[];
@@ -95,13 +95,16 @@ export class CommitStatistics {
     this.#buckets.putBack(batch.rows, batch.unwritten);
   }
 
-  /** The store was replaced, and may not have what was written: what it has of this writer is completed by upkeep. */
+  /**
+   * The store was replaced and may have lost writes: start with a new writer number, and let upkeep complete the old
+   * one.
+   */
   restart(): void {
     this.#writer = writerOf(this.#options.random.bytes(writerBytes));
     this.#buckets = emptyBuckets();
   }
 
-  /** From now on every commit takes what there is. */
+  /** From now on every commit takes all pending data. */
   end(): void {
     this.#isEnding = true;
     this.#quiet.close();
@@ -111,7 +114,7 @@ export class CommitStatistics {
     const since = this.#buckets.unwrittenSince;
     if (since === null) return;
     const waitedMs = this.#options.clock.now() - since;
-    // Commits come and take the buckets along, so none is made for these alone.
+    // Other commits arrived and took the buckets along, so no extra commit is needed.
     const isQuiet = waitedMs < 0 || waitedMs >= quietMs;
     if (isQuiet) this.#options.touch();
     this.#quiet.set(isQuiet ? quietMs : quietMs - waitedMs, this.#wasQuiet);
@@ -134,7 +137,7 @@ export class CommitStatistics {
   }
 }
 
-/** Counts for as long as the store keeps statistics; null where nothing is counted. */
+/** Statistics for as long as the store keeps them; null if disabled. */
 export function createStatistics(
   { store, countsStatistics, clock, random }: EngineOptions,
   touch: () => void,
@@ -156,7 +159,7 @@ function emptyBuckets(): OpenBuckets {
   return new OpenBuckets({ typesPerTenantMax });
 }
 
-/** In a minute; the others of the tenant are counted together. */
+/** Limit per minute; further types of the tenant are counted together. */
 const typesPerTenantMax = 500;
-/** So long buckets wait for a commit of something else. */
+/** How long buckets wait for another commit. */
 const quietMs = 2_000;

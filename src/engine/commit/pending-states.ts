@@ -1,6 +1,6 @@
 import type { WebhookRuntimeState } from "../../ports/store/deliveries.ts";
 
-/** States of webhooks that wait for a commit, the newest of each, with the moves of all. */
+/** Webhook states that wait for a commit: the newest of each webhook, with all its circuit moves. */
 export class PendingStates {
   readonly #states = new Map<string, WebhookRuntimeState>();
 
@@ -13,7 +13,7 @@ export class PendingStates {
       this.#states.set(state.webhookId, joined(this.#states.get(state.webhookId), state));
   }
 
-  /** Those that could not be written: what came since is newer. */
+  /** Returns states that could not be written; newer states take precedence. */
   putBack(states: readonly WebhookRuntimeState[]): void {
     for (const state of states) {
       const newer = this.#states.get(state.webhookId);

@@ -19,19 +19,19 @@ export interface ProblemWatchOptions {
   readonly telemetry: Telemetry;
 }
 
-/** Hears of problems that opened and of those that were resolved, once each, after that is stored. Must not throw. */
+/** Called once for each problem that opened or was resolved, after that is stored. Must not throw. */
 export type ProblemListener = (move: ProblemMove) => void;
 
 /**
- * Tells the store with each commit what failed, and which troubled webhooks accept again. Of what is accepted it counts no
- * more than that of troubled webhooks: where nothing fails it costs a comparison.
+ * Adds failures and recoveries of troubled webhooks to each commit. It counts accepted attempts only for troubled
+ * webhooks, so without failures it costs one comparison.
  *
- * How many were accepted in a row is known to this process alone. One that takes over begins at nought, so that a problem is
- * resolved some attempts later.
+ * The number of accepted attempts in a row is kept in memory. A process that takes over starts at zero, so a problem
+ * is resolved a few attempts later.
  */
 export class ProblemWatch {
   readonly #options: ProblemWatchOptions;
-  /** Accepted in a row, by webhook of which something failed. */
+  /** Accepted attempts in a row, by webhook with failures. */
   readonly #troubled = new Map<string, number>();
   readonly #listeners = new Set<ProblemListener>();
   #recovering = new Set<string>();
@@ -41,7 +41,7 @@ export class ProblemWatch {
     this.#options = options;
   }
 
-  /** Learns of webhooks that were in trouble before this process knew of them. */
+  /** Loads webhooks that already had problems before this process started. */
   async load(): Promise<void> {
     for (let after: string | null = null; ; ) {
       const found: readonly string[] = await this.#options.store.troubledWebhooks({ after, limit: pageMax });
@@ -57,7 +57,7 @@ export class ProblemWatch {
     return () => this.#listeners.delete(listener);
   }
 
-  /** What the next commit says; undefined when it has nothing to say. */
+  /** Problem changes for the next commit; undefined if there are none. */
   compose(
     settlements: readonly PendingSettlement[],
     publishes: readonly PublishCommand[] = [],
@@ -102,13 +102,13 @@ export class ProblemWatch {
         }
   }
 
-  /** The batch was not written, or nobody knows: what it said of recoveries is said again. */
+  /** The batch was not written, or its outcome is unknown: report its recoveries again. */
   failed(batch: ProblemBatch | undefined): void {
     for (const id of batch?.recovering ?? []) this.#recovering.add(id);
     for (const id of batch?.resolved ?? []) this.#resolved.add(id);
   }
 
-  /** Tells whoever watches. Upkeep resolves some too. */
+  /** Notifies listeners. Upkeep resolves some problems too. */
   tell(moves: readonly ProblemMove[]): void {
     for (const move of moves) {
       const { id, webhookId, tenantId, kind } = move.problem;
@@ -145,7 +145,7 @@ export class ProblemWatch {
   }
 }
 
-/** Null where the store keeps none. */
+/** Null if the store does not keep problems. */
 export function createProblemWatch(
   { store }: { readonly store: Pick<Store, "problems"> },
   parts: Pick<ProblemWatchOptions, "clock" | "telemetry"> & {
@@ -188,7 +188,7 @@ function passedOnFailures(
   return attempted.flatMap((one, place) => {
     const delivery = deliveries[place];
     if (delivery === undefined) return [];
-    // The store knows the lease once the delivery is written.
+    // The store fills in the lease once the delivery is written.
     const lease = { ref: 0, leaseToken: 0, deliveryId: delivery.id };
     const failure = failureOf({
       settlement: { ...one, lease },
@@ -200,5 +200,5 @@ function passedOnFailures(
   });
 }
 
-/** Webhooks in trouble that are read at once. */
+/** Page size when loading webhooks with problems. */
 const pageMax = 1_000;

@@ -4,17 +4,18 @@ import { Alarm } from "../../ports/timing/alarm.ts";
 
 export interface PendingSettlement {
   readonly settlement: Settlement;
-  /** Of what it is. */
+  /** The delivery that it settles. */
   readonly delivery: Pick<ClaimedDelivery, "tenantId" | "webhookId" | "body">;
-  /** Something goes on only when it is written: it does not wait for company. */
+  /** The caller is blocked on this write, so commit at once. */
   readonly isAwaited: boolean;
   readonly done: (result: SettlementResult) => void;
 }
 
 /**
- * Settlements that wait for a transaction. A settlement by itself makes none: a few of them wait for the next publish, or
- * for `waitMsMax`, unless something waits for one of them. So at some hundred events a second an event costs one
- * transaction instead of two. What a crash forgets by that, the receiver gets again.
+ * Settlements that wait for a transaction. A few settlements do not start a transaction: they wait for the next
+ * publish, or for `waitMsMax`, unless something is blocked on one of them. So at some hundred events a second, an
+ * event costs one transaction instead of two. A crash may lose waiting settlements; the receiver then gets these
+ * deliveries again.
  */
 export class WaitingSettlements {
   readonly #patience: Alarm;
@@ -23,7 +24,7 @@ export class WaitingSettlements {
   #all: PendingSettlement[] = [];
   #isDue = false;
 
-  /** `waited` is called when the oldest has waited for long enough. */
+  /** `waited` is called when the oldest settlement has waited long enough. */
   constructor(clock: Clock, wait: { readonly waitMsMax: number; readonly waited: () => void }) {
     this.#patience = new Alarm(clock);
     this.#waitMsMax = wait.waitMsMax;
@@ -34,7 +35,7 @@ export class WaitingSettlements {
     return this.#all.length;
   }
 
-  /** They are worth a transaction of their own. */
+  /** There are enough settlements to start a transaction. */
   get isDue(): boolean {
     return this.#isDue;
   }
@@ -45,19 +46,19 @@ export class WaitingSettlements {
     if (!this.#isDue && !this.#patience.isSet) this.#patience.set(this.#waitMsMax, this.#becomeDue);
   }
 
-  /** The oldest. What is left of so many is written soon anyway. */
+  /** Takes the oldest settlements. If there are more, another transaction follows soon. */
   take(countMax: number): PendingSettlement[] {
     this.#isDue = false;
     this.#patience.cancel();
     return this.#all.splice(0, countMax);
   }
 
-  /** What could not be written; somebody else sees to it that it is tried again. */
+  /** Returns settlements that could not be written; the caller schedules the retry. */
   putBack(taken: readonly PendingSettlement[]): void {
     this.#all = [...taken, ...this.#all];
   }
 
-  /** Nobody is called any more. */
+  /** Stops the timer. */
   rest(): void {
     this.#patience.cancel();
   }
@@ -68,5 +69,5 @@ export class WaitingSettlements {
   };
 }
 
-/** So many share a transaction well enough. */
+/** This many settlements justify a separate transaction. */
 const manySettlements = 32;

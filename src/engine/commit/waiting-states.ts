@@ -2,24 +2,24 @@ import type { CommitBatch, WebhookRuntimeState } from "../../ports/store/deliver
 import { PendingStates } from "./pending-states.ts";
 import type { OperationalEvents } from "../endpoint/operational-events.ts";
 
-/** What a transaction takes along of each. */
+/** The webhook states and events of one transaction. */
 export type TakenStates = Required<Pick<CommitBatch, "webhookStates" | "operationalEvents">>;
 
 const statesMax = 1_024;
 
-/** What the next transaction takes along though nobody waits for it: states of webhooks, and what is to be told. */
+/** Data that the next transaction includes although no caller waits for it: webhook states and operational events. */
 export class WaitingStates {
   readonly #changed: () => readonly WebhookRuntimeState[];
   readonly #events: OperationalEvents;
   readonly #states = new PendingStates();
 
-  /** `changed`: states of webhooks that changed since they were written. */
+  /** `changed` returns webhook states that changed since they were last written. */
   constructor(changed: () => readonly WebhookRuntimeState[], events: OperationalEvents) {
     this.#changed = changed;
     this.#events = events;
   }
 
-  /** States that a transaction could not take. */
+  /** States that did not fit into a transaction. */
   get size(): number {
     return this.#states.size;
   }
@@ -30,7 +30,7 @@ export class WaitingStates {
     return { webhookStates, operationalEvents: this.#events.take() };
   }
 
-  /** The transaction was not written; what changed since then counts. */
+  /** The transaction was not written; newer states take precedence. */
   putBack({ webhookStates, operationalEvents = [] }: CommitBatch): void {
     this.#states.putBack(webhookStates);
     this.#events.putBack(operationalEvents);

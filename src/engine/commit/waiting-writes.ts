@@ -1,14 +1,14 @@
-/** What a command adds to a transaction. */
+/** The size of a command in a transaction. */
 export interface WriteSize {
-  /** Rows it writes, about: an event and each of its deliveries is one. */
+  /** Approximate number of rows: one for an event and one for each delivery. */
   readonly rows: number;
-  /** Of the bodies it stores. */
+  /** Size of the bodies. */
   readonly bytes: number;
 }
 
 /**
- * Commands that wait for a transaction, in the order in which they came. A transaction is cut by rows and bytes, not by
- * commands, because SQLite writes on the event loop: one event may have ten thousand deliveries.
+ * Commands that wait for a transaction, in order of arrival. A transaction is limited by rows and bytes, not by
+ * commands, because SQLite writes on the event loop and one event may have ten thousand deliveries.
  */
 export class WaitingWrites<Command extends { readonly size: WriteSize }> {
   readonly #commands: Command[] = [];
@@ -18,7 +18,7 @@ export class WaitingWrites<Command extends { readonly size: WriteSize }> {
     return this.#commands.length;
   }
 
-  /** Of all that waits. */
+  /** Rows of all waiting commands. */
   get rows(): number {
     return this.#rows;
   }
@@ -28,7 +28,7 @@ export class WaitingWrites<Command extends { readonly size: WriteSize }> {
     this.#rows += command.size.rows;
   }
 
-  /** As many of the oldest as fit; at least one, because a command is never split. */
+  /** Takes as many of the oldest commands as fit; at least one, because a command is never split. */
   take(room: WriteSize): Command[] {
     let { rows, bytes } = room;
     let count = 0;

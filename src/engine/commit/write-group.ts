@@ -3,7 +3,7 @@ import type { CommitBatch, PublishCommand } from "../../ports/store/deliveries.t
 import type { PendingPublish, PendingRequeue, PendingRetry } from "./commit-group.ts";
 import type { PendingSettlement } from "./waiting-settlements.ts";
 
-/** What one transaction takes, and who hears of it. */
+/** The content of one transaction, with its callers. */
 export interface Group {
   readonly publishes: PendingPublish[];
   readonly requeues: PendingRequeue[];
@@ -12,7 +12,7 @@ export interface Group {
   readonly batch: CommitBatch;
 }
 
-/** The same, command by command. */
+/** Splits a group into single commands. */
 export function* singles(group: Group): Iterable<Group> {
   const nothing = { publishes: [], requeues: [], retries: [], settlements: [] };
   const empty: CommitBatch = { ...nothing, webhookStates: [] };
@@ -35,7 +35,7 @@ export function* singles(group: Group): Iterable<Group> {
   }
 }
 
-/** The commands of what can be composed; the others hear why not. */
+/** The commands that can be composed; the callers of the others get the error. */
 export function composed(taken: readonly PendingPublish[]): {
   readonly publishes: PendingPublish[];
   readonly commands: PublishCommand[];

@@ -8,7 +8,7 @@ import type { TokenAnswer } from "./token-answer.ts";
 
 export interface OAuth2TokensParts {
   readonly credentials: OAuth2Credentials;
-  /** Token URLs are the owner's choice like webhook URLs, so they pass the same egress guard. */
+  /** The owner chooses token URLs, like webhook URLs, so they pass the same egress guard. */
   readonly transport: Pick<Transport, "send">;
   readonly clock: Pick<Clock, "monotonicMs">;
 }
@@ -16,14 +16,14 @@ export interface OAuth2TokensParts {
 const requestTimeoutMs = 10_000;
 /** A token is renewed this long before it expires, or in the last quarter of a short life. */
 const renewBeforeMsMax = 60_000;
-/** What failed is not asked again at once by every delivery that waits. */
+/** Cache time of a failure, so that waiting deliveries do not all retry at once. */
 const failureKeptMs = 5_000;
-/** Deliveries that had their one resend; the oldest are forgotten. */
+/** Deliveries that had their one resend; the oldest are evicted. */
 const resentMax = 1_000;
 
 /**
- * OAuth 2.0 client credentials (RFC 6749, 4.4): gets tokens, keeps the current one, and asks one time for all who wait.
- * A change of the credentials needs a new instance.
+ * OAuth 2.0 client credentials (RFC 6749, 4.4): fetches tokens, caches the current one, and shares one request
+ * between all waiting callers. A change of the credentials requires a new instance.
  */
 export class OAuth2Tokens implements AccessTokens {
   readonly #parts: OAuth2TokensParts;
@@ -44,7 +44,7 @@ export class OAuth2Tokens implements AccessTokens {
     return this.#fetching;
   }
 
-  /** A token that was replaced in the meantime is no reason to get another one. */
+  /** If the token was already replaced, no new one is fetched. */
   rejected({
     accessToken,
     deliveryId,
@@ -79,7 +79,7 @@ export class OAuth2Tokens implements AccessTokens {
 
 function keptMsOf(answer: TokenAnswer): number {
   if (answer.kind === "granted") return answer.lifetimeMs - Math.min(renewBeforeMsMax, answer.lifetimeMs / 4);
-  // The token URL was not even asked.
+  // The token URL was not contacted.
   return answer.shortage === undefined ? failureKeptMs : 0;
 }
 
@@ -108,7 +108,7 @@ function tokenRequest(credentials: OAuth2Credentials): OutboundRequest {
   };
 }
 
-/** RFC 6749, 2.3.1: both parts are form-encoded first, so that a colon in the id means itself. */
+/** RFC 6749, 2.3.1: both parts are form-encoded first, so that a colon in the ID is unambiguous. */
 function basic({ clientId, clientSecret }: { clientId: string; clientSecret: string }): string {
   const pair = `${formEncoded(clientId)}:${formEncoded(clientSecret)}`;
   return `Basic ${Buffer.from(pair).toString("base64")}`;

@@ -1,21 +1,21 @@
-/** Whoever wants to know a shorter one tries them all. */
+/** Shorter secrets can be found by brute force anyway. */
 const secretLengthMin = 4;
-/** Shorter ones are looked for as words of their own: inside of others they would blot out half of an answer. */
+/** Shorter secrets are only matched as whole words, because matches inside words would mask half of a response. */
 const foundAnywhereLength = 8;
-/** Encodings inside encodings that are looked through, such as a URL in a URL in a JSON text. */
+/** Maximum depth of nested encodings, such as a URL in a URL in a JSON text. */
 const encodingsMax = 3;
 
-/** A text, or one that some of its encodings were removed from. */
+/** The text, or a version of it with some encodings decoded. */
 interface View {
   readonly text: string;
-  /** Where each character of `text` begins in the original, and at the end where that ends. */
+  /** Start of each character of `text` in the original, plus the end of the original. */
   readonly origins: readonly number[];
 }
 
-/** One way in which programs write characters differently. */
+/** One encoding of characters. */
 interface Encoding {
   readonly escape: RegExp;
-  /** The beginning of an escape at the end of a text that was cut. */
+  /** An incomplete escape at the end of a truncated text. */
   readonly begun: RegExp;
   readonly decode: (escape: string) => string;
 }
@@ -50,12 +50,13 @@ const encodings: readonly Encoding[] = [
 ];
 
 /**
- * Hides the secrets that a webhook showed to its receiver in what the receiver sent back: redirects repeat the query they
- * were asked with, error pages the path and headers. What is kept of an answer is read by more people than the secrets.
+ * Masks the secrets of a request in the receiver's response: redirects repeat the query, error pages repeat the path
+ * and headers. More people can read stored responses than secrets.
  *
- * A secret is found in capitals or not, as it is, percent-encoded, in JSON escapes and in HTML entities, whole or in part, and in up to three of
- * these around one another. `wasCut` says that more may have followed: then what may be the beginning of a secret at the
- * end is hidden too. Longer ones are also found split, in hexadecimal digits, and in Base64. A secret of four to seven characters is found where it stands as a word of its own.
+ * A secret is found case-insensitively as it is, percent-encoded, in JSON escapes and in HTML entities, in whole or
+ * in part, and with up to three of these nested. If `wasCut` says that the text was truncated, a possible beginning
+ * of a secret at the end is masked too. Longer secrets are also found split, in hexadecimal digits, and in Base64. A
+ * secret of four to seven characters is only found as a whole word.
  */
 export function maskSecrets(
   text: string,
@@ -76,19 +77,20 @@ export function maskSecrets(
   return blotted(text, found);
 }
 
-/** ASCII alone, so that no character changes its length. */
+/** ASCII only, so that no character changes its length. */
 function lowerCase(text: string): string {
   return text.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
-/** Shorter ones are found in ordinary words. */
+/** Shorter forms also match ordinary words. */
 const compactLengthMin = 12;
-/** The text itself, and what one encoding was removed from: deeper ones would cost more than they find. */
+/** The text itself and its singly decoded views: deeper ones would cost more than they find. */
 const compactViewsMax = 4;
 
 /**
- * Secrets that a receiver split, broke into lines, or wrote in hexadecimal digits or Base64: what is no letter or digit is left
- * out of text and secret before they are compared, which also makes the alphabets of Base64 one.
+ * Finds secrets that a receiver split, broke into lines, or wrote in hexadecimal digits or Base64. Everything except
+ * letters and digits is removed from text and secret before they are compared, which also unifies the Base64
+ * alphabets.
  */
 function rewritten(
   views: readonly View[],
@@ -107,7 +109,7 @@ function rewritten(
   });
 }
 
-/** The end of the last character that was compared, not the beginning of the next one. */
+/** The end of the last compared character, not the start of the next one. */
 function stretchOf({ origins, ends }: CompactView, from: number, to: number): Stretch {
   return [origins[from] ?? 0, ends[to - 1] ?? 0];
 }
@@ -150,7 +152,7 @@ function compactForms(secret: string): readonly string[] {
   return spelt.map((form) => lowerCase(form.replaceAll(/[^A-Za-z0-9]/g, "")));
 }
 
-/** Wherever the secret begins in three bytes, without the characters that also hold bits of what stands beside it. */
+/** All three alignments of the secret in Base64, without the characters that also contain bits of adjacent data. */
 function base64Forms(bytes: Buffer): readonly string[] {
   return [0, 1, 2].map((before) => {
     const encoded = Buffer.concat([Buffer.alloc(before), bytes])
@@ -161,7 +163,7 @@ function base64Forms(bytes: Buffer): readonly string[] {
   });
 }
 
-/** From the first character on, up to the second one. */
+/** From the first character, up to but excluding the second. */
 type Stretch = readonly [from: number, to: number];
 
 function occurrences({ text, origins }: View, secret: string): readonly Stretch[] {
@@ -208,7 +210,7 @@ function viewsOf(text: string, wasCut: boolean): readonly View[] {
   return views;
 }
 
-/** Null when nothing in it is encoded in this way. */
+/** Null if the text contains no such encoding. */
 function decoded(
   view: View,
   { encoding, wasCut }: { readonly encoding: Encoding; readonly wasCut: boolean },
@@ -244,7 +246,7 @@ function blotted(text: string, stretches: readonly Stretch[]): string {
   return shown + text.slice(at);
 }
 
-/** An address without its `access_token`, all other characters of it as they were. */
+/** A URL without its `access_token`; all other characters are unchanged. */
 export function withoutAccessToken(url: string): string {
   const start = url.indexOf("?");
   if (start < 0) return url;

@@ -4,12 +4,14 @@ import type { SecretBox } from "../../ports/secret-box.ts";
 import type { SecretKind, StoredSecret } from "../../ports/store/webhooks.ts";
 import type { ClientCertificate } from "../../ports/transport.ts";
 
-/** An OAuth 2.0 client with its secret; lives in memory only. */
+/** An OAuth 2.0 client with its secret; kept in memory only. */
 export interface OAuth2Credentials extends OAuth2Client {
   readonly clientSecret: string;
 }
 
-/** What a webhook shows to its receiver beside signatures: tokens, credential headers, a client certificate. */
+/**
+ * The credentials that a webhook sends in addition to signatures: tokens, credential headers, a client certificate.
+ */
 export class StoredCredentials {
   readonly #webhook: Webhook;
   readonly #secrets: readonly StoredSecret[];
@@ -30,28 +32,28 @@ export class StoredCredentials {
     const token = this.#open("bearer");
     if (token !== null && this.#webhook.bearerTokenIn === "header")
       headers.push("Authorization", `Bearer ${token}`);
-    // CEW-3.2-3: nothing on the way may keep a URL with a token in it.
+    // CEW-3.2-3: a URL that contains a token must not be cached.
     if (token !== null && this.#webhook.bearerTokenIn === "query") headers.push("Cache-Control", "no-store");
     headers.push(...Object.entries(this.#credentialHeaders()).flat());
     for (const [name, value] of Object.entries(this.#webhook.headers)) headers.push(name, value);
     return headers;
   }
 
-  /** Names of the headers among them whose values nobody may see, in lower case. */
+  /** Lowercase names of the headers whose values must be masked. */
   headerNames(): readonly string[] {
     return ["authorization", ...Object.keys(this.#credentialHeaders()).map((name) => name.toLowerCase())];
   }
 
-  /** What must not be seen in anything that a receiver sends back. */
+  /** Secrets to mask in everything that a receiver sends back. */
   shownSecrets(): readonly string[] {
     const token = this.#open("bearer");
     const values = Object.values(this.#credentialHeaders());
-    // Of "Bearer abc" or "ApiKey abc" the receiver may repeat the last part alone.
+    // The receiver may repeat only the last part of "Bearer abc" or "ApiKey abc".
     const parts = values.flatMap((value) => [value, value.slice(value.lastIndexOf(" ") + 1)]);
     return token === null ? parts : [token, ...parts];
   }
 
-  /** Path and query; the token comes first, and the URL's own parameters stay as they are (CEW-3.2-2). */
+  /** Path and query; the token comes first, and the URL's own parameters are unchanged (CEW-3.2-2). */
   pathOf(url: URL): string {
     const token = this.#webhook.bearerTokenIn === "query" ? this.#open("bearer") : null;
     if (token === null) return url.pathname + url.search;

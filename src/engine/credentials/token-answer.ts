@@ -2,21 +2,24 @@ import { tryParseJson } from "../../core/json/try-parse.ts";
 import type { Shortage, TransportResult } from "../../ports/transport.ts";
 import { responseBodyBytesMaxAllowed } from "../../ports/transport.ts";
 
-/** What a token endpoint answered, checked. `detail` is one sentence without secrets that says what to mend. */
+/** The validated response of a token endpoint. `detail` is one sentence without secrets that says what to fix. */
 export type TokenAnswer =
   | { readonly kind: "granted"; readonly accessToken: string; readonly lifetimeMs: number }
   | { readonly kind: "failed"; readonly detail: string; readonly shortage?: Shortage };
 
-/** For answers without `expires_in`, which RFC 6749 (5.1) only recommends. */
+/** For responses without `expires_in`, which RFC 6749 (5.1) only recommends. */
 const defaultLifetimeMs = 5 * 60_000;
-/** Longer promises are not tested by waiting for them. */
+/** Upper limit for lifetimes. */
 const lifetimeMsMax = 24 * 60 * 60_000;
-/** As a lifetime more than thirty years, so that it is a time. */
+/** As a lifetime this would be more than thirty years, so it must be a timestamp. */
 const unixSecondsMin = 1e9;
-/** What fits into a request header of most receivers. */
+/** Fits into a request header of most receivers. */
 const tokenLengthMax = 8 * 1024;
 
-/** RFC 6749, 5.2, each with what its owner can do. Other codes are not shown: a server may put anything there. */
+/**
+ * RFC 6749, 5.2: error codes with advice for the owner. Other codes are not shown, because a server may put anything
+ * there.
+ */
 const adviceByError: Readonly<Record<string, string>> = {
   invalid_request: "check scope, audience and authentication",
   invalid_client: "check client_id, client_secret and authentication (basic or body)",
@@ -26,13 +29,13 @@ const adviceByError: Readonly<Record<string, string>> = {
   invalid_scope: "check scope",
 };
 
-/** Bodies are never quoted: a server may echo the request, and the request holds the client secret. */
+/** Bodies are never quoted: a server may echo the request, which contains the client secret. */
 export function readTokenAnswer(result: TransportResult): TokenAnswer {
   const { observation } = result;
   if (observation.kind === "failure") {
     const detail = `the token URL could not be reached: ${result.errorMessage ?? observation.category}`;
     const { shortage } = result;
-    // The fault is on this side: it must not be charged to the receiver or to its token URL.
+    // The fault is on our side: it must not be attributed to the receiver or its token URL.
     if (result.malformed === true) throw new Error("the request for an access token could not be built");
     return shortage === undefined ? failed(detail) : { kind: "failed", detail, shortage };
   }
@@ -62,7 +65,7 @@ function grantOf(members: Readonly<Record<string, unknown>>): TokenAnswer {
   return { kind: "granted", accessToken, lifetimeMs: lifetimeMsOf(expiresIn) };
 }
 
-/** Some servers send the number as a string, and some the seconds since 1970 at which the token ends. */
+/** Some servers send the number as a string, and some send the expiry as a Unix timestamp in seconds. */
 function lifetimeMsOf(expiresIn: unknown): number {
   const seconds = typeof expiresIn === "string" ? Number(expiresIn) : expiresIn;
   if (typeof seconds !== "number" || !(seconds > 0) || seconds >= unixSecondsMin) return defaultLifetimeMs;

@@ -10,7 +10,7 @@ import type { TenantQueue } from "../endpoint/tenant-queue.ts";
 export interface CapacityLimits {
   /** Active requests of this process (WDS-225). */
   readonly concurrency: number;
-  /** Requests in flight per webhook, active and waiting ones together (WDS-167). */
+  /** Requests in flight per webhook, including waiting ones (WDS-167). */
   readonly webhookConcurrency: number;
   /** Active requests per receiver host (WDS-225); null without a limit. */
   readonly hostConcurrency: number | null;
@@ -18,36 +18,37 @@ export interface CapacityLimits {
 
 export interface CapacityOptions extends CapacityLimits {
   readonly clock: Pick<Clock, "monotonicMs" | "schedule">;
-  /** Whether more than one tenant has webhooks: slots are kept for the others then. */
+  /** Whether more than one tenant has webhooks; then slots are reserved for the others. */
   readonly severalTenants: () => boolean;
-  /** Where requests count that have waited for a second. */
+  /** The slots for requests that have waited for more than a second. */
   readonly waitingSlots: WaitingSlots;
-  /** Lists an endpoint that waited for a slot; false when it will not be looked at soon. */
+  /** Lists an endpoint that waited for a slot; false if it will not be served soon. */
   readonly recall: (endpoint: Endpoint) => boolean;
-  /** Puts a tenant that was parked back into the round. */
+  /** Puts a parked tenant back into the round. */
   readonly resume: (tenantQueue: TenantQueue) => void;
-  /** A request of the endpoint gave its active slot back and goes on waiting. */
+  /** A request of the endpoint released its active slot and continues to wait. */
   readonly waits: (endpoint: Endpoint) => void;
 }
 
 /**
- * The slots for requests: per endpoint, per host where that has a limit, and those of the process by tenant and share.
+ * The slots for requests: per endpoint, per host if there is a host limit, and those of the process by tenant and
+ * share.
  *
- * A request holds an active slot until it is one second old, and a waiting slot from then on. Where there is no waiting
- * slot for it, it stays active. All requests age at the same speed, so they age in the order in which they started, and
- * one timer serves all of them.
+ * A request holds an active slot until it is one second old, and a waiting slot from then on. If no waiting slot is
+ * free, it stays active. Requests reach these ages in the order in which they started, so one timer serves all of
+ * them.
  */
 export class Capacity {
   readonly #options: CapacityOptions;
   readonly #shares: FairShares;
-  /** Requests in flight to an endpoint that is not known to be quick. */
+  /** Requests in flight to an endpoint that is not known to be fast. */
   readonly #cautiousEach: number;
   readonly #hosts: HostPlaces | null;
-  /** Requests below one second, in the order in which they started. */
+  /** Requests younger than one second, in order of their start. */
   readonly #young = new Set<Place>();
-  /** Requests between one second and five, in the order in which they started. */
+  /** Requests between one and five seconds old, in order of their start. */
   readonly #aging = new Set<Place>();
-  /** Requests above one second that hold an active slot, because there was no waiting slot for them. */
+  /** Requests older than one second that still hold an active slot, because no waiting slot was free. */
   readonly #overdue = new Set<Place>();
   #waiting = 0;
   readonly #alarm: Alarm;
@@ -79,7 +80,7 @@ export class Capacity {
     return this.#shares.isUsedUp(tenantQueue);
   }
 
-  /** Takes the tenant out of the round until `recallNext` resumes it. */
+  /** Removes the tenant from the round until `recallNext` resumes it. */
   park(tenantQueue: TenantQueue): void {
     this.#shares.park(tenantQueue);
     this.#hosts?.tenantSleeps(tenantQueue);
@@ -93,14 +94,14 @@ export class Capacity {
     return this.#hosts !== null && this.#hosts.holdsBack(endpoint);
   }
 
-  /** Nothing may be sent to the endpoint now. One that only lacks a shared slot is recalled later. */
+  /** The endpoint may not send now. If it only lacks a shared slot, it is recalled later. */
   refuses(endpoint: Endpoint): boolean {
     if (this.isFull(endpoint)) return true;
     if (this.#hosts !== null && this.#hosts.refuses(endpoint)) return true;
     return this.#shares.refuses(endpoint);
   }
 
-  /** Recalls the next one that waits for a slot which is free; false when there is none. */
+  /** Recalls the next endpoint or tenant that waits for a free slot; false if there is none. */
   recallNext(): boolean {
     const next = this.#shares.next();
     if (next === undefined) return false;
@@ -114,12 +115,12 @@ export class Capacity {
     this.#hosts?.served(endpoint, waitedAt);
   }
 
-  /** No endpoint of the tenant will have its turn soon. */
+  /** No endpoint of the tenant will have a turn soon. */
   tenantSleeps(tenantQueue: TenantQueue): void {
     this.#hosts?.tenantSleeps(tenantQueue);
   }
 
-  /** Takes a slot, which `end` gets back. */
+  /** Takes a slot; `end` releases it. */
   begin(endpoint: Endpoint, bytes: number): Place {
     const place: Place = {
       endpoint,
@@ -151,7 +152,7 @@ export class Capacity {
     this.#retryOverdue();
   }
 
-  /** Sends nothing more: no request has to age. */
+  /** Stops the timer, because nothing more is sent. */
   stop(): void {
     this.#alarm.close();
   }
@@ -162,7 +163,7 @@ export class Capacity {
     place.host = null;
   }
 
-  /** Looks at those whose time has come, and sleeps until the next one's. */
+  /** Handles the requests that reached an age limit, and sleeps until the next one does. */
   readonly #age = (): void => {
     const now = this.#options.clock.monotonicMs();
     this.#retryOverdue();
@@ -195,7 +196,7 @@ export class Capacity {
     else this.#options.waitingSlots.hangs(place.waiting);
   }
 
-  /** False where there is no waiting slot. */
+  /** False if no waiting slot is free. */
   #wait(place: Place): boolean {
     const { endpoint, bytes, hasHung } = place;
     const owner = { tenantId: endpoint.tenantQueue.tenantId, key: endpoint.webhook.id };
@@ -210,7 +211,7 @@ export class Capacity {
     return true;
   }
 
-  /** It keeps an active slot, which is none of those that are kept for quick endpoints. */
+  /** Keeps an active slot, but not one reserved for fast endpoints. */
   #stayActive(place: Place): void {
     this.#overdue.add(place);
     const share = shareOf[place.endpoint.pace];
@@ -224,5 +225,5 @@ export class Capacity {
   }
 }
 
-/** Requests that age this soon after each other age together. */
+/** Requests that reach an age limit within this time are handled together. */
 const slackMs = 20;

@@ -20,24 +20,24 @@ export interface EndpointDraft {
   readonly host?: string;
   readonly tenant?: string;
   readonly ordering?: LaneKey["ordering"];
-  /** Quick unless said otherwise. */
+  /** Defaults to quick. */
   readonly pace?: Pace;
-  /** Whether the receiver ever answered; by the pace unless said otherwise. */
+  /** Whether the receiver ever answered; derived from the pace by default. */
   readonly hasAnswered?: boolean;
 }
 
-/** A dispatcher whose lanes are filled by the test, and whose requests end when the test says so. */
+/** A dispatcher whose lanes and request ends are controlled by the test. */
 export class DispatchScene {
   readonly clock = new ManualClock();
   readonly dispatcher: Dispatcher;
   readonly waitingSlots: WaitingSlots;
-  /** Requests on their way, in the order in which they left. */
+  /** Requests in flight, in order of their start. */
   readonly flights: Flight[] = [];
-  /** The name of the endpoint of each request that ever left. */
+  /** The endpoint name of each request ever sent. */
   readonly sent: string[] = [];
-  /** What a claim from one lane brings. */
+  /** The result of a claim from one lane. */
   claim: (key: LaneKey) => ClaimResult = () => assert.fail("nothing is claimed here");
-  /** Leases that were given back to the store. */
+  /** Leases returned to the store. */
   readonly released: Lease[] = [];
   readonly #tenantQueues = new Map<string, TenantQueue>();
   #published = 0;
@@ -101,7 +101,7 @@ export class DispatchScene {
     return tenantQueue;
   }
 
-  /** Puts deliveries into the lane of an endpoint and lets the dispatcher send what may go. */
+  /** Puts deliveries into the lane of an endpoint and lets the dispatcher send. */
   async publish(endpoint: Endpoint, count = 1): Promise<void> {
     const [lane] = endpoint.lanes.values();
     assert.ok(lane !== undefined);
@@ -110,7 +110,7 @@ export class DispatchScene {
     await this.clock.turn();
   }
 
-  /** The oldest request to the endpoint is answered, and what is settled is committed. */
+  /** Answers the oldest request to the endpoint and commits its settlement. */
   async answer(endpoint: Endpoint, pace: Pace = "quick"): Promise<void> {
     const index = this.flights.findIndex((flight) => flight.endpoint === endpoint);
     const [flight] = this.flights.splice(index, 1);
@@ -120,7 +120,7 @@ export class DispatchScene {
     await this.clock.turn();
   }
 
-  /** Time passes, and what may be sent then is sent. */
+  /** Advances time and lets the dispatcher send. */
   async seconds(count: number): Promise<void> {
     for (let step = 0; step < count * 10; step += 1) {
       this.clock.advance(100);
@@ -128,7 +128,7 @@ export class DispatchScene {
     }
   }
 
-  /** As a change of the webhook does. */
+  /** Applies a change of the webhook. */
   async change(
     endpoint: Endpoint,
     to: { readonly host?: string; readonly status?: "active" | "disabled" },
@@ -140,12 +140,12 @@ export class DispatchScene {
     await this.clock.turn();
   }
 
-  /** Names of the endpoints to which requests are on their way, in alphabetical order. */
+  /** Names of the endpoints with requests in flight, in alphabetical order. */
   inFlight(): string[] {
     return this.flights.map(({ endpoint }) => endpoint.webhook.id).toSorted((a, b) => a.localeCompare(b));
   }
 
-  /** Only what the dispatcher looks at. */
+  /** Only the fields that the dispatcher reads. */
   delivery(priority: Priority = "normal"): ClaimedDelivery {
     this.#published += 1;
     return {
@@ -159,7 +159,7 @@ export class DispatchScene {
   }
 }
 
-/** Only what the dispatcher looks at. */
+/** Only the fields that the dispatcher reads. */
 function configOf(name: string, host: string): EndpointConfig {
   const { ageMsMax, circuitBreaker } = standard;
   return {

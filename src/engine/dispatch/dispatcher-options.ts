@@ -24,7 +24,7 @@ export interface DispatcherOptions
   readonly settler: Pick<Settler, "withoutAttempt">;
   readonly commits: Pick<CommitGroup, "backlog" | "trouble">;
   readonly shortages: Pick<Shortages, "pausing">;
-  /** Made after the dispatcher, like the reader of the backlog. */
+  /** Created after the dispatcher, like the backlog reader. */
   readonly ownership: () => Pick<Ownership, "holds" | "wanted" | "owned">;
   readonly backlog: () => Pick<BacklogReader, "finished">;
 }

@@ -22,9 +22,9 @@ import { Sleep } from "../endpoint/wakeups.ts";
  * Decides what is sent next.
  *
  * It works on lanes, never on a flat list: tenants take turns, a tenant's endpoints take turns (high priority first),
- * an endpoint's lanes take turns. A closed lane is in no list and costs nothing, however much waits in it; it comes
- * back by a wake-up, an answer or a change of its webhook. Memory holds a few deliveries per open lane, the store the
- * rest.
+ * and an endpoint's lanes take turns. A closed lane is in no list and costs nothing, however many deliveries wait in
+ * it; a wake-up, a response or a change of its webhook lists it again. Memory holds a few deliveries per open lane,
+ * the store the rest.
  */
 export class Dispatcher implements FlightListener {
   readonly #options: DispatcherOptions;
@@ -32,7 +32,7 @@ export class Dispatcher implements FlightListener {
   readonly #capacity: Capacity;
   readonly #buffers: LaneBuffers;
   readonly #permits: SendPermits;
-  /** What is published goes straight into memory where it may. */
+  /** Lets new deliveries go directly into memory if allowed. */
   readonly reservations: Reservations;
   #pumpScheduled = false;
   #running = false;
@@ -54,12 +54,12 @@ export class Dispatcher implements FlightListener {
     });
   }
 
-  /** Requests on their way. */
+  /** Requests in flight. */
   get inFlight(): number {
     return this.#capacity.inFlight;
   }
 
-  /** Of them, those that hold a slot of the active requests. */
+  /** Requests that hold an active slot. */
   get active(): number {
     return this.#capacity.active;
   }
@@ -78,26 +78,26 @@ export class Dispatcher implements FlightListener {
     this.schedulePump();
   }
 
-  /** Sends nothing new from now on and gives buffered deliveries back. */
+  /** Stops sending and releases buffered deliveries. */
   async stop(endpoints: Iterable<Endpoint>): Promise<void> {
     this.#running = false;
     this.#capacity.stop();
     await this.#buffers.giveBackAll(endpoints);
   }
 
-  /** Gives up requests that are still on their way at the end. */
+  /** Releases the leases of requests that are still in flight at shutdown. */
   letGo(leases: readonly Lease[]): Promise<void> {
     return this.#buffers.letGo(leases);
   }
 
-  /** Resolves once everything that was given back is in the store. */
+  /** Resolves once all pending releases are in the store. */
   released(): Promise<void> {
     return this.#buffers.released();
   }
 
   // ---- what others say ----------------------------------------------------------------------------------------
 
-  /** The lane may have something to send: list it unless a gate is closed. */
+  /** The lane may have deliveries to send: list it unless a gate is closed. */
   consider(lane: Lane): void {
     if (!this.#running || !lane.endpoint.owned) return;
     const tier = lane.headTier();
@@ -106,26 +106,26 @@ export class Dispatcher implements FlightListener {
     this.#enlist(lane.endpoint);
   }
 
-  /** A claim brought something for the lane, or what it gave back is in the store. */
+  /** A claim returned deliveries for the lane, or its releases are in the store. */
   refilled(lane: Lane): void {
     if (this.#running && lane.endpoint.owned) this.consider(lane);
     else this.giveBack(lane);
   }
 
-  /** The rate limit of a tenant lets something through again, or was changed. */
+  /** The rate limit of a tenant has tokens again, or was changed. */
   considerTenantQueue(tenantQueue: TenantQueue): void {
     tenantQueue.stayAwake();
     this.#enqueueTenantQueue(tenantQueue);
     this.schedulePump();
   }
 
-  /** Gates of the endpoint may have opened: look at it now, whatever it was waiting for. */
+  /** Gates of the endpoint may have opened: check it now, whatever it was waiting for. */
   considerEndpoint(endpoint: Endpoint): void {
     endpoint.stayAwake();
     for (const lane of endpoint.lanes.values()) this.consider(lane);
   }
 
-  /** A delivery of the lane was committed and not leased: the store holds it, due at `dueAt`. */
+  /** A delivery of the lane was committed without a lease: the store holds it, due at `dueAt`. */
   stored(lane: Lane, due: { readonly tier: number; readonly dueAt: number }): void {
     if (!lane.endpoint.owned) {
       if (this.#running) this.#options.ownership().wanted(lane.key.webhookId);
@@ -141,7 +141,7 @@ export class Dispatcher implements FlightListener {
 
   answered(flight: Flight, pace: Pace, isResponse: boolean): void {
     const { endpoint, place } = flight;
-    // What failed before it was sent ends quickly, such as a request that waited for its access token.
+    // Requests that fail before they are sent end quickly, for example while waiting for an access token.
     endpoint.answered(place.hasHung && !isResponse ? "silent" : pace, isResponse);
     this.#capacity.end(place);
     if (!flight.lane.ordered) flight.lane.flightEnded();
@@ -149,14 +149,16 @@ export class Dispatcher implements FlightListener {
     if (flight.probe !== null) this.considerEndpoint(endpoint);
   }
 
-  /** The endpoint that had the slot until now comes last, or those with a backlog would keep the shared slots. */
+  /** The endpoint that had the slot comes last; otherwise endpoints with a backlog would keep the shared slots. */
   #activeSlotFreed(endpoint: Endpoint): void {
     this.#capacity.recallNext();
     this.#enlist(endpoint);
     this.schedulePump();
   }
 
-  /** The settlement is committed (or the lease was lost): an ordered lane may go on; a retry waits in the store. */
+  /**
+   * The settlement is committed (or the lease was lost): an ordered lane may continue; a retry waits in the store.
+   */
   settled(flight: Flight, retryAt: number | null): void {
     const { lane } = flight;
     if (lane.ordered) {
@@ -169,13 +171,13 @@ export class Dispatcher implements FlightListener {
   }
 
   /**
-   * The settlement was not written: the holder of the lease decides, and without a holder the lease runs out. Until
-   * then an ordered lane stands still, because its head is neither here nor free; whatever comes after it waits in the
-   * store, or it would go before the head once the lease has ended.
+   * The settlement was not written: the current lease holder decides; without one, the lease expires. Until then an
+   * ordered lane is blocked, because its head is neither in memory nor free. Later deliveries stay in the store;
+   * otherwise they would overtake the head once the lease has expired.
    */
   lost({ lane }: Pick<Flight, "lane">): void {
     const { wakeups, clock, leaseMs, ownership } = this.#options;
-    // Another process owns the endpoint and everything in its lanes.
+    // Another process owns the endpoint and all its lanes.
     if (!lane.endpoint.owned || !ownership().holds()) {
       if (lane.ordered) lane.flightEnded();
       return;
@@ -187,9 +189,9 @@ export class Dispatcher implements FlightListener {
       lane.markAllMore();
       this.giveBack(lane);
     }
-    // Not the lane itself, which would forget this for an earlier wake-up.
+    // Not the lane itself, because an earlier wake-up would replace this one.
     const sleep: Sleep = new Sleep((now) => {
-      // The clock was set back: the lease, whose end is a wall-clock time, still runs.
+      // The clock was set back: the lease, which ends at a wall-clock time, is still valid.
       if (now < leaseEndsAt) return wakeups.at(sleep, leaseEndsAt);
       if (lane.ordered && lane.lostForgotten === lostForgotten) lane.lostLeaseEnded();
       lane.wake();
@@ -198,7 +200,7 @@ export class Dispatcher implements FlightListener {
     this.schedulePump();
   }
 
-  /** The memory of the lane does not fit the store: it is forgotten, and the lane is claimed again. */
+  /** The lane state in memory differs from the store: discard it and claim the lane again. */
   reread(lane: Lane): void {
     lane.forgetLost();
     this.giveBack(lane);
@@ -215,7 +217,7 @@ export class Dispatcher implements FlightListener {
     this.#buffers.putBack(lane, flight.delivery.lease);
   }
 
-  /** Ordered lanes that sleep until their head is due look for another head. */
+  /** Ordered lanes that sleep until their head is due check for a new head. */
   headsChanged(endpoint: Endpoint): void {
     for (const lane of endpoint.lanes.values()) {
       if (!lane.ordered || lane.wakeAt === null) continue;
@@ -225,7 +227,7 @@ export class Dispatcher implements FlightListener {
     }
   }
 
-  /** Due times were brought near in the store: lanes that sleep until the earlier ones look again. */
+  /** Due times in the store were moved earlier: lanes that sleep until the old ones check again. */
   dueTimesChanged(endpoint: Endpoint): void {
     for (const lane of endpoint.lanes.values()) {
       lane.stayAwake();
@@ -234,7 +236,7 @@ export class Dispatcher implements FlightListener {
     }
   }
 
-  /** Gives the buffered deliveries of a lane back to the store. */
+  /** Returns the buffered deliveries of a lane to the store. */
   giveBack(lane: Lane): void {
     this.#buffers.giveBack(lane);
   }
@@ -277,13 +279,13 @@ export class Dispatcher implements FlightListener {
     this.#buffers.claim();
   };
 
-  /** Too much waits to be committed, or this machine lacks something: nothing more is sent for now. */
+  /** Too many writes are uncommitted, or this machine lacks a resource: stop sending for now. */
   #isCongested(): boolean {
     const { commits, shortages } = this.#options;
     return commits.backlog > uncommittedMax || commits.trouble !== null || shortages.pausing;
   }
 
-  /** Takes up to `quantum` deliveries of one endpoint. */
+  /** Sends up to `quantum` deliveries of one endpoint. */
   #serve(endpoint: Endpoint, now: number): void {
     const gate = closedGate(endpoint, now);
     if (gate !== null) {
@@ -304,7 +306,9 @@ export class Dispatcher implements FlightListener {
     this.#enlist(endpoint);
   }
 
-  /** The tenant's limit is used up: lanes and endpoints keep their places in line, or some would never be served. */
+  /**
+   * The tenant's limit is used up: lanes and endpoints keep their positions; otherwise some would never be served.
+   */
   #putBack(lane: Lane, wasServed: boolean): void {
     const { endpoint } = lane;
     endpoint.putBack(lane, lane.headTier());
@@ -312,11 +316,11 @@ export class Dispatcher implements FlightListener {
     else endpoint.tenantQueue.putBack(endpoint, endpoint.listedTier());
   }
 
-  /** Sends one delivery of the lane. False when the endpoint must stop for now. */
+  /** Sends one delivery of the lane. False if the endpoint must stop for now. */
   #serveLane(lane: Lane, now: number): boolean {
     if (lane.claimsFirst()) {
       this.#buffers.request(lane);
-      // Buffered deliveries do not wait for the answer: a steady stream of publishes would otherwise starve them.
+      // Buffered deliveries do not wait for the claim; otherwise a steady stream of publishes would starve them.
       if (lane.buffered === 0) return true;
     }
     const head = lane.peek();
@@ -329,7 +333,7 @@ export class Dispatcher implements FlightListener {
     if (lane.ordered && isLater(head.progress, now)) {
       this.giveBack(lane);
       lane.nothingMore();
-      // A wake-up that the clock jumped over has not come yet; the lane would look again and again until it does.
+      // A wake-up that the clock jumped over has not fired yet; without this, the lane would spin until it does.
       lane.stayAwake();
       this.#options.wakeups.at(lane, head.progress.dueAt);
       return true;
@@ -368,7 +372,7 @@ export class Dispatcher implements FlightListener {
       this.#options.settler.withoutAttempt(delivery, lane, why);
     }
     this.consider(lane);
-    // Ending it may have disabled the webhook: its gates are looked at again before its other lanes are.
+    // Ending it may have disabled the webhook: check its gates before its other lanes.
     this.#enlist(lane.endpoint);
     return false;
   }
@@ -378,7 +382,7 @@ export class Dispatcher implements FlightListener {
     this.consider(lane);
   }
 
-  /** False when the endpoint will not be looked at soon. */
+  /** False if the endpoint will not be served soon. */
   #enlist(endpoint: Endpoint): boolean {
     if (!this.#running || endpoint.wakeAt !== null || this.#capacity.isFull(endpoint)) return false;
     const { tenantQueue } = endpoint;
@@ -390,7 +394,7 @@ export class Dispatcher implements FlightListener {
     return tenantQueue.wakeAt === null && !tenantQueue.parked;
   }
 
-  /** An ordered lane has a delivery on its way, or its head waits for a retry: nothing may overtake it. */
+  /** An ordered lane has a delivery in flight, or its head waits for a retry: nothing may overtake it. */
   #headWaits(lane: Lane): boolean {
     return lane.inFlight > 0 || (lane.wakeAt !== null && lane.wakeAt > this.#options.clock.now());
   }
@@ -401,7 +405,7 @@ export class Dispatcher implements FlightListener {
     this.#round.push(tenantQueue);
   }
 
-  /** Closes an endpoint until a time. When that is far, its lanes give back what they hold. */
+  /** Closes an endpoint until a time. If that is far away, its lanes return their deliveries. */
   #close(endpoint: Endpoint, gate: ClosedGate, now: number): void {
     endpoint.noteClosed(gate, now);
     if (gate.until !== null) this.#options.wakeups.at(endpoint, gate.until);
@@ -411,17 +415,17 @@ export class Dispatcher implements FlightListener {
   }
 }
 
-/** A new delivery without a delay is due at once, also where the clock that wrote it was ahead. */
+/** A new delivery without a delay is due at once, even if the clock that wrote it was ahead. */
 function isLater({ attemptCount, createdAt, dueAt }: DeliveryProgress, now: number): boolean {
   return dueAt > now && (attemptCount > 0 || dueAt > createdAt);
 }
 
-/** A delivery is sent only while its lease outlasts the longest request. */
+/** A delivery is sent only if its lease outlasts the longest request. */
 const leaseReserveMs = attemptTimeoutMsMax + 10_000;
 /** Deliveries taken from one endpoint before the next tenant's turn. */
 const quantum = 4;
 const laneRefillBelow = 8;
-/** Settlements that may wait for a commit before nothing more is sent; reached only when the store stands still. */
+/** Maximum number of uncommitted settlements before sending stops; reached only if the store does not respond. */
 const uncommittedMax = 5_000;
 /** A gate that opens within this time does not empty its lanes. */
 const keepBufferMs = 1_000;

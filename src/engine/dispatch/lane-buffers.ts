@@ -18,8 +18,8 @@ export interface LaneBuffersOptions {
 }
 
 /**
- * What the lanes hold in memory: fills them from the store, many lanes with one claim, and gives back what they cannot
- * use. Memory is bounded over all lanes; past the bound a claim brings one delivery at a time.
+ * The deliveries that lanes hold in memory: fills lanes from the store, many lanes per claim, and returns what they
+ * cannot use. Memory is bounded over all lanes; beyond the bound a claim returns one delivery per lane.
  */
 export class LaneBuffers {
   readonly #options: LaneBuffersOptions;
@@ -29,14 +29,14 @@ export class LaneBuffers {
   readonly #unreleased = new Set<readonly Lease[]>();
   readonly #running = new Set<Promise<void>>();
   #bytes = 0;
-  /** What the calls that run may bring. */
+  /** Bytes that the running calls may return. */
   #bytesPromised = 0;
 
   constructor(options: LaneBuffersOptions) {
     this.#options = options;
   }
 
-  /** So many lanes are being refilled that looking at more would not help. */
+  /** So many lanes are being refilled that serving more would not help. */
   get busy(): boolean {
     return this.#claiming + this.#wanted.length >= claimsMax;
   }
@@ -45,7 +45,7 @@ export class LaneBuffers {
     return this.#bytes + bytes <= this.#options.bufferBytesMax;
   }
 
-  /** Appends a delivery that was leased as it was committed. */
+  /** Appends a delivery that was leased when it was committed. */
   push(lane: Lane, delivery: ClaimedDelivery): void {
     lane.push(delivery, delivery.progress.createdAt + this.#options.leaseMs);
     this.#bytes += delivery.body?.length ?? 0;
@@ -57,21 +57,21 @@ export class LaneBuffers {
     return delivery;
   }
 
-  /** Forgets what a lane holds and returns the leases. */
+  /** Discards the deliveries of a lane and returns their leases. */
   empty(lane: Lane): Lease[] {
     this.#bytes -= lane.bufferedBytes;
     return lane.empty();
   }
 
   /**
-   * Gives the leases of a lane back. The lane is not refilled before the store has them: a claim that overtook the
-   * release would find nothing, or in an ordered lane what comes after them.
+   * Returns the leases of a lane. The lane is not refilled before the store has them: a claim that overtook the
+   * release would find nothing, or in an ordered lane the deliveries after them.
    */
   giveBack(lane: Lane): void {
     this.#giveBack(lane, this.empty(lane));
   }
 
-  /** Gives back a delivery that was taken and not sent; in an ordered lane with all that come after it. */
+  /** Returns a delivery that was taken and not sent; in an ordered lane, also all deliveries after it. */
   putBack(lane: Lane, lease: Lease): void {
     this.#giveBack(lane, [lease, ...(lane.ordered ? this.empty(lane) : [])]);
   }
@@ -101,7 +101,7 @@ export class LaneBuffers {
     this.#options.dispatcher.refilled(lane);
   }
 
-  /** At the end: gives leases back, once. What cannot be given back runs out by itself. */
+  /** At shutdown: returns leases, without retries. Leases that cannot be returned expire. */
   async letGo(leases: readonly Lease[]): Promise<void> {
     try {
       if (leases.length > 0) await this.#options.store.release(leases);
@@ -113,7 +113,7 @@ export class LaneBuffers {
     }
   }
 
-  /** At the end: gives everything back. */
+  /** At shutdown: returns all leases. */
   async giveBackAll(endpoints: Iterable<Endpoint>): Promise<void> {
     this.#withdraw();
     const leases = [...this.#unreleased].flat();
@@ -121,11 +121,11 @@ export class LaneBuffers {
       for (const lane of endpoint.lanes.values()) leases.push(...this.empty(lane));
     }
     await this.letGo(leases);
-    // A claim that was on its way gives back what it brings.
+    // A running claim returns the leases that it gets.
     await this.released();
   }
 
-  /** Resolves once no claim and no release is on its way. */
+  /** Resolves once no claim and no release is running. */
   async released(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running);
   }
@@ -135,16 +135,16 @@ export class LaneBuffers {
     this.#running.add(tracked);
   }
 
-  /** Asks for a refill with the next `claim`. */
+  /** Requests a refill with the next `claim`. */
   request(lane: Lane): void {
     if (lane.claiming || lane.releasing > 0) return;
-    // What is being committed for an ordered lane comes before whatever a claim could bring.
+    // Deliveries being committed for an ordered lane precede anything that a claim could return.
     if (lane.ordered && lane.reserved > 0) return;
     lane.claimBegan();
     this.#wanted.push(lane);
   }
 
-  /** Refills all lanes that asked, with one call of the store; those that ask while enough calls run wait for the next. */
+  /** Refills all requesting lanes with one store call. If enough calls are running, lanes wait for the next one. */
   claim(): void {
     if (this.#wanted.length === 0 || this.#rounds >= roundsMax) return;
     const lanes = this.#wanted.filter(({ endpoint }) => endpoint.owned);
@@ -156,7 +156,7 @@ export class LaneBuffers {
     this.#track(this.#claimFor(lanes));
   }
 
-  /** Nobody asks any more. */
+  /** Cancels all requests. */
   #withdraw(): void {
     for (const lane of this.#wanted) lane.claimEnded();
     this.#wanted = [];
@@ -167,7 +167,7 @@ export class LaneBuffers {
     const now = clock.now();
     const leaseUntil = now + leaseMs;
     const room = Math.max(0, bufferBytesMax - this.#bytes - this.#bytesPromised);
-    // Calls that begin while this one runs have the same room.
+    // Calls that begin while this one runs share the same space.
     const parts = lanes.length * (roundsMax - this.#rounds + 1);
     const bodyBytesMax = Math.max(1, Math.floor(room / parts));
     const promised = bodyBytesMax * lanes.length;
@@ -199,13 +199,13 @@ export class LaneBuffers {
     const wasEmptied = lane.refill(result, leaseUntil);
     this.#bytes += lane.bufferedBytes - bytesBefore;
     if (wasEmptied) this.giveBack(lane);
-    // In an ordered lane the head decides when to look again, and it was just taken out of the store.
+    // In an ordered lane the head decides when to check again, and it was just taken out of the store.
     const isHeadHere = lane.ordered && result.deliveries.length > 0;
     if (result.nextDueAt !== null && !isHeadHere) this.#options.wakeups.at(lane, result.nextDueAt);
     this.#options.dispatcher.refilled(lane);
   }
 
-  /** The store cannot read: the lanes try again a little later. */
+  /** The store cannot be read: the lanes retry a little later. */
   #failed(lanes: readonly Lane[], error: unknown): void {
     const { clock, telemetry, wakeups } = this.#options;
     telemetry.log.error(
@@ -221,12 +221,12 @@ export class LaneBuffers {
 }
 
 /**
- * Calls that run at the same time. For a server a claim from many lanes costs little more than one from a single lane:
- * with eight calls at a time, each brought 1.2 lanes and waited 96 ms for its turn.
+ * Calls that run at the same time. A claim from many lanes costs the store little more than one from a single lane:
+ * with eight concurrent calls, each returned 1.2 lanes and waited 96 ms for its turn.
  */
 const roundsMax = 2;
 const claimMax = 128;
-/** An ordered lane sends one at a time, and gives all back when its head fails. */
+/** An ordered lane sends one delivery at a time, and returns all others if its head fails. */
 const orderedClaimMax = 16;
 /** Lanes that may be refilling at the same time. */
 const claimsMax = 64;

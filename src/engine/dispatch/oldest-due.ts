@@ -11,7 +11,7 @@ import type { Dispatcher } from "./dispatcher.ts";
 
 export interface OldestDueOptions {
   readonly store: Pick<DeliveryStore, "oldestDue">;
-  /** Null in a process that does not look at what nobody owns. */
+  /** Null in a process that does not check unowned webhooks. */
   readonly ownership: Pick<OwnershipStore, "unownedLanes"> | null;
   readonly directory: Pick<Directory, "all" | "get">;
   readonly dispatcher: Pick<Dispatcher, "isFull">;
@@ -19,9 +19,9 @@ export interface OldestDueOptions {
 }
 
 /**
- * Since when the oldest delivery is due that nothing holds back but this system: no gate of its webhook, no rate limit, and
- * no receiver that is at work on as many requests as it may have. What is in memory is looked at there; for lanes of which the
- * store holds more it is asked, and where nothing is behind nobody is asked.
+ * Finds the oldest due delivery that only this system delays: its webhook has no closed gate or rate limit, and its
+ * receiver is not busy with the maximum number of requests. Checks memory first, and queries the store only for lanes
+ * with more deliveries there.
  */
 export class OldestDue {
   readonly #options: OldestDueOptions;
@@ -30,13 +30,13 @@ export class OldestDue {
     this.#options = options;
   }
 
-  /** For how long; 0 when nothing is due. */
+  /** Age in milliseconds; 0 if nothing is due. */
   async ageMs(): Promise<number> {
     const now = this.#options.clock.now();
     return Math.max(0, now - (await this.#dueAt(now)));
   }
 
-  /** Infinity when nothing waits. */
+  /** Infinity if nothing is waiting. */
   async #dueAt(now: number): Promise<number> {
     const { store, directory } = this.#options;
     const lanes: LaneKey[] = [];
@@ -54,7 +54,7 @@ export class OldestDue {
     return Math.min(oldest, stored ?? oldest);
   }
 
-  /** Of these nobody sends anything until a worker acquires their webhooks. */
+  /** Lanes without an owner, whose deliveries wait until a worker acquires their webhooks. */
   async #unowned(now: number): Promise<readonly LaneKey[]> {
     const { ownership, directory } = this.#options;
     if (ownership === null) return [];
@@ -79,7 +79,7 @@ export class OldestDue {
   }
 }
 
-/** Where several processes share a store, those that schedule look at what nobody owns. */
+/** If several processes share a store, the schedulers check unowned webhooks. */
 export function createOldestDue(
   { store, clock, delivers, schedules = delivers }: EngineOptions,
   parts: Pick<OldestDueOptions, "directory" | "dispatcher">,
@@ -88,11 +88,11 @@ export function createOldestDue(
   return new OldestDue({ ...parts, store: store.deliveries, ownership, clock });
 }
 
-/** The next one of an ordered lane waits for the answer to the one before. */
+/** The next delivery of an ordered lane waits for the response to the previous one. */
 function isUnderWay(lane: Lane): boolean {
   return lane.ordered && (lane.inFlight > 0 || lane.settling > 0);
 }
 
-/** Asked for at once; of more the oldest is not much older. */
+/** Limit per query; beyond that, the oldest is not much older. */
 const lanesMax = 200;
 const pagesMax = 10;

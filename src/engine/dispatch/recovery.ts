@@ -7,7 +7,7 @@ import { Loop } from "../../ports/timing/loop.ts";
 import type { Directory } from "../endpoint/directory.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 
-/** Puts every stored webhook into service, with the keys of its tenant and what was known of its endpoint. */
+/** Loads all stored webhooks, with the keys of their tenants and their runtime state. */
 export async function loadWebhooks(store: WebhookStore, directory: Directory): Promise<void> {
   const tenantsSeen = new Set<string>();
   for (let after: string | null = null; ; ) {
@@ -36,8 +36,8 @@ export interface BacklogReaderOptions {
 }
 
 /**
- * Finds, after a start, the lanes that have work: names of lanes, a page at a time, beside new work. What is in them is
- * read when their turn comes, so that a million waiting deliveries neither fill memory nor hold up the first one.
+ * Finds lanes with work after a start: lane names, a page at a time, in parallel with new work. Their deliveries are
+ * read when their turn comes, so that a million waiting deliveries neither fill memory nor delay the first one.
  */
 export class BacklogReader {
   readonly #options: BacklogReaderOptions;
@@ -56,7 +56,7 @@ export class BacklogReader {
     });
   }
 
-  /** Every lane with work is known: until then a lane that seems empty may hold older deliveries in the store. */
+  /** All lanes with work are known. Until then, a lane that seems empty may have older deliveries in the store. */
   get finished(): boolean {
     return this.#finished;
   }

@@ -16,8 +16,8 @@ export interface ReservationsOptions {
 }
 
 /**
- * The short way of a new delivery: leased by the transaction that stores it, and sent from memory without being read
- * back. A place is reserved right before the commit and taken, or returned, right after it.
+ * The fast path of a new delivery: it is leased by the transaction that stores it, and sent from memory without being
+ * read back. Memory is reserved right before the commit, and used or returned right after it.
  */
 export class Reservations {
   readonly #options: ReservationsOptions;
@@ -27,15 +27,16 @@ export class Reservations {
   }
 
   /**
-   * May a delivery that is about to be committed be leased and kept in memory? Only when nothing older of the lane is
-   * left in the store, so that order and priority hold, and while there is room.
+   * Whether a delivery that is about to be committed may be leased and kept in memory. Only if the store has no older
+   * delivery of the lane, so that order and priority hold, and if memory is available.
    */
   reserve(lane: Lane, delivery: { readonly tier: number; readonly bytes: number }): boolean {
     if (this.#mayReserve(lane, delivery)) {
       lane.reserve();
       return true;
     }
-    // The store will hold this one, so nothing later of the same commit may be kept in memory and overtake it.
+    // The store will hold this delivery, so no later delivery of the same commit may be kept in memory and overtake
+    // it.
     if (lane.ordered) lane.markMore(0);
     return false;
   }
@@ -57,7 +58,10 @@ export class Reservations {
     return dispatcher.running && ownership().holds();
   }
 
-  /** Every lane that had work when the process started is known. With several processes an endpoint brings its lanes along. */
+  /**
+   * All lanes that had work at the start of the process are known. With several processes, an acquired endpoint comes
+   * with its lanes.
+   */
   #isBacklogKnown(): boolean {
     const { backlog, ownership } = this.#options;
     return backlog().finished || ownership().owned() !== null;
@@ -68,7 +72,7 @@ export class Reservations {
     const { buffers, dispatcher } = this.#options;
     const isLate = lane.unreserve();
     buffers.push(lane, delivery);
-    // A commit may end after the engine was told to stop and gave everything else back.
+    // A commit may end after the engine was stopped and returned all other leases.
     if (isLate || !lane.endpoint.owned || !this.#isRunning()) buffers.giveBack(lane);
     dispatcher.consider(lane);
   }

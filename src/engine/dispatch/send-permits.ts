@@ -12,18 +12,20 @@ export interface SendPermitsOptions {
   readonly telemetry: Telemetry;
   readonly wakeups: Wakeups;
   readonly states: Pick<EndpointStates, "circuitMoved">;
-  /** Notes on endpoints for other processes; null without them. */
+  /** Notes on endpoints for other processes; null if there are none. */
   readonly notes: OwnerNotes | null;
-  /** The endpoint may send nothing until the gate opens. */
+  /** The endpoint must not send until the gate opens. */
   readonly close: (endpoint: Endpoint, gate: ClosedGate, now: number) => void;
 }
 
-/** One request may go; `probe` is its lease when the circuit is half open. */
+/** Permission for one request; `probe` is its lease if the circuit is half open. */
 export interface SendPermit {
   readonly probe: number | null;
 }
 
-/** Asks the gates that take something: rate limits and circuit probes. All of them are open, or nothing is taken. */
+/**
+ * Checks the gates that consume something: rate limits and circuit probes. Consumes from all of them, or from none.
+ */
 export class SendPermits {
   readonly #options: SendPermitsOptions;
 
@@ -31,7 +33,7 @@ export class SendPermits {
     this.#options = options;
   }
 
-  /** Undefined when a gate is closed; endpoint or tenant queue then sleep until it may open. */
+  /** Undefined if a gate is closed; the endpoint or tenant queue then sleeps until it may open. */
   ask(endpoint: Endpoint, now: number): SendPermit | undefined {
     const { telemetry, wakeups, close, states, notes } = this.#options;
     const { tenantQueue } = endpoint;
@@ -45,7 +47,7 @@ export class SendPermits {
       return undefined;
     }
     if (tenantQueue.allowance !== null && !tenantQueue.allowance.secure()) {
-      // The answer wakes it, long before.
+      // The reply wakes it, long before that.
       wakeups.at(tenantQueue, now + answerMsMax);
       return undefined;
     }

@@ -6,9 +6,9 @@ import type { ClaimedDelivery } from "../../ports/store/deliveries.ts";
 export type Unsendable = DeliveryEvent<"payload_unavailable" | "payload_refused">;
 
 /**
- * Why the content of a delivery cannot be sent, or null when it can. Asked before each attempt and not when the event is
- * published: one subscriber's profile must not refuse an event to the others, and a replay, a recovery or a change of the
- * profile asks anew.
+ * Why the content of a delivery cannot be sent, or null if it can. Checked before each attempt instead of when the
+ * event is published: one subscriber's profile must not refuse an event for the others, and a replay, a recovery or a
+ * changed profile is checked again.
  */
 export function unsendable(
   { eventType, timestamp, raw, body }: ClaimedDelivery,

@@ -10,12 +10,15 @@ export interface BareEndpointDraft {
   readonly policy?: Partial<DeliveryPolicy>;
   readonly owned?: boolean;
   readonly ownerEpoch?: number;
-  /** Requests on their way. */
+  /** Requests in flight. */
   readonly inFlight?: number;
   readonly now?: number;
 }
 
-/** An endpoint of an active webhook that wakes nobody; its configuration has only what gates and ownership look at. */
+/**
+ * An endpoint of an active webhook without wake-up callbacks; its configuration has only the fields that gates and
+ * ownership read.
+ */
 export function bareEndpoint(draft: BareEndpointDraft = {}): Endpoint {
   const { id = "w", owned = false, ownerEpoch, inFlight = 0, now = 0 } = draft;
   const { circuitBreaker } = standard;
