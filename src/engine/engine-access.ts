@@ -21,58 +21,61 @@ import type { OperationalRelay } from "./publish/operational-relay.ts";
 import type { SystemEvent } from "./publish/publish-call.ts";
 
 /**
- * What services may ask of the running engine. Services change configuration; the engine owns what moves:
- * lanes, circuits, in-flight requests and the grouped commits.
+ * The engine's interface for services. Services change configuration; the engine owns runtime state: lanes, circuits,
+ * requests in flight and the grouped commits.
  */
 export interface EngineAccess {
-  /** Every webhook that is not deleted, with what the engine knows of it. */
+  /** Every webhook that is not deleted, with its runtime state. */
   webhook(id: string): LiveWebhook | undefined;
   webhooks(): Iterable<LiveWebhook>;
-  /** After the store has it: takes a new or changed webhook with its keys into service, at once. */
+  /** Puts a new or changed webhook with its keys into service at once. Call after storing it. */
   applyWebhook(change: WebhookChange): void;
   removeWebhook(id: string): void;
-  /** After that: cancels what waits of it, as far as one step goes; upkeep does the rest. */
+  /** Call after `removeWebhook`: cancels waiting deliveries in one step; upkeep does the rest. */
   cancelWaiting(webhookId: string): Promise<void>;
-  /** Ends the pause that an answer of the receiver asked for, once that is stored. */
+  /** Ends the pause that a response of the receiver requested, and resolves once that is stored. */
   resume(webhookId: string): Promise<void>;
-  /** After `saveTenantKeys`: webhooks of the tenant sign with these from the next attempt on. */
+  /** Call after `saveTenantKeys`: webhooks of the tenant sign with these keys from the next attempt on. */
   applyTenantKeys(change: { readonly tenantId: string; readonly keys: readonly StoredSecret[] }): void;
-  /** After `saveTenant`. */
+  /** Call after `saveTenant`. */
   applyTenantLimit(change: TenantLimitChange): void;
 
-  /** A `posthorn.*` event of the system itself, to its subscribers or to the one webhook named. */
+  /** Publishes a `posthorn.*` event of the system to its subscribers, or only to the named webhook. */
   publishSystemEvent(
     event: SystemEvent,
   ): Promise<{ readonly eventId: string; readonly deliveryIds: readonly string[] }>;
   /** Publishes operational events. */
   readonly relay: Pick<OperationalRelay, "stored" | "compose">;
-  /** Whether this process leads in what one process does at a time. */
+  /** Whether this process leads in a task that one process does at a time. */
   leads(leadership: { readonly name: string; readonly forMs: number }): Promise<boolean>;
-  /** Where requests count that have waited for a second, whoever made them. */
+  /** The slots of requests that have waited for more than a second, of any kind. */
   readonly waitingSlots: WaitingSlots;
-  /** Stores or forwards what the gateway received. */
+  /** Stores or forwards messages of the gateway. */
   readonly gateway: Pick<RelayedMessages, "publish" | "forward" | "known">;
-  /** Through the grouped commits; new deliveries start at once. */
+  /** Uses the grouped commits; new deliveries start at once. */
   requeue(command: RequeueCommand): Promise<RequeueResult>;
-  /** Through the grouped commits; the delivery waits again and may start at once. */
+  /** Uses the grouped commits; the delivery waits again and may start at once. */
   retry(command: RetryCommand): Promise<RetryResult>;
-  /** Cancels what waits, or discards dead letters; answers in their order. Lanes whose head ended go on at once. */
+  /**
+   * Cancels waiting deliveries, or discards dead letters; results are in order. Lanes whose head ended continue at
+   * once.
+   */
   end(command: EndDeliveries): Promise<readonly EndResult[]>;
 
-  /** How a new delivery joins a webhook as it is now: which line, and which body. */
+  /** The lane and format of a new delivery for the current configuration of a webhook. */
   placeOf(webhook: Webhook, eventType: string): Pick<NewDelivery, "lane" | "format">;
-  /** Status, what it waits for and until when. */
+  /** Its status, what it waits for and until when. */
   explain(delivery: StoredDelivery): DeliveryView;
-  /** A request of a delivery as it was sent, as far as that is known; null once its webhook was deleted. */
+  /** The request of a delivery as it was sent, as far as known; null if its webhook was deleted. */
   renderRequest(from: Omit<RenderedFrom, "config">): RenderedRequest | null;
-  /** The circuit of a webhook was changed by hand: look at its lanes again. Resolves once the change is stored. */
+  /** The circuit of a webhook was changed manually: serve its lanes again. Resolves once the change is stored. */
   circuitChanged(webhookId: string, transition?: CircuitTransition | null): Promise<void>;
-  /** As `Ownership.refresh`. At once where there is only one process. */
+  /** Like `Ownership.refresh`. Resolves at once if there is only one process. */
   refresh(webhookIds: readonly string[], part?: "states"): Promise<void>;
   nextId(): string;
 }
 
-/** At most a few hundred. */
+/** At most a few hundred deliveries. */
 export interface EndDeliveries extends Omit<EndCommand, "ids"> {
   readonly deliveries: readonly Pick<StoredDelivery, "id" | "webhookId">[];
 }

@@ -10,7 +10,7 @@ import type { Telemetry } from "../ports/telemetry.ts";
 import type { Shortage, Transport } from "../ports/transport.ts";
 import type { WorkQueue } from "../ports/work-queue.ts";
 
-/** What an engine is made of. It names nothing of the engine, so that every part may ask for some of it. */
+/** The dependencies of an engine. Contains no engine types, so that every part can use a subset of it. */
 export interface EngineOptions {
   readonly store: Store;
   readonly transport: Transport;
@@ -20,24 +20,24 @@ export interface EngineOptions {
   readonly telemetry: Telemetry;
   readonly limits: EngineLimits;
   readonly retention: RetentionOptions;
-  /** False counts nothing; what was counted before is read and forgotten as ever. */
+  /** False disables counting; existing counts can still be read, and are removed by retention. */
   readonly countsStatistics?: boolean;
   readonly statisticsKeptMs?: Readonly<Record<StatisticsStep, number>>;
   /** False for a process that only publishes: deliveries stay in the store. */
   readonly delivers: boolean;
-  /** Tells workers where work is, beside a store that several processes share. Opened and closed by the caller. */
+  /** Sends work hints to workers, in addition to a shared store. Opened and closed by the caller. */
   readonly workQueue?: WorkQueue;
-  /** What workers share beside the store. Opened and closed by the caller. */
+  /** State that workers share in addition to the store. Opened and closed by the caller. */
   readonly sharedState?: SharedState;
-  /** The pool of this worker, and the one that serves a tenant (WDS-220); `default` when left out. */
+  /** The pool of this worker, and the pool that serves a tenant (WDS-220); defaults to `default`. */
   readonly pool?: string;
   readonly poolOf?: (tenantId: string) => string;
-  /** Whether this process does upkeep, as one of those that share the store; as `delivers` when left out. */
+  /** Whether this process does upkeep, as one of those that share the store; defaults to `delivers`. */
   readonly schedules?: boolean;
   readonly userAgent: string;
-  /** The DNS name under which this system asks for permission to send (CEW-4.1.2-1). */
+  /** The DNS name under which this system requests permission to send (CEW-4.1.2-1). */
   readonly requestOrigin: string;
-  /** For URLs that come in answers, such as a 308. */
+  /** For URLs in responses, such as a 308. */
   readonly urlRules: UrlRules;
   readonly tenantExists: (tenantId: string) => boolean;
   readonly schemas: EventSchemas;
@@ -48,14 +48,14 @@ export interface RetentionOptions {
   readonly payloadMs: number;
   /** Deliveries, attempts and events are removed after this (WDS-224): 90 days. */
   readonly historyMs: number;
-  /** Rows of the audit log are removed after this: 400 days when left out. */
+  /** Rows of the audit log are removed after this; default 400 days. */
   readonly auditMs?: number;
 }
 
 export interface EngineLimits {
   /** Active requests. */
   readonly concurrency: number;
-  /** Requests that have waited for a second; 0 keeps all of them active. */
+  /** Requests that have waited for more than a second; 0 keeps all of them active. */
   readonly waitingRequests: number;
   readonly webhookConcurrency: number;
   /** Null without a limit. */
@@ -69,28 +69,28 @@ export interface EngineLimits {
 }
 
 export interface EngineActivity {
-  /** Requests of deliveries on their way. */
+  /** Delivery requests in flight. */
   readonly inFlight: number;
-  /** Of them, those that hold a slot of `concurrency`: the others have waited for a second. */
+  /** Requests that hold a slot of `concurrency`; the others have waited for more than a second. */
   readonly active: number;
   readonly concurrency: number;
-  /** Slots for requests that have waited for a second, forwarded messages and verifications included. */
+  /** Slots for requests that have waited for more than a second, including forwarded messages and verifications. */
   readonly waitingInUse: number;
   readonly waitingRequests: number;
   readonly uncommitted: number;
-  /** What keeps the store from writing; null while it writes. */
+  /** Why the store cannot write; null if it can. */
   readonly storeTrouble: StoreTrouble | null;
-  /** What this machine lacked a moment ago for a request; null when nothing. */
+  /** The recent resource shortage of this machine; null if there is none. */
   readonly shortage: Shortage | null;
   readonly webhooks: number;
-  /** Webhooks that this process serves; null when it serves all. */
+  /** Webhooks that this process serves; null if it serves all. */
   readonly owned: number | null;
-  /** False for a worker that cannot prove that others let it deliver, and therefore does not. */
+  /** False for a worker that cannot prove its ownership, and therefore does not deliver. */
   readonly holds: boolean;
-  /** How long the last commit took; null before the first. */
+  /** Duration of the last commit; null before the first. */
   readonly commitMs: number | null;
-  /** Age of the oldest thing that was counted and no stored bucket has; 0 when all is stored. */
+  /** Age of the oldest count that is not in a stored bucket; 0 if all are stored. */
   readonly statisticsLagMs: number;
-  /** Since the last whole round of upkeep; null in a process that does not do it. */
+  /** Time since the last complete upkeep round; null in a process that does not do upkeep. */
   readonly upkeepLagMs: number | null;
 }

@@ -55,9 +55,9 @@ import { Wakeups } from "./endpoint/wakeups.ts";
 import { WebhookLifecycle } from "./endpoint/webhook-lifecycle.ts";
 
 /**
- * The running system: publish, dispatch, deliver, settle, upkeep, wired to one store and one transport.
+ * The running system: publish, dispatch, deliver, settle, upkeep, connected to one store and one transport.
  *
- * Starts once; stopping twice is safe, and stop waits until nothing of it runs any more.
+ * It can be started once. Stopping twice is safe, and stop waits until all its work has ended.
  */
 export class Engine implements EngineAccess {
   readonly #options: EngineOptions;
@@ -274,7 +274,10 @@ export class Engine implements EngineAccess {
 
   // ---- start and stop -----------------------------------------------------------------------------------------
 
-  /** Loads the webhooks, then starts to deliver. Resolves before the backlog is read: that goes on beside new work. */
+  /**
+   * Loads the webhooks, then starts to deliver. Resolves before the backlog is read, which continues in parallel with
+   * new work.
+   */
   async start(): Promise<void> {
     await loadWebhooks(this.#options.store.webhooks, this.#directory);
     const { delivers, schedules } = this.#options;
@@ -283,11 +286,11 @@ export class Engine implements EngineAccess {
     if (delivers || schedules) this.#upkeep.start();
     this.relay.start();
     await this.#ownership.start();
-    // With several processes an endpoint brings its lanes along when it is taken.
+    // With several processes, an acquired endpoint comes with its lanes.
     if (delivers && this.#ownership.owned() === null) this.#backlog.start();
   }
 
-  /** Stops claiming, waits for requests in flight up to the grace time, gives the rest back, writes what is settled. */
+  /** Stops claiming, waits for requests in flight up to the grace time, releases the rest, writes settlements. */
   async stop(grace: { readonly graceMs: number }): Promise<void> {
     this.#stopping ??= this.#stop(grace.graceMs);
     await this.#stopping;
@@ -393,12 +396,15 @@ export class Engine implements EngineAccess {
     return this.#ownership.refresh(webhookIds, part);
   }
 
-  /** Calls back after a problem opened or was resolved, in the process that wrote it. Returns what ends that. */
+  /**
+   * Calls back after a problem opened or was resolved, in the process that wrote it. Returns a function that ends the
+   * subscription.
+   */
   watchProblems(listener: ProblemListener): () => void {
     return this.#problems?.watch(listener) ?? (() => undefined);
   }
 
-  /** One round of upkeep at once, for tests and commands. */
+  /** Runs one round of upkeep at once, for tests and commands. */
   upkeepRound(): Promise<void> {
     return this.#upkeep.round();
   }

@@ -1,9 +1,9 @@
 import type { Clock, Timer } from "../ports/clock.ts";
 
-/** A clock that stands still until a test moves it. Timers fire in order of time; deferred calls on `turn`. */
+/** A clock that stands still until a test moves it. Timers fire in order of time; deferred calls run on `turn`. */
 export class ManualClock implements Clock {
   time = 1_800_000_000_000;
-  /** What the wall clock was set forward or back by. */
+  /** How far the wall clock was set forward or back. */
   wallOffsetMs = 0;
   #timers: { at: number; callback: () => void }[] = [];
   readonly #deferred: (() => void)[] = [];
@@ -30,7 +30,7 @@ export class ManualClock implements Clock {
     return this.#timers.length;
   }
 
-  /** One turn of the event loop: what was deferred before it, then all promise callbacks. */
+  /** One turn of the event loop: earlier deferred calls, then all promise callbacks. */
   async turn(): Promise<void> {
     for (const callback of this.#deferred.splice(0)) callback();
     await new Promise((resolve) => setImmediate(resolve));

@@ -3,7 +3,7 @@ import type { DeliveryProblemStore } from "../ports/store/delivery-problems.ts";
 import type { StepResult } from "../ports/store/upkeep.ts";
 import type { ProblemWatch } from "./commit/problem-watch.ts";
 
-/** House-keeping of problems, in steps. */
+/** Housekeeping of problems, in steps. */
 export class ProblemUpkeep {
   readonly #store: DeliveryProblemStore;
   readonly #watch: ProblemWatch | null;
@@ -13,12 +13,12 @@ export class ProblemUpkeep {
     this.#watch = watch;
   }
 
-  /** Learns what other processes, which may have served a webhook before, found out. */
+  /** Loads problems found by other processes that may have served a webhook before. */
   async reload(): Promise<void> {
     await this.#watch?.load();
   }
 
-  /** What recovered and has been quiet since is over. */
+  /** Resolves problems that recovered and have been quiet since. */
   async resolveQuiet({ now, limit }: ProblemStep): Promise<StepResult> {
     const { moves, ...step } = await this.#store.resolveQuiet({
       quietSince: now - resolvesAfterMs,

@@ -22,15 +22,15 @@ import type { ProblemUpkeep } from "./problem-upkeep.ts";
 
 export interface UpkeepOptions {
   readonly store: UpkeepStore;
-  /** Null where no statistics are kept. */
+  /** Null if statistics are disabled. */
   readonly statistics: Pick<StatisticsStore, "recover" | "rollUp" | "forget"> | null;
-  /** Whether statistics count what the store ends by itself. */
+  /** Whether statistics count deliveries that the store itself ends. */
   readonly countsEnds: boolean;
   readonly statisticsKeptMs: Readonly<Record<StatisticsStep, number>>;
-  /** Null where nothing is kept of problems. */
+  /** Null if problems are not tracked. */
   readonly problems: ProblemUpkeep | null;
   readonly gateway: Pick<GatewayStore, "forgetRequests"> & { readonly answers: Pick<AnswerStore, "purge"> };
-  /** Null where Posthorn tells nothing of itself. */
+  /** Null if there are no notifications. */
   readonly notifications: Pick<NotificationQueue, "forget"> | null;
   readonly webhooks: Pick<WebhookStore, "deletedWithWork">;
   readonly clock: Clock;
@@ -44,24 +44,24 @@ export interface UpkeepOptions {
   readonly told: () => void;
   readonly lifecycle: Pick<WebhookLifecycle, "suspensionElapsed">;
   readonly states: Pick<EndpointStates, "write" | "changed">;
-  /** Of several processes one does the work of the store at a time; asked before each step. */
+  /** With several processes, one at a time does the store's upkeep; checked before each step. */
   readonly ownership: Pick<Ownership, "isLeader">;
-  /** False in a process that only writes what it knows of its own endpoints. */
+  /** False in a process that only writes the state of its own endpoints. */
   readonly schedules: boolean;
 }
 
 /**
- * House-keeping: expiry, cancelling of deleted webhooks, retention. One small step at a time, so that it never stalls
- * delivery: a step takes as many rows as fit into some milliseconds, and a pause of several times as long follows. A full
- * round once a minute when there is nothing to do.
+ * Housekeeping: expiry, cancelling deliveries of deleted webhooks, retention. It works in small steps, so that it
+ * never stalls delivery: a step processes as many rows as fit into some milliseconds, followed by a pause several
+ * times as long. If there is nothing to do, a full round runs once a minute.
  */
 export class Upkeep {
   readonly #options: UpkeepOptions;
   readonly #loop: Loop;
-  /** When the last whole round ended, or when this process began to do it; null while another one does. */
+  /** When the last complete round ended, or when this process started upkeep; null while another process does it. */
   #endedMs: number | null = null;
   #bringingNear: Promise<void> | null = null;
-  /** Until lanes have given back what is no longer due. */
+  /** Delay until lanes have returned deliveries that are no longer due. */
   readonly #giveBack: Alarm;
 
   constructor(options: UpkeepOptions) {
@@ -86,8 +86,8 @@ export class Upkeep {
   }
 
   /**
-   * What was stored while this clock was ahead may be due too late. Leased deliveries are left alone, so lanes get a moment
-   * to give back those that are no longer due.
+   * Deliveries stored while this clock was ahead may be due too late. Leased deliveries are skipped, so lanes get a
+   * moment to return those that are no longer due.
    */
   clockSetBack(): void {
     const { telemetry } = this.#options;
@@ -103,7 +103,7 @@ export class Upkeep {
     return this.#bringingNear;
   }
 
-  /** Any process may do it, so nothing depends on whose clock was ahead, or on who leads. */
+  /** Any process may do this, so it does not matter whose clock was ahead, or which process leads. */
   async #walkDueTimes(): Promise<void> {
     const { store, clock, directory, dispatcher, states, telemetry } = this.#options;
     for (const endpoint of directory.all()) {
@@ -125,7 +125,7 @@ export class Upkeep {
     for (const endpoint of directory.all()) dispatcher.dueTimesChanged(endpoint);
   }
 
-  /** One round of everything. Public so that tests and `posthorn` commands can run it at once. */
+  /** Runs one full round. Public so that tests and `posthorn` commands can run it at once. */
   async round(): Promise<void> {
     const { store, clock, directory } = this.#options;
     this.#options.states.write();
@@ -137,7 +137,7 @@ export class Upkeep {
     }
     const isFirst = this.#endedMs === null;
     this.#endedMs ??= clock.monotonicMs();
-    // What a process left that died between two parts.
+    // Continues parts left by a process that died.
     await this.#options.fanOuts.run();
     if (isFirst || (await store.hasFutureDeliveries(clock.now()))) await this.#bringNear();
     this.#checkSuspensions();
@@ -159,7 +159,7 @@ export class Upkeep {
       );
     }
     const { payloadMs, historyMs, auditMs = auditMsDefault } = this.#options.retention;
-    // First, so that no body is removed from an event that goes as a whole.
+    // History first, so that no body is removed from an event that is deleted completely anyway.
     await this.#repeat("history", (limit) =>
       store.forgetHistory({ createdBefore: clock.now() - historyMs, now: clock.now(), limit }),
     );
@@ -177,7 +177,7 @@ export class Upkeep {
     this.#endedMs = clock.monotonicMs();
   }
 
-  /** Since the last whole round; null while another process does them. Large where retention does not keep up. */
+  /** Time since the last complete round; null while another process does them. Large if retention cannot keep up. */
   get lagMs(): number | null {
     return this.#endedMs === null ? null : this.#options.clock.monotonicMs() - this.#endedMs;
   }
@@ -193,13 +193,13 @@ export class Upkeep {
     const { directory, clock } = this.#options;
     return deliveries.flatMap((delivery) => {
       const webhook = directory.get(delivery.webhookId)?.webhook;
-      // A tenant must not hear of another one's delivery.
+      // A tenant must not be notified of another tenant's delivery.
       if (webhook === undefined || webhook.tenantId !== delivery.tenantId) return [];
       return expiredEvent(webhook, { delivery, now: clock.now() });
     });
   }
 
-  /** What the gateway has of its senders. */
+  /** Removes old gateway requests and expired answers. */
   async #forgetReceived(): Promise<void> {
     const { gateway, clock } = this.#options;
     await this.#repeat("received requests", (limit) => {
@@ -221,7 +221,7 @@ export class Upkeep {
     );
   }
 
-  /** What a process left that died, before it is added up; hours and days; and what is too old. */
+  /** Recovers the journals of dead processes before rolling up hours and days, then removes old buckets. */
   async #keepStatistics(): Promise<void> {
     const { statistics, statisticsKeptMs: kept, clock } = this.#options;
     if (statistics === null) return;
@@ -237,8 +237,8 @@ export class Upkeep {
   }
 
   /**
-   * Right after the webhook was deleted, in whichever process that was. What one step does not take, and what publishers
-   * still write that have not heard of it, is cancelled by the rounds.
+   * Runs right after a webhook was deleted, in the same process. Upkeep rounds cancel the rest, including deliveries
+   * from publishers that do not know about the deletion yet.
    */
   async cancelWaiting(webhookId: string): Promise<void> {
     const { store, clock, telemetry, countsEnds: isCounted } = this.#options;
@@ -250,7 +250,7 @@ export class Upkeep {
     }
   }
 
-  /** Returns how many rows changed. */
+  /** Returns the number of changed rows. */
   async #repeat(what: string, step: (limit: number) => Promise<StepResult>): Promise<number> {
     const { clock } = this.#options;
     let changed = 0;
@@ -268,7 +268,7 @@ export class Upkeep {
     return changed;
   }
 
-  /** Lets deliveries go first. */
+  /** Gives deliveries priority. */
   #pause(tookMs: number): Promise<void> {
     return new Promise((resolve) => {
       this.#options.clock.schedule(Math.min(pauseMsMax, Math.max(pauseMs, restShare * tookMs)), resolve);
@@ -301,31 +301,33 @@ function horizons(directory: Directory): ReadonlyMap<string, number> {
   return ages;
 }
 
-/** Grows while steps are quick, at most to twice as much, and shrinks at once when one was slow. */
+/** Grows up to twofold while steps are fast, and shrinks at once when one was slow. */
 function nextLimit(limit: number, { tookMs }: { readonly tookMs: number }): number {
   const fitting = Math.floor(limit * Math.min(2, stepMs / Math.max(tookMs, 1)));
   return Math.min(stepRowsMax, Math.max(stepRowsMin, fitting));
 }
 
 const auditMsDefault = 400 * 86_400_000;
-/** Messages that have ended, and operational events that were published. */
+/** Retention of finished messages and published operational events. */
 const notificationsMs = 30 * 86_400_000;
 const stepRowsFirst = 50;
 const stepRowsMin = 10;
 const stepRowsMax = 500;
-/** A step should take no longer: with SQLite it holds the event loop. */
+/** Maximum duration of a step, because SQLite blocks the event loop. */
 const stepMs = 8;
 const pauseMs = 20;
 const pauseMsMax = 1_000;
-/** How many times as long as it works it rests. */
+/** The pause is this many times as long as the step. */
 const restShare = 4;
-/** A process that lives writes its statistics within some seconds. */
+/** A live process writes its statistics within some seconds. */
 const silentWriterMs = 60_000;
-/** After the end of an hour or a day, before it is added up: its last minutes are written, or recovered. */
+/**
+ * Delay after the end of an hour or a day before it is rolled up, until its last minutes are written or recovered.
+ */
 const settlingMs = 5 * 60_000;
-/** Lanes give back in much less. */
+/** Lanes return deliveries in much less time. */
 const giveBackMs = 2_000;
 const firstRoundMs = 5_000;
 const roundMs = 60_000;
-/** Longer than a pause of upkeep, so that it stays with one process while that one lives. */
+/** Longer than a pause of upkeep, so that it stays with one process for as long as that lives. */
 const leadership = { name: "upkeep", forMs: 90_000 };

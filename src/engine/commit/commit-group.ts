@@ -48,11 +48,11 @@ export interface CommitGroupOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Telemetry;
-  /** Taken along when a batch is composed. */
+  /** Webhook states and events that are added when a batch is composed. */
   readonly waitingStates: WaitingStates;
-  /** Null where nothing is counted. */
+  /** Null if neither statistics nor problems are tracked. */
   readonly riders: CommitRiders | null;
-  /** The store writes again after it could not. */
+  /** The store accepts writes again after a failure. */
   readonly recovered: () => void;
   readonly windowMs: number;
   readonly rowsMax: number;

@@ -27,16 +27,16 @@ export interface DirectoryOptions {
   readonly wakes: EndpointWakes;
   /** New endpoints are served by this process (cluster/). */
   readonly ownsAll: boolean;
-  /** Null where a tenant's limit is divided among the workers. */
+  /** Null if a tenant's limit is divided among the workers. */
   readonly allowances: TenantAllowances | null;
 }
 
-/** Every webhook that is not deleted, as a running endpoint, with the tenants they belong to. */
+/** Every webhook that is not deleted, as a running endpoint, with the queues of their tenants. */
 export class Directory {
   readonly #options: DirectoryOptions;
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #tenantQueues = new Map<string, TenantQueue>();
-  /** Webhooks by tenant; tenants without one are not in it. */
+  /** Number of webhooks by tenant; tenants without webhooks are not included. */
   readonly #webhooksOf = new Map<string, number>();
   readonly #tenantKeys = new Map<string, readonly StoredSecret[]>();
   readonly #tenantLimits = new Map<string, RateLimitConfig>();
@@ -116,9 +116,9 @@ export class Directory {
   }
 
   /**
-   * So many workers serve webhooks of each tenant. Its limit is over all of them, so each one has an equal part: together
-   * they never exceed it, and fall short of it while they have unequal work. With a shared state it is what they keep to
-   * while that is away.
+   * Sets the number of workers that serve webhooks of each tenant. A tenant's limit applies to all of them together,
+   * so each one gets an equal share: together they never exceed it, and use less of it if their work is uneven. With
+   * a shared state, the share only applies while that is unavailable.
    */
   shareTenantLimits(workers: number): void {
     if (workers === this.#workers) return;
@@ -146,7 +146,7 @@ export class Directory {
     this.#reconfigure(endpoint, this.#build(endpoint.webhook, endpoint.secrets));
   }
 
-  /** Access tokens are kept as long as the client they were made for. */
+  /** Access tokens are kept as long as the OAuth 2.0 client is the same. */
   #reconfigure(endpoint: Endpoint, config: EndpointConfig): void {
     const { oauth2 } = config;
     if (oauth2 === null) endpoint.reconfigure(config, null);
@@ -183,7 +183,7 @@ export class Directory {
     );
   }
 
-  /** The overlap of a rotation ends by itself: from then on only the new key signs (TS16-68). */
+  /** The overlap of a rotation ends: from then on only the new key signs (TS16-68). */
   #rebuildAt(webhookId: string, at: number): void {
     let sleeper = this.#rotations.get(webhookId);
     if (sleeper === undefined) {

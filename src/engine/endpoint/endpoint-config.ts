@@ -15,27 +15,27 @@ import type { MessageComposer } from "../message/compose.ts";
 import { canSign, prepareSigners } from "../message/signers.ts";
 import type { SigningKeys } from "../message/signers.ts";
 
-/** What changes when a webhook is edited or its keys are rotated: everything an attempt needs besides the delivery. */
+/** Everything an attempt needs besides the delivery; rebuilt when a webhook is edited or its keys are rotated. */
 export interface EndpointConfig {
   readonly webhook: Webhook;
   readonly policy: DeliveryPolicy;
   readonly secrets: readonly StoredSecret[];
-  /** False without a key for one of its signature headers: nothing is sent then, and `compose` throws. */
+  /** False if one of its signature headers has no key: then nothing is sent, and `compose` throws. */
   readonly canSign: boolean;
   readonly compose: MessageComposer;
   readonly origin: string;
-  /** Name and port, under which the requests of all webhooks there are counted. */
+  /** Name and port; requests of all webhooks with the same host are counted together. */
   readonly host: string;
-  /** Path and query as requested, with `access_token` where the token goes there. */
+  /** Path and query as requested, including `access_token` if the token is sent there. */
   readonly path: string;
   readonly http2: boolean;
   readonly clientCertificate: ClientCertificate | null;
   readonly oauth2: OAuth2Credentials | null;
-  /** Texts that attempts show to the receiver and history must not show to anybody. */
+  /** Secrets that attempts send to the receiver, to be masked in the history. */
   readonly shownSecrets: readonly string[];
-  /** Names of headers that carry credentials, in lower case. */
+  /** Lowercase names of headers that carry credentials. */
   readonly credentialHeaders: readonly string[];
-  /** When one of the keys stops being used; the configuration must be built again then. */
+  /** When one of the keys expires; the configuration must be rebuilt then. */
   readonly keysExpireAt: number | null;
 }
 
@@ -44,7 +44,7 @@ export interface EndpointConfigInput {
   readonly profile: Profile;
   /** The webhook's own keys. */
   readonly secrets: readonly StoredSecret[];
-  /** The tenant's asymmetric keys, for webhooks that bring none of their own (TS16-73). */
+  /** The tenant's asymmetric keys, for webhooks without their own (TS16-73). */
   readonly tenantKeys: readonly StoredSecret[];
   readonly secretBox: SecretBox;
   readonly userAgent: string;
@@ -128,7 +128,7 @@ function signingKeys(
   };
 }
 
-/** Newest first, so that the current key's signature stands before the old one's during a rotation. */
+/** Newest first, so that the current key's signature precedes the old one's during a rotation. */
 function openKeys(
   secrets: readonly StoredSecret[],
   how: { readonly context: string; readonly secretBox: SecretBox },

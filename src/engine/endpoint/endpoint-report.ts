@@ -1,17 +1,17 @@
 import type { ProbeLease } from "../../core/circuit-breaker.ts";
 
 /**
- * What only the owner of an endpoint sees, for the processes that answer people: why something waits, and how the circuit
- * counts. A moment old, and never a reason to act. Times are Unix ms.
+ * Endpoint state that only its owner has, for processes that answer API calls: why deliveries wait, and the circuit's
+ * counts. Slightly outdated, and never used for decisions. Times are Unix ms.
  */
 export interface EndpointReport {
   readonly inFlight: number;
-  /** On their way, as far as there is room. */
+  /** Deliveries in flight, up to a limit. */
   readonly deliveries: readonly string[];
   readonly rateFullAt: number | null;
-  /** The limit of its tenant lets nothing through before. */
+  /** Until then, the limit of its tenant lets no request through. */
   readonly tenantLimitUntil: number | null;
-  /** Ordered lanes that wait for their head, by `laneId`, and until when; null while it is on its way. */
+  /** Ordered lanes that wait for their head, by `laneId`, and until when; null while the head is in flight. */
   readonly heads: readonly (readonly [laneId: string, until: number | null])[];
   readonly successes: number;
   readonly failures: number;

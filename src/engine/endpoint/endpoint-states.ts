@@ -14,18 +14,18 @@ export interface EndpointStatesOptions {
   readonly clock: Pick<Clock, "now">;
   readonly telemetry: Telemetry;
   readonly directory: Directory;
-  /** Notes on endpoints for other processes; null without them. */
+  /** Notes on endpoints for other processes; null if there are none. */
   readonly notes: OwnerNotes | null;
   readonly operationalEvents: OperationalEvents;
-  /** There are states to write, though nothing else may come. */
+  /** There are states to write, even if no other write follows. */
   readonly touch: () => void;
 }
 
-/** What is remembered of endpoints: notes what changed until the next commit takes it along. */
+/** Tracks endpoint state that changed, until the next commit includes it. */
 export class EndpointStates {
   readonly #options: EndpointStatesOptions;
   readonly #dirty = new Set<Endpoint>();
-  /** Of circuits, by webhook, that no state has taken along. */
+  /** Circuit moves by webhook that are not in a written state yet. */
   readonly #moves = new Map<string, readonly WebhookHistoryEntry[]>();
 
   constructor(options: EndpointStatesOptions) {
@@ -42,10 +42,10 @@ export class EndpointStates {
     this.#moves.delete(endpoint.webhook.id);
   }
 
-  /** Those that changed since they were written, for a commit that is being composed. */
+  /** The states that changed since they were last written, for the next commit. */
   take(): readonly WebhookRuntimeState[] {
     if (this.#dirty.size === 0) return [];
-    // Others write what they own.
+    // Other processes write the endpoints that they own.
     const states = [...this.#dirty].filter(({ owned }) => owned).map((endpoint) => this.#withMoves(endpoint));
     this.#dirty.clear();
     this.#moves.clear();
@@ -58,7 +58,7 @@ export class EndpointStates {
     return moves === undefined ? state : { ...state, moves };
   }
 
-  /** Probes that fail are no news: a circuit opens once, and closes once. */
+  /** Failed probes are not recorded: a circuit opens once and closes once. */
   #note(endpoint: Endpoint, { from, to }: CircuitTransition): void {
     if (from === to || (to !== "closed" && from !== "closed")) return;
     const { id } = endpoint.webhook;
@@ -78,7 +78,10 @@ export class EndpointStates {
     this.changed(endpoint);
   }
 
-  /** Once when it opens, and once when it is closed again: the probes in between are no news (WDS-146, 148). */
+  /**
+   * Notifies once when the circuit opens and once when it closes again, but not for the probes in between (WDS-146,
+   * 148).
+   */
   #tell(endpoint: Endpoint, { from, to }: CircuitTransition): void {
     const isOpening = from === "closed" && to === "open";
     if (!isOpening && to !== "closed") return;
@@ -93,20 +96,20 @@ export class EndpointStates {
     this.#options.operationalEvents.tell(webhookEvent(webhook, { type, of: at, at, data }));
   }
 
-  /** Somebody does not want to wait as long as the receiver asked, or the receiver is another one. */
+  /** A user ended the receiver's pause, or the receiver changed. */
   resumed(endpoint: Endpoint): void {
     endpoint.resume();
     this.#dirty.add(endpoint);
     this.#options.touch();
   }
 
-  /** The webhook has another URL: what is known of the old receiver says nothing of the new one. */
+  /** The webhook has a new URL: what is known about the old receiver does not apply to the new one. */
   moved(endpoint: Endpoint): void {
     endpoint.forgetPace();
     this.resumed(endpoint);
   }
 
-  /** Somebody switched the webhook on again: what made it stop is forgotten. */
+  /** The webhook was enabled again: the failures that stopped it are forgotten. */
   reenabled(endpoint: Endpoint): void {
     this.resumed(endpoint);
     healthReenabled(endpoint.health);
@@ -114,9 +117,9 @@ export class EndpointStates {
     for (const lane of endpoint.lanes.values()) lane.markAllMore();
   }
 
-  /** Writes what changes too often to be written each time. */
+  /** Writes state that changes too often to be written each time. */
   write(): void {
-    // Successes are too many to write each.
+    // Successes are too frequent to be written each time.
     for (const endpoint of this.#options.directory.all())
       if (endpoint.hasUnwrittenSuccess) this.#dirty.add(endpoint);
     if (this.#dirty.size > 0) this.#options.touch();

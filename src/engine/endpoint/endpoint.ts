@@ -42,12 +42,12 @@ export interface EndpointWakes {
   readonly tenantQueueWoke: (tenantQueue: TenantQueue) => void;
 }
 
-/** Stored beside the health. */
+/** Stored together with the health. */
 type StoredKnowledge = Partial<Record<"pace" | "hasAnswered" | "gates" | "recent", unknown>>;
 
 /**
- * The running side of a webhook: its gates, its lanes and what is known of its receiver. One exists per webhook that is
- * not deleted. Owned by the engine; everything is changed in place because it is touched on every attempt.
+ * The runtime state of a webhook: its gates, its lanes and what is known about its receiver. One exists per webhook
+ * that is not deleted. Owned by the engine; mutable, because it changes with every attempt.
  */
 export class Endpoint extends Sleeper implements LiveWebhook, Listed {
   readonly tenantQueue: TenantQueue;
@@ -65,12 +65,12 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
   #inFlight = 0;
   #active = 0;
 
-  // What is known of the receiver, and stored.
+  // Stored state of the receiver.
   #circuit: CircuitBreakerState;
   #health: EndpointHealth = createHealth();
   #recent: RecentAttempts = { count: 0, failures: 0 };
   #pausedUntil: number | null = null;
-  /** When the pause in force began; null where another run of the server noted it. */
+  /** When the current pause began; null if it was set by an earlier run of the server. */
   #pausedAt: number | null = null;
   #pauseReason: PauseReason | null = null;
   #lastSuccessAt: number | null = null;
@@ -119,12 +119,12 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     return this.#config.secrets;
   }
 
-  /** Where access tokens come from; null for webhooks without an OAuth 2.0 client. */
+  /** Source of access tokens; null for webhooks without an OAuth 2.0 client. */
   get tokens(): AccessTokens | null {
     return this.#tokens;
   }
 
-  /** `tokens` where they come from somewhere else now; as they are when left out. */
+  /** `tokens` replaces the source of access tokens; if omitted, it stays. */
   reconfigure(config: EndpointConfig, tokens: AccessTokens | null = this.#tokens): void {
     this.#config = config;
     this.#tokens = tokens;
@@ -135,13 +135,13 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     return this.#bucket;
   }
 
-  /** Takes back what the rate limits counted for a request that was never sent. */
+  /** Returns the rate limit tokens of a request that was never sent. */
   returnRate(): void {
     this.tenantQueue.returnRate();
     if (this.#bucket !== null) giveBack(this.#bucket);
   }
 
-  /** Goes on with what the last owner left of the rate limit. */
+  /** Continues with the rate limit state of the last owner. */
   inheritBucket(bucket: RateBucket): void {
     this.#bucket = bucket;
   }
@@ -155,7 +155,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
 
   // ---- what is known of the receiver --------------------------------------------------------------------------
 
-  /** Its fields are written by the functions of core/circuit-breaker.ts alone. */
+  /** Modified only by the functions of core/circuit-breaker.ts. */
   get circuit(): Readonly<CircuitBreakerState> {
     return this.#circuit;
   }
@@ -168,19 +168,19 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     return this.#health;
   }
 
-  /** How the last attempts ended. */
+  /** Results of the most recent attempts. */
   get recent(): Readonly<RecentAttempts> {
     return this.#recent;
   }
 
-  /** An attempt ended. True when the endpoint was failing and no longer is. */
+  /** Records the end of an attempt. True if the endpoint was failing and no longer is. */
   attempted(isFailure: boolean): boolean {
     const wasFailing = isFailing(this.#recent);
     noteRecent(this.#recent, isFailure);
     return wasFailing && !isFailing(this.#recent);
   }
 
-  /** Old failures are forgiven. */
+  /** Forgets old failures. */
   forgetRecent(): void {
     this.#recent = { count: 0, failures: 0 };
   }
@@ -193,7 +193,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     return this.#pauseReason;
   }
 
-  /** Nothing is sent before. A pause that lasts longer stays. */
+  /** Pauses sending until a time. A longer pause stays in effect. */
   pause({ until, reason }: EndpointPause, now: number): boolean {
     if (this.#pausedUntil !== null && this.#pausedUntil >= until) return false;
     this.#pausedAt = now;
@@ -202,7 +202,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     return true;
   }
 
-  /** Ends a pause; the wake-up that was to end it finds nothing. */
+  /** Ends a pause; its wake-up then has no effect. */
   resume(): void {
     this.#pausedUntil = null;
     this.#pauseReason = null;
@@ -226,12 +226,12 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     this.#lastSuccessAt = now;
   }
 
-  /** The last success is later than the one that was written. */
+  /** The last success has not been written yet. */
   get hasUnwrittenSuccess(): boolean {
     return (this.#lastSuccessAt ?? 0) > this.#lastSuccessWrittenAt;
   }
 
-  /** How it answered last. Endpoints that are not known to be quick may only use a part of the capacity. */
+  /** The pace of the last response. Endpoints that are not known to be fast may use only part of the capacity. */
   get pace(): Pace {
     return this.#pace;
   }
@@ -240,12 +240,12 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     return this.#pace === "quick";
   }
 
-  /** The receiver has answered before, whatever it said. Until then it gets one request at a time. */
+  /** The receiver has responded before, with any status. Until then it gets one request at a time. */
   get hasAnswered(): boolean {
     return this.#hasAnswered;
   }
 
-  /** A request has ended; `isResponse` when the receiver answered it. */
+  /** A request has ended; `isResponse` if the receiver responded. */
   answered(pace: Pace, isResponse: boolean): void {
     this.#pace = pace;
     if (isResponse) this.#hasAnswered = true;
@@ -262,8 +262,8 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
   }
 
   /**
-   * The receiver is another one. One that was quick stays so until it shows otherwise: what is still on its way to the old
-   * URL must not hold it up.
+   * The receiver changed. A fast endpoint stays fast until proven otherwise, so that requests in flight to the old
+   * URL do not slow it down.
    */
   forgetPace(): void {
     if (this.#pace === "quick") return;
@@ -271,25 +271,25 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     this.#hasAnswered = false;
   }
 
-  /** When its gates held something back; null while they never did. */
+  /** Times when its gates held deliveries; null if there were none. */
   get gateLog(): GateLog | null {
     return this.#gateLog;
   }
 
-  /** Something that was to be sent found a gate closed. */
+  /** A delivery was ready and found a gate closed. */
   noteClosed(gate: ClosedGate, now: number): void {
     this.#gateLog ??= new GateLog();
     this.#gateLog.note(gate, now);
   }
 
-  /** What is stored of it, so that an open circuit or a pause survives a restart. It is thereby considered written. */
+  /** Returns the state to store, so that an open circuit or a pause survives a restart, and marks it as written. */
   takeState(): WebhookRuntimeState {
     this.#lastSuccessWrittenAt = this.#lastSuccessAt ?? 0;
     return this.state();
   }
 
   state(): WebhookRuntimeState {
-    // Its health, and what else is known of it that no store looks at.
+    // Its health, and other state that stores do not interpret.
     const known = {
       ...this.#health,
       pace: this.#pace,
@@ -325,25 +325,25 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
 
   // ---- whose it is, where several processes share the store ---------------------------------------------------
 
-  /** This process serves it (cluster/). Where it does not, nothing of it is listed, claimed or sent. */
+  /** This process serves it (cluster/). Otherwise it is not listed, claimed or sent to. */
   get owned(): boolean {
     return this.#owned;
   }
 
   /**
-   * Of the ownership, where there are several processes: from when the webhook was acquired until the store has it back, so
-   * also while it is given up and no longer `owned`.
+   * Set if there are several processes: from acquiring the webhook until it is released in the store, including the
+   * time while it is leaving and no longer `owned`.
    */
   get ownerEpoch(): number | null {
     return this.#ownerEpoch;
   }
 
-  /** What its owner said of it a moment ago; null where this process is the owner, or nothing was said. */
+  /** The latest report of its owner; null if this process is the owner, or if there is no report. */
   get report(): EndpointReport | null {
     return this.#report;
   }
 
-  /** Begins with what the store has of the receiver; `serve` follows. */
+  /** Starts with the stored state of the receiver; `serve` follows. */
   acquire(ownerEpoch: number, runtime: WebhookRuntimeState | null, now: number): void {
     this.#ownerEpoch = ownerEpoch;
     this.#circuit = createCircuit(now);
@@ -362,13 +362,13 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     this.#report = null;
   }
 
-  /** Sends nothing more; the store still counts it as this process's. */
+  /** Stops sending; the store still counts it as owned by this process. */
   giveUp(): void {
     this.#owned = false;
     this.unlistLanes();
   }
 
-  /** The store has it back. */
+  /** The endpoint was released in the store. */
   released(): void {
     this.#ownerEpoch = null;
   }
@@ -383,7 +383,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     return this.#inFlight;
   }
 
-  /** Of them, those that hold a slot of the active requests. */
+  /** Requests that hold an active slot. */
   get active(): number {
     return this.#active;
   }
@@ -393,7 +393,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     this.#active += 1;
   }
 
-  /** An active request counts among the waiting ones from now on. */
+  /** An active request counts as waiting from now on. */
   requestWaits(): void {
     this.#active -= 1;
   }
@@ -411,7 +411,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     this.#wakes.laneWoke(lane);
   }
 
-  /** The lane of a key, made on first use. */
+  /** The lane of a key, created on first use. */
   lane(key: LaneKey): Lane {
     const id = laneId(key);
     let lane = this.lanes.get(id);
@@ -422,22 +422,22 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     return lane;
   }
 
-  /** The lane that events of a type enter when they are published now. */
+  /** The lane for events of this type published now. */
   laneFor(eventType: string): Lane {
     return this.lane(laneKeyFor(this.webhook, eventType));
   }
 
-  /** Notes that a lane may have something of a tier to send. */
+  /** Lists a lane that may have deliveries of a tier. */
   list(lane: Lane, tier: number): void {
     this.#readyLanes.push(lane, tier);
   }
 
-  /** Lists a lane that came with `nextLane` and sent nothing before all others of its tier. */
+  /** Puts a lane that `nextLane` returned, and that sent nothing, before all others of its tier. */
   putBack(lane: Lane, tier: number): void {
     this.#readyLanes.unshift(lane, tier);
   }
 
-  /** How many deliveries are in memory in listed lanes, as far as `max`. An ordered lane sends one at a time. */
+  /** Number of deliveries in memory in listed lanes, up to `max`. An ordered lane sends one at a time. */
   readyCount(max: number): number {
     return this.#readyLanes.count(max, ({ ordered, buffered }) =>
       ordered ? Math.min(buffered, 1) : buffered,
@@ -463,7 +463,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
 
   // ---- its turn -----------------------------------------------------------------------------------------------
 
-  /** In which ready list of its tenant queue it stands; -1 when in none. */
+  /** Its ready list in the tenant queue; -1 if it is in none. */
   get readyTier(): number {
     return this.#readyTier;
   }
@@ -472,7 +472,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     this.#readyTier = tier;
   }
 
-  /** It stands in line for a slot (fair-shares.ts). */
+  /** It is in line for a slot (fair-shares.ts). */
   get inLine(): boolean {
     return this.#inLine;
   }
@@ -481,7 +481,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     this.#inLine = inLine;
   }
 
-  /** In whose line it stands for a place (host-places.ts). */
+  /** The host at which it waits for a slot (host-places.ts). */
   get waitsAt(): Host | null {
     return this.#waitsAt;
   }

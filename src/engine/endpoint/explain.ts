@@ -9,27 +9,30 @@ import type { EndpointReport } from "./endpoint-report.ts";
 export interface DeliveryView {
   readonly delivery: StoredDelivery;
   readonly status: DeliveryStatus;
-  /** Null unless it waits. */
+  /** Null unless it is waiting. */
   readonly waitingFor: WaitingFor | null;
-  /** Unix milliseconds; null when nobody can tell. */
+  /** Unix milliseconds; null if unknown. */
   readonly waitingUntil: number | null;
   readonly nextAttemptAt: number | null;
-  /** The gates that have held it since it was due. What held earlier attempts stands in their notes. */
+  /** The gates that have held it since it was due. Waits before earlier attempts are in their notes. */
   readonly waits: readonly DeliveryWait[];
-  /** All that holds it now; what it waits for comes first. Empty unless it waits. */
+  /** Everything that holds it now; the main reason comes first. Empty unless it is waiting. */
   readonly gates: readonly DeliveryGate[];
 }
 
 export interface ExplainInput {
   readonly delivery: StoredDelivery;
-  /** Undefined when its webhook was deleted. */
+  /** Undefined if its webhook was deleted. */
   readonly endpoint: Endpoint | undefined;
-  /** A request of this delivery is on its way. */
+  /** A request of this delivery is in flight. */
   readonly inFlight: boolean;
   readonly now: number;
 }
 
-/** Status as the API shows it, what a waiting delivery waits for, and until when. Pure but for reading the endpoint. */
+/**
+ * The status shown in the API, what a waiting delivery waits for, and until when. Pure except for reading the
+ * endpoint.
+ */
 export function explain(input: ExplainInput): DeliveryView {
   const { delivery, endpoint, now } = input;
   const { state, dueAt } = delivery.progress;
@@ -54,13 +57,13 @@ interface Wait {
   readonly until: number | null;
 }
 
-/** The strictest reason wins: what only a person can open, then whatever opens last. */
+/** The strictest reason wins: a gate that only a person can open, then the one that opens last. */
 function waitOf(input: ExplainInput): Wait {
   const { delivery, endpoint, now } = input;
   if (endpoint === undefined) return { waitingFor: "inactive", until: null };
   const { report } = endpoint;
   const { dueAt } = delivery.progress;
-  // A report is up to some seconds old: what it saw on its way may have failed since, and be due later.
+  // A report may be some seconds old: a delivery that was in flight then may have failed since, and be due later.
   const isReported = dueAt <= now && report?.deliveries.includes(delivery.id) === true;
   if (input.inFlight || isReported) return { waitingFor: "in_flight", until: null };
   const gate = holdingGate(endpoint, now);
@@ -72,7 +75,7 @@ function waitOf(input: ExplainInput): Wait {
   return order ?? rateWait(endpoint, now) ?? { waitingFor: "capacity", until: null };
 }
 
-/** Everything that is closed, the strictest one first. */
+/** All closed gates, the strictest one first. */
 function waitsOf(input: ExplainInput, first: Wait): readonly Wait[] {
   const { delivery, endpoint, now } = input;
   if (endpoint === undefined || first.waitingFor === "in_flight") return [first];
@@ -96,7 +99,7 @@ function gateOf({ waitingFor: gate, until }: Wait, { delivery, endpoint, now }: 
   };
 }
 
-/** Null where nobody noted it. */
+/** Null if it was not recorded. */
 function sinceOf(
   gate: WaitingFor,
   { delivery, endpoint, now }: Omit<ExplainInput, "inFlight">,
@@ -119,7 +122,7 @@ function rateWait(endpoint: Endpoint, now: number): Wait | null {
   return closedByRate(endpoint, now) ?? (until > now ? { waitingFor: "tenant_rate_limit", until } : null);
 }
 
-/** As `orderWait`, where another process owns the endpoint. A head that was to go by now is on its way, or has gone. */
+/** Like `orderWait`, if another process owns the endpoint. A head that was due by now is in flight, or was sent. */
 function reportedOrderWait({ delivery, now }: ExplainInput, { heads }: EndpointReport): Wait | null {
   const head = heads.find(([id]) => id === laneId(delivery.lane));
   if (head === undefined) return null;
@@ -127,9 +130,9 @@ function reportedOrderWait({ delivery, now }: ExplainInput, { heads }: EndpointR
   return { waitingFor: "order", until: wakeAt !== null && wakeAt > now ? wakeAt : null };
 }
 
-/** In an ordered lane everything but the head waits for the head. */
+/** In an ordered lane, all deliveries except the head wait for the head. */
 function orderWait(input: ExplainInput, endpoint: Endpoint): Wait | null {
-  // What is left here of an earlier ownership says nothing.
+  // State in memory from an earlier ownership is outdated.
   if (!endpoint.owned && endpoint.ownerEpoch === null) return null;
   const lane = endpoint.lanes.get(laneId(input.delivery.lane));
   if (lane === undefined || !lane.ordered) return null;

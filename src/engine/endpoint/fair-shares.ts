@@ -5,26 +5,26 @@ import type { Pace } from "./pace.ts";
 import type { TenantQueue } from "./tenant-queue.ts";
 
 /**
- * The slots of active requests, shared among tenants and among the endpoints of each.
+ * The slots of active requests, shared among tenants and among the endpoints of each tenant.
  *
- * Three shares lie within each other: all slots, those that requests to endpoints may hold that are not known to be quick,
- * and of these those for endpoints that were silent. So endpoints that hang never keep out slow or new ones, and neither
- * keep out quick ones. Within each share the threshold of `SharedSlots` holds.
+ * There are three nested shares: all slots, those for endpoints that are not known to be fast, and of these those for
+ * endpoints that did not respond. So hanging endpoints never block slow or new ones, and neither block fast ones.
+ * Within each share the threshold of `SharedSlots` applies.
  *
- * Whoever is refused waits: a tenant that holds its part of all slots is parked as a whole; an endpoint that lacks a slot
- * stands in a line of its tenant. Tenants take turns in getting what becomes free.
+ * A tenant that holds its part of all slots is parked as a whole; an endpoint that lacks a slot waits in a line of
+ * its tenant. Tenants take turns in getting free slots.
  */
 export class FairShares {
   readonly #slots: SharedSlots;
   readonly #concurrency: number;
-  /** Tenants with a line for each of the shares, then parked ones, in the order of their turns. */
+  /** Tenants with waiting endpoints for each share, then parked tenants, in the order of their turns. */
   readonly #turns = [
     new Fifo<TenantQueue>(),
     new Fifo<TenantQueue>(),
     new Fifo<TenantQueue>(),
     new Fifo<TenantQueue>(),
   ] as const;
-  /** Which of these is looked at first. */
+  /** Index of the list that is checked first. */
   #first = 0;
 
   constructor(concurrency: number, severalTenants: () => boolean) {
@@ -49,13 +49,13 @@ export class FairShares {
     return this.#slots.left(0, tenantQueue.holds(0)) <= 0;
   }
 
-  /** Takes the tenant out of the round until `next` hands it back. */
+  /** Removes the tenant from the round until `next` returns it. */
   park(tenantQueue: TenantQueue): void {
     tenantQueue.park(true);
     this.#turns[parked].push(tenantQueue);
   }
 
-  /** There is no slot for the endpoint. It then stands in its tenant's line. */
+  /** True if no slot is free for the endpoint, which then waits in its tenant's line. */
   refuses(endpoint: Endpoint): boolean {
     const share = shareOf[endpoint.pace];
     if (this.#mayHave(endpoint, share)) return false;
@@ -68,7 +68,7 @@ export class FairShares {
     return true;
   }
 
-  /** Takes a slot, which `give` gets back: the pace may change before that. */
+  /** Takes a slot; `give` returns it. The share is returned because the pace may change in between. */
   take({ pace, tenantQueue }: Endpoint): Share {
     const share = shareOf[pace];
     this.#slots.count(share, 1, tenantQueue.held);
@@ -80,8 +80,8 @@ export class FairShares {
   }
 
   /**
-   * Whose turn it is to get a slot that is free: a parked tenant, or an endpoint that stood in a line. It may have no use
-   * for the slot, so the caller goes on asking.
+   * The next parked tenant or waiting endpoint for a free slot. It may not need the slot, so the caller continues to
+   * call.
    */
   next(): TenantQueue | Endpoint | undefined {
     this.#first = (this.#first + 1) % this.#turns.length;
@@ -93,7 +93,7 @@ export class FairShares {
     return undefined;
   }
 
-  /** Looks past those that hold too many, which are fewer than there are slots. */
+  /** Skips tenants that hold too many slots; there are fewer of them than slots. */
   #nextParked(): TenantQueue | undefined {
     const turns = this.#turns[parked];
     if (this.isExhausted) return undefined;
@@ -123,7 +123,7 @@ export class FairShares {
     return undefined;
   }
 
-  /** Only endpoints that hold a slot can be refused while their tenant is not, so there are few to look past. */
+  /** An endpoint can be refused while its tenant is not only if it holds a slot, so few entries are skipped. */
   #firstOf(tenantQueue: TenantQueue, share: Share): Endpoint | undefined {
     const line = tenantQueue.lines[share];
     for (let wider: number = share; wider >= 0; wider -= 1)
@@ -143,15 +143,15 @@ export class FairShares {
   }
 }
 
-/** 0 all slots, 1 those for endpoints that are not known to be quick, 2 those for silent ones. */
+/** 0 all slots, 1 those for endpoints that are not known to be fast, 2 those for silent ones. */
 export type Share = 0 | 1 | 2;
 const parked = 3;
 
 export const shareOf = { quick: 0, unknown: 1, slow: 1, silent: 2 } as const satisfies Record<Pace, Share>;
 /**
- * While no other tenant needs any, a tenant gets 64 of 100 slots, 62 of the 75 for new and slow endpoints, and 25 of the 50
- * for silent ones. The second part is large because these slots are free again after a second, and one tenant with 300 new
- * endpoints that hang must still start each of them within five seconds.
+ * While no other tenant needs slots, a tenant gets 64 of 100 slots, 62 of the 75 for new and slow endpoints, and 25
+ * of the 50 for silent ones. The second part is large because these slots are free again after a second, and a tenant
+ * with 300 new endpoints that hang must still start each of them within five seconds.
  */
 const shareParts = [
   { part: 1, tenantMultiple: 2 },

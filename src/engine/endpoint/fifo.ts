@@ -1,4 +1,6 @@
-/** A queue with O(1) push, unshift and shift that keeps its ring for reuse. Holds the ready lists of the dispatcher. */
+/**
+ * A queue with O(1) push, unshift and shift on a reusable ring buffer. Used for the ready lists of the dispatcher.
+ */
 export class Fifo<Item> {
   #ring: (Item | undefined)[] = new Array<Item | undefined>(16);
   #head = 0;
@@ -39,7 +41,7 @@ export class Fifo<Item> {
       yield this.#ring[(this.#head + index) & (this.#ring.length - 1)] as Item;
   }
 
-  /** Empties the queue and returns what it held, in order. */
+  /** Empties the queue and returns its items in order. */
   drain(): Item[] {
     const items: Item[] = [];
     for (let item = this.shift(); item !== undefined; item = this.shift()) items.push(item);

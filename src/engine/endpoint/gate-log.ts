@@ -1,7 +1,10 @@
 import { gateNames } from "../../core/delivery.ts";
 import type { DeliveryWait, GateName } from "../../core/delivery.ts";
 
-/** A gate that was closed. `until` is when it was to open, or did; null while only a person or an answer can open it. */
+/**
+ * A period with a closed gate. `until` is the expected or actual end; null if only a person or a response can open
+ * it.
+ */
 interface ClosedTime {
   readonly reason: GateName;
   readonly from: number;
@@ -9,13 +12,13 @@ interface ClosedTime {
 }
 
 /**
- * When gates held back what was to be sent: one entry for each time a gate was closed, however often somebody came to it.
- * What waited takes from it, once it is sent, what it waited for. Times in Unix ms.
+ * Periods when gates held deliveries: one entry for each time a gate was closed, regardless of the number of
+ * deliveries. When a delivery is sent, its waits are taken from here. Times in Unix ms.
  */
 export class GateLog {
   #entries: ClosedTime[] = [];
 
-  /** A gate was found closed. A gate that closes again right after it opened was closed all the time. */
+  /** Records a closed gate. If it closed again right after it opened, the previous entry is extended. */
   note(gate: { readonly waitingFor: GateName; readonly until: number | null }, now: number): void {
     const { waitingFor: reason, until } = gate;
     const known = this.#entries.findLast((entry) => entry.reason === reason);
@@ -27,12 +30,12 @@ export class GateLog {
     if (this.#entries.length > entriesMax) this.#entries = joined(this.#entries);
   }
 
-  /** Everything was found open, perhaps earlier than was expected. */
+  /** Records that all gates are open, perhaps earlier than expected. */
   opened(now: number): void {
     for (const entry of this.#entries) if (entry.until === null || entry.until > now) entry.until = now;
   }
 
-  /** What was closed within a time, cut to it. */
+  /** The entries within a period, clipped to it. */
   within({ from, until }: Pick<DeliveryWait, "from" | "until">): readonly DeliveryWait[] {
     return this.#entries.flatMap((entry) => {
       const begins = Math.max(entry.from, from);
@@ -46,7 +49,7 @@ export class GateLog {
   }
 }
 
-/** What `toJson` gave; null when it was nothing, or is something else. */
+/** Parses the output of `toJSON`; null for any other value. */
 export function gateLogFromJson(value: unknown): GateLog | null {
   if (!Array.isArray(value)) return null;
   const log = new GateLog();
@@ -60,7 +63,8 @@ export function gateLogFromJson(value: unknown): GateLog | null {
 }
 
 /**
- * Older times of one gate become one, from the first to the last: a wait of days is kept roughly, and never forgotten.
+ * Merges the two oldest entries of one gate, from the start of the first to the end of the second: waits of days are
+ * kept roughly, but never forgotten.
  */
 function joined(entries: readonly ClosedTime[]): ClosedTime[] {
   const laterOf = (entry: ClosedTime, index: number) =>
@@ -74,6 +78,6 @@ function joined(entries: readonly ClosedTime[]): ClosedTime[] {
   });
 }
 
-/** A probe that fails, or a request that ends a pause and begins another one, takes that long. */
+/** A failing probe, or a request that ends one pause and starts the next, takes up to this long. */
 const gapMsMax = 60_000;
 const entriesMax = 16;

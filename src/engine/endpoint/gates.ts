@@ -5,15 +5,15 @@ import { peekWaitMs } from "../../core/rate-limit.ts";
 import { pauseAt } from "../../core/webhook.ts";
 import type { Endpoint } from "./endpoint.ts";
 
-/** Why an endpoint may not send now. `until` is null when only a person or an answer can open it. */
+/** Why an endpoint may not send now. `until` is null if only a person or a response can open the gate. */
 export interface ClosedGate {
   readonly waitingFor: Exclude<GateName, "order">;
   readonly until: number | null;
 }
 
 /**
- * The gates that close a whole endpoint for a while, without taking anything: paused by hand or by an answer, open
- * circuit, not active, nothing to sign with. Returns null when it may send as far as these are concerned.
+ * The first gate that closes the whole endpoint, without consuming anything: a manual pause, a pause after a
+ * response, an open circuit, an inactive webhook, a missing signing key. Null if all of these are open.
  */
 export function closedGate(endpoint: Endpoint, now: number): ClosedGate | null {
   if (endpoint.webhook.status !== "active") return inactive;
@@ -23,14 +23,14 @@ export function closedGate(endpoint: Endpoint, now: number): ClosedGate | null {
 }
 
 /**
- * The gate that holds the backlog of an endpoint. Unlike `closedGate`, it includes a circuit that is half open or due to
- * probe: a probe may leave, and everything behind it waits until the circuit closes.
+ * The gate that holds the backlog of an endpoint. Unlike `closedGate`, it includes a circuit that is half open or due
+ * to probe: a probe may be sent, but all other deliveries wait until the circuit closes.
  */
 export function holdingGate(endpoint: Endpoint, now: number): ClosedGate | null {
   return closedGate(endpoint, now) ?? probingGate(endpoint, now);
 }
 
-/** All of them that are closed, for people. */
+/** All closed gates, for display. */
 export function closedGates(endpoint: Endpoint, now: number): readonly ClosedGate[] {
   const gates = [
     endpoint.webhook.status === "active" ? null : inactive,
@@ -42,12 +42,12 @@ export function closedGates(endpoint: Endpoint, now: number): readonly ClosedGat
   return gates.filter((gate) => gate !== null);
 }
 
-/** Unsigned requests never leave (TS16-57). */
+/** Unsigned requests are never sent (TS16-57). */
 function keyGate({ config }: Endpoint): ClosedGate | null {
   return config.canSign ? null : { waitingFor: "no_signing_key", until: null };
 }
 
-/** Somebody paused it. */
+/** A user paused it. */
 function handGate({ webhook }: Endpoint, now: number): ClosedGate | null {
   const pause = webhook.pause === null ? null : pauseAt(webhook, now);
   return pause === null ? null : { waitingFor: "paused", until: pause.until };
@@ -68,13 +68,13 @@ function circuitGate(endpoint: Endpoint, now: number): ClosedGate | null {
   return null;
 }
 
-/** It opens with the results of the probes, at a time that is not known. */
+/** The probes decide when it opens, so the time is unknown. */
 function probingGate({ circuit, policy }: Endpoint, now: number): ClosedGate | null {
   const phase = circuitPhase(circuit, policy.circuitBreaker, now);
   return phase === "closed" ? null : { waitingFor: "circuit_open", until: null };
 }
 
-/** The rate limits of webhook and tenant, without taking a token (C-34). */
+/** The rate limits of webhook and tenant. Only checks them: tokens are taken after all other gates are open. */
 export function closedByRate(
   endpoint: Endpoint,
   now: number,
@@ -85,7 +85,7 @@ export function closedByRate(
   return shared > 0 ? { waitingFor: "tenant_rate_limit", until: now + shared } : null;
 }
 
-/** Only the first of these is what a receiver asked for. */
+/** Only the first of these was requested by the receiver. */
 const pausedFor = {
   retry_after: "retry_after",
   rate_limit: "rate_limit_pause",

@@ -1,13 +1,13 @@
 import type { Endpoint } from "./endpoint.ts";
 import type { TenantQueue } from "./tenant-queue.ts";
 
-/** A receiver host to which requests are on their way. Forgotten when none is and nobody waits for one. */
+/** A receiver host with requests in flight. Removed when it has no requests and no waiting endpoints. */
 export class Host {
   readonly name: string;
   inFlight = 0;
-  /** Of them, those to endpoints that did not answer quickly last time. */
+  /** Requests to endpoints that did not respond quickly last time. */
   cautious = 0;
-  /** Who waits for a place, first come first served: endpoints that answer quickly, and the others. */
+  /** Endpoints waiting for a slot, in order of arrival: fast ones, and the others. */
   readonly quickLine = new Set<Endpoint>();
   readonly cautiousLine = new Set<Endpoint>();
   /** The two lines take turns. */
@@ -19,11 +19,12 @@ export class Host {
 }
 
 /**
- * The places for requests at each receiver host, over all webhooks there (C-39).
+ * The request slots of each receiver host, over all webhooks with that host. The limit counts the requests of this
+ * process.
  *
- * An endpoint that finds no place waits in a line of its host. Whoever is first is recalled when a place is free: it
- * takes its turn like any ready endpoint, and stays first until it has sent something or turned out to have no use
- * for the place, which then goes to the next one.
+ * An endpoint that finds no slot waits in a line of its host. When a slot is free, the first one is recalled: it
+ * takes its turn like any ready endpoint, and stays first until it has sent something or does not need the slot,
+ * which then goes to the next one.
  */
 export class HostPlaces {
   readonly #max: number;
@@ -31,7 +32,7 @@ export class HostPlaces {
   readonly #recall: (endpoint: Endpoint) => boolean;
   readonly #hosts = new Map<string, Host>();
 
-  /** `recall` lists an endpoint as ready; false when it will not be looked at soon. */
+  /** `recall` lists an endpoint as ready; false if it will not be served soon. */
   constructor(max: number, recall: (endpoint: Endpoint) => boolean) {
     this.#max = max;
     this.#cautiousMax = Math.max(1, Math.floor((max * 3) / 4));
@@ -43,19 +44,19 @@ export class HostPlaces {
     return this.#hosts.size;
   }
 
-  /** What one endpoint of which nothing good is known may take, so that two that hang do not keep out a third. */
+  /** Limit for one endpoint that is not known to be fast, so that two hanging endpoints do not block a third. */
   get cautiousEach(): number {
     return Math.max(1, Math.floor(this.#cautiousMax / 2));
   }
 
-  /** The endpoint stands in line and there is no place for it: it will be recalled. */
+  /** The endpoint is in line and has no slot: it will be recalled. */
   holdsBack(endpoint: Endpoint): boolean {
     const host = endpoint.waitsAt;
     if (host === null || host.name !== endpoint.config.host) return false;
     return lineOf(host, endpoint).has(endpoint) && !this.#hasPlace(host, endpoint);
   }
 
-  /** There is no place for the endpoint now. It then stands in line. */
+  /** True if no slot is free for the endpoint now, which then waits in line. */
   refuses(endpoint: Endpoint): boolean {
     const host = this.#hosts.get(endpoint.config.host);
     if (host === undefined || this.#hasPlace(host, endpoint)) return false;
@@ -68,7 +69,10 @@ export class HostPlaces {
     return true;
   }
 
-  /** Takes a place at the endpoint's host, which `end` gets back: the URL may change meanwhile. */
+  /**
+   * Takes a slot at the endpoint's host; `end` returns it. The host is returned because the URL may change in
+   * between.
+   */
   begin(endpoint: Endpoint): Host {
     const { host: name } = endpoint.config;
     let host = this.#hosts.get(name);
@@ -88,14 +92,14 @@ export class HostPlaces {
     this.#passOn(host);
   }
 
-  /** The endpoint had its turn while it stood in a line of `host`. One that did not use its place makes way. */
+  /** The endpoint had its turn while it was in a line of `host`. If it did not use its slot, it leaves the line. */
   served(endpoint: Endpoint, host: Host): void {
     endpoint.tenantQueue.recalled.delete(endpoint);
     if (endpoint.waitsAt === host && !this.holdsBack(endpoint)) this.#leave(endpoint);
     this.#passOn(host);
   }
 
-  /** The recalled endpoints of a tenant will not be looked at soon, because of its limit: they make way. */
+  /** The recalled endpoints of a tenant will not be served soon because of its limit: they leave the line. */
   tenantSleeps(tenantQueue: TenantQueue): void {
     for (const endpoint of tenantQueue.recalled) {
       const host = endpoint.waitsAt;
@@ -115,7 +119,7 @@ export class HostPlaces {
     endpoint.tenantQueue.recalled.delete(endpoint);
   }
 
-  /** Recalls as many as there are free places. */
+  /** Recalls as many endpoints as there are free slots. */
   #passOn(host: Host): void {
     const places = this.#max - host.inFlight;
     if (places > 0 && host.quickLine.size + host.cautiousLine.size > 0) {

@@ -21,11 +21,11 @@ export function laneId(key: LaneKey): string {
 }
 
 /**
- * One line of deliveries of an endpoint: what is leased and in memory, and whether the store holds more.
+ * One line of deliveries of an endpoint: the leased deliveries in memory, and whether the store has more.
  *
- * Invariants: the buffers hold leased deliveries only, in sending order; `more[tier]` is true whenever the store may
- * hold a free delivery of that tier which is due; an ordered lane uses tier 0 for everything and has at most one
- * delivery on its way, from before its request until after its settlement is committed.
+ * Invariants: the buffers hold only leased deliveries, in sending order; `more[tier]` is true whenever the store may
+ * have a free delivery of that tier which is due; an ordered lane uses tier 0 for everything and has at most one
+ * delivery in flight, from before its request until after its settlement is committed.
  */
 export class Lane extends Sleeper implements Listed {
   readonly key: LaneKey;
@@ -33,11 +33,11 @@ export class Lane extends Sleeper implements Listed {
   readonly ordered: boolean;
   readonly #more: [boolean, boolean, boolean] = [false, false, false];
   #claiming = false;
-  /** What is published while a claim is on its way sets `more` again when it returns. */
+  /** Events published during a claim set `more` again when the claim returns. */
   readonly #moreWhileClaiming: [boolean, boolean, boolean] = [false, false, false];
   #releasing = 0;
   #reserved = 0;
-  /** How many of the reserved, and whether the running claim, were asked for before the lane was last emptied. */
+  /** How many reservations, and whether the running claim, were made before the lane was last emptied. */
   #reservedBeforeEmptied = 0;
   #claimedBeforeEmptied = false;
   #inFlight = 0;
@@ -64,12 +64,12 @@ export class Lane extends Sleeper implements Listed {
 
   // ---- what is known of the store -----------------------------------------------------------------------------
 
-  /** By tier: the store may hold a free delivery that is due. */
+  /** By tier: whether the store may have a free delivery that is due. */
   get more(): readonly [boolean, boolean, boolean] {
     return this.#more;
   }
 
-  /** A claim is asked for, or on its way. */
+  /** A claim is requested or running. */
   get claiming(): boolean {
     return this.#claiming;
   }
@@ -78,12 +78,12 @@ export class Lane extends Sleeper implements Listed {
     this.#claiming = true;
   }
 
-  /** It brought nothing; one that did ends with `refill`. */
+  /** The claim returned nothing; otherwise `refill` ends it. */
   claimEnded(): void {
     this.#claiming = false;
   }
 
-  /** Releases on their way to the store; nothing is claimed meanwhile. */
+  /** Releases in progress; nothing is claimed until they end. */
   get releasing(): number {
     return this.#releasing;
   }
@@ -92,7 +92,7 @@ export class Lane extends Sleeper implements Listed {
     this.#releasing += 1;
   }
 
-  /** What was given back is in the store, which may be asked for it again. */
+  /** The released deliveries are in the store and can be claimed again. */
   releaseEnded(): void {
     this.#releasing -= 1;
     this.markAllMore();
@@ -127,18 +127,18 @@ export class Lane extends Sleeper implements Listed {
     return this.#freedAt;
   }
 
-  /** The delivery of an ordered lane that was on its way is settled. */
+  /** The delivery in flight of an ordered lane is settled. */
   freed(now: number): void {
     this.#inFlight -= 1;
     this.#freedAt = now;
   }
 
-  /** Of those in flight in an ordered lane: ended, and not settled. They wait for the end of a lease. */
+  /** Deliveries in flight of an ordered lane that ended without a settlement. They wait for the end of a lease. */
   get lost(): number {
     return this.#lost;
   }
 
-  /** How often lost deliveries were forgotten: a wait for the end of a lease from before then is void. */
+  /** How often lost deliveries were reset: a wait for the end of a lease from before then is void. */
   get lostForgotten(): number {
     return this.#lostForgotten;
   }
@@ -153,7 +153,7 @@ export class Lane extends Sleeper implements Listed {
     this.#lost -= 1;
   }
 
-  /** Attempts that have ended and are not committed yet. */
+  /** Attempts that have ended but are not committed yet. */
   get settling(): number {
     return this.#settling;
   }
@@ -168,7 +168,7 @@ export class Lane extends Sleeper implements Listed {
 
   // ---- its turn -----------------------------------------------------------------------------------------------
 
-  /** In which ready list of its endpoint it stands; -1 when in none. */
+  /** Its ready list in the endpoint; -1 if it is in none. */
   get readyTier(): number {
     return this.#readyTier;
   }
@@ -177,7 +177,7 @@ export class Lane extends Sleeper implements Listed {
     this.#readyTier = tier;
   }
 
-  /** A due time was reached: look into the store again. */
+  /** A due time was reached: check the store again. */
   wake(): void {
     this.markAllMore();
     this.endpoint.laneWoke(this);
@@ -208,7 +208,7 @@ export class Lane extends Sleeper implements Listed {
     this.#count(delivery, 1);
   }
 
-  /** The delivery that would go next, without taking it. */
+  /** The next delivery to send, without taking it. */
   peek(): ClaimedDelivery | undefined {
     for (const buffer of this.#buffers) {
       const head = buffer.peek();
@@ -228,9 +228,9 @@ export class Lane extends Sleeper implements Listed {
   }
 
   /**
-   * The priority at which the lane takes its turn: that of what it would send or claim next; -1 when there is nothing.
-   * An ordered lane whose head is not in memory takes its turn as a normal one, or every ordered webhook would go before
-   * all others.
+   * The priority at which the lane takes its turn: that of the next delivery to send or claim; -1 if there is none.
+   * An ordered lane without its head in memory counts as normal; otherwise all ordered webhooks would precede the
+   * others.
    */
   headTier(): number {
     if (this.ordered) {
@@ -245,7 +245,7 @@ export class Lane extends Sleeper implements Listed {
     return -1;
   }
 
-  /** True when the store holds something of a higher or the same tier as the head in memory, so a claim goes first. */
+  /** True if the store has a delivery of the same or a higher tier than the head in memory, so a claim goes first. */
   claimsFirst(): boolean {
     for (let tier = 0; tier < priorities.length; tier += 1) {
       if ((this.#buffers[tier]?.length ?? 0) > 0) return false;
@@ -258,7 +258,7 @@ export class Lane extends Sleeper implements Listed {
     return this.#more[0] || this.#more[1] || this.#more[2];
   }
 
-  /** The store may hold anything: an ordered lane keeps everything in tier 0. */
+  /** The store may have anything: an ordered lane keeps everything in tier 0. */
   markAllMore(): void {
     this.markMore(0);
     if (this.ordered) return;
@@ -272,8 +272,8 @@ export class Lane extends Sleeper implements Listed {
   }
 
   /**
-   * Takes the answer of a claim. True when an ordered lane was emptied since it was asked: what comes before these went back
-   * to the store meanwhile.
+   * Applies the result of a claim. True if an ordered lane was emptied during the claim, so that earlier deliveries
+   * were returned to the store.
    */
   refill(result: ClaimResult, leaseUntil: number): boolean {
     this.#more.fill(false);
@@ -292,12 +292,12 @@ export class Lane extends Sleeper implements Listed {
     return this.ordered && wasEmptied;
   }
 
-  /** The head of an ordered lane is in memory, or not due: a claim would bring nothing. */
+  /** The head of an ordered lane is in memory, or not due: a claim would return nothing. */
   nothingMore(): void {
     this.#more[0] = false;
   }
 
-  /** Forgets what it knew of the store; for a lane in which nothing is under way. */
+  /** Resets the state of a lane without activity. */
   renew(): void {
     this.#more.fill(false);
     this.#moreWhileClaiming.fill(false);
@@ -307,14 +307,17 @@ export class Lane extends Sleeper implements Listed {
     this.#claimedBeforeEmptied = false;
   }
 
-  /** Nobody waits any more for leases that were lost: the store says who has them. */
+  /** Stops waiting for lost leases: the store knows their state. */
   forgetLost(): void {
     this.#inFlight -= this.#lost;
     this.#lost = 0;
     this.#lostForgotten += 1;
   }
 
-  /** A reserved publish has ended. True when an ordered lane was emptied since, so that older ones are in the store. */
+  /**
+   * A reserved publish has ended. True if an ordered lane was emptied since, so that older deliveries are in the
+   * store.
+   */
   unreserve(): boolean {
     this.#reserved -= 1;
     if (this.#reservedBeforeEmptied === 0) return false;
@@ -322,7 +325,7 @@ export class Lane extends Sleeper implements Listed {
     return this.ordered;
   }
 
-  /** Forgets what is buffered and returns the leases to give back. */
+  /** Discards buffered deliveries and returns their leases. */
   empty(): Lease[] {
     this.#reservedBeforeEmptied = this.#reserved;
     this.#claimedBeforeEmptied = this.#claiming;
@@ -343,7 +346,7 @@ export class Lane extends Sleeper implements Listed {
   }
 }
 
-/** A change of `ordering` applies to events published from then on: old lanes drain under the mode they began with. */
+/** A change of `ordering` applies to events published from then on: old lanes drain in their original mode. */
 export function laneKeyFor(webhook: Webhook, eventType: string): LaneKey {
   return {
     webhookId: webhook.id,
@@ -352,7 +355,7 @@ export function laneKeyFor(webhook: Webhook, eventType: string): LaneKey {
   };
 }
 
-/** How a new delivery joins a webhook as it is now. */
+/** The lane and format of a new delivery for the current configuration of a webhook. */
 export function placeOf(
   webhook: Webhook,
   eventType: string,

@@ -10,7 +10,7 @@ import {
 import { pauseAt, type Webhook } from "../../core/webhook.ts";
 import type { StoredSecret } from "../../ports/store/webhooks.ts";
 
-/** The one health state of a webhook, from what this process knows of it. */
+/** The overall health of a webhook, from the state in this process. */
 export function healthOf(live: LiveWebhook, now: number): WebhookHealthState {
   const { webhook, circuit, policy, recent } = live;
   return webhookHealthState({
@@ -21,7 +21,7 @@ export function healthOf(live: LiveWebhook, now: number): WebhookHealthState {
   });
 }
 
-/** A webhook with what the engine knows of it at this moment. */
+/** A webhook with its current runtime state. */
 export interface LiveWebhook {
   readonly webhook: Webhook;
   readonly policy: DeliveryPolicy;
@@ -33,6 +33,6 @@ export interface LiveWebhook {
   readonly pauseReason: PauseReason | null;
   readonly lastSuccessAt: number | null;
   readonly inFlight: number;
-  /** What its owner said, where that is another process (cluster/endpoint-reports.ts). */
+  /** The report of its owner, if that is another process (cluster/endpoint-reports.ts). */
   readonly report: { readonly inFlight: number } | null;
 }

@@ -1,22 +1,22 @@
 import type { OperationalEvent } from "../../core/notifications/operational-event.ts";
 
-/** Keys that were told here lately: an endpoint that fails a thousand times an hour tells the same each time. */
+/** Keys that were sent recently: an endpoint that fails a thousand times an hour repeats the same key. */
 const rememberedMax = 10_000;
 
-/** What the engine has to tell, until the next transaction takes it along. */
+/** Operational events of the engine, until the next transaction includes them. */
 export class OperationalEvents {
   readonly #touch: () => void;
   readonly #stored: () => void;
   readonly #told = new Set<string>();
   #waiting: OperationalEvent[] = [];
 
-  /** `touch`: there is something to write. `stored`: it is written, and may be published. */
+  /** `touch`: there are events to write. `stored`: they are written, and may be published. */
   constructor(options: { readonly touch: () => void; readonly stored: () => void }) {
     this.#touch = options.touch;
     this.#stored = options.stored;
   }
 
-  /** Once for each key. */
+  /** Adds an event, once per key. */
   tell(event: OperationalEvent): void {
     if (this.#told.has(event.key)) return;
     if (this.#told.size >= rememberedMax) this.#told.clear();
@@ -25,7 +25,7 @@ export class OperationalEvents {
     this.#touch();
   }
 
-  /** For a transaction that is being composed. */
+  /** Takes the events for the next transaction. */
   take(): readonly OperationalEvent[] {
     if (this.#waiting.length === 0) return [];
     const taken = this.#waiting;

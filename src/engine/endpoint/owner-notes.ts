@@ -1,6 +1,6 @@
 import type { Endpoint } from "./endpoint.ts";
 
-/** Hears what the owner of an endpoint learns, for the next owner (cluster/endpoint-notes.ts). */
+/** Receives state changes from the owner of an endpoint, for the next owner (cluster/endpoint-notes.ts). */
 export interface OwnerNotes {
   /** A result was counted in the window of the endpoint's circuit. */
   counted(endpoint: Endpoint, accepted: boolean): void;

@@ -1,13 +1,13 @@
 import { Fifo } from "./fifo.ts";
 
-/** An entry knows its list, so that one which moved to another list leaves a stale entry behind and nothing to search. */
+/** An entry knows its list, so when it moves to another list, the stale entry can stay and no search is needed. */
 export interface Listed {
-  /** In which list it stands: 0 high, 1 normal, 2 low; -1 when in none. */
+  /** Its list: 0 high, 1 normal, 2 low; -1 if it is in none. */
   readonly readyTier: number;
   listedIn(tier: number): void;
 }
 
-/** Those that may have something to send, by priority. */
+/** Entries that may have deliveries to send, by priority. */
 export class ReadyLists<Entry extends Listed> {
   readonly #lists: readonly [Fifo<Entry>, Fifo<Entry>, Fifo<Entry>] = [
     new Fifo<Entry>(),
@@ -52,7 +52,7 @@ export class ReadyLists<Entry extends Listed> {
     return low.length > 0 ? 2 : -1;
   }
 
-  /** The sum of what each entry counts, as far as `max`; `countOf` is told how many are left to it. */
+  /** The sum of `countOf` over all entries, up to `max`; `left` is the remaining number. */
   count(max: number, countOf: (entry: Entry, left: number) => number): number {
     let count = 0;
     for (const [tier, list] of this.#lists.entries()) {

@@ -2,8 +2,8 @@ import { matches } from "../../core/event-type.ts";
 import type { Endpoint } from "./endpoint.ts";
 
 /**
- * Which endpoints asked for an event type, per tenant. Matching a type reads every pattern of the tenant once; the
- * answer is kept until a webhook of the tenant changes.
+ * The endpoints that subscribe to an event type, per tenant. Matching a type checks every pattern of the tenant once;
+ * the result is cached until a webhook of the tenant changes.
  */
 export class Subscriptions {
   readonly #tenants = new Map<string, TenantSubscriptions>();
@@ -34,7 +34,7 @@ export class Subscriptions {
     return found;
   }
 
-  /** Every endpoint of a tenant. */
+  /** All endpoints of a tenant. */
   endpoints(tenantId: string): readonly Endpoint[] {
     return [...(this.#tenants.get(tenantId)?.endpoints.values() ?? [])];
   }
@@ -54,5 +54,5 @@ interface TenantSubscriptions {
   readonly matches: Map<string, readonly Endpoint[]>;
 }
 
-/** Event types are chosen by publishers; this bounds what one tenant can make us remember. */
+/** Publishers choose event types, so this bounds the cache of a tenant. */
 const matchesKeptMax = 1_000;

@@ -7,23 +7,23 @@ import type { TenantQueue } from "./tenant-queue.ts";
 
 export interface TenantAllowanceOptions {
   readonly tenantQueue: TenantQueue;
-  /** Of the tenant, over all workers. */
+  /** The tenant's limit for all workers together. */
   readonly limit: RateLimitConfig;
   readonly clock: Clock;
-  /** Whether the shared state can be asked now. */
+  /** Whether the shared state is available. */
   readonly isUsable: () => boolean;
-  /** Draws soon; `answered` follows. */
+  /** Draws tokens soon; `answered` follows. */
   readonly ask: (allowance: TenantAllowance) => void;
 }
 
 /**
- * What this worker may still send of the limit that a tenant has over all workers: tokens that were drawn ahead from the
- * shared bucket. Without the shared state the tenant queue's own bucket decides, with this worker's part of the limit.
+ * This worker's remaining part of a tenant's limit for all workers: tokens drawn in advance from the shared bucket.
+ * Without the shared state, the tenant queue's own bucket with this worker's share of the limit decides.
  *
- * That bucket counts along all the time, so that a loss of the shared state is no way around the limit.
+ * That bucket is always kept up to date, so that an outage of the shared state does not bypass the limit.
  *
- * Sending asks in two steps, because an answer takes a moment and the dispatcher does not wait: `secure` says that `take`
- * may follow, or has tokens drawn and the tenant queue woken with the answer. `waitMs` only looks.
+ * Sending has two steps, because a reply takes time and the dispatcher does not wait: `secure` says whether `take`
+ * may follow; if not, tokens are drawn and the reply wakes the tenant queue. `waitMs` only checks.
  */
 export class TenantAllowance {
   readonly tenantQueue: TenantQueue;
@@ -32,7 +32,7 @@ export class TenantAllowance {
   #tokens = 0;
   #isAsking = false;
   #drawnAtMs = 0;
-  /** On the monotonic clock: there was no token, and before this there is none. */
+  /** On the monotonic clock: no token is available before this time. */
   #refusedUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: TenantAllowanceOptions) {
@@ -49,13 +49,16 @@ export class TenantAllowance {
     return this.#drawnAtMs;
   }
 
-  /** Another limit is in force. What the old one refused, this one may allow. */
+  /** A new limit applies. Refusals of the old limit no longer count. */
   change(limit: RateLimitConfig): void {
     this.#limit = limit;
     this.#refusedUntilMs = Number.NEGATIVE_INFINITY;
   }
 
-  /** Ms until a request may go as far as is known here, 0 when that is now or has to be asked. Takes nothing. */
+  /**
+   * Milliseconds until a request may be sent as far as this worker knows; 0 if that is now or must be requested.
+   * Takes nothing.
+   */
   waitMs(bucket: RateBucket, now: number): number {
     if (this.#tokens > 0) return 0;
     const { clock, isUsable } = this.#options;
@@ -63,7 +66,7 @@ export class TenantAllowance {
     return Math.max(0, Math.ceil(this.#refusedUntilMs - clock.monotonicMs()));
   }
 
-  /** Whether `take` may follow. Otherwise tokens are being drawn, and the tenant queue is woken with the answer. */
+  /** Whether `take` may follow. Otherwise tokens are being drawn, and the reply wakes the tenant queue. */
   secure(): boolean {
     if (this.#tokens > 0 || !this.#options.isUsable()) return true;
     if (!this.#isAsking) {
@@ -82,19 +85,19 @@ export class TenantAllowance {
     spend(bucket, now);
   }
 
-  /** A token for a request that was never sent. */
+  /** Returns the token of a request that was never sent. */
   giveBack(): void {
     if (this.#options.isUsable()) this.#tokens += 1;
   }
 
-  /** What to draw: for what is ready now, and little enough that other workers find something. */
+  /** How many tokens to draw: enough for ready deliveries, and few enough to leave some for other workers. */
   draw(): TokenDraw {
     const ahead = Math.floor((this.#limit.requestsPerMinute * aheadMs) / 60_000);
     const tokens = Math.max(1, this.tenantQueue.readyCount(Math.max(1, ahead)));
     return { key: this.tenantQueue.tenantId, limit: this.#limit, tokens };
   }
 
-  /** Null when the shared state did not answer. `jitter` is a random number from 0 to 1. */
+  /** Null if the shared state did not reply. `jitter` is a random number from 0 to 1. */
   answered(
     grant: TokenGrant | null,
     asked: { readonly draw: TokenDraw; readonly sentAtMs: number; readonly jitter: number },
@@ -106,16 +109,16 @@ export class TenantAllowance {
     if (grant.waitMs === 0 || asked.draw.limit !== this.#limit) return;
     const { requestsPerMinute, burst } = this.#limit;
     const intervalMs = 60_000 / requestsPerMinute;
-    // An empty bucket that is left alone for a moment loses nothing, and what it then has is worth the call.
+    // Waiting a moment before drawing from an empty bucket again loses nothing, and makes the call worthwhile.
     const slackMs = Math.min(restMsMax, ((burst - 1) * intervalMs) / 4);
     const restMs = Math.max(grant.waitMs, slackMs / 2);
-    // Workers that wait for the same tokens do not ask in the same order each time.
+    // Jitter, so that workers waiting for the same tokens do not always draw in the same order.
     const jitterMs = asked.jitter * Math.max(slackMs, Math.min(jitterMsMax, intervalMs * jitterShare));
-    // From when it was asked: then the next question arrives when the token does.
+    // Counted from the request, so that the next request arrives when the token does.
     this.#refusedUntilMs = asked.sentAtMs + restMs + jitterMs;
   }
 
-  /** What it holds, which it holds no longer. */
+  /** Returns all its tokens. */
   surrender(): TokenDraw {
     const tokens = this.#tokens;
     this.#tokens = 0;
@@ -123,10 +126,13 @@ export class TenantAllowance {
   }
 }
 
-/** Tokens drawn at a time are worth this much of the limit, and at least one. */
+/** Tokens for this much time are drawn at once, and at least one. */
 const aheadMs = 150;
-/** How long an empty bucket is left alone, for limits of many tokens a second: what comes together is worth the call. */
+/** Maximum pause before drawing from an empty bucket again, for limits of many tokens a second. */
 const restMsMax = 20;
-/** For a limit without a burst, where a token that is fetched late is lost: a share of the time between two of them. */
+/**
+ * Jitter for limits without a burst, where a token that is fetched late is lost: a share of the interval between
+ * tokens.
+ */
 const jitterMsMax = 10;
 const jitterShare = 0.04;

@@ -12,20 +12,20 @@ export interface TenantAllowancesOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Pick<Telemetry, "log">;
-  /** The gates of a tenant queue may have opened, or it is known now how long they are closed. */
+  /** The gates of a tenant queue may have opened, or their closing time is known now. */
   readonly woke: (tenantQueue: TenantQueue) => void;
 }
 
 /**
- * Limits of tenants, exact over all workers (C-34): draws tokens for the tenant queues that ran out of them, all that
- * ask in one turn of the event loop with one call, and gives back what was not used for about a second, so that no
- * worker sits on what another one could send. While the shared state is away, each tenant queue keeps to its part of
- * the limit (C-35).
+ * Tenant limits that are exact over all workers. Tokens are drawn for tenant queues that ran out, with one call for
+ * all requests in one turn of the event loop. Tokens unused for about a second are returned, so that no worker holds
+ * tokens that another one could use. While the shared state is unavailable, each tenant queue keeps to its share of
+ * the limit.
  */
 export class TenantAllowances {
   readonly #options: TenantAllowancesOptions;
   readonly #all = new Set<TenantAllowance>();
-  /** Those that may hold tokens. */
+  /** Allowances that may hold tokens. */
   readonly #holders = new Set<TenantAllowance>();
   readonly #unwatch: () => void;
   #asking: TenantAllowance[] = [];
@@ -42,7 +42,7 @@ export class TenantAllowances {
     });
   }
 
-  /** Puts a tenant's limit over all workers in force; null is no limit, and nothing is asked then. */
+  /** Sets a tenant's limit for all workers; null removes it, and no tokens are drawn then. */
   limit(tenantQueue: TenantQueue, limit: RateLimitConfig | null): void {
     const { allowance } = tenantQueue;
     if (limit !== null && allowance !== null) return allowance.change(limit);
@@ -50,7 +50,7 @@ export class TenantAllowances {
     tenantQueue.allow(limit === null ? null : this.#newAllowance(tenantQueue, limit));
   }
 
-  /** Gives everything back. */
+  /** Returns all tokens. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#unwatch();
@@ -109,8 +109,8 @@ export class TenantAllowances {
   }
 
   /**
-   * Callers that wait go on without an answer. The state may be available again at once, so the next draw waits a
-   * moment.
+   * Waiting callers continue without a reply. The state may appear available again at once, so the next draw is
+   * delayed.
    */
   #failed(error: unknown): void {
     const { clock, telemetry } = this.#options;
@@ -121,7 +121,7 @@ export class TenantAllowances {
 
   #back(): void {
     this.#usableFromMs = Number.NEGATIVE_INFINITY;
-    // Those that sleep until their own part of the limit lets them go may go earlier.
+    // Queues that sleep because of their share of the limit may send earlier now.
     for (const { tenantQueue } of this.#all) if (tenantQueue.wakeAt !== null) this.#options.woke(tenantQueue);
   }
 
@@ -141,7 +141,7 @@ export class TenantAllowances {
     });
   }
 
-  /** What cannot be given back is lost: the bucket fills up by itself. */
+  /** Tokens that cannot be returned are lost: the bucket refills over time. */
   async #giveBack(holders: readonly TenantAllowance[]): Promise<void> {
     const draws = holders.map((holder) => holder.surrender()).filter(({ tokens }) => tokens > 0);
     for (const holder of holders) this.#holders.delete(holder);
@@ -156,9 +156,12 @@ export class TenantAllowances {
   }
 }
 
-/** After a call that failed: meanwhile the worker's own part of the limit decides, and nobody waits for the next failure. */
+/**
+ * Pause after a failed call. Meanwhile the worker's share of the limit decides, so no caller waits for the next
+ * failure.
+ */
 const pauseMs = 1_000;
-/** With `keepMs`, what is not used goes back within about a second. */
+/** With `keepMs`, unused tokens are returned within about a second. */
 const lookMs = 500;
-/** Drawn and not used for this long. */
+/** Tokens unused for this long are returned. */
 const keepMs = 750;

@@ -11,16 +11,15 @@ import type { TenantAllowance } from "./tenant-allowance.ts";
 import { Sleeper } from "./wakeups.ts";
 
 /**
- * A tenant's place in the fair round: its endpoints that are ready, by priority, and its own rate limit. While the
- * limit is used up the tenant queue sleeps as a whole and its endpoints keep their places in line, so that none of them
- * starves.
+ * A tenant in the fair round: its ready endpoints by priority, and its rate limit. While the limit is used up, the
+ * tenant queue sleeps as a whole and its endpoints keep their positions, so that none of them starves.
  */
 export class TenantQueue extends Sleeper {
   readonly tenantId: string;
   readonly #ready = new ReadyLists<Endpoint>();
-  /** Those of its ready endpoints that have a place at a host in prospect. Kept by host-places.ts. */
+  /** Ready endpoints that a host recalled for a slot. Managed by host-places.ts. */
   readonly recalled = new Set<Endpoint>();
-  /** Its endpoints that lack a slot, by share. Kept by fair-shares.ts. */
+  /** Endpoints that lack a slot, by share. Managed by fair-shares.ts. */
   readonly lines: readonly [Fifo<Endpoint>, Fifo<Endpoint>, Fifo<Endpoint>] = [
     new Fifo(),
     new Fifo(),
@@ -28,7 +27,7 @@ export class TenantQueue extends Sleeper {
   ];
   #queued = false;
   #parked = false;
-  /** Active requests by share; those of a narrower share count in the wider ones. Kept by fair-shares.ts. */
+  /** Active requests by share; a narrower share also counts in the wider ones. Managed by fair-shares.ts. */
   readonly held: HeldSlots = [0, 0, 0];
   #gateLog: GateLog | null = null;
   #bucket: RateBucket | null = null;
@@ -48,27 +47,26 @@ export class TenantQueue extends Sleeper {
 
   // ---- its limit ----------------------------------------------------------------------------------------------
 
-  /** With this worker's part of the limit; null without one. */
+  /** The bucket with this worker's share of the limit; null without one. */
   get bucket(): Readonly<RateBucket> | null {
     return this.#bucket;
   }
 
-  /** What this worker may use of the limit over all workers, where that can be known; null elsewhere. */
+  /** This worker's allowance of the limit over all workers, if there is a shared state; otherwise null. */
   get allowance(): TenantAllowance | null {
     return this.#allowance;
   }
 
-  /** Null where it is not known any more. */
   allow(allowance: TenantAllowance | null): void {
     this.#allowance = allowance;
   }
 
-  /** When its limit held something back; null while it never did. */
+  /** Times when its limit held deliveries; null if there were none. */
   get gateLog(): GateLog | null {
     return this.#gateLog;
   }
 
-  /** Something that was to be sent found its limit used up. */
+  /** A delivery was ready and the limit was used up. */
   noteClosed(gate: ClosedGate, now: number): void {
     this.#gateLog ??= new GateLog();
     this.#gateLog.note(gate, now);
@@ -80,7 +78,7 @@ export class TenantQueue extends Sleeper {
     else reconfigureBucket(this.#bucket, limit);
   }
 
-  /** Ms until the limit lets a request through, as far as is known here. Takes nothing. */
+  /** Milliseconds until the limit lets a request through, as far as this worker knows. Takes nothing. */
   rateWaitMs(now: number): number {
     if (this.#bucket === null) return 0;
     return this.#allowance === null
@@ -88,14 +86,14 @@ export class TenantQueue extends Sleeper {
       : this.#allowance.waitMs(this.#bucket, now);
   }
 
-  /** Counts a request, which the limit lets through. */
+  /** Takes a token for a request that the limit lets through. */
   takeRate(now: number): void {
     if (this.#bucket === null) return;
     if (this.#allowance === null) tryTake(this.#bucket, now);
     else this.#allowance.take(this.#bucket, now);
   }
 
-  /** Takes back what `takeRate` counted for a request that was never sent. */
+  /** Returns the token of a request that was never sent. */
   returnRate(): void {
     if (this.#bucket === null) return;
     giveBack(this.#bucket);
@@ -104,7 +102,7 @@ export class TenantQueue extends Sleeper {
 
   // ---- its turns ----------------------------------------------------------------------------------------------
 
-  /** Whether it stands in the dispatcher's round. */
+  /** Whether it is in the dispatcher's round. */
   get queued(): boolean {
     return this.#queued;
   }
@@ -127,21 +125,23 @@ export class TenantQueue extends Sleeper {
     return this.held[share] as number;
   }
 
-  /** How many deliveries in memory are ready, as far as `max`. */
+  /** Number of ready deliveries in memory, up to `max`. */
   readyCount(max: number): number {
     return this.#ready.count(max, (endpoint, left) => endpoint.readyCount(left));
   }
 
   /**
-   * The next ready endpoint: highest priority first, but some turns begin with a lower one, so that a flood of high
-   * priority delays the rest and never starves it.
+   * The next ready endpoint: highest priority first, but some turns start with a lower one, so that a flood of high
+   * priority delays the rest but never starves it.
    */
   next(): Endpoint | undefined {
     this.#turns = (this.#turns + 1) % firstTiers.length;
     return this.#ready.shift(firstTiers[this.#turns] as 0 | 1 | 2) ?? this.#ready.next();
   }
 
-  /** Gives an endpoint that came with `next` and sent nothing its place back, and the tenant queue that turn. */
+  /**
+   * Returns an endpoint that `next` returned and that sent nothing to its position, and the turn to the tenant queue.
+   */
   putBack(endpoint: Endpoint, tier: number): void {
     if (endpoint.readyTier !== -1) return;
     this.#turns = (this.#turns + firstTiers.length - 1) % firstTiers.length;
@@ -153,5 +153,5 @@ export class TenantQueue extends Sleeper {
   }
 }
 
-/** The priority that each of eight turns looks at first. */
+/** The priority that each of eight turns checks first. */
 const firstTiers = [0, 0, 0, 1, 0, 0, 0, 2] as const;

@@ -1,20 +1,20 @@
 import type { Clock, Timer } from "../../ports/clock.ts";
 
-/** Something that sleeps until a time. An earlier time replaces a later one; waking clears it. */
+/** An object that sleeps until a time. An earlier time replaces a later one; waking clears it. */
 export abstract class Sleeper {
   #wakeAt: number | null = null;
 
-  /** Unix milliseconds of the wake-up in force; null when none is. */
+  /** Time of the current wake-up, Unix milliseconds; null if there is none. */
   get wakeAt(): number | null {
     return this.#wakeAt;
   }
 
-  /** For `Wakeups`, which wakes it then. */
+  /** Called by `Wakeups`, which wakes it then. */
   sleepUntil(at: number): void {
     this.#wakeAt = at;
   }
 
-  /** A wake-up that was in force wakes nobody. */
+  /** Cancels the current wake-up. */
   stayAwake(): void {
     this.#wakeAt = null;
   }
@@ -22,7 +22,7 @@ export abstract class Sleeper {
   abstract wake(now: number): void;
 }
 
-/** One thing to do later, for those that are no sleeper themselves. */
+/** A single action at a later time. */
 export class Sleep extends Sleeper {
   readonly #woke: (now: number) => void;
 
@@ -42,7 +42,7 @@ interface Entry {
 }
 
 /**
- * The timers of all closed lanes, as one binary heap behind one clock timer: a closed lane costs one entry, however
+ * The timers of all closed lanes, as one binary heap with one clock timer: a closed lane costs one entry, however
  * many deliveries wait in it. Replaced entries stay in the heap and are skipped when they surface.
  */
 export class Wakeups {
@@ -50,7 +50,7 @@ export class Wakeups {
   readonly #heap: Entry[] = [];
   #timer: Timer | null = null;
   #timerAt = Number.POSITIVE_INFINITY;
-  /** Wall clock minus monotonic clock: falls when the wall clock is set back. */
+  /** Wall clock minus monotonic clock: decreases when the wall clock is set back. */
   #wallOffsetMs: number;
   #stopped = false;
   readonly #clockSetBack: () => void;
@@ -61,7 +61,7 @@ export class Wakeups {
     this.#wallOffsetMs = clock.now() - clock.monotonicMs();
   }
 
-  /** Wakes the sleeper at `at`, or earlier when it already has an earlier wake-up. */
+  /** Wakes the sleeper at `at`, or earlier if it already has an earlier wake-up. */
   at(sleeper: Sleeper, at: number): void {
     if (this.#stopped || (sleeper.wakeAt !== null && sleeper.wakeAt <= at)) return;
     sleeper.sleepUntil(at);
@@ -99,7 +99,10 @@ export class Wakeups {
     if (!this.#stopped) this.#arm();
   }
 
-  /** Then nobody may sleep until a time of the old reckoning: everyone looks again how long there is to wait. */
+  /**
+   * After the wall clock was set back, all wake-up times are invalid: wake all sleepers, so that they compute new
+   * ones.
+   */
   #wasSetBack(now: number): boolean {
     const before = this.#wallOffsetMs;
     this.#wallOffsetMs = now - this.#clock.monotonicMs();
@@ -136,14 +139,14 @@ export class Wakeups {
   }
 }
 
-/** A replaced entry wakes nobody. */
+/** A replaced entry has no effect. */
 function wake({ at, sleeper }: Entry, now: number): void {
   if (sleeper.wakeAt !== at) return;
   sleeper.stayAwake();
   sleeper.wake(now);
 }
 
-/** Due times are wall-clock times; the wall clock may jump forward, so nobody sleeps longer than this unchecked. */
+/** Due times are wall-clock times, and the wall clock may jump forward, so timers are rechecked at this interval. */
 const recheckMs = 10_000;
-/** Less than this is drift, not a step. */
+/** A smaller difference is drift, not a step. */
 const clockStepMs = 1_000;

@@ -14,24 +14,24 @@ export interface LifecycleOptions {
   readonly telemetry: Telemetry;
   readonly urlRules: UrlRules;
   readonly apply: (webhook: Webhook) => void;
-  /** What was told along with a change is stored. */
+  /** The operational events of a change are stored. */
   readonly told: () => void;
 }
 
-/** A 308 that a request to `from` was answered with; `location` as it was received, relative to `from`. */
+/** A 308 response to a request to `from`; `location` as received, relative to `from`. */
 export interface PermanentRedirect {
   readonly from: string;
   readonly location: string;
 }
 
 /**
- * Webhooks that stop by themselves: suspended or disabled by the rules of their profile (C-6, C-7, C-15), with a log
- * line and a system event that says so. Nothing is deleted, and what waits goes on waiting until somebody re-enables.
+ * Webhooks that are stopped automatically: suspended or disabled by the rules of their profile, with a log line and
+ * an operational event. Nothing is deleted, and waiting deliveries stay until the webhook is enabled again.
  */
 export class WebhookLifecycle {
   readonly #options: LifecycleOptions;
   readonly #running = new Set<Promise<void>>();
-  /** When a webhook last moved; as many as there are webhooks that do. */
+  /** When a webhook was last moved; as many entries as moved webhooks. */
   readonly #movedAt = new Map<string, number>();
 
   constructor(options: LifecycleOptions) {
@@ -48,18 +48,18 @@ export class WebhookLifecycle {
   }
 
   /**
-   * A 308 said where the receiver is now, and owner and receiver agreed that this counts (EDS-9.2.4-3). The new URL is
-   * judged like one that is registered, and stays with the old host or below it: an answer must not be able to hand all
-   * later events to somebody else (C-9). A webhook that shows credentials stays at its origin, for which they were given.
-   * The answer to a request that left before the last change says nothing new.
+   * Follows a 308 to the new URL of a receiver, if owner and receiver agreed on that (EDS-9.2.4-3). The new URL is
+   * validated like a registered one, and must have the same host or a subdomain: a response must not be able to
+   * redirect all later events to a third party. A webhook with credentials must also keep its origin, because they
+   * were issued for it. A response to a request from before the last URL change is ignored.
    *
-   * A webhook moves once an hour at most: one that is sent back and forth, and gets the news about it as events, would
-   * otherwise make more of them with each.
+   * A webhook moves at most once an hour. A webhook that is redirected back and forth and subscribes to operational
+   * events would otherwise cause an event with each move.
    */
   movedPermanently(endpoint: Endpoint, { from, location }: PermanentRedirect): void {
     const before = endpoint.webhook;
     const moved = URL.parse(location, from)?.href ?? "";
-    // The receiver repeats the query it was asked with, and the token in it is put there anew each time.
+    // The receiver repeats the query of the request, including the token, which is added again to each request.
     const target = before.bearerTokenIn === "query" ? withoutAccessToken(moved) : moved;
     if (before.url !== from || target === from || !this.#mayMove(before.id)) return;
     const judgement = judgeUrl(target, this.#options.urlRules);
@@ -120,7 +120,7 @@ export class WebhookLifecycle {
       statusChangedAt: now,
       updatedAt: changedAt(before, now),
     };
-    // In force at once: nothing more is sent while the change is being stored.
+    // Applied at once: nothing more is sent while the change is being stored.
     this.#options.apply(webhook);
     const { id, tenantId, status, statusReason: reason } = webhook;
     this.#options.telemetry.log.warn(
@@ -145,7 +145,7 @@ export class WebhookLifecycle {
     try {
       const events = (saved: Webhook) => [webhookEvent(saved, newsOf(saved))];
       const { revision } = await store.save(webhook, { events });
-      // Unless it has changed again meanwhile.
+      // Unless it has changed again since.
       if (endpoint.webhook.updatedAt === webhook.updatedAt) this.#options.apply({ ...webhook, revision });
       told();
     } catch (error) {
@@ -158,10 +158,10 @@ export class WebhookLifecycle {
 }
 
 const moveIntervalMs = 3_600_000;
-/** Bounds the memory of moves; forgetting only means to follow once more. */
+/** Bounds memory. Forgetting an entry only allows one more move. */
 const movesMax = 10_000;
 
-/** Tokens or secret headers go out with its requests. */
+/** Its requests contain tokens or secret headers. */
 function showsCredentials({ config }: Endpoint): boolean {
   return config.oauth2 !== null || config.shownSecrets.length > 0;
 }
@@ -170,7 +170,7 @@ function isSameOrigin(url: string, known: { readonly before: string }): boolean 
   return new URL(url).origin === new URL(known.before).origin;
 }
 
-/** The same host, or one below it. */
+/** The same host, or a subdomain of it. */
 function isSameOwner(hostname: string, url: { readonly before: string }): boolean {
   const known = new URL(url.before).hostname;
   return hostname === known || hostname.endsWith(`.${known}`);

@@ -27,19 +27,19 @@ import {
   type KeptAnswer,
 } from "./record-forwarded.ts";
 
-/** What came back. */
+/** The response of a webhook. */
 export interface Answered {
   readonly verdict: Verdict;
   readonly result: TransportResult;
   readonly eventId: string;
 }
 
-/** What it means to the sender. */
+/** The interpretation of a response for the sender. */
 export interface Judged {
   readonly keeps: KeptAnswer;
 }
 
-/** A message that is sent while its sender waits. */
+/** A message that is forwarded while its sender waits. */
 export interface ForwardRequest<Judgement extends Judged> {
   readonly webhookId: string;
   readonly tenantId: string;
@@ -48,22 +48,22 @@ export interface ForwardRequest<Judgement extends Judged> {
   readonly body: Uint8Array;
   readonly source: string;
   readonly relayed: Relayed;
-  /** For everything, repeats included. */
+  /** Time limit including retries. */
   readonly timeoutMs: number;
-  /** What failed for now is tried again while there is time. */
+  /** Transient failures are retried while there is time. */
   readonly retries: boolean;
-  /** The answer that is to be kept is committed with the attempts before the sender hears of it. */
+  /** Judges the response. The kept answer is committed with the attempts before the sender gets its answer. */
   readonly judge: (answered: Answered) => Judgement;
 }
 
-/** It was not sent; `waitMs` says how long that is going to last, where it is known. */
+/** The request was not sent; `waitMs` says how long that will last, if known. */
 export interface Closed {
   readonly kind: "closed";
   readonly why: string;
   readonly waitMs: number | null;
 }
 
-/** What became of it. */
+/** The result of a forward. */
 export type Forwarded<Judgement> = Closed | { readonly kind: "answered"; readonly judged: Judgement };
 
 export interface ForwarderOptions extends ForwardRecordOptions {
@@ -76,24 +76,24 @@ export interface ForwarderOptions extends ForwardRecordOptions {
   readonly webhookConcurrency: number;
 }
 
-/** Between attempts, while the sender's time lasts. */
+/** Delays between attempts, within the sender's time limit. */
 const retryDelays = { delayMsMin: 250, delayMsMax: 5_000 };
 const attemptsMax = 10;
-/** Less time than this is not worth another attempt. */
+/** With less time than this, no further attempt is made. */
 const attemptMsMin = 250;
-/** A gate is looked at again no sooner. */
+/** Minimum delay before a gate is checked again. */
 const gateMsMin = 50;
-/** Until a retry that found no place looks again. */
+/** Delay before a retry that found no free slot tries again. */
 const fullWaitMs = 1_000;
 
-/** What came of a request, and the token that it showed; or why this program or its machine could not send it. */
+/** The result of a request and the token that it carried, or why it could not be sent. */
 type Sent = { readonly result: TransportResult; readonly accessToken: string | null } | OwnFault;
 
 type OwnFault = "internal_compose_failed" | "local_shortage";
 
 const tokenRejected = "access_token_rejected";
 
-/** What a forward has made so far. */
+/** The progress of a forward. */
 interface Forwarding<Judgement extends Judged = Judged> {
   readonly endpoint: Endpoint;
   readonly request: ForwardRequest<Judgement>;
@@ -104,9 +104,9 @@ interface Forwarding<Judgement extends Judged = Judged> {
 }
 
 /**
- * One attempt at once, while somebody waits, and others only where that was asked for: the gates of the webhook hold, its
- * circuit learns, and each attempt is written down as others are. Further repeats are the sender's, who hears what became
- * of it.
+ * Forwards a message while its sender waits: one attempt at once, and retries only if requested. The gates of the
+ * webhook apply, its circuit counts the results, and attempts are recorded like others. Further retries are up to the
+ * sender, who gets the result.
  */
 export class Forwarder {
   readonly #options: ForwarderOptions;
@@ -136,7 +136,7 @@ export class Forwarder {
     }
   }
 
-  /** The sender hears of the last request, or of the gate where none was made. */
+  /** The sender gets the result of the last request, or the closed gate if none was made. */
   async #ended<Judgement extends Judged>(
     { endpoint, attempts, eventId, request }: Forwarding<Judgement>,
     closed: Closed | null,
@@ -152,13 +152,13 @@ export class Forwarder {
     return { kind: "answered", judged };
   }
 
-  /** What the webhook did is done, whatever the store says. */
+  /** The webhook has already processed the message, whatever the store says. */
   #notWritten({ webhook }: Endpoint, error: unknown): void {
     const fields = { err: String(error), webhookId: webhook.id };
     this.#options.telemetry.log.warn(fields, "what was passed on could not be written down");
   }
 
-  /** Null when a request was made; it is among the attempts then. */
+  /** Null if a request was made; it is then among the attempts. */
   async #attempt(forwarding: Forwarding): Promise<Closed | null> {
     const { endpoint } = forwarding;
     const now = this.#options.clock.now();
@@ -170,7 +170,7 @@ export class Forwarder {
     const { id, tenantId } = endpoint.webhook;
     const free = this.#places.take({ tenantId, key: id }, 0, now);
     if (free === null) {
-      // The sender of a retry waits already, so it is not asked to come back behind others.
+      // The sender of a retry is already waiting, so it is not sent to the back of the line.
       const waitMs = forwarding.attempts.length === 0 ? this.#places.returnsInMs(id, now) : fullWaitMs;
       return { kind: "closed", why: "concurrency", waitMs };
     }
@@ -207,7 +207,7 @@ export class Forwarder {
     return null;
   }
 
-  /** Null when there is no other attempt. The receiver's `Retry-After` and the gates are kept to. */
+  /** Null if no retry follows. The receiver's `Retry-After` and the gates are respected. */
   #retryDelayMs(
     { endpoint, request, attempts, deadlineMs }: Forwarding,
     closed: Closed | null,
@@ -288,7 +288,7 @@ export class Forwarder {
     };
   }
 
-  /** The circuit is that of this process; the owner of the webhook, where that is another one, has its own. */
+  /** Updates the circuit of this process; if another process owns the webhook, it has a separate circuit. */
   #learn(
     endpoint: Endpoint,
     seen: { readonly verdict: Verdict; readonly result: TransportResult; readonly probe: number | null },
@@ -312,7 +312,7 @@ export class Forwarder {
     states.changed(endpoint);
   }
 
-  /** What the receiver asked for holds for every message to it, whoever sends. */
+  /** A pause requested by the receiver applies to all messages to it. */
   #pause(
     endpoint: Endpoint,
     { verdict, result }: { readonly verdict: Verdict; readonly result: TransportResult },
@@ -327,7 +327,7 @@ export class Forwarder {
   }
 }
 
-/** A token that was refused is replaced, and the message sent again at once, a single time (EDS-9.2.3-3). */
+/** A rejected token is replaced, and the message is sent again at once, one time (EDS-9.2.3-3). */
 function verdictOn(
   { endpoint, eventId }: Forwarding,
   { result, accessToken }: Exclude<Sent, OwnFault>,

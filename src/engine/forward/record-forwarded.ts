@@ -19,10 +19,10 @@ export interface ForwardRecordOptions {
   readonly leaseMs: number;
 }
 
-/** What repeats of a message are answered; null where none is kept. */
+/** The answer for repeats of a message; null if none is kept. */
 export type KeptAnswer = AnswerCompletion | null;
 
-/** One request that was made while a sender waited. Those of one message have one event. */
+/** One request that was made while a sender waited. All requests of one message share one event. */
 export interface ForwardedAttempt {
   readonly delivery: ComposedDelivery;
   readonly verdict: Verdict;
@@ -32,11 +32,11 @@ export interface ForwardedAttempt {
 }
 
 /**
- * Writes down what was passed on, when all is over: the event, and a delivery with its attempt for each request, with the
- * answer that repeats get. One transaction stores and settles them. A row that is pending between two transactions would be
- * leased by a process that need not own the webhook, and an owner that acquires it at that moment would send the message
- * again, although its sender was told that it failed. An ordered lane has one delivery at a time: there the event alone is
- * written.
+ * Records forwarded messages after they are complete: the event, and a delivery with its attempt for each request,
+ * with the answer for repeats. One transaction stores and settles them. Otherwise, a row that is pending between two
+ * transactions would be leased by a process that may not own the webhook, and an owner that acquires the webhook at
+ * that moment would send the message again, although its sender got an error. An ordered lane has one delivery at a
+ * time, so only the event is recorded there.
  */
 export class ForwardRecord {
   readonly #options: ForwardRecordOptions;
@@ -45,7 +45,7 @@ export class ForwardRecord {
     this.#options = options;
   }
 
-  /** Resolves once it is committed; rejects where it cannot be. */
+  /** Resolves once it is committed; rejects if that fails. */
   write(
     endpoint: Endpoint,
     { attempts, answer }: { readonly attempts: readonly ForwardedAttempt[]; readonly answer: KeptAnswer },

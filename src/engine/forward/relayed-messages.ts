@@ -13,10 +13,10 @@ export interface RelayedMessagesOptions {
   readonly forwarder: Pick<Forwarder, "forward">;
 }
 
-/** What the gateway may ask of the engine. Webhooks of other tenants do not exist. */
+/** The engine's interface for the gateway. Webhooks of other tenants are invisible. */
 export class RelayedMessages {
   readonly #options: RelayedMessagesOptions;
-  /** Webhooks that are being read, by id. */
+  /** Webhooks that are being loaded, by ID. */
   readonly #reading = new Map<string, Promise<void>>();
 
   constructor(options: RelayedMessagesOptions) {
@@ -24,8 +24,8 @@ export class RelayedMessages {
   }
 
   /**
-   * What was verified, committed with its deliveries and its key; answered after the commit. Rejects as publishing does,
-   * also while a webhook that nothing is known of cannot be read: what is accepted reaches every webhook there is.
+   * Commits a verified event with its deliveries and its key. Rejects like publishing, and also if an unknown webhook
+   * cannot be loaded: an accepted event reaches every existing webhook.
    */
   async publish(event: RelayedEvent): Promise<PublishReceipt> {
     const { publisher, directory } = this.#options;
@@ -38,7 +38,7 @@ export class RelayedMessages {
     );
   }
 
-  /** One attempt at once, for a sender that waits. Rejects while the webhook is not known and cannot be read. */
+  /** Forwards a message at once, for a waiting sender. Rejects if the webhook is unknown and cannot be loaded. */
   async forward<Judgement extends Judged>(request: ForwardRequest<Judgement>): Promise<Forwarded<Judgement>> {
     await this.known([request.webhookId]);
     const endpoint = this.#options.directory.get(request.webhookId);
@@ -48,8 +48,8 @@ export class RelayedMessages {
   }
 
   /**
-   * A process may hear of a connection before it hears of the webhook that another process made for it. What is not known
-   * is read, so that afterwards it is known, or it was deleted. Rejects while it cannot be read.
+   * A process may learn about a connection before it learns about its webhook, which another process created. Loads
+   * unknown webhooks, so that afterwards a webhook is known or was deleted. Rejects if they cannot be loaded.
    */
   async known(webhookIds: readonly string[]): Promise<void> {
     const unknown = webhookIds.filter((id) => this.#options.directory.get(id) === undefined);
@@ -61,7 +61,9 @@ export class RelayedMessages {
     }
   }
 
-  /** Once for all messages that come meanwhile: whoever asks knows a connection to it, so it is in the store by then. */
+  /**
+   * Loads a webhook once for all concurrent messages: they know a connection to it, so it is already in the store.
+   */
   #read(id: string): Promise<void> {
     let reading = this.#reading.get(id);
     if (reading === undefined) {

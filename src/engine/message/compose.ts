@@ -18,15 +18,16 @@ export interface ComposedMessage {
 /** Composes one attempt of a delivery at a time (Unix milliseconds). */
 export type MessageComposer = (delivery: ComposedDelivery, now: number) => ComposedMessage;
 
-/** What a message is made of, besides its webhook: stored facts alone. */
+/** The delivery data that a message is made of: stored data only. */
 export type ComposedDelivery = Omit<
   ClaimedDelivery,
   "lease" | "webhookTenantId" | "priority" | "progress"
 > & { readonly progress: Pick<ClaimedDelivery["progress"], "attemptCount"> };
 
 /**
- * Prepares the messages of a webhook. Id, key, content type and body are those of every attempt of the event; timestamp
- * and signatures are fresh (TS16-34, TS16-69, EDS-9.4-3). `fixedHeaders` follow: credentials and custom headers.
+ * Prepares the messages of a webhook. ID, key, content type and body are the same in every attempt of the event;
+ * timestamp and signatures are fresh (TS16-34, TS16-69, EDS-9.4-3). `fixedHeaders` are appended: credentials and
+ * custom headers.
  */
 export function prepareComposer(
   headers: readonly ProfileHeader[],

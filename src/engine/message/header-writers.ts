@@ -5,13 +5,13 @@ import type { HttpSignatureFields } from "../../core/signing/http-signatures.ts"
 import type { ComposedDelivery } from "./compose.ts";
 import type { Signers } from "./signers.ts";
 
-/** What is the same in every message of a webhook. */
+/** Data that is the same in every message of a webhook. */
 export interface MessageContext {
   readonly signers: Signers;
   readonly userAgent: string;
   /** The DNS name of this system (CEW-4.1.2-1). */
   readonly requestOrigin: string;
-  /** Absolute URL of the target, as the request carries it. */
+  /** Absolute URL of the target, as in the request. */
   readonly targetUri: string;
 }
 
@@ -19,17 +19,17 @@ export interface MessageContext {
 export interface MessageDraft {
   readonly delivery: ComposedDelivery;
   readonly content: RenderedContent;
-  /** Of this attempt, Unix milliseconds. */
+  /** Time of this attempt, Unix milliseconds. */
   readonly now: number;
   readonly headers: string[];
-  /** Made once, for the three headers that share it. */
+  /** Computed once, for the three headers that share it. */
   httpSignature: HttpSignatureFields | null;
 }
 
-/** Appends one header, or several, or none. */
+/** Appends zero or more headers. */
 export type HeaderWriter = (draft: MessageDraft) => void;
 
-/** Compiles the headers of a profile for one webhook: a signature that no scheme makes becomes no writer at all. */
+/** Compiles the headers of a profile for one webhook. Signature headers without a scheme are omitted. */
 export function compileHeaders(headers: readonly ProfileHeader[], context: MessageContext): HeaderWriter[] {
   return headers.flatMap((header) => {
     if ("literal" in header) {
@@ -78,7 +78,7 @@ function write(name: string, value: (draft: MessageDraft) => string): HeaderWrit
   return (draft) => void draft.headers.push(name, value(draft));
 }
 
-/** Values that depend on the message alone. */
+/** Values that depend only on the message. */
 const values = {
   content_type: ({ content }: MessageDraft) => content.contentType,
   event_id: ({ delivery }: MessageDraft) => messageId(delivery),
@@ -92,17 +92,17 @@ const values = {
   attempt_number: ({ delivery }: MessageDraft) => String(delivery.progress.attemptCount + 1),
 } as const;
 
-/** A structured-field string (IDK-2); ids are UUIDs and need no escape. A relayed key stays as it came (EDS-9.7-1). */
+/** A structured-field string (IDK-2); IDs are UUIDs and need no escaping. A relayed key is unchanged (EDS-9.7-1). */
 function idempotencyKey({ eventId, relayed }: ComposedDelivery): string {
   return relayed?.key ?? `"${eventId}"`;
 }
 
-/** The upstream's own id where it was verified (C-38). */
+/** The ID of the original sender, if it was verified; otherwise the event ID. */
 function messageId({ eventId, relayed }: ComposedDelivery): string {
   return relayed?.webhookId ?? eventId;
 }
 
-/** The publisher's own key; of what was relayed the field that came. */
+/** The publisher's own key; for relayed messages, the received field. */
 function publisherKey({ eventId, idempotencyKey: own, relayed }: ComposedDelivery): string {
   if (relayed === null) return own ?? eventId;
   return relayed.key ?? eventId;

@@ -1,8 +1,8 @@
-/** Dictionaries (RFC 9421) in which the sender's signature stands beside ours, under its own label. */
+/** Dictionary headers (RFC 9421) to which the sender's signature is added under its own label. */
 const dictionaries = new Set(["signature", "signature-input"]);
 const label = /^[a-z*][a-z0-9_.*-]*(?==)/;
 
-/** Adds what is handed on, without what the profile writes itself. Both are flat name-value lists. */
+/** Adds forwarded headers, except those that the profile writes. Both are flat name-value lists. */
 export function addRelayed(headers: string[], relayed: readonly string[]): void {
   const places = new Map<string, number>();
   for (const [at, text] of headers.entries()) if (at % 2 === 0) places.set(text.toLowerCase(), at);

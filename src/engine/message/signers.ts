@@ -8,28 +8,28 @@ import type { Signer } from "../../core/signing/standard-webhooks.ts";
 import { prepareXWebhookSigner } from "../../core/signing/x-webhook.ts";
 import type { XWebhookSigner } from "../../core/signing/x-webhook.ts";
 
-/** The keys of a webhook that are in force, newest first within each kind. */
+/** The current keys of a webhook, newest first within each kind. */
 export interface SigningKeys {
-  /** With the text its owner sees, which is itself the key of `x-webhook-v1`. */
+  /** With the secret as text, which is the key of `x-webhook-v1`. */
   readonly symmetric: readonly { readonly key: SymmetricKey; readonly text: string }[];
   readonly ed25519: readonly AsymmetricKey[];
 }
 
-/** Makes the values of signature headers; null where no scheme of the webhook needs it. */
+/** Creates the values of signature headers; null if no scheme of the webhook needs it. */
 export interface Signers {
   readonly standard: Signer | null;
   readonly xWebhook: XWebhookSigner | null;
   readonly http: HttpSignatureSigner | null;
 }
 
-/** Schemes by the header that they sign into. */
+/** Schemes grouped by signature header. */
 const families: readonly (readonly SignatureSchemeName[])[] = [
   ["v1a", "v1"],
   ["x-webhook-v1"],
   ["rfc9421-ed25519", "rfc9421-hmac-sha256"],
 ];
 
-/** Whether each signature header has a key, of one of its schemes that are used. */
+/** Whether each used signature header has a key for one of its schemes. */
 export function canSign(schemes: readonly SignatureSchemeName[], keys: SigningKeys): boolean {
   return families.every((family) => {
     const used = family.filter((scheme) => schemes.includes(scheme));
@@ -37,7 +37,7 @@ export function canSign(schemes: readonly SignatureSchemeName[], keys: SigningKe
   });
 }
 
-/** Prepares the keys once; throws when a scheme has no key, because unsigned messages must never leave (TS16-57). */
+/** Prepares the keys once; throws if a scheme has no key, because unsigned messages must never be sent (TS16-57). */
 export function prepareSigners(
   schemes: readonly SignatureSchemeName[],
   webhook: { readonly id: string; readonly keys: SigningKeys },
@@ -48,7 +48,7 @@ export function prepareSigners(
   const standardKeys: SigningKey[] = [...(uses("v1a") ? keys.ed25519 : []), ...(uses("v1") ? symmetric : [])];
   const httpKeys = [
     ...(uses("rfc9421-ed25519") ? keys.ed25519 : []),
-    // The receiver finds the secret by the webhook that it was made for (C-18).
+    // The key ID is the webhook ID, by which the receiver finds the secret.
     ...(uses("rfc9421-hmac-sha256")
       ? symmetric.map(({ kind, bytes }) => ({ kind, bytes, keyId: webhook.id }))
       : []),

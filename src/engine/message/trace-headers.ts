@@ -3,7 +3,9 @@ import { randomFlag, sampledFlag, traceparentOf } from "../../core/tracing/trace
 import type { TracePolicy } from "../../core/webhook.ts";
 import type { ComposedDelivery } from "./compose.ts";
 
-/** `traceparent` of one attempt, whose span is its parent at the receiver; `tracestate` where that was agreed. */
+/**
+ * `traceparent` of one attempt, whose span is the parent of the receiver's spans; `tracestate` if that was agreed.
+ */
 export function traceHeaders(delivery: ComposedDelivery, policy: TracePolicy): readonly string[] {
   const { trace } = delivery;
   if (policy === "off" || (trace === null && policy !== "always")) return [];

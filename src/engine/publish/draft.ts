@@ -12,17 +12,17 @@ import type { AcceptedInput } from "./event-gate.ts";
 /** One publish in the transaction that is being written. */
 export interface Draft {
   readonly command: PublishCommand;
-  /** Written with the event, each with its lane; the rest follows in further transactions. */
+  /** Deliveries written with the event, and their lanes; the others follow in further transactions. */
   readonly deliveries: readonly NewDelivery[];
   readonly lanes: readonly Lane[];
 }
 
-/** Of the first transaction and of all that follow. */
+/** Number of deliveries in the first and all further transactions. */
 export function deliveryCount({ command }: Pick<Draft, "command">): number {
   return command.deliveries.length + (command.later?.length ?? 0);
 }
 
-/** What is stored of the event: the standard object, or the publisher's bytes. */
+/** The stored content of the event: the standard object, or the publisher's bytes. */
 export function content({
   input,
   timestamp,
@@ -35,13 +35,13 @@ export function content({
   return { contentType: standardContentType, raw: false, body };
 }
 
-/** The delivery as a claim would have brought it: leased by the transaction that stored it. */
+/** The delivery as a claim would have returned it: leased by the transaction that stored it. */
 export function claimed(
   draft: Draft,
   leased: {
     readonly delivery: NewDelivery;
     readonly lease: Lease;
-    /** Of the webhook, as this process knows it. */
+    /** Tenant of the webhook, as this process knows it. */
     readonly webhookTenantId: string;
     readonly sequenceNumber: number;
   },

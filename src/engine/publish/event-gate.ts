@@ -26,12 +26,12 @@ export interface EventGateOptions {
   readonly payloadBytesMax: number;
 }
 
-/** What is published: JSON as its publisher wrote it, or bytes of any media type (EDS-2-1). */
+/** The published payload: JSON as its publisher wrote it, or bytes of any media type (EDS-2-1). */
 export type AcceptedPayload =
   | { readonly kind: "data"; readonly dataJson: string; readonly metadataJson: string | null }
   | { readonly kind: "raw"; readonly contentType: string; readonly body: Uint8Array };
 
-/** A publish that may be stored. Times are Unix milliseconds. */
+/** A validated publish. Times are Unix milliseconds. */
 export interface AcceptedInput {
   readonly tenantId: string;
   readonly input: PublishInput;
@@ -40,15 +40,15 @@ export interface AcceptedInput {
   readonly payload: AcceptedPayload;
   readonly trace: TraceContext | null;
   readonly relayed: Relayed | null;
-  /** How long its key is remembered, where that is not as with any other publish. */
+  /** How long its key is remembered, if that differs from the default. */
   readonly dedupMs?: number;
-  /** Of what came through the gateway. */
+  /** For events of the gateway. */
   readonly request?: RelayedEvent["request"];
 }
 
 /**
- * Decides whether an event may be published: fields, tenant, size, and the schema of its type, in this order. Returns
- * the error instead of throwing it, because a batch goes on after a bad event.
+ * Decides whether an event may be published: checks fields, tenant, size, and the schema of its type, in this order.
+ * Returns the error instead of throwing it, because a batch continues after an invalid event.
  */
 export class EventGate {
   readonly #options: EventGateOptions;
@@ -57,7 +57,7 @@ export class EventGate {
     this.#options = options;
   }
 
-  /** To be awaited before `accept`, until it is null: the schema of the type may have to be read and compiled. */
+  /** Await this until it returns null, before `accept`: the schema of the type may have to be loaded and compiled. */
   prepare(scope: Scope, input: PublishInput): Promise<void> | null {
     const { eventType, raw } = input;
     const tenantId = tenantOf(scope, input);
@@ -110,7 +110,7 @@ export class EventGate {
     const { tenantId, input, given } = event;
     const dataJson = given.data.text ?? jsonOf("data", given.data.value);
     if (dataJson instanceof PosthornError) return dataJson;
-    // A UTF-16 unit becomes at most three bytes of UTF-8: short texts need no count.
+    // A UTF-16 unit becomes at most three bytes of UTF-8, so short texts need no count.
     const isShort = dataJson.length * 3 <= largePayloadBytes;
     const tooLarge = this.#tooLarge(isShort ? dataJson.length : Buffer.byteLength(dataJson));
     if (tooLarge !== null) return tooLarge;
@@ -125,7 +125,7 @@ export class EventGate {
     return envelopeTooLarge(input, metadataJson) ?? { kind: "data", dataJson, metadataJson };
   }
 
-  /** Opaque bytes: their type is the publisher's word, and only their size is ours to judge (EDS-2-1, EDS-9.1-4). */
+  /** Opaque bytes: the publisher declares their type, and only their size is checked (EDS-2-1, EDS-9.1-4). */
   #raw({ contentType, body }: RawContent): AcceptedPayload | PosthornError {
     return this.#tooLarge(body.byteLength) ?? { kind: "raw", contentType, body };
   }
@@ -147,7 +147,7 @@ function tenantOf(scope: Scope, input: PublishInput): string {
   return input.tenantId ?? scope.tenantId ?? "default";
 }
 
-/** What rules look at, and the text where the publisher wrote one; null where it is to be written from the value. */
+/** The value for validation, and the publisher's text; null if the text must be serialized from the value. */
 interface GivenValue {
   readonly value: unknown;
   readonly text: string | null;
@@ -168,7 +168,7 @@ function readGiven(
     throw notReadable({ field, message: `cannot be given together with ${field}Json` });
   if (typeof text !== "string")
     throw notReadable({ field: `${field}Json`, message: "must be a text of JSON" });
-  // Before anything is parsed; a text that is not too long by this measure is measured in bytes later.
+  // Checked before parsing; the exact length in bytes is checked later.
   if (text.length > bytesMax) throw new PayloadTooLargeError({ bytes: Buffer.byteLength(text), bytesMax });
   return readJsonText(text, eventJsonBounds, { what: `${field}Json`, field });
 }
@@ -223,8 +223,8 @@ function envelopeTooLarge({ links }: PublishInput, metadataJson: string | null):
 }
 
 /**
- * What a repeat must have in common with the original; never the time of the call. JSON counts as it was written but for
- * the white space between its tokens: numbers that a double cannot tell apart are different events.
+ * Data that a repeat must share with the original; never the time of the call. JSON is compared as written except for
+ * whitespace between tokens: numbers that a double cannot distinguish make different events.
  */
 export function fingerprint(accepted: AcceptedInput): string {
   const { input, payload } = accepted;
@@ -250,7 +250,7 @@ function metadataText(metadata: unknown): string | PosthornError | null {
   return metadata === undefined ? null : jsonOf("metadata", metadata);
 }
 
-/** The text of a value of the program's; it must still be an object when it is JSON, which a date is not. */
+/** Serializes a value. The JSON must still be an object, which is not the case for a date. */
 function jsonOf(field: string, value: unknown): string | PosthornError {
   let text: unknown;
   try {
@@ -271,6 +271,6 @@ function summary(problems: readonly FieldError[]): string {
   return `the event is not valid: ${fields.join(", ")}${problems.length > 5 ? ", …" : ""}`;
 }
 
-/** Recommended upper size of a payload (TS16-51, C-49). */
+/** Payloads above this size are counted as large in metrics (recommended limit, TS16-51). */
 const largePayloadBytes = 20_000;
 const envelopeBytesMax = 65_536;

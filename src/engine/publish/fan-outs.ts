@@ -13,8 +13,8 @@ export interface FanOutsOptions {
 }
 
 /**
- * Writes the deliveries of large events that did not fit into the first transaction, part by part. Other commits and
- * the event loop get their turn in between. What a process leaves behind when it dies is found by upkeep.
+ * Writes the deliveries of large events that did not fit into the first transaction, part by part. It yields to other
+ * commits and the event loop in between. Upkeep finds the parts left by a dead process.
  */
 export class FanOuts {
   readonly #options: FanOutsOptions;
@@ -65,5 +65,5 @@ export class FanOuts {
   }
 }
 
-/** As long as a part took, so that others have at least half of the time. */
+/** The pause is as long as a part took, so that others get at least half of the time. */
 const restMsMax = 250;

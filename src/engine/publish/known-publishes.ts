@@ -21,8 +21,8 @@ interface Question {
 }
 
 /**
- * What was published by key in any process a while ago, so that a repeat costs the store nothing (WDS-174). The store
- * stays the judge of keys that are not found here. All questions of one turn of the event loop are one call.
+ * Recent publishes by key of all processes, so that a repeat costs no store query (WDS-174). The store remains
+ * authoritative for keys that are not found here. All queries of one turn of the event loop are one call.
  */
 export class KnownPublishes {
   readonly #options: KnownPublishesOptions;
@@ -36,7 +36,7 @@ export class KnownPublishes {
     this.#options = options;
   }
 
-  /** What was published with the key; null when that is not known here, or not in time. Never rejects. */
+  /** The publish with this key; null if it is not known here, or not in time. Never rejects. */
   recall(key: PublishKey): Promise<RememberedPublish | null> {
     if (this.#isPaused || !this.#options.state.isAvailable) return Promise.resolve(null);
     return new Promise((answer) => {
@@ -45,14 +45,14 @@ export class KnownPublishes {
     });
   }
 
-  /** Once it is committed. An entry that cannot be sent is forgotten. */
+  /** Call once it is committed. An entry that cannot be sent is dropped. */
   remember(entry: PublishEntry): void {
     if (!this.#options.state.isAvailable) return;
     this.#committed.push(entry);
     if (this.#committed.length === 1) this.#options.clock.defer(() => this.#remember());
   }
 
-  /** Callers that wait go to the store. */
+  /** Waiting callers use the store instead. */
   pause(): void {
     this.#isPaused = true;
     for (const asked of [this.#asked, ...this.#waiting]) for (const { answer } of asked) answer(null);
@@ -100,5 +100,5 @@ export class KnownPublishes {
   }
 }
 
-/** A publisher waits no longer than this for what the store knows as well. */
+/** A publisher waits at most this long, because the store has the same information. */
 const recallMsMax = 50;

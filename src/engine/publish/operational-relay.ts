@@ -18,13 +18,13 @@ import { OperationalEvents } from "../endpoint/operational-events.ts";
 import type { EngineOptions } from "../engine-options.ts";
 import type { Publisher } from "./publish.ts";
 
-/** Makes the messages to people about events. */
+/** Creates the notifications about events. */
 export type ComposeNotifications = (
   events: readonly OperationalEvent[],
 ) => Promise<readonly NewNotification[]>;
 
 export interface OperationalRelayOptions {
-  /** Null where this process publishes none. */
+  /** Null if this process does not publish them. */
   readonly queue: NotificationQueue | null;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
@@ -33,19 +33,19 @@ export interface OperationalRelayOptions {
   readonly ownership: () => Pick<Ownership, "isLeader">;
   /** There are events for the next transaction. */
   readonly touch: () => void;
-  /** Others may write events, so that it has to look for them. */
+  /** Other processes may write events, so this one must poll. */
   readonly isShared: boolean;
 }
 
 /**
- * Publishes operational events that wait in the store: to webhooks of their tenant and of the operator that asked for
- * them, and as messages to people. One process at a time does so. The key of an event is that of the publish, so that one
- * that was published right before a crash is not published again.
+ * Publishes operational events that wait in the store: to webhooks of their tenant and of the operator that subscribe
+ * to them, and as notifications to people. One process at a time does this. The key of an event is also the key of
+ * its publish, so an event that was published right before a crash is not published again.
  */
 export class OperationalRelay {
   readonly #options: OperationalRelayOptions;
   readonly #loop: Loop;
-  /** What the engine itself has to tell. */
+  /** Operational events of this engine. */
   readonly events: OperationalEvents;
   compose: ComposeNotifications = async () => [];
 
@@ -68,12 +68,12 @@ export class OperationalRelay {
     if (this.#options.queue !== null) this.#loop.soon(0);
   }
 
-  /** There are new ones. */
+  /** There are new events. */
   stored(): void {
     if (this.#options.queue !== null) this.#loop.soon(0);
   }
 
-  /** A problem opened or was resolved. One that is muted is nobody's news. */
+  /** A problem opened or was resolved. Muted problems are not announced. */
   problemMoved({ kind, problem }: ProblemMove): void {
     const webhook = this.#options.directory.get(problem.webhookId)?.webhook;
     if (webhook === undefined || muteAt(problem, this.#options.clock.now()) !== null) return;
@@ -92,7 +92,7 @@ export class OperationalRelay {
     return this.#loop.stop();
   }
 
-  /** Everything that waits now. Public for tests. */
+  /** Publishes all waiting events. Public for tests. */
   async round(): Promise<void> {
     const { queue, clock, ownership } = this.#options;
     while (queue !== null && !this.#loop.isStopped) {
@@ -111,7 +111,7 @@ export class OperationalRelay {
     if (tenantId !== operatorTenantId) await this.#publishTo(operatorTenantId, event);
   }
 
-  /** Nothing is stored where nobody listens. */
+  /** Stores nothing if there are no subscribers. */
   async #publishTo(tenantId: string, event: OperationalEvent): Promise<void> {
     const endpoints = (): readonly Endpoint[] => this.#listeners(tenantId, event);
     if (endpoints().length === 0) return;
@@ -125,7 +125,7 @@ export class OperationalRelay {
         );
     } catch (error) {
       if (!(error instanceof PosthornError) || error instanceof UnavailableError) throw error;
-      // It was published before, or cannot be: whoever comes next must not wait for it.
+      // It is a duplicate or cannot be published. Do not block later events.
       this.#options.telemetry.log.warn({ err: error.message, key }, "an operational event was refused");
     }
   }
@@ -139,7 +139,7 @@ export class OperationalRelay {
   }
 }
 
-/** Does nothing where the store keeps no events, and in a process that leaves that to others. */
+/** Does nothing if the store keeps no events, or if other processes are responsible. */
 export function createRelay(
   { store, schedules, delivers }: Pick<EngineOptions, "store" | "schedules" | "delivers">,
   parts: Omit<OperationalRelayOptions, "queue" | "isShared">,

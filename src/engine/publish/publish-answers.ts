@@ -27,7 +27,7 @@ export function answer(
   });
 }
 
-/** A repeat is answered as the first one was. */
+/** A repeat gets the same answer as the original. */
 export function repeatReceipt(original: DuplicateOriginal, key: PublishKey): PublishReceipt {
   const { id, eventType, timestamp, sequenceNumber, deliveries } = original;
   return { id, eventType, ...key, timestamp, sequenceNumber, deliveries, duplicate: true };
@@ -38,7 +38,10 @@ export function keyReused(eventId: string): PosthornError {
   return new DuplicateEventError(eventId, { code: "event_key_reused", detail });
 }
 
-/** What others may answer a repeat with, as long as the store would. Null for what says nothing of a key. */
+/**
+ * The entry for the shared memory of publishes, valid as long as the store's key. Null if the result says nothing
+ * about a key.
+ */
 export function rememberedEntry(draft: Draft, result: PublishResult): PublishEntry | null {
   const { event, dedupUntil } = draft.command;
   const { tenantId, idempotencyKey, fingerprint, id, eventType, timestamp } = event;
@@ -53,7 +56,7 @@ export function rememberedEntry(draft: Draft, result: PublishResult): PublishEnt
       until: dedupUntil,
     };
   }
-  // The key is that of the first one, and so is its time.
+  // The key belongs to the first publish, and expires with it.
   const firstAt = uuidV7TimeMs(result.original.id);
   if (firstAt === null) return null;
   return {

@@ -1,4 +1,4 @@
-/** What publishing takes and answers. */
+/** Input and output of publishing. */
 import type { DeliveryOrigin, Priority } from "../../core/delivery.ts";
 import type { PosthornError } from "../../core/errors.ts";
 import type { Relayed } from "../../core/gateway/relayed.ts";
@@ -12,12 +12,12 @@ export interface RawContent {
   readonly body: Uint8Array;
 }
 
-/** `data` and `metadata` may also be JSON that was read already, with its text. */
+/** `data` and `metadata` may also be parsed JSON together with its text. */
 export interface PublishInput {
   readonly eventType: string;
-  /** An object; left out when `dataJson` or `raw` is given. Sent as `JSON.stringify` writes it. */
+  /** An object; omit it if `dataJson` or `raw` is given. Sent as serialized by `JSON.stringify`. */
   readonly data?: unknown;
-  /** Instead of `data`: its JSON text, which is sent as it is. */
+  /** Instead of `data`: its JSON text, which is sent unchanged. */
   readonly dataJson?: string;
   readonly raw?: RawContent;
   /** Defaults to the scope's tenant, or `default` for an administrator. */
@@ -28,12 +28,12 @@ export interface PublishInput {
   readonly idempotencyKey?: string;
   readonly priority?: Priority;
   readonly metadata?: Readonly<Record<string, unknown>> | JsonText;
-  /** Instead of `metadata`: its JSON text, which is sent as it is. */
+  /** Instead of `metadata`: its JSON text, which is sent unchanged. */
   readonly metadataJson?: string;
   readonly links?: readonly EventLink[];
-  /** Where in the publisher's trace this happens (W3C Trace Context); webhooks get it with every request. */
+  /** The publisher's trace context (W3C Trace Context); sent with every request. */
   readonly traceparent?: string;
-  /** What vendors keep beside it; sent on to webhooks that agreed to it. */
+  /** Vendor-specific trace state; sent to webhooks that opted in. */
   readonly tracestate?: string;
 }
 
@@ -42,57 +42,60 @@ export interface PublishReceipt {
   readonly eventType: string;
   readonly tenantId: string;
   readonly timestamp: number;
-  /** The publisher's key, or the event's id when none was given. */
+  /** The publisher's key, or the event's ID if none was given. */
   readonly idempotencyKey: string;
   readonly sequenceNumber: number;
-  /** In all. */
+  /** Total number of deliveries. */
   readonly deliveries: number;
-  /** Of them, how many are written in the next moments; absent where all are. */
+  /** Number of deliveries that are written in the next moments; absent if all are written. */
   readonly deliveriesFollowing?: number;
   readonly duplicate: boolean;
 }
 
-/** One entry of a batch: a receipt, or the error that this event alone met. */
+/** One entry of a batch: a receipt, or the error of this event. */
 export type PublishEntry =
   | { readonly kind: "published"; readonly receipt: PublishReceipt }
   | { readonly kind: "refused"; readonly error: PosthornError };
 
-/** What the gateway received and verified. */
+/** A message that the gateway received and verified. */
 export interface RelayedEvent {
   readonly tenantId: string;
   readonly eventType: string;
   readonly raw: RawContent;
-  /** Name of the source, for people. */
+  /** Name of the source, for display. */
   readonly source: string;
   readonly relayed: Relayed;
-  /** Stands for the request; a repeat with the same body is the same event. */
+  /** Identifies the request; a repeat with the same body is the same event. */
   readonly key: string;
   /** How long the key is remembered. */
   readonly dedupMs: number;
-  /** Whom it goes to, whatever they subscribed to. Those that do not exist (any more) are passed over. */
+  /** The target webhooks, regardless of subscriptions. Missing or deleted webhooks are skipped. */
   readonly targets: readonly RelayedTarget[];
-  /** What the log of requests says of it, as soon as it has an id; written with it, and with nothing that is a repeat. */
+  /**
+   * Creates the row of the request log once the event has an ID; written together with the event, but not for a
+   * repeat.
+   */
   readonly request: (eventId: string) => ReceivedRequest;
 }
 
-/** A webhook that gets what was relayed, at the earliest after a while. */
+/** A webhook that gets the relayed message, after a minimum delay. */
 export interface RelayedTarget {
   readonly webhookId: string;
   readonly delayMs: number;
 }
 
-/** Of Posthorn itself, such as a webhook that was disabled. */
+/** An event of Posthorn itself, for example that a webhook was disabled. */
 export interface SystemEvent {
   readonly tenantId: string;
   /** Starts with `posthorn.`; only webhooks that name it (or `posthorn.*`) receive it. */
   readonly eventType: string;
   readonly data: Readonly<Record<string, unknown>>;
-  /** Deliver to this webhook alone, whatever it subscribed to. */
+  /** Deliver only to this webhook, regardless of its subscriptions. */
   readonly onlyWebhookId: string | null;
-  /** As with what applications publish: a second one of the key is none. */
+  /** As with application events, a second event with the same key is ignored. */
   readonly idempotencyKey?: string;
   /** `data` is the whole body. */
   readonly isBare?: boolean;
-  /** That of its deliveries to `onlyWebhookId`; `test` when left out. */
+  /** Origin of its delivery to `onlyWebhookId`; default `test`. */
   readonly origin?: DeliveryOrigin;
 }

@@ -45,29 +45,31 @@ export interface PublisherOptions extends EventGateOptions {
   readonly subscriptions: Subscriptions;
   readonly nextId: () => string;
   readonly leaseMs: number;
-  /** What was published by key a while ago; null where only the store knows. */
+  /** Recent publishes by key; null if only the store knows them. */
   readonly knownPublishes: KnownPublishes | null;
   readonly fanOuts: Pick<FanOuts, "kick">;
-  /** Null where nobody collects traces. */
+  /** Null if traces are not collected. */
   readonly spans: EventSpans | null;
 }
 
-/** To whom an event goes. Looked up when its transaction is composed: a webhook may go while the event waits. */
+/**
+ * The receivers of an event. Evaluated when its transaction is composed, because a webhook may be deleted while the
+ * event waits.
+ */
 interface Target {
   readonly endpoints: () => readonly Endpoint[];
   readonly origin: DeliveryOrigin;
-  /** By the id of a webhook: its delivery is due no sooner. */
+  /** Minimum delay of a delivery, by webhook ID. */
   readonly delaysMs?: ReadonlyMap<string, number>;
 }
 
 /**
- * Publishing: validate, deduplicate, find the webhooks, render the body once, and answer after the commit.
+ * Publishing: validates, deduplicates, finds the webhooks, renders the body once, and answers after the commit.
  *
- * What waits for its transaction is the accepted input alone. Deliveries are drafted when the transaction is composed, so
- * that those of a large batch never exist at the same time.
+ * Only the accepted input waits for the transaction. Deliveries are drafted when the transaction is composed, so that
+ * those of a large batch never exist at the same time.
  *
- * The body is rendered before the commit and stored with the event: every attempt sends these bytes (design,
- * decision 6).
+ * The body is rendered before the commit and stored with the event, so every attempt sends the same bytes.
  */
 export class Publisher {
   readonly #options: PublisherOptions;
@@ -81,7 +83,7 @@ export class Publisher {
     this.#gate = new EventGate(options);
   }
 
-  /** Refuses whatever an application publishes from now on; the system's own events go on. */
+  /** Rejects publishes of applications from now on; events of the system are still accepted. */
   stop(): void {
     this.#isStopped = true;
   }
@@ -97,7 +99,7 @@ export class Publisher {
     if (this.#isStopped) throw new UnavailableError("the server is shutting down");
   }
 
-  /** Again when somebody changed the type meanwhile. */
+  /** Repeats if the type was changed in between. */
   async #prepare(
     scope: Scope,
     first: { readonly input: PublishInput; readonly reading: Promise<void> },
@@ -122,7 +124,7 @@ export class Publisher {
     return this.#store(accepted);
   }
 
-  /** Asks the memory of all processes first. Only a repeat is answered from it. */
+  /** Queries the shared memory first. Only repeats are answered from it. */
   async #publishKeyed(
     accepted: AcceptedInput,
     by: { readonly knownPublishes: KnownPublishes; readonly idempotencyKey: string },
@@ -146,8 +148,8 @@ export class Publisher {
   }
 
   /**
-   * A few events at a time: others take their turns in between, and what waits for the store stays small. The whole
-   * request shares one budget for checking schemas.
+   * Publishes a few events at a time, so that other requests get their turns and little waits for the store. The
+   * whole request shares one budget for schema validation.
    */
   async publishMany(scope: Scope, inputs: readonly PublishInput[]): Promise<PublishEntry[]> {
     this.#refuseWhenStopped();
@@ -171,7 +173,10 @@ export class Publisher {
     return 1 + Math.min(length, fanOutRows);
   }
 
-  /** The system's own events, to their subscribers or to one: not validated, not limited to what applications may name. */
+  /**
+   * Publishes system events to their subscribers or to one webhook. They are not validated, and their types are
+   * reserved.
+   */
   async publishSystem(
     event: SystemEvent,
     only: Endpoint | undefined,
@@ -183,7 +188,7 @@ export class Publisher {
     return this.publishTo({ endpoints, origin: "publish" }, event);
   }
 
-  /** The same, to these. */
+  /** Publishes a system event to the given endpoints. */
   async publishTo(
     target: Target,
     event: Omit<SystemEvent, "onlyWebhookId">,
@@ -212,7 +217,10 @@ export class Publisher {
     return { eventId: receipt.id, deliveryIds };
   }
 
-  /** What the gateway received: event, deliveries and key in one transaction. Not validated, as it is nobody's schema. */
+  /**
+   * Publishes a gateway message: event, deliveries and key in one transaction. It has no schema, so it is not
+   * validated.
+   */
   async publishRelayed(event: RelayedEvent, endpoints: () => readonly Endpoint[]): Promise<PublishReceipt> {
     this.#refuseWhenStopped();
     const now = this.#options.clock.now();
@@ -304,7 +312,7 @@ export class Publisher {
     };
   }
 
-  /** Lease what may be sent at once. */
+  /** Leases a delivery that may be sent at once. */
   #reserve(lane: Lane, delivery: { readonly priority: Priority; readonly bytes: number }): boolean {
     const { reservations } = this.#options.dispatcher;
     return reservations.reserve(lane, { tier: lane.tier(delivery.priority), bytes: delivery.bytes });
@@ -385,8 +393,8 @@ export class Publisher {
 }
 
 /**
- * Whose deliveries are written with the event, and whose follow. All of ordered webhooks are among the first, because a
- * row that is written later would be overtaken by that of a younger event in the same lane.
+ * Splits endpoints into those whose deliveries are written with the event, and the others. All ordered webhooks are
+ * in the first group, because a row written later would be overtaken by that of a younger event in the same lane.
  */
 function firstOf(
   endpoints: readonly Endpoint[],
@@ -413,7 +421,7 @@ async function entryOf(receipt: Promise<PublishReceipt>): Promise<PublishEntry> 
   }
 }
 
-/** What its body takes, about. */
+/** Approximate size of its body. */
 function bytesOf({ payload }: AcceptedInput): number {
   return payload.kind === "raw" ? payload.body.length : payload.dataJson.length;
 }
@@ -422,7 +430,7 @@ function nameOf({ tenantId, idempotencyKey }: PublishKey): string {
   return `${tenantId}\n${idempotencyKey}`;
 }
 
-/** For checking the events of one request against their schemas: four times what one event may take. */
+/** Schema validation budget for the events of one request: four times that of a single event. */
 const requestValidationUnitsMax = 2_000_000;
 
 const noLease: Lease = { ref: 0, deliveryId: "", leaseToken: 0 };
