@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
-/** No user of the system, so that nothing belongs to it. */
+/** A user ID that owns no files. */
 const otherUid = 54_321;
 
-/** What a process of another user says about the folder; null when it may use it. */
+/** The error of a process of another user; null if it may use the folder. */
 function problemFor(folder: string): string | null {
   const program = `import { prepareDataFolder } from ${JSON.stringify(join(import.meta.dirname, "data-folder.ts"))};
     prepareDataFolder(${JSON.stringify(folder)});`;

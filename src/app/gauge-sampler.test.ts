@@ -23,7 +23,7 @@ function openScene() {
     read: async () =>
       Object.fromEntries(gaugeNames.map((name) => [name, scene.value])) as unknown as GaugeReading,
   });
-  /** Reads at each of these times, Unix milliseconds, with this value. */
+  /** Samples this value at each of these times, Unix milliseconds. */
   const readAt = async (times: readonly number[], value: number): Promise<void> => {
     scene.value = value;
     for (const time of times) {

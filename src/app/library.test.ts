@@ -212,9 +212,9 @@ suite("library", () => {
       assert.match(await fieldsOf(webhooks.create({ ...hook, retry: { maxAttempts: -1 } })), /^retry\./);
       assert.equal(await fieldsOf(deadLetters.retryBatch({ requestsPerSecond: -1 })), "requestsPerSecond");
       await assert.rejects(posthorn.events.list({ cursor: "nonsense" }), { code: "invalid_cursor" });
-      // @ts-expect-error a filter that another list has
+      // @ts-expect-error a filter of another list
       await assert.rejects(posthorn.events.list({ status: "pending" }), InvalidRequestError);
-      // @ts-expect-error what has to be there
+      // @ts-expect-error a required field is missing
       await assert.rejects(webhooks.recover({ id: "1" }), InvalidRequestError);
     }));
 

@@ -70,7 +70,7 @@ test("readiness names each dependency and role that is missing", (t) => {
   const poorer = ["queue_unavailable", "shared_state_unavailable"];
   assert.deepEqual(readings(["worker"]).readiness(), { ready: true, reasons: poorer, details: [] });
   activity.holds = false;
-  // It has not joined the others yet, which is no news.
+  // It has not joined the other workers yet, so it is not reported.
   const starting = { ready: false, reasons: ["starting", ...poorer], details: [] };
   assert.deepEqual(readings(["worker"], "starting").readiness(), starting);
   workQueue.isConnected = true;

@@ -318,7 +318,7 @@ export class Engine implements EngineAccess {
     this.#shortages.stop();
   }
 
-  // ---- what services ask (engine-access.ts) -------------------------------------------------------------------
+  // ---- interface for services (engine-access.ts) --------------------------------------------------------------
 
   webhook(id: string): LiveWebhook | undefined {
     return this.#directory.get(id);

@@ -55,7 +55,7 @@ interface Step {
   readonly startedAt: number;
 }
 
-/** A round over a store with so many rows that are too old, each of which takes `rowMs`. */
+/** A round with a store with this many expired rows, each of which takes `rowMs`. */
 async function round(
   rows: number,
   rowMs: (step: number) => number,

@@ -60,7 +60,6 @@ export interface Gateway extends GatewayServices {
   stop(): Promise<void>;
 }
 
-/** Wires the parts. */
 export function createGateway(options: GatewayOptions): Gateway {
   const { access, store, directory, tenants, secretBox, clock, random } = options;
   const limitedLog = new LimitedLog({ clock, log: options.telemetry.log });

@@ -22,7 +22,7 @@ function requestOf(n: number): ReceivedRequest {
   };
 }
 
-/** Every look at the clock finds it this much later, and the log takes so long to be written. */
+/** Each clock reading is this much later, and writing the log takes this long. */
 async function evaluationsAt(stepMs: number, count: number, flushMs = 0) {
   const store = new ModelGateway();
   await store.addRequests(Array.from({ length: count }, (_, n) => requestOf(n)));

@@ -10,7 +10,7 @@ import { MessageReading } from "./message-reading.ts";
 
 const bytes = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
 
-/** Steps of the conditions over a message with this body. */
+/** Steps of the conditions for a message with this body. */
 function stepsOf(filters: readonly object[], body: unknown): number {
   const budget = new StepBudget();
   const look = new Look({ budget });

@@ -10,7 +10,7 @@ import { VerificationBox } from "./verification-box.ts";
 const admin = { tenantId: null };
 const hourMs = 3_600_000;
 
-/** Sources over a store that keeps nothing, with a clock that is set by hand. */
+/** Sources with a store that keeps nothing and a manual clock. */
 function open() {
   const clock = { time: Date.UTC(2026, 0, 1), now: () => clock.time };
   const bytes = (count: number) => randomBytes(count);

@@ -87,18 +87,18 @@ export interface DiskSpace {
 export interface StoreFacts {
   /** Number of the newest migration. */
   readonly schemaVersion: number;
-  /** What its data and indexes take on disk, without logs of changes. */
+  /** Size of data and indexes on disk, without write-ahead logs. */
   readonly sizeBytes: number;
 }
 
 /**
- * What keeps a store from serving. `away` is an outage of something else, or passes by itself. A `standby`, one that is
- * `read_only` and one that `waits_for_standby` answer, and take no writes. `disk_full` ends when somebody makes room.
- * `damaged` stays until a backup is restored: the store writes nothing more into the wreck.
+ * Why a store cannot serve. `away`: another system is down, or the failure is temporary. `standby`, `read_only` and
+ * `waits_for_standby`: it responds, but accepts no writes. `disk_full` ends when space is freed. `damaged` stays
+ * until a backup is restored: the store writes nothing more to the damaged files.
  */
 export type StoreTrouble = "away" | "standby" | "read_only" | "waits_for_standby" | "disk_full" | "damaged";
 
-/** What each trouble means to a person, and what to do. */
+/** Explanation of each trouble for operators, with the remedy. */
 export const storeTroubles: Readonly<Record<StoreTrouble, string>> = {
   away: "the database cannot be read or written now",
   standby: "the address of the database leads to a standby, which takes no writes before it is promoted",
@@ -111,8 +111,8 @@ export const storeTroubles: Readonly<Record<StoreTrouble, string>> = {
 };
 
 /**
- * The store cannot serve now. Nothing of the refused call was written, unless the outcome is `unknown`: then all of it was,
- * or nothing, and what was written may show later.
+ * The store cannot serve now. The failed call wrote nothing, unless the outcome is `unknown`: then it was written
+ * completely or not at all, and it may become visible later.
  */
 export class StoreUnavailableError extends Error {
   override readonly name = "StoreUnavailableError";
@@ -131,7 +131,7 @@ export class StoreUnavailableError extends Error {
     this.trouble = more.trouble ?? "away";
   }
 
-  /** For whoever has to do something about it. */
+  /** The cause and the remedy, for operators. */
   get explanation(): string {
     return this.trouble === "away" ? this.message : storeTroubles[this.trouble];
   }

@@ -5,7 +5,7 @@ import type { FailureCategory, Outcome } from "../core/outcome.ts";
 import type { TraceSampling } from "../core/tracing/sampling.ts";
 import type { Span } from "../core/tracing/span.ts";
 
-/** Structured log. Fields never hold payloads, secrets or full URLs with queries (EDS-11.6-2, TS16-78). */
+/** Structured log. Fields never contain payloads, secrets or full URLs with queries (EDS-11.6-2, TS16-78). */
 export interface Logger {
   debug(fields: LogFields, message: string): void;
   info(fields: LogFields, message: string): void;

@@ -123,9 +123,9 @@ export interface ResponseFields {
   readonly location?: string;
   /** RFC 8594: when the resource will become unavailable. */
   readonly sunset?: string;
-  /** CEW-4.2: who may send. */
+  /** CEW-4.2: the origins that may send. */
   readonly "webhook-allowed-origin"?: string;
-  /** CEW-4.2: how many requests per minute. */
+  /** CEW-4.2: the allowed requests per minute. */
   readonly "webhook-allowed-rate"?: string;
   readonly allow?: string;
   /** Only if the request set `responseBodyBytesMax`: nearly every response has one, and no other caller needs it. */
@@ -136,7 +136,7 @@ export interface ResponseFields {
 /** Shared, so that an ordinary response allocates no object. */
 export const noResponseFields: ResponseFields = Object.freeze({});
 
-/** WDS-202. */
+/** Limit of the stored sample (WDS-202). */
 export const responseSampleBytesMax = 1024;
 /** For echoed challenges and access tokens. */
 export const responseBodyBytesMaxAllowed = 64 * 1024;
@@ -144,7 +144,7 @@ export const responseBodyBytesMaxAllowed = 64 * 1024;
 export const responseFieldLengthMax = 2048;
 /** Number of headers in a `WireTrace`. */
 export const tracedFieldsMax = 40;
-/** Characters of all their names and values together. */
+/** Total characters of all their names and values. */
 export const tracedCharactersMax = 4096;
 /** Length limit of `Retry-After` in an observation: longer values are cut. */
 export const retryAfterLengthMax = 256;

@@ -8,7 +8,7 @@ import { ManualClock } from "../manual-clock.fixture.ts";
 
 const nothing = (): void => {};
 
-/** What is settled, and what the log says of level error, of one attempt. */
+/** The settlements and error log lines of one attempt. */
 async function attempted(parts: {
   readonly compose: () => object;
   readonly send: () => Promise<TransportResult>;

@@ -15,7 +15,7 @@ async function started(...ids: readonly string[]) {
   return { clock, scene, store: scene.store, ownership: scene.member };
 }
 
-/** A lane of the endpoint that it gets now. */
+/** The lane that the endpoint has now. */
 function laneOf(endpoint: Endpoint): Lane {
   const lane = new Lane({ webhookId: endpoint.webhook.id, ordering: "none", eventType: null }, endpoint);
   endpoint.lanes.set("n", lane);
@@ -58,7 +58,7 @@ suite("a worker among others", () => {
     assert.equal(ownership.holds(), false);
     answers[0]?.();
     await scene.pass(1);
-    // Sent some 12 seconds ago: it proves two seconds, not fourteen.
+    // Sent about 12 seconds ago: it proves two seconds, not fourteen.
     assert.equal(ownership.holds(), true);
     await scene.pass(3_000);
     assert.equal(ownership.holds(), false);

@@ -16,22 +16,22 @@ const nothing = (): void => {};
 
 const unknownState = { pausedUntil: null, pauseReason: null, circuit: null, health: null };
 
-/** A process beside a store that others write into without a word. */
+/** A process with a store that other processes change without announcements. */
 class Scene {
   readonly clock = new ManualClock();
   readonly stored = new Map<string, StoredWebhook>();
-  /** What this process works with. */
+  /** The directory of this process. */
   readonly known = new Map<string, StoredWebhook>();
   readonly sync: ConfigSync;
   uniform = 0;
-  /** How often everything was read. */
+  /** Number of full reloads. */
   rounds = 0;
   /** A webhook whose secrets were sealed with a master key that this process lacks. */
   foreign: string | null = null;
   readonly errors: string[] = [];
-  /** Whose endpoints this process serves; null is all. */
+  /** Endpoints that this process serves; null means all. */
   owned: readonly string[] | null = null;
-  /** Whose state was read alone. */
+  /** Webhooks whose state was loaded separately. */
   readonly asked: string[] = [];
   readonly restored: string[] = [];
 
@@ -79,7 +79,7 @@ class Scene {
     this.sync.start();
   }
 
-  /** As another process saves it; nobody is told. */
+  /** Saves it like another process, without an announcement. */
   save(id: string, url: string): void {
     const webhook = { id, url, tenantId: "default", updatedAt: this.clock.now() } as Webhook;
     this.stored.set(id, { webhook, secrets: [], runtime: null });

@@ -12,7 +12,7 @@ import { EndpointNotes } from "./endpoint-notes.ts";
 
 const { circuitBreaker } = standard;
 
-/** One worker over a state in memory. Each batch that it sends is kept. */
+/** One worker with a shared state in memory. Records each batch that it sends. */
 class Scene {
   readonly clock = new ManualClock();
   readonly memory = new SharedMemory({ now: () => this.clock.now() });
@@ -48,7 +48,7 @@ class Scene {
     });
   }
 
-  /** One request ended, as settle tells it. */
+  /** Ends one request, like the settler. */
   attempt(endpoint: Endpoint, accepted: boolean): void {
     const now = this.clock.now();
     recordResult(endpoint.circuit, circuitBreaker, { now, accepted, lease: null });

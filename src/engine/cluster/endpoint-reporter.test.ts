@@ -13,7 +13,7 @@ class Scene {
   readonly clock = new ManualClock();
   readonly owned: Endpoint[] = [];
   readonly flying = new Map<Endpoint, readonly string[]>();
-  /** What was written with each call. */
+  /** The rows of each call. */
   readonly calls: (readonly EndpointReportRow[])[] = [];
   isAway = false;
   answer: Promise<void> = Promise.resolve();
@@ -54,7 +54,7 @@ class Scene {
     }
   }
 
-  /** By webhook, what was told last. */
+  /** The last report by webhook. */
   get last(): Record<string, unknown> {
     const entries = this.calls
       .flat()

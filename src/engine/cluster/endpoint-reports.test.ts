@@ -32,7 +32,7 @@ function count(endpoint: Endpoint, results: string): void {
   }
 }
 
-/** What another process makes of the report of an owner, as it travels. */
+/** Applies an owner's report in another process, after serialization. */
 function reported(owner: Endpoint, deliveries: readonly string[] = []): Endpoint {
   const other = bareEndpoint({ policy: owner.policy, now });
   const report = reportOf(owner, { now, deliveries });

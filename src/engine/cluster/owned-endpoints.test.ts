@@ -12,7 +12,7 @@ import { OwnedEndpoints } from "./owned-endpoints.ts";
 
 const rateLimit = { requestsPerMinute: 60, burst: 5 };
 
-/** One webhook, which workers with memories of their own take from each other. */
+/** One webhook that several workers with separate memories acquire from each other. */
 class Scene {
   readonly clock = new ManualClock();
   readonly memory = new SharedMemory({ now: () => this.clock.now() });
@@ -36,7 +36,7 @@ class Worker {
     this.owned = new OwnedEndpoints({ clock, dispatcher: { giveBack: nothing }, notes: this.notes });
   }
 
-  /** As `WebhookAcquirer` does it. */
+  /** As in `WebhookAcquirer`. */
   async acquire(rate: RateHandover = { kind: "unused" }): Promise<void> {
     const recalled = await this.owned.recall([this.endpoint, undefined]);
     const acquired: AcquiredWebhook = {
@@ -49,7 +49,7 @@ class Worker {
     this.owned.acquire(this.endpoint, acquired, recalled);
   }
 
-  /** Requests that ended, one second apart. */
+  /** Ends requests, one second apart. */
   async attempts(results: string): Promise<void> {
     const { circuit, policy } = this.endpoint;
     for (const result of results) {

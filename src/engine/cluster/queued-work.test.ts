@@ -12,17 +12,17 @@ import { QueuedWork } from "./queued-work.ts";
 const key = (webhookId: string): LaneKey => ({ webhookId, ordering: "none", eventType: null });
 const hint = (webhookId: string) => ({ lane: key(webhookId), pool: "default", priority: "normal" }) as const;
 
-/** Workers at one broker, over a store that says what a test wants. */
+/** Workers with one broker and a scripted store. */
 class Scene {
   readonly clock = new ManualClock();
   readonly broker = new Broker({ clock: this.clock });
   readonly sender = this.broker.open();
-  /** What happened, in order, by worker. */
+  /** Calls in order, by worker. */
   readonly events: string[] = [];
   readonly unservable = new Set<string>();
   pending: (lane: LaneKey) => Promise<readonly PendingLane[]> = async () => [];
 
-  /** A worker that gets those webhooks that it tries to take. */
+  /** A worker that acquires those webhooks that it tries to acquire. */
   worker(number: number, gets: readonly string[] = []): { owned: Set<string>; queue: WorkQueue } {
     const queue = this.broker.open();
     const owned = new Set<string>();
@@ -119,7 +119,7 @@ suite("work that a queue brings", () => {
 
   test("a word about what this worker is about to give back does not go round until it has", async () => {
     const scene = new Scene();
-    // Also when its tenant has moved to another pool.
+    // Also if its tenant has moved to another pool.
     for (const pool of ["default", "big"]) {
       scene.events.length = 0;
       scene.pending = async (lane) => [{ lane, worker: 1, pool, priority: "normal" }];

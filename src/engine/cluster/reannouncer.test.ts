@@ -12,7 +12,7 @@ const pending = (webhookId: string, pool = "default"): PendingLane => ({
   ...{ worker: null, pool, priority: "normal" },
 });
 
-/** The same queue, but for one pool that cannot be used. */
+/** The same queue, with one unusable pool. */
 function refusing(queue: WorkQueue, refused: string): WorkQueue {
   return new Proxy(queue, {
     get: (target, name: keyof WorkQueue) => {
@@ -24,7 +24,7 @@ function refusing(queue: WorkQueue, refused: string): WorkQueue {
   });
 }
 
-/** A reannouncer over a store with these lanes, a page for each list. */
+/** A reannouncer with a store with these lanes, one page per list. */
 function begin(pages: readonly (readonly PendingLane[])[], refused = "") {
   const clock = new ManualClock();
   const broker = new Broker({ clock });

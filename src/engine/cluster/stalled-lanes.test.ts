@@ -14,13 +14,13 @@ const nothingLeft: Omit<ClaimResult, "deliveries"> = {
   nextDueAt: null,
 };
 
-/** A worker whose memory says what a test says, over a store that has a delivery in some lanes which nobody claims. */
+/** A worker with a scripted memory and a store with unclaimed deliveries in some lanes. */
 class Scene {
   readonly dispatch: DispatchScene;
   readonly store = new ScriptedOwnershipStore();
   readonly endpoints = new Map<string, Endpoint>();
   readonly leaving = new Set<Endpoint>();
-  /** Deliveries that are due for long and free, by lane. */
+  /** Overdue free deliveries, by lane. */
   readonly due: LaneKey[] = [];
   readonly alarms: Alarm[] = [];
   readonly logged: unknown[] = [];
@@ -56,7 +56,7 @@ class Scene {
     stalled.start();
   }
 
-  /** An endpoint that waits for nothing, with a delivery in its lane that its owner does not know of. */
+  /** An endpoint without closed gates, with a delivery in its lane that its owner does not know. */
   add(name: string, draft: EndpointDraft = {}): { readonly endpoint: Endpoint; readonly lane: Lane } {
     const endpoint = this.dispatch.endpoint(name, draft);
     const [lane] = endpoint.lanes.values();
@@ -74,7 +74,7 @@ class Scene {
   }
 }
 
-/** A period and the second look. */
+/** One period and the confirming check. */
 const boundMs = 17_500;
 
 suite("lanes that stand still", () => {

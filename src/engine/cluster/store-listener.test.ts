@@ -16,7 +16,7 @@ const keyOf = (webhookId: string, ordering: LaneKey["ordering"] = "none"): LaneK
   ...{ webhookId, ordering, eventType: null },
 });
 
-/** News that a test makes. */
+/** Announcements made by the test. */
 class Source implements StoreChanges {
   readonly #listeners = new Set<(change: StoreChange) => void>();
 
@@ -30,16 +30,16 @@ class Source implements StoreChanges {
   }
 }
 
-/** A process that serves `mine`, beside a store in which `mine` and `theirs` have work, two pages of lanes. */
+/** A process that serves `mine`, with a store in which `mine` and `theirs` have work, on two pages of lanes. */
 class Scene {
   readonly clock = new ManualClock();
   readonly changes = new Source();
   readonly news = new Source();
   readonly served = new Set(["mine"]);
   readonly lane: Lane;
-  /** What was done, in order. */
+  /** Calls in order. */
   readonly done: string[] = [];
-  /** Held back until the test lets go. */
+  /** Blocks until the test resolves it. */
   pageGate: () => Promise<unknown> = async () => undefined;
   readonly listener: StoreListener;
 
@@ -91,7 +91,7 @@ class Scene {
     this.listener.start();
   }
 
-  /** Everything that followed from `cause`. */
+  /** The calls caused by `cause`. */
   async after(cause: () => void): Promise<readonly string[]> {
     this.done.length = 0;
     cause();

@@ -183,7 +183,7 @@ export class WebhookAcquirer {
     return !endpoint.owned && isQuiet(endpoint) && this.#options.poolOf(endpoint) === this.#options.pool;
   }
 
-  // ---- by looking ---------------------------------------------------------------------------------------------
+  // ---- by polling ---------------------------------------------------------------------------------------------
 
   async #poll(): Promise<void> {
     const { clock, random, isBrought } = this.#options;

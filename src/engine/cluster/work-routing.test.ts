@@ -15,7 +15,7 @@ function pending(
   return { lane: key(webhookId), worker, pool, priority: "normal" };
 }
 
-/** Sends all of a call or, where a pool cannot be used, nothing of it. */
+/** Sends the whole call or, if a pool is unusable, nothing. */
 class Queue {
   readonly sent: string[] = [];
   readonly notified: string[] = [];

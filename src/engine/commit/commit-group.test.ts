@@ -37,7 +37,7 @@ interface World {
   readonly batches: CommitBatch[];
   readonly recovered: () => number;
   fail: (batch: CommitBatch) => Error | null;
-  /** The store answers no earlier than this. */
+  /** The store does not reply before this resolves. */
   holdUp: Promise<unknown>;
 }
 
@@ -95,7 +95,7 @@ function publish(commits: CommitGroup, name: string): Promise<unknown> {
   });
 }
 
-/** Writes `rows` rows; `composed` hears when it is drafted. */
+/** Writes `rows` rows; `composed` is called when it is drafted. */
 function publishLarge(
   commits: CommitGroup,
   given: { readonly name: string; readonly rows: number; readonly composed?: (name: string) => void },

@@ -39,7 +39,7 @@ function groupOf(settlements: readonly PendingSettlement[], publishes: readonly 
   return { settlements: [...settlements], batch: { publishes } as unknown as CommitBatch };
 }
 
-/** What a commit of these said. */
+/** The problem batch of a commit with these settlements. */
 function commit(watch: ProblemWatch, settlements: readonly PendingSettlement[]) {
   const batch = watch.compose(settlements);
   watch.committed(groupOf(settlements), written(settlements.length));

@@ -19,7 +19,7 @@ interface World {
 
 const secret = "canary:secret /%";
 
-/** A token server over real sockets; time passes by hand. */
+/** A token server over real sockets, with a manual clock. */
 async function setUp(t: TestContext, { credentials = {}, allowLoopback = true }: SetUp = {}): Promise<World> {
   const server = await startReceiver();
   t.after(() => server.close());
@@ -131,7 +131,7 @@ describe("oauth2 tokens", () => {
     assert.deepEqual(tokens.token(), token("t1"));
     wait(1);
     assert.deepEqual(await tokens.token(), token("t2"));
-    // A time instead of a lifetime counts as unspecified.
+    // A timestamp instead of a lifetime counts as unspecified.
     wait(240_000);
     assert.deepEqual(await tokens.token(), token("t3"));
   });

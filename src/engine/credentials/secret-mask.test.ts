@@ -53,7 +53,7 @@ suite("secrets in what a receiver sent back", () => {
 
     test(`as ${name}, a secret is hidden wherever the answer was cut`, () => {
       const spelt = spell(secret);
-      // A part of its first character says nothing yet.
+      // Part of its first character reveals nothing yet.
       for (let length = spell(secret.charAt(0)).length; length <= spelt.length; length += 1) {
         assert.equal(maskSecrets(`you sent ${spelt.slice(0, length)}`, cut), "you sent ***", `at ${length}`);
       }

@@ -95,7 +95,7 @@ export class Dispatcher implements FlightListener {
     return this.#buffers.released();
   }
 
-  // ---- what others say ----------------------------------------------------------------------------------------
+  // ---- calls from other parts ----------------------------------------------------------------------------------
 
   /** The lane may have deliveries to send: list it unless a gate is closed. */
   consider(lane: Lane): void {

@@ -16,10 +16,10 @@ const nothing: ClaimResult = {
   nextDueAt: null,
 };
 
-/** Buffers over a store that answers when the test says so. */
+/** Buffers with a store that replies when the test says so. */
 class Scene {
   readonly clock = new ManualClock();
-  /** Claims that run, in order. */
+  /** Running claims, in order. */
   readonly running: {
     readonly requests: readonly ClaimRequest[];
     readonly end: (failure?: Error) => void;

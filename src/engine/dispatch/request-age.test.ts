@@ -1,11 +1,14 @@
-/** What requests cost that wait for a long time (docs/decisions/request-age.md), by the order of events on a clock that stands still. */
+/**
+ * The cost of requests that wait for a long time (docs/decisions/request-age.md), measured by the order of events on
+ * a manual clock.
+ */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { DispatchScene } from "./dispatch-scene.fixture.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { Pace } from "../endpoint/pace.ts";
 
-/** So many endpoints of a tenant, each with some due deliveries, whose receivers never answer. */
+/** Creates endpoints of a tenant, each with some due deliveries, whose receivers never respond. */
 async function hangingEndpoints(
   scene: DispatchScene,
   of: { readonly tenant: string; readonly count: number; readonly pace?: Pace; readonly due?: number },
@@ -18,7 +21,7 @@ async function hangingEndpoints(
   return endpoints;
 }
 
-/** Seconds until the first request to an endpoint leaves. */
+/** Seconds until the first request to an endpoint starts. */
 async function secondsUntilSent(scene: DispatchScene, endpoint: Endpoint): Promise<number> {
   const { id } = endpoint.webhook;
   for (let seconds = 0; seconds < 60; seconds += 0.1) {
@@ -28,7 +31,7 @@ async function secondsUntilSent(scene: DispatchScene, endpoint: Endpoint): Promi
   return Number.POSITIVE_INFINITY;
 }
 
-/** Receivers that answer at once: each of their events finds a slot in the moment in which it is published. */
+/** Receivers that respond at once: each of their events gets a slot when it is published. */
 async function assertSentAtOnce(
   scene: DispatchScene,
   quick: readonly Endpoint[],

@@ -153,7 +153,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     else reconfigureBucket(this.#bucket, limit);
   }
 
-  // ---- what is known of the receiver --------------------------------------------------------------------------
+  // ---- state of the receiver ----------------------------------------------------------------------------------
 
   /** Modified only by the functions of core/circuit-breaker.ts. */
   get circuit(): Readonly<CircuitBreakerState> {
@@ -323,7 +323,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     this.#gateLog = gateLogFromJson(stored.gates);
   }
 
-  // ---- whose it is, where several processes share the store ---------------------------------------------------
+  // ---- ownership with several processes -----------------------------------------------------------------------
 
   /** This process serves it (cluster/). Otherwise it is not listed, claimed or sent to. */
   get owned(): boolean {
@@ -461,7 +461,7 @@ export class Endpoint extends Sleeper implements LiveWebhook, Listed {
     this.#readyLanes.clear();
   }
 
-  // ---- its turn -----------------------------------------------------------------------------------------------
+  // ---- turns --------------------------------------------------------------------------------------------------
 
   /** Its ready list in the tenant queue; -1 if it is in none. */
   get readyTier(): number {

@@ -5,7 +5,7 @@ import type { Endpoint } from "./endpoint.ts";
 import type { Pace } from "./pace.ts";
 import { seededNumbers } from "../../../test/services/seeded-numbers.ts";
 
-/** A tenant with so many endpoints, each with five deliveries that are due. */
+/** A tenant with this many endpoints, each with five due deliveries. */
 async function crowd(
   scene: DispatchScene,
   of: { readonly tenant: string; readonly endpoints: number; readonly pace: Pace },
@@ -104,7 +104,7 @@ suite("places by tenant", () => {
   });
 });
 
-/** Random tenants, endpoints, publishes and answers; at the end all that hangs answers. */
+/** Random tenants, endpoints, publishes and responses; at the end all hanging requests complete. */
 async function randomWorld(seed: number): Promise<void> {
   const random = seededNumbers(seed);
   const pick = <Item>(items: readonly Item[]): Item => items[Math.floor(random() * items.length)] as Item;

@@ -62,7 +62,7 @@ export class Lane extends Sleeper implements Listed {
     this.ordered = key.ordering !== "none";
   }
 
-  // ---- what is known of the store -----------------------------------------------------------------------------
+  // ---- state of the store -------------------------------------------------------------------------------------
 
   /** By tier: whether the store may have a free delivery that is due. */
   get more(): readonly [boolean, boolean, boolean] {
@@ -107,7 +107,7 @@ export class Lane extends Sleeper implements Listed {
     this.#reserved += 1;
   }
 
-  // ---- what is on its way -------------------------------------------------------------------------------------
+  // ---- deliveries in flight -----------------------------------------------------------------------------------
 
   get inFlight(): number {
     return this.#inFlight;
@@ -166,7 +166,7 @@ export class Lane extends Sleeper implements Listed {
     this.#settling -= 1;
   }
 
-  // ---- its turn -----------------------------------------------------------------------------------------------
+  // ---- turns --------------------------------------------------------------------------------------------------
 
   /** Its ready list in the endpoint; -1 if it is in none. */
   get readyTier(): number {
@@ -183,7 +183,7 @@ export class Lane extends Sleeper implements Listed {
     this.endpoint.laneWoke(this);
   }
 
-  // ---- what is in memory --------------------------------------------------------------------------------------
+  // ---- deliveries in memory -----------------------------------------------------------------------------------
 
   get buffered(): number {
     return this.#buffered;

@@ -10,7 +10,7 @@ import { TenantAllowances } from "./tenant-allowances.ts";
 
 const minutely: RateLimitConfig = { requestsPerMinute: 60, burst: 3 };
 
-/** Workers that share one state. Each batch that one of them sends is kept. */
+/** Workers that share one state. Records each batch that one of them sends. */
 class Scene {
   readonly clock = new ManualClock();
   readonly memory = new SharedMemory({ now: () => this.clock.now() });
@@ -18,7 +18,7 @@ class Scene {
   readonly givenBack: (readonly TokenDraw[])[] = [];
   readonly woken: string[] = [];
   readonly warnings: string[] = [];
-  /** What a call of `draw` meets before it reaches the state. */
+  /** Runs before a call of `draw` reaches the state. */
   trouble: () => Promise<void> = async () => undefined;
 
   worker(): Worker {
@@ -74,20 +74,20 @@ class Worker {
     return tenantQueue;
   }
 
-  /** As the directory does it, for one of four workers. */
+  /** As in the directory, for one of four workers. */
   limit(limit: RateLimitConfig | null, tenantId = "acme"): void {
     const tenantQueue = this.tenantQueue(tenantId);
     tenantQueue.limit(limit === null ? null : { requestsPerMinute: limit.requestsPerMinute / 4, burst: 1 });
     this.allowances.limit(tenantQueue, limit);
   }
 
-  /** So many deliveries are ready. */
+  /** Number of ready deliveries. */
   ready(count: number, tenantId = "acme"): void {
     const readyCount = (max: number): number => Math.min(count, max);
     this.tenantQueue(tenantId).enqueue(Object.assign(bareEndpoint(), { readyCount }), 1);
   }
 
-  /** Sends one request when the limit lets it, as the dispatcher does. */
+  /** Sends one request if the limit allows it, as the dispatcher does. */
   trySend(tenantId = "acme"): boolean {
     const tenantQueue = this.tenantQueue(tenantId);
     const now = this.#scene.clock.now();
@@ -97,7 +97,7 @@ class Worker {
     return true;
   }
 
-  /** Sends as much as it may. */
+  /** Sends as much as the limit allows. */
   async send(tenantId = "acme"): Promise<number> {
     let sent = 0;
     for (let tries = 0; tries < 20; tries += 1) {

@@ -125,7 +125,7 @@ export class TenantAllowances {
     for (const { tenantQueue } of this.#all) if (tenantQueue.wakeAt !== null) this.#options.woke(tenantQueue);
   }
 
-  // ---- giving back --------------------------------------------------------------------------------------------
+  // ---- returning ----------------------------------------------------------------------------------------------
 
   #lookLater(): void {
     if (this.#giveBackAlarm.isSet || this.#holders.size === 0) return;

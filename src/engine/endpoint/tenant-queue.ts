@@ -45,7 +45,7 @@ export class TenantQueue extends Sleeper {
     this.#woke(this);
   }
 
-  // ---- its limit ----------------------------------------------------------------------------------------------
+  // ---- rate limit ---------------------------------------------------------------------------------------------
 
   /** The bucket with this worker's share of the limit; null without one. */
   get bucket(): Readonly<RateBucket> | null {
@@ -100,7 +100,7 @@ export class TenantQueue extends Sleeper {
     this.#allowance?.giveBack();
   }
 
-  // ---- its turns ----------------------------------------------------------------------------------------------
+  // ---- turns --------------------------------------------------------------------------------------------------
 
   /** Whether it is in the dispatcher's round. */
   get queued(): boolean {

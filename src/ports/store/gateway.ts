@@ -34,7 +34,7 @@ export interface GatewayStore {
   held(query: HeldQuery): Promise<readonly HeldMessage[]>;
   /** Connections with held messages, including deleted connections. */
   connectionsWithHeld(): Promise<readonly string[]>;
-  /** How many messages each of these connections holds, counted up to `countMax`. */
+  /** Number of messages held by each of these connections, counted up to `countMax`. */
   heldCounts(query: HeldCountQuery): Promise<ReadonlyMap<string, number>>;
   /** Ends the hold of these messages and records the results in the log, if the log still has the requests. */
   settleHeld(messages: readonly SettledMessage[]): Promise<void>;
@@ -196,7 +196,7 @@ export interface AnswerStore {
   purge(step: { readonly now: number; readonly limit: number }): Promise<StepResult>;
 }
 
-/** As DeduplicationClaim of the receiver kit. */
+/** Like DeduplicationClaim of the receiver kit. */
 export interface AnswerClaim {
   readonly key: string;
   readonly fingerprint: string;
@@ -205,12 +205,12 @@ export interface AnswerClaim {
   readonly expiresAt: number;
 }
 
-/** As DeduplicationCompletion of the receiver kit. */
+/** Like DeduplicationCompletion of the receiver kit. */
 export interface AnswerCompletion extends AnswerClaim {
   readonly result: string;
 }
 
-/** As ClaimOutcome of the receiver kit. */
+/** Like ClaimOutcome of the receiver kit. */
 export type AnswerOutcome =
   | { readonly kind: "claimed" }
   | { readonly kind: "running"; readonly expiresAt: number }

@@ -27,7 +27,6 @@ export interface OperationQuery {
 
 /** `dlq_retry` and `recover` have separate selections; the others are the bulk actions of the same names. */
 export const operationKinds = ["dlq_retry", "recover", "retry", "cancel", "discard"] as const;
-/** What an operation does. */
 export type OperationKind = (typeof operationKinds)[number];
 
 /** `pending` is about to run, or waits for a process; the last three are final. */
@@ -60,7 +59,7 @@ export type Exclusion = (typeof exclusions)[number];
 /** Number of skipped deliveries by reason. */
 export type ExclusionCounts = Readonly<Partial<Record<Exclusion, number>>>;
 
-/** What an operation works through. Times are instants, Unix milliseconds. */
+/** The deliveries of an operation. Times are instants, Unix milliseconds. */
 export type OperationSelection =
   | ({ readonly kind: "dead_letters" } & Omit<DeadLetterQuery, "page">)
   | ({ readonly kind: "deliveries" } & Omit<DeliveryQuery, "page">)
