@@ -110,7 +110,7 @@ class Examiner {
     if (this.#worker !== worker) return;
     this.#worker = null;
     for (const [id, { resolve }] of this.#waiting)
-      resolve({ id, problem: "internal", detail: "its thread ended" });
+      resolve({ id, problem: "internal", detail: "the thread of the check ended" });
     this.#waiting.clear();
   }
 }

@@ -32,7 +32,7 @@ async function examine({ id, target, allowValid }: Examination): Promise<Examina
   // IP literals skip the lookup, so check them here.
   const host = url.hostname.replaceAll(/^\[|\]$/g, "");
   if (isIP(host) !== 0 && !policy.judge(host).allowed)
-    return { id, problem: "conflict", detail: "nothing may be sent to the URL of this webhook any more" };
+    return { id, problem: "conflict", detail: "the URL of this webhook is no longer allowed" };
   try {
     const findings = await checkReceiver({
       receiver: {
@@ -56,7 +56,7 @@ async function examine({ id, target, allowValid }: Examination): Promise<Examina
     return { id, findings };
   } catch (error) {
     if (error instanceof NothingToExamine)
-      return { id, problem: "conflict", detail: "nothing answers at the URL of this webhook" };
+      return { id, problem: "conflict", detail: "no server responds at the URL of this webhook" };
     // Not the error message, which may contain request data.
     return { id, problem: "internal", detail: error instanceof Error ? error.name : "unknown" };
   }
@@ -74,7 +74,7 @@ function guardedLookup({ judge }: Pick<AddressPolicy, "judge">): LookupFunction 
         const allowed = found.filter(({ address }) => judge(address).allowed);
         const all = allowed.map(({ address }) => ({ address, family: isIP(address) }));
         const [first] = all;
-        if (first === undefined) callback(new Error("the name leads to no public address"), "");
+        if (first === undefined) callback(new Error("the name resolves to no public address"), "");
         else if (options.all === true) callback(null, all);
         else callback(null, first.address, first.family);
       },

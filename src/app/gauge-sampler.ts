@@ -40,7 +40,7 @@ export class GaugeSampler {
       pauseMs: () => sampleMs,
       failed: (error) => {
         if (this.#loop.isStopped) return;
-        options.log.warn({ err: String(error) }, "readings for statistics were not written");
+        options.log.warn({ err: String(error) }, "writing gauge readings failed");
       },
     });
   }

@@ -101,7 +101,7 @@ function parsed({ text, setting }: { readonly text: string; readonly setting: st
   const bytes = parseMasterKey(text);
   if (bytes !== null) return bytes;
   throw new KeySettingError(
-    `${setting} is not a master key: it takes 32 bytes as base64 or hex; make one with: openssl rand -base64 32`,
+    `${setting} is not a valid master key: it must be 32 bytes as base64 or hex; create one with: openssl rand -base64 32`,
   );
 }
 
@@ -118,6 +118,6 @@ function adminKeyOf(
   if (!needsFolder({ adminKey, roles, databaseUrl })) return { key: generate(), file: null, warnings: [] };
   const { text, warnings } = readOrCreateKeyFile({ path, generate });
   if (databaseUrl === null) return { key: text, file: path, warnings };
-  const own = `the admin key in ${path} is known to this process alone: set POSTHORN_ADMIN_KEY for several`;
+  const own = `only this process knows the admin key in ${path}: set POSTHORN_ADMIN_KEY if several processes serve the API`;
   return { key: text, file: path, warnings: [...warnings, own] };
 }

@@ -154,7 +154,7 @@ export function withKnownNames<Given extends object>(
 function unknownField(field: string, known: readonly string[]): string {
   const nearest = closestName(field, known);
   return nearest === null
-    ? `is not a known field; there is ${known.join(", ")}`
+    ? `is not a known field; known fields: ${known.join(", ")}`
     : `is not a known field; did you mean ${nearest}?`;
 }
 

@@ -100,8 +100,8 @@ export async function openProbes(parts: ListenerParts): Promise<Listener | null>
     if (takesInbound || codeOf(error) !== "EADDRINUSE") throw error;
     log.warn(
       { host: settings.host, port: settings.port },
-      "POSTHORN_PORT is taken, so this process answers no /livez, /readyz and /metrics; it runs on without them. " +
-        "Give it a port of its own to watch it; 0 takes a free one",
+      "POSTHORN_PORT is taken, so this process runs without /livez, /readyz and /metrics. " +
+        "Set a different port to monitor it; 0 picks a free one",
     );
     return null;
   }

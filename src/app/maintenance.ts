@@ -68,8 +68,8 @@ export async function backupStore(
 ): Promise<{ readonly keyFiles: readonly string[] }> {
   if (settings.databaseUrl !== null) {
     throw new BackupElsewhereError(
-      "this command copies SQLite; back PostgreSQL up with its own tools, such as pg_dump --schema=posthorn, or " +
-        "continuous archiving, and keep POSTHORN_MASTER_KEY apart from the copy",
+      "this command copies SQLite; back up PostgreSQL with its tools, such as pg_dump --schema=posthorn, or " +
+        "continuous archiving, and store POSTHORN_MASTER_KEY separately from the copy",
     );
   }
   const folder = dataFolderAt(settings.dataDir);

@@ -22,7 +22,7 @@ export async function openTracing(
     const fields = { sampler, argument };
     parts.log.error(
       fields,
-      "OTEL_TRACES_SAMPLER or OTEL_TRACES_SAMPLER_ARG cannot be read; nothing is traced",
+      "OTEL_TRACES_SAMPLER or OTEL_TRACES_SAMPLER_ARG is not valid; tracing is disabled",
     );
     return null;
   }

@@ -34,10 +34,7 @@ export function openTransport(
     clock,
     ...(plainHere && { plain: openInThread(sender, clock) }),
     onLost: ({ cause, inFlight }) =>
-      log.error(
-        { cause, inFlight },
-        "a sender thread ended and is replaced; what it was sending is sent again",
-      ),
+      log.error({ cause, inFlight }, "a sender thread ended and is replaced; its requests are sent again"),
   });
 }
 

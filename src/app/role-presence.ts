@@ -45,8 +45,7 @@ export class RolePresence {
       clock,
       round: () => this.#look(),
       pauseMs: () => lookMs,
-      failed: (error) =>
-        log.debug({ err: messageOf(error) }, "the roles of other processes are not known now"),
+      failed: (error) => log.debug({ err: messageOf(error) }, "reading the roles of other processes failed"),
     });
   }
 
@@ -97,9 +96,9 @@ export class RolePresence {
 
 export const roleWarnings: Readonly<Record<NeededRole, string>> = {
   gateway:
-    "sources exist, and no process runs the role gateway, so nothing takes what senders send: add gateway to POSTHORN_ROLES of a process",
+    "sources exist, but no process runs the role gateway, so senders cannot reach them: add gateway to POSTHORN_ROLES of a process",
   scheduler:
-    "notification channels exist, and no process runs the role scheduler, so nothing is sent to them: add scheduler to POSTHORN_ROLES of a process",
+    "notification channels exist, but no process runs the role scheduler, so no notifications are sent: add scheduler to POSTHORN_ROLES of a process",
 };
 
 const neededRoles: readonly NeededRole[] = ["gateway", "scheduler"];

@@ -32,13 +32,13 @@ test("a stop that does not end names what it waits for, and then ends with statu
   await clock.turn();
   assert.deepEqual(lines, []);
   clock.advance(1);
-  assert.deepEqual(lines, ["warn api stopping takes longer than the grace; see what it waits for"]);
+  assert.deepEqual(lines, ["warn api stopping takes longer than the grace period"]);
   clock.advance(24_999);
   await clock.turn();
   assert.deepEqual(statuses, []);
   clock.advance(1);
   await clock.turn();
-  assert.equal(lines[1], "error api stopping did not come to its end; ending without it");
+  assert.equal(lines[1], "error api stopping did not finish in time; exiting now");
   assert.deepEqual(statuses, [1]);
 });
 

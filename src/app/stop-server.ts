@@ -15,7 +15,7 @@ export async function stopServer(running: RunningPosthorn, exit: StopInTimeOptio
   const { log } = running;
   log.info({}, "stopped");
   whenUnended(unendedMs, (open) => {
-    log.error({ open }, "stopped, but something is open that keeps the process; ending without it");
+    log.error({ open }, "stopped, but open handles keep the process alive; exiting now");
     exit(1);
   });
 }
@@ -32,12 +32,12 @@ export async function stopInTime(
   const { log, settings } = running;
   const graceMs = settings.shutdownGraceMs;
   const late = clock.schedule(graceMs + lateMs, () =>
-    log.warn({ ...running.stopping() }, "stopping takes longer than the grace; see what it waits for"),
+    log.warn({ ...running.stopping() }, "stopping takes longer than the grace period"),
   );
   try {
     const stopped = running.stop().then(() => true);
     if ((await withDeadline(stopped, { clock, timeoutMs: graceMs + overdueMs })) !== null) return;
-    log.error({ ...running.stopping() }, "stopping did not come to its end; ending without it");
+    log.error({ ...running.stopping() }, "stopping did not finish in time; exiting now");
     exit(1);
   } finally {
     late.cancel();

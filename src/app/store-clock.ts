@@ -84,7 +84,7 @@ export class StoreClock implements Clock {
     else
       log.warn(
         { offsetMs },
-        "the clock of this machine differs from the database's, which is used from now on: set both by NTP",
+        "the clock of this machine differs from the database's, which is used from now on: synchronize both with NTP",
       );
   }
 }

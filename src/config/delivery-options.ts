@@ -27,7 +27,7 @@ export const security = {
   masterKeyPrevious: option<readonly string[]>({
     env: "POSTHORN_MASTER_KEY_PREVIOUS",
     group: "Security",
-    description: "Earlier master keys, which still open what they sealed.",
+    description: "Earlier master keys, still used to decrypt existing secrets.",
     kind: secretList,
     fallback: [],
     secret: true,
@@ -35,8 +35,7 @@ export const security = {
   egressAllow: option<readonly string[]>({
     env: "POSTHORN_EGRESS_ALLOW",
     group: "Security",
-    description:
-      "Blocks of addresses that webhooks may use although they are not public, such as `10.20.0.0/16`.",
+    description: "CIDR blocks of private addresses that webhooks may use, such as `10.20.0.0/16`.",
     kind: cidr,
     fallback: [],
   }),
@@ -51,7 +50,7 @@ export const security = {
     env: "POSTHORN_EGRESS_PROXY",
     group: "Security",
     description:
-      "HTTP CONNECT proxy through which every delivery goes, such as `http://user:password@proxy.example:3128`, or `https://…` for a proxy that is itself reached over TLS. The proxy resolves names.",
+      "HTTP CONNECT proxy for all deliveries, such as `http://user:password@proxy.example:3128`, or `https://…` for a proxy with TLS. The proxy resolves names.",
     kind: proxyUrl,
     fallback: null,
     secret: true,
@@ -71,8 +70,8 @@ export const delivery = {
     env: "POSTHORN_CONCURRENCY",
     group: "Delivery",
     description:
-      "Active requests of this process: those that have waited for less than a second. As many connections again are kept " +
-      "for later, or up to 1,000 where descriptors permit.",
+      "Active requests of this process: those that have waited for less than a second. The same number of idle connections " +
+      "is kept, or up to 1,000 if the descriptor limit allows it.",
     kind: integer({ min: 1, max: 10_000, unit: "requests" }),
     fallback: 100,
   }),
@@ -80,17 +79,17 @@ export const delivery = {
     env: "POSTHORN_WAITING_REQUESTS",
     group: "Delivery",
     description:
-      "Requests of this process that have waited for more than a second, messages that the gateway passes through included. " +
-      "They cost a socket, not work, so they do not count in `POSTHORN_CONCURRENCY`; those older than five seconds may use " +
-      "three quarters of these slots. A request with a large body counts once for every 64 KiB. When all slots are used, " +
-      "requests stay active. Fewer are used where descriptors do not permit so many; 0 keeps all requests active.",
+      "Requests of this process that have waited for more than a second, including messages that the gateway passes through. " +
+      "They cost a socket but no work, so they do not count in `POSTHORN_CONCURRENCY`; those older than five seconds may use " +
+      "three quarters of these slots. A request with a large body counts once for every 64 KiB. If all slots are used, " +
+      "requests stay active. Fewer slots are used if the descriptor limit does not allow this many; 0 keeps all requests active.",
     kind: integer({ min: 0, max: 100_000, unit: "requests" }),
     fallback: 1_000,
   }),
   webhookConcurrency: option({
     env: "POSTHORN_WEBHOOK_CONCURRENCY",
     group: "Delivery",
-    description: "Requests in flight per webhook, active and waiting ones together.",
+    description: "Requests in flight per webhook, including waiting ones.",
     kind: integer({ min: 1, max: 1_000, unit: "requests" }),
     fallback: 5,
   }),
@@ -98,7 +97,7 @@ export const delivery = {
     env: "POSTHORN_HOST_CONCURRENCY",
     group: "Delivery",
     description:
-      "Active requests of this process to one host (name and port of the webhook's URL), over all webhooks there.",
+      "Active requests of this process to one host (name and port of the webhook's URL), for all webhooks with that host.",
     kind: optionalInteger({ min: 1, max: 10_000, unit: "requests" }),
     fallback: null,
     fallbackText: "unset: no limit",
@@ -107,8 +106,8 @@ export const delivery = {
     env: "POSTHORN_SENDER_THREADS",
     group: "Delivery",
     description:
-      "Threads that resolve names, connect, do TLS and send, so that none of it holds up the API and the store. `auto` is one " +
-      "fewer than there are cores, at most four; with two cores plain HTTP stays on the main thread, as all does with 0 or one core.",
+      "Threads that resolve names, connect and send, so that this work does not block the API and the store. `auto` is one " +
+      "less than the number of cores, up to four; with two cores plain HTTP stays on the main thread, with 0 or one core everything does.",
     kind: integerOrAuto({ min: 0, max: 64, unit: "threads" }),
     fallback: null,
     fallbackText: "auto",
@@ -117,7 +116,7 @@ export const delivery = {
     env: "POSTHORN_LEASE_MS",
     group: "Delivery",
     description:
-      "How long a delivery belongs to a process that may have crashed. Longer than the longest request, which is 90 s.",
+      "How long a delivery stays leased to a process that may have crashed. Must be longer than the longest request (90 s).",
     kind: milliseconds({ min: 1_000, max: 3_600_000 }),
     fallback: 300_000,
   }),
@@ -125,15 +124,15 @@ export const delivery = {
     env: "POSTHORN_COMMIT_WINDOW_MS",
     group: "Delivery",
     description:
-      "Longest time that writes wait for each other under load, and that the result of a request waits for another write. " +
-      "Idle, a publish never waits. What was answered in this time before a crash is delivered again.",
+      "Maximum time that writes wait under load to be grouped, and that the result of a request waits for another write. " +
+      "Without load, a publish never waits. Deliveries completed within this time before a crash are sent again.",
     kind: milliseconds({ min: 0, max: 1_000 }),
     fallback: 20,
   }),
   bufferBytesMax: option({
     env: "POSTHORN_BUFFER_BYTES",
     group: "Delivery",
-    description: "Payloads held in memory for requests to come.",
+    description: "Limit for payloads buffered in memory for upcoming requests.",
     kind: integer({ min: 1_048_576, max: 4_294_967_296, unit: "bytes" }),
     fallback: 67_108_864,
   }),

@@ -8,8 +8,8 @@ export const gateway = {
     env: "POSTHORN_GATEWAY_IN_FLIGHT",
     group: "Gateway",
     description:
-      "Messages whose senders have waited for a webhook for less than a second, at one time in this process (`pass_through`). " +
-      "Tenants share these slots, and further messages are answered 503. After a second a message counts in " +
+      "Messages in flight in this process whose senders have waited for a webhook for less than a second (`pass_through`). " +
+      "Tenants share these slots, and further messages get a 503. After a second a message counts in " +
       "`POSTHORN_WAITING_REQUESTS`.",
     kind: integer({ min: 1, max: 10_000, unit: "messages" }),
     fallback: 100,
@@ -18,14 +18,14 @@ export const gateway = {
     env: "POSTHORN_GATEWAY_SOURCE_IN_FLIGHT",
     group: "Gateway",
     description:
-      "Messages of one source whose senders wait, however long, so that a webhook that hangs leaves slots for others.",
+      "Messages in flight of one source, regardless of their waiting time, so that a hanging webhook leaves slots for others.",
     kind: integer({ min: 1, max: 10_000, unit: "messages" }),
     fallback: 20,
   }),
   sourcesPerTenant: option({
     env: "POSTHORN_SOURCES_PER_TENANT",
     group: "Gateway",
-    description: "Sources that one tenant may have.",
+    description: "Maximum number of sources of a tenant.",
     kind: integer({ min: 0, max: 100_000, unit: "sources" }),
     fallback: 200,
   }),
@@ -33,16 +33,16 @@ export const gateway = {
     env: "POSTHORN_CLIENT_CERTIFICATE_HEADER",
     group: "Gateway",
     description:
-      "Field in which the proxy before the role `gateway` names the client certificate of a sender (mutual TLS): `Client-Cert` of RFC 9440, PEM with its characters encoded, base64, or `X-Forwarded-Client-Cert`. Read from `POSTHORN_TRUSTED_PROXIES` alone; the proxy has to set it itself, over whatever a sender writes there.",
+      "Header in which the proxy in front of the role `gateway` passes on the client certificate of a sender (mutual TLS): `Client-Cert` of RFC 9440, percent-encoded PEM, base64, or `X-Forwarded-Client-Cert`. Accepted only from `POSTHORN_TRUSTED_PROXIES`; the proxy must set it and overwrite any value from the sender.",
     kind: optionalHeaderName,
     fallback: null,
-    fallbackText: "unset: sources cannot ask for client certificates",
+    fallbackText: "unset: sources cannot require client certificates",
   }),
   trustedProxies: option<readonly string[]>({
     env: "POSTHORN_TRUSTED_PROXIES",
     group: "Gateway",
     description:
-      "Addresses of the proxies in front of the role `gateway`, as CIDR blocks such as `10.0.3.0/24`. Their `X-Forwarded-For` names the address of a sender, by which failed verifications are limited, and their `POSTHORN_CLIENT_CERTIFICATE_HEADER` its certificate. No proxy is trusted without being named, this machine included.",
+      "Addresses of the proxies in front of the role `gateway`, as CIDR blocks such as `10.0.3.0/24`. Their `X-Forwarded-For` contains the sender's address, by which failed verifications are limited, and their `POSTHORN_CLIENT_CERTIFICATE_HEADER` contains its certificate. Only listed proxies are trusted, even on this machine.",
     kind: cidr,
     fallback: [],
     fallbackText: "none",

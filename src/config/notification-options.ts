@@ -8,7 +8,7 @@ export const notification = {
     env: "POSTHORN_SMTP_URL",
     group: "Notifications",
     description:
-      "Mail server for messages to people, such as `smtps://user:password@mail.example.com` or `smtp://mail.example.com:587`, which must offer STARTTLS.",
+      "Mail server for notifications, such as `smtps://user:password@mail.example.com` or `smtp://mail.example.com:587`, which must offer STARTTLS.",
     kind: smtpUrl,
     fallback: null,
     fallbackText: "unset: no mail",
@@ -18,7 +18,7 @@ export const notification = {
     env: "POSTHORN_SMTP_PLAIN",
     group: "Notifications",
     description:
-      "Send mail without encryption where the server offers none. On this machine (`localhost`, 127.0.0.1) that is so in any case.",
+      "Send mail without encryption if the server does not offer it. This is always allowed on this machine (`localhost`, 127.0.0.1).",
     kind: flag,
     fallback: false,
   }),
@@ -33,8 +33,7 @@ export const notification = {
   mailBounces: option({
     env: "POSTHORN_MAIL_BOUNCES",
     group: "Notifications",
-    description:
-      "Address that mail servers tell when a mail could not be delivered later, such as `bounces@example.com`: the sender of the envelope.",
+    description: "Address for bounce messages (envelope sender), such as `bounces@example.com`.",
     kind: optionalText,
     fallback: null,
     fallbackText: "unset: the address of POSTHORN_MAIL_FROM",
@@ -43,7 +42,7 @@ export const notification = {
     env: "POSTHORN_NOTIFICATION_LINK",
     group: "Notifications",
     description:
-      "Page of a webhook that messages lead to, with `{webhook_id}` and `{tenant_id}` in it, such as `https://app.example.com/webhooks/{webhook_id}`.",
+      "Link to a webhook's page in notifications, with placeholders `{webhook_id}` and `{tenant_id}`, such as `https://app.example.com/webhooks/{webhook_id}`.",
     kind: optionalText,
     fallback: null,
     fallbackText: "unset: no link",
@@ -51,10 +50,9 @@ export const notification = {
   notificationTexts: option({
     env: "POSTHORN_NOTIFICATION_TEXTS",
     group: "Notifications",
-    description:
-      'JSON file with texts in the place of ours, by language and name: `{"en": {"recovered.subject": "…"}}`.',
+    description: 'JSON file with custom texts, by language and name: `{"en": {"recovered.subject": "…"}}`.',
     kind: optionalText,
     fallback: null,
-    fallbackText: "unset: our own texts",
+    fallbackText: "unset: default texts",
   }),
 } as const;

@@ -7,8 +7,7 @@ export const portal = {
   portal: option({
     env: "POSTHORN_PORTAL",
     group: "Server",
-    description:
-      "Serve the portal of your customers at `/portal`. Nobody gets in without a session that your backend made.",
+    description: "Serve the customer portal at `/portal`. Access requires a session created by your backend.",
     kind: flag,
     fallback: true,
   }),
@@ -16,7 +15,7 @@ export const portal = {
     env: "POSTHORN_PORTAL_ORIGINS",
     group: "Server",
     description:
-      "Pages that may call the API with the token of a portal session, such as `https://app.example.com`: for a portal of your own. Pages that show ours in a frame are not named here but with the session.",
+      "Origins that may call the API with a portal session token, such as `https://app.example.com`, for a custom portal. Pages that embed the built-in portal in a frame are set in the session instead.",
     kind: portalOrigins,
     fallback: [],
     fallbackText: "none",

@@ -22,27 +22,27 @@ export function contradictions(settings: Settings): readonly Contradiction[] {
     settings.dev &&
       !isLoopbackHost(settings.host) && {
         options: ["dev", "host"],
-        problem: `development mode is refused on ${settings.host}, which other machines may reach; use host 127.0.0.1, or leave dev off`,
+        problem: `development mode is refused on ${settings.host}, which other machines may reach; use host 127.0.0.1, or disable dev`,
       },
     !settings.dev &&
       settings.publicUrl?.startsWith("http:") === true && {
         options: ["publicUrl"],
         problem:
-          "must be an https URL, because callback URLs below it carry a key; http is for development mode",
+          "must be an https URL, because its callback URLs contain a key; http is only allowed in development mode",
       },
     settings.clientCertificateHeader !== null &&
       settings.trustedProxies.length === 0 && {
         options: ["clientCertificateHeader", "trustedProxies"],
-        problem: "the header is believed of named proxies alone: anybody else could write it",
+        problem: "the header is accepted only from trusted proxies, because anyone else could forge it",
       },
     settings.leaseMs < leaseMsMinimum && {
       options: ["leaseMs"],
-      problem: `must be at least ${leaseMsMinimum} ms: a lease outlives the longest request (${attemptTimeoutMsMax} ms) and the wait before it, or deliveries would be sent twice`,
+      problem: `must be at least ${leaseMsMinimum} ms: a lease must outlast the longest request (${attemptTimeoutMsMax} ms) and the wait before it; otherwise deliveries would be sent twice`,
     },
     settings.shutdownGraceMs >= settings.leaseMs && {
       options: ["shutdownGraceMs", "leaseMs"],
       problem:
-        "the grace must be shorter than the lease, or deliveries that are still running would be taken over",
+        "the grace period must be shorter than the lease; otherwise other processes would take over running deliveries",
     },
     settings.webhookConcurrency > settings.concurrency && {
       options: ["webhookConcurrency", "concurrency"],
@@ -58,7 +58,7 @@ export function contradictions(settings: Settings): readonly Contradiction[] {
     },
     settings.bufferBytesMax < settings.payloadBytesMax && {
       options: ["bufferBytesMax", "payloadBytesMax"],
-      problem: "the buffer must hold at least one payload",
+      problem: "the buffer must be large enough for one payload",
     },
     settings.smtpUrl !== null &&
       settings.mailFrom === null && {
@@ -69,7 +69,7 @@ export function contradictions(settings: Settings): readonly Contradiction[] {
     settings.adminKey !== null &&
       settings.adminKey.length < adminKeyLengthMin && {
         options: ["adminKey"],
-        problem: `must have at least ${adminKeyLengthMin} characters; make one with: openssl rand -hex 24`,
+        problem: `must have at least ${adminKeyLengthMin} characters; create one with: openssl rand -hex 24`,
       },
   ];
   return [...found.filter((entry) => entry !== false), ...contradictoryServices(settings)];
@@ -83,35 +83,34 @@ function contradictoryServices(settings: Settings): readonly Contradiction[] {
       settings.masterKey === null && {
         options: ["masterKey"],
         problem:
-          "is required with PostgreSQL, because all processes must read the same secrets; make one with: openssl rand -base64 32",
+          "is required with PostgreSQL, because all processes must decrypt the same secrets; create one with: openssl rand -base64 32",
       },
     isEmbedded &&
       settings.databaseDirectUrl !== null && {
         options: ["databaseDirectUrl", "databaseUrl"],
-        problem: "the way past a pooler is of use only with the database behind it",
+        problem: "requires POSTHORN_DATABASE_URL",
       },
     isEmbedded &&
       settings.queueUrl !== null && {
         options: ["queueUrl", "databaseUrl"],
-        problem:
-          "RabbitMQ carries work that PostgreSQL holds: set POSTHORN_DATABASE_URL too, or unset the queue",
+        problem: "RabbitMQ requires PostgreSQL: set POSTHORN_DATABASE_URL too, or unset the queue",
       },
     isEmbedded &&
       settings.redisUrl !== null && {
         options: ["redisUrl", "databaseUrl"],
         problem:
-          "Redis holds what several processes share, and embedded there is one: set POSTHORN_DATABASE_URL too, or unset Redis",
+          "Redis is for several processes, and SQLite allows only one: set POSTHORN_DATABASE_URL too, or unset Redis",
       },
     isEmbedded &&
       settings.workerPool !== "default" && {
         options: ["workerPool", "databaseUrl"],
-        problem: "embedded there is one worker, which serves all tenants; leave it at default",
+        problem: "with SQLite a single worker serves all tenants; keep it at default",
       },
     isEmbedded &&
       settings.roles.includes("scheduler") !== settings.roles.includes("worker") && {
         options: ["roles", "databaseUrl"],
         problem:
-          "embedded, scheduler and worker are one part: name both or neither, or set POSTHORN_DATABASE_URL to run them apart",
+          "with SQLite, scheduler and worker are one part: set both or neither, or set POSTHORN_DATABASE_URL to run them separately",
       },
   ];
   return found.filter((entry) => entry !== false);

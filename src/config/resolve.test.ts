@@ -154,7 +154,7 @@ suite("settings", () => {
       problems({ env: { POSTHORN_PORT_FILE: "/x" }, readFile }).join(),
       /POSTHORN_PORT_FILE .*not a setting/,
     );
-    assert.match(problems({ env: { POSTHORN_ADMIN_KEY_FILE: "/missing" } }).join(), /no such file/);
+    assert.match(problems({ env: { POSTHORN_ADMIN_KEY_FILE: "/missing" } }).join(), /file not found/);
     assert.match(
       problems({ env: { POSTHORN_ADMIN_KEY_FILE: "/x" }, readFile: () => "\n" }).join(),
       /is empty/,
@@ -205,7 +205,7 @@ suite("settings", () => {
       assert.equal(resolved({ env }).settings.roles.join(), roles);
     }
     const direct = { POSTHORN_DATABASE_DIRECT_URL: "postgres://host/db" };
-    assert.match(problems({ env: direct }).join(), /of use only with the database behind it/);
+    assert.match(problems({ env: direct }).join(), /requires POSTHORN_DATABASE_URL/);
   });
 
   test("contradictions name both settings", () => {
@@ -215,7 +215,7 @@ suite("settings", () => {
     );
     assert.match(
       problems({ flags: { leaseMs: "90000" } }).join(),
-      /--lease-ms.*outlives the longest request/,
+      /--lease-ms.*must outlast the longest request/,
     );
     assert.match(problems({ flags: { shutdownGraceMs: "600000" } }).join(), /POSTHORN_LEASE_MS \(default\)/);
     assert.match(problems({ flags: { webhookConcurrency: "200" } }).join(), /more requests in flight/);
@@ -305,7 +305,7 @@ suite("settings", () => {
     const found = problems(fileWith('admin_key: "canary-canary\nport: [')).join();
     assert.match(found, /posthorn\.yaml \(--config\) is not valid YAML/);
     assert.doesNotMatch(found, /canary/);
-    assert.match(problems({ file: "/does/not/exist.yaml" }).join(), /no such file/);
+    assert.match(problems({ file: "/does/not/exist.yaml" }).join(), /file not found/);
   });
 
   test("options of the library follow the same rules", () => {

@@ -17,7 +17,7 @@ export const server = {
     env: "POSTHORN_HOST",
     group: "Server",
     description:
-      "Address to listen on. Use `::` to accept connections from other machines over IPv4 and IPv6, `0.0.0.0` for IPv4 alone.",
+      "Address to listen on. Use `::` to accept connections from other machines over IPv4 and IPv6, `0.0.0.0` for IPv4 only.",
     kind: text,
     fallback: "127.0.0.1",
   }),
@@ -25,8 +25,8 @@ export const server = {
     env: "POSTHORN_PORT",
     group: "Server",
     description:
-      "Port to listen on; 0 takes a free one. A process without the role `api` answers its probes and metrics there, " +
-      "and goes without them when the port is taken.",
+      "Port to listen on; 0 picks a free one. A process without the role `api` serves its probes and metrics there, " +
+      "and runs without them if the port is taken.",
     kind: integer({ min: 0, max: 65_535, unit: null }),
     fallback: 8080,
   }),
@@ -34,7 +34,7 @@ export const server = {
     env: "POSTHORN_PUBLIC_URL",
     group: "Server",
     description:
-      "Where this server is reached from outside, such as `https://hooks.example.com`. Receivers get callback URLs below it; without it none are offered.",
+      "Public URL of this server, such as `https://hooks.example.com`. It is the base of callback URLs for receivers; without it none are offered.",
     kind: publicUrl,
     fallback: null,
     fallbackText: "unset: no callback URLs",
@@ -43,7 +43,7 @@ export const server = {
     env: "POSTHORN_ORIGIN",
     group: "Server",
     description:
-      "Name under which receivers know this system, as a DNS name: `WebHook-Request-Origin` of CloudEvents. It names the system, not a machine; receivers may permit by it, so keep it.",
+      "DNS name that identifies this system to receivers: `WebHook-Request-Origin` of CloudEvents. It identifies the system, not a machine; receivers may use it in allowlists, so do not change it.",
     kind: originName,
     fallback: null,
     fallbackText: "the host of `POSTHORN_PUBLIC_URL`, else `posthorn.invalid`",
@@ -53,9 +53,9 @@ export const server = {
     group: "Server",
     description:
       "Which parts this process runs: `api` serves HTTP, `worker` delivers, `scheduler` expires and cleans up, " +
-      "`gateway` takes what others send. With " +
-      "PostgreSQL any number of processes run any of them. Embedded there is one process, and `scheduler` and " +
-      "`worker` go together: with `api` alone events are accepted and kept, with `scheduler,worker` alone the " +
+      "`gateway` receives messages from senders. With " +
+      "PostgreSQL any number of processes run any of them. With SQLite there is one process, and `scheduler` and " +
+      "`worker` must be combined: with `api` only, events are accepted and stored; with `scheduler,worker` only, the " +
       "backlog is delivered without an API.",
     kind: roleList,
     fallback: roles,
@@ -64,17 +64,17 @@ export const server = {
     env: "POSTHORN_INBOUND_PORT",
     group: "Server",
     description:
-      "Port on which the role `gateway` takes what others send, so that the API need not be public; 0 takes a free one. " +
+      "Separate port for the role `gateway`, so that the API need not be public; 0 picks a free one. " +
       "Unset: on `POSTHORN_PORT`.",
     kind: optionalInteger({ min: 0, max: 65_535, unit: null }),
     fallback: null,
-    fallbackText: "unset: beside the API",
+    fallbackText: "unset: on the API port",
   }),
   inboundUrl: option({
     env: "POSTHORN_INBOUND_URL",
     group: "Server",
     description:
-      "Where the addresses of sources are reached from outside, such as `https://in.example.com`, where that is not `POSTHORN_PUBLIC_URL`.",
+      "Public base URL of source addresses, such as `https://in.example.com`, if it differs from `POSTHORN_PUBLIC_URL`.",
     kind: publicUrl,
     fallback: null,
     fallbackText: "`POSTHORN_PUBLIC_URL`",
@@ -83,15 +83,15 @@ export const server = {
     env: "POSTHORN_WORKER_POOL",
     group: "Server",
     description:
-      "The pool that a `worker` of this process belongs to. It serves the tenants whose `worker_pool` is this one, and " +
-      "no others; `default` serves all that have none.",
+      "The pool of the `worker` in this process. It serves the tenants with this `worker_pool`, and " +
+      "no others; `default` serves all tenants without one.",
     kind: shortName,
     fallback: "default",
   }),
   ui: option({
     env: "POSTHORN_UI",
     group: "Server",
-    description: "Serve the operator dashboard at `/ui`, where `/` leads too.",
+    description: "Serve the operator dashboard at `/ui`; `/` redirects there.",
     kind: flag,
     fallback: true,
   }),
@@ -99,7 +99,7 @@ export const server = {
     env: "POSTHORN_BASE_PATH",
     group: "Server",
     description:
-      "Path below which a proxy passes requests on without taking it away, such as `/hooks`. Leave it empty where the proxy takes the path away.",
+      "Path prefix that a proxy forwards without stripping it, such as `/hooks`. Leave it empty if the proxy strips the prefix.",
     kind: basePath,
     fallback: "",
     fallbackText: "none",
@@ -108,7 +108,7 @@ export const server = {
     env: "POSTHORN_DEV",
     group: "Server",
     description:
-      "Development mode: `http` URLs and targets on this machine are allowed, nothing else is relaxed. Refused unless the host is a loopback address.",
+      "Development mode: allows `http` URLs and targets on this machine; all other rules stay. Requires a loopback address as host.",
     kind: flag,
     fallback: false,
   }),
@@ -116,9 +116,9 @@ export const server = {
     env: "POSTHORN_MAX_CONNECTIONS",
     group: "Server",
     description:
-      "Connections that callers may hold open to this process. A further one replaces one that sent no request or is idle; " +
-      "where all are busy, it is refused, except for 16 that may ask for `/livez`, `/readyz` and `/metrics`. Together with twice " +
-      "`POSTHORN_CONCURRENCY`, `POSTHORN_WAITING_REQUESTS` and some fifty files they must stay below the limit of file " +
+      "Maximum number of open client connections. A further one replaces one that is idle or sent no request; " +
+      "if all are busy, it is refused, except for 16 reserved for `/livez`, `/readyz` and `/metrics`. Together with twice " +
+      "`POSTHORN_CONCURRENCY`, `POSTHORN_WAITING_REQUESTS` and about fifty files they must stay below the limit of file " +
       "descriptors (`ulimit -n`).",
     kind: integer({ min: 1, max: 100_000, unit: "connections" }),
     fallback: 2_000,
@@ -127,7 +127,7 @@ export const server = {
     env: "POSTHORN_SHUTDOWN_GRACE_MS",
     group: "Server",
     description:
-      "How long running requests may take to finish at shutdown; what is left is delivered after the next start.",
+      "How long running requests may take to finish at shutdown; unfinished deliveries are sent after the next start.",
     kind: milliseconds({ min: 0, max: 600_000 }),
     fallback: 30_000,
   }),

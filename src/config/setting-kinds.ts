@@ -36,7 +36,9 @@ export const cidr = listOf<string>({
 export const roleList = listOf<Role>({
   title: "`api`, `scheduler`, `worker`, `gateway`",
   problemOf: (word) =>
-    (roles as readonly string[]).includes(word) ? null : `knows ${roles.join(", ")}, not "${word}"`,
+    (roles as readonly string[]).includes(word)
+      ? null
+      : `must contain only ${roles.join(", ")}, not "${word}"`,
 });
 
 /** Any text is accepted here; its user checks the format. */
@@ -49,7 +51,7 @@ export const portalOrigins = listOf<string>({
     const url = URL.parse(word);
     const isSecure =
       url?.protocol === "https:" || (url?.protocol === "http:" && isLoopbackHost(url.hostname));
-    return isSecure && url?.origin === word ? null : "takes origins such as https://app.example.com";
+    return isSecure && url?.origin === word ? null : "must contain origins such as https://app.example.com";
   },
 });
 
@@ -62,7 +64,7 @@ export const publicUrl: ValueKind<string | null> = {
     const fits = url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
     return fits && url.search === "" && url.hash === ""
       ? { kind: "value", value: url.href.replace(/\/+$/, "") }
-      : { kind: "problem", problem: "must be a URL such as https://hooks.example.com, without query" };
+      : { kind: "problem", problem: "must be a URL such as https://hooks.example.com, without a query" };
   },
 };
 
@@ -107,7 +109,7 @@ function credentialsProblem(url: URL): { readonly kind: "problem"; readonly prob
   const isCut = /@/.test(url.pathname + url.search + url.hash);
   if (!isCut && isDecodable(url.username) && isDecodable(url.password)) return null;
   const problem =
-    "has special characters in user or password that are not percent-encoded: write %25 for %, %40 for @, %2F for /, " +
+    "has special characters in user or password that must be percent-encoded: write %25 for %, %40 for @, %2F for /, " +
     "%3F for ? and %23 for #";
   return { kind: "problem", problem };
 }

@@ -144,7 +144,7 @@ function readYaml(path: string, readFile: ReadFile): Record<string, unknown> | s
   try {
     const content: unknown = parse(readFile(path), { logLevel: "error" }) ?? {};
     if (typeof content === "object" && !Array.isArray(content)) return content as Record<string, unknown>;
-    return `${path} (--config) must hold one "name: value" a line`;
+    return `${path} (--config) must contain one "name: value" per line`;
   } catch (error) {
     // The parser's message may quote the line, which may contain a key.
     if (error instanceof YAMLParseError) {
@@ -193,7 +193,7 @@ function didYouMean(name: string, known: readonly string[]): string {
 
 function reasonOf(error: unknown): string {
   const code = codeOf(error);
-  if (code === "ENOENT") return "there is no such file";
+  if (code === "ENOENT") return "file not found";
   if (code === "EACCES") return "permission denied";
   if (code === "EISDIR") return "it is a folder";
   return messageOf(error);

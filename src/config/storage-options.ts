@@ -8,7 +8,7 @@ export const storage = {
   dataDir: option({
     env: "POSTHORN_DATA_DIR",
     group: "Storage",
-    description: "Folder of the SQLite files and of generated keys. Made with mode 0700 when it is missing.",
+    description: "Folder of the SQLite files and of generated keys. Created with mode 0700 if it is missing.",
     kind: text,
     fallback: "./data",
   }),
@@ -17,7 +17,7 @@ export const storage = {
     group: "Storage",
     description:
       "PostgreSQL (15 or later) instead of SQLite, such as `postgres://user:password@host:5432/name`. Several " +
-      "processes may share it. Needs `POSTHORN_MASTER_KEY`, the same in all of them.",
+      "processes may share it. Requires the same `POSTHORN_MASTER_KEY` in all of them.",
     kind: optionalText,
     fallback: null,
     fallbackText: "unset: SQLite",
@@ -27,18 +27,18 @@ export const storage = {
     env: "POSTHORN_DATABASE_DIRECT_URL",
     group: "Storage",
     description:
-      "The same database without the pooler that `POSTHORN_DATABASE_URL` leads to, for notifications and migrations; " +
-      "`none` where there is no way past it, which costs up to a second before a worker sees new events.",
+      "Direct URL of the same database if `POSTHORN_DATABASE_URL` points to a pooler, for notifications and migrations; " +
+      "`none` if there is no direct connection; then workers see new events up to a second later.",
     kind: optionalText,
     fallback: null,
-    fallbackText: "unset: there is no pooler",
+    fallbackText: "unset: no pooler",
     secret: true,
   }),
   databaseConnections: option({
     env: "POSTHORN_DATABASE_CONNECTIONS",
     group: "Storage",
     description:
-      "Connections to PostgreSQL that this process holds at most: one listens, a quarter is for people and upkeep, the " +
+      "Maximum number of PostgreSQL connections of this process: one listens, a quarter is for API reads and upkeep, the " +
       "rest for events. All processes together must stay below `max_connections` of the server.",
     kind: integer({ min: 3, max: 100, unit: "connections" }),
     fallback: 12,
@@ -47,8 +47,8 @@ export const storage = {
     env: "POSTHORN_DATABASE_PREPARED_STATEMENTS",
     group: "Storage",
     description:
-      "Whether PostgreSQL parses and plans what each event needs once per connection: `auto` where connections lead to the " +
-      "server itself, `on` also through a pooler that carries it (PgBouncer from 1.21, `max_prepared_statements`), `off` never.",
+      "Whether the statements of the event path are prepared once per connection: `auto` if connections go directly to the " +
+      "server, `on` also through a pooler that supports it (PgBouncer from 1.21, `max_prepared_statements`), `off` never.",
     kind: oneOf(["auto", "on", "off"]),
     fallback: "auto" as const,
   }),
@@ -56,9 +56,9 @@ export const storage = {
     env: "POSTHORN_QUEUE_URL",
     group: "Storage",
     description:
-      "RabbitMQ (3.10 or later), such as `amqp://user:password@host:5672/vhost` or `amqps://…`: tells workers where work " +
-      "is. Needs `POSTHORN_DATABASE_URL`, which holds the work; what the broker loses is announced again. Parameters " +
-      "`cacertfile`, `certfile` and `keyfile` name files for TLS, `heartbeat` is in seconds.",
+      "RabbitMQ (3.10 or later), such as `amqp://user:password@host:5672/vhost` or `amqps://…`: sends hints about work to " +
+      "workers. Requires `POSTHORN_DATABASE_URL`, which stores the work; hints that the broker loses are sent again. Parameters " +
+      "`cacertfile`, `certfile` and `keyfile` are file names for TLS, `heartbeat` is in seconds.",
     kind: optionalText,
     fallback: null,
     fallbackText: "unset: the store",
@@ -67,8 +67,7 @@ export const storage = {
   queuePrefix: option({
     env: "POSTHORN_QUEUE_PREFIX",
     group: "Storage",
-    description:
-      "Begins the names of all queues and exchanges, so that deployments can share a virtual host.",
+    description: "Prefix of all queue and exchange names, so that deployments can share a virtual host.",
     kind: shortName,
     fallback: "posthorn",
   }),
@@ -76,8 +75,8 @@ export const storage = {
     env: "POSTHORN_REDIS_URL",
     group: "Storage",
     description:
-      "Redis (6.2 or later) or Valkey, such as `redis://user:password@host:6379/0` or `rediss://…`: what workers share " +
-      "beside the store and may be lost, such as the limits of tenants. Needs `POSTHORN_DATABASE_URL`.",
+      "Redis (6.2 or later) or Valkey, such as `redis://user:password@host:6379/0` or `rediss://…`: for state that workers share " +
+      "in addition to the store and that may be lost, such as tenant limits. Requires `POSTHORN_DATABASE_URL`.",
     kind: optionalText,
     fallback: null,
     fallbackText: "unset: in process",
@@ -86,7 +85,7 @@ export const storage = {
   redisPrefix: option({
     env: "POSTHORN_REDIS_PREFIX",
     group: "Storage",
-    description: "Begins the names of all keys and channels, so that deployments can share a server.",
+    description: "Prefix of all key and channel names, so that deployments can share a server.",
     kind: shortName,
     fallback: "posthorn",
   }),
@@ -97,7 +96,7 @@ export const retention = {
   retentionPayloadDays: option({
     env: "POSTHORN_RETENTION_PAYLOAD_DAYS",
     group: "Retention",
-    description: "Payloads are removed after this; a delivery that still waits keeps its own.",
+    description: "Payloads are removed after this, unless a delivery still waits.",
     kind: days,
     fallback: 30,
   }),
@@ -111,7 +110,7 @@ export const retention = {
   auditDays: option({
     env: "POSTHORN_AUDIT_DAYS",
     group: "Retention",
-    description: "Rows of the audit log, which says who changed what, are removed after this.",
+    description: "Rows of the audit log are removed after this.",
     kind: days,
     fallback: 400,
   }),

@@ -116,9 +116,9 @@ export function listOf<Entry extends string>(entry: {
 }
 
 function readText(raw: unknown): Reading<string> {
-  if (typeof raw !== "string" && typeof raw !== "number") return problem(`must be a text, not ${quote(raw)}`);
+  if (typeof raw !== "string" && typeof raw !== "number") return problem(`must be text, not ${quote(raw)}`);
   const given = String(raw);
-  return /\p{Cc}/u.test(given) ? problem("must not hold control characters or line breaks") : valid(given);
+  return /\p{Cc}/u.test(given) ? problem("must not contain control characters or line breaks") : valid(given);
 }
 
 function valid<Value>(given: Value): Reading<Value> {

@@ -42,7 +42,7 @@ export class EndpointChanges {
     const kind = before === undefined ? null : beginsAnew(before, change.webhook);
     if (kind === null) return;
     this.#options.ownership.order(endpoint, { kind }).catch((error: unknown) => {
-      this.#options.telemetry.log.warn({ err: String(error) }, "the owner of a webhook was not told");
+      this.#options.telemetry.log.warn({ err: String(error) }, "notifying the owner of a webhook failed");
     });
   }
 

@@ -72,7 +72,7 @@ export class Upkeep {
       round: () => this.round(),
       pauseMs: () => roundMs,
       failed: (error) =>
-        options.telemetry.log.error({ err: String(error) }, "upkeep failed; the next round tries again"),
+        options.telemetry.log.error({ err: String(error) }, "upkeep failed; the next round will retry"),
     });
   }
 
@@ -93,7 +93,7 @@ export class Upkeep {
     const { telemetry } = this.#options;
     this.#giveBack.set(giveBackMs, () => {
       this.#bringNear().catch((error: unknown) =>
-        telemetry.log.error({ err: String(error) }, "due times could not be brought near"),
+        telemetry.log.error({ err: String(error) }, "correcting due times failed"),
       );
     });
   }
@@ -121,7 +121,7 @@ export class Upkeep {
       await this.#pause(clock.monotonicMs() - startedMs);
     }
     if (rows === 0) return;
-    telemetry.log.warn({ rows }, "a clock was ahead: due times of waiting deliveries were brought near");
+    telemetry.log.warn({ rows }, "a clock was ahead; due times of waiting deliveries were corrected");
     for (const endpoint of directory.all()) dispatcher.dueTimesChanged(endpoint);
   }
 
@@ -246,7 +246,10 @@ export class Upkeep {
     try {
       await store.cancelWebhook({ webhookId, now: clock.now(), limit, isCounted, keepsMark: true });
     } catch (error) {
-      telemetry.log.warn({ err: String(error), webhookId }, "what waits is cancelled by the next upkeep");
+      telemetry.log.warn(
+        { err: String(error), webhookId },
+        "cancelling waiting deliveries failed; the next upkeep will retry",
+      );
     }
   }
 

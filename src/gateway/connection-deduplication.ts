@@ -60,7 +60,7 @@ export class ConnectionDeduplication {
       else if (outcome.kind === "running") isRunning = true;
       else if (outcome.kind === "completed" && outcome.result === authentic.key) continue;
       else {
-        const detail = `deduplicate: the same came within ${deduplicate.windowMs} ms`;
+        const detail = `deduplicate: the same message arrived within ${deduplicate.windowMs} ms`;
         ignored.push({ ...placeOf(connection), result: "ignored", detail });
         repeated.add(connection);
       }
@@ -120,7 +120,7 @@ export class ConnectionDeduplication {
       }
     } catch (error) {
       // The message itself is safe; the claim expires.
-      telemetry.log.warn({ err: loggedError(error) }, "a deduplication of the gateway could not be kept");
+      telemetry.log.warn({ err: loggedError(error) }, "writing a gateway deduplication entry failed");
     }
   }
 }

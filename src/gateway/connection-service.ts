@@ -115,7 +115,7 @@ export class Connections implements ConnectionService {
     const url = access.webhook(webhookId)?.webhook.url;
     if (allowChain || url === undefined || !(await ownAddresses.includes(url))) return;
     const problems = new ProblemList();
-    const message = "leads back to this deployment; set allow_chain where that is meant";
+    const message = "leads back to this deployment; set allow_chain if this is intended";
     problems.add({ field: "webhook_id", message });
     problems.throwIfAny("the connection");
   }
@@ -178,7 +178,7 @@ function judgeRules({ filter, deduplicate }: ConnectionChange, problems: Problem
   const { includeFields = null, excludeFields = null } = deduplicate ?? {};
   if (includeFields === null || excludeFields === null) return;
   const names = ["deduplicate.include_fields", "deduplicate.exclude_fields"];
-  problems.contradiction(names, "cannot be had together");
+  problems.contradiction(names, "cannot be combined");
 }
 
 /** Reports each problem with its path in `filter`. */

@@ -132,4 +132,4 @@ function deploymentIdOf(secretBox: SecretBox): string {
   return createHash("sha256").update(digest).digest("hex").slice(0, 12);
 }
 
-const notNow = refusal("overloaded", "The server starts or stops.", { retryAfterSeconds: 5 });
+const notNow = refusal("overloaded", "The server is starting or stopping.", { retryAfterSeconds: 5 });

@@ -156,7 +156,7 @@ export class Deliverer {
       case "event_key_reused": {
         const { id: sourceId, tenantId } = incoming.source;
         const { log, metrics } = this.#options.telemetry;
-        log.warn({ sourceId, tenantId, incident: "key_reused" }, "a known key came with another body");
+        log.warn({ sourceId, tenantId, incident: "key_reused" }, "a known key was used with another body");
         metrics.gatewayIncident?.("key_reused");
         const detail = "The key was used for another message.";
         return { ...nothing, answer: refusal("idempotency_key_reused", detail), outcome: "rejected" };

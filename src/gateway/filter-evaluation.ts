@@ -182,10 +182,10 @@ function readInput(given: FilterEvaluationInput): FilterEvaluationInput {
   if (named.length !== 1)
     problems.contradiction(
       ["request_id", "source_id", "message"],
-      "is one of three of which exactly one has to be given",
+      "is one of three fields; exactly one of them is required",
     );
   if (given.last !== undefined && given.sourceId === undefined)
-    problems.add({ field: "last", message: "goes with source_id alone" });
+    problems.add({ field: "last", message: "is only allowed with source_id" });
   problems.throwIfAny("the evaluation");
   return input;
 }

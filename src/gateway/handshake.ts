@@ -35,7 +35,7 @@ export async function answerConsent(message: ReceivedMessage, source: Source): P
 function described(withheld: HandshakeRequest | undefined): Omit<Consent, "answer"> {
   if (withheld === undefined) return { isGiven: true, detail: "The sender may deliver.", callbackUrl: null };
   const { origin, callbackUrl } = withheld;
-  const later = callbackUrl === null ? "" : "; once it is, a replay of this request tells it so";
+  const later = callbackUrl === null ? "" : "; after adding it, replay this request to notify the sender";
   return { isGiven: false, detail: `${origin} is not among allowed_origins${later}.`, callbackUrl };
 }
 
@@ -63,7 +63,7 @@ export async function giveConsent(
 ): Promise<void> {
   const judged = judgeUrl(message.headers.get("webhook-request-callback")?.trim() ?? "", urlRules);
   if (judged.kind === "refused")
-    throw new PosthornError("conflict", "the address that the sender left must not be called");
+    throw new PosthornError("conflict", "the callback address of the sender is not allowed");
   const { origin, pathname, search } = new URL(judged.url);
   const request = {
     method: "POST",
@@ -77,5 +77,5 @@ export async function giveConsent(
   } as const;
   const { observation } = await calls.run(tenantId, judged.url, () => transport.send(request));
   const isTaken = observation.kind === "response" && observation.status >= 200 && observation.status < 300;
-  if (!isTaken) throw new PosthornError("conflict", "the sender could not be told that it may deliver");
+  if (!isTaken) throw new PosthornError("conflict", "the sender could not be notified that it may deliver");
 }

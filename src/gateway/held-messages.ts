@@ -163,7 +163,7 @@ export class HeldMessages {
         err: error instanceof PosthornError ? error.message : loggedError(error),
         connectionId: id,
       };
-      this.#options.log.warn(fields, "held messages wait: they could not be sent");
+      this.#options.log.warn(fields, "sending held messages failed; they stay queued");
     }
     this.#steps.delete(id);
     if (!isDone) this.#waiting.add(id);

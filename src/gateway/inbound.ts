@@ -96,13 +96,9 @@ export class GatewayInbound implements Inbound {
     incoming: Incoming,
   ): Promise<InboundAnswer | null> {
     if (!isClosed && !(needsProof && (await this.#lacksProof(incoming)))) return null;
-    const answer = refusal(
-      "rate_limited",
-      "Too many messages without a valid proof came from this address.",
-      {
-        retryAfterSeconds,
-      },
-    );
+    const answer = refusal("rate_limited", "Too many messages without a valid proof from this address.", {
+      retryAfterSeconds,
+    });
     const ended = rejected(answer, { cause: "too_many_failures", detail: null });
     this.#note(incoming, { ended, durationMs: 0 });
     return answer;
@@ -176,8 +172,8 @@ export class GatewayInbound implements Inbound {
       requestId: id,
     };
     this.#options.telemetry.log.error(fields, "a request of the gateway failed");
-    const answer = refusal("store_unavailable", "The message cannot be taken now.");
-    const detail = "The server could not take it; its log says why.";
+    const answer = refusal("store_unavailable", "The message cannot be accepted now.");
+    const detail = "The server could not accept it; see the server log.";
     return { answer, outcome: "failed", forwards: [], eventId: null, detail };
   }
 
@@ -202,7 +198,7 @@ export class GatewayInbound implements Inbound {
     if (request.method === "OPTIONS") return asksConsent(incoming);
     const hops = nextHops(message.headers.get(hopHeader), this.#options.deploymentId);
     if (hops.kind === "loop") {
-      const detail = "The message has been here, or has passed too many gateways.";
+      const detail = "The message has passed this gateway before, or has passed too many gateways.";
       return rejected(hopProblem(508, detail), { cause: "loop", detail });
     }
     const field = readKeyField(request.rawHeaders);
@@ -225,7 +221,7 @@ export class GatewayInbound implements Inbound {
     const waitMs = this.#rateWaitMs(source);
     if (waitMs > 0) {
       const more = { retryAfterSeconds: waitMs / 1_000 };
-      const answer = refusal("rate_limited", "This source takes no more for a moment.", more);
+      const answer = refusal("rate_limited", "This source has reached its rate limit.", more);
       return { ...rejected(answer, { cause: "rate_limited", detail: null }), isProven: true };
     }
     const authentic = authenticOf(incoming, { received, verifier, field, hops: hops.value });
@@ -245,14 +241,14 @@ export class GatewayInbound implements Inbound {
     { verifier, isTooLarge }: { readonly verifier: SourceVerifier; readonly isTooLarge: boolean },
   ): Ended | null {
     if (address.isUnsafe) {
-      const detail = "The path behind the address of the source could lead a receiver elsewhere.";
+      const detail = "The path after the source address could escape the path of a receiver.";
       return rejected(unknownAddress, { cause: "unsafe_path", detail });
     }
     if (!source.active) {
       const isGone = source.whenInactive === "gone";
       const answer = isGone
-        ? refusal("endpoint_retired", "Please do not send here any more.")
-        : refusal("overloaded", "This source is switched off for now.", { retryAfterSeconds: 60 });
+        ? refusal("endpoint_retired", "This source is retired; stop sending to it.")
+        : refusal("overloaded", "This source is disabled for now.", { retryAfterSeconds: 60 });
       return rejected(answer, { cause: "source_inactive", detail: null });
     }
     const probes = probesOf(source, verifier);
@@ -268,16 +264,16 @@ export class GatewayInbound implements Inbound {
     const isHandshake = request.method === "OPTIONS" && source.handshake !== null;
     if (!methods.includes(request.method) && !isHandshake) {
       const headers = { allow: methods.join(", ") };
-      const answer = refusal("method_not_allowed", "Messages are delivered by POST.", { headers });
+      const answer = refusal("method_not_allowed", "Send messages with POST.", { headers });
       return rejected(answer, { cause: "method_not_allowed", detail: null });
     }
     const bytesMax = source.bodyBytesMax ?? Number.POSITIVE_INFINITY;
     if (isTooLarge || request.body.byteLength > bytesMax) {
-      const answer = refusal("payload_too_large", "The body is larger than this source takes.");
+      const answer = refusal("payload_too_large", "The body exceeds the limit of this source.");
       return rejected(answer, { cause: "payload_too_large", detail: null });
     }
     if (request.method !== "GET" && !isHandshake && request.body.byteLength === 0) {
-      const detail = "A message has a body of at least one byte.";
+      const detail = "A message must have a body of at least one byte.";
       return rejected(refusal("invalid_message", detail), { cause: "empty_body", detail });
     }
     return null;
@@ -447,7 +443,7 @@ function isShownByHead({ type }: SourceVerifier, cause: string): boolean {
   return type !== "any_of" && type !== "all_of" && headCauses.has(cause);
 }
 
-const unknownAddress = refusal("not_found", "Nothing takes messages at this address.");
+const unknownAddress = refusal("not_found", "No source exists at this address.");
 
 function faulted({ status, detail, retryAfterSeconds }: InboundFault): InboundAnswer {
   return hopProblem(status, detail, retryAfterSeconds === null ? {} : { retryAfterSeconds });

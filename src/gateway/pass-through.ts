@@ -61,7 +61,7 @@ export class PassThrough {
     const { source } = authentic.incoming;
     const nothing = { eventId: null, forwards: ignored };
     if (!isConnected) {
-      const answer = hopProblem(503, "No connection leads on from here.", { retryAfterSeconds: 60 });
+      const answer = hopProblem(503, "This source has no connection.", { retryAfterSeconds: 60 });
       return { ...nothing, answer, outcome: "failed" };
     }
     if (held.length > 0) {
@@ -124,7 +124,7 @@ export class PassThrough {
     } catch (error) {
       this.#options.telemetry.log.warn(
         { err: loggedError(error) },
-        "a claim of the gateway stays until it ends",
+        "releasing a gateway claim failed; it stays until it expires",
       );
     }
   }
@@ -203,7 +203,7 @@ export class PassThrough {
     if (error.code === "idempotency_key_reused") {
       const { id: sourceId, tenantId } = incoming.source;
       const { log, metrics } = this.#options.telemetry;
-      log.warn({ sourceId, tenantId, incident: "key_reused" }, "a known key came with another body");
+      log.warn({ sourceId, tenantId, incident: "key_reused" }, "a known key was used with another body");
       metrics.gatewayIncident?.("key_reused");
       return { answer: refusal(error.code, error.message), outcome: "rejected" };
     }

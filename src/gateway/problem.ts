@@ -20,7 +20,7 @@ const titles: Readonly<Record<number, string>> = {
   502: "The destination cannot be reached",
   503: "The destination cannot take this now",
   504: "The destination did not answer in time",
-  508: "The message goes in a circle",
+  508: "Forwarding loop detected",
 };
 
 /** Errors that only an intermediary can report. */

@@ -27,9 +27,9 @@ export function readKeyField(rawHeaders: readonly string[]): KeyField {
       values.push(rawHeaders[at + 1] ?? "");
   const [raw] = values;
   if (raw === undefined) return { kind: "none" };
-  if (values.length > 1) return malformed("it is there more than once");
+  if (values.length > 1) return malformed("it is repeated");
   if (!/^[\x20-\x7e]+$/.test(raw) || raw.trim() === "")
-    return malformed("it has 1 to 255 printable ASCII characters");
+    return malformed("it must have 1 to 255 printable ASCII characters");
   if (!raw.startsWith('"'))
     return raw.length <= lengthMax ? { kind: "ok", raw, key: raw.trim() } : malformed("it is too long");
   const parsed = parseKeyHeader(raw);

@@ -45,7 +45,7 @@ export class RequestLog {
       clock,
       round: () => this.flush(),
       failed: (error) => {
-        log.warn({ err: loggedError(error) }, "requests of the gateway could not be written down");
+        log.warn({ err: loggedError(error) }, "writing gateway requests to the log failed");
         // Retry even without new requests, because people look for the rows that are pending.
         if (this.#waiting.length > 0) this.#writing.soon(againMs);
       },
@@ -106,7 +106,7 @@ export class RequestLog {
     }
     await this.#writeMore();
     if (this.#dropped === 0) return;
-    log.warn({ count: this.#dropped }, "requests of the gateway were not written down");
+    log.warn({ count: this.#dropped }, "gateway requests were dropped from the log");
     this.#dropped = 0;
   }
 

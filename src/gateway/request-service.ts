@@ -194,7 +194,10 @@ export class Requests implements RequestService {
     const field = readKeyField(incoming.request.rawHeaders);
     const hops = nextHops(incoming.message.headers.get(hopHeader), deploymentId);
     if (field.kind === "malformed" || hops.kind === "loop")
-      throw new PosthornError("conflict", "the request cannot be taken: its key or its way is not valid");
+      throw new PosthornError(
+        "conflict",
+        "the request cannot be accepted: its key or its hops are not valid",
+      );
     const authentic = authenticOf(incoming, { received, verifier, field, hops: hops.value });
     const { eventType, originalType, scheme } = authentic;
     const noted = ({ outcome, forwards, eventId }: Delivered): ReceivedRequest => ({
@@ -203,7 +206,7 @@ export class Requests implements RequestService {
     const ways = { ...(await routed(authentic, connections, clock)), request: noted };
     const delivered = await deliverer.store(authentic, ways);
     if (delivered.answer.status >= 300)
-      throw new PosthornError("conflict", `the request was not taken: ${delivered.answer.status}`);
+      throw new PosthornError("conflict", `the request was not accepted: ${delivered.answer.status}`);
     scope.audit?.written();
     return delivered.isLogged === true ? noted(delivered) : this.#noted(noted(delivered));
   }
@@ -216,7 +219,7 @@ export class Requests implements RequestService {
     if (!consent.isGiven) throw new PosthornError("conflict", consent.detail);
     await giveConsent(this.#options.consent, source.tenantId, { message, consent });
     scope.audit?.written();
-    return this.#noted({ ...request, detail: "The sender was told that it may deliver." });
+    return this.#noted({ ...request, detail: "The sender was notified that it may deliver." });
   }
 
   #incomingOf(request: ReceivedRequest, source: Source): Incoming {

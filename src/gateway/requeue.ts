@@ -22,8 +22,7 @@ export async function requeueFor(
     const webhook = access.webhook(connection.webhookId)?.webhook;
     return webhook?.status === "active" ? [{ connection, webhook }] : [];
   });
-  if (targets.length === 0)
-    throw new PosthornError("conflict", "no connection leads to a webhook that is active");
+  if (targets.length === 0) throw new PosthornError("conflict", "no connection leads to an active webhook");
   const webhooks = targets.map(({ webhook }) => webhook);
   const deliveries = replaysOf(access, { event, webhooks, originals, now });
   requireAccepted(await access.requeue({ eventId: event.id, deliveries }));

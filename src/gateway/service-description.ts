@@ -17,9 +17,9 @@ export function describeService(deployment: DescribedDeployment): ServiceDescrip
     service: "posthorn gateway",
     modes: {
       pass_through:
-        "2xx is answered only after the destination accepted the message. There is one attempt, or as many as fit into the time that the source is set to; a repeat with the same key goes to those that had not accepted.",
+        "2xx is answered only after the destination accepted the message. There is one attempt, or as many as fit into the time budget of the source; a repeat with the same key goes to the destinations that have not accepted yet.",
       store_and_forward:
-        "2xx is answered once message, deliveries and key are committed together. Delivery follows by the retry schedule of the destination's profile; what it does not accept within it is kept as a dead letter and can be replayed.",
+        "2xx is answered once message, deliveries and key are committed together. Delivery follows the retry schedule of the destination's profile; messages that are not accepted within it become dead letters and can be replayed.",
     },
     durability: durability[deployment.durability],
     idempotency_key:
@@ -34,6 +34,6 @@ export function describeService(deployment: DescribedDeployment): ServiceDescrip
 }
 
 const durability = {
-  sqlite: "SQLite, written through to the disk before the answer (WAL, synchronous=FULL).",
-  postgresql: "PostgreSQL, committed before the answer, by the server's own synchronous_commit.",
+  sqlite: "SQLite, synced to disk before the answer (WAL, synchronous=FULL).",
+  postgresql: "PostgreSQL, committed before the answer, with the server's synchronous_commit setting.",
 } as const;

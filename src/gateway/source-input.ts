@@ -17,10 +17,10 @@ import { isForwardable } from "./forwarded-headers.ts";
 
 const overridesMax = 32;
 const noCertificates =
-  "needs a proxy that names client certificates: POSTHORN_CLIENT_CERTIFICATE_HEADER and POSTHORN_TRUSTED_PROXIES";
+  "needs a proxy that passes on client certificates: POSTHORN_CLIENT_CERTIFICATE_HEADER and POSTHORN_TRUSTED_PROXIES";
 
 const onlyOperators =
-  "is set with an API key that belongs to no tenant, because all tenants share these names; use the secret address, or ask the operator";
+  "requires an API key without a tenant, because all tenants share these names; use the secret address, or ask the operator";
 
 /** A source without the fields that are fixed at creation. */
 type Settable = Omit<Source, "id" | "tenantId" | "tokens" | "createdAt">;
@@ -102,7 +102,7 @@ export function readSource(given: SourceInput, base: Settable, how: Reading): Re
 function judgeHeaders(names: readonly string[], problems: ProblemList): void {
   for (const [index, name] of names.entries())
     if (!isForwardable(name))
-      problems.add({ field: `forward_headers[${index}]`, message: "is never handed on" });
+      problems.add({ field: `forward_headers[${index}]`, message: "is never forwarded" });
 }
 
 function responseOf(
@@ -133,7 +133,7 @@ function judgeOverrides(overrides: Readonly<Record<string, unknown>>, problems: 
       problems.add({
         field: `status_overrides.${row.slice(0, 16)}`,
         message:
-          "must be a status of the webhook, timeout, not_reached or oversized, with a success for a success and 400 to 599 for all others",
+          "must map a webhook status, timeout, not_reached or oversized to a status: successes to a success, all others to 400 to 599",
       });
 }
 

@@ -237,7 +237,7 @@ export class Sources implements SourceService {
     if (source.mode === "pass_through" || this.#effectiveMode(source) === source.mode) return;
     throw new PosthornError(
       "acknowledgement_required",
-      "store_and_forward needs somebody who acknowledges GET /service-description for the senders of this source: " +
+      "store_and_forward requires an acknowledgement of GET /service-description for the senders of this source: " +
         "POST /v1/sources/{id}/acknowledge, then change the mode",
       { fields: [{ field: "mode", message: "needs an acknowledgement of the service description" }] },
     );
@@ -274,26 +274,26 @@ export class Sources implements SourceService {
     const warnings = [
       ...(source.active && this.#options.isUnserved()
         ? [
-            "no process runs the role gateway, so senders reach nothing: add gateway to POSTHORN_ROLES of a process",
+            "no process runs the role gateway, so senders cannot reach this source: add gateway to POSTHORN_ROLES of a process",
           ]
         : []),
       ...(verifier?.isUnverified === true
-        ? ["messages are not verified: anybody who knows the address can send"]
+        ? ["messages are not verified: anyone who knows the address can send"]
         : []),
       ...(verifier?.needsClientCertificate === true && !this.#options.takesCertificates
-        ? ["no proxy names client certificates any more, so nothing is let in by them"]
+        ? ["no proxy passes on client certificates any more, so messages that need one are rejected"]
         : []),
-      ...(verifier === null ? ["the verification cannot be used, so nothing is let in"] : []),
+      ...(verifier === null ? ["the verification cannot be used, so all messages are rejected"] : []),
       ...(effectiveMode === source.mode
         ? []
         : [
-            "the service description changed since it was acknowledged; messages are passed through meanwhile",
+            "the service description changed since it was acknowledged; messages are passed through until it is acknowledged again",
           ]),
       ...(this.#options.directory.connectionsOf(source.id).length === 0
         ? [
             effectiveMode === "pass_through"
-              ? "no connection leads anywhere: senders are asked to come back"
-              : "no connection leads anywhere: what is sent here is stored, and goes to nobody",
+              ? "the source has no connection: senders are asked to retry"
+              : "the source has no connection: messages are stored, but not delivered",
           ]
         : []),
     ];

@@ -101,11 +101,11 @@ export type StoreTrouble = "away" | "standby" | "read_only" | "waits_for_standby
 /** Explanation of each trouble for operators, with the remedy. */
 export const storeTroubles: Readonly<Record<StoreTrouble, string>> = {
   away: "the database cannot be read or written now",
-  standby: "the address of the database leads to a standby, which takes no writes before it is promoted",
+  standby: "the database address points to a standby, which accepts no writes until it is promoted",
   read_only: "the database is read-only: default_transaction_read_only is on",
-  waits_for_standby: "commits wait for a synchronous standby, which does not answer",
+  waits_for_standby: "commits wait for a synchronous standby that does not respond",
   disk_full:
-    "the disk of the database is full; free some space or make it larger, and everything goes on by itself",
+    "the disk of the database is full; free some space or enlarge the disk, and Posthorn continues automatically",
   damaged:
     "the database is damaged; stop the server and restore a backup (docs/operations.md, Backup and restore)",
 };

@@ -111,7 +111,7 @@ export const shortageTexts: Readonly<Record<Shortage, string>> = {
     "no local port is left for connections to a receiver; widen net.ipv4.ip_local_port_range, or lower POSTHORN_CONCURRENCY",
   buffers: "the system has no memory left for sockets",
   threads:
-    "a thread that sends could not be started, for want of memory or of its program; POSTHORN_SENDER_THREADS=0 sends without",
+    "a sender thread could not start, because memory or its program is missing; POSTHORN_SENDER_THREADS=0 disables these threads",
 };
 
 /**

@@ -362,7 +362,7 @@ suite("the gateway in the dashboard", () => {
 
   test("a source without verification is marked in the list; deleting one takes its connections", async () => {
     const page = await visit("sources/new?type=none");
-    await page.getByText("anybody who knows the address can send", { exact: false }).waitFor();
+    await page.getByText("anyone who knows the address can send", { exact: false }).waitFor();
     await page.getByLabel("Name", { exact: true }).fill("Old printer");
     await page.getByRole("button", { name: "Make the address" }).click();
     await page.getByRole("heading", { level: 1, name: "Set up Old printer" }).waitFor();

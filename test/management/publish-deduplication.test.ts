@@ -51,7 +51,7 @@ test("when the store does not say whether it wrote, a publish is no success and 
   const nobodyKnows = (error: unknown): boolean =>
     error instanceof PosthornError &&
     error.status === 503 &&
-    /did not say whether the event was written.*same idempotency key/.test(error.message);
+    /outcome of the write is unknown.*same idempotency key/.test(error.message);
   await assert.rejects(world.engine.publisher.publish(admin, event), nobodyKnows);
   const [entry] = await world.engine.publisher.publishMany(admin, [{ ...event, idempotencyKey: "order 2" }]);
   assert.ok(entry?.kind === "refused" && nobodyKnows(entry.error));

@@ -130,7 +130,7 @@ test("without a proxy that names certificates, no source may ask for one", async
 test("the header without a named proxy is refused at the start", () => {
   const resolution = resolveValues({ clientCertificateHeader: "Client-Cert" });
   assert.equal(resolution.kind, "refused");
-  assert.match(JSON.stringify(resolution), /named proxies alone/);
+  assert.match(JSON.stringify(resolution), /only from trusted proxies/);
 });
 
 test("every form in which proxies name a certificate, and nothing that only looks like one", () => {

@@ -181,7 +181,7 @@ suite("settings of sources", () => {
     // Nobody answers there, which is said; the address itself was judged like that of a webhook.
     const late = await scene.admin.post(replay, {});
     assertProblem(late, { status: 409, code: "conflict" });
-    assert.match(late.text, /could not be told/);
+    assert.match(late.text, /could not be notified/);
   });
 
   test("CEW-3-2 CEW-3.2-4 a token in the query is taken where the source says so, and neither kept, shown nor handed on", async () => {
@@ -338,7 +338,7 @@ test("what went wrong inside is told to the log of the server, not to tenants", 
   const body = new Uint8Array([1]);
   const answer = await inbound.handle({ method: "POST", url: "/_webhooks/shop", rawHeaders: [], body });
   assert.equal(answer.status, 503);
-  assert.equal(rows[0]?.detail, "The server could not take it; its log says why.");
+  assert.equal(rows[0]?.detail, "The server could not accept it; see the server log.");
   assert.doesNotMatch(JSON.stringify([rows, answer]), /master/);
   assert.match(JSON.stringify(logged), /master\.key/);
 });

@@ -131,5 +131,5 @@ test("a check of a receiver whose name has no address says so", async (t) => {
   });
   const nameless = await admin.call("POST", `/v1/webhooks/${textOf(unresolved.body["id"])}/check`);
   assert.equal(nameless.status, 409, nameless.text);
-  assert.match(nameless.text, /nothing answers at the URL/);
+  assert.match(nameless.text, /no server responds at the URL/);
 });

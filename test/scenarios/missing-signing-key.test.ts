@@ -111,5 +111,5 @@ test("the log of the start names a webhook without a key, and what to do", async
   loseKeys(server.dataDir, id);
   await server.start();
   const line = server.output.split("\n").find((each) => each.includes(id));
-  assert.match(line ?? "", /no key .*secret\/rotate/);
+  assert.match(line ?? "", /no signing key.*secret\/rotate/);
 });

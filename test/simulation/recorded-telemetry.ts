@@ -38,7 +38,7 @@ export class RecordedTelemetry {
 
   #line(level: string, fields: LogFields, message: string): void {
     count(this.messages, message);
-    if (message === "a request was answered after its delivery had ended")
+    if (message === "a request completed after its delivery had ended")
       count(this.lateAnswers, `${String(fields["reason"])}, ${String(fields["is"])}`);
     this.#trace(`${level} ${message} ${JSON.stringify(fields)}`);
   }

@@ -41,7 +41,7 @@ class OtherMasterKeyError extends Error {
   override readonly name = "KeyFileError";
 
   constructor(file: string) {
-    super(`${file} holds another master key than POSTHORN_MASTER_KEY: move into an empty folder`);
+    super(`${file} contains a different master key than POSTHORN_MASTER_KEY: move into an empty folder`);
   }
 }
 

@@ -88,6 +88,6 @@ class MissingMasterKeyError extends Error {
   override readonly name = "KeySettingError";
 
   constructor() {
-    super("set POSTHORN_MASTER_KEY to the key of the database that is moved from");
+    super("set POSTHORN_MASTER_KEY to the master key of the source database");
   }
 }

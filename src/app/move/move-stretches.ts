@@ -23,8 +23,8 @@ class MoveRefusedError extends Error {
   ) {
     const key = (row: MovedRow | undefined) => row?.slice(0, part.keyLength).join(", ") ?? "";
     super(
-      `the target refuses rows of ${part.name} from ${key(rows[0])} to ${key(rows.at(-1))}: ${cause.message}; nothing ` +
-        "was finished, and the source is whole: correct these rows in the source, then run the same command again",
+      `the target rejects rows of ${part.name} from ${key(rows[0])} to ${key(rows.at(-1))}: ${cause.message}; the move ` +
+        "did not finish, and the source is unchanged: correct these rows in the source, then run the same command again",
       { cause },
     );
   }
@@ -36,8 +36,8 @@ class MoveMismatchError extends Error {
 
   constructor(part: string, { number }: KeptStretch) {
     super(
-      `what was written of ${part} (stretch ${number}) reads differently: the target does not hold what the source does; ` +
-        "nothing was finished, the source is whole",
+      `the rows of ${part} (stretch ${number}) read back from the target differ from the source;  ` +
+        "the move did not finish, and the source is unchanged",
     );
   }
 }

@@ -61,7 +61,7 @@ export class OwnerAlerts {
     const { deliveryId, statusCode, location } = attempt;
     telemetry.log[logLevels[attention]](
       { webhookId, tenantId, deliveryId, reason, statusCode, attention, pausedUntil },
-      "an answer needs attention",
+      "a response needs attention",
     );
     if (attention === "warn") return;
     const data = {

@@ -48,8 +48,7 @@ export function renderRequest(from: RenderedFrom): RenderedRequest {
   };
 }
 
-const noKey =
-  "the webhook has no key for its signatures, so its requests cannot be made again; replace its secret first";
+const noKey = "the webhook has no signing key, so its requests cannot be rebuilt; replace its secret first";
 
 /** The URL as requested, if it was recorded completely. */
 function urlOf({ config, attempt, event }: RenderedFrom): string {

@@ -342,7 +342,7 @@ export class Settler {
         ...{ was: ended.state, reason: ended.reason, is: progress.state },
         ...traceFields(delivery),
       },
-      "a request was answered after its delivery had ended",
+      "a request completed after its delivery had ended",
     );
   }
 

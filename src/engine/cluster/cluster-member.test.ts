@@ -101,7 +101,7 @@ suite("a worker among others", () => {
     store.heartbeatAnswer = async () => null;
     await scene.pass(3_000);
     assert.equal(scene.endpoints.get("a")?.owned, false);
-    assert.match(scene.warnings.join(), /away for too long/);
+    assert.match(scene.warnings.join(), /unreachable for too long/);
     store.heartbeatAnswer = async () => ({ workers: 2, owned: 0 });
     store.free.push("a");
     await scene.pass(3_000);

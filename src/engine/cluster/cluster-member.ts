@@ -54,10 +54,7 @@ export class ClusterMember {
     this.#heartbeatAlarm = new Alarm(options.clock);
     this.#leavingAlarm = new Alarm(options.clock);
     this.#work = new SerialWork((error) => {
-      options.telemetry.log.warn(
-        { err: String(error) },
-        "ownership of webhooks: a call failed; trying again",
-      );
+      options.telemetry.log.warn({ err: String(error) }, "webhook ownership call failed; retrying");
     });
     this.#acquirer = new WebhookAcquirer(options, { self: this, work: this.#work });
   }
@@ -118,7 +115,7 @@ export class ClusterMember {
   rejoin(): void {
     if (this.#worker === null || this.#hasLeft) return;
     const { owned } = this.#options;
-    this.#ended(this.#worker, "the database was restarted: this worker joins again");
+    this.#ended(this.#worker, "the database was restarted; this worker rejoins");
     owned.dropAll();
     void this.#heartbeat();
   }
@@ -174,10 +171,7 @@ export class ClusterMember {
       if (this.#worker !== null) await this.#prolong(this.#worker);
       else if (!this.#paused) await this.#join();
     } catch (error) {
-      this.#options.telemetry.log.warn(
-        { err: String(error) },
-        "the store did not hear that this worker lives; trying again",
-      );
+      this.#options.telemetry.log.warn({ err: String(error) }, "heartbeat failed; retrying");
     } finally {
       this.#isHeartbeatUnderWay = false;
     }
@@ -211,7 +205,7 @@ export class ClusterMember {
       return this.#worker !== null || this.#paused ? undefined : this.#join();
     }
     if (heartbeat === null) {
-      this.#reaped(worker, "this worker was away for too long; others serve its webhooks now");
+      this.#reaped(worker, "this worker was unreachable for too long; other workers serve its webhooks now");
       return this.#paused ? undefined : this.#join();
     }
     this.#pool = heartbeat;

@@ -45,7 +45,7 @@ export class ConfigSync {
       round: () => this.#reload(),
       pauseMs: () => periodMs * (0.5 + random.uniform() / 2),
       failed: (error) =>
-        telemetry.log.warn({ err: String(error) }, "webhooks could not be read again; trying again later"),
+        telemetry.log.warn({ err: String(error) }, "reloading webhooks failed; retrying later"),
     });
   }
 
@@ -153,8 +153,8 @@ export class ConfigSync {
       if (!(error instanceof SecretUnreadableError)) throw error;
       telemetry.log.error(
         { webhookId: stored.webhook.id, err: String(error) },
-        "the secrets of a webhook cannot be read, so it stays as it was known here, or unknown: another process has a " +
-          "master key that this one lacks; name that key in POSTHORN_MASTER_KEY_PREVIOUS and restart",
+        "the secrets of a webhook cannot be decrypted, so its change is ignored: another process has a " +
+          "master key that this one lacks; add that key to POSTHORN_MASTER_KEY_PREVIOUS and restart",
       );
     }
   }

@@ -54,8 +54,8 @@ test("a database that was restarted or replaced is logged and counted, joined an
   assert.deepEqual(alarms, ["store_restarted"]);
   assert.deepEqual(ownership.calls.slice(-3), ["write again", "join", "heartbeat 2"]);
   const [told, ...others] = warnings;
-  assert.match(told ?? "", /database was restarted or replaced: all that was known of it is read again/);
-  assert.deepEqual(others, ["the database was restarted: this worker joins again"]);
+  assert.match(told ?? "", /database was restarted or replaced; reloading everything from it/);
+  assert.deepEqual(others, ["the database was restarted; this worker rejoins"]);
   assert.deepEqual(
     { joins: joinsOf(ownership), rounds },
     { joins: before.joins + 1, rounds: before.rounds + 1 },

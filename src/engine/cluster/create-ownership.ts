@@ -64,7 +64,7 @@ function createShared(parts: OwnershipParts, store: OwnershipStore): Ownership {
   const { workQueue } = parts.options;
   const unwatch = parts.options.store.watchRestarts?.(() => {
     const { log, metrics } = parts.options.telemetry;
-    log.warn({}, "the database was restarted or replaced: all that was known of it is read again");
+    log.warn({}, "the database was restarted or replaced; reloading everything from it");
     metrics.alarmed("store_restarted");
     // Settlements that wait for a retry are written now, because their webhooks wait for them.
     parts.storeReturned();
@@ -204,7 +204,7 @@ function follow(
     .written()
     .then(() => store.followed({ worker, refs }))
     .catch((error: unknown) => {
-      parts.options.telemetry.log.warn({ err: String(error) }, "orders that were followed are still stored");
+      parts.options.telemetry.log.warn({ err: String(error) }, "removing followed orders failed");
     });
 }
 

@@ -146,7 +146,8 @@ export class EndpointNotes implements OwnerNotes {
       unsent.counts = [];
     }
     try {
-      if (!this.#options.state.isAvailable) throw new SharedStateUnavailableError("the shared state is away");
+      if (!this.#options.state.isAvailable)
+        throw new SharedStateUnavailableError("the shared state is unavailable");
       await this.#options.state.endpoints.note(notes);
     } catch (error) {
       for (const unsent of cleared) unsent.cleared = true;
@@ -158,7 +159,7 @@ export class EndpointNotes implements OwnerNotes {
     if (error instanceof SharedStateUnavailableError) return;
     this.#options.telemetry.log.warn(
       { err: String(error) },
-      "what is known of webhooks could not be shared with other workers",
+      "sharing webhook state with other workers failed",
     );
   }
 }

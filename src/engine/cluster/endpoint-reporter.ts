@@ -31,8 +31,7 @@ export class EndpointReporter {
       clock,
       round: () => this.#report(),
       pauseMs: () => reportMs,
-      failed: (error) =>
-        telemetry.log.error({ err: String(error) }, "endpoints could not be reported; trying again"),
+      failed: (error) => telemetry.log.error({ err: String(error) }, "reporting endpoints failed; retrying"),
     });
   }
 

@@ -38,10 +38,7 @@ export class Reannouncer {
       round: () => this.#round(),
       pauseMs: (tookMs) => Math.max(roundMs, restFactor * tookMs) * (0.75 + random.uniform() / 2),
       failed: (error) =>
-        telemetry.log.warn(
-          { err: String(error) },
-          "work that nobody serves was not looked for; trying again",
-        ),
+        telemetry.log.warn({ err: String(error) }, "looking for unowned work failed; retrying"),
     });
   }
 
@@ -76,7 +73,7 @@ export class Reannouncer {
       if (page.next === null) break;
       after = page.next;
     }
-    if (announced > 0) telemetry.log.debug({ lanes: announced }, "announced work again that nobody served");
+    if (announced > 0) telemetry.log.debug({ lanes: announced }, "announced unowned work again");
   }
 }
 

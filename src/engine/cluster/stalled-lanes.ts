@@ -49,10 +49,7 @@ export class StalledLanes {
       failed: (error) => {
         // Lanes found next count as found for the first time.
         this.#found = new Map();
-        telemetry.log.warn(
-          { err: String(error) },
-          "lanes that stand still were not looked for; trying again",
-        );
+        telemetry.log.warn({ err: String(error) }, "looking for stalled lanes failed; retrying");
       },
     });
   }
@@ -120,7 +117,7 @@ export class StalledLanes {
       telemetry.metrics.alarmed("lane_stalled");
       telemetry.log.warn(
         { webhookId: key.webhookId, lane: laneId(key), isServed: endpoint.owned },
-        "deliveries were due for long and nobody had claimed them: the lane is read anew",
+        "overdue deliveries were not claimed; reading the lane again",
       );
     }
     if (endpoint.owned) reread(endpoint.lane(key));

@@ -55,7 +55,7 @@ export class StoreListener {
       round: () => this.#lookIfDue(),
       pauseMs: () => lookOftenMs,
       failed: (error) =>
-        telemetry.log.warn({ err: String(error) }, "lanes with work could not be read; trying again later"),
+        telemetry.log.warn({ err: String(error) }, "reading lanes with work failed; retrying later"),
     });
   }
 
@@ -87,7 +87,7 @@ export class StoreListener {
     if (silentMs !== undefined)
       this.#options.telemetry.log.warn(
         { silentMs: Math.round(silentMs) },
-        "nothing was heard of what other processes announce, as after a failover; listening again and looking everywhere",
+        "no announcements of other processes received, as after a failover; subscribing again and checking everything",
       );
     void this.#options.sync.reloadAll();
     void this.lookEverywhere();
@@ -132,7 +132,7 @@ export class StoreListener {
     work.catch((error: unknown) => {
       this.#options.telemetry.log.warn(
         { err: String(error) },
-        "a change of another process could not be read; the next reload finds it",
+        "loading a change of another process failed; the next reload will find it",
       );
     });
   }

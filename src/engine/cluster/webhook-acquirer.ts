@@ -87,8 +87,7 @@ export class WebhookAcquirer {
       clock,
       round: () => this.#poll(),
       pauseMs: () => this.#pollPauseMs,
-      failed: (error) =>
-        telemetry.log.warn({ err: String(error) }, "work without an owner was not looked for"),
+      failed: (error) => telemetry.log.warn({ err: String(error) }, "looking for unowned work failed"),
     });
   }
 
@@ -302,7 +301,7 @@ export class WebhookAcquirer {
         if (error instanceof StoreUnavailableError) throw error;
         telemetry.log.error(
           { webhookId, err: String(error) },
-          "a webhook cannot be read, so it is left to other workers",
+          "loading a webhook failed; it is left to other workers",
         );
       }
     }

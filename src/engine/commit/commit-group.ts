@@ -349,7 +349,7 @@ export class CommitGroup {
         waiting: this.#settlements.length,
         retryInMs: Math.round(delayMs),
       },
-      "the store cannot write; settlements are kept and written again",
+      "the store cannot write; settlements are kept and retried",
     );
     this.#retry.set(delayMs, () => this.#wait());
   }
@@ -376,10 +376,7 @@ export class CommitGroup {
 
   #giveUp(part: Group, error: unknown): void {
     const failure = errorOf(error);
-    this.#options.telemetry.log.error(
-      { err: failure.message },
-      "a write was refused by the store and is dropped",
-    );
+    this.#options.telemetry.log.error({ err: failure.message }, "the store rejected a write; it is dropped");
     for (const pending of part.publishes) pending.done(failure);
     for (const pending of part.requeues) pending.done(failure);
     for (const pending of part.retries) pending.done(failure);
@@ -390,7 +387,7 @@ export class CommitGroup {
     if (this.#failures === 0) return;
     this.#failures = 0;
     this.#obstacle = null;
-    this.#options.telemetry.log.info({ waiting: this.backlog }, "the store writes again");
+    this.#options.telemetry.log.info({ waiting: this.backlog }, "the store accepts writes again");
     this.#options.recovered();
   }
 
@@ -406,7 +403,7 @@ export class CommitGroup {
 }
 
 function unanswered(): StoreUnavailableError {
-  return new StoreUnavailableError("the database does not answer");
+  return new StoreUnavailableError("the database does not respond");
 }
 
 /** A group of this many writes indicates load, so the next group gathers for a while. */

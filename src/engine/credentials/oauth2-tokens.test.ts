@@ -164,10 +164,10 @@ describe("oauth2 tokens", () => {
         /401 invalid_client: check client_id/,
       ],
       [{ status: 400, body: '{"error":"invalid_scope"}' }, /400 invalid_scope: check scope/],
-      [{ status: 400, body: `{"error":"${secret}"}` }, /^the token URL answered 400: check/],
-      [{ status: 400, body: '{"error":"toString"}' }, /^the token URL answered 400: check/],
+      [{ status: 400, body: `{"error":"${secret}"}` }, /^the token URL responded with 400: check/],
+      [{ status: 400, body: '{"error":"toString"}' }, /^the token URL responded with 400: check/],
       [{ status: 403 }, /403: check client_id and client_secret/],
-      [{ status: 500, body: secret }, /answered 500/],
+      [{ status: 500, body: secret }, /responded with 500/],
       [
         { status: 302, headers: { Location: `/${encodeURIComponent(secret)}` } },
         /302; redirects are not followed/,

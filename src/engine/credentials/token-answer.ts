@@ -40,9 +40,9 @@ export function readTokenAnswer(result: TransportResult): TokenAnswer {
     return shortage === undefined ? failed(detail) : { kind: "failed", detail, shortage };
   }
   const { status } = observation;
-  if (!observation.complete) return failed(`the answer of the token URL (status ${status}) was cut off`);
+  if (!observation.complete) return failed(`the response of the token URL (status ${status}) was truncated`);
   if (status >= 300 && status < 400) {
-    return failed(`the token URL answered ${status}; redirects are not followed, so set the final URL`);
+    return failed(`the token URL responded with ${status}; redirects are not followed, so set the final URL`);
   }
   const members = membersOf(result.responseSample);
   if (status < 200 || status >= 300) return failed(refusalOf(status, members?.["error"]));
@@ -53,14 +53,14 @@ export function readTokenAnswer(result: TransportResult): TokenAnswer {
 function grantOf(members: Readonly<Record<string, unknown>>): TokenAnswer {
   const { access_token: accessToken, token_type: tokenType, expires_in: expiresIn } = members;
   if (typeof accessToken !== "string" || accessToken === "") {
-    return failed("the answer of the token URL has no access_token");
+    return failed("the response of the token URL has no access_token");
   }
   if (accessToken.length > tokenLengthMax || !/^[\x21-\x7e]+$/.test(accessToken)) {
     return failed("the access_token does not fit into a header");
   }
   const isBearer = typeof tokenType === "string" && tokenType.toLowerCase() === "bearer";
   if (tokenType !== undefined && !isBearer) {
-    return failed("the token URL answered with a token_type other than Bearer");
+    return failed("the token URL responded with a token_type other than Bearer");
   }
   return { kind: "granted", accessToken, lifetimeMs: lifetimeMsOf(expiresIn) };
 }
@@ -74,17 +74,17 @@ function lifetimeMsOf(expiresIn: unknown): number {
 
 function refusalOf(status: number, error: unknown): string {
   const known = typeof error === "string" && Object.hasOwn(adviceByError, error);
-  if (known) return `the token URL answered ${status} ${error}: ${adviceByError[error] ?? ""}`;
+  if (known) return `the token URL responded with ${status} ${error}: ${adviceByError[error] ?? ""}`;
   if (status === 401 || status === 403)
-    return `the token URL answered ${status}: check client_id and client_secret`;
-  return `the token URL answered ${status}: check that it is the token endpoint`;
+    return `the token URL responded with ${status}: check client_id and client_secret`;
+  return `the token URL responded with ${status}: check that it is the token endpoint`;
 }
 
 function unreadable(body: Uint8Array | null): string {
   const tooLong = (body?.length ?? 0) >= responseBodyBytesMaxAllowed;
   return tooLong
-    ? `the answer of the token URL is longer than ${responseBodyBytesMaxAllowed} bytes`
-    : "the answer of the token URL is not a JSON object: check that it is the token endpoint";
+    ? `the response of the token URL is longer than ${responseBodyBytesMaxAllowed} bytes`
+    : "the response of the token URL is not a JSON object: check that it is the token endpoint";
 }
 
 function membersOf(body: Uint8Array | null): Readonly<Record<string, unknown>> | null {

@@ -88,10 +88,7 @@ export class LaneBuffers {
     try {
       await store.release(leases);
     } catch (error) {
-      telemetry.log.warn(
-        { err: String(error), leases: leases.length },
-        "leases could not be given back; trying again",
-      );
+      telemetry.log.warn({ err: String(error), leases: leases.length }, "releasing leases failed; retrying");
       const again = new Sleep(() => this.#track(this.#release(lane, leases)));
       wakeups.at(again, clock.now() + retryMs);
       return;
@@ -106,10 +103,7 @@ export class LaneBuffers {
     try {
       if (leases.length > 0) await this.#options.store.release(leases);
     } catch (error) {
-      this.#options.telemetry.log.warn(
-        { err: String(error) },
-        "leases could not be given back; they run out by themselves",
-      );
+      this.#options.telemetry.log.warn({ err: String(error) }, "releasing leases failed; they will expire");
     }
   }
 
@@ -208,10 +202,7 @@ export class LaneBuffers {
   /** The store cannot be read: the lanes retry a little later. */
   #failed(lanes: readonly Lane[], error: unknown): void {
     const { clock, telemetry, wakeups } = this.#options;
-    telemetry.log.error(
-      { err: String(error), lanes: lanes.length },
-      "claiming deliveries failed; trying again",
-    );
+    telemetry.log.error({ err: String(error), lanes: lanes.length }, "claiming deliveries failed; retrying");
     const again = clock.now() + retryMs;
     for (const lane of lanes) {
       lane.claimEnded();

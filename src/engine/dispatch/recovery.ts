@@ -50,7 +50,7 @@ export class BacklogReader {
       clock: options.clock,
       round: () => this.#read(),
       failed: (error) => {
-        options.telemetry.log.error({ err: String(error) }, "reading the backlog failed; trying again");
+        options.telemetry.log.error({ err: String(error) }, "reading the backlog failed; retrying");
         this.#loop.soon(retryMs);
       },
     });

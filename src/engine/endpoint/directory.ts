@@ -178,7 +178,7 @@ export class Directory {
   #tellMissingKey({ id: webhookId, tenantId }: Webhook): void {
     this.#options.telemetry.log.warn(
       { webhookId, tenantId },
-      "a webhook has no key for its signatures, so its deliveries wait; " +
+      "a webhook has no signing key, so its deliveries wait; " +
         `replace its secret with POST /v1/webhooks/${webhookId}/secret/rotate, and give its receiver the new one`,
     );
   }

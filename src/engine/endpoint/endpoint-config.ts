@@ -91,7 +91,7 @@ export function buildEndpointConfig(input: EndpointConfigInput): EndpointConfig 
 }
 
 const refuseUnsigned: MessageComposer = () => {
-  throw new UnsignableMessageError("no_keys", "the webhook has no key for its signatures");
+  throw new UnsignableMessageError("no_keys", "the webhook has no signing key");
 };
 
 function hostOf({ hostname, port, protocol }: URL): string {

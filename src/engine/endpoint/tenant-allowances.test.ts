@@ -120,7 +120,7 @@ function limited(limit: RateLimitConfig = minutely): { readonly scene: Scene; re
 }
 
 suite("limits of tenants over all workers", () => {
-  test("C-34 two workers have one burst and one rate", async () => {
+  test("two workers have one burst and one rate", async () => {
     const { scene, worker } = limited();
     const other = scene.worker();
     other.limit(minutely);
@@ -275,7 +275,7 @@ suite("what was drawn and not used", () => {
   });
 });
 
-suite("C-35 without the shared state", () => {
+suite("without the shared state", () => {
   test("WDS-207 a worker keeps to its part of the limit, and to all of it once the state is back", async () => {
     const { scene, worker } = limited();
     scene.memory.disconnect();

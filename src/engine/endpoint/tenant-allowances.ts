@@ -116,7 +116,7 @@ export class TenantAllowances {
     const { clock, telemetry } = this.#options;
     this.#usableFromMs = clock.monotonicMs() + pauseMs;
     if (error instanceof SharedStateUnavailableError) return;
-    telemetry.log.warn({ err: String(error) }, "limits of tenants could not be read from the shared state");
+    telemetry.log.warn({ err: String(error) }, "reading tenant limits from the shared state failed");
   }
 
   #back(): void {
@@ -151,7 +151,7 @@ export class TenantAllowances {
       await state.limits.giveBack(draws);
     } catch (error) {
       if (error instanceof SharedStateUnavailableError) return;
-      telemetry.log.warn({ err: String(error) }, "what was drawn of tenants' limits could not be given back");
+      telemetry.log.warn({ err: String(error) }, "returning tokens of tenant limits failed");
     }
   }
 }

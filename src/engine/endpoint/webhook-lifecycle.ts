@@ -70,10 +70,7 @@ export class WebhookLifecycle {
     const { log } = this.#options.telemetry;
     const { id, tenantId } = before;
     if (!accepted) {
-      log.warn(
-        { webhookId: id, tenantId },
-        "a permanent redirect was not taken over: its target is not acceptable",
-      );
+      log.warn({ webhookId: id, tenantId }, "ignored a permanent redirect: its target is not allowed");
       return;
     }
     log.warn({ webhookId: id, tenantId }, "the URL of a webhook was changed by a permanent redirect");
@@ -151,7 +148,7 @@ export class WebhookLifecycle {
     } catch (error) {
       telemetry.log.error(
         { err: String(error), webhookId: webhook.id },
-        "the change of a webhook could not be stored",
+        "storing the change of a webhook failed",
       );
     }
   }

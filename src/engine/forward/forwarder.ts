@@ -155,7 +155,7 @@ export class Forwarder {
   /** The webhook has already processed the message, whatever the store says. */
   #notWritten({ webhook }: Endpoint, error: unknown): void {
     const fields = { err: String(error), webhookId: webhook.id };
-    this.#options.telemetry.log.warn(fields, "what was passed on could not be written down");
+    this.#options.telemetry.log.warn(fields, "recording a forwarded message failed");
   }
 
   /** Null if a request was made; it is then among the attempts. */
@@ -344,4 +344,4 @@ function retryAfterMsOf({ observation }: TransportResult, now: number): number |
   return asked.kind === "delay" ? asked.delayMs : null;
 }
 
-const tokenIsLate: AccessToken = { kind: "failed", detail: "no access token came in time" };
+const tokenIsLate: AccessToken = { kind: "failed", detail: "no access token was received in time" };

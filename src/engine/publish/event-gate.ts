@@ -166,8 +166,7 @@ function readGiven(
   if (text === undefined) return { value, text: null };
   if (value !== undefined)
     throw notReadable({ field, message: `cannot be given together with ${field}Json` });
-  if (typeof text !== "string")
-    throw notReadable({ field: `${field}Json`, message: "must be a text of JSON" });
+  if (typeof text !== "string") throw notReadable({ field: `${field}Json`, message: "must be a JSON text" });
   // Checked before parsing; the exact length in bytes is checked later.
   if (text.length > bytesMax) throw new PayloadTooLargeError({ bytes: Buffer.byteLength(text), bytesMax });
   return readJsonText(text, eventJsonBounds, { what: `${field}Json`, field });
@@ -200,12 +199,12 @@ function fieldProblems(
     problems.unshift({
       field: "event_type",
       message:
-        "must be words of letters, digits and _ joined by dots, such as user.created (128 characters at most)",
+        "must be words of letters, digits and _ joined by dots, such as user.created (up to 128 characters)",
     });
   } else if (isSystemEventType(input.eventType)) {
     problems.unshift({
       field: "event_type",
-      message: "types that start with posthorn. are the system's own",
+      message: "types that start with posthorn. are reserved",
     });
   }
   return problems;
@@ -258,12 +257,12 @@ function jsonOf(field: string, value: unknown): string | PosthornError {
   } catch {
     return notReadable({
       field,
-      message: "must be writable as JSON: no cycles, no BigInt, not nested too deeply",
+      message: "must be serializable as JSON: no cycles, no BigInt, not nested too deeply",
     });
   }
   return typeof text === "string" && text.startsWith("{")
     ? text
-    : notReadable({ field, message: "must be an object when written as JSON" });
+    : notReadable({ field, message: "must be an object when serialized as JSON" });
 }
 
 function summary(problems: readonly FieldError[]): string {

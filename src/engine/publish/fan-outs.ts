@@ -30,7 +30,7 @@ export class FanOuts {
     this.run().catch((error: unknown) =>
       this.#options.telemetry.log.warn(
         { err: String(error) },
-        "deliveries of an event were not written; upkeep goes on",
+        "writing deliveries of an event failed; upkeep will continue",
       ),
     );
   }

@@ -95,7 +95,7 @@ export class KnownPublishes {
     if (error instanceof SharedStateUnavailableError) return;
     this.#options.telemetry.log.warn(
       { err: String(error) },
-      "what was published by key could not be shared with other processes",
+      "sharing publishes by key with other processes failed",
     );
   }
 }

@@ -58,7 +58,10 @@ export class OperationalRelay {
       round: () => this.round(),
       pauseMs: () => (isShared ? lookMs : idleMs),
       failed: (error) => {
-        telemetry.log.warn({ err: String(error) }, "operational events wait; the next round tries again");
+        telemetry.log.warn(
+          { err: String(error) },
+          "publishing operational events failed; the next round will retry",
+        );
         this.#loop.soon(lookMs);
       },
     });
@@ -126,7 +129,7 @@ export class OperationalRelay {
     } catch (error) {
       if (!(error instanceof PosthornError) || error instanceof UnavailableError) throw error;
       // It is a duplicate or cannot be published. Do not block later events.
-      this.#options.telemetry.log.warn({ err: error.message, key }, "an operational event was refused");
+      this.#options.telemetry.log.warn({ err: error.message, key }, "an operational event was rejected");
     }
   }
 

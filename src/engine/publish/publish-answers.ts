@@ -70,13 +70,13 @@ export function publishError(error: Error): Error {
   if (!(error instanceof StoreUnavailableError)) return error;
   if (error.outcome === "unknown") {
     const text =
-      "the store did not say whether the event was written; repeat it with the same idempotency key, so that it is " +
+      "the outcome of the write is unknown; repeat it with the same idempotency key, so that the event is " +
       "published once";
     return new UnavailableError(text, error);
   }
   if (error.trouble === "away")
-    return new UnavailableError("the store cannot write now; nothing was published, try again", error);
-  return new UnavailableError(`nothing was published: ${storeTroubles[error.trouble]}`, error);
+    return new UnavailableError("the store cannot write now; the event was not published, try again", error);
+  return new UnavailableError(`the event was not published: ${storeTroubles[error.trouble]}`, error);
 }
 
 export function inProgress(): PosthornError {

@@ -8,18 +8,18 @@ export function messageSections(profile: Profile): string {
   const { headers, migrationHeaders, payloadFormats } = profile;
   const migration =
     migrationHeaders.length === 0
-      ? "It has no headers for migrations."
+      ? "There are no migration headers."
       : `With \`migration_headers\` also ${migrationHeaders.map(({ name }) => `\`${name}\``).join(", ")}.`;
   return [
     "### Headers",
-    "In this order. A signature is sent when a scheme of the webhook makes it; credentials and custom headers follow.",
+    "In this order. A signature header is sent if the webhook uses one of its schemes; credentials and custom headers follow.",
     markdownTable(["Header", "Value"], headers.map(headerRow)),
     migration,
     "### Signatures",
     signatureLines(profile),
     "### Payload",
     ...(profile.emptyDataRefused ? [emptyDataLine] : []),
-    `The examples are signed with the secret \`${exampleKeys.secret}\` and the pair of \`${exampleKeys.publicKey}\`.`,
+    `The examples are signed with the secret \`${exampleKeys.secret}\` and the key pair of \`${exampleKeys.publicKey}\`.`,
     ...payloadFormats.map((format, index) => formatSection(profile, { format, isDefault: index === 0 })),
   ].join("\n\n");
 }
@@ -34,7 +34,7 @@ function headerRow(header: ProfileHeader): readonly string[] {
 
 function signatureLines({ signatureSchemes, signatureSchemesAllowed }: Profile): string {
   const list = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(", ");
-  return `Signs with ${list(signatureSchemes)} by default; a webhook may choose from ${list(signatureSchemesAllowed)}.`;
+  return `The default is ${list(signatureSchemes)}; a webhook may choose from ${list(signatureSchemesAllowed)}.`;
 }
 
 function formatSection(
@@ -50,32 +50,32 @@ function formatSection(
 }
 
 const formatTitles: Readonly<Record<PayloadFormatName, string>> = {
-  standard: "an object with `type`, `timestamp` and `data`, and `metadata` and `links` when they were given.",
+  standard: "an object with `type`, `timestamp` and `data`, and `metadata` and `links` if they were given.",
   "standard-thin":
-    "the same with as little as possible: of `data` the identifiers (`id`, `uuid`, and what ends in `_id`, `_ids`, `Id` or `Ids`), or else the id of the event, and `links`.",
-  data: "what was published and nothing around it.",
+    "the same with minimal data: only the identifiers in `data` (`id`, `uuid`, and names that end in `_id`, `_ids`, `Id` or `Ids`), or the event ID if there are none, and `links`.",
+  data: "the published data without an envelope.",
   "x-webhook": "an object of eight fields.",
   "cloudevents-structured": "a CloudEvent as one JSON object.",
   "cloudevents-binary": "a CloudEvent with its attributes in headers and its data as the body.",
 };
 
 const verificationTitles: Readonly<Record<Profile["registration"]["verification"], string>> = {
-  none: "None is asked for by default.",
+  none: "None by default.",
   challenge: "The receiver must echo a challenge.",
-  cloudevents: "The receiver must give permission by the CloudEvents handshake.",
-  dns: "A DNS record must name the owner.",
+  cloudevents: "The receiver must grant permission with the CloudEvents handshake.",
+  dns: "A DNS record must prove ownership.",
 };
 
 /** Requirements for webhooks of the profile. */
 export function registrationSection({ registration }: Profile): string {
   const { verification, verificationRequired, bearerTokenRequired, permanentRedirectAllowed } = registration;
   const lines = [
-    `Verification: ${verificationTitles[verification]} ${verificationRequired ? "It cannot be switched off." : "A webhook may choose another way."}`,
+    `Verification: ${verificationTitles[verification]} ${verificationRequired ? "It cannot be disabled." : "A webhook may choose another method."}`,
     bearerTokenRequired
-      ? "A bearer token or an OAuth 2.0 client must be given."
+      ? "A bearer token or an OAuth 2.0 client is required."
       : "A bearer token is optional.",
     permanentRedirectAllowed
-      ? "A 308 changes the stored URL when owner and receiver agreed on it."
+      ? "A 308 changes the stored URL if owner and receiver agreed on it."
       : "A redirect never changes the stored URL.",
   ];
   return ["### Registration", lines.map((line) => `- ${line}`).join("\n")].join("\n\n");

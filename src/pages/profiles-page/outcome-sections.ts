@@ -5,16 +5,14 @@ import { durationText, markdownTable } from "./markdown.ts";
 export function outcomeSections({ classification, sunset, attemptsMaxByCategory }: Profile): string {
   const notes = [incompleteNotes[classification.incompleteResponse], sunsetNotes[sunset]];
   for (const [category, attemptsMax] of Object.entries(attemptsMaxByCategory))
-    notes.push(
-      `Failures of the category \`${category}\` end a delivery at the request number ${attemptsMax}.`,
-    );
+    notes.push(`Failures of the category \`${category}\` end a delivery after ${attemptsMax} attempts.`);
   return [
     "### Statuses",
-    "An exact status wins over its class, and a class over the rest.",
+    "An exact status takes precedence over its class, and a class over the fallback.",
     markdownTable(["Status", "Outcome", "Category", "Note"], statusRows(classification)),
-    "### Without an answer",
+    "### Without a response",
     markdownTable(
-      ["What happened", "Outcome", "Category", "Note"],
+      ["Failure", "Outcome", "Category", "Note"],
       Object.entries(classification.failures).map(([name, rule]) =>
         ruleRow(failureTitles[name as keyof typeof failureTitles], rule),
       ),
@@ -24,29 +22,28 @@ export function outcomeSections({ classification, sunset, attemptsMaxByCategory 
 }
 
 const incompleteNotes: Readonly<Record<ClassificationTable["incompleteResponse"], string>> = {
-  transient:
-    "An answer that breaks off is transient, with unknown receiver state, whatever its status line said.",
-  by_status: "An answer that breaks off counts as its status line says.",
+  transient: "A truncated response is transient, with unknown receiver state, regardless of its status.",
+  by_status: "A truncated response counts by its status.",
 };
 
 const sunsetNotes: Readonly<Record<Profile["sunset"], string>> = {
   terminal: "After the time in a `Sunset` header the next failure ends the delivery.",
-  ignored: "A `Sunset` header is not read.",
+  ignored: "A `Sunset` header is ignored.",
 };
 
 const failureTitles: Readonly<Record<keyof ClassificationTable["failures"], string>> = {
-  timeout: "no complete answer in time",
-  network: "refused, reset, or closed without an answer",
+  timeout: "no complete response in time",
+  network: "refused, reset, or closed without a response",
   dns: "the name does not resolve",
   ssl: "TLS handshake or certificate",
-  protocol: "what came back is not HTTP",
+  protocol: "the response is not HTTP",
 };
 
 function statusRows({ statuses, classes, fallback }: ClassificationTable): readonly (readonly string[])[] {
   return [
     ...Object.entries(statuses).map(([status, rule]) => ruleRow(status, rule)),
     ...Object.entries(classes).map(([digit, rule]) => ruleRow(`other ${digit}xx`, rule)),
-    ruleRow("everything else, 1xx included", fallback),
+    ruleRow("everything else, including 1xx", fallback),
   ];
 }
 
@@ -62,8 +59,8 @@ function ruleRow(title: string, rule: StatusRule): readonly string[] {
 
 const attentionNotes: Readonly<Record<NonNullable<StatusRule["attention"]>, string>> = {
   warn: "logged for investigation",
-  notify: "webhooks that take `posthorn.*` are told",
-  escalate: "the operator is told",
+  notify: "webhooks that subscribe to `posthorn.*` are notified",
+  escalate: "the operator is notified",
 };
 
 /** When failures pause, suspend or disable the whole endpoint. */
@@ -71,7 +68,7 @@ export function gateSections(profile: Profile): string {
   return [
     "### Gates",
     bullets([...pauseLines(profile), breakerLine(profile), rateLine(profile)]),
-    "### When a webhook is switched off",
+    "### When a webhook is disabled",
     bullets(disableLines(profile)),
   ].join("\n\n");
 }
@@ -80,16 +77,16 @@ function pauseLines({ pauses }: Profile): readonly string[] {
   const lines: string[] = [];
   if (pauses.retryAfterStatuses.length > 0)
     lines.push(
-      `\`Retry-After\` with ${pauses.retryAfterStatuses.join(", ")} pauses every delivery of the webhook, for the maximum age of an event and five days at most; elsewhere only its own delivery.`,
+      `\`Retry-After\` with ${pauses.retryAfterStatuses.join(", ")} pauses all deliveries of the webhook, for up to the maximum age of an event and up to five days; with other statuses it delays only its own delivery.`,
     );
-  else lines.push("`Retry-After` holds back its own delivery only.");
+  else lines.push("`Retry-After` delays only its own delivery.");
   for (const [category, pauseMs] of Object.entries(pauses.categoriesMs))
     lines.push(
       `A failure of the category \`${category}\` pauses the webhook for at least ${durationText(pauseMs)}.`,
     );
   if (pauses.unansweredMs > 0)
     lines.push(
-      `A connection that ended without an answer pauses the webhook for at least ${durationText(pauses.unansweredMs)}.`,
+      `A connection that ended without a response pauses the webhook for at least ${durationText(pauses.unansweredMs)}.`,
     );
   for (const [status, throttleMs] of Object.entries(pauses.throttleStatusesMs))
     lines.push(`After a ${status} the webhook is throttled for ${durationText(throttleMs)}.`);
@@ -107,13 +104,13 @@ function breakerLine({ circuitBreaker: breaker, circuitBreakerIgnoresStatuses: i
 
 function rateLine({ rateLimit }: Profile): string {
   if (rateLimit === null) return "No rate limit unless one is set or granted.";
-  return `${rateLimit.requestsPerMinute} requests a minute with a burst of ${rateLimit.burst}, unless another limit is set.`;
+  return `${rateLimit.requestsPerMinute} requests per minute with a burst of ${rateLimit.burst}, unless another limit is set.`;
 }
 
 function disableLines({ disable }: Profile): readonly string[] {
   const lines: string[] = [];
   if (disable.suspendStatuses.length > 0) {
-    const until = `, and disabled after ${durationText(disable.suspendedToDisabledMs)} in which nobody enables it`;
+    const until = `, and disabled after ${durationText(disable.suspendedToDisabledMs)} unless it is enabled before`;
     lines.push(`${disable.suspendStatuses.join(", ")}: suspended at once${until}.`);
   }
   if (disable.persistentStatuses.length > 0)
@@ -130,7 +127,7 @@ function exhaustedLine({ onExhausted, exhaustedMsMin }: Profile["disable"]): str
   const span =
     exhaustedMsMin === 0
       ? ""
-      : ` Only when the endpoint has failed for ${durationText(exhaustedMsMin)} without an accepted attempt, however short the schedule is.`;
+      : ` Only if the endpoint has failed for ${durationText(exhaustedMsMin)} without an accepted attempt, however short the schedule is.`;
   return `${exhaustedNotes[onExhausted]}${span}`;
 }
 

@@ -13,12 +13,12 @@ export function scheduleSection(profile: Profile): string {
   });
   const table = markdownTable(
     ["Attempt", "Delay", "Since the first"],
-    [["1", "at once", "00:00:00"], ...rows],
+    [["1", "immediately", "00:00:00"], ...rows],
   );
   const more =
     delaysMs.length > shownMs.length
       ? [
-          `Further attempts follow every ${durationText(delaysMs.at(-1) ?? 0)}, ${delaysMs.length + 1} in all at most.`,
+          `Further attempts follow every ${durationText(delaysMs.at(-1) ?? 0)}, up to ${delaysMs.length + 1} in total.`,
         ]
       : [];
   return ["### Schedule", table, ...more, boundLines(profile)].join("\n\n");
@@ -42,7 +42,7 @@ function boundLines(profile: Profile): string {
     `Each delay is multiplied by a random number from ${jitter.from} to ${jitter.to}.`,
     ...Object.entries(profile.retryDelayFloorsMs).map(
       ([category, delayMs]) =>
-        `After a failure of the category \`${category}\` it is at least ${durationText(delayMs)}.`,
+        `After a failure of the category \`${category}\` the delay is at least ${durationText(delayMs)}.`,
     ),
     `A delivery older than ${durationText(profile.ageMsMax)} is dead-lettered as \`expired\`.`,
     timeoutLine(profile),
@@ -51,7 +51,7 @@ function boundLines(profile: Profile): string {
 }
 
 function timeoutLine({ timeoutMs, timeoutGrowthFactor }: Profile): string {
-  const each = `A request may take ${durationText(timeoutMs)}, connecting included`;
+  const each = `A request may take ${durationText(timeoutMs)}, including the connection`;
   if (timeoutGrowthFactor === 1) return `${each}.`;
-  return `${each}; each further one ${timeoutGrowthFactor} times as long, at most three times the first.`;
+  return `${each}; each further one ${timeoutGrowthFactor} times as long, up to three times the first.`;
 }

@@ -41,10 +41,10 @@ function overview(): string {
     .map(({ type, title, fields }) => `## \`${type}\`: ${title}\n\n${fieldTable(fields)}`);
   return page([
     generated,
-    "# Providers and ways of verification",
-    "What `type` of a stored verification may be. A provider brings its signature, the id of a message, the kind of event, the headers worth forwarding and its check of the address; the page of each says how to set it up.",
-    table(["Provider", "`type`", "Signature", "Against replays", "Checks the address by"], rows),
-    "For everybody else there is what follows. What is unknown is refused, and `none` has to be written out.",
+    "# Providers and verification methods",
+    "Values of `type` in a stored verification. A provider type defines the signature, the message ID, the event type, the forwarded headers and the address check; its page explains the setup.",
+    table(["Provider", "`type`", "Signature", "Replay protection", "Address check"], rows),
+    "The following types are for other senders. Unknown types are rejected, and `none` must be set explicitly.",
     ...generic,
   ]);
 }
@@ -55,25 +55,25 @@ function providerPage(preset: PresetDescription): string {
   return page([
     generated,
     `# ${title}`,
-    `Its own documentation: <${documentation}>. All providers: [providers](../providers.md).`,
-    "## Set it up",
-    "How its messages are verified, as it is stored (`verifierFromConfiguration` of [the kit](../../receiver.md#out-of-a-stored-configuration) reads it):",
+    `Provider documentation: <${documentation}>. All providers: [providers](../providers.md).`,
+    "## Setup",
+    "The stored verification (input of `verifierFromConfiguration` of [the kit](../../receiver.md#out-of-a-stored-configuration)):",
     ["```json", exampleOf(name, fields), "```"].join("\n"),
     "At the provider:",
     steps.map((step, index) => `${index + 1}. ${filled(step)}`).join("\n"),
     "## Verification",
     fieldTable(fields),
     signatureLines(preset).join("\n"),
-    "## What is taken from a message",
+    "## Values from a message",
     [
-      `- Id: ${keyText(preset)}`,
-      `- Kind of event: ${places(preset.eventType)}`,
-      `- Headers handed on: ${forwardHeaders.length === 0 ? "none of its own" : forwardHeaders.map(code).join(", ")}`,
+      `- ID: ${keyText(preset)}`,
+      `- Event type: ${places(preset.eventType)}`,
+      `- Forwarded headers: ${forwardHeaders.length === 0 ? "none" : forwardHeaders.map(code).join(", ")}`,
       ...(challenge === null
         ? []
-        : [`- Check of the address: ${asksBy(challenge)}; it is answered, and not stored`]),
+        : [`- Address check: ${asksBy(challenge)}; it is answered, but not stored`]),
     ].join("\n"),
-    ...(remarks.length === 0 ? [] : ["## To know", remarks.map((remark) => `- ${remark}`).join("\n")]),
+    ...(remarks.length === 0 ? [] : ["## Notes", remarks.map((remark) => `- ${remark}`).join("\n")]),
   ]);
 }
 
@@ -92,17 +92,17 @@ function signatureLines(preset: PresetDescription): readonly string[] {
   return [
     `- Signature: ${algorithm}${headers.length === 0 ? "" : `; ${headers.map(code).join(", ")}`}`,
     `- Signed: ${code(signed)}`,
-    `- Against replays: ${replayProtection}`,
+    `- Replay protection: ${replayProtection}`,
   ];
 }
 
 function keyText({ messageId, key }: PresetDescription): string {
   if (!messageId.startsWith("none")) return messageId;
-  return key.length === 0 ? "none; repeats are told by the body" : places(key);
+  return key.length === 0 ? "none; repeats are detected by the body" : places(key);
 }
 
 function places(sources: readonly ValueSource[]): string {
-  return sources.map(place).join(", else ");
+  return sources.map(place).join(", otherwise ");
 }
 
 function place(source: ValueSource): string {
@@ -121,7 +121,7 @@ function fieldTable(fields: Readonly<Record<string, ConfigurationField>>): strin
     const values = choices === undefined ? "" : ` (${choices.map(code).join(", ")})`;
     return row([code(name), isRequired ? "yes" : "", `${description}${values}`]);
   });
-  return rows.length === 0 ? "It has no fields." : table(["Field", "Required", "What it is"], rows);
+  return rows.length === 0 ? "There are no fields." : table(["Field", "Required", "Description"], rows);
 }
 
 function table(head: readonly string[], rows: readonly string[]): string {

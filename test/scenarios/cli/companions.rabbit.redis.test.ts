@@ -74,7 +74,7 @@ const rabbitMq: readonly Case[] = [
   {
     what: "without a database",
     env: { POSTHORN_DATABASE_URL: "", POSTHORN_QUEUE_URL: queueUrl },
-    says: [/PostgreSQL holds/, /set POSTHORN_DATABASE_URL too, or unset the queue/],
+    says: [/requires PostgreSQL/, /set POSTHORN_DATABASE_URL too, or unset the queue/],
     isUsage: true,
   },
 ];
@@ -118,7 +118,7 @@ const redis: readonly Case[] = [
   {
     what: "without a database",
     env: { POSTHORN_DATABASE_URL: "", POSTHORN_REDIS_URL: lockedRedis.url },
-    says: [/embedded there is one/, /set POSTHORN_DATABASE_URL too, or unset Redis/],
+    says: [/SQLite allows only one/, /set POSTHORN_DATABASE_URL too, or unset Redis/],
     isUsage: true,
   },
 ];

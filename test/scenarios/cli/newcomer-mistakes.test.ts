@@ -82,7 +82,7 @@ suite("mistakes that newcomers make", () => {
       status: 2,
       says: /--dev \(flag\) and --host \(flag\)/,
     });
-    await fails(["serve", "--config", "/does/not/exist"], { status: 2, says: /there is no such file/ });
+    await fails(["serve", "--config", "/does/not/exist"], { status: 2, says: /file not found/ });
   });
 
   test("keys and folders that do not fit", async () => {
@@ -94,7 +94,7 @@ suite("mistakes that newcomers make", () => {
     const env = { POSTHORN_MASTER_KEY: "canary" };
     await fails(
       ["serve", "--data-dir", dataDir],
-      { status: 1, says: /POSTHORN_MASTER_KEY is not a master key(?!.*canary)/ },
+      { status: 1, says: /POSTHORN_MASTER_KEY is not a valid master key(?!.*canary)/ },
       { env },
     );
     await fails(["backup", join(folder.path, "copy.db"), "--data-dir", dataDir], {

@@ -98,7 +98,7 @@ suite("posthorn on PostgreSQL", () => {
     t.after(() => serving.child.kill("SIGKILL"));
     const [, url = ""] = await serving.until(/"url":"([^"]+)"/);
     assert.equal((await fetch(`${url}/readyz`)).status, 200);
-    assert.match(serving.stderr, /POSTHORN_ADMIN_KEY for several/);
+    assert.match(serving.stderr, /set POSTHORN_ADMIN_KEY if several processes/);
     assert.equal((await serving.stop()).status, 0);
   });
 });

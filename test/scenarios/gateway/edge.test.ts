@@ -412,7 +412,7 @@ suite("the edge of the gateway", () => {
     const verification = { type: "none" };
     const refused = await tenant.post("/v1/sources", { name: "squatter", party: "stripe", verification });
     assert.equal(refused.status, 400, refused.text);
-    assert.match(refused.text, /belongs to no tenant/);
+    assert.match(refused.text, /API key without a tenant/);
     const made = await scene.created("/v1/sources", {
       name: "shop",
       party: "acme_shop",

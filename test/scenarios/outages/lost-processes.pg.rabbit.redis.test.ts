@@ -48,7 +48,7 @@ test("a deployment under load loses processes", async (t) => {
           await eventually("the paused worker finds out", {
             ask: async () => paused.output,
             holds: (output) =>
-              /others serve its webhooks now/.test(output) && /the lease was lost/.test(output),
+              /other workers serve its webhooks now/.test(output) && /the lease was lost/.test(output),
           });
           await eventually("it is a worker under another number", {
             ask: async () => paused.worker,
