@@ -1,9 +1,9 @@
-/** The bundler takes the programs of the section "Verify" out of a page of docs/languages. */
+/** The bundler extracts the programs in the "Verify" section of a page in docs/languages. */
 declare module "*.md" {
   export const programs: readonly {
     readonly name: string;
     readonly code: string;
-    /** By the tests. */
+    /** True if the tests run this program. */
     readonly isExecuted: boolean;
   }[];
 }

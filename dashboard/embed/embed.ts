@@ -1,10 +1,11 @@
 /**
- * `<posthorn-portal>`: shows the portal in a frame. The page gives `getSession`, which asks its backend for a session of whoever
- * is logged in, and gets the events `navigate`, `endpoint-created`, `session-ended` and `session-failed`. While `getSession`
- * fails, the element says so and tries again by itself, more and more slowly. That is not `session-ended`: pages reload on that.
+ * `<posthorn-portal>` shows the portal in a frame. The page sets `getSession`, which requests a session for the
+ * logged-in user from the page's backend. The element fires `navigate`, `endpoint-created`, `session-ended` and
+ * `session-failed`. While `getSession` fails, the element shows a message and retries with growing delays. It does not
+ * fire `session-ended` then, because pages reload on that event.
  */
 interface Session {
-  /** As `POST /v1/portal-sessions` answered it. */
+  /** `url` from the response of `POST /v1/portal-sessions`. */
   readonly url: string;
 }
 
@@ -19,18 +20,18 @@ interface PortalMessage {
 
 const heightMax = 100_000;
 const answerMsMax = 30_000;
-/** Pauses after failures double from the first to the last one. */
+/** Delays between retries double from the minimum to the maximum. */
 const pauseMsMin = 2_000;
 const pauseMsMax = 300_000;
-/** A page that reloads when its session has ended cannot do so more often, whatever ends them. */
+/** Minimum interval between `session-ended` events, so that a page that reloads on them does not loop. */
 const endedPauseMs = 60_000;
 const endedKey = "posthorn-portal:session-ended";
 
 const texts = {
-  en: { failed: "The portal cannot be opened right now. It tries again by itself.", again: "Try again" },
+  en: { failed: "The portal cannot be opened right now. Retrying automatically.", again: "Try again" },
   de: {
-    failed: "Das Portal lässt sich gerade nicht öffnen. Es versucht es von selbst noch einmal.",
-    again: "Noch einmal versuchen",
+    failed: "Das Portal kann gerade nicht geöffnet werden. Es wird automatisch erneut versucht.",
+    again: "Erneut versuchen",
   },
 };
 
@@ -48,7 +49,7 @@ class PosthornPortal extends HTMLElement {
 
   connectedCallback(): void {
     addEventListener("message", this.#hear);
-    // Set before this script was there, it hides the setter.
+    // A property set before the element was defined shadows the setter.
     const own = Object.getOwnPropertyDescriptor(this, "getSession")?.value as GetSession | undefined;
     if (own !== undefined) {
       Reflect.deleteProperty(this, "getSession");
@@ -61,7 +62,7 @@ class PosthornPortal extends HTMLElement {
     return this.#getSession;
   }
 
-  /** Asks the host's backend for a session of whoever is logged in there. */
+  /** Requests a session for the logged-in user from the host's backend. */
   set getSession(value: GetSession | null) {
     this.#getSession = value;
     if (this.isConnected) this.#open();
@@ -99,7 +100,7 @@ class PosthornPortal extends HTMLElement {
     this.append(frame);
   }
 
-  /** Keeps the code of a new session for the frame, and goes on with its address. One question at a time. */
+  /** Requests a session, keeps its code for the frame, and passes its address to `use`. One request at a time. */
   #ask(use: (url: URL) => void): void {
     const getSession = this.#getSession;
     if (getSession === null || this.#isAsking) return;
@@ -129,7 +130,7 @@ class PosthornPortal extends HTMLElement {
     this.#say("session-failed", { error, retryInMs });
   }
 
-  /** In the place of the frame. */
+  /** Shows a message in place of the frame. */
   #explain(use: (url: URL) => void): void {
     const isGerman = (this.getAttribute("locale") ?? navigator.language).startsWith("de");
     const { failed, again } = texts[isGerman ? "de" : "en"];
@@ -163,13 +164,13 @@ class PosthornPortal extends HTMLElement {
 
   #enter(): void {
     const [path, scheme, locale] = ["path", "theme", "locale"].map((name) => this.getAttribute(name));
-    // A code works once: a frame that was loaded anew needs another one.
+    // A code works once: a reloaded frame needs a new one.
     if (this.#code === null) return this.#ask(() => this.#enter());
     this.#tell({ type: "posthorn:code", code: this.#code, path, scheme, locale });
     this.#code = null;
   }
 
-  /** At once, or a minute after the last time: the clock of a browser may be so wrong that each session looks over. */
+  /** Fires at most once a minute: with a wrong browser clock, every session looks expired. */
   #ended(): void {
     const since = Date.now() - lastEnded();
     const waitMs = since >= 0 && since < endedPauseMs ? endedPauseMs - since : 0;
@@ -192,7 +193,7 @@ class PosthornPortal extends HTMLElement {
 async function sessionUrl(getSession: GetSession): Promise<URL> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error("getSession did not answer")), answerMsMax);
+    timer = setTimeout(() => reject(new Error("getSession timed out")), answerMsMax);
   });
   try {
     return new URL((await Promise.race([getSession(), late])).url);
@@ -201,7 +202,7 @@ async function sessionUrl(getSession: GetSession): Promise<URL> {
   }
 }
 
-/** Over reloads of the page; a browser may keep its storage from us. */
+/** Survives page reloads. 0 if the browser blocks storage. */
 function lastEnded(): number {
   try {
     return Number(sessionStorage.getItem(endedKey) ?? 0);
@@ -214,7 +215,7 @@ function rememberEnded(): void {
   try {
     sessionStorage.setItem(endedKey, String(Date.now()));
   } catch {
-    // Then the page reloads as often as its sessions end.
+    // Without storage, the limit does not survive a reload.
   }
 }
 

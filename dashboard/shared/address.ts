@@ -1,12 +1,12 @@
-/** The address holds what is shown: filters, ranges, order. What it holds besides is kept as it is. */
+/** The address stores the view: filters, ranges, sort order. Unknown parameters are kept. */
 import { useLocation } from "preact-iso";
 import { pagePath } from "./root.ts";
 
 export interface Address {
-  /** Below `/ui/`, without slashes at its ends. */
+  /** Path below `/ui/`, without leading or trailing slashes. */
   readonly page: string;
   readonly params: URLSearchParams;
-  /** Changes parameters; an empty list removes one. Typing replaces the entry of the history, a choice adds one. */
+  /** Changes parameters; an empty list removes one. `how` decides whether a history entry is added or replaced. */
   readonly set: (changes: Readonly<Record<string, readonly string[]>>, how?: "push" | "replace") => void;
   readonly go: (path: string) => void;
 }
@@ -33,7 +33,7 @@ export function useAddress(): Address {
 
 let parsed = { url: "", params: new URLSearchParams() };
 
-/** Of the page that is shown: a dozen parts of it ask, with every change. Nobody changes them in place. */
+/** Cached, because many components read it on each change. Callers must not mutate the result. */
 function paramsOf(url: string): URLSearchParams {
   if (parsed.url !== url) parsed = { url, params: new URL(url, location.origin).searchParams };
   return parsed.params;

@@ -1,4 +1,4 @@
-/** Calls of the HTTP API, with the session of the browser. */
+/** HTTP API calls with the session of the browser. */
 import { signal } from "@preact/signals";
 import type { Problem } from "./resources.ts";
 import { root } from "./root.ts";
@@ -8,25 +8,25 @@ export type Query = Readonly<Record<string, QueryValue>>;
 
 export interface ApiCall {
   readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** Below the address of the server, such as `v1/webhooks`. */
+  /** Path relative to the server root, such as `v1/webhooks`. */
   readonly path: string;
   readonly query?: Query;
   readonly body?: unknown;
-  /** Instead of it: JSON as it is to be sent, digit for digit. */
+  /** Raw JSON text, sent digit for digit instead of `body`. */
   readonly bodyText?: string;
-  /** Instead of both: bytes of a media type of their own. */
+  /** Bytes with their own media type, sent instead of `body` and `bodyText`. */
   readonly file?: Blob;
   readonly signal?: AbortSignal;
-  /** Sent without the session, so that a refusal says nothing about it. */
+  /** Sent without the session, so that a 401 does not end it. */
   readonly isAnonymous?: boolean;
 }
 
-/** The answer was an error, or none came (`status` 0). */
+/** An error response, or no response (`status` 0). */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly status: number;
   readonly problem: Problem | null;
-  /** Under which the server logged it, where it said so. */
+  /** Request id in the server log, if reported. */
   readonly requestId: string | null;
 
   constructor(status: number, { problem, detail, requestId }: ErrorFacts) {
@@ -43,22 +43,22 @@ interface ErrorFacts {
   readonly requestId: string | null;
 }
 
-/** Tells of the session, begins one and ends it. */
+/** Reads, creates and ends the session. */
 export const sessionPath = "ui/session";
 
 export interface ApiAnswer<T> {
   readonly value: T;
-  /** As it was sent, for what must not be rounded. */
+  /** Raw text, for numbers that must not be rounded. */
   readonly text: string;
 }
 
-/** Sent instead of the cookie, from the memory of the page alone: of a customer's session in the portal. */
+/** Token of a portal session, sent instead of the cookie. Kept only in memory. */
 export const bearer: { token: string | null } = { token: null };
 
-/** True since a call was answered that there is no session any more, until somebody logs in again. */
+/** True after a 401 response, until the next login. */
 export const isSessionOver = signal(false);
 
-/** Calls that come later after the last key or click than this are nobody's doing, and keep no session alive. */
+/** Calls later than this after the last key press or click count as polling and do not extend the session. */
 const attentionMs = 60_000;
 let attendedAt = performance.now();
 
@@ -86,7 +86,7 @@ export async function callApi<T>(call: ApiCall): Promise<ApiAnswer<T>> {
     });
   } catch (error) {
     if (aborted?.aborted === true) throw error;
-    throw new ApiError(0, { problem: null, detail: "The server does not answer.", requestId: null });
+    throw new ApiError(0, { problem: null, detail: "The server did not respond.", requestId: null });
   }
   const text = await response.text();
   if (response.status === 401 && call.path !== sessionPath && !isAnonymous) isSessionOver.value = true;
@@ -94,7 +94,7 @@ export async function callApi<T>(call: ApiCall): Promise<ApiAnswer<T>> {
   return { value: (text === "" ? null : JSON.parse(text)) as T, text };
 }
 
-/** Whose call it is: of the bearer of a token, or of whoever has the cookie. */
+/** Authenticates with the token if there is one. The cookie is sent otherwise. */
 function headersOf(token: string | null): Readonly<Record<string, string>> {
   if (token !== null) return { authorization: `Bearer ${token}` };
   return { "x-posthorn-ui": performance.now() - attendedAt < attentionMs ? "1" : "poll" };
@@ -114,5 +114,5 @@ function errorOf({ status, headers }: Response, text: string): ApiError {
   const isProblem = headers.get("content-type")?.startsWith("application/problem+json") === true;
   const problem = isProblem ? (JSON.parse(text) as Problem) : null;
   const requestId = /request id ([\w-]+)/.exec(problem?.detail ?? "")?.[1] ?? null;
-  return new ApiError(status, { problem, detail: `The server answered ${status}.`, requestId });
+  return new ApiError(status, { problem, detail: `The server responded with status ${status}.`, requestId });
 }

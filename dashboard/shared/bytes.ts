@@ -1,9 +1,9 @@
-/** Of what an answer of the API has in base64. */
+/** Decodes base64 in API responses. */
 export function bytesOf(base64: string): Uint8Array {
   return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
 }
 
-/** Null where the bytes are no UTF-8. */
+/** Null if the bytes are not valid UTF-8. */
 export function utf8Text(bytes: Uint8Array): string | null {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -15,7 +15,7 @@ export function utf8Text(bytes: Uint8Array): string | null {
 const shownMax = 4_096;
 const lineLength = 16;
 
-/** Sixteen bytes a line, each with its place; at most 4,096 of them. */
+/** Hex dump with sixteen bytes per line and their offset, up to 4,096 bytes. */
 export function hexText(bytes: Uint8Array): string {
   const shown = bytes.subarray(0, shownMax);
   const lines = Array.from({ length: Math.ceil(shown.length / lineLength) }, (_, line) => {
@@ -25,6 +25,6 @@ export function hexText(bytes: Uint8Array): string {
     );
     return `${start.toString(16).padStart(6, "0")}  ${pairs.join(" ")}`;
   });
-  if (bytes.length > shownMax) lines.push(`and ${bytes.length - shownMax} bytes more`);
+  if (bytes.length > shownMax) lines.push(`and ${bytes.length - shownMax} more bytes`);
   return lines.join("\n");
 }

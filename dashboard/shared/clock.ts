@@ -1,12 +1,12 @@
 import { effect, signal } from "@preact/signals";
 import { isPaused } from "./queries.ts";
 
-/** The time that relative times are shown against; it moves once a second while somebody looks. */
+/** Current time for relative times. Updates once a second while the page is visible. */
 export const now = signal(Date.now());
 
 /**
- * The minute that it is. Ranges of time are as exact as that, and what shows them need not be made again each second. It stands
- * still while refreshing is paused: a range that moves asks for what is in it now.
+ * Start of the current minute. Time ranges have this precision, so their views do not render every second. It does not
+ * advance while refreshing is paused, because a moving range triggers requests.
  */
 export const minute = signal(0);
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { csvOf } from "./csv.ts";
 
-test("cells that a spreadsheet would compute stay text; commas, quotes and lines stay in their cell", () => {
+test("cells with formulas stay text; commas, quotes and line breaks stay in their cell", () => {
   const rows = [
     ["when", "what"],
     ["=1+1", "+49"],
@@ -14,7 +14,7 @@ test("cells that a spreadsheet would compute stay text; commas, quotes and lines
   assert.equal(csvOf(rows), `${expected.join("\r\n")}\r\n`);
 });
 
-test("no separator, white space, invisible or full-width sign makes a formula of a part of a cell", () => {
+test("no separator, white space, invisible or full-width character starts a formula within a cell", () => {
   const cells: Readonly<Record<string, string>> = {
     "a;=1+1": `"a;'=1+1"`,
     "a; =1+1": `"a; '=1+1"`,

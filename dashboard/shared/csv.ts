@@ -1,14 +1,12 @@
-/** Tables for spreadsheets. */
-
-/** As RFC 4180 has it. What a spreadsheet would take for a formula gets a quote before it, so that it stays text. */
+/** CSV according to RFC 4180. Potential formulas are prefixed with a quote, so that spreadsheets treat them as text. */
 export function csvOf(rows: readonly (readonly string[])[]): string {
   return rows.map((row) => `${row.map(cellOf).join(",")}\r\n`).join("");
 }
 
 /**
- * Where a formula may begin: at the start of a cell, after white space, quotes and invisible characters. A spreadsheet that
- * separates cells by semicolons, tabs or pipes begins a cell after each of these, and after a line break, also within quotes.
- * Full-width signs and the minus sign of typography count as well.
+ * A formula can start at the beginning of a cell, after white space, quotes and invisible characters. Spreadsheets
+ * that split cells at semicolons, tabs or pipes start a cell after each of these and after line breaks, even within
+ * quotes. Full-width characters and the typographic minus sign count too.
  */
 const atStart = /^([\s\p{Cc}\p{Cf}"']*)([=+\-@\uff1d\uff0b\uff0d\uff20\u2212\ufe62\ufe63\ufe66\ufe6b])/u;
 const afterSeparator =

@@ -1,4 +1,4 @@
-/** How much room rows of tables take. */
+/** Row density of tables. */
 import { effect, signal } from "@preact/signals";
 import { remember, remembered } from "./preferences.ts";
 

@@ -1,21 +1,21 @@
 /**
- * Hears of news from `GET /v1/stream` and asks again for what they concern, at most once a second. Where no stream opens, or
- * a proxy keeps it back, the pages poll. Paused and hidden pages have no stream.
+ * Subscribes to `GET /v1/stream` and refreshes affected queries, at most once a second. If no stream opens, or a
+ * proxy buffers it, pages poll. Paused and hidden pages have no stream.
  */
 import { computed, effect, signal } from "@preact/signals";
 import { createParser } from "eventsource-parser";
 import { bearer, isSessionOver, urlOf } from "./api.ts";
 import { isLive, isPaused, refreshLive, type OwnNews } from "./queries.ts";
 
-/** The server sends a comment every 15 seconds; one that is silent for longer is kept back on its way. */
+/** The server sends a comment every 15 seconds. A longer silence means that a proxy buffers the stream. */
 const silenceMaxMs = 20_000;
-/** After a stream that ended. It doubles with each that does not open. */
+/** Delay before reconnecting. It doubles with each failed attempt. */
 const retryMinMs = 1_000;
 const retryMaxMs = 60_000;
 const refreshPauseMs = 1_000;
 
 type News = OwnNews | "other";
-/** After a gap, when it is not known what happened. */
+/** Refreshes everything after a gap in the stream. */
 const anything: readonly News[] = ["problems", "stats", "other"];
 
 function newsOf(event: string | undefined): readonly News[] {
@@ -31,7 +31,7 @@ document.addEventListener("visibilitychange", () => {
 
 const isWanted = computed(() => isVisible.value && !isPaused.value && !isSessionOver.value);
 
-/** Until it is called back: news of these topics, such as `deliveries`, renew what is shown. */
+/** Refreshes queries on updates of these topics, such as `deliveries`. Returns a function that stops it. */
 export function followNews(topics: readonly string[]): () => void {
   return effect(() => {
     if (!isWanted.value) return undefined;
@@ -53,12 +53,12 @@ async function keepListening(topics: readonly string[], stopped: AbortSignal): P
     isLive.value = false;
     retryMs = hasOpened ? retryMinMs : Math.min(retryMaxMs, retryMs * 2);
     await pause(retryMs, stopped);
-    // What happened while nobody listened.
+    // Catch up on updates missed while disconnected.
     refresher(anything);
   }
 }
 
-/** Until the stream ends. Answers whether it was one, and none that a proxy kept back. */
+/** Reads the stream until it ends. Returns whether it delivered data, so that no proxy buffered it. */
 async function listen(
   topics: readonly string[],
   { stopped, onNews }: { readonly stopped: AbortSignal; readonly onNews: (news: readonly News[]) => void },
@@ -83,7 +83,7 @@ async function listen(
     }
     return true;
   } catch {
-    // Nobody answers, it was cut, or it was silent for too long.
+    // No response, a broken connection, or a silent stream.
     return false;
   } finally {
     clearTimeout(timer);
@@ -95,7 +95,7 @@ function callerHeaders(): Record<string, string> {
   return token === null ? { "x-posthorn-ui": "poll" } : { authorization: `Bearer ${token}` };
 }
 
-/** Asks again for what is shown; news that come meanwhile wait for the next time, a second later. */
+/** Refreshes queries. Updates during a refresh are batched into the next one, a second later. */
 function refresherUntil(stopped: AbortSignal): (news: readonly News[]) => void {
   let waiting = new Set<News>();
   let isBusy = false;

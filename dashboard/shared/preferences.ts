@@ -1,8 +1,8 @@
-/** What this browser remembers of how somebody likes the dashboard. Never a key, an id, or anything that was shown. */
+/** Display preferences stored in the browser. Never keys, ids or data. */
 
 type Preference = "theme" | "keys" | "density";
 
-/** Null also where the browser keeps nothing. */
+/** Null if not stored or if the browser blocks storage. */
 export function remembered(name: Preference): string | null {
   try {
     return localStorage.getItem(`posthorn-${name}`);
@@ -15,6 +15,6 @@ export function remember(name: Preference, value: string): void {
   try {
     localStorage.setItem(`posthorn-${name}`, value);
   } catch {
-    // It holds until the page is left.
+    // The preference applies until the page is closed.
   }
 }

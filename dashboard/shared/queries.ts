@@ -1,6 +1,6 @@
 /**
- * What is read from the server: TanStack Query keeps answers, asks once for what several parts show, keeps old data when a
- * refresh fails, and asks again: soon where there is no stream of news, seldom where there is one. Pausing stops all of that.
+ * Server queries with TanStack Query: cached responses, shared requests, old data kept when a refresh fails, and
+ * polling, which is slower with a live stream. Pausing stops all requests.
  */
 import { QueryClient, QueryObserver, keepPreviousData } from "@tanstack/query-core";
 import type { QueryObserverResult } from "@tanstack/query-core";
@@ -9,19 +9,19 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { callApi, isSessionOver } from "./api.ts";
 import type { ApiAnswer, ApiCall, ApiError } from "./api.ts";
 
-/** While true nothing is asked by itself, also not when the window gets the focus. */
+/** While true, nothing is refreshed automatically, not even on window focus. */
 export const isPaused = signal(false);
 
-/** Whether news come by a stream. */
+/** Whether a live stream is connected. */
 export const isLive = signal(false);
 
 const pollEveryMs = 5_000;
-/** Beside a stream, for what it does not tell of. */
+/** With a live stream, for data that the stream does not cover. */
 const pollWhileLiveMs = 15_000;
-/** Beside a stream that tells of just this. */
+/** With a live stream that covers the data. */
 const pollWhileToldMs = 60_000;
 
-/** Events of the stream for what is made of them alone. The rest is renewed by any event but `stats`. */
+/** Stream events with their own queries. All other queries are refreshed by any event except `stats`. */
 export type OwnNews = "problems" | "stats";
 
 export const queryClient: QueryClient = new QueryClient({
@@ -35,21 +35,21 @@ export const queryClient: QueryClient = new QueryClient({
   },
 });
 
-// From here on it hears when the window gets the focus and when the network is back.
+// Starts listening to window focus and network changes.
 queryClient.mount();
 
 export interface Loaded<T> {
   readonly data: T | null;
   readonly text: string;
   readonly error: ApiError | null;
-  /** When `data` came, in Unix milliseconds; 0 before. */
+  /** Time of the last response in Unix milliseconds, or 0. */
   readonly loadedAt: number;
   readonly isLoading: boolean;
-  /** `data` answers an earlier call, while this one is under way. */
+  /** `data` belongs to an earlier call while this one is loading. */
   readonly isOld: boolean;
 }
 
-/** The answer to a GET, and what it becomes. Null asks nothing. */
+/** Response to a GET, kept up to date. A null call requests nothing. */
 export function useApi<T>(
   call: Pick<ApiCall, "path" | "query"> | null,
   { everyMs: wanted, news }: { readonly everyMs?: number | false; readonly news?: OwnNews } = {},
@@ -84,7 +84,7 @@ export function useApi<T>(
   };
 }
 
-/** After news: what is shown and may have changed by them is asked for again. */
+/** Refreshes visible queries that may be affected by stream events. */
 export async function refreshLive(news: ReadonlySet<OwnNews | "other">): Promise<void> {
   await queryClient.refetchQueries({
     type: "active",
@@ -92,7 +92,7 @@ export async function refreshLive(news: ReadonlySet<OwnNews | "other">): Promise
   });
 }
 
-/** After something was changed: everything that is shown is asked for again. */
+/** Refreshes all visible queries after a change. */
 export async function refreshAll(): Promise<void> {
   await queryClient.invalidateQueries();
 }

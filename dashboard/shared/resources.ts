@@ -1,4 +1,4 @@
-/** What the API answers with, by its own schemas. */
+/** Response types of the API, derived from its schemas. */
 import type {
   deliverySearchSchema,
   deliveryWithAttemptsSchema,
@@ -64,20 +64,20 @@ export type WebhookHealth = Static<typeof healthSchema>;
 export interface Page<T> {
   readonly data: readonly T[];
   readonly next_cursor: string | null;
-  /** Of a search that is bounded in time: false when it has not looked at everything yet. */
+  /** False if a time-limited search has not covered everything yet. */
   readonly complete?: boolean;
-  /** How far back it has looked. */
+  /** How far back the search reached. */
   readonly searched_to?: string | null;
 }
 
-/** Of `GET /v1/sources`, whose fields are described in src/core/fields, as far as it is shown. */
+/** Fields of `GET /v1/sources` that are shown. Described in src/core/fields. */
 export interface Source {
   readonly id: string;
   readonly tenant_id: string;
   readonly name: string;
   readonly description: string;
   readonly party: string | null;
-  /** Secrets are masked; empty where it cannot be read. */
+  /** Secrets are masked. Empty if the stored configuration cannot be read. */
   readonly verification: Readonly<Record<string, unknown>> & { readonly type?: string };
   readonly warnings: readonly string[];
   readonly mode: "pass_through" | "store_and_forward";
@@ -99,7 +99,7 @@ export interface Source {
   readonly updated_at: string;
 }
 
-/** Of `GET /v1/connections`, likewise. */
+/** Fields of `GET /v1/connections` that are shown. */
 export interface SourceConnection {
   readonly id: string;
   readonly source_id: string;
@@ -116,10 +116,10 @@ export interface SourceConnection {
   readonly updated_at: string;
 }
 
-/** Resources whose fields are described in src/core/fields, of which the schemas keep no type. */
+/** Resources without static types, because their fields are described in src/core/fields. */
 export type Row = Readonly<Record<string, unknown>>;
 
-/** A field of such a row as text; empty where it has none. */
+/** A field of a row as text, or an empty string. */
 export function fieldText(row: Row, name: string): string {
   const value = row[name];
   if (value === null || value === undefined) return "";

@@ -1,6 +1,6 @@
 /**
- * Where the server is. Scripts lie in `ui/assets/` below it, so this holds under any prefix of a proxy, whether the proxy
- * takes the prefix away or not.
+ * Root URL of the server. It is derived from the script location in `ui/assets/`, so it works under any proxy prefix,
+ * stripped or not.
  */
 export const root: URL = new URL("../../", import.meta.url);
 

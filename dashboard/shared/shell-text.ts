@@ -1,4 +1,4 @@
-/** A command or a part of one. A shell reads each word again as it was meant, whatever stands in it. */
+/** A shell command or a part of one, safely quoted. */
 export class ShellText {
   readonly text: string;
 
@@ -7,24 +7,24 @@ export class ShellText {
   }
 }
 
-/** A text is one word of it; what is a part of a command already stays as it is. */
+/** Quotes strings as one word each. `ShellText` values are inserted unchanged. */
 export function shell(parts: TemplateStringsArray, ...values: readonly (string | ShellText)[]): ShellText {
   const words = values.map((value) => (value instanceof ShellText ? value.text : shellWord(value)));
   return new ShellText(String.raw({ raw: parts }, ...words));
 }
 
-/** Each after a space. */
+/** Each word with a leading space. */
 export function shellWords(words: readonly string[]): ShellText {
   return new ShellText(words.map((word) => ` ${shellWord(word)}`).join(""));
 }
 
-/** Options of a command and their values, each after a space; null where the option says all. */
+/** Options with values, each with a leading space. Null for options without a value. */
 export function shellOptions(options: readonly (readonly [name: string, value: string | null])[]): ShellText {
   const texts = options.map(([name, value]) => ` --${name}${value === null ? "" : ` ${shellWord(value)}`}`);
   return new ShellText(texts.join(""));
 }
 
-/** A text as one word of a command, for a shell. zsh takes `=` at the beginning for the path of a program. */
+/** Quotes a text as one shell word. zsh expands a leading `=` to a program path. */
 export function shellWord(text: string): string {
   return /^[\w./:@-][\w./:=@-]*$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

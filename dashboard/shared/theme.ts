@@ -1,4 +1,4 @@
-/** Light or dark: as the system says, until somebody chooses. */
+/** Light or dark. Follows the system by default. */
 import { effect, signal } from "@preact/signals";
 import { remembered, remember } from "./preferences.ts";
 

@@ -6,7 +6,7 @@ import { compactNumber, localZone, spanText } from "./scale.ts";
 import type { ChartData, ChartSeries, Slot } from "./statistics.ts";
 
 interface ChartProps extends Omit<PlotProps, "axisText" | "valueText"> {
-  /** What it shows in one sentence. */
+  /** One sentence that summarizes the chart. */
   readonly summary: string;
   readonly axisText?: (value: number) => string;
   readonly valueText?: (value: number) => string;
@@ -14,7 +14,7 @@ interface ChartProps extends Omit<PlotProps, "axisText" | "valueText"> {
 
 const exact = (value: number): string => value.toLocaleString(undefined, { maximumFractionDigits: 1 });
 
-/** A figure with its title, a sentence, a legend, the drawing, and the same numbers as a table. */
+/** A figure with summary, legend, plot, and the same numbers as a table. */
 export function Chart(props: ChartProps) {
   const { chart, title, summary, axisText = compactNumber, valueText = exact } = props;
   const id = useId();
@@ -22,7 +22,7 @@ export function Chart(props: ChartProps) {
   return (
     <figure class="chart" aria-labelledby={`${id}-title`} aria-describedby={`${id}-says`}>
       <figcaption>
-        {/* What it stands in shows the same. */}
+        {/* Hidden, because the panel shows a title. */}
         <h3 id={`${id}-title`} class="off-screen">
           {title}
         </h3>
@@ -32,7 +32,7 @@ export function Chart(props: ChartProps) {
       </figcaption>
       {chart.series.length > 1 && <Legend series={chart.series} kind={props.kind} />}
       {chart.slots.length === 0 ? (
-        <p class="soft chart-none">Nothing was counted in this time.</p>
+        <p class="soft chart-none">No data in this time range.</p>
       ) : (
         <>
           <Plot {...plot} />

@@ -1,6 +1,6 @@
 import type { ChartData, ChartSeries, Fill } from "./statistics.ts";
 
-/** Places of times and values in a drawing. */
+/** Maps times and values to positions in the plot. */
 export interface Frame {
   readonly x: (time: number) => number;
   readonly y: (value: number) => number;
@@ -8,7 +8,7 @@ export interface Frame {
 
 const figure = (value: number) => Number(value.toFixed(1));
 
-/** How series look besides their colour: `url(#…)` of these is their fill. */
+/** Fill patterns, so that series differ by more than colour. Referenced as `url(#…)`. */
 export function Fills({ id, series }: { readonly id: string; readonly series: readonly ChartSeries[] }) {
   return (
     <defs>
@@ -35,7 +35,7 @@ function FillShape({ fill }: { readonly fill: Fill }) {
   return <rect width="5" height="3.4" fill="currentColor" />;
 }
 
-/** Values of all series on top of each other, one path for each series. */
+/** Stacked bars, one path per series. */
 export function StackedBars({
   chart,
   frame,
@@ -69,7 +69,7 @@ function barsPath(
     const [left, right] = [x(slot.from), x(slot.to)];
     const width = Math.max(1, right - left - (right - left > 4 ? 1 : 0));
     const [top, bottom] = [y(below + value), y(below)];
-    // What is there is seen, however little it is beside the rest.
+    // At least one pixel, so that small values stay visible.
     const height = Math.max(1, bottom - top);
     return `M${figure(left)} ${figure(bottom - height)}h${figure(width)}v${figure(height)}h${figure(-width)}z`;
   });
@@ -82,7 +82,7 @@ const dashes: Readonly<Record<Fill, string | undefined>> = {
   striped: "2 3",
 };
 
-/** A line for each series, through the middle of its slots; it has a gap where nothing is known. */
+/** One line per series, through the middle of its slots, with gaps for unknown values. */
 export function Lines({ chart, frame }: { readonly chart: ChartData; readonly frame: Frame }) {
   return (
     <>
@@ -114,7 +114,7 @@ function linePath(chart: ChartData, frame: Frame, { values }: ChartSeries): stri
   return parts.join("");
 }
 
-/** Points between two gaps, which no line shows. */
+/** Points between two gaps, which a line would not show. */
 function lonelyPoints(values: readonly (number | null)[]): readonly number[] {
   return values.flatMap((value, at) =>
     value !== null && (values[at - 1] ?? null) === null && (values[at + 1] ?? null) === null ? [at] : [],

@@ -5,7 +5,7 @@ import { stackedHeight } from "./statistics.ts";
 
 const at = (minute: number) => new Date(Date.UTC(2026, 10, 23, 4, minute)).toISOString();
 
-test("outcomes of a point stand on each other and are all its attempts; the sentence has the totals", () => {
+test("stacked outcomes add up to all attempts, and the summary shows the totals", () => {
   const statistics = {
     step_seconds: 60,
     from: at(0),
@@ -24,12 +24,12 @@ test("outcomes of a point stand on each other and are all its attempts; the sent
   };
   const chart = outcomesChart(statistics);
   assert.deepEqual([stackedHeight(chart, 0), stackedHeight(chart, 1)], [6, 1]);
-  const sentence = "7 requests: 57.14 % accepted, 2 failed for now, 1 refused for good.";
+  const sentence = "7 requests: 57.14 % accepted, 2 failed temporarily, 1 refused.";
   assert.equal(outcomesSentence(statistics), sentence);
-  assert.equal(outcomesSentence({ ...statistics, series: [] }), "No request was made.");
+  assert.equal(outcomesSentence({ ...statistics, series: [] }), "No requests.");
 });
 
-test("one failure among many keeps the share below 100 %", () => {
+test("one failure keeps the share below 100 %", () => {
   assert.equal(acceptedShare({ accepted: 999_999, attempts: 1_000_000 }), "99.99 %");
   assert.equal(acceptedShare({ accepted: 5, attempts: 5 }), "100 %");
   assert.equal(acceptedShare({ accepted: 0, attempts: 0 }), "–");

@@ -12,14 +12,14 @@ export interface PlotProps {
   readonly title: string;
   readonly axisText: (value: number) => string;
   readonly valueText: (value: number) => string;
-  /** What was chosen by dragging over it, or with Shift and the arrow keys. */
+  /** Called with a range selected by dragging, or with Shift and the arrow keys. */
   readonly narrow?: (from: number, to: number) => void;
 }
 
 const height = 168;
 const room = { left: 46, right: 6, top: 8, bottom: 22 } as const;
 
-/** The drawing of a chart: axes, marks, what is pointed at, and the part that is being chosen. */
+/** Plot of a chart: axes, marks, pointed slot and selected range. */
 export function Plot(props: PlotProps) {
   const { kind, chart, title, narrow } = props;
   const box = useRef<HTMLDivElement>(null);
@@ -36,7 +36,7 @@ export function Plot(props: PlotProps) {
       class={narrow === undefined ? "plot" : "plot plot-narrowing"}
       tabIndex={0}
       role="group"
-      aria-label={`${title}: the arrow keys tell values${narrow === undefined ? "" : ", with Shift they choose a range, Enter narrows to it"}`}
+      aria-label={`${title}: arrow keys read values${narrow === undefined ? "" : ", Shift and arrow keys select a range, Enter zooms in"}`}
       {...handlers}
     >
       <svg width={width.value} height={height} aria-hidden="true">
@@ -55,7 +55,7 @@ export function Plot(props: PlotProps) {
 
 function useWidth(box: { readonly current: HTMLElement | null }): Signal<number> {
   const width = useSignal(600);
-  // Before the first drawing is seen, so that none is of another width than its box.
+  // Measure before the first paint, so that the plot never has another width than its box.
   useLayoutEffect(() => {
     const { current } = box;
     if (current === null) return undefined;
@@ -122,7 +122,7 @@ function Axes(props: {
   );
 }
 
-/** Before the first point nothing was counted yet, which is not zero. */
+/** Marks the time before the first point, where values are unknown and not zero. */
 function Unknown({ chart, frame }: { readonly chart: ChartData; readonly frame: Frame }) {
   const first = chart.slots[0]?.from ?? chart.to;
   const width = frame.x(first) - frame.x(chart.from);
@@ -137,7 +137,7 @@ function Unknown({ chart, frame }: { readonly chart: ChartData; readonly frame: 
   );
 }
 
-/** Both ends of what is pointed at or chosen, as slots in order. */
+/** First and last slot of the pointed or selected range. */
 function chosenSlots(at: number, chosenFrom: number | null): readonly [number, number] {
   return [Math.min(at, chosenFrom ?? at), Math.max(at, chosenFrom ?? at)];
 }
@@ -188,7 +188,7 @@ function Readout(props: ReadoutProps) {
   return (
     <div class="chart-readout" style={side} aria-hidden="true">
       <strong>{spanText({ from, to })}</strong>
-      {isChoosing ? <Line>let go to narrow to it</Line> : null}
+      {isChoosing ? <Line>release to zoom in</Line> : null}
       {!isChoosing && slot.isPartial ? <Line>so far</Line> : null}
       {!isChoosing &&
         chart.series.map(({ name, values }) => (
@@ -208,7 +208,7 @@ function shown(value: number | null | undefined, valueText: (value: number) => s
   return value === null || value === undefined ? "–" : valueText(value);
 }
 
-/** One slot in words, for those who do not see it. */
+/** One slot as text, for screen readers. */
 function sentenceOf({ chart, valueText }: PlotProps, at: number): string {
   const slot = chart.slots[at];
   if (slot === undefined) return "";

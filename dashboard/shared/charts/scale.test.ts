@@ -5,7 +5,7 @@ import { chartOf, measure, slotAt } from "./statistics.ts";
 
 process.env["TZ"] = "Europe/Berlin";
 
-test("an axis ends at or above the highest value, with few round numbers", () => {
+test("an axis ends at or above the highest value and has few round ticks", () => {
   assert.deepEqual(valueTicks(0), [0, 1]);
   assert.deepEqual(valueTicks(1), [0, 0.5, 1]);
   assert.deepEqual(valueTicks(7), [0, 2.5, 5, 7.5]);
@@ -16,7 +16,7 @@ test("an axis ends at or above the highest value, with few round numbers", () =>
   assert.equal(compactNumber(18_204), "18.2K");
 });
 
-test("times on the axis are round in the local zone, also on the day that has 25 hours", () => {
+test("time ticks are round in the local zone, even on a day with 25 hours", () => {
   const from = Date.parse("2026-10-24T22:00:00Z");
   const ticks = timeTicks({ from, to: from + 25 * 3_600_000 }, { countMax: 10 });
   assert.deepEqual(
@@ -26,7 +26,7 @@ test("times on the axis are round in the local zone, also on the day that has 25
   assert.equal(ticks.at(-1)?.at, from + 25 * 3_600_000);
 });
 
-test("a point lasts as long as it is, the last one of a day until the end; where none is, nothing is known", () => {
+test("a slot covers its real duration, the last day ends with the range, and missing points are unknown", () => {
   const points = [
     { at: "2026-10-24T22:00:00Z", attempts: 3 },
     { at: "2026-10-25T23:00:00Z", attempts: null, partial: true },

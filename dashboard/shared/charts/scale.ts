@@ -1,6 +1,6 @@
-/** Where lines and words of an axis stand. */
+/** Positions and labels of axis ticks. */
 
-/** Round numbers from 0 up to at least `highest`: three to five of them, the last one above all values. */
+/** Round numbers from 0 to at least `highest`, in three to five steps. */
 export function valueTicks(highest: number): readonly number[] {
   const rough = Math.max(highest, Number.MIN_VALUE) / 3;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -24,7 +24,7 @@ export interface TimeTick {
 const minutes = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720];
 const days = [1, 2, 7, 14, 30, 90, 180];
 
-/** Round times of the local zone, at most so many. A day's first is named by its date. */
+/** Up to `countMax` round times in the local zone. Midnight is labelled with the date. */
 export function timeTicks(
   { from, to }: Span,
   { countMax }: { readonly countMax: number },
@@ -41,7 +41,7 @@ export function timeTicks(
     else day.setDate(day.getDate() + index * stepDays);
     const at = day.getTime();
     if (at > to || index > 5_000) return ticks;
-    // Where clocks change an hour may come twice to the same time.
+    // A clock change can produce the same instant twice.
     if (at >= from && at !== ticks.at(-1)?.at) ticks.push({ at, label: timeLabel(day) });
   }
 }
@@ -54,7 +54,7 @@ function timeLabel(time: Date): string {
 
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 
-/** `1.2K`, `18M`: for axes, where there is little room. */
+/** `1.2K`, `18M`: short form for axes. */
 export function compactNumber(value: number): string {
   return compact.format(value);
 }
@@ -70,7 +70,7 @@ export function spanText({ from, to }: Span): string {
   return `${date(from)} ${clock(from)} – ${date(from) === date(to) ? "" : `${date(to)} `}${clock(to)}`;
 }
 
-/** Of the browser, as its axes name times. */
+/** Time zone of the browser. */
 export function localZone(): string {
   return Intl.DateTimeFormat().resolvedOptions().timeZone;
 }

@@ -8,7 +8,7 @@ export interface Share {
   readonly tone: SeriesTone;
 }
 
-/** Counts beside each other, each with its part of the largest as a bar. */
+/** Counts with bars relative to the largest. */
 export function ShareBars({ label, shares }: { readonly label: string; readonly shares: readonly Share[] }) {
   const most = shares.reduce((highest, { count }) => Math.max(highest, count), 1);
   return (

@@ -4,7 +4,7 @@ const width = 120;
 const height = 28;
 const pointsMin = 24;
 
-/** The course of a number beside it, without axes. What it says stands in words beside it, so it is hidden from readers. */
+/** Small bar chart without axes. Hidden from screen readers, because the text next to it says the same. */
 export function Sparkline({
   values,
   tone = "new",
@@ -14,7 +14,7 @@ export function Sparkline({
 }) {
   const highest = values.reduce<number>((most, value) => Math.max(most, value ?? 0), 0);
   if (highest === 0) return null;
-  // A few points are a short course at the end, and no blocks.
+  // Few points are drawn at the end with normal width instead of as wide blocks.
   const count = Math.max(values.length, pointsMin);
   const step = width / count;
   const bars = values.map((value, at) => {

@@ -1,10 +1,10 @@
-/** What `GET /v1/stats/…` answers with, as charts take it. */
+/** Responses of `GET /v1/stats/…` as chart data. */
 
 export interface StatisticsPoint {
   readonly at: string;
-  /** True while it is not over. */
+  /** True for the current, incomplete point. */
   readonly partial?: boolean;
-  /** Measures by name; a time is null where nothing was counted. */
+  /** Measures by name. Durations are null without requests. */
   readonly [measure: string]: unknown;
 }
 
@@ -22,17 +22,17 @@ export interface Statistics {
   readonly series: readonly StatisticsSeries[];
 }
 
-/** A summary by the name of the gauge; null where no process knew it. */
+/** Each point holds a summary per gauge, or null if no process reported it. */
 export interface Gauges {
   readonly step_seconds: number;
   readonly from: string;
   readonly to: string;
-  /** Counters at this moment; the points are samples of them. */
+  /** Current counters. The points are samples of them. */
   readonly now: { readonly at: string; readonly waiting: number; readonly dead_letters: number };
   readonly points: readonly StatisticsPoint[];
 }
 
-/** One span of the axis of time. */
+/** One interval of the time axis. */
 export interface Slot {
   readonly from: number;
   readonly to: number;
@@ -45,9 +45,9 @@ export type SeriesTone = "good" | "wait" | "bad" | "new" | "held";
 export interface ChartSeries {
   readonly name: string;
   readonly tone: SeriesTone;
-  /** Told apart by this too, not by colour alone. A line is whole, dashed or dotted. */
+  /** Distinguishes series without colour. Lines are solid, dashed or dotted. */
   readonly fill: Fill;
-  /** One for each slot; null where nothing is known. */
+  /** One value per slot. Null if unknown. */
   readonly values: readonly (number | null)[];
 }
 
@@ -71,12 +71,12 @@ export function measure(point: Readonly<Record<string, unknown>> | undefined, na
   return typeof value === "number" ? value : null;
 }
 
-/** The middle of what processes read in a point. */
+/** Mean of the values that processes reported in a point. */
 export function gaugeMean(point: StatisticsPoint, name: string): number | null {
   return measure((point[name] ?? undefined) as Readonly<Record<string, unknown>> | undefined, "mean");
 }
 
-/** A chart of some measures of points; each lasts until the next one, so a day may have 23 hours. */
+/** Builds chart data. A slot lasts until the next point, so a day may have 23 hours. */
 export function chartOf(
   answer: Pick<Gauges, "from" | "to" | "step_seconds" | "points">,
   picked: readonly Picked[],
@@ -87,7 +87,7 @@ export function chartOf(
     const from = Date.parse(at);
     const next = points[index + 1]?.at;
     const end = next === undefined ? to : Date.parse(next);
-    // A day lasts until the next one, whatever the clocks do; shorter points may have gaps behind them.
+    // A day lasts until the next one, even across clock changes. Shorter points may be followed by gaps.
     const isDay = step_seconds >= 86_400;
     return { from, to: isDay ? end : Math.min(end, from + step_seconds * 1_000), isPartial: partial };
   });
@@ -104,12 +104,12 @@ export function chartOf(
   };
 }
 
-/** Of what nobody counts, a sum: values of all series in a slot. */
+/** Sum of all series in a slot. Unknown values count as 0. */
 export function stackedHeight({ series }: ChartData, slot: number): number {
   return series.reduce((sum, { values }) => sum + (values[slot] ?? 0), 0);
 }
 
-/** The slot that holds a time; -1 where none does. */
+/** Index of the slot that contains a time, or -1. */
 export function slotAt({ slots }: ChartData, time: number): number {
   return slots.findIndex(({ from, to }) => from <= time && time < to);
 }

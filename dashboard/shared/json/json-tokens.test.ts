@@ -8,8 +8,8 @@ const joined = (source: string) =>
     .map(({ space, text }) => space + text)
     .join("");
 
-suite("JSON as its text says it", () => {
-  test("laying out any value changes nothing but white space", () => {
+suite("JSON tokens", () => {
+  test("formatting a value changes only white space", () => {
     fc.assert(
       fc.property(fc.json(), (source) => {
         assert.deepEqual(JSON.parse(joined(source)), JSON.parse(source));
@@ -18,7 +18,7 @@ suite("JSON as its text says it", () => {
     );
   });
 
-  test("digits, escapes, order and repeated names stay as they were written", () => {
+  test("digits, escapes, order and repeated names are preserved", () => {
     const source = '{"b":90071992547409931,"a":1.0,"b":-0,"c":"\\ud800\\u0041\\/","d":1e400}';
     assert.equal(
       tokensOf(source)
@@ -34,7 +34,7 @@ suite("JSON as its text says it", () => {
     );
   });
 
-  test("text that is no JSON comes out whole", () => {
+  test("text that is not JSON is preserved", () => {
     fc.assert(
       fc.property(fc.string(), (source) => {
         assert.equal(
@@ -48,7 +48,7 @@ suite("JSON as its text says it", () => {
     );
   });
 
-  test("a member is found by its name at the outermost level alone", () => {
+  test("a member is found by name only at the outermost level", () => {
     const source = '{"x":{"data":1},"data": [1.0, {"data":"},"}] ,"y":"data"}';
     assert.equal(memberText(source, { member: "data" }), '[1.0, {"data":"},"}]');
     assert.equal(memberText(source, { member: "y" }), '"data"');

@@ -1,19 +1,19 @@
 /**
- * JSON as its text says it. Reading it into values would round numbers beyond 2^53, undo escapes and lose repeated names, so
- * what is shown and copied is made of pieces of the text.
+ * Tokens of JSON text. Parsing into values would round numbers beyond 2^53, decode escapes and lose repeated names, so
+ * pages show and copy pieces of the text.
  */
 
 export type TokenKind = "name" | "text" | "number" | "word" | "mark" | "other";
 
 export interface Token {
   readonly kind: TokenKind;
-  /** As it stands in the source. */
+  /** Text of the token in the source. */
   readonly text: string;
 }
 
 const pattern = /\s+|"(?:[^"\\]|\\[^])*"?|-?\d[\d.eE+-]*|true|false|null|[{}[\],:]|[^\s"{}[\],:]+/gy;
 
-/** Every piece of the text but white space between tokens. Takes any text: what is no JSON is `other`. */
+/** All tokens of any text, without white space between them. Invalid JSON becomes `other`. */
 export function tokensOf(source: string): Token[] {
   const tokens: Token[] = [];
   for (const [text] of source.matchAll(pattern)) {
@@ -37,7 +37,7 @@ export interface Piece extends Token {
   readonly space: string;
 }
 
-/** The tokens with the white space that makes them easy to read. */
+/** The tokens with white space for indented output. */
 export function laidOut(tokens: readonly Token[]): Piece[] {
   let depth = 0;
   const breakLine = () => `\n${"  ".repeat(depth)}`;
@@ -58,14 +58,14 @@ export function laidOut(tokens: readonly Token[]): Piece[] {
   });
 }
 
-/** The text laid out to be read and edited, digit for digit. */
+/** Indented text with all digits preserved. */
 export function laidOutText(text: string): string {
   return laidOut(tokensOf(text))
     .map(({ space, text: piece }) => space + piece)
     .join("");
 }
 
-/** The text of a member of the outermost object, or null: of `data` in `{"data": 1.0}` it is `1.0`. */
+/** Raw text of a member of the outermost object, or null. For `data` in `{"data": 1.0}` it is `1.0`. */
 export function memberText(source: string, { member }: { readonly member: string }): string | null {
   let depth = 0;
   let from: number | null = null;
@@ -83,7 +83,7 @@ export function memberText(source: string, { member }: { readonly member: string
   return null;
 }
 
-/** The text of the first item of a list, or null: of `[1.0, 2]` it is `1.0`. */
+/** Raw text of the first item of a list, or null. For `[1.0, 2]` it is `1.0`. */
 export function firstItemText(source: string): string | null {
   let depth = 0;
   let from = 0;

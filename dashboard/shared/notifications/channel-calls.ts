@@ -6,7 +6,7 @@ export function channelsPathOf(tenantId: string): string {
   return `v1/tenants/${encodeURIComponent(tenantId)}/notifications`;
 }
 
-/** Channels are saved as a set, so the newest one is asked for first: somebody else may have changed another one. */
+/** Channels are saved as a set, so read the current set first: another user may have changed it. */
 async function changeChannels(
   path: string,
   change: (kept: readonly Channel[]) => readonly object[],
@@ -19,7 +19,7 @@ async function changeChannels(
   return value.data.filter(({ id }) => !known.has(id));
 }
 
-/** Without an `id` it is a new one. Answers those that are new, which alone have their secret. */
+/** Creates a channel if `id` is null. Returns created channels, the only ones with their secret. */
 export function replaceChannel(
   path: string,
   { id, input }: { readonly id: string | null; readonly input: object },

@@ -1,4 +1,4 @@
-/** A place where people are told, as the API has it. */
+/** Notification channels in the form of the API. */
 import type { Tone } from "../ui/tone.ts";
 
 export interface QuietHours {
@@ -6,11 +6,11 @@ export interface QuietHours {
   readonly until: string;
 }
 
-/** What can be set of it after it was made. */
+/** Settings that can be changed after creation. */
 export interface ChannelSettings {
   readonly name: string;
   readonly topics: readonly string[];
-  /** Null is about all endpoints. */
+  /** Null for all endpoints. */
   readonly webhook_ids: readonly string[] | null;
   readonly frequency: string;
   readonly time_zone: string;
@@ -37,7 +37,7 @@ export interface ChannelSet {
   readonly kinds: readonly string[];
 }
 
-/** How it goes, and how that looks. */
+/** Display tone of each channel state. */
 export const channelTones = {
   off: "off",
   refused: "bad",
@@ -56,7 +56,7 @@ export function channelState(channel: Channel): keyof typeof channelTones {
   return channel.last_sent_at === null ? "new" : "ok";
 }
 
-/** As it is, for a set that is saved as a whole. */
+/** Input that keeps the channel unchanged when the set is saved. */
 export function keptInput(channel: Channel): object {
   const {
     id,

@@ -17,11 +17,11 @@ const names: Readonly<Record<string, string>> = {
 };
 
 interface RangePickerProps {
-  /** Shown where the address has no range, such as `24h`; any time unless given. */
+  /** Default if the address has no range, such as `24h`. Any time if omitted. */
   readonly fallback?: string;
 }
 
-/** The range of time of the whole page. It stands in the address as it was chosen: a relative one stays relative. */
+/** Time range of the whole page. It is stored in the address as selected, so a relative range stays relative. */
 export function RangePicker({ fallback = "" }: RangePickerProps) {
   const { params, set } = useAddress();
   const id = useId();
@@ -36,10 +36,10 @@ export function RangePicker({ fallback = "" }: RangePickerProps) {
     <div class="range">
       <button type="button" popovertarget={id} class="range-button">
         <Icon name="clock" />
-        <span class="off-screen">Range of time: </span>
+        <span class="off-screen">Time range: </span>
         {chosenText(params, fallback)}
       </button>
-      <Popover innerRef={popover} id={id} label="Range of time">
+      <Popover innerRef={popover} id={id} label="Time range">
         {() => (
           <>
             <div class="range-offers">
@@ -67,10 +67,10 @@ function chosenText(params: URLSearchParams, fallback: string): string {
   const range = params.get("range") ?? (from === null && to === null ? fallback : "");
   if (range !== "") return `Last ${names[range] ?? range}`;
   if (from === null && to === null) return "Any time";
-  return `${from === null ? "Always" : shortTime(from)} – ${to === null ? "now" : shortTime(to)}`;
+  return `${from === null ? "Any time" : shortTime(from)} – ${to === null ? "now" : shortTime(to)}`;
 }
 
-/** Relative times as they were written, others as the local time. */
+/** Relative times unchanged, others as local time. */
 function shortTime(text: string): string {
   const time = parseTime(text, now.value);
   return time === null || !/\d{4}/.test(text) ? text : localTime(time, { now: now.value });
@@ -107,10 +107,10 @@ function RangeForm({ close }: { readonly close: () => void }) {
       <TimeField label="To" text={to.value} placeholder="now" type={type(to)} />
       {isTried.value && isReversed && (
         <p class="bad-text" role="alert">
-          The end is before the start.
+          The end must be after the start.
         </p>
       )}
-      <p class="soft">Or paste a time, or a line with one, from a log.</p>
+      <p class="soft">You can also paste a time, or a log line that contains one.</p>
       <button type="submit" class="primary">
         Apply
       </button>
@@ -118,7 +118,7 @@ function RangeForm({ close }: { readonly close: () => void }) {
   );
 }
 
-/** An empty field asks no clock, and is not made again each second. */
+/** Reads the clock only for non-empty text, so that an empty field does not render every second. */
 function typedTime(text: string): number | null {
   return text.trim() === "" ? null : parseTime(text, now.value);
 }
@@ -147,7 +147,7 @@ function TimeField(props: {
         onInput={({ currentTarget }) => type(currentTarget.value)}
       />
       <p id={`${id}-means`} class={isWrong ? "bad-text" : "soft"}>
-        {isWrong && "This is no time."}
+        {isWrong && "Enter a valid time."}
         {time !== null &&
           fullTime(Math.floor(time / 1_000) * 1_000)
             .split("\n")[0]

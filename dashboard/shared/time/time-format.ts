@@ -1,4 +1,4 @@
-/** Times and durations for people. */
+/** Display formats of times and durations. */
 
 const secondMs = 1_000;
 const minuteMs = 60 * secondMs;
@@ -21,13 +21,13 @@ export function relativeTime(unixMs: number, { now }: { readonly now: number }):
   return distance < 0 ? `${shortSpan(distance)} ago` : `in ${shortSpan(distance)}`;
 }
 
-/** How long a request took: `18 ms`, `1.24 s`. */
+/** Duration of a request: `18 ms`, `1.24 s`. */
 export function duration(ms: number): string {
   if (ms < 10) return `${ms.toFixed(1)} ms`;
   return ms < secondMs ? `${Math.round(ms)} ms` : `${(ms / secondMs).toFixed(2)} s`;
 }
 
-// A format is much dearer to make than to use.
+// Creating a format is expensive, so reuse them.
 const timeOfDay = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" } as const;
 const today = new Intl.DateTimeFormat(undefined, timeOfDay);
 const otherDay = new Intl.DateTimeFormat(undefined, {
@@ -36,13 +36,13 @@ const otherDay = new Intl.DateTimeFormat(undefined, {
 });
 const inFull = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
 
-/** In the zone of the browser, with its date when that is not today's. */
+/** Local time, with the date unless it is today. */
 export function localTime(unixMs: number, { now }: { readonly now: number }): string {
   const isToday = new Date(unixMs).toDateString() === new Date(now).toDateString();
   return (isToday ? today : otherDay).format(unixMs);
 }
 
-/** Both zones in full, for whoever points at a time. */
+/** UTC and local time in full, for tooltips. */
 export function fullTime(unixMs: number): string {
   const utc = new Date(unixMs).toISOString().replace("T", " ").replace("Z", " UTC");
   return `${utc}\n${inFull.format(unixMs)}`;

@@ -5,15 +5,15 @@ import { parseRange, parseTime, rangeQuery, splitRange } from "./time-range.ts";
 const now = Date.parse("2026-03-04T12:00:00Z");
 const hourMs = 3_600_000;
 
-suite("ranges of time", () => {
-  test("a span is the time up to now", () => {
+suite("time ranges", () => {
+  test("a span ends now", () => {
     assert.deepEqual(parseRange("15m", now), { from: now - hourMs / 4, to: null });
     assert.deepEqual(parseRange("7d", now), { from: now - 7 * 24 * hourMs, to: null });
     for (const text of ["", "h", "15", "-1h", "1y", "999999h", "1h30m"])
       assert.equal(parseRange(text, now), null, text);
   });
 
-  test("a point in time is read as people and logs write it", () => {
+  test("times are parsed in common human and log formats", () => {
     assert.equal(parseTime("now-2h", now), now - 2 * hourMs);
     assert.equal(parseTime("2h ago", now), now - 2 * hourMs);
     assert.equal(parseTime("NOW", now), now);
@@ -26,7 +26,7 @@ suite("ranges of time", () => {
       assert.equal(parseTime(text, now), null, text);
   });
 
-  test("times are found in what is pasted from a log", () => {
+  test("times are found in pasted log lines", () => {
     const at = Date.parse("2026-03-04T11:05:09Z");
     for (const text of [
       "2026-03-04 11:05:09 UTC",
@@ -47,7 +47,7 @@ suite("ranges of time", () => {
       assert.equal(parseTime(text, now), null, text);
   });
 
-  test("two times that are pasted together are told apart", () => {
+  test("two times pasted together are split", () => {
     assert.deepEqual(splitRange("2026-03-04T10:00Z/2026-03-04T11:00Z"), [
       "2026-03-04T10:00Z",
       "2026-03-04T11:00Z",
@@ -58,7 +58,7 @@ suite("ranges of time", () => {
       assert.equal(splitRange(text), null, text);
   });
 
-  test("an address stays relative, and the API gets instants of whole minutes", () => {
+  test("the address stays relative, and the API gets instants at whole minutes", () => {
     const later = now + 59_999;
     assert.deepEqual(rangeQuery(new URLSearchParams("range=1h"), later), {
       from: "2026-03-04T11:00:00.000Z",

@@ -1,6 +1,6 @@
-/** Spans of time as people write them and as addresses keep them. */
+/** Time ranges as typed and as stored in addresses. */
 
-/** Since when and until when, in Unix milliseconds; null is open. */
+/** Start and end in Unix milliseconds. Null is open. */
 export interface TimeRange {
   readonly from: number | null;
   readonly to: number | null;
@@ -14,10 +14,10 @@ const unitsMs: Readonly<Record<string, number>> = {
   w: 604_800_000,
 };
 
-/** Offered by the picker; a relative range stays relative in the address. */
+/** Ranges offered by the picker. */
 export const offeredRanges = ["15m", "1h", "6h", "24h", "7d", "30d"] as const;
 
-/** `15m`, `7d`: the time up to now. Null for anything else. */
+/** `15m`, `7d`: a range that ends now. Null for anything else. */
 export function parseRange(text: string, now: number): TimeRange | null {
   const spanMs = parseSpan(text);
   return spanMs === null ? null : { from: now - spanMs, to: null };
@@ -30,8 +30,8 @@ function parseSpan(text: string): number | null {
 }
 
 /**
- * A point in time: `now`, `now-2h`, `2h ago`, `today`, `yesterday` (in the local zone), RFC 3339, a date, seconds or
- * milliseconds since 1970, or a line of a log that holds a time. Null for anything else.
+ * Parses `now`, `now-2h`, `2h ago`, `today`, `yesterday` (in the local zone), RFC 3339, a date, seconds or
+ * milliseconds since 1970, or a log line that contains a time. Null for anything else.
  */
 export function parseTime(text: string, now: number): number | null {
   const given = text.trim().toLowerCase();
@@ -48,7 +48,7 @@ export function parseTime(text: string, now: number): number | null {
 
 const months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
-/** As programs write times, also in the middle of a line; a time without a zone is a local one. */
+/** Finds a time in common log formats, anywhere in a line. Times without a zone are local. */
 function loggedTime(text: string): number | null {
   const epoch = /^(?:\d{10}(?:\.\d{1,6})?|\d{13})$/.exec(text)?.[0];
   if (epoch !== undefined) return epoch.length === 13 ? Number(epoch) : Math.round(Number(epoch) * 1_000);
@@ -57,7 +57,7 @@ function loggedTime(text: string): number | null {
       text,
     )?.[0];
   if (iso !== undefined) return valid(Date.parse(rfc3339(iso)));
-  // 22/Nov/2026:20:04:11 +0000, as web servers have it.
+  // 22/Nov/2026:20:04:11 +0000, the format of web servers.
   const web = /(\d{2})\/([a-z]{3})\/(\d{4}):(\d{2}:\d{2}:\d{2})(?: ([+-]\d{2})(\d{2}))?/i.exec(text);
   if (web === null) return null;
   const [, day, month = "", year, time, hours, minutes] = web;
@@ -81,7 +81,7 @@ function valid(unixMs: number): number | null {
   return Number.isNaN(unixMs) ? null : unixMs;
 }
 
-/** Two times in one text, with `/`, `..`, `–` or `to` between them, as they are pasted together. Null for anything else. */
+/** Splits two times separated by `/`, `..`, `–` or `to`. Null for anything else. */
 export function splitRange(text: string): readonly [string, string] | null {
   const parts = text.split(/\s*(?:\.\.|–|—)\s*|\s+(?:to|until)\s+|(?<=[\dZz])\/(?=\d{4}-)/);
   const [from = "", to = ""] = parts;
@@ -89,8 +89,8 @@ export function splitRange(text: string): readonly [string, string] | null {
 }
 
 /**
- * What an address says with `range`, or with `from` and `to`. Relative times stay so in the address; here they become
- * instants, `now` rounded down to a minute so that one answer of the server serves for a while.
+ * Range of the address parameters `range`, or `from` and `to`. Relative times become instants. `now` is rounded down
+ * to a minute, so that a cached response can be reused for a while.
  */
 function rangeOf(params: URLSearchParams, { now, fallback }: RangeOptions): TimeRange {
   const minute = Math.floor(now / 60_000) * 60_000;
@@ -106,11 +106,11 @@ function rangeOf(params: URLSearchParams, { now, fallback }: RangeOptions): Time
 
 interface RangeOptions {
   readonly now: number;
-  /** Relative range where the address has none; empty for any time. */
+  /** Relative range if the address has none. Empty for any time. */
   readonly fallback: string;
 }
 
-/** The same as parameters of the API; `fallback` such as `24h` where the address has no range. */
+/** The range as API parameters. `fallback`, such as `24h`, applies if the address has no range. */
 export function rangeQuery(
   params: URLSearchParams,
   now: number,

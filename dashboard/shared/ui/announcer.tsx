@@ -1,22 +1,22 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
 
-/** Of the page and of each open dialog, the newest last: outside of a modal dialog nothing is read aloud. */
+/** Live regions of the page and of each open dialog, newest last. Outside a modal dialog nothing is read aloud. */
 const regions: Signal<string>[] = [];
-/** When something was last announced, in milliseconds since the page began. */
+/** Time of the last announcement, in milliseconds since page load. */
 let announcedAt = -Infinity;
 
-/** A dialog that closes sooner takes its sentence along before it was heard. */
+/** If a dialog closes within this time, its announcement may not have been read yet. */
 const heardAfterMs = 1_000;
 
-/** Says one sentence to screen readers when they are done with theirs. */
+/** Announces a text to screen readers. */
 export function announce(text: string): void {
   const region = regions.at(-1);
   if (region !== undefined) region.value = text;
   announcedAt = performance.now();
 }
 
-/** A live region, which has to be there before it says something. */
+/** A live region. It must exist before its text changes. */
 export function Announcer() {
   const text = useSignal("");
   useLayoutEffect(() => {

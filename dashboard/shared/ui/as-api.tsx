@@ -6,11 +6,11 @@ import { CopyButton } from "./copy-button.tsx";
 import { Modal } from "./modal.tsx";
 
 export interface ApiTwin extends Pick<ApiCall, "method" | "path" | "query" | "body" | "bodyText"> {
-  /** The command that does the same, without `posthorn`; null where there is none. */
+  /** Equivalent CLI command without `posthorn`. Null if there is none. */
   readonly cli: ShellText | null;
 }
 
-/** Shows how to get without the dashboard what stands here. The key is left out. */
+/** Shows the equivalent API calls as curl, CLI and TypeScript, without the key. */
 export function AsApi({ twin, what }: { readonly twin: ApiTwin; readonly what: string }) {
   const isOpen = useSignal(false);
   return (
@@ -37,8 +37,8 @@ export function AsApi({ twin, what }: { readonly twin: ApiTwin; readonly what: s
           <h3>TypeScript</h3>
           <Command text={fetchOf(twin)} />
           <p class="soft">
-            Set POSTHORN_KEY to an API key first. On the machine of the server the command line finds the key
-            by itself.
+            Set POSTHORN_KEY to an API key first. On the server itself, the command line finds the key
+            automatically.
           </p>
         </Modal>
       )}
@@ -49,11 +49,11 @@ export function AsApi({ twin, what }: { readonly twin: ApiTwin; readonly what: s
 export function Command({ text }: { readonly text: string }) {
   return (
     <div class="command">
-      {/* Reached by keyboard, because it may have to be scrolled. */}
+      {/* Focusable, so that it can be scrolled by keyboard. */}
       <pre tabIndex={0}>
         <code>{text}</code>
       </pre>
-      <CopyButton text={text} label="Copy the command" />
+      <CopyButton text={text} label="Copy command" />
     </div>
   );
 }
@@ -69,7 +69,7 @@ function curlOf({ method = "GET", path, query = {}, ...sent }: ApiTwin): string 
   return parts.join(" \\\n  ");
 }
 
-/** For Node, Deno, Bun and browsers, without a library. */
+/** TypeScript for Node, Deno, Bun and browsers, without a library. */
 function fetchOf({ method = "GET", path, query = {}, body, bodyText }: ApiTwin): string {
   const authorization = "authorization: `Bearer ${process.env.POSTHORN_KEY}`";
   const isEmpty = body === undefined && bodyText === undefined;
@@ -81,7 +81,7 @@ function fetchOf({ method = "GET", path, query = {}, body, bodyText }: ApiTwin):
     ...(method === "GET" ? [] : [`  method: "${method}",`]),
     `  headers: ${headers},`,
     ...(body === undefined ? [] : [`  body: JSON.stringify(${JSON.stringify(body)}),`]),
-    // A literal of an object would round its numbers.
+    // An object literal would round numbers.
     ...(bodyText === undefined ? [] : [`  body: ${JSON.stringify(bodyText)},`]),
     "});",
     "console.log(await response.json());",

@@ -3,7 +3,7 @@ import { announce } from "./announcer.tsx";
 import { copyText } from "./copy-button.tsx";
 import { Icon, type IconName } from "./icon.tsx";
 
-/** Values of a parameter of the address. */
+/** Values of an address parameter. */
 interface CellFilter {
   readonly name: string;
   readonly values: readonly string[];
@@ -11,9 +11,9 @@ interface CellFilter {
 
 export interface CellValue {
   readonly text: string;
-  /** Narrows the list to what has this value. */
+  /** Filters the list to this value. */
   readonly only?: CellFilter;
-  /** Narrows it to what has another one, where the API can. */
+  /** Excludes this value, if the API supports it. */
   readonly without?: CellFilter;
 }
 
@@ -23,13 +23,13 @@ interface CellActionsProps {
   readonly peek?: () => void;
 }
 
-/** What can be done with one cell: they stand in the cell that is pointed at or has the focus, and nowhere else. */
+/** Actions of a cell, shown only in the hovered or focused cell. */
 export function CellActions({ title, value, peek }: CellActionsProps) {
   const { set } = useAddress();
   const narrow = ({ name, values }: CellFilter) => set({ [name]: values });
   return (
     <span class="cell-actions" role="group" aria-label={`${title}: actions`}>
-      {peek !== undefined && <CellButton icon="peek" label="Show beside the list" act={peek} />}
+      {peek !== undefined && <CellButton icon="peek" label="Open in panel" act={peek} />}
       {value !== null && (
         <>
           <CellButton
@@ -40,7 +40,7 @@ export function CellActions({ title, value, peek }: CellActionsProps) {
           <FilterButton icon="filter" label={`Only ${value.text}`} filter={value.only} narrow={narrow} />
           <FilterButton
             icon="without"
-            label={`Without ${value.text}`}
+            label={`Exclude ${value.text}`}
             filter={value.without}
             narrow={narrow}
           />

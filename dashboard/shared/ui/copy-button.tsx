@@ -28,9 +28,9 @@ export function CopyButton(props: {
   );
 }
 
-/** Browsers have a clipboard on https and on this machine alone; elsewhere a selected field serves. */
+/** Copies with the clipboard API, which exists only on https and localhost, or with a selected field. */
 export async function copyText(text: string): Promise<void> {
-  // Absent on http, whatever the types say.
+  // Undefined on http, contrary to the types.
   const clipboard = navigator.clipboard as Clipboard | undefined;
   if (clipboard !== undefined) {
     await clipboard.writeText(text).catch(() => copyBySelection(text));
@@ -43,7 +43,7 @@ function copyBySelection(text: string): void {
   field.className = "off-screen";
   (document.querySelector("dialog[open]") ?? document.body).append(field);
   field.select();
-  // The only way without a clipboard.
+  // The only way to copy without the clipboard API.
   // oxlint-disable-next-line typescript/no-deprecated
   document.execCommand("copy");
   field.remove();

@@ -6,24 +6,24 @@ import { CellActions, type CellValue } from "./cell-actions.tsx";
 export interface Column<Row> {
   readonly title: string;
   readonly cell: (row: Row) => ComponentChildren;
-  /** What can be copied from the cell, and looked for; without it the cell only shows. */
+  /** Value for the copy and filter actions. Without it, the cell has no actions. */
   readonly value?: (row: Row) => CellValue | null;
-  /** Figures stand at the right. */
+  /** Numbers, aligned right. */
   readonly isFigure?: boolean;
-  /** Sentences, which may take several lines. */
+  /** Sentences, which may wrap. */
   readonly isProse?: boolean;
-  /** Where the server can put rows in its order, greatest first. */
+  /** Set if the server can sort by this column, in descending order. */
   readonly sorting?: { readonly isOn: boolean; readonly toggle: () => void };
-  /** Left out where the table has less room. */
+  /** Minimum table width for the column to be shown. */
   readonly needs?: "medium" | "wide";
 }
 
-/** Rows that can be chosen for what is done to many. */
+/** Row selection for bulk actions. */
 export interface Selection {
   readonly has: (key: string) => boolean;
   readonly toggle: (key: string, how: { readonly isRange: boolean }) => void;
   readonly toggleAll: () => void;
-  /** Of a row, for those who do not see it. */
+  /** Accessible name of a row. */
   readonly nameOf: (key: string) => string;
 }
 
@@ -32,16 +32,16 @@ interface TableProps<Row> {
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string;
-  /** Where no row has a link: the frame itself takes the focus, so that keys can scroll it. */
+  /** Set if rows have no links. The frame then takes the focus to allow scrolling by keyboard. */
   readonly hasNoLinks?: boolean;
   readonly selection?: Selection;
-  /** Shows a row beside the list. */
+  /** Opens a row in the side panel. */
   readonly peek?: (key: string) => void;
-  /** The row that is shown beside the list. */
+  /** Row shown in the side panel. */
   readonly peekedKey?: string | null;
 }
 
-/** A real table. The first cell of a row is its heading, and holds the link to what the row is about. */
+/** A table. The first cell of a row is its header and contains the link to its page. */
 export function DataTable<Row>(props: TableProps<Row>) {
   const { caption, columns, rows, keyOf, hasNoLinks = false, selection, peek, peekedKey = null } = props;
   const active = useSignal<ActiveCell | null>(null);
@@ -74,14 +74,14 @@ interface PartProps<Row>
   readonly part: readonly Row[];
   readonly firstRow: number;
   readonly hasNoLinks: boolean;
-  /** "true" or "false" for each row, so that it can be compared; null where rows are not chosen. */
+  /** "true" or "false" per row, comma-separated for cheap comparison. Null without selection. */
   readonly selected: string | null;
   readonly areAllSelected: boolean | null;
   readonly canPeek: boolean;
   readonly peekedKey: string | null;
 }
 
-/** Made again only when something in it changes, not when another part of the list or of the address does. */
+/** Renders only when its own rows change, not when other parts of the list or the address do. */
 function TablePart<Row>(props: PartProps<Row>) {
   const { caption, columns, part, keyOf, hasNoLinks, firstRow, selected, areAllSelected } = props;
   const { active, acts, canPeek, peekedKey } = props;
@@ -128,10 +128,10 @@ function TablePart<Row>(props: PartProps<Row>) {
   return useMemo(content, [caption, columns, part, firstRow, selected, areAllSelected, canPeek, peekedKey]);
 }
 
-/** So many a table has at most: the browser makes those that are nearer to what is seen than two heights of the window. */
+/** Rows per table. The browser renders tables within about two viewport heights. */
 const partRows = 25;
 
-/** A long list is several tables, so that the browser leaves out those that nobody sees. */
+/** Splits a long list into several tables, so that the browser can skip tables outside the viewport. */
 function partsOf<Row>(rows: readonly Row[]): readonly (readonly Row[])[] {
   const count = Math.max(1, Math.ceil(rows.length / partRows));
   return Array.from({ length: count }, (_, part) => rows.slice(part * partRows, (part + 1) * partRows));
@@ -161,12 +161,12 @@ interface ActiveCell {
 function SelectAll({ isChecked, toggle }: { readonly isChecked: boolean; readonly toggle: () => void }) {
   return (
     <td class="select-cell">
-      <input type="checkbox" aria-label="Select all that are shown" checked={isChecked} onChange={toggle} />
+      <input type="checkbox" aria-label="Select all shown" checked={isChecked} onChange={toggle} />
     </td>
   );
 }
 
-/** What a row lets people do. The same object as long as the table stands: rows that did not change are not made again. */
+/** Actions of rows. The object is stable, so that unchanged rows do not render. */
 interface RowActs {
   readonly activate: (cell: ActiveCell | null) => void;
   readonly peek: (key: string) => void;
@@ -192,16 +192,16 @@ interface RowProps<Row> {
   readonly row: Row;
   readonly rowKey: string;
   readonly columns: readonly Column<Row>[];
-  /** The cell that has its actions out. */
+  /** The cell that shows its actions. */
   readonly active: ReadonlySignal<ActiveCell | null>;
   readonly acts: RowActs;
-  /** Null where rows are not chosen. */
+  /** Null without selection. */
   readonly isSelected: boolean | null;
   readonly isPeeked: boolean;
   readonly canPeek: boolean;
 }
 
-/** Because it reads a signal, it is made again only when a property or what it computes of the signal is another one. */
+/** Renders only when a property or the value computed from the signal changes. */
 function TableRow<Row>(props: RowProps<Row>) {
   const { row, rowKey, columns, active, acts, isSelected, isPeeked } = props;
   const at = useComputed(() => (active.value?.key === rowKey ? active.value.title : null)).value;
@@ -263,7 +263,7 @@ function SelectRow({
   );
 }
 
-/** Not on a link or a button, and not at the end of marking text; a key's click has no `detail`. */
+/** False on links and buttons and after selecting text. A click by keyboard has `detail` 0. */
 function isOnEmptyGround({ target, detail }: MouseEvent): boolean {
   return (
     target instanceof Element &&
@@ -277,17 +277,17 @@ function classOf<Row>({ isFigure = false, isProse = false, needs }: Column<Row>)
   return classes.filter((name) => name !== false).join(" ") || undefined;
 }
 
-/** So many of the widest letters a cell has room for. */
+/** Number of the widest letters that fit into a cell. */
 const uncutLengthMax = 17;
 
-/** What may be too long is cut off. Not every cell: each one that is cut costs the browser something in every picture. */
+/** Truncates cells that may be too long. Not all cells, because each truncated cell slows down rendering. */
 function cellClassOf<Row>(column: Column<Row>, value: CellValue | null): string | undefined {
   const isShort = column.value !== undefined && (value === null || value.text.length <= uncutLengthMax);
   const usual = classOf(column);
   return column.isFigure === true || isShort ? usual : [usual, "cut"].filter(Boolean).join(" ");
 }
 
-/** Names and values. */
+/** List of names and values. */
 export function Facts({ rows }: { readonly rows: readonly (readonly [string, ComponentChildren])[] }) {
   return (
     <dl class="facts">

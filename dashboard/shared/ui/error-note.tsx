@@ -3,14 +3,14 @@ import { now } from "../clock.ts";
 import { root } from "../root.ts";
 import { localTime } from "../time/time-format.ts";
 
-/** What went wrong, with all that somebody needs to ask about it. */
+/** Error message with code and request id for support. */
 export function ErrorNote({ error, since = 0 }: { readonly error: ApiError; readonly since?: number }) {
   const { problem, requestId, message } = error;
   return (
     <div class="note note-bad" role="alert">
       <p>
         {message}
-        {since > 0 && <> What is shown is as of {localTime(since, { now: now.value })}.</>}
+        {since > 0 && <> Showing data from {localTime(since, { now: now.value })}.</>}
       </p>
       {problem?.errors !== undefined && (
         <ul>

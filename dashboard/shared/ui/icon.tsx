@@ -1,4 +1,4 @@
-/** Small drawings beside words; they say nothing that the words do not. Outlines on a grid of 24, as Lucide has them. */
+/** Decorative icons next to text. Outlines on a 24 px grid, like Lucide. */
 const paths = {
   overview: "M3 13h6V3H3zM15 21h6V11h-6zM3 21h6v-4H3zM15 7h6V3h-6z",
   deliveries: "M22 2 11 13M22 2l-7 20-4-9-9-4z",

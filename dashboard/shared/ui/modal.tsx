@@ -3,7 +3,7 @@ import { useEffect, useId, useRef } from "preact/hooks";
 import { Announcer } from "./announcer.tsx";
 import { Icon } from "./icon.tsx";
 
-/** A dialog that holds the focus, ends with Esc, and gives the focus back. It announces by itself what happens in it. */
+/** A modal dialog that traps the focus, closes with Esc, and restores the focus. It has its own announcer. */
 export function Modal(props: {
   readonly title: string;
   readonly closeLabel?: string;
@@ -18,7 +18,7 @@ export function Modal(props: {
     dialog.current?.showModal();
     return () => {
       if (opener instanceof HTMLElement) opener.focus();
-      // What the dialog did may take its opener out of the page together with the dialog.
+      // The action of the dialog may have removed its opener from the page.
       queueMicrotask(() => {
         if (opener?.isConnected === false) focusFirstIn(around.find(({ isConnected }) => isConnected));
       });
@@ -43,13 +43,13 @@ export function Modal(props: {
   );
 }
 
-/** The nearest one first. */
+/** Ancestors, nearest first. */
 function ancestorsOf(element: Element | null): readonly Element[] {
   const parent = element?.parentElement ?? null;
   return parent === null ? [] : [parent, ...ancestorsOf(parent)];
 }
 
-/** So the next key goes on where the opener was. */
+/** Keeps the focus near the removed opener. */
 function focusFirstIn(place: Element | undefined): void {
   if (document.activeElement !== document.body) return;
   place?.querySelector<HTMLElement>("a[href], button:not(:disabled), input:not(:disabled)")?.focus();

@@ -1,13 +1,13 @@
 import type { ComponentChildren } from "preact";
 
-/** The heading of a page, with what holds for all of it. */
+/** Heading of a page, with its page-wide controls. */
 export function PageHead({
   title,
   beside,
   children,
 }: {
   readonly title: string;
-  /** A state, after the words. */
+  /** Badge after the title. */
   readonly beside?: ComponentChildren;
   readonly children?: ComponentChildren;
 }) {

@@ -6,10 +6,10 @@ import { ErrorNote } from "./error-note.tsx";
 
 interface PanelProps {
   readonly title: string;
-  /** Beside the title. */
+  /** Controls next to the title. */
   readonly tools?: ComponentChildren;
   readonly twin?: ApiTwin;
-  /** What it shows: while nothing came yet it says so, and when a refresh failed it shows what came before. */
+  /** Data of the panel. Shows a loading state, and keeps old data when a refresh fails. */
   readonly loaded?: Pick<Loaded<unknown>, "data" | "error" | "loadedAt" | "isLoading" | "isOld">;
   readonly children: ComponentChildren;
 }

@@ -2,11 +2,11 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren, Ref } from "preact";
 
 interface PopoverProps {
-  /** The button that opens it has this as its `popovertarget`. */
+  /** Value of `popovertarget` on the button that opens it. */
   readonly id: string;
   readonly label: string;
   readonly innerRef?: Ref<HTMLDivElement>;
-  /** Made when it opens for the first time, not with the page; kept from then on, with what was typed. */
+  /** Rendered on first opening and kept afterwards, with its input. */
   readonly children: () => ComponentChildren;
 }
 

@@ -2,19 +2,19 @@ import { useAddress } from "../address.ts";
 import { pagePath } from "../root.ts";
 
 export interface Tab {
-  /** In the address; empty for the first one. */
+  /** Name in the address. Empty for the first tab. */
   readonly name: string;
   readonly title: string;
 }
 
-/** Which one the address names; the first one otherwise. */
+/** Tab in the address, or the first one. */
 export function useTab(tabs: readonly Tab[]): string {
   const { params } = useAddress();
   const name = params.get("tab") ?? "";
   return tabs.some((tab) => tab.name === name) ? name : (tabs[0]?.name ?? "");
 }
 
-/** Parts of a page. They are links, so that each has an address and Back works. */
+/** Tabs as links, so that each has an address and Back works. */
 export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: readonly Tab[] }) {
   const { page, params } = useAddress();
   const current = useTab(tabs);

@@ -2,12 +2,12 @@ import { useSignal } from "@preact/signals";
 import { laidOut, tokensOf } from "../json/json-tokens.ts";
 import { CopyButton } from "./copy-button.tsx";
 
-/** Longer texts are shown as they are, without colours. */
+/** Longer texts are shown without syntax colours. */
 const colouredLengthMax = 200_000;
 
 /**
- * What a stranger wrote: a payload or an answer. It becomes nodes of text and nothing else, and JSON keeps its digits,
- * escapes and order. What is copied is what came.
+ * Shows untrusted text: a payload or a response. It is rendered only as text nodes, and JSON keeps its digits, escapes
+ * and order. Copying copies the original text.
  */
 export function TextView(props: {
   readonly text: string;
@@ -39,13 +39,13 @@ export function TextView(props: {
   );
 }
 
-const englishWords = { asSent: "as it was sent", copy: "Copy", copied: "Copied" };
+const englishWords = { asSent: "as sent", copy: "Copy", copied: "Copied" };
 
 function Coloured({ text }: { readonly text: string }) {
   return (
     <>
       {laidOut(tokensOf(text)).map(({ space, kind, text: piece }, index) => (
-        // Pieces have no identity but their place.
+        // Tokens have no id, so use the index.
         <span key={index} class={kind === "mark" ? undefined : `json-${kind}`}>
           {space}
           {visible(piece)}
@@ -55,7 +55,7 @@ function Coloured({ text }: { readonly text: string }) {
   );
 }
 
-/** Characters that change the order or hide others are shown as what they are. */
+/** Escapes control characters, and characters that hide or reorder text. */
 function visible(text: string): string {
   return text.replaceAll(
     // oxlint-disable-next-line no-control-regex

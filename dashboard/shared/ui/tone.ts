@@ -1,2 +1,2 @@
-/** How good or bad a state is; a badge has a shape for each. */
+/** Severity of a state. Each tone has a badge shape. */
 export type Tone = "good" | "wait" | "bad" | "held" | "off" | "new";

@@ -8,12 +8,12 @@ interface WhenProps {
   readonly isExact?: boolean;
 }
 
-/** A time as its distance from now; pointing at it tells it in full, in UTC and locally. */
+/** Relative time, with UTC and local time in full as tooltip. */
 export function When({ at, isExact = false }: WhenProps) {
   return at === null ? <span class="soft">–</span> : <Time at={at} isExact={isExact} />;
 }
 
-/** The clock moves once a second, and the text alone with it: a list has hundreds of times. */
+/** Only the text updates with the clock, because a list has hundreds of times. */
 function Time({ at, isExact }: { readonly at: string; readonly isExact: boolean }) {
   const { text, title } = useMemo(() => {
     const time = Date.parse(at);
