@@ -110,7 +110,7 @@ async function openRange(page: Page): Promise<void> {
   await page.keyboard.press("x");
   await page.keyboard.press("j");
   await page.keyboard.press("x");
-  await page.getByRole("button", { name: /Range of time/ }).click();
+  await page.getByRole("button", { name: /Time range/ }).click();
 }
 
 async function openPalette(page: Page): Promise<void> {
@@ -126,7 +126,7 @@ async function openPalette(page: Page): Promise<void> {
 /** To the page of the operation. */
 async function retryDeadLetters(page: Page): Promise<void> {
   await page.getByRole("button", { name: "Retry…" }).first().click();
-  await page.getByLabel("A second at most").fill("1");
+  await page.getByLabel("Deliveries per second").fill("1");
   await page.getByRole("button", { name: /^Retry \d/ }).click();
   await page.waitForURL(/operations\//);
   await settled(page);

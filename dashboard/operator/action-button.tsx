@@ -4,24 +4,24 @@ import { announce } from "../shared/ui/announcer.tsx";
 import { ErrorNote } from "../shared/ui/error-note.tsx";
 import { useBusy } from "./use-busy.ts";
 
-/** Whether the key of this session may change webhooks and deliveries. The server decides; this hides what it would refuse. */
+/** Whether this session may change webhooks and deliveries. The server enforces it; this only hides controls. */
 export function mayManage(): boolean {
   const role = session.value?.role;
   return role === "admin" || role === "manage";
 }
 
-/** Whether it may do what concerns the whole deployment, likewise. */
+/** Whether this session may change settings of the whole deployment. */
 export function mayAdminister(): boolean {
   return session.value?.role === "admin";
 }
 
-/** Does one call, and shows what came of it. */
+/** Runs one call and shows its result. */
 export function ActionButton(props: {
   readonly label: string;
-  /** Names the button where several of a page have the same label; the palette does not offer those. */
+  /** Distinguishes buttons with the same label on one page. The palette does not offer these. */
   readonly name?: string;
   readonly run: () => Promise<unknown>;
-  /** Said when it is done. */
+  /** Announced on success. */
   readonly done: string;
   readonly isPrimary?: boolean;
   readonly isDisabled?: boolean;

@@ -37,7 +37,7 @@ import { Palette } from "./palette/palette.tsx";
 import { SessionEnd } from "./session-end.tsx";
 import { Shell } from "./shell.tsx";
 
-/** Loaded when somebody opens one: most deployments have no gateway. */
+/** Loaded on demand: most deployments do not use the gateway. */
 const gatewayPage = (name: keyof typeof GatewayPages) =>
   lazy(() => import("./gateway/pages.tsx").then((pages) => pages[name]));
 const SourcesPage = gatewayPage("SourcesPage");
@@ -90,10 +90,10 @@ function Inside() {
 }
 
 const always = ["deliveries", "problems"];
-/** Pages that show what sources receive. */
+/** Pages that show received requests. */
 const ofGateway = /^(requests|sources)(\/|$)/;
 
-/** The stream tells of the newest deliveries; one that is looked at may be older. */
+/** The stream covers the newest deliveries. A detail page subscribes to its own, which may be older. */
 function topicsOf(page: string): readonly string[] {
   if (page === "") return [...always, "stats"];
   const id = /^(deliveries|operations)\/([\da-f-]{36})$/.exec(page);
@@ -146,7 +146,7 @@ function Pages() {
 function NotFoundPage() {
   return (
     <>
-      <h1>There is nothing here</h1>
+      <h1>Page not found</h1>
       <p>
         <a href={pagePath("")}>Overview</a>
       </p>

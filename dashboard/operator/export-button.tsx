@@ -5,18 +5,18 @@ import { download } from "../shared/download.ts";
 import type { Page } from "../shared/resources.ts";
 import { ActionButton } from "./action-button.tsx";
 
-/** So many rows one file holds; narrower ranges get the others. */
+/** Maximum rows per file. Narrower filters reach the remaining rows. */
 const rowsMax = 5_000;
 const pageMax = 250;
-/** A search for what is rare brings many empty pages. */
+/** Bounds the export, because a search for rare rows returns many empty pages. */
 const callsMax = 100;
 
-/** All rows of a list that match, read page by page, as a file for spreadsheets. */
+/** Exports all matching rows of a list as CSV, read page by page. */
 export function ExportButton<Row>(props: {
   readonly path: string;
   readonly query: Query;
   readonly fileName: string;
-  /** With a line of titles. */
+  /** Returns the rows with a header row. */
   readonly tableOf: (rows: readonly Row[]) => readonly (readonly string[])[];
 }) {
   const { path, query, fileName, tableOf } = props;
@@ -26,11 +26,11 @@ export function ExportButton<Row>(props: {
     const { rows, isWhole } = await rowsOf<Row>(path, query);
     download({ name: fileName, text: csvOf(tableOf(rows)) });
     if (!isWhole)
-      said.value = `The file ends after ${rows.length.toLocaleString()} rows. Narrow the list to get the others.`;
+      said.value = `The file is limited to ${rows.length.toLocaleString()} rows. Narrow the filters to export the rest.`;
   };
   return (
     <>
-      <ActionButton label="Export as CSV" run={run} done="The file is ready" />
+      <ActionButton label="Export as CSV" run={run} done="File exported" />
       {said.value !== "" && (
         <span class="soft" role="status">
           {said.value}

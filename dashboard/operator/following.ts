@@ -1,4 +1,4 @@
 import { signal } from "@preact/signals";
 
-/** While true, new rows come into a list by themselves. */
+/** While true, new rows are added to lists automatically. */
 export const isFollowing = signal(false);

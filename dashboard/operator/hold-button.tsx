@@ -4,27 +4,27 @@ import { ActionButton } from "./action-button.tsx";
 import { ReasonField } from "./reason-field.tsx";
 import { UntilField, type Until } from "./until-field.tsx";
 
-/** Until when something is held back or kept silent, and why; null is until somebody ends it, and no reason. */
+/** End and reason of a pause or mute. A null end means until ended manually. */
 export interface Hold {
   readonly until: string | null;
   readonly reason: string | null;
 }
 
 interface HoldProps {
-  /** What the button does: "Mute", "Pause". */
+  /** Action of the button: "Mute", "Pause". */
   readonly label: string;
-  /** Names the button where several of a page have the same label. */
+  /** Distinguishes buttons with the same label on one page. */
   readonly name?: string;
   readonly title: string;
   readonly explanation: string;
-  /** Said when it is done. */
+  /** Announced on success. */
   readonly done: string;
-  /** It may not last until somebody ends it. */
+  /** An end is required. */
   readonly needsEnd?: boolean;
   readonly hold: (hold: Hold) => Promise<unknown>;
 }
 
-/** Asks for how long and why, then pauses or mutes. */
+/** Opens a dialog for duration and reason, then pauses or mutes. */
 export function HoldButton(props: HoldProps) {
   const isAsking = useSignal(false);
   const close = () => (isAsking.value = false);

@@ -4,33 +4,33 @@ import { Modal } from "../shared/ui/modal.tsx";
 import { navEntries } from "./navigation.ts";
 
 export const isKeySheetOpen = signal(false);
-/** Single letters can be switched off: speech input types them by accident (WCAG 2.1.4). */
+/** Single-key shortcuts can be disabled: speech input triggers them by accident (WCAG 2.1.4). */
 export const areKeysOn = signal(remembered("keys") !== "off");
 
 const keys: readonly (readonly [string, string])[] = [
-  ["Ctrl K  ⌘K", "search: pages, commands, ids, keys, URLs"],
-  ["/", "the same"],
+  ["Ctrl K  ⌘K", "search pages, commands, ids, keys and URLs"],
+  ["/", "search"],
   ...navEntries.map(({ key, title }) => [`g ${key}`, title.toLowerCase()] as const),
   ["j  k", "next and previous row"],
   ["Enter", "open the row"],
-  ["p", "peek at the row beside the list"],
-  ["←  →", "cells of the row, each with its actions"],
-  ["x  Space", "select the row; with Shift all up to it"],
+  ["p", "open the row in the side panel"],
+  ["←  →", "previous and next cell of the row, with its actions"],
+  ["x  Space", "select the row; with Shift, select the range"],
   ["[  ]", "previous and next attempt"],
-  ["r", "go to the retry button"],
-  ["f", "follow: new rows come in by themselves"],
-  [".", "pause or go on refreshing"],
-  ["y", "copy the id of the row or page"],
+  ["r", "focus the retry button"],
+  ["f", "follow: show new rows automatically"],
+  [".", "pause or resume refreshing"],
+  ["y", "copy the id of the row or the page"],
   ["c", "copy the page as curl"],
-  ["t", "light, dark, or as the system"],
-  ["?", "this sheet"],
+  ["t", "switch theme: light, dark or system"],
+  ["?", "show keyboard shortcuts"],
   ["Esc", "close"],
 ];
 
 export function KeySheet() {
   if (!isKeySheetOpen.value) return null;
   return (
-    <Modal title="Keys" onClose={() => (isKeySheetOpen.value = false)}>
+    <Modal title="Keyboard shortcuts" onClose={() => (isKeySheetOpen.value = false)}>
       <dl class="keys">
         {keys.map(([key, what]) => (
           <div key={key}>
@@ -50,7 +50,7 @@ export function KeySheet() {
             remember("keys", currentTarget.checked ? "on" : "off");
           }}
         />{" "}
-        Single keys are on
+        Enable single-key shortcuts
       </label>
     </Modal>
   );

@@ -1,4 +1,4 @@
-/** Keys that work wherever no field has the focus. None of them changes anything on the server. */
+/** Keyboard shortcuts, active unless a field has the focus. None of them changes data on the server. */
 import { nextTheme } from "../shared/theme.ts";
 import { announce } from "../shared/ui/announcer.tsx";
 import { copyText } from "../shared/ui/copy-button.tsx";
@@ -35,12 +35,12 @@ export function listenToKeys(go: (page: string) => void): () => void {
   return () => removeEventListener("keydown", onKey);
 }
 
-/** Also from a field, and where single keys are off: it takes a modifier. */
+/** Works in fields and with single-key shortcuts disabled, because it uses a modifier. */
 function isPaletteKey({ key, ctrlKey, metaKey, altKey, shiftKey }: KeyboardEvent): boolean {
   return key.toLowerCase() === "k" && (ctrlKey || metaKey) && !altKey && !shiftKey;
 }
 
-/** The field of a dialog that was closed a moment ago has the focus until the next frame, and nobody types into it. */
+/** Ignores hidden fields: the field of a closed dialog keeps the focus until the next frame. */
 function isTyping(target: EventTarget | null): boolean {
   return (
     target instanceof HTMLElement &&
@@ -49,7 +49,7 @@ function isTyping(target: EventTarget | null): boolean {
   );
 }
 
-/** Whether the key was meant for this. */
+/** Returns whether the key was handled. */
 function act(event: KeyboardEvent): boolean {
   if (event.key === " ") return isOnRowLink() && selectRow(event.shiftKey);
   const action = actions[event.key];
@@ -72,7 +72,7 @@ const actions: Readonly<Record<string, () => unknown>> = {
   "t": nextTheme,
   "f": () => {
     isFollowing.value = !isFollowing.value;
-    announce(isFollowing.value ? "Following" : "New rows wait");
+    announce(isFollowing.value ? "Following new rows" : "Not following new rows");
   },
   "y": () => {
     const id = focusedRow()?.dataset["row"] ?? one("[data-page-id]")?.dataset["pageId"];
@@ -92,7 +92,7 @@ function focusedRow(): HTMLElement | null {
   return document.activeElement?.closest<HTMLElement>("tr[data-row]") ?? null;
 }
 
-/** Space on a button or a field is the button's or the field's. */
+/** Space selects a row only here; buttons and fields keep their own use of it. */
 function isOnRowLink(): boolean {
   return document.activeElement?.matches("tbody th a, tbody td[data-cell]") === true;
 }
@@ -103,7 +103,7 @@ function selectRow(isRange: boolean): boolean {
   return box !== null;
 }
 
-/** The focus goes to the next cell that has actions; they are the next tab stops then. */
+/** Focuses the next cell with actions, which become the next tab stops. */
 function moveCell(step: 1 | -1): boolean {
   const cells = [...(focusedRow()?.querySelectorAll<HTMLElement>("[data-cell]") ?? [])];
   const at = cells.findIndex((cell) => cell.contains(document.activeElement));
@@ -112,7 +112,7 @@ function moveCell(step: 1 | -1): boolean {
   return next !== undefined;
 }
 
-/** The focus goes to the link of the next row, from which Enter opens it. */
+/** Focuses the link of the next row, so that Enter opens it. */
 function moveRow(step: 1 | -1): void {
   const links = [...document.querySelectorAll<HTMLElement>("tbody th a")];
   const at = links.findIndex((link) => link.closest("tr")?.contains(document.activeElement));

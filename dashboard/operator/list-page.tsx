@@ -14,25 +14,24 @@ interface ListProps<Row> {
   readonly title: string;
   readonly path: string;
   readonly query?: Query;
-  /** Null where no command does it. */
+  /** Null without an equivalent command. */
   readonly cli: ShellText | null;
   readonly columns: readonly Column<Row>[];
   readonly keyOf: (row: Row) => string;
-  /** What stands there when there are none. */
+  /** Shown when the list is empty. */
   readonly none: ComponentChildren;
   readonly tools?: ComponentChildren;
-  /** Where the first cell of a row leads nowhere. */
+  /** Set if the first cell of a row is not a link. */
   readonly hasNoLinks?: boolean;
-  /** For lists whose rows can be chosen. */
+  /** Set if rows can be selected. */
   readonly selectionOf?: (rows: readonly Row[]) => Selection;
-  /** For what the stream of news does not tell of and people wait for. */
+  /** Poll interval for data that the live stream does not cover. */
   readonly everyMs?: number;
 }
 
-/** Rows of one page. */
 export const pageSize = 50;
 
-/** A list of the API as a table, page by page. */
+/** A paged API list as a table. */
 export function ResourceList<Row>(props: ListProps<Row>) {
   const { title, path, cli, columns, keyOf, none, tools, selectionOf, hasNoLinks = false } = props;
   const query = { limit: pageSize, ...props.query };
@@ -71,7 +70,7 @@ function selecting<Row>(selectionOf: ListProps<Row>["selectionOf"], rows: readon
   return selectionOf !== undefined && { selection: selectionOf(rows) };
 }
 
-/** Pages behind the first one. They are read when they are asked for, and stay as they were. */
+/** Pages after the first one. They are loaded on demand and not refreshed. */
 export function FurtherRows<Row>(
   props: Pick<ListProps<Row>, "title" | "path" | "columns" | "keyOf" | "selectionOf" | "hasNoLinks"> & {
     readonly query: Query;
@@ -99,7 +98,7 @@ export function FurtherRows<Row>(
     <>
       {rows.value.length > 0 && (
         <DataTable
-          caption={`${title}, further rows`}
+          caption={`${title}, more rows`}
           columns={columns}
           rows={rows.value}
           keyOf={keyOf}

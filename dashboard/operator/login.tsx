@@ -9,18 +9,18 @@ export function LoginPage() {
     <main class="login">
       <h1>Posthorn</h1>
       <LoginForm note={loginNote.value} />
-      <p class="soft">On the machine of the server, this prints a link that logs in:</p>
+      <p class="soft">To print a login link, run this on the server:</p>
       <Command text="npm run posthorn -- ui" />
     </main>
   );
 }
 
-/** Asks for a login over the page, which stays as it is: what was typed in its forms is not lost. */
+/** Login dialog over the page, so that form input is not lost. */
 export function LoginDialog() {
   return (
-    <Modal title="The session ended" onClose={() => void logout().catch(() => (session.value = null))}>
+    <Modal title="Session ended" onClose={() => void logout().catch(() => (session.value = null))}>
       <div class="login-dialog">
-        <p>Log in again to go on where you were. What you typed is still there.</p>
+        <p>Log in again to continue. Your input is still there.</p>
         <LoginForm note="" />
       </div>
     </Modal>
@@ -60,7 +60,7 @@ function LoginForm(props: { readonly note: string }) {
         aria-invalid={note.value !== ""}
       />
       <p id={`${id}-note`} role="alert" class={note.value === "" ? "soft" : "bad-text"}>
-        {note.value === "" ? "It is exchanged for a cookie and kept nowhere." : note.value}
+        {note.value === "" ? "The key is exchanged for a session cookie and is not stored." : note.value}
       </p>
       <button type="submit" class="primary" disabled={isBusy.value}>
         Log in

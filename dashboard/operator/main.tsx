@@ -2,7 +2,7 @@ import { render } from "preact";
 import { beginSession } from "../shared/session.ts";
 import { App } from "./app.tsx";
 
-// Until it is known who is logged in, the head of the pages stands there, which the document brings.
+// The page header in the document stays visible until the session is loaded.
 await beginSession();
 const place = document.querySelector("#app");
 place?.replaceChildren();

@@ -1,4 +1,3 @@
-/** The pages of the navigation, and what holds for all of them. */
 import { isPaused } from "../shared/queries.ts";
 import type { SessionView } from "../shared/resources.ts";
 import { announce } from "../shared/ui/announcer.tsx";
@@ -8,11 +7,11 @@ interface NavEntry {
   readonly page: string;
   readonly title: string;
   readonly icon: IconName;
-  /** After `g`. */
+  /** Shortcut key after `g`. */
   readonly key: string;
-  /** Whose keys see it; all unless given. */
+  /** Roles that see the page. All roles if omitted. */
   readonly roles?: readonly SessionView["role"][];
-  /** First parts of other addresses that belong to it. */
+  /** First path segments of other pages that belong to this entry. */
   readonly also?: readonly string[];
 }
 
@@ -33,13 +32,13 @@ export const navEntries: readonly NavEntry[] = [
   { page: "audit", title: "Audit log", icon: "audit", key: "a", roles: ["admin", "manage"] },
 ];
 
-/** The one that a page belongs to. */
+/** Entry that a page belongs to. */
 export function navEntryAt(page: string): NavEntry | undefined {
   const [first = ""] = page.split("/");
   return navEntries.find((entry) => entry.page === first || entry.also?.includes(first) === true);
 }
 
-/** Those that the key of a session may see. */
+/** Entries visible to the role of the session. */
 export function navEntriesOf(view: SessionView | null | undefined): readonly NavEntry[] {
   return navEntries.filter((entry) => isFor(view, entry));
 }
@@ -49,11 +48,11 @@ interface Place extends Pick<NavEntry, "roles"> {
   readonly title: string;
 }
 
-/** Pages within those of the navigation that the palette leads to as well. */
+/** Subpages that the palette offers in addition to the navigation. */
 const places: readonly Place[] = [
   { page: "sources/new", title: "Add a source", roles: ["admin", "manage"] },
-  { page: "connections", title: "Connections of the gateway" },
-  { page: "requests", title: "Requests of the gateway" },
+  { page: "connections", title: "Gateway connections" },
+  { page: "requests", title: "Gateway requests" },
 ];
 
 export function placesOf(view: SessionView | null | undefined): readonly Place[] {

@@ -1,7 +1,7 @@
 import { isFollowing } from "./following.ts";
 import type { SettledRows } from "./use-settled-rows.ts";
 
-/** Beside the title of a list: rows that wait until they are asked for, and whether they come in by themselves. */
+/** Button that shows new rows, and the checkbox to follow them automatically. */
 export function NewRows(
   props: Pick<SettledRows<never>, "waiting" | "merge"> & { readonly pageSize: number },
 ) {

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useAddress } from "../shared/address.ts";
 
-/** The row of a list that is shown beside it, as the address names it. */
+/** The row shown in the side panel, as stored in the address. */
 export interface Peeking {
   readonly peekedKey: string | null;
   readonly peek: (key: string) => void;
@@ -14,7 +14,7 @@ export function usePeeking(): Peeking {
   return { peekedKey, peek };
 }
 
-/** Around a list: what is shown beside it follows the row that has the focus. */
+/** Wraps a list, so that the side panel follows the focused row. */
 export function PeekingRows({ children }: { readonly children: ComponentChildren }) {
   const { peekedKey, peek } = usePeeking();
   return (
@@ -30,7 +30,7 @@ export function PeekingRows({ children }: { readonly children: ComponentChildren
   );
 }
 
-/** Takes the row out of the address and gives the focus back to it. */
+/** Closes the panel and returns the focus to its row. */
 export function useClosePanel(key: string): () => void {
   const { set } = useAddress();
   return () => {

@@ -1,12 +1,12 @@
 import type { Signal } from "@preact/signals";
 import { useId } from "preact/hooks";
 
-/** Why somebody silences something. */
+/** Reason for a pause or mute. */
 export function ReasonField({ reason }: { readonly reason: Signal<string> }) {
   const id = useId();
   return (
     <div class="field">
-      <label for={id}>Reason, for others who wonder</label>
+      <label for={id}>Reason (optional)</label>
       <input
         id={id}
         maxLength={255}

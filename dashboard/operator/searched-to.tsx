@@ -1,7 +1,7 @@
 import type { Page } from "../shared/resources.ts";
 import { When } from "../shared/ui/when.tsx";
 
-/** How far back a search got within its time, and how it goes on. */
+/** Shows how far back a time-limited search reached, with a button to continue. */
 export function SearchedTo({
   end,
   more,
@@ -18,11 +18,11 @@ export function SearchedTo({
         </span>
       )}
       {!complete && searched_to === null && (
-        <span class="soft">There was no time to put all of them in order; the rest stands at the end.</span>
+        <span class="soft">The time limit was reached while sorting. Unsorted rows are at the end.</span>
       )}
       {next_cursor !== null && (
         <button type="button" onClick={() => void more()}>
-          {complete ? "Older" : "Search further"}
+          {complete ? "Older" : "Continue search"}
         </button>
       )}
     </p>

@@ -8,7 +8,7 @@ import { LoginDialog } from "./login.tsx";
 const lookEveryMs = 30_000;
 const announcedMs = 120_000;
 
-/** Says two minutes ahead that the session ends, and asks for a login over the page when it has. */
+/** Warns two minutes before the session ends, and shows a login dialog when it has ended. */
 export function SessionEnd({ view }: { readonly view: SessionView }) {
   const isAsking = useSignal(false);
   const { data } = useApi<SessionView>({ path: sessionPath }, { everyMs: lookEveryMs });
@@ -26,7 +26,7 @@ export function SessionEnd({ view }: { readonly view: SessionView }) {
   };
   return (
     <div class="session-end" role="alert">
-      <p>The session ends in less than two minutes. What you typed stays; you will be asked for your key.</p>
+      <p>The session ends in less than two minutes. Your input is kept. You will be asked for your key.</p>
       {isIdle && (
         <button type="button" disabled={isAsking.value} onClick={() => void stay()}>
           Stay logged in

@@ -21,7 +21,7 @@ export function Shell({
   return (
     <div class="shell">
       <a href="#main" class="skip">
-        Skip to the content
+        Skip to content
       </a>
       <header class="top">
         <a href={pagePath("")} class="brand">
@@ -110,9 +110,9 @@ function ProblemCount() {
 }
 
 function refreshState(): { readonly word: string; readonly means: string } {
-  if (isPaused.value) return { word: "Paused", means: "Nothing is asked" };
-  if (isLive.value) return { word: "Live", means: "News come by a stream" };
-  return { word: "Polling", means: "No stream of news comes through, so the page asks every 5 seconds" };
+  if (isPaused.value) return { word: "Paused", means: "Refreshing is paused" };
+  if (isLive.value) return { word: "Live", means: "Updates arrive over a live stream" };
+  return { word: "Polling", means: "No live stream is available, so the page refreshes every 5 seconds" };
 }
 
 function TopButtons() {
@@ -142,8 +142,8 @@ function TopButtons() {
       <button
         type="button"
         class="quiet icon-button"
-        aria-label="Keys"
-        title="Keys (?)"
+        aria-label="Keyboard shortcuts"
+        title="Keyboard shortcuts (?)"
         onClick={() => (isKeySheetOpen.value = true)}
       >
         <Icon name="keys" />

@@ -8,32 +8,32 @@ import { Icon } from "../shared/ui/icon.tsx";
 import { useClosePanel } from "./peeking.tsx";
 
 interface SidePanelProps<T> {
-  /** What a row is. */
+  /** What a row is called, such as "Delivery". */
   readonly what: string;
-  /** Where they are: in the API, on the command line, and as pages. */
+  /** Name of the collection in the API, the CLI and the dashboard. */
   readonly collection: "deliveries" | "requests";
   readonly id: string;
   readonly nameOf: (data: T) => string;
   readonly children: (data: T) => ComponentChildren;
 }
 
-/** One row of a list beside it: its name, the way to its page and back to the list, and what there is to read. */
+/** Panel next to a list with the details of one row, a link to its page, and a close button. */
 export function SidePanel<T extends { readonly id: string }>(props: SidePanelProps<T>) {
   const { what, collection, id, nameOf, children } = props;
   const close = useClosePanel(id);
   const path = `v1/${collection}/${id}`;
   const { data, error, loadedAt } = useApi<T>({ path });
   return (
-    <aside class="side-panel" aria-label={`${what} beside the list`}>
+    <aside class="side-panel" aria-label={`${what} panel`}>
       <header class="panel-head">
         <h2>{data === null ? what : nameOf(data)}</h2>
         <div class="panel-tools">
-          <a href={pagePath(`${collection}/${id}`)}>Open its page</a>
+          <a href={pagePath(`${collection}/${id}`)}>Open full page</a>
           <AsApi what={what} twin={{ path, cli: shell`${collection} get ${id}` }} />
           <button
             type="button"
             class="quiet icon-button"
-            aria-label="Close the panel"
+            aria-label="Close panel"
             data-key="Escape"
             onClick={close}
           >

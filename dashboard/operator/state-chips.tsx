@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useAddress } from "../shared/address.ts";
 
-/** The states that a list shows, as the address has them; what links narrowed it to stands beside them. */
+/** State filter of a list, stored in the address. `children` are further filters. */
 export function StateChips(props: {
   readonly states: readonly string[];
   readonly chosen: readonly string[];

@@ -1,17 +1,17 @@
-/** The range of time of a page with charts: it stands in the address, and charts narrow it. */
+/** Time range of a page with charts. It is stored in the address, and charts can narrow it. */
 import { useAddress } from "../shared/address.ts";
 import { localZone } from "../shared/charts/scale.ts";
 import { minute } from "../shared/clock.ts";
 import { shellOptions, type ShellText } from "../shared/shell-text.ts";
 import { rangeQuery } from "../shared/time/time-range.ts";
 
-/** Where the address has no range. */
+/** Default if the address has no range. */
 export const usualRange = "1h";
 
 export interface StatisticsRange {
-  /** As parameters of `GET /v1/stats/…`. */
+  /** Parameters of `GET /v1/stats/…`. */
   readonly query: Readonly<Record<string, string>>;
-  /** The same for the command line. */
+  /** Equivalent CLI options. */
   readonly flags: ShellText;
   readonly narrow: (from: number, to: number) => void;
 }
@@ -27,12 +27,12 @@ export function useStatisticsRange(fallback = usualRange): StatisticsRange {
   };
 }
 
-/** Days of statistics are those of the browser. */
+/** Makes the server use days of the browser's time zone. */
 export function zoneQuery(): Readonly<Record<string, string>> {
   return { time_zone: localZone() };
 }
 
-/** For `posthorn stats`. */
+/** Options of `posthorn stats`. */
 function flagsOfRange({ from, to }: Readonly<Record<string, string>>): ShellText {
   return shellOptions([
     ...(from === undefined ? [] : [["since", from] as const]),

@@ -15,15 +15,15 @@ import type { StatisticsRange } from "./statistics-range.ts";
 interface TrafficPanelProps {
   readonly loaded: Loaded<Statistics>;
   readonly range: StatisticsRange;
-  /** Whose, besides the range. */
+  /** Filters in addition to the range. */
   readonly query?: Query;
-  /** The same for the command line. */
+  /** Equivalent CLI options. */
   readonly flags?: ShellText;
 }
 
 const noOptions = shellOptions([]);
 
-/** Events over time. */
+/** Published events over time. */
 export function PublishedPanel({ loaded, range, query = {}, flags = noOptions }: TrafficPanelProps) {
   const path = "v1/stats/events";
   return (
@@ -45,7 +45,7 @@ export function PublishedPanel({ loaded, range, query = {}, flags = noOptions }:
   );
 }
 
-/** Requests over time, by what their answers meant. */
+/** Requests over time, by outcome. */
 export function OutcomesPanel({ loaded, range, query = {}, flags = noOptions }: TrafficPanelProps) {
   const path = "v1/stats/deliveries";
   return (

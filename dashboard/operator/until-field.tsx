@@ -5,7 +5,7 @@ import { localTime } from "../shared/time/time-format.ts";
 import { parseTime } from "../shared/time/time-range.ts";
 
 const spans: readonly (readonly [string, number | null])[] = [
-  ["Until it is ended by hand", null],
+  ["Until ended manually", null],
   ["15 minutes", 900_000],
   ["1 hour", 3_600_000],
   ["8 hours", 28_800_000],
@@ -13,10 +13,10 @@ const spans: readonly (readonly [string, number | null])[] = [
   ["1 week", 604_800_000],
 ];
 
-/** The end of something that somebody begins now: null is none, undefined while what was typed is no time to come. */
+/** End of a pause or mute. Null means no end; undefined means the typed time is invalid or in the past. */
 export type Until = number | null | undefined;
 
-/** Chooses an end: one of some spans, or a time. */
+/** Selects an end: a duration or a time. */
 export function UntilField({ choose }: { readonly choose: (until: Until) => void }) {
   const span = useSignal<number | null>(null);
   const time = useSignal("");
@@ -26,7 +26,7 @@ export function UntilField({ choose }: { readonly choose: (until: Until) => void
   return (
     <>
       <div class="field">
-        <label for={`${id}-span`}>For how long</label>
+        <label for={`${id}-span`}>Duration</label>
         <select
           id={`${id}-span`}
           onChange={({ currentTarget }) => {
@@ -40,7 +40,7 @@ export function UntilField({ choose }: { readonly choose: (until: Until) => void
         </select>
       </div>
       <div class="field">
-        <label for={`${id}-time`}>Or until a time</label>
+        <label for={`${id}-time`}>Or end time</label>
         <input
           id={`${id}-time`}
           placeholder="2026-11-24 14:00"
@@ -54,7 +54,7 @@ export function UntilField({ choose }: { readonly choose: (until: Until) => void
           }}
         />
         <p id={`${id}-means`} class={until === undefined ? "bad-text" : "soft"}>
-          {until === undefined ? "This is no time to come." : untilText(until)}
+          {until === undefined ? "Enter a time in the future." : untilText(until)}
         </p>
       </div>
     </>
@@ -68,5 +68,5 @@ function untilOf(text: string, spanMs: number | null): Until {
 }
 
 function untilText(until: number | null): string {
-  return until === null ? "It does not end by itself." : `It ends ${localTime(until, { now: now.value })}.`;
+  return until === null ? "Does not end automatically." : `Ends ${localTime(until, { now: now.value })}.`;
 }

@@ -3,13 +3,13 @@ import { ApiError } from "../shared/api.ts";
 
 interface Busy {
   readonly isBusy: ReadonlySignal<boolean>;
-  /** What the last call was refused with. */
+  /** Error of the last call. */
   readonly error: ReadonlySignal<ApiError | null>;
-  /** Does something with the server; what is no answer of it is thrown on. */
+  /** Runs a server call. Rethrows errors other than `ApiError`. */
   readonly run: (work: () => Promise<unknown>) => Promise<void>;
 }
 
-/** For buttons and forms: busy while something is under way, and what came of it when it failed. */
+/** Busy state and last error, for buttons and forms. */
 export function useBusy(): Busy {
   const isBusy = useSignal(false);
   const error = useSignal<ApiError | null>(null);

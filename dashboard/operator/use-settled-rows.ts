@@ -1,20 +1,20 @@
-/** Lists that people read do not move: new rows wait until the reader asks for them. */
+/** Rows of a list that does not move while it is read: new rows wait until the reader requests them. */
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { Loaded } from "../shared/queries.ts";
 import type { Page } from "../shared/resources.ts";
 
 export interface SettledRows<Row> {
   readonly rows: readonly Row[];
-  /** The rows that still match; only these can be selected. None while the answer to a new question is awaited. */
+  /** Rows that still match; only these can be selected. Empty while a new query is loading. */
   readonly matching: readonly Row[];
-  /** Ids of rows in view that no longer match. */
+  /** Ids of visible rows that no longer match. */
   readonly gone: ReadonlySet<string>;
-  /** How many rows of the same question are not shown yet. */
+  /** Number of new rows of the same query that are not shown yet. */
   readonly waiting: number;
   readonly merge: () => void;
-  /** Where older rows continue. Null until the first answer. */
+  /** Page that older rows continue from. Null until the first response. */
   readonly page: Page<Row> | null;
-  /** Changes when older rows have to be read again. */
+  /** Changes when older rows must be loaded again. */
   readonly pageKey: string;
 }
 
@@ -26,9 +26,9 @@ interface Shown<Row> {
 }
 
 /**
- * `loaded` is the first page as it is now, and `key` is the question that it answers. Rows in view stay in place and change
- * in place; other rows of the same question wait for `merge`. The answer to another question replaces all rows. A short
- * list takes new rows at once, because nobody can lose their place in it.
+ * `loaded` is the current first page, and `key` identifies its query. Visible rows are updated in place; new rows of
+ * the same query wait for `merge`. A response to another query replaces all rows. A short list takes new rows at once,
+ * because readers do not lose their place in it.
  */
 export function useSettledRows<Row extends { readonly id: string }>(
   loaded: Pick<Loaded<Page<Row>>, "data" | "isOld">,
@@ -66,7 +66,7 @@ function settle<Row extends { readonly id: string }>(
   return { ...shown, rows: shown.rows.map((row) => fresh.get(row.id) ?? row) };
 }
 
-/** Rows behind the last one that both have may only have moved to or from the next page. */
+/** Ignores rows after the last common row, because they may only have moved to or from the next page. */
 function compare<Row extends { readonly id: string }>(
   rows: readonly Row[],
   page: Page<Row> | null,

@@ -5,13 +5,13 @@ import { useStatisticsRange, zoneQuery } from "./statistics-range.ts";
 import { OutcomesPanel, PublishedPanel } from "./traffic-panels.tsx";
 
 interface VolumeProps {
-  /** Whose. */
+  /** Filters in addition to the range. */
   readonly query: Readonly<Record<string, string>>;
-  /** The same for the command line. */
+  /** Equivalent CLI options. */
   readonly flags: ShellText;
 }
 
-/** What was published and what came of it. */
+/** Charts of published events and of request outcomes. */
 export function VolumeCharts({ query, flags }: VolumeProps) {
   const range = useStatisticsRange();
   const asked = { ...range.query, ...query, ...zoneQuery() };

@@ -90,14 +90,14 @@ suite("the dashboard", () => {
   test("an empty server teaches how to publish, and the first delivery appears by itself", async () => {
     const page = await visit("");
     const seen = watch(page, { origin: server.url });
-    await page.getByText("Nothing was published yet").waitFor();
+    await page.getByText("No events published yet").waitFor();
     const command = page.locator("pre", { hasText: "publish order.completed" }).first();
     assert.ok((await command.textContent())?.includes(`--url ${server.url}`), "for this very server");
     await server.call("POST", "/v1/webhooks", { url: receiver.url("/works"), events: ["*"] });
     await publish({ order_id: "4711" });
-    const row = page.getByRole("row", { name: /order\.completed accepted/ });
+    const row = page.getByRole("row", { name: /order\.completed Accepted/ });
     await row.waitFor();
-    assert.equal(await page.getByText("Nothing was published yet").count(), 0);
+    assert.equal(await page.getByText("No events published yet").count(), 0);
     assertClean(seen);
     await page.close();
   });
@@ -134,7 +134,7 @@ suite("the dashboard", () => {
     assert.ok(shown.indexOf('"b"') < shown.indexOf('"a"'), "in the order of the publisher");
     assert.ok(shown.includes("\\u202e"), "a character that turns text around is shown as what it is");
     assert.ok(
-      (await page.getByRole("region", { name: /Body of the answer/ }).textContent())?.includes("<img src=x"),
+      (await page.getByRole("region", { name: /Response body/ }).textContent())?.includes("<img src=x"),
     );
     assert.match(await page.title(), /Posthorn$/);
     assert.equal(await page.locator("main img, main script").count(), 0);
@@ -157,17 +157,17 @@ suite("the dashboard", () => {
     await publish({ invoice: 1 }, "invoice.paid");
     const page = await visit("");
     const seen = watch(page, { origin: server.url });
-    await page.getByText("the last answer was 503", { exact: false }).waitFor();
+    await page.getByText("last response was 503", { exact: false }).waitFor();
     await page.keyboard.press("g");
     await page.keyboard.press("d");
     await page.getByRole("heading", { name: "Deliveries", level: 1 }).waitFor();
-    await page.getByRole("row", { name: /invoice\.paid will retry/ }).waitFor();
-    for (let presses = 0; !(await focusedRow(page)).includes("will retry"); presses += 1) {
+    await page.getByRole("row", { name: /invoice\.paid Retrying/ }).waitFor();
+    for (let presses = 0; !(await focusedRow(page)).includes("Retrying"); presses += 1) {
       assert.ok(presses < 10, "the row was not reached");
       await page.keyboard.press("j");
     }
     await page.keyboard.press("Enter");
-    await page.getByText("waits for the next one of its schedule", { exact: false }).waitFor();
+    await page.getByText("The next retry is scheduled", { exact: false }).waitFor();
     isBroken = false;
     await page.keyboard.press("r");
     assert.equal(await focused(page), "Retry now");
@@ -179,12 +179,12 @@ suite("the dashboard", () => {
     await page.getByText("Attempt 2 of 2").waitFor();
     await page.getByRole("button", { name: "Previous" }).click();
     await page.getByText("Attempt 1 of 2").waitFor();
-    await page.getByLabel("Compare with").selectOption({ label: "the last that this webhook accepted" });
-    const differences = page.getByRole("table", { name: "What differs" });
+    await page.getByLabel("Compare with").selectOption({ label: "last accepted by this webhook" });
+    const differences = page.getByRole("table", { name: "Differences" });
     await differences.getByRole("row", { name: "Status 503 200" }).waitFor();
-    assert.equal(await differences.getByRole("row", { name: /Body of the answer/ }).count(), 0);
+    assert.equal(await differences.getByRole("row", { name: /Response body/ }).count(), 0);
     await page.keyboard.press("?");
-    await page.getByRole("dialog", { name: "Keys" }).waitFor();
+    await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
     await page.keyboard.press("Escape");
     assert.equal(await page.getByRole("dialog").count(), 0);
     assertClean(seen);
@@ -193,7 +193,7 @@ suite("the dashboard", () => {
 
   test("the address holds the filters: another browser sees the same, and back goes back", async () => {
     const page = await visit("deliveries?colour=blue");
-    await page.getByLabel("given up").check();
+    await page.getByLabel("Dead letter", { exact: true }).check();
     await page.waitForURL(/status=exhausted/);
     await page.getByRole("textbox", { name: "Event type" }).fill("hostile.*");
     await page.keyboard.press("Enter");
@@ -205,7 +205,7 @@ suite("the dashboard", () => {
     await page.waitForFunction("document.querySelectorAll('tbody tr').length === 1");
     const other = await world.logIn();
     const same = await visit(address.slice(`${server.url}/ui/`.length), other);
-    assert.equal(await same.getByLabel("given up").isChecked(), true);
+    assert.equal(await same.getByLabel("Dead letter", { exact: true }).isChecked(), true);
     assert.equal(await same.locator("tbody tr").count(), 1);
     await page.goBack();
     await page.waitForURL(({ search }) => !search.includes("event_type"));
@@ -245,10 +245,10 @@ suite("the dashboard", () => {
   test("the request of an attempt is shown again byte for byte, and in hex", async () => {
     const page = await visit("deliveries?event_type=order.created&status=success");
     await page.locator("tbody th a").first().click();
-    await page.getByRole("button", { name: "Show the request" }).click();
-    const head = page.getByRole("region", { name: "Head of the request" });
+    await page.getByRole("button", { name: "Show request" }).click();
+    const head = page.getByRole("region", { name: "Request line and headers" });
     await head.getByText(/^POST http:\/\/127\.0\.0\.1.+\/works/).waitFor();
-    const body = page.getByRole("region", { name: "Body of the request" });
+    const body = page.getByRole("region", { name: "Request body" });
     await body.getByText("order.created").first().waitFor();
     await page.getByLabel("hex", { exact: true }).check();
     await body.getByText(/^000000 {2}7b 22/).waitFor();
@@ -266,7 +266,7 @@ suite("the dashboard", () => {
     const page = await own.newPage();
     await page.clock.install();
     await page.goto(`${server.url}/ui/deliveries?event_type=order.streamed`);
-    await page.getByText("No delivery matches.").waitFor();
+    await page.getByText("No matching deliveries.").waitFor();
     await page.getByRole("button", { name: /^Live/ }).waitFor();
     await page.clock.pauseAt(Date.now() + 60_000);
     await publish({}, "order.streamed");
@@ -343,7 +343,7 @@ suite("the dashboard", () => {
     await page.route("**/v1/stream?**", () => undefined);
     await page.clock.install();
     await page.goto(`${server.url}/ui/deliveries?event_type=order.polled`);
-    await page.getByText("No delivery matches.").waitFor();
+    await page.getByText("No matching deliveries.").waitFor();
     await page.getByRole("button", { name: /^Polling/ }).waitFor();
     await publish({}, "order.polled");
     await page.clock.runFor(refreshMs);
@@ -360,17 +360,17 @@ suite("the dashboard", () => {
     const page = await visit("deliveries");
     await page.route("**/v1/deliveries?**", (route) => route.abort());
     await page.evaluate(lookAgain);
-    await page.getByText(/The server does not answer\. What is shown is as of/).waitFor();
+    await page.getByText(/The server did not respond\. Showing data from/).waitFor();
     assert.ok((await page.locator("tbody tr").count()) > 0);
     await page.unroute("**/v1/deliveries?**");
     await page.evaluate(lookAgain);
-    await page.getByText("The server does not answer").waitFor({ state: "detached" });
+    await page.getByText("The server did not respond").waitFor({ state: "detached" });
     const body = '{"detail":"The session has ended. Log in again.","code":"unauthenticated"}';
     await page.route("**/v1/deliveries?**", (route) =>
       route.fulfill({ status: 401, contentType: "application/problem+json", body }),
     );
     await page.evaluate(lookAgain);
-    await page.getByRole("dialog", { name: "The session ended" }).waitFor();
+    await page.getByRole("dialog", { name: "Session ended" }).waitFor();
     assert.ok(page.url().endsWith("/ui/deliveries"), "the address stays for after the login");
     await page.close();
   });
@@ -449,7 +449,7 @@ suite("the dashboard", () => {
       ["portal", "Portal"],
       ["audit", "Audit log"],
       ["system", "System"],
-      ["nowhere", "There is nothing here"],
+      ["nowhere", "Page not found"],
     ];
     const looks = await world.logIn(forAxe);
     const page = await visit("", looks);

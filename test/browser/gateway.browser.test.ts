@@ -56,18 +56,20 @@ suite("the gateway in the dashboard", () => {
   test("from an empty page to the address and the steps of GitHub, by search and keyboard", async () => {
     const page = await visit("sources");
     const seen = watch(page, { origin: server.url });
-    await page.getByText("Others send webhooks to you too", { exact: false }).waitFor();
+    await page
+      .getByText("Receive webhooks from providers, partners or another Posthorn.", { exact: false })
+      .waitFor();
     await page.getByRole("link", { name: "Add the first source" }).click();
-    await page.getByText(/^30 providers, \d+ ways for everybody else$/).waitFor();
+    await page.getByText(/^Providers: 30\. Generic schemes: \d+\.$/).waitFor();
     await page.getByRole("searchbox", { name: "Search" }).fill("git hub");
-    await page.getByText("1 providers, 0 ways").waitFor();
+    await page.getByText("Providers: 1. Generic schemes: 0.").waitFor();
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { level: 1, name: "Add a source: GitHub" }).waitFor();
     await page.getByLabel("Name", { exact: true }).fill("");
-    await page.getByRole("button", { name: "Make a random one" }).click();
+    await page.getByRole("button", { name: "Generate" }).click();
     const secret = await page.getByLabel("Secret", { exact: true }).inputValue();
     assert.match(secret, /^[\w-]{43}$/);
-    await page.getByRole("button", { name: "Make the address" }).click();
+    await page.getByRole("button", { name: "Create source" }).click();
     const name = page.getByLabel("Name", { exact: true });
     await page.locator("[aria-invalid=true]").waitFor();
     assert.equal(await name.getAttribute("aria-invalid"), "true");
@@ -78,13 +80,13 @@ suite("the gateway in the dashboard", () => {
     assert.match(url, /\/in\/[\w-]{32}$/);
     const steps = page.getByRole("list").filter({ hasText: "choose Add webhook" });
     assert.ok((await steps.textContent())?.includes(`Enter ${url}`), "the real address stands in the step");
-    await page.getByText("The secret that you entered (43 characters)").waitFor();
+    await page.getByText("The secret you entered (43 characters)").waitFor();
     assert.ok(!(await page.content()).includes(secret), "it can be copied, and does not stand there");
     const [source] = await listed("/v1/sources");
     github = { id: source?.id ?? "", url, secret };
     await page.reload();
     await page.getByText("Waiting for the first message", { exact: false }).waitFor();
-    assert.equal(await page.getByText("The secret that you entered", { exact: false }).count(), 0);
+    assert.equal(await page.getByText("The secret you entered", { exact: false }).count(), 0);
     assertClean(seen);
     await page.close();
   });
@@ -97,7 +99,7 @@ suite("the gateway in the dashboard", () => {
     await page
       .getByText("The signature does not match the secret of this source.", { exact: false })
       .waitFor();
-    await page.getByRole("button", { name: "Change the secret…" }).waitFor();
+    await page.getByRole("button", { name: "Change secret…" }).waitFor();
     const command = (await page.locator(".command code").last().textContent()) ?? "";
     assert.equal(command, "posthorn listen --source GitHub --forward-to 3000");
     const args = command.replace("posthorn ", "").replace("3000", receiver.url("/mine")).split(" ");
@@ -105,12 +107,12 @@ suite("the gateway in the dashboard", () => {
       env: { POSTHORN_URL: server.url, POSTHORN_KEY: server.adminKey },
     });
     t.after(() => listener.stop());
-    await listener.until(/listening to the source GitHub/);
+    await listener.until(/listening to source GitHub/);
     assert.equal(await send(ping), 503, "nothing is connected yet");
     const [mine] = await receiver.waitForRequests(1);
     assert.deepEqual([mine?.path, mine?.text], ["/mine", ping.body]);
     assert.equal(mine?.headers["x-github-event"], "ping");
-    await page.getByText("It is authentic, and it was not taken", { exact: false }).waitFor();
+    await page.getByText("The message is authentic but was not accepted", { exact: false }).waitFor();
     await page.close();
   });
 
@@ -120,22 +122,22 @@ suite("the gateway in the dashboard", () => {
     await page.getByRole("link", { name: "Connect a webhook" }).click();
     await page.getByRole("heading", { level: 1, name: "New connection" }).waitFor();
     await page.getByRole("option", { name: "GitHub" }).waitFor({ state: "attached" });
-    await page.getByRole("button", { name: "Connect", exact: true }).click();
-    await page.getByText("To the webhook has to be chosen.").waitFor();
-    await page.getByLabel("To the webhook").selectOption("new");
+    await page.getByRole("button", { name: "Create connection" }).click();
+    await page.getByText("Webhook is required.").waitFor();
+    await page.getByLabel("Webhook", { exact: true }).selectOption("new");
     await page.getByLabel("URL of the new webhook").fill(receiver.url("/bot"));
     await page.getByLabel("Name", { exact: true }).fill("to the bot");
-    await page.getByText("Examples of filters").click();
-    await page.getByRole("button", { name: "Pull requests that were opened or closed" }).click();
+    await page.getByText("Filter examples").click();
+    await page.getByRole("button", { name: "Opened or closed pull requests" }).click();
     const filter = page.getByLabel("Filter (JSON)");
     await filter.fill((await filter.inputValue()).replace("$in", "$inn"));
-    await page.getByRole("button", { name: "Connect", exact: true }).click();
+    await page.getByRole("button", { name: "Create connection" }).click();
     await page.locator("textarea[aria-invalid=true]").waitFor();
     await filter.fill('{"body":{"action":{"$in":["opened","closed"]}}}');
-    await page.getByRole("button", { name: "Connect", exact: true }).click();
-    const dialog = page.getByRole("dialog", { name: "Connected" });
+    await page.getByRole("button", { name: "Create connection" }).click();
+    const dialog = page.getByRole("dialog", { name: "Connection created" });
     assert.match((await dialog.locator("code").textContent()) ?? "", /^whsec_/);
-    await dialog.getByRole("button", { name: "To the source" }).click();
+    await dialog.getByRole("button", { name: "Open source" }).click();
     await page.getByRole("heading", { level: 1, name: /^GitHub/ }).waitFor();
     assert.equal((await listed("/v1/webhooks")).length, 1, "the refused filter made no second webhook");
     const opened = { event: "issues", body: '{"action":"opened","id":90071992547409931}', delivery: "d-2" };
@@ -147,7 +149,7 @@ suite("the gateway in the dashboard", () => {
     await page.getByRole("row", { name: /issues ignored/ }).waitFor();
     await page.getByRole("row", { name: /issues accepted/ }).waitFor();
     await page.goto(`${server.url}/ui/sources`);
-    await page.getByRole("row", { name: /GitHub on .*1 webhook.*1 accepted/ }).waitFor();
+    await page.getByRole("row", { name: /GitHub active .*1 webhook.*1 accepted/ }).waitFor();
     await page.close();
   });
 
@@ -157,7 +159,7 @@ suite("the gateway in the dashboard", () => {
     const filter = page.getByLabel("Filter (JSON)");
     const attempt = page.getByRole("button", { name: "Try on recent requests" });
     for (const [text, problem] of [
-      ["{", "Filter (JSON) is no JSON."],
+      ["{", "Filter (JSON) is not valid JSON."],
       ['{"body":{"action":{"$inn":["labeled"]}}}', "Filter (JSON) is not an operator"],
     ] as const) {
       await filter.fill(text);
@@ -167,19 +169,19 @@ suite("the gateway in the dashboard", () => {
     }
     await filter.fill('{"body":{"action":{"$in":["labeled"]}}}');
     await attempt.click();
-    const said = page.getByRole("status").filter({ hasText: "would be sent on" });
+    const said = page.getByRole("status").filter({ hasText: "would be forwarded" });
     await said.waitFor();
     assert.equal(
       await said.textContent(),
-      "1 of the last 4 would be sent on. 1 met no filter: rejected, repeats, or checks of the address.",
+      "1 of the last 4 would be forwarded. 1 did not reach a filter: rejected, duplicate, or address check.",
     );
     assert.equal(await page.locator("[aria-invalid=true]").count(), 0, "what was wrong is put right");
-    await page.getByRole("row", { name: /issues Why.* sent on/ }).waitFor();
-    await page.getByRole("row", { name: /issues Why.* left out by body\.action\.\$in/ }).waitFor();
-    await page.getByRole("button", { name: "Why: issues, left out" }).click();
+    await page.getByRole("row", { name: /issues Why.* forwarded/ }).waitFor();
+    await page.getByRole("row", { name: /issues Why.* filtered out by body\.action\.\$in/ }).waitFor();
+    await page.getByRole("button", { name: "Why: issues, filtered out" }).click();
     const why = page.getByRole("region", { name: "Why: issues" });
-    await why.getByText("it would be left out, by body.action.$in.", { exact: false }).waitFor();
-    await why.getByText('has to be one of ["labeled"], and is "opened"', { exact: false }).waitFor();
+    await why.getByText("it would be filtered out by body.action.$in.", { exact: false }).waitFor();
+    await why.getByText('must be one of ["labeled"], is "opened"', { exact: false }).waitFor();
     await filter.fill("{}");
     await said.waitFor({ state: "detached" });
     const { filter: saved } = (await get(`/v1/connections/${connection?.id ?? ""}`)) as unknown as Row &
@@ -187,18 +189,18 @@ suite("the gateway in the dashboard", () => {
     assert.deepEqual(saved, { body: { action: { $in: ["opened", "closed"] } } }, "nothing was saved");
     await page.goto(`${server.url}/ui/connections/new`);
     await attempt.click();
-    await page.getByText("From the source has to be chosen.").waitFor();
-    await page.getByLabel("From the source").selectOption(github.id);
+    await page.getByText("Source is required.").waitFor();
+    await page.getByLabel("Source", { exact: true }).selectOption(github.id);
     await attempt.click();
-    await page.getByRole("status").filter({ hasText: "3 of the last 4 would be sent on." }).waitFor();
+    await page.getByRole("status").filter({ hasText: "3 of the last 4 would be forwarded." }).waitFor();
     await page.getByRole("link", { name: "issues" }).first().click();
-    await page.getByRole("heading", { name: "Where it went" }).waitFor();
+    await page.getByRole("heading", { name: "Forwarded to" }).waitFor();
     await page.close();
     const made = await server.call("POST", "/v1/api-keys", { name: "r", role: "read", tenant_id: "default" });
     const reader = await world.logInAs((made.body as { readonly key: string }).key);
     const read = await visit(`connections/${connection?.id ?? ""}`, reader);
     await read.getByRole("button", { name: "Try on recent requests" }).click();
-    await read.getByRole("status").filter({ hasText: "1 of the last 4 would be sent on." }).waitFor();
+    await read.getByRole("status").filter({ hasText: "1 of the last 4 would be forwarded." }).waitFor();
     await reader.close();
   });
 
@@ -215,20 +217,20 @@ suite("the gateway in the dashboard", () => {
       .waitFor();
     await page.keyboard.press("j");
     await page.keyboard.press("p");
-    const panel = page.getByRole("complementary", { name: "Request beside the list" });
+    const panel = page.getByRole("complementary", { name: "Request panel" });
     await panel.getByText("no signature matches a key").waitFor();
     await panel.getByText("x-hub-signature-256: ***", { exact: false }).waitFor();
-    await panel.getByRole("button", { name: "Verify again and send on" }).click();
+    await panel.getByRole("button", { name: "Verify again and forward" }).click();
     await panel.getByText("still not authentic", { exact: false }).waitFor();
-    await panel.getByRole("link", { name: "To the source's verification" }).click();
+    await panel.getByRole("link", { name: "Open source verification" }).click();
     await page.getByRole("button", { name: "Rotate or change…" }).click();
     await page.getByLabel("Secret", { exact: true }).fill("a newer secret");
-    await page.getByLabel("The one before", { exact: false }).fill(github.secret);
-    await page.getByRole("button", { name: "Change", exact: true }).click();
-    await page.getByText("2 kept, masked").waitFor();
+    await page.getByLabel("Previous value", { exact: false }).fill(github.secret);
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await page.getByText("2 stored, masked").waitFor();
     await page.goBack();
-    await panel.getByRole("button", { name: "Verify again and send on" }).click();
-    await panel.getByText("It is authentic, and it was taken.").waitFor();
+    await panel.getByRole("button", { name: "Verify again and forward" }).click();
+    await panel.getByText("The message is authentic and was accepted.").waitFor();
     const [got] = await receiver.waitForRequests(1);
     assert.equal(got?.text, late.body);
     await page.keyboard.press("Escape");
@@ -243,26 +245,26 @@ suite("the gateway in the dashboard", () => {
     const [accepted] = await listed(`/v1/requests?source_id=${github.id}&outcome=accepted`);
     const page = await visit(`requests/${accepted?.id ?? ""}`);
     await page.getByRole("button", { name: "Bookmark…" }).click();
-    await page.getByLabel("What it is kept for").fill("a pull request");
-    await page.getByRole("button", { name: "Keep", exact: true }).click();
-    await page.getByText("Kept as “a pull request”.").waitFor();
-    await page.getByRole("heading", { name: "Deliveries that it made" }).waitFor();
+    await page.getByLabel("Bookmark name").fill("a pull request");
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await page.getByText("Bookmarked as “a pull request”.").waitFor();
+    await page.getByRole("heading", { name: "Deliveries created" }).waitFor();
     await page.getByRole("button", { name: "Replay" }).click();
     await receiver.waitForRequests(1);
     await page.goto(`${server.url}/ui/requests`);
-    await page.getByLabel("with a bookmark").check();
+    await page.getByLabel("bookmarked", { exact: true }).check();
     await page.waitForURL(/bookmarked=true/);
     await page.locator("tbody tr").nth(1).waitFor({ state: "detached" });
     await page.getByRole("link", { name: "pull_request" }).click();
-    await page.getByRole("button", { name: "Take the bookmark away" }).click();
+    await page.getByRole("button", { name: "Remove bookmark" }).click();
     await page.getByRole("button", { name: "Bookmark…" }).waitFor();
     await page.close();
   });
 
   test("addresses rotate with an overlap; messages are stored after an acknowledgement; off is 410", async () => {
     const page = await visit(`sources/${github.id}`);
-    await page.getByRole("button", { name: "Rotate the address…" }).click();
-    await page.getByLabel("The one before goes on working for").selectOption("3600");
+    await page.getByRole("button", { name: "Rotate address…" }).click();
+    await page.getByLabel("Keep the old address for").selectOption("3600");
     await page.getByRole("button", { name: "Rotate", exact: true }).click();
     const url = (await page.locator(".command code").first().textContent()) ?? "";
     assert.notEqual(url, github.url);
@@ -270,16 +272,16 @@ suite("the gateway in the dashboard", () => {
     assert.deepEqual([await send(message("d-6")), await send(message("d-7"), { url })], [200, 200]);
     await page.getByRole("button", { name: "Store and forward…" }).click();
     await page.getByText("/service-description", { exact: false }).waitFor();
-    await page.getByRole("button", { name: "They know it: store and forward" }).click();
-    await page.getByText("Once the message is stored.", { exact: false }).waitFor();
+    await page.getByRole("button", { name: "Acknowledge and switch" }).click();
+    await page.getByText("As soon as the message is stored.", { exact: false }).waitFor();
     assert.equal(await send(message("d-8"), { url }), 202);
-    await page.getByRole("button", { name: "Switch off…" }).click();
-    await page.getByLabel("Senders are answered", { exact: true }).selectOption("gone");
-    await page.getByRole("button", { name: "Switch off", exact: true }).click();
-    await page.getByRole("button", { name: "Switch on" }).waitFor();
+    await page.getByRole("button", { name: "Disable…" }).click();
+    await page.getByLabel("Response to senders", { exact: true }).selectOption("gone");
+    await page.getByRole("button", { name: "Disable", exact: true }).click();
+    await page.getByRole("button", { name: "Enable" }).waitFor();
     assert.equal(await send(message("d-9"), { url }), 410);
-    await page.getByRole("button", { name: "Switch on" }).click();
-    await page.getByRole("button", { name: "Switch off…" }).waitFor();
+    await page.getByRole("button", { name: "Enable" }).click();
+    await page.getByRole("button", { name: "Disable…" }).waitFor();
     github = { ...github, url };
     await page.close();
   });
@@ -309,7 +311,7 @@ suite("the gateway in the dashboard", () => {
     await page.locator("[aria-invalid=true]").waitFor();
     await page.getByLabel("Party").fill("github");
     await page.getByRole("button", { name: "Save" }).click();
-    await page.getByRole("button", { name: "Show the address" }).click();
+    await page.getByRole("button", { name: "Show address" }).click();
     await page.getByText("/_webhooks/github", { exact: false }).waitFor();
     await page.close();
   });
@@ -343,19 +345,21 @@ suite("the gateway in the dashboard", () => {
     await page.getByRole("option", { name: /^Add a source/ }).waitFor();
     await page.keyboard.press("Enter");
     await page.getByRole("link", { name: "Square" }).click();
-    await page.getByRole("button", { name: "Make the address" }).click();
-    await page.getByText("The secret is not entered yet, so everything is refused.").waitFor();
+    await page.getByRole("button", { name: "Create source" }).click();
+    await page.getByText("The secret has not been entered yet. All messages are rejected.").waitFor();
     const url = await page.locator(".command code").first().textContent();
     const [square] = await listed("/v1/sources");
     assert.equal(square?.verification["public_url"], url);
-    await page.getByRole("button", { name: "Enter the secret…" }).click();
+    await page.getByRole("button", { name: "Enter secret…" }).click();
     assert.equal(await page.getByLabel("Address as entered at the sender").inputValue(), url);
     await page.getByLabel("Secret", { exact: true }).fill("of Square");
-    await page.getByRole("button", { name: "Change", exact: true }).click();
-    await page.getByText("The secret is not entered yet", { exact: false }).waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await page
+      .getByText("The secret has not been entered yet", { exact: false })
+      .waitFor({ state: "detached" });
     assert.equal((await get(`/v1/sources/${square?.id ?? ""}`)).verification["public_url"], url);
     await page.goto(`${server.url}/ui/sources/new?type=discord`);
-    await page.getByRole("button", { name: "Make the address" }).click();
+    await page.getByRole("button", { name: "Create source" }).click();
     await page.getByText("Public key is missing", { exact: false }).waitFor();
     await page.close();
   });
@@ -364,11 +368,11 @@ suite("the gateway in the dashboard", () => {
     const page = await visit("sources/new?type=none");
     await page.getByText("anyone who knows the address can send", { exact: false }).waitFor();
     await page.getByLabel("Name", { exact: true }).fill("Old printer");
-    await page.getByRole("button", { name: "Make the address" }).click();
+    await page.getByRole("button", { name: "Create source" }).click();
     await page.getByRole("heading", { level: 1, name: "Set up Old printer" }).waitFor();
     await page.keyboard.press("g");
     await page.keyboard.press("g");
-    await page.getByRole("row", { name: /Old printer on not verified/ }).waitFor();
+    await page.getByRole("row", { name: /Old printer active not verified/ }).waitFor();
     await page.getByRole("link", { name: "Old printer" }).click();
     await page.getByRole("button", { name: "Delete…" }).click();
     await page.getByRole("button", { name: "Delete", exact: true }).click();
@@ -388,8 +392,8 @@ suite("the gateway in the dashboard", () => {
     for (const [path, shown] of [
       ["sources", "GitHub"],
       [`sources/${github.id}`, "Last requests"],
-      [`connections/${connection?.id ?? ""}`, "What it does"],
-      [`requests/${request?.id ?? ""}`, "Where it went"],
+      [`connections/${connection?.id ?? ""}`, "About this connection"],
+      [`requests/${request?.id ?? ""}`, "Forwarded to"],
     ] as const) {
       const page = await visit(path, reader);
       await page.getByText(shown, { exact: true }).first().waitFor();
@@ -400,8 +404,8 @@ suite("the gateway in the dashboard", () => {
     await reader.close();
     const manager = await world.logInAs(await keyOf("manage"));
     const page = await visit(`sources/${github.id}`, manager);
-    await page.getByRole("button", { name: "Pass through instead" }).click();
-    await page.getByText("An administrator can have messages stored first", { exact: false }).waitFor();
+    await page.getByRole("button", { name: "Switch to pass-through" }).click();
+    await page.getByText("An administrator can switch to store and forward", { exact: false }).waitFor();
     await manager.close();
   });
 
@@ -416,7 +420,7 @@ suite("the gateway in the dashboard", () => {
       ["sources/new", "Add a source"],
       ["sources/new?type=hmac", "Add a source: HMAC in a header"],
       [`sources/${github.id}/set-up`, "Set up GitHub"],
-      [`sources/${github.id}/edit`, "Edit the source"],
+      [`sources/${github.id}/edit`, "Edit source"],
       ["connections", "Connections"],
       ["connections/new", "New connection"],
       [`connections/${connection?.id ?? ""}`, /to the bot/],
@@ -434,15 +438,15 @@ suite("the gateway in the dashboard", () => {
     await goWithin(page, `/ui/connections/${connection?.id ?? ""}`);
     await page.getByLabel("Filter (JSON)").fill('{"body":{"action":"opened","n":{"$gt":1}}}');
     await page.getByRole("button", { name: "Try on recent requests" }).click();
-    await page.getByRole("button", { name: "Why: issues, left out" }).first().click();
+    await page.getByRole("button", { name: "Why: issues, filtered out" }).first().click();
     await page.getByRole("region", { name: "Why: issues" }).waitFor();
     await judge(page, "a filter that was tried");
     await goWithin(page, `/ui/sources/${github.id}`);
     await page.getByRole("heading", { level: 1, name: /GitHub/ }).waitFor();
     for (const name of [
-      "Rotate the address…",
+      "Rotate address…",
       "Rotate or change…",
-      "Switch off…",
+      "Disable…",
       "Store and forward…",
       "Delete…",
     ]) {

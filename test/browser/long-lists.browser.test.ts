@@ -94,35 +94,35 @@ suite("long lists", () => {
       filtered: `deliveries?webhook_id=${ids.works}`,
       empty: "deliveries?event_type=order.lost",
       texts: ["order.paid", "order.sent"],
-      none: "No delivery matches.",
+      none: "No matching deliveries.",
     }),
     requests: () => ({
       path: "requests",
       filtered: `requests?source_id=${ids.sourceA}`,
       empty: "requests?rejection_cause=no_matching_signature",
       texts: ["b", "a"],
-      none: "No request is like this.",
+      none: "No matching requests.",
     }),
     events: () => ({
       path: "events",
       filtered: "events?event_type=order.sent",
       empty: "events?event_type=order.lost",
       texts: ["order.paid", "order.sent"],
-      none: "No event is like this.",
+      none: "No matching events.",
     }),
     "dead letters": () => ({
       path: "dead-letters",
       filtered: `dead-letters?webhook_id=${ids.refuses}`,
       empty: `dead-letters?webhook_id=${ids.works}`,
       texts: ["order.paid", "order.paid"],
-      none: "Nothing was given up.",
+      none: "No dead letters.",
     }),
     webhooks: () => ({
       path: "webhooks",
       filtered: "webhooks?tenant_id=acme",
       empty: "webhooks?q=nowhere",
       texts: ["/other", "/quiet"],
-      none: "No webhook matches.",
+      none: "No matching webhooks.",
     }),
   };
 
@@ -160,7 +160,7 @@ suite("long lists", () => {
     });
     await goWithin(page, `/ui/deliveries?webhook_id=${ids.works}`);
     await page.locator("section[aria-busy=true]").waitFor();
-    const all = page.getByLabel("Select all that are shown").first();
+    const all = page.getByLabel("Select all shown").first();
     await all.click();
     await rowsOf(page).first().getByRole("checkbox").click();
     assert.equal(await page.getByText(/\d selected/).count(), 0);
@@ -199,7 +199,7 @@ suite("long lists", () => {
     });
     const page = await world.visit(`deliveries?status=pending&webhook_id=${made["id"]}`);
     await rowsOf(page).nth(11).waitFor();
-    await page.getByLabel("Select all that are shown").first().check();
+    await page.getByLabel("Select all shown").first().check();
     await page.getByText("12 selected").waitFor();
     const { body } = await server.call("GET", `/v1/deliveries?webhook_id=${made["id"]}&limit=4`);
     const cancelled = (body as { readonly data: readonly { readonly id: string }[] }).data.map(

@@ -59,19 +59,21 @@ suite("numbers", () => {
     const health = page.locator("p.health");
     await health.getByText("2 webhooks failing").waitFor();
     assert.ok(await health.locator(".tone-wait", { hasText: "failing" }).isVisible());
-    await health.getByText(`1 paused. ${waiting} deliveries wait, ${ledger.givenUp} dead letters.`).waitFor();
+    await health
+      .getByText(`1 paused. ${waiting} deliveries waiting, ${ledger.givenUp} dead letters.`)
+      .waitFor();
     const tile = (title: string) =>
       page.locator(".tile").filter({ has: page.getByRole("heading", { name: title }) });
     const accepted = tile("Deliveries accepted");
     const { accepted: success, givenUp } = ledger;
-    await accepted.getByText(`${success} accepted, ${givenUp} given up, ${waiting} wait now`).waitFor();
+    await accepted.getByText(`${success} accepted, ${givenUp} dead letters, ${waiting} waiting`).waitFor();
     const share = (await accepted.locator(".tile-figure").textContent()) ?? "";
     assert.equal(
       Math.round(Number.parseFloat(share)),
       Math.round((success / (success + givenUp + waiting)) * 100),
     );
     assert.equal(await tile("Waiting").locator(".tile-figure").textContent(), String(waiting));
-    await page.getByText(`${waiting} wait now, ${givenUp} dead letters.`).first().waitFor();
+    await page.getByText(`${waiting} waiting, ${givenUp} dead letters.`).first().waitFor();
     const worst = page.getByRole("table", { name: "Webhooks by failures" }).getByRole("row").nth(1);
     assert.match((await worst.textContent()) ?? "", /\/retrying.*Failing.*4100 %/);
     await health.getByRole("link").click();
@@ -97,7 +99,7 @@ suite("numbers", () => {
       assert.match((await rows.filter({ hasText: `/${name}` }).textContent()) ?? "", /Healthy/);
     await page.goto(`${world.server.url}/ui/webhooks/${ids["retrying"]}`);
     await page.locator("header .badge, .page-head .badge", { hasText: "Failing" }).first().waitFor();
-    await page.getByText(`${ledger.retrying} deliveries wait`).waitFor();
+    await page.getByText(`${ledger.retrying} deliveries waiting`).waitFor();
     await page.goto(`${world.server.url}/ui/deliveries?webhook_id=${ids["retrying"]}&status=failed`);
     await rows.nth(ledger.retrying - 1).waitFor();
     assert.equal(await rows.count(), ledger.retrying);

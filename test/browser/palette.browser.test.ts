@@ -130,7 +130,7 @@ suite("palette and keys", () => {
     await page.keyboard.press("ArrowDown");
     assert.equal(await active(page), first);
     await page.keyboard.type("no such thing");
-    await page.getByText("Nothing has this id, key, URL or name.").waitFor();
+    await page.getByText("No results.").waitFor();
     await page.close();
   });
 
@@ -140,7 +140,7 @@ suite("palette and keys", () => {
     await page.keyboard.press("s");
     await page.getByRole("heading", { level: 1, name: "System" }).waitFor();
     await page.keyboard.press("?");
-    await page.getByLabel("Single keys are on").uncheck();
+    await page.getByLabel("Enable single-key shortcuts").uncheck();
     await page.keyboard.press("Escape");
     await page.keyboard.press("g");
     await page.keyboard.press("d");
@@ -151,7 +151,7 @@ suite("palette and keys", () => {
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { level: 1, name: "Deliveries" }).waitFor();
     await page.keyboard.press("?");
-    await page.getByLabel("Single keys are on").check();
+    await page.getByLabel("Enable single-key shortcuts").check();
     await page.close();
   });
 
@@ -162,13 +162,13 @@ suite("palette and keys", () => {
       .first()
       .click();
     const dialog = page.getByRole("dialog");
-    await dialog.getByRole("button", { name: "Copy the command" }).first().click();
+    await dialog.getByRole("button", { name: "Copy command" }).first().click();
     await dialog.getByRole("status").getByText("Copied", { exact: true }).waitFor();
     assert.equal(await page.locator("#app > [role=status]").textContent(), "");
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "detached" });
     await page.keyboard.press("f");
-    await page.locator("#app > [role=status]").getByText("Following", { exact: true }).waitFor();
+    await page.locator("#app > [role=status]").getByText("Following new rows", { exact: true }).waitFor();
     await page.close();
   });
 
@@ -176,7 +176,7 @@ suite("palette and keys", () => {
     const page = await visit("system");
     await page.getByRole("row", { name: /default serving 1/ }).waitFor();
     await page.getByText("SQLite", { exact: true }).waitFor();
-    await page.getByLabel("without defaults").check();
+    await page.getByLabel("hide defaults").check();
     const settings = page.getByRole("table", { name: "Settings" });
     const text = (await settings.textContent()) ?? "";
     assert.match(text, /POSTHORN_/);
@@ -213,7 +213,7 @@ suite("palette and keys", () => {
     await page.keyboard.press("Escape");
     await page.getByRole("combobox").waitFor({ state: "detached" });
     await page.keyboard.press("?");
-    await page.getByRole("dialog", { name: "Keys" }).waitFor();
+    await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
     await judge(page, "key sheet");
     await looks.close();
   });

@@ -50,13 +50,13 @@ suite("webhooks in the dashboard", () => {
     assert.equal(await page.evaluate("document.activeElement?.getAttribute('aria-invalid')"), "true");
     await url.fill(receiver.url("/moved"));
     await page.keyboard.press("Enter");
-    const dialog = page.getByRole("dialog", { name: "The webhook is made" });
+    const dialog = page.getByRole("dialog", { name: "Webhook created" });
     const secret = (await dialog.locator("code").textContent()) ?? "";
     assert.match(secret, /^wh/);
     await page.clock.runFor(30_000);
     await page.getByText("The secret is hidden.").waitFor();
     assert.ok(!(await page.content()).includes(secret));
-    await dialog.getByRole("button", { name: "To the webhook" }).click();
+    await dialog.getByRole("button", { name: "Open webhook" }).click();
     await page.waitForURL(/\/webhooks\/[0-9a-f-]{36}$/);
     webhookId = page.url().slice(-36);
     assertClean(seen);
@@ -85,23 +85,23 @@ suite("webhooks in the dashboard", () => {
     const mail = entries.filter({ hasText: "ada@example.com" });
     const own = entries.filter({ hasText: "URL, Ops" });
     await mail.getByText("not confirmed", { exact: true }).waitFor();
-    await mail.getByText("told of secret rotated; about all webhooks").waitFor();
+    await mail.getByText("topics: secret rotated; all webhooks").waitFor();
     await own.getByRole("link", { name: /\/acme$/ }).waitFor();
     assert.ok(!(await page.content()).includes("key=1"), "what a URL holds may be a secret");
     await bringAxe(page);
     await judge(page, "tenant with channels");
     await page.setViewportSize({ width: 1_280, height: 900 });
 
-    await own.getByRole("button", { name: "Send a test" }).click();
+    await own.getByRole("button", { name: "Send test" }).click();
     await receiver.waitUntil(() => receiver.requests.some((request) => request.path.startsWith("/told")));
-    await own.getByText("works", { exact: true }).waitFor();
-    await mail.getByRole("button", { name: "Send a test" }).click();
+    await own.getByText("healthy", { exact: true }).waitFor();
+    await mail.getByRole("button", { name: "Send test" }).click();
     await page
       .getByText(/ada@example.com is not confirmed yet/)
       .first()
       .waitFor();
-    await mail.getByRole("button", { name: "Switch off" }).click();
-    await mail.getByText("switched off").waitFor();
+    await mail.getByRole("button", { name: "Disable" }).click();
+    await mail.getByText("disabled", { exact: true }).waitFor();
     assert.deepEqual(
       (await channels()).map(({ kind, enabled, topics }) => [kind, enabled, topics]),
       [
@@ -132,11 +132,11 @@ suite("webhooks in the dashboard", () => {
     const page = await visit(`webhooks/${webhookId}/edit`);
     await page.getByLabel("Description").fill("Shop backend");
     await page.getByText("Limits, order, retries").click();
-    await page.getByLabel("Requests a minute at most").fill("many");
+    await page.getByLabel("Requests per minute").fill("many");
     await page.getByText("Limits, order, retries").click();
     await page.getByRole("button", { name: "Save" }).click();
-    await page.getByText("Requests a minute at most is no whole number.").waitFor();
-    await page.getByLabel("Requests a minute at most").fill("600");
+    await page.getByText("Requests per minute must be a whole number.").waitFor();
+    await page.getByLabel("Requests per minute").fill("600");
     await page.getByLabel("Headers", { exact: true }).fill("X-Shop: berlin");
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByRole("heading", { name: "Gates" }).waitFor();
@@ -149,8 +149,8 @@ suite("webhooks in the dashboard", () => {
 
   test("a secret is rotated with an overlap that is chosen", async () => {
     const page = await visit(`webhooks/${webhookId}`);
-    await page.getByRole("button", { name: "Rotate the secret…" }).click();
-    await page.getByLabel("Sign with the old one too").selectOption("3600");
+    await page.getByRole("button", { name: "Rotate secret…" }).click();
+    await page.getByLabel("Keep signing with the old secret for").selectOption("3600");
     await page.getByRole("button", { name: "Rotate", exact: true }).click();
     const shown = page.getByRole("dialog").locator("code");
     await shown.waitFor();
@@ -179,7 +179,7 @@ suite("webhooks in the dashboard", () => {
       await page.getByRole("option", { name: option }).first().waitFor();
       await page.keyboard.press("Enter");
     };
-    await page.getByText("1 was given up", { exact: false }).waitFor();
+    await page.getByText("1 dead letter.", { exact: false }).waitFor();
     const openProblem = async () => {
       await page.keyboard.press("g");
       await page.keyboard.press("p");
@@ -195,7 +195,7 @@ suite("webhooks in the dashboard", () => {
     await page.getByRole("row", { name: /order\.paid 422/ }).waitFor();
     await page.keyboard.press("j");
     await page.keyboard.press("Enter");
-    await page.getByText("The receiver refused it for good", { exact: false }).waitFor();
+    await page.getByText("The receiver permanently refused it", { exact: false }).waitFor();
     await pick("Shop backend", /moved.*webhook, by description/);
     await page.getByRole("heading", { level: 1, name: /moved/ }).waitFor();
     await page.getByRole("link", { name: "Edit" }).waitFor();
@@ -220,7 +220,7 @@ suite("webhooks in the dashboard", () => {
     await page.getByRole("dialog").waitFor({ state: "detached" });
     await page.keyboard.press("g");
     await page.keyboard.press("d");
-    await page.getByRole("row", { name: /order\.paid accepted/ }).waitFor();
+    await page.getByRole("row", { name: /order\.paid Accepted/ }).waitFor();
     await openProblem();
     await page.getByText("recovering", { exact: true }).first().waitFor();
     for (let order = 2; order <= resolvesWith; order += 1)
@@ -239,7 +239,7 @@ suite("webhooks in the dashboard", () => {
     await page.addInitScript(watchPlots);
     await page.reload();
     const chart = page.getByRole("figure", { name: "Requests" });
-    await chart.getByText("9 requests: 66.66 % accepted, 2 failed for now, 1 refused for good.").waitFor();
+    await chart.getByText("9 requests: 66.66 % accepted, 2 failed temporarily, 1 refused.").waitFor();
     await chart.getByText("As table").click();
     await chart.locator("tbody td").first().waitFor();
     assert.deepEqual(await chart.locator("tbody td").allTextContents(), [
@@ -274,7 +274,7 @@ suite("webhooks in the dashboard", () => {
     const plot = chart.getByRole("group", { name: /arrow keys/ });
     await plot.focus();
     await page.keyboard.press("Home");
-    await page.getByRole("status").getByText("accepted 2, failed for now 0, refused for good 1").waitFor();
+    await page.getByRole("status").getByText("accepted 2, failed temporarily 0, refused 1").waitFor();
     await page.keyboard.press("Shift+ArrowRight");
     await page.keyboard.press("Enter");
     await page.waitForURL(({ searchParams }) => searchParams.get("to") === answer.series[0].points[2].at);
@@ -293,19 +293,19 @@ suite("webhooks in the dashboard", () => {
 
   test("a pause has an end and a reason, both are shown, and it is ended", async () => {
     const page = await visit(`webhooks/${webhookId}`);
-    await page.getByText("Nothing waits.").waitFor();
+    await page.getByText("No deliveries waiting.").waitFor();
     await page.getByRole("button", { name: "Pause…" }).click();
-    await page.getByLabel("Or until a time").fill("yesterday");
-    await page.getByText("This is no time to come.").waitFor();
-    await page.getByLabel("Or until a time").fill("");
-    await page.getByLabel("For how long").selectOption("1 hour");
+    await page.getByLabel("Or end time").fill("yesterday");
+    await page.getByText("Enter a time in the future.").waitFor();
+    await page.getByLabel("Or end time").fill("");
+    await page.getByLabel("Duration").selectOption("1 hour");
     await page.getByLabel(/^Reason/).fill("the receiver moves house");
     await page.getByRole("button", { name: "Pause", exact: true }).click();
     await page.getByText(/until .*: the receiver moves house/).waitFor();
-    await page.getByRole("button", { name: "End the pause" }).click();
+    await page.getByRole("button", { name: "Resume" }).click();
     await page.getByText("not paused").waitFor();
     await page.getByRole("link", { name: "Security" }).click();
-    await page.getByText("the receiver is not asked").waitFor();
+    await page.getByText("not required", { exact: true }).waitFor();
     await page.close();
   });
 
@@ -333,15 +333,15 @@ suite("webhooks in the dashboard", () => {
     const body = '{"detail":"The session has ended. Log in again.","code":"unauthenticated"}';
     const over = { status: 401, contentType: "application/problem+json", body };
     await page.route("**/v1/webhooks", (route) => route.fulfill(over));
-    await page.getByRole("button", { name: "Make the webhook" }).click();
-    const dialog = page.getByRole("dialog", { name: "The session ended" });
+    await page.getByRole("button", { name: "Create webhook" }).click();
+    const dialog = page.getByRole("dialog", { name: "Session ended" });
     await dialog.getByLabel("API key").fill(server.adminKey);
     await page.unroute("**/v1/webhooks");
     await page.keyboard.press("Enter");
     await dialog.waitFor({ state: "detached" });
     assert.equal(await page.getByLabel("Description").inputValue(), "typed before the end");
-    await page.getByRole("button", { name: "Make the webhook" }).click();
-    await page.getByRole("dialog", { name: "The webhook is made" }).waitFor();
+    await page.getByRole("button", { name: "Create webhook" }).click();
+    await page.getByRole("dialog", { name: "Webhook created" }).waitFor();
     await page.close();
   });
 
@@ -351,12 +351,12 @@ suite("webhooks in the dashboard", () => {
     await bringAxe(page);
     await page.getByText("Limits, order, retries").click();
     await page.getByLabel("Metadata (JSON)").fill("{");
-    await page.getByRole("button", { name: "Make the webhook" }).click();
-    await page.getByText("Metadata (JSON) is no JSON.").waitFor();
+    await page.getByRole("button", { name: "Create webhook" }).click();
+    await page.getByText("Metadata (JSON) is not valid JSON.").waitFor();
     await judge(page, "form with problems");
     await page.goto(`${server.url}/ui/webhooks/${webhookId}`);
     await bringAxe(page);
-    for (const name of ["Rotate the secret…", "Recover…", "Disable…", "Pause…"]) {
+    for (const name of ["Rotate secret…", "Recover…", "Disable…", "Pause…"]) {
       await page.getByRole("button", { name }).click();
       await judge(page, name);
       await page.keyboard.press("Escape");

@@ -3,7 +3,7 @@ import type { Alert, AlertRule } from "../../shared/resources.ts";
 import { ActionButton } from "../action-button.tsx";
 import { HoldButton } from "../hold-button.tsx";
 
-/** Nobody is told of it for a while, also when it ends and begins again. */
+/** Mutes notifications for a while, even if the alert resolves and fires again. */
 export function MuteAlert({ alert }: { readonly alert: Alert }) {
   if (alert.state === "resolved") return null;
   return (
@@ -11,7 +11,7 @@ export function MuteAlert({ alert }: { readonly alert: Alert }) {
       label="Mute"
       name={alert.title}
       title="Mute this alert?"
-      explanation="Choose when the mute ends. What still fires then is told then."
+      explanation="Choose when the mute ends. If the alert is still firing then, notifications are sent."
       done="Muted"
       needsEnd
       hold={(hold) => callApi({ method: "POST", path: `v1/alerts/${alert.id}/mute`, body: hold })}
@@ -19,16 +19,16 @@ export function MuteAlert({ alert }: { readonly alert: Alert }) {
   );
 }
 
-/** Whether a rule is looked at; those of people can be taken away. */
+/** Enables or disables a rule. Custom rules can be deleted. */
 export function RuleSwitch({ rule }: { readonly rule: AlertRule }) {
   const path = `v1/alert-rules/${rule.name}`;
   const enabled = !rule.enabled;
   return (
     <div class="actions">
       <ActionButton
-        label={`Switch ${enabled ? "on" : "off"} ${rule.name}`}
+        label={`${enabled ? "Enable" : "Disable"} ${rule.name}`}
         run={() => callApi({ method: "PUT", path, body: { enabled } })}
-        done={enabled ? "It is looked at" : "It is not looked at"}
+        done={enabled ? "Rule enabled" : "Rule disabled"}
       />
       {!rule.is_default && (
         <ActionButton

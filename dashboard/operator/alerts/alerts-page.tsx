@@ -37,7 +37,7 @@ const columns: readonly Column<Alert>[] = [
     ),
   },
   { title: "Severity", cell: (row) => row.severity, needs: "medium" },
-  { title: "What was seen", cell: (row) => row.summary, isProse: true },
+  { title: "Summary", cell: (row) => row.summary, isProse: true },
   {
     title: "Webhook",
     cell: (row) => (row.webhook_id === null ? "–" : <WebhookLink id={row.webhook_id} url={null} />),
@@ -45,7 +45,7 @@ const columns: readonly Column<Alert>[] = [
   },
   { title: "Since", cell: (row) => <When at={row.since} />, isFigure: true },
   {
-    title: "Over",
+    title: "Resolved",
     cell: (row) => (row.resolved_at === null ? "–" : <When at={row.resolved_at} />),
     isFigure: true,
     needs: "wide",
@@ -56,7 +56,7 @@ const columns: readonly Column<Alert>[] = [
 const ruleColumns: readonly Column<AlertRule>[] = [
   { title: "Rule", cell: (row) => row.name },
   { title: "Severity", cell: (row) => row.severity, needs: "medium" },
-  { title: "What it says", cell: (row) => row.description || conditionOf(row), isProse: true },
+  { title: "Condition", cell: (row) => row.description || conditionOf(row), isProse: true },
   { title: "Threshold", cell: (row) => row.threshold.toLocaleString(), isFigure: true },
   { title: "State", cell: (row) => <RuleSwitch rule={row} />, needs: "medium" },
 ];
@@ -77,7 +77,7 @@ export function AlertsPage() {
         cli={shell`alerts list`}
         columns={columns}
         keyOf={({ id }) => id}
-        none={<p class="soft">None. The rules below are looked at every 15 seconds.</p>}
+        none={<p class="soft">No alerts. The rules below are evaluated every 15 seconds.</p>}
       />
       <Rules />
       <RuleEditor />
@@ -90,7 +90,7 @@ function Rules() {
   return (
     <Panel title="Rules" loaded={loaded} twin={{ path: "v1/alert-rules", cli: shell`alert-rules list` }}>
       <DataTable
-        caption="Rules, those that Posthorn brings first"
+        caption="Alert rules, built-in rules first"
         columns={ruleColumns}
         rows={loaded.data?.data ?? []}
         keyOf={({ name }) => name}

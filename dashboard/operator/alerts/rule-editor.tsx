@@ -7,17 +7,17 @@ import { Panel } from "../../shared/ui/panel.tsx";
 import { ActionButton } from "../action-button.tsx";
 
 const metrics = [
-  ["failure_rate", "share of attempts that failed, 0 to 1"],
+  ["failure_rate", "share of failed attempts, 0 to 1"],
   ["attempts", "attempts within five minutes"],
-  ["exhausted", "dead letters made within five minutes"],
-  ["duration_ms_p95", "95 % of requests take less, in ms"],
+  ["exhausted", "new dead letters within five minutes"],
+  ["duration_ms_p95", "95th percentile of request duration, in ms"],
   ["published", "events within five minutes"],
-  ["waiting", "deliveries that wait"],
+  ["waiting", "waiting deliveries"],
   ["dead_letters", "dead letters"],
-  ["places_used", "share of the slots for requests, 0 to 1"],
+  ["places_used", "share of request slots in use, 0 to 1"],
 ] as const;
 
-/** A rule of one's own: first how often it would have fired, then whether it is kept. */
+/** Form for a custom rule, with a preview of how often it would have fired. */
 export function RuleEditor() {
   const fields = {
     name: useSignal(""),
@@ -40,12 +40,12 @@ export function RuleEditor() {
   };
   const keep = () => callApi({ method: "PUT", path: `v1/alert-rules/${name.value.trim()}`, body: body() });
   return (
-    <Panel title="A rule of your own">
+    <Panel title="Custom rule">
       <div class="form">
-        <TextField label="Name, of a-z, 0-9 and -" value={name} />
-        <Choice label="What it looks at" value={metric} options={metrics} />
+        <TextField label="Name (a-z, 0-9, -)" value={name} />
+        <Choice label="Metric" value={metric} options={metrics} />
         <Choice
-          label="Fires when that is"
+          label="Condition"
           value={comparison}
           options={[
             ["above", "above the threshold"],
@@ -53,15 +53,15 @@ export function RuleEditor() {
           ]}
         />
         <TextField label="Threshold" value={threshold} />
-        <TextField label="For how many minutes" value={minutes} />
+        <TextField label="For at least, minutes" value={minutes} />
         <div class="actions">
-          <ActionButton label="See the last seven days" run={look} done="The preview is there" />
+          <ActionButton label="Preview last 7 days" run={look} done="Preview loaded" />
           <ActionButton
-            label="Keep the rule"
+            label="Save"
             isPrimary
             isDisabled={name.value.trim() === ""}
             run={keep}
-            done="It is looked at from now on"
+            done="Rule saved"
           />
         </div>
         {preview.value !== null && <Preview preview={preview.value} />}
@@ -77,8 +77,8 @@ function Preview({ preview }: { readonly preview: AlertPreview }) {
     <div role="status">
       <p>
         {fired === 0
-          ? "It would not have fired within the last seven days."
-          : `It would have fired ${times} within the last seven days, for ${Math.round(seconds / 60)} minutes altogether.`}
+          ? "This rule would not have fired in the last 7 days."
+          : `This rule would have fired ${times} in the last 7 days, for ${Math.round(seconds / 60)} minutes in total.`}
       </p>
       <Sparkline values={hourly(points)} tone={fired === 0 ? "new" : "bad"} />
     </div>
@@ -87,7 +87,7 @@ function Preview({ preview }: { readonly preview: AlertPreview }) {
 
 const pointsShown = 168;
 
-/** As many as can be seen, of each stretch the largest. */
+/** Reduces the points to a visible number, keeping the largest value of each group. */
 function hourly(points: AlertPreview["points"]): readonly (number | null)[] {
   const each = Math.max(1, Math.ceil(points.length / pointsShown));
   return Array.from({ length: Math.ceil(points.length / each) }, (_, at) =>

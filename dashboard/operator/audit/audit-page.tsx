@@ -62,7 +62,6 @@ function Target({ entry: { target, action } }: { readonly entry: AuditEntry }) {
 
 const filterNames = ["actor", "action", "target", "tenant_id"] as const;
 
-/** Who did what, newest first. */
 export function AuditPage() {
   const { params } = useAddress();
   const chosen = Object.fromEntries(filterNames.map((name) => [name, params.get(name)]));
@@ -78,7 +77,7 @@ export function AuditPage() {
         <RangePicker />
       </PageHead>
       <div class="fields filters">
-        <TextFilter name="actor" label="Who" placeholder="name or id of a key" isOneText />
+        <TextFilter name="actor" label="Who" placeholder="key name or id" isOneText />
         <TextFilter name="action" label="Action" placeholder="webhook.update" isOneText />
         <TextFilter name="target" label="What" placeholder="id or name" isOneText />
       </div>
@@ -90,7 +89,7 @@ export function AuditPage() {
         columns={columns}
         keyOf={({ id }) => id}
         hasNoLinks
-        none={<p class="soft">Nobody changed anything that matches.</p>}
+        none={<p class="soft">No matching entries.</p>}
         tools={
           <ExportButton
             path="v1/audit-log"

@@ -1,13 +1,13 @@
 import type { AuditEntry } from "../../shared/resources.ts";
 
-/** Who did it: the name of the key, and through what. */
+/** Name of the key, and whether it was used through the dashboard. */
 export function actorText({ actor }: Pick<AuditEntry, "actor">): string {
   const name = actor.key_name ?? actor.key_id ?? actor.kind.replaceAll("_", " ");
   const onBehalf = actor.reference === null ? "" : `, for ${actor.reference}`;
   return actor.kind === "dashboard_session" ? `${name} (dashboard${onBehalf})` : `${name}${onBehalf}`;
 }
 
-/** What became of each field. */
+/** Old and new value of each changed field. */
 export function changesText({ changes }: Pick<AuditEntry, "changes">): string {
   return Object.entries(changes)
     .map(([name, change]) => {
@@ -36,7 +36,7 @@ const titles = [
   "request",
 ];
 
-/** With a line of titles. */
+/** CSV rows, with a header row. */
 export function csvRowsOf(entries: readonly AuditEntry[]): readonly (readonly string[])[] {
   return [
     titles,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { commandOf, discardAction, phraseFor, retryAction, targetOf } from "./bulk-actions.ts";
 
-test("a filter keeps its instants, ends now where it is open, and leaves out the order of the list", () => {
+test("a filter keeps its timestamps, ends now if it is open, and omits the sort order", () => {
   const nowMs = Date.parse("2026-11-22T11:48:20.000Z");
   const query = {
     status: ["failed", "exhausted"],
@@ -24,7 +24,7 @@ test("a filter keeps its instants, ends now where it is open, and leaves out the
   assert.deepEqual(closed, { filter: { to: "2026-11-22T11:30:00.000Z" } });
 });
 
-test("a discard, more than 10,000, and what was not counted to its end are confirmed by typing", () => {
+test("a discard, more than 10,000 deliveries, and an inexact count require typed confirmation", () => {
   const counted = (count: number, count_is_exact = true) => ({ count, count_is_exact });
   assert.equal(phraseFor(discardAction, counted(2)), "discard 2");
   assert.equal(phraseFor(retryAction, counted(10_000)), null);
@@ -32,7 +32,7 @@ test("a discard, more than 10,000, and what was not counted to its end are confi
   assert.equal(phraseFor(retryAction, counted(5_000, false)), "retry 5000");
 });
 
-test("the command line does the same to the same, quoted for a shell", () => {
+test("the CLI command has the same effect and is quoted for a shell", () => {
   const choice = { perSecond: 5, priority: "low", closesCircuits: false };
   const filter = { webhook_id: ["01a2"], error: "it's late", attempt_min: 3 };
   const flags = "--webhook 01a2 --error 'it'\\''s late' --attempts-min 3";

@@ -1,18 +1,18 @@
-/** What can be done to many deliveries, as calls of the API. */
+/** A bulk action on deliveries, as an API call. */
 import { shell, shellOptions, type ShellText, shellWords } from "../../shared/shell-text.ts";
 import { flagsOf } from "../delivery/command-flags.ts";
 
 export interface BulkAction {
-  /** Of the button that begins it. */
+  /** Button label. */
   readonly label: string;
   readonly path: string;
-  /** The same on the command line. */
+  /** Equivalent CLI command. */
   readonly command: ShellText;
-  /** Whether what it makes may have another priority. */
+  /** Whether the priority of the deliveries can be changed. */
   readonly hasPriority: boolean;
-  /** Narrows a filter besides what the list was narrowed to. */
+  /** Added to the filter of the list. */
   readonly filter?: Readonly<Record<string, unknown>>;
-  /** It cannot be taken back, so it is always confirmed by typing. */
+  /** Irreversible actions always require typed confirmation. */
   readonly isFinal: boolean;
 }
 
@@ -24,7 +24,7 @@ export const retryAction: BulkAction = {
   isFinal: false,
 };
 
-/** What a list of dead letters holds, for a route that takes all deliveries. */
+/** Restricts the general retry route to dead letters. */
 export const retryDeadLettersAction: BulkAction = { ...retryAction, filter: { status: ["exhausted"] } };
 
 export const cancelAction: BulkAction = {
@@ -43,26 +43,25 @@ export const discardAction: BulkAction = {
   isFinal: true,
 };
 
-/** What is acted on: those named, or all that match the filter of a list. */
+/** Deliveries by id, or all that match the filter of a list. */
 export type BulkTarget =
   | { readonly ids: readonly string[] }
   | { readonly filter: Readonly<Record<string, unknown>> };
 
-/** The body of a call, without its rate. */
+/** Request body without the rate. */
 export function bodyOf({ filter }: BulkAction, target: BulkTarget): object {
   return "ids" in target || filter === undefined ? target : { filter: { ...target.filter, ...filter } };
 }
 
-/** What somebody chose for it. */
 export interface BulkChoice {
   readonly perSecond: number;
-  /** Null keeps that of each delivery. */
+  /** Null keeps the priority of each delivery. */
   readonly priority: string | null;
-  /** Open circuits are closed first. */
+  /** Close open circuits first. */
   readonly closesCircuits: boolean;
 }
 
-/** The call that begins it. */
+/** Request body that starts the action. */
 export function startOf(
   action: BulkAction,
   target: BulkTarget,
@@ -76,7 +75,7 @@ export function startOf(
   };
 }
 
-/** The same as a command, without `posthorn`. */
+/** Equivalent CLI command, without `posthorn`. */
 export function commandOf(
   action: BulkAction,
   target: BulkTarget,
@@ -95,14 +94,14 @@ export function commandOf(
   return shell`${action.command}${what}${how} --yes --watch`;
 }
 
-/** What a list is narrowed to, as the query of its route. */
+/** Filter of a list, as the query of its route. */
 type ListFilter = Readonly<Record<string, string | number | boolean | readonly string[] | null | undefined>>;
 
 const oneText = new Set(["event_id", "tenant_id", "error", "idempotency_key", "from", "to"]);
 
 /**
- * The filter of a list as the body of a bulk action takes it. Its end is `nowMs` where the list is open, so that what is
- * counted, shown and done is the same.
+ * Filter of a list in the form of a bulk action's body. An open range ends at `nowMs`, so that the preview and the
+ * action cover the same deliveries.
  */
 export function targetOf(query: ListFilter, nowMs: number): BulkTarget {
   const filter: Record<string, unknown> = {};
@@ -118,10 +117,10 @@ export function targetOf(query: ListFilter, nowMs: number): BulkTarget {
   return { filter };
 }
 
-/** Above so many a person types how many there are. */
+/** Above this count, the user types the number to confirm. */
 const typedAbove = 10_000;
 
-/** What has to be typed before it begins; null where a click is enough. */
+/** Text the user must type to confirm. Null if a click is enough. */
 export function phraseFor(
   action: BulkAction,
   counted: { readonly count: number; readonly count_is_exact: boolean },

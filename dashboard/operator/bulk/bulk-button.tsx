@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { BulkAction, BulkTarget } from "./bulk-actions.ts";
 import { BulkDialog } from "./bulk-dialog.tsx";
 
-/** Opens the preview of a bulk action; what is acted on is fixed by the click. */
+/** Opens the preview of a bulk action. The click fixes the target. */
 export function BulkButton(props: {
   readonly action: BulkAction;
   readonly targetNow: () => BulkTarget;

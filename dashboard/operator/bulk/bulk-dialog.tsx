@@ -20,12 +20,12 @@ import { bodyOf, phraseFor, type BulkAction, type BulkTarget, startOf, commandOf
 
 interface BulkDialogProps {
   readonly action: BulkAction;
-  /** With its times fixed: what is counted is what is done. */
+  /** With fixed timestamps, so that the count and the action cover the same deliveries. */
   readonly target: BulkTarget;
   readonly close: () => void;
 }
 
-/** Counts first and shows what would be done; then leads to the page of the operation that does it. */
+/** Shows a dry run with its count, then starts the operation and opens its page. */
 export function BulkDialog({ action, target, close }: BulkDialogProps) {
   const counted = useSignal<BulkStarted | null>(null);
   const error = useSignal<ApiError | null>(null);
@@ -69,19 +69,19 @@ function Preview({ counted }: { readonly counted: BulkStarted }) {
         .
       </p>
       {samples.length > 0 && (
-        <ul class="samples" aria-label="The oldest of them">
+        <ul class="samples" aria-label="Oldest deliveries">
           {samples.map(({ id, event_type, status, webhook }) => (
             <li key={id}>
               {event_type}, {wordsOf(status).text}
               {webhook !== undefined && webhook !== null && `, to ${webhook.url}`}
             </li>
           ))}
-          {(count > samples.length || !count_is_exact) && <li>and others</li>}
+          {(count > samples.length || !count_is_exact) && <li>and more</li>}
         </ul>
       )}
       {exclusionsOf(excluded).map((reason) => (
         <p key={reason.text} class="soft">
-          {deliveriesText(reason.count)} will not be touched: {reason.text}.
+          {deliveriesText(reason.count)} will be skipped: {reason.text}.
         </p>
       ))}
     </>
@@ -108,7 +108,7 @@ function Start(props: {
   };
   const body = startOf(action, target, choice);
   const isRate = rate.value > 0;
-  if (counted.count === 0) return <p>Nothing is to be done.</p>;
+  if (counted.count === 0) return <p>Nothing to do.</p>;
   return (
     <div class="form">
       <RateField counted={counted} rate={rate} />
@@ -137,7 +137,7 @@ function Start(props: {
             const { value } = await callApi<BulkStarted>({ method: "POST", path: action.path, body });
             go(pagePath(`operations/${value.batch_operation_id ?? ""}`));
           }}
-          done="The operation began"
+          done="Operation started"
         />
         <AsApi
           what={action.label}
@@ -148,7 +148,7 @@ function Start(props: {
   );
 }
 
-/** What is sent again behind an open circuit only waits there. */
+/** Retried deliveries would only wait behind an open circuit, so offer to close it. */
 export function OpenCircuits(props: {
   readonly circuits: BulkStarted["open_circuits"];
   readonly choose: (isChosen: boolean) => void;
@@ -173,7 +173,7 @@ export function OpenCircuits(props: {
   );
 }
 
-/** Null where nobody knows how many there are. */
+/** Null if the count is inexact. */
 function secondsOf({ count, count_is_exact }: BulkStarted, perSecond: number): number | null {
   return count_is_exact ? count / perSecond : null;
 }
@@ -182,7 +182,7 @@ function RateField({ counted, rate }: { readonly counted: BulkStarted; readonly 
   const id = useId();
   return (
     <div class="field">
-      <label for={id}>A second at most</label>
+      <label for={id}>Deliveries per second</label>
       <input
         id={id}
         class="rate"
@@ -194,7 +194,7 @@ function RateField({ counted, rate }: { readonly counted: BulkStarted; readonly 
         onInput={({ currentTarget }) => (rate.value = currentTarget.valueAsNumber)}
       />
       <p id={`${id}-takes`} class="soft">
-        {rate.value > 0 && `It takes ${estimateText(secondsOf(counted, rate.value))}.`}
+        {rate.value > 0 && `Takes ${estimateText(secondsOf(counted, rate.value))}.`}
       </p>
     </div>
   );
@@ -211,7 +211,7 @@ function PriorityField({ choose }: { readonly choose: (priority: string | null) 
         id={id}
         onChange={({ currentTarget }) => choose(currentTarget.value === "" ? null : currentTarget.value)}
       >
-        <option value="">as before</option>
+        <option value="">unchanged</option>
         {priorities.map((name) => (
           <option key={name}>{name}</option>
         ))}

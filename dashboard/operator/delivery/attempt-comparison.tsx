@@ -10,7 +10,7 @@ import { type AttemptDifference, differencesBetween, hasDetails } from "./attemp
 const nothing = "nothing";
 const lastAccepted = "accepted";
 
-/** An attempt beside another one of its delivery, or beside the last one that its webhook accepted: what differs. */
+/** Compares an attempt with another attempt of its delivery, or with the last accepted attempt of its webhook. */
 export function AttemptComparison(props: { readonly delivery: DeliveryDetail; readonly attempt: Attempt }) {
   const { delivery, attempt } = props;
   const id = useId();
@@ -29,7 +29,7 @@ export function AttemptComparison(props: { readonly delivery: DeliveryDetail; re
             onChange={({ currentTarget }) => (against.value = currentTarget.value)}
           >
             <option value={nothing}>nothing</option>
-            <option value={lastAccepted}>the last that this webhook accepted</option>
+            <option value={lastAccepted}>last accepted by this webhook</option>
             {others.map(({ attempt_number: number }) => (
               <option key={number} value={String(number)}>
                 attempt {number}
@@ -59,13 +59,13 @@ function BesideAccepted({
   const [accepted] = data.data;
   const other = accepted?.last_attempt ?? null;
   if (accepted === undefined || other === null)
-    return <p class="soft">Nothing was accepted by this webhook as far back as was looked.</p>;
+    return <p class="soft">No accepted delivery of this webhook was found in the searched time range.</p>;
   if (accepted.id === id && other.attempt_number === attempt.attempt_number)
-    return <p class="soft">This is the last one that it accepted.</p>;
+    return <p class="soft">This is the last accepted attempt.</p>;
   return (
     <>
       <p>
-        Accepted last: <a href={pagePath(`deliveries/${accepted.id}`)}>{accepted.event_type}</a>
+        Last accepted: <a href={pagePath(`deliveries/${accepted.id}`)}>{accepted.event_type}</a>
       </p>
       <Differences one={attempt} other={other} title="Accepted" />
     </>
@@ -75,14 +75,14 @@ function BesideAccepted({
 function Differences(props: { readonly one: Attempt; readonly other: Attempt; readonly title: string }) {
   const { one, other, title } = props;
   const columns: readonly Column<AttemptDifference>[] = [
-    { title: "What", cell: ({ name }) => name },
+    { title: "Field", cell: ({ name }) => name },
     { title: `Attempt ${one.attempt_number}`, cell: (row) => row.one ?? "–", isProse: true },
     { title, cell: (row) => row.other ?? "–", isProse: true },
   ];
   return (
     <>
       <DataTable
-        caption="What differs"
+        caption="Differences"
         columns={columns}
         rows={differencesBetween(one, other)}
         keyOf={({ name }) => name}
@@ -90,8 +90,8 @@ function Differences(props: { readonly one: Attempt; readonly other: Attempt; re
       />
       {hasDetails(one) !== hasDetails(other) && (
         <p class="soft">
-          Connection, configuration and headers were kept of one of them alone: of each attempt that was not
-          accepted, and of 1 in 100 others.
+          Connection, configuration and headers are stored for only one of the two attempts. They are stored
+          for each attempt that was not accepted, and for 1 in 100 others.
         </p>
       )}
     </>

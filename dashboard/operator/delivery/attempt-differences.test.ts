@@ -10,7 +10,7 @@ const accepted = {
   ...{ response_headers: [], response_body_sample: "ok" },
 } as Partial<Attempt> as Attempt;
 
-test("two attempts differ in what they do not have in common, in the order of an attempt", () => {
+test("differing fields are listed in display order", () => {
   const failed: Attempt = {
     ...accepted,
     ...{ executed_at: "2026-11-24T11:00:00.000Z", outcome: "transient", http_status_code: 503 },
@@ -33,7 +33,7 @@ test("two attempts differ in what they do not have in common, in the order of an
   );
 });
 
-test("what is not kept of one of them is no difference", () => {
+test("a detail stored for only one attempt is not a difference", () => {
   const bare: Attempt = {
     ...accepted,
     ...{ peer_address: null, http_version: null, config_revision: null, response_headers: null },
@@ -42,17 +42,17 @@ test("what is not kept of one of them is no difference", () => {
   assert.deepEqual([hasDetails(accepted), hasDetails(bare)], [true, false]);
 });
 
-test("an attempt differs from itself in nothing", () => {
+test("an attempt does not differ from itself", () => {
   assert.deepEqual(differencesBetween(accepted, accepted), []);
 });
 
-test("an attempt without an answer says so", () => {
+test("an attempt without a response says so", () => {
   const unanswered: Attempt = { ...accepted, http_status_code: null, response_body_sample: null };
   assert.deepEqual(
     differencesBetween(unanswered, accepted).map(({ name, one }) => [name, one]),
     [
-      ["Status", "no answer"],
-      ["Body of the answer", null],
+      ["Status", "no response"],
+      ["Response body", null],
     ],
   );
 });

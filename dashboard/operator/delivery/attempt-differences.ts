@@ -2,7 +2,7 @@ import type { Attempt } from "../../shared/resources.ts";
 import { duration } from "../../shared/time/time-format.ts";
 import { outcomeText, timingsText } from "./wording.ts";
 
-/** What two attempts do not have in common. Null where one has nothing to show. */
+/** A field with different values in two attempts. Null if an attempt has no value. */
 export interface AttemptDifference {
   readonly name: string;
   readonly one: string | null;
@@ -10,7 +10,7 @@ export interface AttemptDifference {
 }
 
 /**
- * In the order in which an attempt is shown; headers of the answers one by one. What was kept of one of them alone is no
+ * In display order, with one entry per response header. A detail that is stored for only one attempt is not a
  * difference.
  */
 export function differencesBetween(one: Attempt, other: Attempt): readonly AttemptDifference[] {
@@ -24,7 +24,7 @@ export function differencesBetween(one: Attempt, other: Attempt): readonly Attem
     .filter((difference) => difference.one !== difference.other);
 }
 
-/** Connection, configuration and headers are kept of each attempt that was not accepted, and of some of the others. */
+/** Connection, configuration and headers are stored for each attempt that was not accepted, and for some others. */
 export function hasDetails({ response_headers: headers }: Attempt): boolean {
   return headers !== null;
 }
@@ -35,12 +35,12 @@ function textsOf(attempt: Attempt): Texts {
   const { http_status_code: status, retry_after: retryAfter } = attempt;
   return new Map([
     ["Sent", attempt.executed_at],
-    ["Took", duration(attempt.duration_ms)],
-    ["Status", status === null ? "no answer" : String(status)],
+    ["Duration", duration(attempt.duration_ms)],
+    ["Status", status === null ? "no response" : String(status)],
     ["Outcome", outcomeText(attempt)],
     ["Error", attempt.error_message],
     ["Retry-After", retryAfter?.value ?? null],
-    ["Body of the answer", attempt.response_body_sample],
+    ["Response body", attempt.response_body_sample],
   ]);
 }
 
@@ -49,13 +49,13 @@ function detailsOf(attempt: Attempt): Texts {
   return new Map([
     ["Connected to", attempt.peer_address],
     ["Protocol", version === null ? null : `HTTP/${version}`],
-    ["Spent on", timingsText(attempt) || null],
+    ["Timings", timingsText(attempt) || null],
     ["Configuration", revision === null ? null : `revision ${revision}`],
     ...headerTexts(attempt),
   ]);
 }
 
-/** A name that comes several times has all of its values. */
+/** Joins the values of repeated headers. */
 function headerTexts({ response_headers: headers }: Attempt): readonly (readonly [string, string])[] {
   const byName = Map.groupBy(headers ?? [], ({ name }) => `Header ${name.toLowerCase()}`);
   return [...byName].map(([name, same]) => [name, same.map(({ value }) => value).join(", ")] as const);

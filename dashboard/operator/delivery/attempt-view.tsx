@@ -7,10 +7,10 @@ import { revisionPath } from "../webhook/webhook-timeline.tsx";
 import { outcomeText, timingsText } from "./wording.ts";
 
 const retryAfterTexts: Readonly<Record<string, string>> = {
-  lower_bound: "and so it was",
-  none: "the schedule waits longer anyway",
-  unparsable: "which is no time, and was ignored",
-  beyond_horizon: "which is longer than an event is kept",
+  lower_bound: "applied",
+  none: "not needed, the retry schedule waits longer",
+  unparsable: "ignored, not a valid time",
+  beyond_horizon: "longer than events are kept",
 };
 
 export function AttemptView({
@@ -32,8 +32,8 @@ export function AttemptView({
       <Facts
         rows={[
           ["Sent", <When key="sent" at={attempt.executed_at} isExact />],
-          ["Took", duration(attempt.duration_ms)],
-          ["Status", http_status_code ?? "no answer"],
+          ["Duration", duration(attempt.duration_ms)],
+          ["Status", http_status_code ?? "no response"],
           ["Outcome", outcomeText(attempt)],
           ...(error_message === null ? [] : ([["Error", <span key="error">{error_message}</span>]] as const)),
           ...(retry_after === null
@@ -44,27 +44,27 @@ export function AttemptView({
           ...connectionFacts(attempt),
           ...configurationFacts(attempt, webhookId),
           ...(attempt.receiver_state_unknown
-            ? ([["Receiver", "may have processed it although no answer came"]] as const)
+            ? ([["Receiver", "may have processed it without responding"]] as const)
             : []),
         ]}
       />
-      <h3>Answer</h3>
+      <h3>Response</h3>
       {response_body_sample === null || response_body_sample === "" ? (
-        <p class="soft">{http_status_code === null ? "No answer came." : "The answer had no body."}</p>
+        <p class="soft">{http_status_code === null ? "No response." : "The response had no body."}</p>
       ) : (
-        <TextView text={response_body_sample} label="Body of the answer, at most 1,024 bytes" />
+        <TextView text={response_body_sample} label="Response body, first 1,024 bytes" />
       )}
       {headers !== null && headers.length > 0 && (
         <TextView
           text={headers.map(({ name, value }) => `${name}: ${value}`).join("\n")}
-          label={attempt.metadata_truncated ? "Headers of the answer, cut" : "Headers of the answer"}
+          label={attempt.metadata_truncated ? "Response headers, truncated" : "Response headers"}
         />
       )}
     </div>
   );
 }
 
-/** How the webhook was configured then. */
+/** Webhook configuration at the time of the attempt. */
 function configurationFacts({ config_revision: revision }: Attempt, webhookId: string) {
   if (revision === null) return [];
   const link = (
@@ -75,13 +75,13 @@ function configurationFacts({ config_revision: revision }: Attempt, webhookId: s
   return [["Configuration", link]] as const;
 }
 
-/** Kept for each attempt that was not accepted, and for some of the others. */
+/** Stored for each attempt that was not accepted, and for some others. */
 function connectionFacts(attempt: Attempt) {
   const { http_version, peer_address } = attempt;
   const timings = timingsText(attempt);
   return [
     ...(peer_address === null ? [] : ([["Connected to", peer_address]] as const)),
     ...(http_version === null ? [] : ([["Protocol", `HTTP/${http_version}`]] as const)),
-    ...(timings === "" ? [] : ([["Spent on", timings]] as const)),
+    ...(timings === "" ? [] : ([["Timings", timings]] as const)),
   ];
 }

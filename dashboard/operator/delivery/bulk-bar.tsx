@@ -22,15 +22,15 @@ import type { DeliverySelection } from "./delivery-selection.ts";
 
 interface BulkBarProps {
   readonly selection: DeliverySelection;
-  /** Of the list, for all that match. */
+  /** Filters of the list, for "Select all matching". */
   readonly filters: Query;
   readonly actions?: readonly BulkAction[];
 }
 
-/** So many ids one call takes. */
+/** Maximum ids per call. */
 const idsMax = 1_000;
 
-/** What can be done with the chosen deliveries, or with all that match the filter of their list. */
+/** Actions for the selected deliveries, or for all that match the filter of the list. */
 export function BulkBar({ selection, filters, actions = [retryAction, cancelAction] }: BulkBarProps) {
   const { chosen, clear } = selection;
   const all = useSignal<AllMatching | null>(null);
@@ -44,8 +44,8 @@ export function BulkBar({ selection, filters, actions = [retryAction, cancelActi
   const copy = () => copyText(ids.join("\n")).then(() => announce(`${ids.length} ids copied`));
   return (
     <section class="bulk-bar" aria-label="Selected deliveries">
-      <strong>{all.value === null ? `${ids.length} selected` : `All ${all.value.text} that match`}</strong>
-      {isTooMany && <span>{countText(idsMax)} at most; select all that match instead.</span>}
+      <strong>{all.value === null ? `${ids.length} selected` : `All ${all.value.text} matching`}</strong>
+      {isTooMany && <span>The limit is {countText(idsMax)}. Select all matching instead.</span>}
       {mayManage() &&
         !isTooMany &&
         actions.map((action, index) => (
@@ -72,11 +72,11 @@ export function BulkBar({ selection, filters, actions = [retryAction, cancelActi
 
 interface AllMatching {
   readonly target: BulkTarget;
-  /** How many, in words. */
+  /** The count, as text. */
   readonly text: string;
 }
 
-/** Asks how many there are, with the range of time fixed to this moment. */
+/** Requests the count, with the time range fixed to now. */
 function SelectAllMatching(props: {
   readonly filters: Query;
   readonly action: BulkAction;
@@ -94,7 +94,7 @@ function SelectAllMatching(props: {
   return (
     <>
       <button type="button" disabled={isBusy.value} onClick={() => void run(count)}>
-        Select all that match
+        Select all matching
       </button>
       {error.value !== null && <ErrorNote error={error.value} />}
     </>

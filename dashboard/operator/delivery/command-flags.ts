@@ -1,4 +1,4 @@
-/** Filters of a list as options of the command line. */
+/** CLI options for the filters of a list. */
 import { shellOptions, type ShellText } from "../../shared/shell-text.ts";
 
 const names: Readonly<Record<string, string>> = {
@@ -10,7 +10,7 @@ const names: Readonly<Record<string, string>> = {
   attempt_min: "attempts-min",
 };
 
-/** The options of `posthorn deliveries list`, and of what is done to many, for the same. */
+/** Equivalent options of `posthorn deliveries list` and of the bulk commands. */
 export function flagsOf(query: Readonly<Record<string, unknown>>): ShellText {
   return shellOptions(
     Object.entries(query).flatMap(([name, value]) =>

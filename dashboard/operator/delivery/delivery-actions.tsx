@@ -7,7 +7,7 @@ import { shell } from "../../shared/shell-text.ts";
 import { AsApi } from "../../shared/ui/as-api.tsx";
 import { ActionButton, mayManage } from "../action-button.tsx";
 
-/** Retries. A key without the right to do it sees no button. */
+/** Retry buttons. Hidden from keys that may not retry. */
 export function DeliveryActions({ delivery }: { readonly delivery: DeliveryDetail }) {
   const { id, webhook_id, status, priority } = delivery;
   const isRetryable = status !== "pending" && delivery.waiting_for !== "in_flight";
@@ -31,7 +31,7 @@ export function DeliveryActions({ delivery }: { readonly delivery: DeliveryDetai
   );
 }
 
-/** Stays on the page of the delivery. A success is copied, and the page of the copy opens. */
+/** Stays on the page. Retrying an accepted delivery creates a copy and opens the copy's page. */
 function RetryButton(props: {
   readonly label: string;
   readonly id: string;

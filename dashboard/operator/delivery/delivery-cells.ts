@@ -11,12 +11,12 @@ const titles = [
   "attempts",
   "last status code",
   "failure category",
-  "made",
+  "created",
   "last attempt",
   "ended",
 ];
 
-/** For spreadsheets, with a line of titles. */
+/** CSV rows, with a header row. */
 export function deliveryCells(deliveries: readonly Delivery[]): readonly (readonly string[])[] {
   return [
     titles,

@@ -1,4 +1,4 @@
-/** Columns of a list of deliveries: what each shows, and what its cells can be narrowed to. */
+/** Columns of delivery lists, with the filters that their cells offer. */
 import type { Delivery } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { duration } from "../../shared/time/time-format.ts";
@@ -8,7 +8,6 @@ import { WebhookLink } from "../webhook/webhook-link.tsx";
 import { StatusBadge } from "./status-badge.tsx";
 import { answerText, categoryText, statuses, waitingOf, wordsOf } from "./wording.ts";
 
-/** What was sent, as the link to its delivery. */
 export const eventTypeColumn: Column<Delivery> = {
   title: "Event type",
   cell: (row) => (
@@ -18,16 +17,16 @@ export const eventTypeColumn: Column<Delivery> = {
   ),
 };
 
-/** What the last attempt got. */
+/** Response to the last attempt. */
 export const answerColumn: Column<Delivery> = {
-  title: "Answer",
+  title: "Response",
   cell: (row) => answerText({ status_code: row.last_http_status_code, category: row.failure_category }),
 };
 
 type DeliveryColumn = Column<Delivery> & {
-  /** In the address. */
+  /** Name in the address. */
   readonly name: string;
-  /** Shown until somebody chooses. */
+  /** Shown by default. */
   readonly isUsual?: boolean;
 };
 
@@ -74,7 +73,7 @@ const shown: readonly DeliveryColumn[] = [
   },
   {
     name: "tries",
-    title: "Tries",
+    title: "Attempts",
     isUsual: true,
     cell: (row) => row.attempt_count,
     isFigure: true,
@@ -82,7 +81,7 @@ const shown: readonly DeliveryColumn[] = [
   },
   {
     name: "took",
-    title: "Took",
+    title: "Duration",
     isUsual: true,
     cell: (row) => (row.last_duration_ms === null ? "–" : duration(row.last_duration_ms)),
     isFigure: true,
@@ -90,7 +89,7 @@ const shown: readonly DeliveryColumn[] = [
   },
   {
     name: "waiting_for",
-    title: "Waits for",
+    title: "Waiting for",
     isUsual: true,
     cell: (row) => <WaitsFor row={row} />,
     value: ({ waiting_for: reason }) =>
@@ -142,7 +141,7 @@ const optional: readonly DeliveryColumn[] = [
 
 const made: DeliveryColumn = {
   name: "made",
-  title: "Made",
+  title: "Created",
   isUsual: true,
   cell: (row) => <When at={row.created_at} />,
   isFigure: true,
@@ -152,7 +151,7 @@ export const deliveryColumns: readonly DeliveryColumn[] = [...shown, ...optional
 
 export const usualColumns: readonly Column<Delivery>[] = deliveryColumns.filter(({ isUsual }) => isUsual);
 
-/** Those of an address; what somebody chose is shown however little room there is. */
+/** Columns selected in the address, else the defaults. Selected columns are shown at any width. */
 export function columnsOf(params: URLSearchParams): readonly Column<Delivery>[] {
   const chosen = params.getAll("columns");
   if (chosen.length === 0) return usualColumns;

@@ -6,7 +6,7 @@ import { LinkedFilters } from "../filters/linked-filters.tsx";
 import { TextFilter } from "../filters/text-filter.tsx";
 import { statuses, wordsOf } from "./wording.ts";
 
-/** Parameters of the address that the API takes as they are. */
+/** Address parameters that are passed to the API unchanged. */
 const passedOn = [
   "status",
   "http_status",
@@ -23,7 +23,6 @@ const passedOn = [
   "order",
 ] as const;
 
-/** What the API is asked for. */
 function queryOf(params: URLSearchParams, nowMs: number): Query {
   const query: Record<string, readonly string[] | string> = {};
   for (const name of passedOn) {
@@ -71,15 +70,15 @@ export function DeliveryFilters() {
       </fieldset>
       <div class="fields">
         <TextFilter name="event_type" label="Event type" placeholder="order.*" />
-        <TextFilter name="http_status" label="Answer" placeholder="422, 5xx, none" />
-        <TextFilter name="error" label="Text in the error" placeholder="timed out" isOneText />
+        <TextFilter name="http_status" label="Response" placeholder="422, 5xx, none" />
+        <TextFilter name="error" label="Error contains" placeholder="timed out" isOneText />
         <LinkedFilters names={linked} />
       </div>
     </div>
   );
 }
 
-/** The filters of the address as a query, new each minute where they are relative. */
+/** Filters in the address as a query. Relative ranges are recomputed each minute. */
 export function useDeliveryQuery(): Query {
   const { params } = useAddress();
   return queryOf(params, minute.value);

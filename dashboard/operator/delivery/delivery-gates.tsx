@@ -7,14 +7,14 @@ import { waitingOf } from "./wording.ts";
 
 type DeliveryGate = DeliveryDetail["gates"][number];
 
-/** All that holds a delivery now: since when, until when, why, and the button that ends it. */
+/** Gates that hold a delivery now: since when, until when, why, and a button that resolves it. */
 export function DeliveryGates({ gates }: { readonly gates: readonly DeliveryGate[] }) {
   if (gates.length === 0) return null;
   return (
-    <ul class="gates" aria-label="What holds it">
+    <ul class="gates" aria-label="Gates that hold this delivery">
       {gates.map(({ gate, since, until, cause, remedy }) => (
         <li key={gate}>
-          <Badge tone="held" text="holds" />
+          <Badge tone="held" text="holding" />
           <strong>{waitingOf(gate).short}</strong>
           <span>
             {cause}
@@ -38,7 +38,7 @@ export function DeliveryGates({ gates }: { readonly gates: readonly DeliveryGate
   );
 }
 
-/** The retry of a scheduled one stands below already. A call that the caller has to fill in, and one that only reads, are told in words. */
+/** Shows text instead of a button for calls that only read or need input. */
 function RemedyOf({ remedy }: { readonly remedy: NonNullable<DeliveryGate["remedy"]> }) {
   const { text, method, path, body } = remedy;
   if (method === "GET" || body === null || !mayManage()) return <span class="soft"> {text}</span>;

@@ -4,7 +4,7 @@ import { SidePanel } from "../side-panel.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
 import { Attempts, Verdict } from "./delivery-view.tsx";
 
-/** One delivery beside the list: enough to understand it and to act, and the way to its page. */
+/** Side panel of the list: enough to understand a delivery and to act on it. */
 export function DeliveryPanel({ id }: { readonly id: string }) {
   return (
     <SidePanel<DeliveryDetail> what="Delivery" collection="deliveries" id={id} nameOf={nameOfDelivery}>

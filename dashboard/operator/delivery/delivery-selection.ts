@@ -1,4 +1,4 @@
-/** Which deliveries of a list somebody chose. */
+/** Selected deliveries of a list. */
 import { useSignal } from "@preact/signals";
 import type { Delivery } from "../../shared/resources.ts";
 import type { Selection } from "../../shared/ui/data-table.tsx";
@@ -6,13 +6,13 @@ import type { Selection } from "../../shared/ui/data-table.tsx";
 export interface DeliverySelection {
   readonly chosen: readonly Delivery[];
   readonly clear: () => void;
-  /** Rows that no longer match the filter are not selected any more. */
+  /** Deselects rows that no longer match the filter. */
   readonly drop: (ids: ReadonlySet<string>) => void;
-  /** For a table of these rows. */
+  /** Selection of a table with these rows. */
   readonly of: (rows: readonly Delivery[]) => Selection;
 }
 
-/** Another list, told by `key`, begins with none. */
+/** The selection is cleared when `key` changes, because it belongs to one list. */
 export function useDeliverySelection(key: string): DeliverySelection {
   const state = useSignal<State>({ key, chosen: new Map(), anchor: null });
   const { chosen, anchor }: Pick<State, "chosen" | "anchor"> =
@@ -50,11 +50,11 @@ export function useDeliverySelection(key: string): DeliverySelection {
 interface State {
   readonly key: string;
   readonly chosen: ReadonlyMap<string, Delivery>;
-  /** Where a range begins: the row that was chosen last. */
+  /** Start of a range selection: the last selected row. */
   readonly anchor: string | null;
 }
 
-/** From one row to the other, whichever is first, both included. */
+/** Rows between two rows, inclusive, in either order. */
 function rowsBetween(
   rows: readonly Delivery[],
   ...[from, to]: readonly [string | null, string]

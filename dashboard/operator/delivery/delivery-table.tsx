@@ -5,11 +5,11 @@ import { DataTable, type Column, type Selection } from "../../shared/ui/data-tab
 import { PeekingRows, usePeeking } from "../peeking.tsx";
 import { columnsOf, usualColumns } from "./delivery-columns.tsx";
 
-/** A list of deliveries within another page. */
+/** Delivery list within another page. */
 export function DeliveryTable(props: {
   readonly caption: string;
   readonly rows: readonly Delivery[];
-  /** Where all rows are of one webhook. */
+  /** Set when all rows belong to one webhook. */
   readonly withoutWebhook?: boolean;
 }) {
   const { caption, rows, withoutWebhook = false } = props;
@@ -19,7 +19,7 @@ export function DeliveryTable(props: {
   return <DataTable caption={caption} columns={columns} rows={rows} keyOf={({ id }) => id} />;
 }
 
-/** The list that is a page: rows can be selected and shown beside it, and cells narrow it. */
+/** Delivery list of the list page, with selection, side panel and cell filters. */
 export function WorkingDeliveryTable(props: {
   readonly caption: string;
   readonly rows: readonly Delivery[];

@@ -11,12 +11,12 @@ import { StatusBadge } from "./status-badge.tsx";
 import { Timeline } from "./timeline.tsx";
 import { endingOf, waitingOf } from "./wording.ts";
 
-/** In what state it is and why, until when, and what can be done about it. */
+/** State of a delivery, the reason, and the available actions. */
 export function Verdict({ delivery }: { readonly delivery: DeliveryDetail }) {
   const { status, waiting_for, waiting_until, replay_of, replayed_by } = delivery;
   const waiting = waiting_for === null ? null : waitingOf(waiting_for);
   return (
-    <section class="verdict" aria-label="Why it is as it is">
+    <section class="verdict" aria-label="State and reason">
       <StatusBadge status={status} />
       <div>
         <p class="verdict-text">
@@ -31,7 +31,7 @@ export function Verdict({ delivery }: { readonly delivery: DeliveryDetail }) {
           {replay_of !== null && (
             <>
               {" "}
-              It is a replay of <a href={pagePath(`deliveries/${replay_of}`)}>another delivery</a>.
+              Replay of <a href={pagePath(`deliveries/${replay_of}`)}>another delivery</a>.
             </>
           )}
           {replayed_by !== null && (
@@ -48,14 +48,14 @@ export function Verdict({ delivery }: { readonly delivery: DeliveryDetail }) {
   );
 }
 
-/** All attempts in order, and one of them in full. */
+/** All attempts in order, with one of them in detail. */
 export function Attempts({ delivery }: { readonly delivery: DeliveryDetail }) {
   const { attempts } = delivery;
   const chosen = useSignal<number | null>(null);
   const at = Math.min(chosen.value ?? attempts.length - 1, attempts.length - 1);
   const attempt = attempts[at];
   const step = (by: number) => (chosen.value = Math.max(0, Math.min(attempts.length - 1, at + by)));
-  if (attempt === undefined) return <p class="soft">No request was made yet.</p>;
+  if (attempt === undefined) return <p class="soft">No attempts yet.</p>;
   return (
     <>
       <Timeline delivery={delivery} chosen={at} choose={(index) => (chosen.value = index)} />

@@ -7,7 +7,7 @@ import { AsApi } from "../../shared/ui/as-api.tsx";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
 import { TextView } from "../../shared/ui/text-view.tsx";
 
-/** The request of an attempt, made again from what is stored; read when somebody opens it. */
+/** Request of an attempt, reconstructed from stored data. Loaded on demand. */
 export function RequestOfAttempt(props: { readonly deliveryId: string; readonly number: number }) {
   const { deliveryId, number } = props;
   const isOpen = useSignal(false);
@@ -18,7 +18,7 @@ export function RequestOfAttempt(props: { readonly deliveryId: string; readonly 
       <h3>Request</h3>
       <p class="actions">
         <button type="button" aria-expanded={isOpen.value} onClick={() => (isOpen.value = !isOpen.value)}>
-          {isOpen.value ? "Hide the request" : "Show the request"}
+          {isOpen.value ? "Hide request" : "Show request"}
         </button>
         <AsApi
           what="Request"
@@ -41,8 +41,8 @@ function Rendered({ request }: { readonly request: RenderedRequest }) {
     <>
       <p class="soft">
         {exact
-          ? "Made again from what is stored, as it was sent; what is secret is masked."
-          : "Made again from what is stored. The body is as it was sent; the rest may differ:"}
+          ? "Reconstructed from stored data, exactly as sent. Secrets are masked."
+          : "Reconstructed from stored data. The body is exactly as sent. Other parts may differ:"}
       </p>
       {may_differ.length > 0 && (
         <ul class="samples">
@@ -53,7 +53,7 @@ function Rendered({ request }: { readonly request: RenderedRequest }) {
           ))}
         </ul>
       )}
-      <TextView text={head} label="Head of the request" />
+      <TextView text={head} label="Request line and headers" />
       <p class="soft">
         {bytes.length.toLocaleString()} bytes{" "}
         {text !== null && bytes.length > 0 && (
@@ -68,7 +68,7 @@ function Rendered({ request }: { readonly request: RenderedRequest }) {
         )}
       </p>
       {bytes.length > 0 && (
-        <TextView text={text === null || isHex.value ? hexText(bytes) : text} label="Body of the request" />
+        <TextView text={text === null || isHex.value ? hexText(bytes) : text} label="Request body" />
       )}
     </>
   );

@@ -21,7 +21,7 @@ const tones: Readonly<Record<Attempt["outcome"], Tone>> = {
   terminal: "bad",
 };
 
-/** What happened in order: published, attempts, gates that held it, manual retries, and what is due. */
+/** Attempts, waits at gates, manual retries, and the next attempt, in order. */
 export function Timeline(props: {
   readonly delivery: DeliveryDetail;
   readonly chosen: number;
@@ -41,7 +41,7 @@ export function Timeline(props: {
   return (
     <ol class="timeline">
       <li>
-        <span class="soft">made</span> <When at={delivery.created_at} isExact />
+        <span class="soft">created</span> <When at={delivery.created_at} isExact />
       </li>
       {steps.map((step) => (
         <StepView key={`${step.kind}${step.at}`} step={step} chosen={chosen} choose={choose} />
@@ -93,7 +93,7 @@ function StepView(props: {
   );
 }
 
-/** The operation or the person who retried it; nothing for the library. */
+/** Operation or actor behind a retry. Empty for retries through the library. */
 function RetriedBy({ retry: { by, operation_id } }: { readonly retry: Retry }) {
   if (operation_id !== null)
     return (

@@ -5,7 +5,7 @@ import { Icon } from "../../shared/ui/icon.tsx";
 import { Popover } from "../../shared/ui/popover.tsx";
 import { deliveryColumns } from "./delivery-columns.tsx";
 
-/** Which columns are shown, and how much room a row takes. */
+/** Column selection and row density. */
 export function ViewMenu() {
   const { params, set } = useAddress();
   const id = useId();
@@ -45,7 +45,7 @@ export function ViewMenu() {
                 <input type="checkbox" checked={isCompact.value} onChange={toggleDensity} /> Compact rows
               </label>
               <button type="button" onClick={() => set({ columns: [] })}>
-                The usual columns
+                Default columns
               </button>
             </p>
           </>

@@ -1,4 +1,4 @@
-/** Sentences about deliveries: what state they are in, what they wait for, and what ends that. */
+/** Display texts for delivery states, wait reasons and outcomes. */
 import type { Attempt, Delivery } from "../../shared/resources.ts";
 import { duration } from "../../shared/time/time-format.ts";
 import type { Tone } from "../../shared/ui/tone.ts";
@@ -11,13 +11,13 @@ interface StatusWords {
 }
 
 const statusWords: Readonly<Record<Status, StatusWords>> = {
-  pending: { tone: "new", text: "pending" },
-  failed: { tone: "wait", text: "will retry" },
-  success: { tone: "good", text: "accepted" },
-  exhausted: { tone: "bad", text: "given up" },
-  circuit_blocked: { tone: "held", text: "circuit open" },
-  skipped: { tone: "off", text: "skipped" },
-  cancelled: { tone: "off", text: "cancelled" },
+  pending: { tone: "new", text: "Waiting" },
+  failed: { tone: "wait", text: "Retrying" },
+  success: { tone: "good", text: "Accepted" },
+  exhausted: { tone: "bad", text: "Dead letter" },
+  circuit_blocked: { tone: "held", text: "Held" },
+  skipped: { tone: "off", text: "Skipped" },
+  cancelled: { tone: "off", text: "Cancelled" },
 };
 
 export const statuses = Object.keys(statusWords) as readonly Status[];
@@ -27,7 +27,7 @@ export function wordsOf(status: Status): StatusWords {
 }
 
 export interface Waiting {
-  /** In a cell of a table. */
+  /** For table cells. */
   readonly short: string;
   readonly sentence: string;
 }
@@ -35,134 +35,133 @@ export interface Waiting {
 const waits: Readonly<Record<string, Waiting>> = {
   schedule: {
     short: "next retry",
-    sentence: "The last attempt failed. It waits for the next one of its schedule.",
+    sentence: "The last attempt failed. The next retry is scheduled.",
   },
   retry_after: {
     short: "Retry-After",
-    sentence: "The receiver asked to wait with Retry-After.",
+    sentence: "The receiver requested a delay with Retry-After.",
   },
   rate_limit_pause: {
     short: "pause after 429",
-    sentence: "The receiver answered 429 without saying for how long, so its webhook pauses.",
+    sentence: "The receiver responded with 429 and no Retry-After, so the webhook pauses.",
   },
   timeout_pause: {
     short: "pause after timeout",
-    sentence: "The receiver did not answer in time, so its webhook pauses.",
+    sentence: "The receiver did not respond in time, so the webhook pauses.",
   },
   throttle_pause: {
     short: "pause after 502 or 504",
-    sentence: "The receiver's gateway answered 502 or 504, so its webhook pauses.",
+    sentence: "The receiver's gateway responded with 502 or 504, so the webhook pauses.",
   },
   failure_pause: {
     short: "pause after failure",
-    sentence: "A connection ended without an answer, so the webhook pauses.",
+    sentence: "A connection ended without a response, so the webhook pauses.",
   },
   rate_limit: {
     short: "rate limit",
-    sentence: "The webhook's rate limit is used up. It goes as soon as the limit lets it.",
+    sentence: "The webhook's rate limit is reached. The delivery is sent as soon as the limit allows.",
   },
   tenant_rate_limit: {
-    short: "tenant's rate limit",
-    sentence: "The rate limit of its tenant is used up. It goes as soon as the limit lets it.",
+    short: "tenant rate limit",
+    sentence: "The tenant's rate limit is reached. The delivery is sent as soon as the limit allows.",
   },
   circuit_open: {
     short: "circuit open",
-    sentence: "Too many requests to this webhook failed, so its circuit is open and nothing is sent.",
+    sentence: "Too many requests to this webhook failed. Its circuit is open and nothing is sent.",
   },
   order: {
     short: "earlier delivery",
-    sentence: "This webhook gets its events in order, and an earlier delivery comes first.",
+    sentence: "This webhook receives events in order, and an earlier delivery is still pending.",
   },
   inactive: {
     short: "webhook not active",
-    sentence: "The webhook is not active. Nothing is sent until somebody enables it.",
+    sentence: "The webhook is not active. Nothing is sent until it is enabled.",
   },
   no_signing_key: {
     short: "no signing key",
-    sentence: "The webhook has no key for its signatures, and nothing is sent unsigned. Replace its secret.",
+    sentence: "The webhook has no signing key, and nothing is sent unsigned. Rotate its secret.",
   },
   paused: {
-    short: "paused by hand",
-    sentence: "Somebody paused the webhook. What it waits with goes out when the pause ends.",
+    short: "paused manually",
+    sentence: "The webhook was paused manually. Held deliveries are sent when the pause ends.",
   },
   concurrency: {
-    short: "a free place",
-    sentence: "As many requests as allowed are on their way to this webhook.",
+    short: "concurrency slot",
+    sentence: "The webhook's limit of concurrent requests is reached.",
   },
   capacity: {
-    short: "a free place",
-    sentence: "The process has as many requests in flight as it may, or no worker of its tenant's pool runs.",
+    short: "concurrency slot",
+    sentence:
+      "The process has reached its limit of concurrent requests, or no worker of the tenant's pool is running.",
   },
-  in_flight: { short: "its answer", sentence: "Its request is on the way." },
+  in_flight: { short: "response", sentence: "The request is in flight." },
 };
 
 export function waitingOf(reason: string): Waiting {
-  return waits[reason] ?? { short: reason, sentence: `It waits for: ${reason}.` };
+  return waits[reason] ?? { short: reason, sentence: `Waiting for: ${reason}.` };
 }
 
-/** Why it ended, for those that are over. */
+/** Why a finished delivery ended. */
 export function endingOf({ status, reason }: Pick<Delivery, "status" | "reason">): string | null {
   if (status === "success") return "The receiver accepted it.";
   const known = endings[reason ?? ""];
   if (known !== undefined) return known;
   if (reason?.startsWith("permanent_") === true) {
-    return "The receiver refused it for good, so it was not tried again. Look at the answer; retry after a fix.";
+    return "The receiver permanently refused it, so it was not retried. Check the response, fix the cause, then retry.";
   }
-  if (status === "exhausted") return `It was given up: ${reason ?? "no reason is known"}.`;
-  if (status === "skipped" || status === "cancelled")
-    return `It was not sent: ${reason ?? "no reason is known"}.`;
+  if (status === "exhausted") return `Dead letter: ${reason ?? "reason unknown"}.`;
+  if (status === "skipped" || status === "cancelled") return `Not sent: ${reason ?? "reason unknown"}.`;
   return null;
 }
 
 const endings: Readonly<Record<string, string>> = {
-  max_attempts_exceeded: "Every attempt failed, so it was given up. Retry it when the receiver works again.",
-  expired: "It became too old while it waited, so it was given up.",
-  retry_after_beyond_horizon:
-    "The receiver asked to wait for longer than an event is kept, so it was given up.",
+  max_attempts_exceeded: "All attempts failed. Retry it when the receiver works again.",
+  expired: "It expired while waiting.",
+  retry_after_beyond_horizon: "The receiver requested a delay longer than events are kept.",
   payload_unavailable: "Retention removed its payload before it could be sent.",
   internal_compose_failed:
-    "Posthorn could not build the request. The fault is not at the receiver: look at the server's log, then retry.",
-  empty_data: "Its event has no data, which the profile of this webhook does not take.",
-  webhook_deleted: "Its webhook was deleted.",
-  cancel_requested: "Somebody cancelled it while it waited.",
-  discarded: "It was given up, and somebody discarded it. A retry sends it all the same.",
-  webhook_disabled: "Its webhook was disabled when the event was published. Recovering the webhook sends it.",
+    "Posthorn could not build the request. The receiver is not at fault. Check the server log, then retry.",
+  empty_data: "The event has no data, and the webhook's profile does not allow that.",
+  webhook_deleted: "The webhook was deleted.",
+  cancel_requested: "It was cancelled while waiting.",
+  discarded: "It was a dead letter and was discarded. A retry still sends it.",
+  webhook_disabled: "The webhook was disabled when the event was published. Recover the webhook to send it.",
   webhook_suspended:
-    "Its webhook was suspended when the event was published. Recovering the webhook sends it.",
-  webhook_unverified: "Its receiver had not permitted deliveries yet.",
+    "The webhook was suspended when the event was published. Recover the webhook to send it.",
+  webhook_unverified: "The receiver had not been verified yet.",
 };
 
 const categories: Readonly<Record<string, string>> = {
-  timeout: "no answer in time",
+  timeout: "timed out",
   server_error: "server error",
   client_error: "refused",
-  network: "no connection",
+  network: "unreachable",
   dns: "name not found",
   ssl: "TLS failed",
   rate_limit: "too many requests",
   payload_too_large: "payload too large",
   redirect: "redirected",
-  protocol: "no valid HTTP",
+  protocol: "invalid HTTP",
 };
 
 export function categoryText(category: string | null): string {
   return category === null ? "" : (categories[category] ?? category);
 }
 
-/** How an attempt ended, and as what kind of failure. */
+/** Outcome of an attempt, with the failure category. */
 export function outcomeText({ outcome, failure_category }: Attempt): string {
   const category = categoryText(failure_category);
   return category === "" ? outcome : `${outcome}: ${category}`;
 }
 
-/** Where the time of an attempt went; empty where that was not kept. */
+/** Time spent per phase of an attempt. Empty if not stored. */
 export function timingsText({ timings_ms: timings }: Attempt): string {
   return Object.entries(timings ?? {})
     .flatMap(([name, ms]) => (ms === null ? [] : [`${name} ${duration(ms)}`]))
     .join(", ");
 }
 
-/** The last answer in a cell: its status, or why there was none. */
+/** Last response for a table cell: the status, or why there was none. */
 export function answerText(row: {
   readonly status_code: number | null;
   readonly category: string | null;

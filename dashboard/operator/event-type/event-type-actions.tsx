@@ -4,12 +4,12 @@ import { AsApi } from "../../shared/ui/as-api.tsx";
 import { ActionButton, mayManage } from "../action-button.tsx";
 import type { EventTypePlace } from "./event-type-place.ts";
 
-/** Edits it, or marks it as one that is about to go. A key without the right to do that sees no button. */
+/** Edit and deprecate buttons. Hidden from keys that may not change event types. */
 export function EventTypeActions(props: { readonly place: EventTypePlace; readonly isDeprecated: boolean }) {
   const { place, isDeprecated } = props;
   const { name, path, query, flags, editPage } = place;
   if (!mayManage()) return null;
-  const label = isDeprecated ? "No longer deprecated" : "Deprecate";
+  const label = isDeprecated ? "Undo deprecation" : "Deprecate";
   const twin = {
     method: "PUT",
     path,
@@ -25,7 +25,7 @@ export function EventTypeActions(props: { readonly place: EventTypePlace; readon
       <ActionButton
         label={label}
         run={() => callApi(twin)}
-        done={isDeprecated ? "It is no longer deprecated" : "It is deprecated"}
+        done={isDeprecated ? "Deprecation undone" : "Deprecated"}
       />
       <AsApi what={label} twin={twin} />
     </div>

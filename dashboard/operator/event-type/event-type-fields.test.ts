@@ -16,7 +16,7 @@ suite("the form of an event type", () => {
     return { body, text: bodyTextOf(eventTypeFields, { body, typed }) };
   };
 
-  test("has all that the API takes, but the mark, which has a button", () => {
+  test("has all fields of the API except deprecated, which has a button", () => {
     const names = eventTypeFields.map(({ name }) => name);
     assert.deepEqual([...names, "deprecated"].toSorted(), Object.keys(apiFields).toSorted());
   });
@@ -34,14 +34,14 @@ suite("the form of an event type", () => {
     );
   });
 
-  test("an empty schema accepts anything, and no text is no example", () => {
+  test("an empty schema accepts anything, and empty text means no examples", () => {
     assert.equal(changed({ schema: " " }).text, '{"schema":null}');
     assert.equal(changed({ examples: "" }).text, '{"examples":[]}');
     const none = '{"description":"","schema":null,"examples":[]}';
     assert.equal(typedEventType(JSON.parse(none) as Record<string, unknown>, none)["schema"], "");
   });
 
-  test("the command says the same, where it has the options", () => {
+  test("the command sets the same fields where it has options for them", () => {
     const commandOf = (changes: Typed) =>
       changeCommand(shell`event-types put a.b`, { body: changed(changes).body, options: eventTypeOptions })
         ?.text;

@@ -1,4 +1,3 @@
-/** The fields of the form for an event type. */
 import { laidOutText, memberText } from "../../shared/json/json-tokens.ts";
 import type { Row } from "../../shared/resources.ts";
 import type { CommandOptions } from "../form/change-command.ts";
@@ -10,7 +9,7 @@ export const eventTypeFields: readonly FormField[] = [
     name: "schema",
     label: "JSON Schema",
     kind: "json",
-    hint: "JSON Schema 2020-12 of data, without remote references. Left empty, any object is accepted.",
+    hint: "JSON Schema 2020-12 for data, without remote references. If empty, any object is accepted.",
     whenEmpty: null,
     rows: 16,
   },
@@ -18,13 +17,13 @@ export const eventTypeFields: readonly FormField[] = [
     name: "examples",
     label: "Examples (JSON)",
     kind: "json",
-    hint: "A list of objects that match the schema. The first one is what a test sends.",
+    hint: "A list of objects that match the schema. Tests send the first one.",
     whenEmpty: [],
     rows: 10,
   },
 ];
 
-/** `text` is the answer that told of it: parsed, its numbers would be rounded. */
+/** `text` is the raw response, because parsing would round numbers. */
 export function typedEventType(eventType: Row, text: string): Typed {
   const asSent = (member: string) => laidOutText(memberText(text, { member }) ?? "");
   return {
@@ -34,7 +33,7 @@ export function typedEventType(eventType: Row, text: string): Typed {
   };
 }
 
-/** Of `posthorn event-types put`. */
+/** Options of `posthorn event-types put`. */
 export const eventTypeOptions: CommandOptions = {
   description: (text) => [["description", String(text)]],
   schema: (schema) => [["schema", JSON.stringify(schema)]],

@@ -3,15 +3,15 @@ import { useAddress } from "../../shared/address.ts";
 import { pagePath } from "../../shared/root.ts";
 import { shellOptions, type ShellText } from "../../shared/shell-text.ts";
 
-/** Which event type the address is about; the same name may be one of several tenants. */
+/** Event type in the address. Several tenants may have one with the same name. */
 export interface EventTypePlace {
   readonly name: string;
-  /** Of the API. */
+  /** API path. */
   readonly path: string;
   readonly query: { readonly tenant_id: readonly string[] };
-  /** As options of the command line. */
+  /** CLI options. */
   readonly flags: ShellText;
-  /** Addresses of the dashboard. */
+  /** Dashboard paths. */
   readonly page: string;
   readonly editPage: string;
 }

@@ -13,11 +13,11 @@ import { WebhookLink } from "../webhook/webhook-link.tsx";
 
 interface TypeProps {
   readonly name: string;
-  /** Whose type it is. */
+  /** Selects the tenant. */
   readonly query: Query;
 }
 
-/** How often it was published. The answer has the 20 most frequent types. */
+/** Events of this type over time. The API returns the 20 most frequent types only. */
 export function EventTypeVolume({ name, query: whose }: TypeProps) {
   const range = useStatisticsRange();
   const query = { ...range.query, ...whose, group_by: "event_type" };
@@ -33,8 +33,8 @@ export function EventTypeVolume({ name, query: whose }: TypeProps) {
       {data !== null && own === undefined && (
         <p class="soft">
           {data.series.length < 20
-            ? "Nothing of this type was published in this time."
-            : "It is not among the 20 types that were published most in this time."}
+            ? "No events of this type in this time range."
+            : "This type is not among the 20 most frequent types in this time range."}
         </p>
       )}
       {data !== null && own !== undefined && (
@@ -53,24 +53,24 @@ export function EventTypeVolume({ name, query: whose }: TypeProps) {
 const columns: readonly Column<Webhook>[] = [
   { title: "URL", cell: (row) => <WebhookLink id={row.id} url={row.url} /> },
   { title: "Health", cell: (row) => <WebhookBadge webhook={row} /> },
-  { title: "Asks for", cell: (row) => row.events.join(", ") },
+  { title: "Event types", cell: (row) => row.events.join(", ") },
 ];
 
-/** Whose webhooks get it. */
+/** Webhooks that subscribe to this event type. */
 export function Subscribers({ name, query: whose }: TypeProps) {
   const query = { ...whose, event_type: name, limit: 50 };
   const loaded = useApi<Page<Webhook>>({ path: "v1/webhooks", query });
   const rows = loaded.data?.data ?? [];
   return (
     <Panel
-      title="Who gets it"
+      title="Subscribed webhooks"
       loaded={loaded}
       twin={{ path: "v1/webhooks", query, cli: shell`webhooks list --event-type ${name}` }}
     >
       {rows.length === 0 ? (
-        <p class="soft">No webhook asks for it.</p>
+        <p class="soft">No webhook subscribes to it.</p>
       ) : (
-        <DataTable caption="Webhooks that ask for it" columns={columns} rows={rows} keyOf={({ id }) => id} />
+        <DataTable caption="Subscribed webhooks" columns={columns} rows={rows} keyOf={({ id }) => id} />
       )}
     </Panel>
   );

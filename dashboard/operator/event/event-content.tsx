@@ -4,7 +4,7 @@ import { shell } from "../../shared/shell-text.ts";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { TextView } from "../../shared/ui/text-view.tsx";
 
-/** Of `GET /v1/events/{id}`, as far as it is shown; `data` is taken from the text of the answer. */
+/** Fields of `GET /v1/events/{id}` that are shown. `data` is taken from the raw response. */
 export interface EventDetail {
   readonly id: string;
   readonly event_type: string;
@@ -21,7 +21,7 @@ export interface EventDetail {
   readonly payload_removed: boolean;
 }
 
-/** What was published: the publisher's text, digit for digit. */
+/** Payload of the event, as the publisher wrote it, digit for digit. */
 export function EventContent({ id }: { readonly id: string }) {
   const loaded = useApi<EventDetail>({ path: `v1/events/${id}` }, { everyMs: false });
   return (
@@ -58,7 +58,7 @@ function Content({ event, text }: { readonly event: EventDetail; readonly text: 
   );
 }
 
-/** The bytes as text, or in hex where they are none. */
+/** The bytes as text, or in hex if they are not valid UTF-8. */
 function textOf(bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);

@@ -8,17 +8,17 @@ import { ResourceList } from "../list-page.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
 
 const reasons: Readonly<Record<NonNullable<EventMatch["reason"]>, string>> = {
-  other_type: "It asks for other event types.",
-  inactive: "It was not active when the event was published. Recovering it sends the event.",
-  made_later: "It was made after the event. A replay sends the event to it.",
-  changed_later: "It asks for this type now, and did not then. A replay sends the event to it.",
+  other_type: "Not subscribed to this event type.",
+  inactive: "Not active when the event was published. Recover the webhook to send the event.",
+  made_later: "Created after the event. A replay sends the event to it.",
+  changed_later: "Subscribed to this type after the event was published. A replay sends the event to it.",
 };
 
 const columns: readonly Column<EventMatch>[] = [
   { title: "Webhook", cell: (row) => <WebhookLink id={row.webhook_id} url={null} /> },
   {
     title: "Sent",
-    cell: ({ sent }) => <Badge tone={sent ? "good" : "off"} text={sent ? "sent to it" : "not sent"} />,
+    cell: ({ sent }) => <Badge tone={sent ? "good" : "off"} text={sent ? "sent" : "not sent"} />,
   },
   {
     title: "Delivery",
@@ -31,20 +31,20 @@ const columns: readonly Column<EventMatch>[] = [
         </a>
       ),
   },
-  { title: "Why not", cell: ({ reason }) => (reason === null ? "" : reasons[reason]), isProse: true },
+  { title: "Reason", cell: ({ reason }) => (reason === null ? "" : reasons[reason]), isProse: true },
 ];
 
-/** Every webhook of the tenant: whether the event went to it, and the reason where it did not. */
+/** Every webhook of the tenant: whether the event was sent to it, and if not, why. */
 export function EventMatches({ id }: { readonly id: string }) {
   return (
     <ResourceList<EventMatch>
-      title="Every webhook, and why not"
+      title="Webhook matches"
       path={`v1/events/${id}/matches`}
       query={{ limit: 20 }}
       cli={shell`events matches ${id}`}
       columns={columns}
       keyOf={({ webhook_id }) => webhook_id}
-      none={<p class="soft">The tenant has no webhook.</p>}
+      none={<p class="soft">The tenant has no webhooks.</p>}
     />
   );
 }

@@ -13,11 +13,11 @@ import type { EventDetail } from "./event-content.tsx";
 
 interface Draft {
   readonly type: string;
-  /** JSON as it was typed, so that no digit of the original changes. */
+  /** Raw JSON text, because parsing could change digits. */
   readonly data: string;
 }
 
-/** Publishes another event like this one, edited before. `text` is the answer that told of the event. */
+/** Publishes an edited copy of this event. `text` is the raw response of the event. */
 export function PublishCopy({ event, text }: { readonly event: EventDetail; readonly text: string }) {
   if (event.raw || event.payload_removed) return null;
   return (
@@ -33,10 +33,10 @@ export function PublishCopy({ event, text }: { readonly event: EventDetail; read
   );
 }
 
-/** Publishes an event of a type, beginning with an example of it. */
+/** Publishes an event of a type, prefilled with its first example. */
 export function PublishExample(props: {
   readonly name: string;
-  /** JSON. */
+  /** JSON text. */
   readonly example: string;
   readonly tenantIds: readonly string[];
 }) {
@@ -51,7 +51,7 @@ export function PublishExample(props: {
   );
 }
 
-/** Keys of a tenant need not say whose event it is, nor may they. */
+/** A tenant's own keys may not pass `tenant_id`. */
 function tenantMember(tenantId: string): readonly string[] {
   return session.value?.tenant_id === null ? [`"tenant_id":${JSON.stringify(tenantId)}`] : [];
 }
@@ -59,7 +59,7 @@ function tenantMember(tenantId: string): readonly string[] {
 interface PublishProps {
   readonly title: string;
   readonly draft: Draft;
-  /** Of the event, besides its type and its data. */
+  /** Members of the event other than type and data. */
   readonly members: readonly string[];
 }
 
@@ -111,7 +111,10 @@ function CopyForm(props: { readonly draft: Draft; readonly publish: (draft: Draf
         void submit();
       }}
     >
-      <p>It is a new event with an id of its own, and goes to everybody who asks for its type now.</p>
+      <p>
+        This creates a new event with a new id. It is sent to all webhooks that currently subscribe to its
+        type.
+      </p>
       <div class="field">
         <label for={`${id}-type`}>Event type</label>
         <input
@@ -149,6 +152,6 @@ function faultOf(text: string): string | null {
     JSON.parse(text);
     return null;
   } catch (error) {
-    return error instanceof Error ? error.message : "This is no JSON.";
+    return error instanceof Error ? error.message : "This is not valid JSON.";
   }
 }

@@ -1,6 +1,6 @@
 import { useAddress } from "../../shared/address.ts";
 
-/** Filters that came with a link or from a cell: they can be taken away here. */
+/** Chips for filters that were set by a link or a table cell. A click removes the filter. */
 export function LinkedFilters({ names }: { readonly names: readonly string[] }) {
   const { params, set } = useAddress();
   const present = names.filter((name) => params.has(name));

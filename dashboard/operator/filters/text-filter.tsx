@@ -1,7 +1,7 @@
 import { useId } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
 
-/** A parameter of the address that is typed; several values are told apart by commas, unless there can be one alone. */
+/** Text field for an address parameter. Takes comma-separated values unless `isOneText` is set. */
 export function TextFilter(props: {
   readonly name: string;
   readonly label: string;

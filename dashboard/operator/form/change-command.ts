@@ -1,11 +1,11 @@
 import { shell, shellOptions, type ShellText } from "../../shared/shell-text.ts";
 
-/** By member of the API: the options that set it, with their values; null for what no option can say. */
+/** Maps an API member to the CLI options that set it. Null if no option can express the value. */
 export type CommandOptions = Readonly<
   Record<string, (value: unknown) => readonly (readonly [option: string, value: string])[] | null>
 >;
 
-/** The command that changes the same; null where one of the members has no option for it. */
+/** Equivalent CLI command. Null if a member has no option. */
 export function changeCommand(
   command: ShellText,
   { body, options }: { readonly body: Readonly<Record<string, unknown>>; readonly options: CommandOptions },

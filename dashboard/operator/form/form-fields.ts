@@ -1,4 +1,4 @@
-/** The fields of a form: how each is typed, and how what was typed becomes what the API takes. */
+/** Form fields, and the conversion of typed text to API values. */
 
 export type FieldKind =
   | "line"
@@ -12,26 +12,26 @@ export type FieldKind =
   | "secret";
 
 export interface FormField {
-  /** Path in the API, such as `rate_limit.requests_per_minute`. */
+  /** API path, such as `rate_limit.requests_per_minute`. */
   readonly name: string;
   readonly label: string;
   readonly kind: FieldKind;
   readonly hint?: string;
-  /** Values and their names; the first is what it is without a choice. */
+  /** Values and their labels. The first is the default. */
   readonly choices?: readonly (readonly [string, string])[];
-  /** Lines that are shown at once, of those that take several. */
+  /** Visible lines of a multi-line field. */
   readonly rows?: number;
   readonly isForCreation?: boolean;
   readonly isForAdmins?: boolean;
   readonly isSeldom?: boolean;
-  /** What an empty one is sent as, where that is no empty text. */
+  /** Value sent for an empty field, if it is not empty text. */
   readonly whenEmpty?: null | readonly [];
 }
 
-/** What was typed, by name of the field. */
+/** Typed text by field name. */
 export type Typed = Readonly<Record<string, string>>;
 
-/** What a resource has, as it would be typed. */
+/** Values of a resource as typed text. */
 export function typedOf(fields: readonly FormField[], resource: object): Typed {
   return Object.fromEntries(fields.map((field) => [field.name, shownText(resource, field)]));
 }
@@ -57,7 +57,7 @@ export interface FormProblem {
   readonly message: string;
 }
 
-/** Of the field itself, or of a part of it such as `events[0]`. */
+/** Problem of the field or of a part of it, such as `events[0]`. */
 export function problemOf(problems: readonly FormProblem[], name: string): string | null {
   const found = problems.find(
     ({ field }) => field === name || field.startsWith(`${name}.`) || field.startsWith(`${name}[`),
@@ -67,11 +67,11 @@ export function problemOf(problems: readonly FormProblem[], name: string): strin
 
 export interface FormBody {
   readonly body: Readonly<Record<string, unknown>>;
-  /** What cannot be sent as it was typed. */
+  /** Problems that prevent sending. */
   readonly problems: readonly FormProblem[];
 }
 
-/** What differs from `before`, as the API takes it. */
+/** Request body with the fields that differ from `before`. */
 export function bodyOf(
   fields: readonly FormField[],
   { typed, before }: { readonly typed: Typed; readonly before: Typed },
@@ -89,7 +89,7 @@ export function bodyOf(
   return { body, problems };
 }
 
-/** What `bodyOf` made, as text in which JSON stands as it was typed: parsed, its numbers would be rounded. */
+/** Body from `bodyOf` as text. JSON fields keep the typed text, because parsing would round numbers. */
 export function bodyTextOf(
   fields: readonly FormField[],
   { body, typed }: { readonly body: FormBody["body"]; readonly typed: Typed },
@@ -111,7 +111,7 @@ function put(
   else body[member] = { ...(body[member] as object | undefined), [inner]: value };
 }
 
-/** Both of its fields belong together: without requests a minute there is no limit. */
+/** The two fields form one value. Without requests per minute, the rate is unlimited. */
 function rateLimitOf(typed: Typed): unknown {
   const perMinute = typed["rate_limit.requests_per_minute"] ?? "";
   const burst = typed["rate_limit.burst"] ?? "";
@@ -131,14 +131,14 @@ function valueOf({ kind, whenEmpty }: FormField, text: string): unknown {
 }
 
 function numberOf(text: string): number | Error {
-  return /^\d+$/.test(text) ? Number(text) : new Error("is no whole number");
+  return /^\d+$/.test(text) ? Number(text) : new Error("must be a whole number");
 }
 
 function headersOf(text: string): Readonly<Record<string, string>> | Error {
   const lines = text.split("\n").filter((line) => line.trim() !== "");
   const pairs = lines.map((line) => /^\s*([^:\s]+)\s*:\s*(.*?)\s*$/.exec(line));
   const wrong = pairs.indexOf(null);
-  if (wrong >= 0) return new Error(`has no name and colon in line ${wrong + 1}`);
+  if (wrong >= 0) return new Error(`must have a name and a colon in line ${wrong + 1}`);
   return Object.fromEntries(pairs.map((pair) => [pair?.[1] ?? "", pair?.[2] ?? ""]));
 }
 
@@ -146,6 +146,6 @@ function jsonOf(text: string): unknown {
   try {
     return text === "" ? {} : (JSON.parse(text) as unknown);
   } catch {
-    return new Error("is no JSON");
+    return new Error("is not valid JSON");
   }
 }

@@ -4,12 +4,12 @@ interface FormInputProps {
   readonly id: string;
   readonly field: FormField;
   readonly text: string;
-  /** What is wrong with it; null when nothing is. */
+  /** Null if the field is valid. */
   readonly problem: string | null;
   readonly change: (text: string) => void;
 }
 
-/** One field with its label, its hint, and what is wrong with it. */
+/** One field with label, hint and problem. */
 export function FormInput(props: FormInputProps) {
   const { id, field, problem } = props;
   const { label, hint = "", kind } = field;

@@ -8,47 +8,47 @@ import { bodyOf, problemOf, type FormField, type FormProblem, type Typed } from 
 import { FormInput } from "./form-input.tsx";
 import { type FormSending, useFormSending } from "./use-form-sending.ts";
 
-/** What stands among the fields: it shows problems of its own, may type into the fields, and send what was typed elsewhere. */
+/** Content between the fields. It can show problems, set fields, and submit to another endpoint. */
 type FormPart = (form: {
   readonly problems: readonly FormProblem[];
   readonly typed: Typed;
   readonly type: (changed: Typed) => void;
-  /** What is refused stands at its field. */
+  /** Problems from the server are shown at their fields. */
   readonly submit: FormSending["submit"];
 }) => ComponentChildren;
 
 export interface ResourceFormProps {
   readonly fields: readonly FormField[];
   readonly before: Typed;
-  /** Whether it makes a new one. */
+  /** Whether the form creates a resource. */
   readonly isNew: boolean;
-  /** Of fields whose choices the server knows. */
+  /** Choices that are loaded from the server, by field name. */
   readonly choices?: Readonly<Record<string, FormField["choices"]>>;
-  /** What the fields are that are folded away, where some are. */
+  /** Summary of the collapsed fields, if any. */
   readonly seldom?: string;
   readonly label: string;
-  /** Sends what was typed, or what of it has changed. */
+  /** Sends the changed fields. */
   readonly send: (body: Readonly<Record<string, unknown>>, typed: Typed) => Promise<void>;
-  /** The call that sends it, to be shown beside the button. */
+  /** Equivalent API call, shown next to the button. */
   readonly twinOf?: (body: Readonly<Record<string, unknown>>, typed: Typed) => ApiTwin;
-  /** For what is shown of it while it is typed. */
+  /** Called on each input, for live previews. */
   readonly onTyped?: (typed: Typed) => void;
-  /** Before the fields. */
+  /** Shown before the fields. */
   readonly lead?: FormPart;
-  /** What is wrong in the other parts, before anything is sent. */
+  /** Problems in the other parts, checked before sending. */
   readonly problemsOfParts?: () => readonly FormProblem[];
-  /** After the fields that are not folded away. */
+  /** Shown after the fields that are not collapsed. */
   readonly middle?: FormPart;
-  /** Before the button. */
+  /** Shown before the button. */
   readonly children?: ComponentChildren;
 }
 
-/** A form of what the API has, with its problems at their fields. */
+/** Form for an API resource that shows problems at their fields. */
 export function ResourceForm(props: ResourceFormProps) {
   const { fields, isNew, choices = {}, seldom, label, send, onTyped, children } = props;
   const { lead, middle, problemsOfParts } = props;
   const id = useId();
-  /** As the server has it, as far as this form knows. */
+  /** Last known values on the server. */
   const before = useRef(props.before);
   const typed = useSignal<Typed>(props.before);
   const { form, problems, error, isBusy, submit } = useFormSending();
@@ -104,7 +104,7 @@ export function ResourceForm(props: ResourceFormProps) {
   );
 }
 
-/** Of what has changed, once it can be sent. */
+/** API call for the changes. Hidden while there are problems or no changes. */
 function Twin(
   props: Pick<ResourceFormProps, "fields" | "label" | "twinOf" | "before"> & { readonly typed: Typed },
 ) {

@@ -6,7 +6,7 @@ import type { FormBody, FormProblem } from "./form-fields.ts";
 
 export interface FormSending {
   readonly form: RefObject<HTMLFormElement | null>;
-  /** Of what was typed, or of what the server refused. */
+  /** Problems found locally or by the server. */
   readonly problems: ReadonlySignal<readonly FormProblem[]>;
   readonly error: ReadonlySignal<ApiError | null>;
   readonly isBusy: ReadonlySignal<boolean>;
@@ -16,7 +16,7 @@ export interface FormSending {
   ) => Promise<void>;
 }
 
-/** For forms: what cannot be sent, or was refused, stands at its field, and the first such field gets the focus. */
+/** Submits a form, shows problems at their fields, and focuses the first invalid field. */
 export function useFormSending(): FormSending {
   const form = useRef<HTMLFormElement>(null);
   const problems = useSignal<readonly FormProblem[]>([]);
@@ -24,7 +24,7 @@ export function useFormSending(): FormSending {
   const isBusy = useSignal(false);
   const show = (found: readonly FormProblem[]) => {
     problems.value = found;
-    // After the fields say what is wrong, the first of them has the focus, also where it was folded away.
+    // Wait until the problems are rendered, then expand and focus the first invalid field.
     requestAnimationFrame(() => {
       const first = form.current?.querySelector<HTMLElement>("[aria-invalid=true]");
       first?.closest("details")?.setAttribute("open", "");

@@ -9,7 +9,7 @@ import { NewSourceForm } from "./new-source-form.tsx";
 import { shortTitle, typesMatching } from "./source-types.ts";
 import { useSourceTypes } from "./use-source-types.ts";
 
-/** Who sends, then what its messages are verified by; the steps at the sender follow on the next page. */
+/** Choice of the sender, then of the verification. The setup steps follow on the next page. */
 export function AddSourcePage() {
   const { params } = useAddress();
   const { data, error } = useSourceTypes();
@@ -26,7 +26,9 @@ export function AddSourcePage() {
         )}
       </p>
       <h1>{type === undefined ? "Add a source" : `Add a source: ${type.title}`}</h1>
-      {!mayManage() && <p class="note">Keys that may manage add sources. This one may look.</p>}
+      {!mayManage() && (
+        <p class="note">Adding sources requires a key with the manage role. This key is read-only.</p>
+      )}
       {data === null && <NotLoaded error={error} />}
       {mayManage() && data !== null && type === undefined && <TypeChoice types={data.data} />}
       {mayManage() && type !== undefined && <NewSourceForm key={type.type} type={type} />}
@@ -45,7 +47,10 @@ function TypeChoice({ types }: { readonly types: readonly SourceType[] }) {
   const { go } = useAddress();
   return (
     <>
-      <p>Who sends? A provider brings its signature, its ids and its kinds of events with it.</p>
+      <p>
+        Choose the sender. For a provider, signature, message ids and event types are configured
+        automatically.
+      </p>
       <form
         class="field provider-search"
         role="search"
@@ -67,17 +72,17 @@ function TypeChoice({ types }: { readonly types: readonly SourceType[] }) {
         />
         <p id={`${id}-found`} class="soft" role="status">
           {found.length === 0
-            ? "Nothing is called so. “HMAC in a header” serves most other senders."
-            : `${providers.length} providers, ${schemes.length} ways for everybody else`}
+            ? "No matches. “HMAC in a header” works for most other senders."
+            : `Providers: ${providers.length}. Generic schemes: ${schemes.length}.`}
         </p>
       </form>
       <TypeList title="Providers" types={providers} />
-      <TypeList title="Everybody else" types={schemes} />
+      <TypeList title="Generic schemes" types={schemes} />
     </>
   );
 }
 
-/** What most senders have comes first; what puts several together, and nothing at all, last. */
+/** The most common schemes come first, combinations and `none` last. */
 function rank({ type }: SourceType): number {
   if (["hmac", "standard_webhooks"].includes(type)) return 0;
   return ["any_of", "all_of", "none"].includes(type) ? 2 : 1;

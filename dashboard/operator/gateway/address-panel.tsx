@@ -9,7 +9,7 @@ import { Modal } from "../../shared/ui/modal.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { ActionButton, mayManage } from "../action-button.tsx";
 
-/** Where to send. Whoever knows the address can try, so it is shown when it is asked for. */
+/** Address of the source. Shown on demand, because anyone who knows it can send requests. */
 export function AddressPanel({ source }: { readonly source: Source }) {
   const { id } = source;
   const shown = useSignal<SourceAddress | null>(null);
@@ -20,17 +20,15 @@ export function AddressPanel({ source }: { readonly source: Source }) {
     <Panel title="Address" twin={{ path: `v1/sources/${id}/address`, cli: shell`sources address ${id}` }}>
       {shown.value === null ? (
         <p class="soft">
-          Whoever knows it can send.{" "}
-          {mayManage() ? "It is given to the sender alone." : "Keys that may manage are shown it."}
+          Anyone who knows the address can send requests.{" "}
+          {mayManage() ? "Share it only with the sender." : "Showing it requires a key with the manage role."}
         </p>
       ) : (
         <Addresses address={shown.value} />
       )}
       {mayManage() && (
         <div class="actions">
-          {shown.value === null && (
-            <ActionButton label="Show the address" run={show} done="The address is shown" />
-          )}
+          {shown.value === null && <ActionButton label="Show address" run={show} done="Address shown" />}
           <RotateAddressButton id={id} rotated={(address) => (shown.value = address)} />
         </div>
       )}
@@ -41,11 +39,11 @@ export function AddressPanel({ source }: { readonly source: Source }) {
 export function Addresses({ address: { url, party_url } }: { readonly address: SourceAddress }) {
   return (
     <>
-      <AddressLine url={url} label="Copy the address" />
+      <AddressLine url={url} label="Copy address" />
       {party_url !== null && (
         <>
-          <p class="soft">By the name of the party, which is no secret:</p>
-          <AddressLine url={party_url} label="Copy the address of the party" />
+          <p class="soft">Address by party name, which is not secret:</p>
+          <AddressLine url={party_url} label="Copy party address" />
         </>
       )}
     </>
@@ -62,10 +60,10 @@ function AddressLine({ url, label }: { readonly url: string; readonly label: str
 }
 
 const overlaps: readonly (readonly [string, string])[] = [
-  ["3600", "an hour"],
-  ["86400", "a day"],
-  ["604800", "a week"],
-  ["0", "not at all: it was leaked"],
+  ["3600", "1 hour"],
+  ["86400", "1 day"],
+  ["604800", "1 week"],
+  ["0", "revoke now: the address leaked"],
 ];
 
 function RotateAddressButton(props: {
@@ -83,19 +81,19 @@ function RotateAddressButton(props: {
     });
     props.rotated(value);
     isAsking.value = false;
-    announce("The address is another one");
+    announce("Address rotated");
   };
   return (
     <>
-      <button type="button" data-command="Rotate the address…" onClick={() => (isAsking.value = true)}>
-        Rotate the address…
+      <button type="button" data-command="Rotate address…" onClick={() => (isAsking.value = true)}>
+        Rotate address…
       </button>
       {isAsking.value && (
-        <Modal title="Give the source another address?" onClose={() => (isAsking.value = false)}>
+        <Modal title="Rotate the address of this source?" onClose={() => (isAsking.value = false)}>
           <div class="form">
-            <p>The new one has to be entered at the sender.</p>
+            <p>Enter the new address at the sender.</p>
             <div class="field">
-              <label for={fieldId}>The one before goes on working for</label>
+              <label for={fieldId}>Keep the old address for</label>
               <select
                 id={fieldId}
                 value={overlap.value}

@@ -12,12 +12,12 @@ import { typedVerification, verificationOf, type TypedVerification } from "./sou
 import { useSourceTypes } from "./use-source-types.ts";
 import { VerificationFields } from "./verification-fields.tsx";
 
-/** Another secret, with or without the one before, or another way of verification. */
+/** Changes the secret, optionally keeping the previous one, or the verification scheme. */
 export function ChangeVerificationButton(props: {
   readonly source: Source;
   readonly label: string;
   readonly isPrimary?: boolean;
-  /** After it was changed. */
+  /** Called after the change. */
   readonly changed?: () => void;
 }) {
   const { source, label, isPrimary = false, changed } = props;
@@ -34,7 +34,7 @@ export function ChangeVerificationButton(props: {
         {label}
       </button>
       {isAsking.value && (
-        <Modal title="Change the verification" onClose={close}>
+        <Modal title="Change verification" onClose={close}>
           <ChangeForm
             source={source}
             done={() => {
@@ -58,7 +58,7 @@ function ChangeForm({ source, done }: { readonly source: Source; readonly done: 
   return (
     <div class="form">
       <div class="field">
-        <label for={id}>Verified as</label>
+        <label for={id}>Verification</label>
         <select
           id={id}
           value={chosen.value}
@@ -89,7 +89,7 @@ function TypedForm(props: {
   const { form, problems, error, isBusy, submit } = useFormSending();
   const send = async (body: object) => {
     await callApi({ method: "PATCH", path: `v1/sources/${source.id}`, body });
-    announce("Changed");
+    announce("Saved");
     await refreshAll();
     done();
   };
@@ -105,12 +105,12 @@ function TypedForm(props: {
       }}
     >
       {isSame && type.fields.some(({ is_secret }) => is_secret) && (
-        <p class="soft">Secrets are never shown again, so they are entered anew.</p>
+        <p class="soft">Stored secrets are never shown. Enter them again.</p>
       )}
       <VerificationFields type={type} typed={typed} problems={problems.value} isChange />
       {error.value !== null && <ErrorNote error={error.value} />}
       <button type="submit" class="primary" disabled={isBusy.value}>
-        Change
+        Save
       </button>
     </form>
   );

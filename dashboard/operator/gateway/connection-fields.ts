@@ -1,52 +1,60 @@
-/** The fields of the form for a connection, beside its two ends. */
+/** Form fields of a connection, except its source and webhook. */
 import type { FormField } from "../form/form-fields.ts";
 
 export const filterField: FormField = {
   name: "filter",
   label: "Filter (JSON)",
   kind: "json",
-  hint: "Everything goes through when left empty.",
+  hint: "If empty, all messages pass.",
   whenEmpty: null,
 };
 
 export const connectionFields: readonly FormField[] = [
-  { name: "name", label: "Name", kind: "line", hint: "For people." },
+  { name: "name", label: "Name", kind: "line", hint: "Shown in lists." },
   {
     name: "required",
-    label: "In pass-through, senders are told of success only when this one accepted",
+    label: "Required: in pass-through, report success to the sender only if this webhook accepted",
     kind: "flag",
   },
   filterField,
   {
     name: "delay_ms",
-    label: "Send no sooner than after, ms",
+    label: "Delay, ms",
     kind: "number",
-    hint: "Store and forward alone: passed through, the sender waits.",
+    hint: "Store and forward only. In pass-through the sender waits for the response.",
     isSeldom: true,
   },
   {
     name: "deduplicate",
-    label: "Ignore what came before (JSON)",
+    label: "Deduplication (JSON)",
     kind: "json",
-    hint: 'For senders that give no id. Such as {"window_ms": 600000, "exclude_fields": ["/sent_at"]}.',
+    hint: 'For senders without message ids. For example {"window_ms": 600000, "exclude_fields": ["/sent_at"]}.',
     whenEmpty: null,
     isSeldom: true,
   },
   {
     name: "retry_delays_ms",
-    label: "Delays between requests, ms (JSON)",
+    label: "Retry delays, ms (JSON)",
     kind: "json",
-    hint: "Store and forward alone, instead of the schedule of the webhook. Such as [5000, 60000].",
+    hint: "Store and forward only. Replaces the webhook's schedule. For example [5000, 60000].",
     whenEmpty: null,
     isSeldom: true,
   },
-  { name: "allow_chain", label: "May lead to an address of this deployment", kind: "flag", isSeldom: true },
+  {
+    name: "allow_chain",
+    label: "Allow forwarding to an address of this deployment",
+    kind: "flag",
+    isSeldom: true,
+  },
 ];
 
-/** What a filter may say, each with a sentence. */
+/** Example filters with descriptions. */
 export const filterExamples: readonly (readonly [string, object])[] = [
-  ["Pull requests that were opened or closed", { body: { action: { $in: ["opened", "closed"] } } }],
-  ["One kind of event, by its header", { headers: { "x-github-event": "push" } }],
-  ["Orders from 100 on", { body: { total: { $gte: 100 } } }],
-  ["One of two", { $or: [{ body: { type: "order.paid" } }, { body: { type: { $startsWith: "refund." } } }] }],
+  ["Opened or closed pull requests", { body: { action: { $in: ["opened", "closed"] } } }],
+  ["One event type, by header", { headers: { "x-github-event": "push" } }],
+  ["Orders of 100 or more", { body: { total: { $gte: 100 } } }],
+  [
+    "Either of two conditions",
+    { $or: [{ body: { type: "order.paid" } }, { body: { type: { $startsWith: "refund." } } }] },
+  ],
 ];

@@ -5,17 +5,17 @@ import { FilterTrial } from "./filter-trial.tsx";
 
 interface ConnectionFormProps
   extends Pick<ResourceFormProps, "before" | "isNew" | "label" | "send" | "lead" | "problemsOfParts"> {
-  /** Whose requests the filter is tried on; empty while none is chosen. */
+  /** The filter is tried on requests of this source. Empty while no source is selected. */
   readonly sourceId: string;
 }
 
-/** Name, filter and weight of a connection; `lead` are its ends, where they can be chosen. */
+/** Form for a connection. `lead` selects source and webhook of a new connection. */
 export function ConnectionForm({ sourceId, ...props }: ConnectionFormProps) {
   return (
     <ResourceForm
       {...props}
       fields={connectionFields}
-      seldom="Delay, repeats, retries"
+      seldom="Delay, deduplication, retries"
       middle={({ typed, type, submit }) => (
         <>
           <FilterExamples
@@ -37,18 +37,18 @@ export function ConnectionForm({ sourceId, ...props }: ConnectionFormProps) {
 }
 
 function missingSource(sourceId: string): readonly FormProblem[] {
-  return sourceId === "" ? [{ field: "source_id", message: "has to be chosen" }] : [];
+  return sourceId === "" ? [{ field: "source_id", message: "is required" }] : [];
 }
 
-/** Puts one of them into the field, to be changed there. */
+/** Copies an example into the field for editing. */
 function FilterExamples({ choose }: { readonly choose: (filter: object) => void }) {
   return (
     <details>
-      <summary>Examples of filters</summary>
+      <summary>Filter examples</summary>
       <p class="soft">
-        A filter looks at <code>body</code>, <code>headers</code>, <code>query</code> and <code>path</code>,
-        with <code>$eq $neq $in $nin $gt $gte $lt $lte $startsWith $endsWith $exist $and $or $not</code>. What
-        it leaves out is in the log of requests, with the rule that did it.
+        A filter can test <code>body</code>, <code>headers</code>, <code>query</code> and <code>path</code>,
+        with <code>$eq $neq $in $nin $gt $gte $lt $lte $startsWith $endsWith $exist $and $or $not</code>. The
+        request log lists filtered messages with the rule that excluded them.
       </p>
       <ul class="examples">
         {filterExamples.map(([what, filter]) => (

@@ -41,27 +41,27 @@ export function ConnectionPage() {
         title={data.name === "" ? "Connection" : data.name}
         beside={<ConnectionBadge connection={data} />}
       />
-      <Panel title="What it does" loaded={loaded} twin={{ path, cli: shell`connections get ${id}` }}>
+      <Panel title="About this connection" loaded={loaded} twin={{ path, cli: shell`connections get ${id}` }}>
         <Facts
           rows={[
             ["From", <SourceLink key="from" id={data.source_id} />],
             ["To", <WebhookLink key="to" id={data.webhook_id} url={null} />],
             ["Paused", data.paused ? <When key="paused" at={data.paused_at} /> : "no"],
             ["Held messages", heldCountText(data.held_count)],
-            ["Success of pass-through depends on it", data.required ? "yes" : "no"],
-            ["Made", <When key="made" at={data.created_at} isExact />],
+            ["Required for pass-through success", data.required ? "yes" : "no"],
+            ["Created", <When key="made" at={data.created_at} isExact />],
           ]}
         />
         {data.paused && (
           <p class="soft">
-            What is stored and forwarded is held, and goes on in order when it is resumed. In pass-through
-            senders are asked to come back.
+            Stored messages are held and sent in order after you resume. In pass-through, senders are asked to
+            retry later.
           </p>
         )}
         {data.releasing_since !== null && (
           <p class="soft">
-            The connection is open. It sends the messages that it held, oldest first. New messages wait behind
-            them.
+            The connection has been resumed. It sends held messages first, oldest first. New messages wait
+            until then.
           </p>
         )}
         {mayManage() && <Actions connection={data} />}
@@ -86,7 +86,12 @@ function Actions({ connection: { id, paused } }: { readonly connection: SourceCo
   return (
     <div class="actions">
       {paused ? (
-        <ActionButton label="Resume" isPrimary run={set(false)} done="Resumed; what was held is on its way" />
+        <ActionButton
+          label="Resume"
+          isPrimary
+          run={set(false)}
+          done="Resumed. Held messages are being sent"
+        />
       ) : (
         <ActionButton label="Pause" run={set(true)} done="Paused" />
       )}
@@ -94,13 +99,13 @@ function Actions({ connection: { id, paused } }: { readonly connection: SourceCo
         what="connection"
         path={path}
         leadsTo="connections"
-        consequence="What comes from now on does not go to this webhook. Deliveries that were made stay; what it held while it was paused is not sent."
+        consequence="New messages are no longer sent to this webhook. Existing deliveries are kept. Messages held while paused are not sent."
       />
     </div>
   );
 }
 
-/** For those who may look at requests and change nothing. */
+/** Filter trial for read-only keys. */
 function SavedFilterTrial({ sourceId, filter }: { readonly sourceId: string; readonly filter: object }) {
   const { error, run } = useBusy();
   return (

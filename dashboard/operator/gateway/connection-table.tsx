@@ -7,7 +7,7 @@ import { When } from "../../shared/ui/when.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
 import { SourceLink } from "./source-link.tsx";
 
-/** Of one source; there are 50 at most. */
+/** Connections of one source, which has no more than 50. */
 export function useConnectionsOf(sourceId: string): Loaded<Page<SourceConnection>> {
   return useApi<Page<SourceConnection>>({
     path: "v1/connections",
@@ -39,7 +39,7 @@ export const connectionColumns: readonly Column<SourceConnection>[] = [
   { title: "Changed", cell: (row) => <When at={row.updated_at} />, isFigure: true, needs: "wide" },
 ];
 
-/** Within another page. */
+/** Connection table within another page. */
 export function ConnectionTable(props: {
   readonly rows: readonly SourceConnection[];
   readonly withoutSource?: boolean;
@@ -57,7 +57,7 @@ export function ConnectionBadge(props: {
   const { paused, releasing_since: releasingSince } = props.connection;
   if (paused) return <Badge tone="held" text={`paused${heldText(props.connection)}`} />;
   if (releasingSince !== null) return <Badge tone="held" text={`resuming${heldText(props.connection)}`} />;
-  return <Badge tone="good" text="open" />;
+  return <Badge tone="good" text="active" />;
 }
 
 function heldText({ held_count: count }: Pick<SourceConnection, "held_count">): string {
@@ -71,5 +71,5 @@ export function heldCountText(count: number): string {
 }
 
 function filterText(filter: object | null) {
-  return filter === null ? <span class="soft">everything</span> : <code>{JSON.stringify(filter)}</code>;
+  return filter === null ? <span class="soft">all messages</span> : <code>{JSON.stringify(filter)}</code>;
 }

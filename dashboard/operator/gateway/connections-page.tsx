@@ -11,7 +11,6 @@ import { GatewayTabs } from "./gateway-tabs.tsx";
 
 const filterNames = ["source_id", "webhook_id", "tenant_id"] as const;
 
-/** Which source leads to which webhook. */
 export function ConnectionsPage() {
   const { params } = useAddress();
   const query = Object.fromEntries(filterNames.map((name) => [name, params.get(name)]));
@@ -38,13 +37,13 @@ export function ConnectionsPage() {
         none={
           <div class="teaching">
             <p>
-              None. A <strong>connection</strong> leads what a source receives to a webhook of yours, all of
-              it or what a filter lets through. Several lead to several webhooks, and each can be paused on
-              its own.
+              No connections yet. A <strong>connection</strong> forwards messages from a source to a webhook:
+              all messages, or those that match a filter. A source can have several connections. Each can be
+              paused separately.
             </p>
             <p class="soft">
-              Without one, senders of a source are asked to come back, or are told that it is stored and goes
-              nowhere.
+              Without a connection, senders of a source are asked to retry later, or their messages are stored
+              but not forwarded.
             </p>
           </div>
         }

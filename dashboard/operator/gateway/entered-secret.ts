@@ -1,4 +1,4 @@
 import { signal } from "@preact/signals";
 
-/** What somebody just entered, to be copied to the sender from the next page; nothing keeps it longer than that page. */
+/** Secret that was just entered, for copying it to the sender on the next page. It is dropped when that page closes. */
 export const enteredSecret = signal<{ readonly sourceId: string; readonly text: string } | null>(null);

@@ -6,8 +6,8 @@ import { explanationOf, mayBeRetried } from "./explanation.ts";
 
 const request = { outcome: "rejected", status: 401, scheme: null, event_id: null } as const;
 
-suite("sentences about requests of the gateway", () => {
-  test("every cause of the kit and of the gateway has its own sentence and a remedy", () => {
+suite("explanations of gateway requests", () => {
+  test("every rejection cause of the kit and the gateway has its own sentence and a remedy", () => {
     const own = [
       ...["source_inactive", "method_not_allowed", "payload_too_large", "empty_body", "loop"],
       ...["idempotency_key_malformed", "rate_limited", "no_handshake"],
@@ -19,7 +19,7 @@ suite("sentences about requests of the gateway", () => {
     for (const { sentence, remedy } of all) assert.ok(remedy !== null, sentence);
   });
 
-  test("what became of it is said for each outcome, and a source without verification proves nothing", () => {
+  test("every outcome has a sentence, and messages of unverified sources are not called authentic", () => {
     for (const outcome of gatewayOutcomes)
       assert.match(explanationOf({ ...request, outcome, rejection_cause: null }).sentence, /^[A-Z].*\.$/);
     const taken = { ...request, outcome: "accepted", status: 202, rejection_cause: null } as const;
@@ -29,7 +29,7 @@ suite("sentences about requests of the gateway", () => {
     assert.match(reused.sentence, /another body/);
   });
 
-  test("what became no event and may become one can be retried", () => {
+  test("requests without an event can be retried if they may succeed now", () => {
     assert.equal(mayBeRetried(request), true);
     assert.equal(mayBeRetried({ ...request, status: 413 }), false);
     assert.equal(mayBeRetried({ ...request, outcome: "failed", status: 503 }), true);

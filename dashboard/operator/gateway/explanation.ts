@@ -1,114 +1,113 @@
-/** Sentences about what the gateway received: what became of it, why, and what to do. */
+/** Explains the outcome of gateway requests: what happened, why, and what to do. */
 import type { GatewayRequest } from "../../shared/resources.ts";
 
-/** What happened, and what somebody can do about it. */
 export interface Explanation {
   readonly sentence: string;
-  /** Null where nothing has to be done. */
+  /** Null if no action is needed. */
   readonly remedy: string | null;
 }
 
-const retryAfterwards = "Then retry this request: its body is kept for a day.";
+const retryAfterwards = "Then retry this request. Its body is kept for a day.";
 
 const causes: Readonly<Record<string, Explanation>> = {
   missing_header: {
-    sentence: "The proof of the sender is missing.",
+    sentence: "The signature or credential is missing.",
     remedy:
-      "See whether the sender was told to sign: a secret has to be entered there. If it signs another way, choose that way under Verification.",
+      "Check that a secret is configured at the sender. If the sender uses another scheme, select it under Verification.",
   },
   malformed_header: {
-    sentence: "The proof of the sender cannot be read.",
-    remedy: "The sender signs another way than this source expects. Choose that way under Verification.",
+    sentence: "The signature or credential is malformed.",
+    remedy: "The sender uses another scheme than this source expects. Select it under Verification.",
   },
   bad_message_id: {
-    sentence: "The id of the message cannot be used.",
-    remedy: "The sender has to give an id of printable characters. Only the sender can change that.",
+    sentence: "The message id is invalid.",
+    remedy: "The sender must use an id of printable characters. Only the sender can fix this.",
   },
   bad_timestamp: {
-    sentence: "The signed time cannot be read.",
-    remedy: "Compare the form of the time under Verification with what the sender documents.",
+    sentence: "The signed timestamp is malformed.",
+    remedy: "Compare the timestamp format under Verification with the sender's documentation.",
   },
   too_old: {
-    sentence: "The signed time is too long ago.",
+    sentence: "The signed timestamp is too old.",
     remedy:
-      "Compare the clocks of the sender and of this machine. If both are right, somebody sent a captured message again, and nothing has to be done.",
+      "Compare the clocks of the sender and of this machine. If both are right, this was a replayed message, and no action is needed.",
   },
   too_new: {
-    sentence: "The signed time lies ahead.",
+    sentence: "The signed timestamp is in the future.",
     remedy: "Compare the clocks of the sender and of this machine.",
   },
   unknown_key: {
-    sentence: "It is signed with a key that this source does not have.",
-    remedy: `Enter the sender's present key under Verification. ${retryAfterwards}`,
+    sentence: "The message is signed with a key that this source does not have.",
+    remedy: `Enter the sender's current key under Verification. ${retryAfterwards}`,
   },
   wrong_key_kind: {
-    sentence: "The secret of this source is of another kind than the signature.",
-    remedy: `Enter the key that belongs to this signature: a public key and a shared secret are not the same. ${retryAfterwards}`,
+    sentence: "The key type of this source does not match the signature.",
+    remedy: `Enter a key of the right type: a public key is not a shared secret. ${retryAfterwards}`,
   },
   body_altered: {
-    sentence: "The body is not the one that was signed.",
+    sentence: "The body differs from the signed body.",
     remedy:
-      "Something between the sender and this server changes it, such as a proxy that writes JSON anew. Have it pass the body on byte for byte.",
+      "Something between the sender and this server changes the body, such as a proxy that reserializes JSON. Configure it to pass the body unchanged.",
   },
   no_matching_signature: {
     sentence: "The signature does not match the secret of this source.",
     remedy: `Copy the secret from the sender again and enter it under Verification. ${retryAfterwards}`,
   },
   bad_token: {
-    sentence: "The password, key or token is wrong or missing.",
-    remedy: `Enter the same one here, under Verification, and at the sender. ${retryAfterwards}`,
+    sentence: "The password, key or token is missing or wrong.",
+    remedy: `Enter the same value under Verification and at the sender. ${retryAfterwards}`,
   },
-  source_inactive: { sentence: "The source is switched off.", remedy: "Switch it on to take messages." },
+  source_inactive: { sentence: "The source is disabled.", remedy: "Enable it to accept messages." },
   method_not_allowed: {
-    sentence: "Messages come by POST, and this one did not.",
-    remedy: "Choose POST at the sender. PUT can be allowed in the settings of the source.",
+    sentence: "Messages must be sent with POST.",
+    remedy: "Configure POST at the sender. PUT can be allowed in the settings of the source.",
   },
   payload_too_large: {
-    sentence: "The body is larger than this source takes.",
+    sentence: "The body exceeds the size limit of this source.",
     remedy: "Raise the limit in the settings of the source, up to POSTHORN_MAX_PAYLOAD_BYTES of the server.",
   },
-  empty_body: { sentence: "The body was empty.", remedy: "The sender has to send a body." },
+  empty_body: { sentence: "The body was empty.", remedy: "The sender must send a body." },
   loop: {
-    sentence: "It has been here before, or has passed too many gateways.",
+    sentence: "The message is in a forwarding loop, or has passed too many gateways.",
     remedy: "Find the connection that leads back to this gateway, and remove it.",
   },
   idempotency_key_malformed: {
-    sentence: "Its Idempotency-Key cannot be used.",
-    remedy: "The sender has to give one key, of at most 255 printable characters.",
+    sentence: "The Idempotency-Key is invalid.",
+    remedy: "The sender must send exactly one key of up to 255 printable characters.",
   },
   no_handshake: {
-    sentence: "It asked by OPTIONS whether it may deliver, in a form that is no handshake of CloudEvents.",
-    remedy: "The sender has to give WebHook-Request-Origin. Only the sender can change that.",
+    sentence: "The OPTIONS request is not a valid CloudEvents handshake.",
+    remedy: "The sender must send WebHook-Request-Origin. Only the sender can fix this.",
   },
   rate_limited: {
-    sentence: "The source is over its limit for now.",
+    sentence: "The source exceeded its rate limit.",
     remedy:
-      "The sender was asked to come back. Raise the limit in the settings of the source if that is usual.",
+      "The sender was asked to retry later. If this volume is normal, raise the limit in the settings of the source.",
   },
 };
 
 const keyReused: Explanation = {
-  sentence: "Its key is known, from a message with another body.",
-  remedy: "The sender has to give each message a key of its own.",
+  sentence: "The idempotency key was already used for a message with another body.",
+  remedy: "The sender must use a unique key for each message.",
 };
 
 export function explanationOf(
   request: Pick<GatewayRequest, "outcome" | "rejection_cause" | "status" | "scheme">,
 ): Explanation {
   const { outcome, rejection_cause: cause, status, scheme } = request;
-  const proof = scheme === "none" ? "Nobody verified it" : "It is authentic";
+  const proof = scheme === "none" ? "The message is unverified" : "The message is authentic";
   switch (outcome) {
     case "accepted":
-      return { sentence: `${proof}, and it was taken.`, remedy: null };
+      return { sentence: `${proof} and was accepted.`, remedy: null };
     case "duplicate":
       return {
-        sentence: "It is a repeat: it was answered as the first one, and not sent on again.",
+        sentence: "Duplicate message. It got the same response as the first one and was not forwarded again.",
         remedy: null,
       };
     case "ignored":
-      return { sentence: `${proof}, and every filter left it out.`, remedy: null };
+      return { sentence: `${proof} but matched no filter.`, remedy: null };
     case "challenge":
-      return { sentence: "The provider checked the address, and was answered.", remedy: null };
+      return { sentence: "The provider checked the address and got the expected response.", remedy: null };
     case "failed":
       return failureOf(proof, status);
     case "rejected":
@@ -120,7 +119,7 @@ export function explanationOf(
 
 function unknownCause(cause: string | null): Explanation {
   return {
-    sentence: `It was refused${cause === null ? "" : `: ${cause.replaceAll("_", " ")}`}.`,
+    sentence: `The message was rejected${cause === null ? "" : `: ${cause.replaceAll("_", " ")}`}.`,
     remedy: null,
   };
 }
@@ -128,21 +127,22 @@ function unknownCause(cause: string | null): Explanation {
 function failureOf(proof: string, status: number): Explanation {
   if (status === 503)
     return {
-      sentence: `${proof}, and it was not taken: the sender was asked to come back.`,
-      remedy: "Either no connection leads on, or one is paused, or its webhook takes nothing for now.",
+      sentence: `${proof} but was not accepted. The sender was asked to retry later.`,
+      remedy: "Check the connections: there is none, one is paused, or its webhook is currently unavailable.",
     };
   if (status === 504)
     return {
-      sentence: `${proof}, and the webhook did not answer in time.`,
-      remedy: "See the webhook's deliveries. Store and forward answers the sender without waiting for it.",
+      sentence: `${proof} but the webhook did not respond in time.`,
+      remedy:
+        "Check the webhook's deliveries. Store and forward responds to the sender without waiting for the webhook.",
     };
   return {
-    sentence: `${proof}, and the webhook did not take it.`,
-    remedy: "See what the webhook answered, below.",
+    sentence: `${proof} but the webhook did not accept it.`,
+    remedy: "See the webhook's response below.",
   };
 }
 
-/** Whether it may be taken after a secret, a filter or a connection was put right. */
+/** Whether a retry may succeed after a secret, filter or connection was fixed. */
 export function mayBeRetried({
   outcome,
   status,

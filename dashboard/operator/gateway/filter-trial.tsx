@@ -12,9 +12,9 @@ import { conditionInWords, countInWords, verdictInWords } from "./trial-words.ts
 
 interface FilterTrialProps {
   readonly sourceId: string;
-  /** As it is now, in any form that changes with it: what was found of another one is not shown. */
+  /** Current text of the filter. Results for another text are hidden. */
   readonly text: string;
-  /** Looks with the filter, or shows where it stands what is wrong with it. */
+  /** Runs the trial with the parsed filter, or shows its problem at the field. */
   readonly attempt: (look: (filter: unknown) => Promise<void>) => Promise<void>;
 }
 
@@ -31,7 +31,7 @@ function evaluate(body: object): Promise<FilterEvaluation> {
   );
 }
 
-/** What the filter would do to the last requests, before it is saved. */
+/** Tries an unsaved filter on recent requests. */
 export function FilterTrial({ sourceId, text, attempt }: FilterTrialProps) {
   const trial = useSignal<Trial | null>(null);
   const isBusy = useSignal(false);
@@ -64,9 +64,9 @@ interface Sample extends EvaluatedRequest {
 }
 
 const kinds: Readonly<Record<Sample["kind"], { readonly tone: Tone; readonly text: string }>> = {
-  matched: { tone: "good", text: "sent on" },
-  not_matched: { tone: "off", text: "left out" },
-  not_examined: { tone: "held", text: "not known" },
+  matched: { tone: "good", text: "forwarded" },
+  not_matched: { tone: "off", text: "filtered out" },
+  not_examined: { tone: "held", text: "unknown" },
 };
 
 function Samples({ trial: { filter, found } }: { readonly trial: Trial }) {
@@ -85,12 +85,12 @@ function Samples({ trial: { filter, found } }: { readonly trial: Trial }) {
     <>
       {!complete && (
         <p class="soft">
-          That was enough for one look, which came back to <When at={searchedTo} isExact />.
+          The search reached its time limit. It covers requests since <When at={searchedTo} isExact />.
         </p>
       )}
       {rows.length > 0 && (
         <DataTable
-          caption="Some of the requests that the filter was tried on"
+          caption="Sample of the tested requests"
           columns={[requestColumn, whyColumn({ explain, isBusy: isBusy.value }), ...resultColumns]}
           rows={rows}
           keyOf={({ request_id: id }) => id}
@@ -113,7 +113,7 @@ const requestColumn: Column<Sample> = {
 
 const resultColumns: readonly Column<Sample>[] = [
   {
-    title: "It would be",
+    title: "Result",
     cell: ({ kind, rule }) => (
       <>
         <Badge {...kinds[kind]} />
@@ -130,7 +130,7 @@ const resultColumns: readonly Column<Sample>[] = [
   { title: "When", cell: (row) => <When at={row.received_at} />, isFigure: true },
 ];
 
-/** Near the front, so that it is in sight where the window is narrow. */
+/** Placed second to stay visible in narrow windows. */
 function whyColumn({
   explain,
   isBusy,
@@ -162,7 +162,7 @@ interface ExplainedProps {
   readonly evaluation: FilterEvaluation;
 }
 
-/** Every condition in words. */
+/** Evaluation of each condition. */
 function Explained({ row, evaluation }: ExplainedProps) {
   const { trace = [] } = evaluation;
   return (
@@ -182,6 +182,6 @@ function Explained({ row, evaluation }: ExplainedProps) {
 }
 
 function resultOf({ result }: FilterTraceStep): { readonly tone: Tone; readonly text: string } {
-  if (result === null) return { tone: "held", text: "not known" };
-  return result ? { tone: "good", text: "holds" } : { tone: "bad", text: "does not hold" };
+  if (result === null) return { tone: "held", text: "unknown" };
+  return result ? { tone: "good", text: "true" } : { tone: "bad", text: "false" };
 }

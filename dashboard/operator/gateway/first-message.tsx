@@ -11,10 +11,10 @@ import { explanationOf } from "./explanation.ts";
 
 const askEveryMs = 1_000;
 
-/** Waits for what comes, and says what it was, or why it was refused and what to do. */
+/** Waits for the first request and explains its outcome. */
 export function FirstMessage(props: {
   readonly source: Source;
-  /** How the provider checks the address before it sends. */
+  /** Method of the provider's address check, if it has one. */
   readonly addressCheck: "get" | "head" | "post" | null;
 }) {
   const { source, addressCheck } = props;
@@ -24,7 +24,7 @@ export function FirstMessage(props: {
   const [newest] = rows;
   return (
     <Panel
-      title="2. The first message"
+      title="2. First message"
       loaded={loaded}
       tools={rows.length > 0 && <a href={`${pagePath("requests")}?source_id=${source.id}`}>All requests</a>}
       twin={{ path: "v1/requests", query, cli: shell`requests list --source ${source.id} --limit 5` }}
@@ -33,7 +33,7 @@ export function FirstMessage(props: {
         {newest === undefined ? (
           <p class="waiting-dots">
             Waiting for the first message
-            {addressCheck !== null && ", or for the check of the address"}…
+            {addressCheck !== null && " or the address check"}…
           </p>
         ) : (
           <Arrived source={source} request={newest} />
@@ -41,7 +41,7 @@ export function FirstMessage(props: {
       </div>
       {newest === undefined && (
         <p class="soft">
-          Follow the steps, then have the sender send something. This page changes by itself.
+          Follow the steps, then trigger a message at the sender. This page updates automatically.
         </p>
       )}
     </Panel>
@@ -59,7 +59,7 @@ function Arrived({ source, request }: { readonly source: Source; readonly reques
         <a href={pagePath(`requests/${id}`)}>
           <strong>{nameOfRequest(request)}</strong>
         </a>{" "}
-        arrived <When at={received_at} /> and was answered {status}.
+        arrived <When at={received_at} />. Response: {status}.
       </p>
       <p>
         {isAuthentic && scheme !== null && outcome !== "challenge" && <>Verified as {scheme}. </>}
@@ -72,9 +72,9 @@ function Arrived({ source, request }: { readonly source: Source; readonly reques
       )}
       {status === 401 && (
         <div class="actions">
-          <ChangeVerificationButton source={source} label="Change the secret…" />
+          <ChangeVerificationButton source={source} label="Change secret…" />
           <a class="button" href={pagePath(`requests/${id}`)}>
-            To the request, to retry it
+            Open request to retry
           </a>
         </div>
       )}

@@ -7,7 +7,6 @@ const parts: readonly (readonly [string, string])[] = [
   ["requests", "Requests"],
 ];
 
-/** The lists of the gateway. */
 export function GatewayTabs() {
   const { page } = useAddress();
   return (

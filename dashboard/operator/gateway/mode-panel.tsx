@@ -15,37 +15,37 @@ import { modeWords } from "./wording.ts";
 
 const dayMs = 86_400_000;
 
-/** When senders are answered, and who took it upon them that a message is answered before it was delivered. */
+/** Response mode of the source, and who acknowledged store and forward. */
 export function ModePanel({ source }: { readonly source: Source }) {
   const { id, mode, effective_mode, acknowledged_by: by, acknowledged_at: at } = source;
   const isStored = effective_mode === "store_and_forward";
   return (
     <Panel
-      title="When senders are answered"
+      title="When senders get a response"
       twin={{ path: `v1/sources/${id}`, cli: shell`sources get ${id}` }}
     >
       <p class="verdict-text">
         {isStored
-          ? "Once the message is stored. Retries, dead letters and order are as with events of your own."
-          : "After the webhook accepted it, with its status. One attempt; repeats are the sender's."}
+          ? "As soon as the message is stored. Retries, dead letters and ordering work as for published events."
+          : "After the webhook responds, with its status. There is one attempt. Retries are up to the sender."}
       </p>
       <Facts
         rows={[
-          ["In force", modeWords[effective_mode]],
-          ...(mode === effective_mode ? [] : [["Set to", modeWords[mode]] as const]),
-          ["Acknowledged by", by ?? "nobody"],
+          ["Effective mode", modeWords[effective_mode]],
+          ...(mode === effective_mode ? [] : [["Configured mode", modeWords[mode]] as const]),
+          ["Acknowledged by", by ?? "–"],
           ["Acknowledged", <When key="at" at={at} isExact />],
-          ["Answers within", duration(source.budget_ms)],
-          ["Repeats are known for", `${Math.round(source.dedup_window_ms / dayMs)} days`],
+          ["Response time limit", duration(source.budget_ms)],
+          ["Deduplication window", `${Math.round(source.dedup_window_ms / dayMs)} days`],
         ]}
       />
       {mayManage() && (
         <div class="actions">
           {isStored ? (
             <ActionButton
-              label="Pass through instead"
+              label="Switch to pass-through"
               run={() => setMode(id, "pass_through")}
-              done="Messages are passed through"
+              done="Switched to pass-through"
             />
           ) : (
             <StoreButton source={source} />
@@ -60,14 +60,14 @@ function setMode(id: string, mode: Source["mode"]): Promise<unknown> {
   return callApi({ method: "PATCH", path: `v1/sources/${id}`, body: { mode } });
 }
 
-/** Shows what the service promises, and notes that those who send know it. */
+/** Shows the service description and records its acknowledgement. */
 function StoreButton({ source }: { readonly source: Source }) {
   const isAsking = useSignal(false);
   if (session.value?.role !== "admin")
     return (
       <p class="soft">
-        An administrator can have messages stored first, after acknowledging the service description for those
-        who send.
+        An administrator can switch to store and forward after acknowledging the service description on behalf
+        of the senders.
       </p>
     );
   return (
@@ -96,13 +96,13 @@ function Acknowledgement({ id, done }: { readonly id: string; readonly done: () 
   return (
     <div class="form">
       <p>
-        Senders are then answered before anything was delivered. Whoever runs the sender has to know what that
-        promises; it is at <code>/service-description</code>, without a key:
+        Senders then get a response before the message is delivered. The operator of the sender must know what
+        this guarantees. It is public at <code>/service-description</code>:
       </p>
       <Facts
         rows={[
           ["Store and forward", String(modes["store_and_forward"])],
-          ["Where a message is then", durability],
+          ["Durability", durability],
           ["Idempotency key", idempotency_key],
           ["Payloads are kept", `${String(retention["payload_days"])} days`],
           ["Version", <code key="version">{version}</code>],
@@ -110,10 +110,10 @@ function Acknowledgement({ id, done }: { readonly id: string; readonly done: () 
       />
       <p>
         <ActionButton
-          label="They know it: store and forward"
+          label="Acknowledge and switch"
           isPrimary
           run={acknowledge}
-          done="Acknowledged; messages are stored and forwarded"
+          done="Switched to store and forward"
         />
       </p>
     </div>

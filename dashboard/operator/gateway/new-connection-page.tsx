@@ -14,13 +14,13 @@ import { SecretOnce } from "../webhook/secret-once.tsx";
 import { shortUrl } from "../webhook/webhook-link.tsx";
 import { ConnectionForm } from "./connection-form.tsx";
 
-/** A name that nothing is published under: a webhook that is made for a connection gets what comes through it alone. */
+/** Never published, so a webhook that is created for a connection receives only messages from its connections. */
 const relayedType = "relayed";
 const newWebhook = "new";
 
 interface Ends {
   readonly sourceId: string;
-  /** `newWebhook` makes one for `url`. */
+  /** `newWebhook` creates one for `url`. */
   readonly webhookId: string;
   readonly url: string;
 }
@@ -31,14 +31,14 @@ export function NewConnectionPage() {
   const made = useSignal<{ readonly webhook: Webhook; readonly isConnected: boolean } | null>(null);
   const send = async (rest: object) => {
     const { sourceId, webhookId, url } = ends.value;
-    // One that was made before the connection failed is used when it is tried again.
+    // Reuse the webhook if creating the connection failed in an earlier try.
     if (webhookId === newWebhook)
       made.value = { webhook: await makeWebhook({ sourceId, url }), isConnected: false };
     const target = made.value?.webhook.id ?? webhookId;
     ends.value = { ...ends.value, webhookId: target };
     const body = { ...rest, source_id: sourceId, webhook_id: target };
     await callApi<SourceConnection>({ method: "POST", path: "v1/connections", body });
-    announce("Connected");
+    announce("Connection created");
     await refreshAll();
     if ((made.value?.webhook.secret ?? null) === null) leave();
     else if (made.value !== null) made.value = { ...made.value, isConnected: true };
@@ -53,18 +53,18 @@ export function NewConnectionPage() {
       <ConnectionForm
         before={{ required: "true" }}
         isNew
-        label="Connect"
+        label="Create connection"
         sourceId={ends.value.sourceId}
         send={send}
         lead={({ problems }) => <EndFields ends={ends} problems={problems} />}
         problemsOfParts={() => problemsOf(ends.value)}
       />
       {made.value?.isConnected === true && (
-        <Modal title="Connected" onClose={leave}>
-          <p>The new webhook's receiver verifies messages with this secret.</p>
+        <Modal title="Connection created" onClose={leave}>
+          <p>The receiver of the new webhook verifies messages with this secret.</p>
           <SecretOnce secret={made.value.webhook.secret ?? ""} />
           <button type="button" class="primary" onClick={leave}>
-            To the source
+            Open source
           </button>
         </Modal>
       )}
@@ -73,11 +73,11 @@ export function NewConnectionPage() {
 }
 
 function problemsOf({ sourceId, webhookId, url }: Ends): readonly FormProblem[] {
-  const missing = "has to be chosen";
+  const missing = "is required";
   return [
     ...(sourceId === "" ? [{ field: "source_id", message: missing }] : []),
     ...(webhookId === "" ? [{ field: "webhook_id", message: missing }] : []),
-    ...(webhookId === newWebhook && url.trim() === "" ? [{ field: "url", message: "is missing" }] : []),
+    ...(webhookId === newWebhook && url.trim() === "" ? [{ field: "url", message: missing }] : []),
   ];
 }
 
@@ -112,12 +112,9 @@ function EndFields({
         id={`${id}-source`}
         field={{
           name: "source_id",
-          label: "From the source",
+          label: "Source",
           kind: "choice",
-          choices: [
-            ["", "choose one"],
-            ...(sources.data?.data ?? []).map((one) => [one.id, one.name] as const),
-          ],
+          choices: [["", "Select…"], ...(sources.data?.data ?? []).map((one) => [one.id, one.name] as const)],
         }}
         text={sourceId}
         problem={problemOf(problems, "source_id")}
@@ -127,12 +124,12 @@ function EndFields({
         id={`${id}-webhook`}
         field={{
           name: "webhook_id",
-          label: "To the webhook",
+          label: "Webhook",
           kind: "choice",
-          hint: "It gets what comes through its connections, whatever event types it subscribes to.",
+          hint: "It receives all messages of its connections, regardless of its event types.",
           choices: [
-            ["", "choose one"],
-            [newWebhook, "a new one"],
+            ["", "Select…"],
+            [newWebhook, "New webhook"],
             ...targets.map((one) => [one.id, shortUrl(one.url)] as const),
           ],
         }}
@@ -147,7 +144,7 @@ function EndFields({
             name: "url",
             label: "URL of the new webhook",
             kind: "line",
-            hint: "https, and a public address.",
+            hint: "An https URL with a public address.",
           }}
           text={url}
           problem={problemOf(problems, "url")}

@@ -20,17 +20,17 @@ import {
 import { VerificationFields } from "./verification-fields.tsx";
 
 const plainFields: readonly FormField[] = [
-  { name: "name", label: "Name", kind: "line", hint: "For people, and for posthorn listen --source." },
+  { name: "name", label: "Name", kind: "line", hint: "Shown in lists and used by posthorn listen --source." },
   {
     name: "tenant_id",
     label: "Tenant",
     kind: "line",
-    hint: "The default tenant when left empty.",
+    hint: "If empty, the default tenant.",
     isForAdmins: true,
   },
 ];
 
-/** Makes the source, and leads to the steps at the sender. */
+/** Creates the source and opens its setup page. */
 export function NewSourceForm({ type }: { readonly type: SourceType }) {
   const { go } = useAddress();
   const name = shortTitle(type);
@@ -41,14 +41,14 @@ export function NewSourceForm({ type }: { readonly type: SourceType }) {
   const send = async (changed: object) => {
     const typed = withSecret(type, verification.value);
     const first = withAddress(type, typed, noAddress);
-    // One that was made before its address could be entered is not made again.
+    // Reuse the source if entering its address failed in an earlier try.
     made.current ??= await makeSource({ name, ...changed, verification: verificationOf(type, first) });
     const { url, source_id: sourceId } = made.current;
     if (first !== typed) await enterAddress(sourceId, verificationOf(type, withAddress(type, typed, url)));
     const given = secret === null ? "" : (verification.value[secret.name] ?? "").trim();
     const isLater = given === "" && canComeLater;
     enteredSecret.value = given === "" ? null : { sourceId, text: given };
-    announce("Made");
+    announce("Source created");
     await refreshAll();
     go(`${pagePath(`sources/${sourceId}/set-up`)}${isLater ? "?secret=later" : ""}`);
   };
@@ -57,7 +57,7 @@ export function NewSourceForm({ type }: { readonly type: SourceType }) {
       fields={plainFields}
       before={{ name }}
       isNew
-      label="Make the address"
+      label="Create source"
       send={send}
       middle={({ problems }) => (
         <VerificationFields type={type} typed={verification} problems={problems} isChange={false} />
@@ -65,8 +65,8 @@ export function NewSourceForm({ type }: { readonly type: SourceType }) {
     >
       {canComeLater && (
         <p class="soft">
-          Some senders give the secret only after they were told the address: leave it empty then. Nothing is
-          let in until you enter it on the next page.
+          Some senders show the secret only after you enter the address. In that case, leave it empty. All
+          messages are rejected until you enter the secret on the next page.
         </p>
       )}
       {type.provider !== null && type.provider.remarks.length > 0 && (
@@ -80,14 +80,14 @@ export function NewSourceForm({ type }: { readonly type: SourceType }) {
   );
 }
 
-/** With a secret that nobody knows where it comes later, so that nothing is let in before. */
+/** Fills an empty secret with a random one, so that nothing is accepted until the real secret is entered. */
 function withSecret(type: SourceType, typed: TypedVerification): TypedVerification {
   const secret = secretField(type);
   if (secret === null || (typed[secret.name] ?? "").trim() !== "") return typed;
   return { ...typed, [secret.name]: randomSecret(type) ?? "" };
 }
 
-/** With the address of the source in the fields that need it and were left empty; the same where there are none. */
+/** Fills empty required address fields with the address of the source. */
 function withAddress(type: SourceType, typed: TypedVerification, url: string): TypedVerification {
   const left = type.fields.filter(
     ({ name, is_required }) =>
@@ -100,7 +100,7 @@ function withAddress(type: SourceType, typed: TypedVerification, url: string): T
   };
 }
 
-/** Stands for the address of a source until there is one. */
+/** Placeholder until the source has an address. */
 const noAddress = "https://not-known.invalid/";
 
 function enterAddress(sourceId: string, verification: object): Promise<unknown> {

@@ -1,4 +1,4 @@
-/** The pages of the gateway, which are loaded together. */
+/** The gateway pages, loaded as one bundle. */
 export { AddSourcePage } from "./add-source-page.tsx";
 export { ConnectionPage, NewConnectionPage } from "./connection-page.tsx";
 export { ConnectionsPage } from "./connections-page.tsx";

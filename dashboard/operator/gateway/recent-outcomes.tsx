@@ -3,7 +3,7 @@ import { pagePath } from "../../shared/root.ts";
 import { When } from "../../shared/ui/when.tsx";
 import { outcomeOf, outcomes } from "./wording.ts";
 
-/** Its last requests, 100 at most, by what became of them: `97 accepted, 3 rejected`. */
+/** Outcomes of the last 100 requests: `97 accepted, 3 rejected`. */
 export function RecentOutcomes({ source: { id, recent } }: { readonly source: Source }) {
   if (recent === undefined || recent === null) return null;
   const counted = outcomes.filter((outcome) => recent[outcome] > 0);

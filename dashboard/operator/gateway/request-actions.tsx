@@ -15,37 +15,35 @@ export function RequestActions({ request }: { readonly request: GatewayRequestDe
   const isUnproved = outcome === "rejected" && status === 401;
   return (
     <div class="actions">
-      {event_id !== null && (
-        <ActionButton label="Replay" run={replay} done="It is on its way again" shortcut="r" />
-      )}
+      {event_id !== null && <ActionButton label="Replay" run={replay} done="Replayed" shortcut="r" />}
       {mayBeRetried(request) && (
         <ActionButton
-          label={isUnproved ? "Verify again and send on" : "Send on now"}
+          label={isUnproved ? "Verify again and forward" : "Forward now"}
           isPrimary
           run={replay}
-          done="It was taken"
+          done="Accepted"
           shortcut="r"
         />
       )}
       {isUnproved && (
         <a class="button" href={pagePath(`sources/${source_id}`)}>
-          To the source's verification
+          Open source verification
         </a>
       )}
       {bookmark === null ? (
         <BookmarkButton path={path} />
       ) : (
         <ActionButton
-          label="Take the bookmark away"
+          label="Remove bookmark"
           run={() => callApi({ method: "PUT", path: `${path}/bookmark`, body: { name: null } })}
-          done="It is kept no longer than others"
+          done="Bookmark removed"
         />
       )}
     </div>
   );
 }
 
-/** Keeps a request, to replay it at any time. */
+/** Bookmarks a request, which keeps it for later replay. */
 function BookmarkButton({ path }: { readonly path: string }) {
   const isAsking = useSignal(false);
   const name = useSignal("");
@@ -60,14 +58,14 @@ function BookmarkButton({ path }: { readonly path: string }) {
         Bookmark…
       </button>
       {isAsking.value && (
-        <Modal title="Keep this request" onClose={() => (isAsking.value = false)}>
+        <Modal title="Bookmark this request" onClose={() => (isAsking.value = false)}>
           <div class="form">
             <p>
-              It stays in the log, with its body, until the bookmark is taken away, and can be replayed at any
+              The request and its body stay in the log until you remove the bookmark. You can replay it at any
               time.
             </p>
             <div class="field">
-              <label for={id}>What it is kept for</label>
+              <label for={id}>Bookmark name</label>
               <input
                 id={id}
                 maxLength={255}
@@ -79,11 +77,11 @@ function BookmarkButton({ path }: { readonly path: string }) {
             </div>
             <p>
               <ActionButton
-                label="Keep"
+                label="Save"
                 isPrimary
                 isDisabled={name.value.trim() === ""}
                 run={keep}
-                done="Kept"
+                done="Bookmarked"
               />
             </p>
           </div>

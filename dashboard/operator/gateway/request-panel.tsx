@@ -4,7 +4,7 @@ import { nameOfRequest } from "./request-table.tsx";
 import { RequestContent, RequestVerdict } from "./request-view.tsx";
 import { SourceLink } from "./source-link.tsx";
 
-/** One request beside the list: why it was taken or not, what can be done, and what came. */
+/** Side panel of the list: outcome of a request, its reason, actions and content. */
 export function RequestPanel({ id }: { readonly id: string }) {
   return (
     <SidePanel<GatewayRequestDetail> what="Request" collection="requests" id={id} nameOf={nameOfRequest}>

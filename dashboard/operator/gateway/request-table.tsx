@@ -7,12 +7,12 @@ import { RequestBadge } from "./request-badge.tsx";
 import { SourceLink } from "./source-link.tsx";
 import { outcomeOf } from "./wording.ts";
 
-/** What came, as far as it is known: a request that was refused has no kind. */
+/** Event type if known. Rejected requests have none. */
 export function nameOfRequest({ original_type, event_type, method }: GatewayRequest): string {
   return original_type ?? event_type ?? `${method} request`;
 }
 
-/** Requests that were counted without a row of their own. */
+/** Count of similar requests that have no row. */
 export function moreLikeThis({ more_count: count }: Pick<GatewayRequest, "more_count">): string {
   return `+ ${count.toLocaleString()} more like this`;
 }
@@ -45,7 +45,7 @@ export const requestColumns: readonly Column<GatewayRequest>[] = [
     needs: "medium",
   },
   {
-    title: "Answered",
+    title: "Response",
     cell: (row) => row.status,
     value: ({ status }) => ({ text: String(status), only: { name: "status", values: [String(status)] } }),
     isFigure: true,
@@ -57,12 +57,12 @@ export const requestColumns: readonly Column<GatewayRequest>[] = [
     value: ({ source_id: id }) => ({ text: id, only: { name: "source_id", values: [id] } }),
     needs: "wide",
   },
-  { title: "Took", cell: (row) => duration(row.duration_ms), isFigure: true, needs: "wide" },
+  { title: "Duration", cell: (row) => duration(row.duration_ms), isFigure: true, needs: "wide" },
   { title: "Bookmark", cell: (row) => row.bookmark ?? <span class="soft">–</span>, needs: "wide" },
   { title: "When", cell: (row) => <When at={row.received_at} />, isFigure: true },
 ];
 
-/** Within another page, of one source. */
+/** Requests of one source, within another page. */
 export function RequestTable(props: { readonly caption: string; readonly rows: readonly GatewayRequest[] }) {
   const { caption, rows } = props;
   const columns = requestColumns

@@ -17,12 +17,12 @@ import { RequestBadge } from "./request-badge.tsx";
 import { moreLikeThis } from "./request-table.tsx";
 import { explanationOf } from "./explanation.ts";
 
-/** What became of it and why, what somebody can do about it, and the buttons that do it. */
+/** Outcome of a request, its reason, and the available actions. */
 export function RequestVerdict({ request }: { readonly request: GatewayRequestDetail }) {
   const { sentence, remedy } = explanationOf(request);
   const { detail, bookmark } = request;
   return (
-    <section class="verdict" aria-label="What became of it">
+    <section class="verdict" aria-label="Outcome">
       <RequestBadge outcome={request.outcome} />
       <div>
         <p class="verdict-text">{sentence}</p>
@@ -32,7 +32,7 @@ export function RequestVerdict({ request }: { readonly request: GatewayRequestDe
           </p>
         )}
         {remedy !== null && <p>{remedy}</p>}
-        {bookmark !== null && <p class="soft">Kept as “{bookmark}”.</p>}
+        {bookmark !== null && <p class="soft">Bookmarked as “{bookmark}”.</p>}
         <RequestActions request={request} />
       </div>
     </section>
@@ -44,7 +44,7 @@ export function RequestContent({ request }: { readonly request: GatewayRequestDe
   const twin = { path: `v1/requests/${id}`, cli: shell`requests get ${id}` };
   return (
     <>
-      <Panel title="Where it went" twin={twin}>
+      <Panel title="Forwarded to" twin={twin}>
         <Forwards request={request} />
       </Panel>
       {event_id !== null && <Deliveries eventId={event_id} />}
@@ -55,7 +55,7 @@ export function RequestContent({ request }: { readonly request: GatewayRequestDe
         <p class="soft">Signatures, cookies and other credentials are masked.</p>
         <TextView
           text={headers.map(({ name, value }) => `${name}: ${value}`).join("\n")}
-          label="Fields of the head"
+          label="Request headers"
         />
       </Panel>
       <Panel title="About this request" twin={twin}>
@@ -72,10 +72,10 @@ function About({ request }: { readonly request: GatewayRequestDetail }) {
       rows={[
         ["Request", <code key="id">{id}</code>],
         ["Received", <When key="received" at={request.received_at} isExact />],
-        ["Asked", <code key="asked">{`${request.method} ${request.path}`}</code>],
-        ["Answered", `${request.status} after ${duration(request.duration_ms)}`],
-        ["Verified as", request.scheme ?? "not"],
-        ["Kind", original_type ?? event_type ?? "–"],
+        ["Request line", <code key="asked">{`${request.method} ${request.path}`}</code>],
+        ["Response", `${request.status} after ${duration(request.duration_ms)}`],
+        ["Verified as", request.scheme ?? "not verified"],
+        ["Original type", original_type ?? event_type ?? "–"],
         ...(original_type !== null && event_type !== null && original_type !== event_type
           ? [["Published as", event_type] as const]
           : []),
@@ -90,7 +90,7 @@ function About({ request }: { readonly request: GatewayRequestDetail }) {
           ),
         ],
         ...(request.more_count > 0
-          ? [["Counted with it", `${moreLikeThis(request)}, within a minute`] as const]
+          ? [["Similar requests", `${moreLikeThis(request)}, within a minute`] as const]
           : []),
         ["Body", `${request.body_bytes.toLocaleString()} bytes`],
       ]}
@@ -115,10 +115,10 @@ const forwardColumns: readonly Column<Forward>[] = [
 ];
 
 function Forwards({ request: { forwards } }: { readonly request: GatewayRequestDetail }) {
-  if (forwards.length === 0) return <p class="soft">Nowhere.</p>;
+  if (forwards.length === 0) return <p class="soft">Not forwarded.</p>;
   return (
     <DataTable
-      caption="Where it went"
+      caption="Forwarded to"
       columns={forwardColumns}
       rows={forwards}
       keyOf={({ connection_id }) => connection_id}
@@ -126,19 +126,19 @@ function Forwards({ request: { forwards } }: { readonly request: GatewayRequestD
   );
 }
 
-/** Those of the event that it became. */
+/** Deliveries of the event that was created from the request. */
 function Deliveries({ eventId }: { readonly eventId: string }) {
   const query = { event_id: eventId, limit: 20, include: "webhook" };
   const loaded = useApi<DeliveryPage>({ path: "v1/deliveries", query });
   const rows = loaded.data?.data ?? [];
   return (
     <Panel
-      title="Deliveries that it made"
+      title="Deliveries created"
       loaded={loaded}
       twin={{ path: "v1/deliveries", query, cli: shell`deliveries list --event ${eventId}` }}
     >
       {rows.length === 0 ? (
-        <p class="soft">None: it was passed through, or every connection that wanted it is paused.</p>
+        <p class="soft">None. The request was passed through, or every matching connection is paused.</p>
       ) : (
         <DeliveryTable caption="Deliveries of this request" rows={rows} />
       )}
@@ -148,13 +148,13 @@ function Deliveries({ eventId }: { readonly eventId: string }) {
 
 function Body({ request }: { readonly request: GatewayRequestDetail }) {
   const { body, body_base64, body_bytes } = request;
-  if (body !== null && body !== "") return <TextView text={body} label="Body as it came" />;
+  if (body !== null && body !== "") return <TextView text={body} label="Raw body" />;
   if (body_base64 !== null) return <TextView text={hexText(bytesOf(body_base64))} label="Body in hex" />;
   return (
     <p class="soft">
       {body_bytes === 0
-        ? "It had none."
-        : "It is not kept, or not any more. A bookmark keeps a body for as long as it stands."}
+        ? "No body."
+        : "The body is not stored or has been removed. A bookmark keeps the body."}
     </p>
   );
 }

@@ -24,7 +24,7 @@ import { outcomeOf, outcomes } from "./wording.ts";
 
 const passedOn = ["outcome", "status", "rejection_cause", "source_id", "bookmarked", "tenant_id"] as const;
 
-/** Names of the options of `posthorn requests list`. */
+/** Option names of `posthorn requests list`. */
 const flags: Readonly<Record<string, string>> = {
   source_id: "source",
   outcome: "outcome",
@@ -33,7 +33,7 @@ const flags: Readonly<Record<string, string>> = {
 
 const keyOf = ({ id }: GatewayRequest) => id;
 
-/** Everything that came to an address, taken or not. */
+/** All requests to source addresses, accepted or not. */
 export function RequestsPage() {
   const { params } = useAddress();
   const filters: Query = {
@@ -116,11 +116,11 @@ function Filters() {
             checked={params.get("bookmarked") === "true"}
             onChange={({ currentTarget: { checked } }) => set({ bookmarked: checked ? ["true"] : [] })}
           />{" "}
-          with a bookmark
+          bookmarked
         </label>
       </fieldset>
       <div class="fields">
-        <TextFilter name="status" label="Answered" placeholder="401" isOneText />
+        <TextFilter name="status" label="Response" placeholder="401" isOneText />
         <TextFilter name="rejection_cause" label="Cause" placeholder="no_matching_signature" isOneText />
         <LinkedFilters names={["source_id", "tenant_id"]} />
       </div>
@@ -129,16 +129,15 @@ function Filters() {
 }
 
 function NoRequests({ isNarrowed }: { readonly isNarrowed: boolean }) {
-  if (isNarrowed) return <p class="soft">No request is like this.</p>;
+  if (isNarrowed) return <p class="soft">No matching requests.</p>;
   return (
     <div class="teaching">
       <p>
-        Nothing came yet. Everything that comes to the address of a <a href={pagePath("sources")}>source</a>{" "}
-        is written down here for seven days, also what is refused, with the reason and what to do.
+        No requests yet. All requests to a <a href={pagePath("sources")}>source</a> are logged here for seven
+        days. Rejected requests are included, with the reason and a remedy.
       </p>
       <p class="soft">
-        Bodies of what was refused are kept for a day: after its secret was corrected, a request can be
-        retried.
+        Bodies of rejected requests are kept for a day, so that you can retry them after fixing the secret.
       </p>
     </div>
   );

@@ -17,7 +17,7 @@ import { secretField, shortTitle } from "./source-types.ts";
 import { useSourceType } from "./use-source-types.ts";
 import { WhereItGoes } from "./where-it-goes.tsx";
 
-/** What to do at the sender, with the address filled in, and whether its first message arrives. */
+/** Setup steps at the sender with the address filled in, and the arrival of the first message. */
 export function SetUpSourcePage() {
   const { params } = useRoute();
   const id = params["id"] ?? "";
@@ -28,7 +28,8 @@ export function SetUpSourcePage() {
   const type = useSourceType(source.data?.verification.type ?? "");
   useEffect(() => () => void (enteredSecret.value = null), []);
   const { data } = source;
-  if (!mayManage()) return <p class="note">Keys that may manage are shown the address of a source.</p>;
+  if (!mayManage())
+    return <p class="note">Showing the address of a source requires a key with the manage role.</p>;
   if (data === null || address.data === null) return <NotLoaded error={source.error ?? address.error} />;
   return (
     <div data-page-id={id}>
@@ -47,25 +48,25 @@ export function SetUpSourcePage() {
   );
 }
 
-/** The secret that was just entered, or that it is still missing. */
+/** Copy button for the secret that was just entered, or a warning that it is missing. */
 function SecretNote({ source }: { readonly source: Source }) {
   const { params, set } = useAddress();
   const entered = enteredSecret.value?.sourceId === source.id ? enteredSecret.value.text : null;
   if (entered !== null)
     return (
       <p class="command">
-        <code>The secret that you entered ({entered.length} characters)</code>
-        <CopyButton text={entered} label="Copy the secret" />
+        <code>The secret you entered ({entered.length} characters)</code>
+        <CopyButton text={entered} label="Copy secret" />
       </p>
     );
   if (params.get("secret") !== "later") return null;
   return (
     <div class="note note-bad">
-      <p>The secret is not entered yet, so everything is refused.</p>
+      <p>The secret has not been entered yet. All messages are rejected.</p>
       <p class="actions">
         <ChangeVerificationButton
           source={source}
-          label="Enter the secret…"
+          label="Enter secret…"
           isPrimary
           changed={() => set({ secret: [] }, "replace")}
         />
@@ -74,12 +75,12 @@ function SecretNote({ source }: { readonly source: Source }) {
   );
 }
 
-/** Of those who are no provider that is known here. */
+/** Setup steps for senders that are not known providers. */
 function usualSteps(type: SourceType | null): readonly string[] {
   const isShared = type !== null && secretField(type)?.is_secret === true;
   return [
-    "Enter {url} as the address that messages are sent to, by POST.",
-    ...(isShared ? ["Enter the same text at the sender and as {secret}."] : []),
+    "Enter {url} as the webhook URL, with method POST.",
+    ...(isShared ? ["Enter the same secret at the sender and as {secret}."] : []),
   ];
 }
 
@@ -97,7 +98,7 @@ function Steps({ type, url }: { readonly type: SourceType | null; readonly url: 
       {provider !== null && (
         <p class="soft">
           <a href={provider.documentation} target="_blank" rel="noreferrer">
-            What {type?.title} says of it
+            {type?.title} documentation
           </a>
           {provider.remarks.map((remark) => ` ${remark.replaceAll("`", "")}`)}
         </p>
@@ -106,7 +107,7 @@ function Steps({ type, url }: { readonly type: SourceType | null; readonly url: 
   );
 }
 
-/** The address and the place of the secret, where the step names them. */
+/** Replaces the placeholders `{url}` and `{secret}` in a step. */
 function Step({ text, url }: { readonly text: string; readonly url: string }) {
   return (
     <>
@@ -115,7 +116,7 @@ function Step({ text, url }: { readonly text: string; readonly url: string }) {
           return (
             <span key={index} class="step-url">
               <code>{url}</code>
-              <CopyButton text={url} label="Copy the address" />
+              <CopyButton text={url} label="Copy address" />
             </span>
           );
         return part === "{secret}" ? <strong key={index}>the secret of this source</strong> : part;

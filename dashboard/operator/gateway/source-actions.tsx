@@ -21,25 +21,25 @@ export function SourceActions({ source }: { readonly source: Source }) {
         <SwitchOffButton path={path} before={source.when_inactive} />
       ) : (
         <ActionButton
-          label="Switch on"
+          label="Enable"
           isPrimary
           run={() => callApi({ method: "PATCH", path, body: { active: true } })}
-          done="It takes messages"
+          done="Source enabled"
         />
       )}
       <DeleteButton
         what="source"
         path={path}
         leadsTo="sources"
-        consequence="Its address answers 404 from now on, and its connections go with it. What it received stays in the log until retention removes it. To tell senders that it is gone, switch it off with 410 instead."
+        consequence="The address will return 404, and the connections of this source are deleted. Received requests stay in the log until retention removes them. To tell senders that the source is gone, disable it with 410 instead."
       />
     </div>
   );
 }
 
 const answers: readonly (readonly [Source["when_inactive"], string])[] = [
-  ["unavailable", "503: senders come back"],
-  ["gone", "410: senders are told that it is over"],
+  ["unavailable", "503: senders retry later"],
+  ["gone", "410: senders stop sending"],
 ];
 
 function SwitchOffButton({
@@ -58,17 +58,18 @@ function SwitchOffButton({
   };
   return (
     <>
-      <button type="button" data-command="Switch off…" onClick={() => (isAsking.value = true)}>
-        Switch off…
+      <button type="button" data-command="Disable…" onClick={() => (isAsking.value = true)}>
+        Disable…
       </button>
       {isAsking.value && (
-        <Modal title="Switch this source off?" onClose={() => (isAsking.value = false)}>
+        <Modal title="Disable this source?" onClose={() => (isAsking.value = false)}>
           <div class="form">
             <p>
-              Nothing is taken until it is switched on again. To hold messages instead, pause its connections.
+              No messages are accepted until you enable it again. To hold messages instead, pause its
+              connections.
             </p>
             <div class="field">
-              <label for={id}>Senders are answered</label>
+              <label for={id}>Response to senders</label>
               <select
                 id={id}
                 value={answer.value}
@@ -84,7 +85,7 @@ function SwitchOffButton({
               </select>
             </div>
             <p>
-              <ActionButton label="Switch off" isPrimary run={switchOff} done="Switched off" />
+              <ActionButton label="Disable" isPrimary run={switchOff} done="Source disabled" />
             </p>
           </div>
         </Modal>
@@ -96,7 +97,7 @@ function SwitchOffButton({
 export function DeleteButton(props: {
   readonly what: string;
   readonly path: string;
-  /** The page afterwards. */
+  /** Page to open after deleting. */
   readonly leadsTo: string;
   readonly consequence: string;
 }) {

@@ -2,7 +2,7 @@ import type { Source } from "../../shared/resources.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
 import { sourceStateOf } from "./wording.ts";
 
-/** Whether it takes messages, and that it verifies none, where it is so. */
+/** State of the source, with a warning if it verifies no messages. */
 export function SourceBadges({ source }: { readonly source: Source }) {
   const isOpen = source.warnings.some((warning) => warning.startsWith("messages are not verified"));
   return (

@@ -25,12 +25,12 @@ export function EditSourcePage() {
       <p class="trail">
         <a href={pagePath(`sources/${id}`)}>{data.name}</a>
       </p>
-      <h1>Edit the source</h1>
+      <h1>Edit source</h1>
       <ResourceForm
         fields={sourceFields}
         before={typedOf(sourceFields, data)}
         isNew={false}
-        seldom="Kinds of events, repeats, limits, answers"
+        seldom="Event types, deduplication, limits, responses"
         label="Save"
         send={send}
       />

@@ -33,8 +33,8 @@ export function SourcePage() {
       </p>
       <PageHead title={data.name} beside={<SourceBadges source={data} />}>
         {mayManage() && (
-          <a class="button" href={pagePath(`sources/${id}/set-up`)} data-command="Set it up at the sender">
-            Set it up
+          <a class="button" href={pagePath(`sources/${id}/set-up`)} data-command="Set up at the sender">
+            Set up
           </a>
         )}
       </PageHead>
@@ -55,7 +55,6 @@ export function SourcePage() {
   );
 }
 
-/** Where it leads. */
 function Connections({ id }: { readonly id: string }) {
   const loaded = useConnectionsOf(id);
   return (
@@ -77,8 +76,8 @@ function Connections({ id }: { readonly id: string }) {
     >
       {loaded.data?.data.length === 0 ? (
         <p class="soft">
-          It leads nowhere yet. Until a webhook is connected, senders are asked to come back; what comes can
-          be seen here, and be followed on your own machine by <code>posthorn listen --source</code>.
+          No connections yet. Until a webhook is connected, senders are asked to retry later. Requests are
+          shown below, and <code>posthorn listen --source</code> forwards them to your machine.
         </p>
       ) : (
         <ConnectionTable rows={loaded.data?.data ?? []} withoutSource />
@@ -95,11 +94,11 @@ function Requests({ id }: { readonly id: string }) {
     <Panel
       title="Last requests"
       loaded={loaded}
-      tools={<a href={`${pagePath("requests")}?source_id=${id}`}>All of them</a>}
+      tools={<a href={`${pagePath("requests")}?source_id=${id}`}>All requests</a>}
       twin={{ path: "v1/requests", query, cli: shell`requests list --source ${id} --limit 10` }}
     >
       {rows.length === 0 ? (
-        <p class="soft">Nothing came yet. Also what is refused is shown here, with the reason.</p>
+        <p class="soft">No requests yet. Rejected requests are shown too, with the reason.</p>
       ) : (
         <RequestTable caption="Last requests" rows={rows} />
       )}
@@ -107,7 +106,7 @@ function Requests({ id }: { readonly id: string }) {
   );
 }
 
-/** How messages are verified; secrets are masked. */
+/** Verification of the source. Secrets are masked. */
 function Verification({ source }: { readonly source: Source }) {
   const { id, verification } = source;
   const { type, ...fields } = verification;
@@ -135,9 +134,9 @@ function Verification({ source }: { readonly source: Source }) {
 function factsOf({ signature, replay_protection, documentation }: NonNullable<SourceType["provider"]>) {
   return [
     ["Signature", signature],
-    ["Against replays", replay_protection],
+    ["Replay protection", replay_protection],
     [
-      "Its documentation",
+      "Documentation",
       <a key="documentation" href={documentation} target="_blank" rel="noreferrer">
         {new URL(documentation).hostname}
       </a>,
@@ -148,6 +147,6 @@ function factsOf({ signature, replay_protection, documentation }: NonNullable<So
 function valueText(value: unknown): string {
   const texts = textsOf(value);
   const isMasked = texts.every((text) => text === "…");
-  if (isMasked) return texts.length === 1 ? "kept, masked" : `${texts.length} kept, masked`;
+  if (isMasked) return texts.length === 1 ? "stored, masked" : `${texts.length} stored, masked`;
   return texts.join(", ");
 }

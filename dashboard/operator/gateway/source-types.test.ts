@@ -12,7 +12,7 @@ import {
   verificationOf,
 } from "./source-types.ts";
 
-/** As the API tells them. */
+/** In the form of the API. */
 const types = sourceTypes.map(({ type, title, fields, provider }) => ({
   type,
   title,
@@ -26,8 +26,8 @@ const types = sourceTypes.map(({ type, title, fields, provider }) => ({
 
 const typeOf = (name: string): SourceType => types.find(({ type }) => type === name) ?? assert.fail(name);
 
-suite("what a form for a source sends", () => {
-  test("a made-up secret is one that every type takes which has one", () => {
+suite("the request body of the source form", () => {
+  test("every type with a secret accepts a generated one", () => {
     const other = { header: "X-Signature", username: "shop", public_url: "https://a.example/" };
     const tried = types.flatMap((type) => {
       const secret = randomSecret(type);
@@ -39,7 +39,7 @@ suite("what a form for a source sends", () => {
       assert.equal(verifierFromConfiguration(verificationOf(type, typed)).kind, "ok", type.type);
   });
 
-  test("two secrets during a rotation, numbers as numbers, nothing for what is empty", () => {
+  test("sends two secrets during a rotation, numbers as numbers, and omits empty fields", () => {
     const typed = { "secrets": " new ", [secondOf("secrets")]: "old", "tolerance_seconds": "60" };
     assert.deepEqual(verificationOf(typeOf("slack"), typed), {
       type: "slack",
@@ -53,7 +53,7 @@ suite("what a form for a source sends", () => {
     });
   });
 
-  test("a change begins with what is there, but for what is masked", () => {
+  test("a change starts with the stored values, except masked ones", () => {
     const stored = { type: "twilio", secrets: ["…"], public_url: "https://a.example/in" };
     assert.deepEqual(typedVerification(typeOf("twilio"), stored), {
       "public_url": "https://a.example/in",
@@ -68,7 +68,7 @@ suite("what a form for a source sends", () => {
     );
   });
 
-  test("a search finds every word in any order, in names and titles", () => {
+  test("a search matches all words in any order, in names and titles", () => {
     const found = (text: string) => typesMatching(types, text).map(({ type }) => type);
     assert.deepEqual(found("git"), ["github", "gitlab"]);
     assert.deepEqual(found("header hmac"), ["hmac"]);

@@ -1,9 +1,9 @@
-/** The ways in which messages of a source can be verified, and what a form of each begins with and becomes. */
+/** Verification schemes of sources, and the conversion between their forms and the API. */
 import type { SourceType } from "../../shared/resources.ts";
 
 type SourceTypeField = SourceType["fields"][number];
 
-/** Those whose name, or what is verified there, has every word of the text. */
+/** Types whose name or title contains every word of the text. */
 export function typesMatching(types: readonly SourceType[], text: string): readonly SourceType[] {
   const words = text.trim().toLowerCase().split(/\s+/);
   return types.filter(({ type, title }) =>
@@ -11,23 +11,23 @@ export function typesMatching(types: readonly SourceType[], text: string): reado
   );
 }
 
-/** Without what stands in brackets, such as the names of products. */
+/** Title without the part in parentheses, such as product names. */
 export function shortTitle({ title }: SourceType): string {
   return title.replace(/ \(.*\)$/, "");
 }
 
-/** By name of the field; the second of two secrets stands under its name and `second`. */
+/** Typed text by field name. The second of two secrets has the key of `secondOf`. */
 export type TypedVerification = Readonly<Record<string, string>>;
 
 export const secondOf = (name: string): string => `${name} second`;
 
-/** Fields whose value follows from the address of the source: nobody knows it before the source is made. */
+/** Fields that are derived from the address of the source, which is unknown until the source is created. */
 export const addressFields: Readonly<Record<string, (url: string) => string>> = {
   public_url: (url) => url,
   public_origin: (url) => new URL(url).origin,
 };
 
-/** What a source has, as it would be typed: what is masked has to be given anew. */
+/** Stored values as typed text. Masked values are left empty. */
 export function typedVerification(
   { fields }: SourceType,
   verification: Readonly<Record<string, unknown>>,
@@ -47,13 +47,13 @@ export function typedVerification(
   return Object.fromEntries(entries);
 }
 
-/** Of one value or several, each as it would be typed. */
+/** One or several values as typed text. */
 export function textsOf(value: unknown): readonly string[] {
   const values = Array.isArray(value) ? (value as readonly unknown[]) : [value];
   return values.map((one) => (typeof one === "string" ? one : JSON.stringify(one)));
 }
 
-/** As the API takes it. Empty fields are left out; what is missing is said by the server, which knows all rules. */
+/** Request body. Empty fields are omitted; the server validates required fields. */
 export function verificationOf(
   { type, fields }: SourceType,
   typed: TypedVerification,
@@ -83,14 +83,14 @@ function valueOf(field: SourceTypeField, typed: TypedVerification): unknown {
   }
 }
 
-/** A secret may hold any character; of others several stand between commas. */
+/** A secret may contain any character. Other fields take comma-separated values. */
 function listOf({ is_secret }: SourceTypeField, given: readonly string[]): readonly string[] | undefined {
   const texts = is_secret ? given : given.flatMap((text) => text.split(/[\s,]+/));
   const filled = texts.filter((one) => one !== "");
   return filled.length === 0 ? undefined : filled;
 }
 
-/** What is no number is sent as it is, and refused with the rule. */
+/** Invalid numbers are sent unchanged, so that the server rejects them with its rule. */
 function numberOf(text: string): unknown {
   if (text === "") return undefined;
   return Number.isNaN(Number(text)) ? text : Number(text);
@@ -105,12 +105,12 @@ function verifiersOf(text: string): unknown {
   }
 }
 
-/** The field with what the sender proves itself by; null where there is none. */
+/** Field with the secret, public key or fingerprint. Null if there is none. */
 export function secretField({ fields }: SourceType): SourceTypeField | null {
   return fields.find(isProof) ?? null;
 }
 
-/** Secrets, public keys or fingerprints, of which there are two while they change. */
+/** Secrets, public keys or fingerprints. There can be two during a rotation. */
 function isProof({ kind, is_required }: SourceTypeField): boolean {
   return kind === "texts" && is_required;
 }
@@ -123,7 +123,7 @@ const whsecTypes: ReadonlySet<string> = new Set([
   "resend",
   "svix",
 ]);
-/** Their keys are public ones of the provider, so that no random text can stand for one. */
+/** Types with public keys of the provider, which cannot be generated. */
 const publicKeyTypes: ReadonlySet<string> = new Set([
   "discord",
   "sendgrid",
@@ -134,7 +134,7 @@ const publicKeyTypes: ReadonlySet<string> = new Set([
   "none",
 ]);
 
-/** A secret that nobody can guess, in the form that the type has; null where a secret cannot be made up. */
+/** A random secret in the format of the type. Null if the type has no secret to generate. */
 export function randomSecret({ type }: Pick<SourceType, "type">): string | null {
   if (publicKeyTypes.has(type)) return null;
   const bytes = crypto.getRandomValues(new Uint8Array(32));

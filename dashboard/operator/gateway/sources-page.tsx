@@ -16,7 +16,7 @@ import { modeWords } from "./wording.ts";
 
 interface Beside {
   readonly titles: ReadonlyMap<string, string>;
-  /** Null until they are known. */
+  /** Null until loaded. */
   readonly connections: readonly SourceConnection[] | null;
 }
 
@@ -38,7 +38,7 @@ function columnsOf({ titles, connections }: Beside): readonly Column<Source>[] {
     },
     { title: "Mode", cell: (row) => modeWords[row.effective_mode], needs: "medium" },
     {
-      title: "Leads to",
+      title: "Connected to",
       cell: ({ id }) => countText(connections?.filter((one) => one.source_id === id).length ?? null),
       needs: "medium",
     },
@@ -50,13 +50,12 @@ function columnsOf({ titles, connections }: Beside): readonly Column<Source>[] {
 
 function countText(count: number | null): string {
   if (count === null) return "";
-  if (count === 0) return "nobody";
+  if (count === 0) return "no webhook";
   return count === 1 ? "1 webhook" : `${count} webhooks`;
 }
 
 const query = { include: "recent" };
 
-/** The addresses that others send to. */
 export function SourcesPage() {
   const types = useSourceTypes();
   const connections = useApi<Page<SourceConnection>>({ path: "v1/connections", query: { limit: 250 } });
@@ -88,22 +87,22 @@ function NoSources() {
   return (
     <div class="teaching">
       <p>
-        Others send webhooks to you too: providers, partners, another Posthorn. A <strong>source</strong> is
-        an address for one of them. It verifies what comes, recognises repeats, writes everything down, also
-        what it refuses and why, and leads it by <strong>connections</strong> to webhooks of yours.
+        Receive webhooks from providers, partners or another Posthorn. A <strong>source</strong> is an address
+        for one sender. It verifies messages, detects duplicates, logs every request, including rejected ones,
+        and forwards messages to your webhooks through <strong>connections</strong>.
       </p>
       {mayManage() ? (
         <p>
-          <a href={pagePath("sources/new")}>Add the first source</a>: choose who sends, and follow the steps.
-          Or by command:
+          <a href={pagePath("sources/new")}>Add the first source</a>: choose the sender and follow the steps.
+          Or use the command line:
         </p>
       ) : (
-        <p>A key that may manage adds the first one:</p>
+        <p>Adding a source requires a key with the manage role:</p>
       )}
       <Command
         text={`posthorn sources create GitHub --verification '{"type":"github","secrets":["a long random text"]}'`}
       />
-      <Badge tone="new" text="Nothing is taken until there is a source" />
+      <Badge tone="new" text="No messages are accepted until you add a source" />
     </div>
   );
 }

@@ -4,7 +4,7 @@ import { compileFilter, type PartlyKnownMessage, type TraceStep } from "../../..
 import { masked, notKept } from "../../../src/core/filter/unknown.ts";
 import { conditionInWords, countInWords, verdictInWords } from "./trial-words.ts";
 
-/** As the server tells of a filter over this message. */
+/** Texts for the trace of a filter over this message. */
 function wordsOf(filter: object): readonly string[] {
   const trace: TraceStep[] = [];
   const message: PartlyKnownMessage = {
@@ -15,8 +15,8 @@ function wordsOf(filter: object): readonly string[] {
   return trace.map(conditionInWords);
 }
 
-suite("sentences about a filter that was tried", () => {
-  test("every operator has words of its own, none shows its sign", () => {
+suite("texts of filter trials", () => {
+  test("every operator has its own text without the operator symbol", () => {
     const operators = ["$eq", "$neq", "$gt", "$gte", "$lt", "$lte", "$startsWith", "$endsWith"];
     const rules = [
       ...operators.map((operator) => ({ path: { [operator]: "/b" } })),
@@ -28,27 +28,30 @@ suite("sentences about a filter that was tried", () => {
     for (const sentence of words) assert.ok(!sentence.includes("$"), sentence);
   });
 
-  test("what was found is told, or why nobody knows", () => {
+  test("a condition shows the actual value, or why it is unknown", () => {
     assert.deepEqual(wordsOf({ body: { n: { $gt: 9 }, m: 1 }, query: { a: "1" } }), [
-      "has to be more than 9, and is 7",
-      "has to be 1, and is not there",
-      'has to be "1", and is not kept (any more)',
+      "must be more than 9, is 7",
+      "must be 1, is missing",
+      'must be "1", is not stored',
     ]);
     assert.deepEqual(wordsOf({ headers: { authorization: { $eq: "x", $exist: false } } }), [
-      'has to be "x", and is masked in the log',
-      "must not be there, and is there",
+      'must be "x", is masked in the log',
+      "must be absent, is present",
     ]);
   });
 
-  test("a message and many requests have a sentence for each way they can end", () => {
-    assert.equal(verdictInWords({ matches: true, rule: null }), "it would be sent on.");
-    assert.equal(verdictInWords({ matches: false, rule: "body.n" }), "it would be left out, by body.n.");
-    assert.match(verdictInWords({ matches: null, rule: null }), /^it cannot be told/);
+  test("every result of a trial has a text", () => {
+    assert.equal(verdictInWords({ matches: true, rule: null }), "it would be forwarded.");
+    assert.equal(verdictInWords({ matches: false, rule: "body.n" }), "it would be filtered out by body.n.");
+    assert.match(verdictInWords({ matches: null, rule: null }), /^the result is unknown/);
     const counts = { matched: 63, examined: 91, not_examined: 5, not_routed: 4 };
-    assert.match(countInWords(counts), /^63 of the last 100 would be sent on\. Of 5 .* 4 met no filter/);
+    assert.match(
+      countInWords(counts),
+      /^63 of the last 100 would be forwarded\. 5 are unknown.* 4 did not reach a filter/,
+    );
     const known = { ...counts, examined: 100, not_examined: 0, not_routed: 0 };
-    assert.equal(countInWords(known), "63 of the last 100 would be sent on.");
+    assert.equal(countInWords(known), "63 of the last 100 would be forwarded.");
     const none = { matched: 0, examined: 0, not_examined: 0, not_routed: 0 };
-    assert.equal(countInWords(none), "Nothing came to this source yet.");
+    assert.equal(countInWords(none), "This source has received no requests yet.");
   });
 });

@@ -1,55 +1,56 @@
-/** Sentences about a filter that was tried. */
+/** Texts for the results of filter trials. */
 import type { FilterEvaluation, FilterTraceStep } from "../../shared/resources.ts";
 
 const expectations: Readonly<Record<string, string>> = {
-  $eq: "has to be",
+  $eq: "must be",
   $neq: "must not be",
-  $in: "has to be one of",
-  $nin: "must be none of",
-  $gt: "has to be more than",
-  $gte: "has to be at least",
-  $lt: "has to be less than",
-  $lte: "has to be at most",
-  $startsWith: "has to begin with",
-  $endsWith: "has to end with",
+  $in: "must be one of",
+  $nin: "must not be one of",
+  $gt: "must be more than",
+  $gte: "must be at least",
+  $lt: "must be less than",
+  $lte: "must be at most",
+  $startsWith: "must start with",
+  $endsWith: "must end with",
 };
 
-/** Behind the place of the condition: what has to be there, and what is. */
+/** Expected and actual value of a condition, shown after its path. */
 export function conditionInWords(step: FilterTraceStep): string {
   const { operator, expected } = step;
-  if (operator === "$or") return "one of the rules in it has to hold";
-  if (operator === "$not") return "the rule in it must not hold";
-  return `${expectation(operator, expected)}, and ${finding(step)}`;
+  if (operator === "$or") return "at least one of its rules must be true";
+  if (operator === "$not") return "its rule must be false";
+  return `${expectation(operator, expected)}, ${finding(step)}`;
 }
 
 function expectation(operator: string, expected: string | null): string {
-  if (operator === "$exist") return expected === "true" ? "has to be there" : "must not be there";
+  if (operator === "$exist") return expected === "true" ? "must be present" : "must be absent";
   return `${expectations[operator] ?? operator} ${expected ?? ""}`;
 }
 
 function finding({ operator, actual, unknown }: FilterTraceStep): string {
-  if (unknown === "not_kept") return "is not kept (any more)";
-  if (unknown === "masked") return operator === "$exist" ? "is there" : "is masked in the log";
-  if (actual === null) return "is not there";
-  return operator === "$exist" ? "is there" : `is ${actual}`;
+  if (unknown === "not_kept") return "is not stored";
+  if (unknown === "masked") return operator === "$exist" ? "is present" : "is masked in the log";
+  if (actual === null) return "is missing";
+  return operator === "$exist" ? "is present" : `is ${actual}`;
 }
 
-/** Of one message, behind its name. */
+/** Result for one message, shown after its name. */
 export function verdictInWords({ matches = null, rule = null }: FilterEvaluation): string {
-  if (matches === null) return "it cannot be told, because that depends on what the log does not have.";
-  return matches ? "it would be sent on." : `it would be left out, by ${rule ?? ""}.`;
+  if (matches === null)
+    return "the result is unknown, because it depends on data that the log does not store.";
+  return matches ? "it would be forwarded." : `it would be filtered out by ${rule ?? ""}.`;
 }
 
-/** Of many requests; the first sentence says it, the others what is not counted in it. */
+/** Result for many requests, followed by those that were not evaluated. */
 export function countInWords(found: FilterEvaluation): string {
   const { matched = 0, examined = 0, not_examined: untold = 0, not_routed: unrouted = 0 } = found;
   const looked = examined + untold + unrouted;
-  if (looked === 0) return "Nothing came to this source yet.";
+  if (looked === 0) return "This source has received no requests yet.";
   return [
-    `${matched} of the last ${looked} would be sent on.`,
+    `${matched} of the last ${looked} would be forwarded.`,
     ...(untold > 0
-      ? [`Of ${untold} it cannot be told: the log does not have (any more) what it depends on.`]
+      ? [`${untold} are unknown, because they depend on data that the log does not store.`]
       : []),
-    ...(unrouted > 0 ? [`${unrouted} met no filter: rejected, repeats, or checks of the address.`] : []),
+    ...(unrouted > 0 ? [`${unrouted} did not reach a filter: rejected, duplicate, or address check.`] : []),
   ].join(" ");
 }

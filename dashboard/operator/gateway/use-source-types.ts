@@ -1,7 +1,7 @@
 import { useApi } from "../../shared/queries.ts";
 import type { Page, SourceType } from "../../shared/resources.ts";
 
-/** The ways of verification that the server knows. */
+/** Verification schemes of the server. */
 export function useSourceTypes() {
   return useApi<Page<SourceType>>({ path: "v1/source-types", query: { limit: 100 } }, { everyMs: false });
 }

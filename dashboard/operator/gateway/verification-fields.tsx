@@ -18,11 +18,11 @@ interface VerificationFieldsProps {
   readonly type: SourceType;
   readonly typed: Signal<TypedVerification>;
   readonly problems: readonly FormProblem[];
-  /** Whether the source exists: its secret may be on its way to another one, and its address is known. */
+  /** Whether the source exists. Then its address is known, and a second secret can be entered for a rotation. */
   readonly isChange: boolean;
 }
 
-/** The fields that a way of verification has, by what the API tells of them. */
+/** Fields of a verification scheme, as described by the API. */
 export function VerificationFields({ type, typed, problems, isChange }: VerificationFieldsProps) {
   const id = useId();
   const secret = secretField(type);
@@ -41,8 +41,8 @@ export function VerificationFields({ type, typed, problems, isChange }: Verifica
     <>
       {type.type === "none" && (
         <p class="note note-bad">
-          Nothing is verified: anybody who knows the address can send. Lists show a warning as long as it is
-          so.
+          Messages are not verified: anyone who knows the address can send them. Lists show a warning for this
+          source.
         </p>
       )}
       {secret !== null && (
@@ -55,7 +55,7 @@ export function VerificationFields({ type, typed, problems, isChange }: Verifica
       {others.filter((field) => !isSeldom(field)).map((field) => inputOf(formFieldOf(field, { isChange })))}
       {others.some(isSeldom) && (
         <details>
-          <summary>More of the verification</summary>
+          <summary>More verification settings</summary>
           <div class="form">
             {others.filter(isSeldom).map((field) => inputOf(formFieldOf(field, { isChange })))}
           </div>
@@ -65,7 +65,7 @@ export function VerificationFields({ type, typed, problems, isChange }: Verifica
   );
 }
 
-/** The API names the field in its sentence; here the label does. */
+/** Removes the API's field name from a message, because the label replaces it. */
 function textOf(problem: string | null, name: string): string | null {
   if (problem === null || !problem.startsWith(name)) return problem;
   return problem.slice(name.length).replace(/^:? /, "").replace(/\.$/, "");
@@ -74,7 +74,7 @@ function textOf(problem: string | null, name: string): string | null {
 const isSeldom = ({ is_required: isRequired, name }: SourceTypeField) =>
   !isRequired && name !== "verify_token" && name !== "header" && name !== "query";
 
-/** Makes a secret up, and copies what stands in the field. */
+/** Buttons to generate and copy the secret. */
 function SecretTools(props: {
   readonly type: SourceType;
   readonly name: string;
@@ -88,13 +88,12 @@ function SecretTools(props: {
     <p class="secret-tools">
       {isPossible && (
         <button type="button" onClick={make}>
-          Make a random one
+          Generate
         </button>
       )}
       {text !== "" && (
         <>
-          <CopyButton text={text} label="Copy the secret" />{" "}
-          <span class="soft">{text.length} characters</span>
+          <CopyButton text={text} label="Copy secret" /> <span class="soft">{text.length} characters</span>
         </>
       )}
     </p>
@@ -104,7 +103,7 @@ function SecretTools(props: {
 const labels: Readonly<Record<string, string>> = {
   secrets: "Secret",
   public_keys: "Public key",
-  fingerprints: "Fingerprint of the certificate",
+  fingerprints: "Certificate fingerprint",
   public_url: "Address as entered at the sender",
   public_origin: "Origin of the address",
 };
@@ -121,14 +120,12 @@ function formFieldOf(field: SourceTypeField, { isChange }: { readonly isChange: 
     name,
     label: labelOf(name),
     kind: kindOf(field),
-    hint: isOfAddress
-      ? `${description} Left empty it is the address that this source gets.`
-      : hintOf(description),
-    ...(kind === "choice" && { choices: [["", "as usual"], ...choices.map((one) => [one, one] as const)] }),
+    hint: isOfAddress ? `${description} If empty, the address of this source is used.` : hintOf(description),
+    ...(kind === "choice" && { choices: [["", "default"], ...choices.map((one) => [one, one] as const)] }),
   };
 }
 
-/** What the API says of both is said of the second one here. */
+/** Removes the API's remark on rotation, because the second field explains it. */
 function hintOf(description: string): string {
   return description.replace(/; two during a (?:rotation|renewal)\./, ".");
 }
@@ -142,8 +139,8 @@ function kindOf({ kind, is_secret: isSecret }: SourceTypeField): FormField["kind
 function secondField({ name, is_secret: isSecret }: SourceTypeField): FormField {
   return {
     name: secondOf(name),
-    label: "The one before, while the sender changes over",
+    label: "Previous value, during rotation",
     kind: isSecret ? "secret" : "line",
-    hint: "Messages with either are taken. Leave it empty if the one before was leaked.",
+    hint: "Messages that match either value are accepted. Leave it empty if the previous value leaked.",
   };
 }

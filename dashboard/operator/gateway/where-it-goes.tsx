@@ -5,14 +5,14 @@ import { Command } from "../../shared/ui/as-api.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { ConnectionTable, useConnectionsOf } from "./connection-table.tsx";
 
-/** Webhooks that it leads to, and one's own machine. */
+/** Connected webhooks, and the command to forward to a local machine. */
 export function WhereItGoes({ source }: { readonly source: Source }) {
   const { id, name, party } = source;
   const loaded = useConnectionsOf(id);
   const rows = loaded.data?.data ?? [];
   return (
     <Panel
-      title="3. Where it goes"
+      title="3. Forwarding"
       loaded={loaded}
       tools={
         <a
@@ -26,12 +26,12 @@ export function WhereItGoes({ source }: { readonly source: Source }) {
     >
       {rows.length === 0 ? (
         <p>
-          Nowhere yet, so that senders are asked to come back. Connect one of your webhooks, or a new one.
+          No webhook is connected, so senders are asked to retry later. Connect an existing or a new webhook.
         </p>
       ) : (
         <ConnectionTable rows={rows} withoutSource />
       )}
-      <p>To your own machine, while you develop:</p>
+      <p>To forward to your machine during development:</p>
       <Command text={`posthorn listen --source ${shellWord(party ?? name)} --forward-to 3000`} />
     </Panel>
   );

@@ -18,10 +18,10 @@ import { When } from "../../shared/ui/when.tsx";
 import { ActionButton, mayManage } from "../action-button.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
 
-/** After a test, until it is known what became of it. No stream tells of that. */
+/** Poll interval after a test, because the live stream does not cover notifications. */
 const lookEveryMs = 3_000;
 
-/** Where the people of a tenant are told. They add and change their channels in the portal, with the same calls. */
+/** Notification channels of a tenant. Customers manage the same channels in the portal. */
 export function TenantChannels({ tenantId }: { readonly tenantId: string }) {
   const path = channelsPathOf(tenantId);
   const isTried = useSignal(false);
@@ -34,7 +34,7 @@ export function TenantChannels({ tenantId }: { readonly tenantId: string }) {
       twin={{ path, cli: shell`notifications channels --tenant ${tenantId}` }}
     >
       {channels.length === 0 ? (
-        <p class="soft">Nobody of this tenant is told when its webhooks fail.</p>
+        <p class="soft">No channels. This tenant is not notified when its webhooks fail.</p>
       ) : (
         <ul class="entry-list" aria-label="Channels of this tenant">
           {channels.map((channel) => (
@@ -49,7 +49,7 @@ export function TenantChannels({ tenantId }: { readonly tenantId: string }) {
 }
 
 const kinds: Readonly<Record<string, string>> = {
-  email: "Mail",
+  email: "Email",
   slack: "Slack",
   teams: "Teams",
   discord: "Discord",
@@ -58,17 +58,17 @@ const kinds: Readonly<Record<string, string>> = {
 };
 
 const states: Readonly<Record<ReturnType<typeof channelState>, string>> = {
-  off: "switched off",
-  refused: "address refused",
-  unsubscribed: "stopped by its reader",
+  off: "disabled",
+  refused: "address rejected",
+  unsubscribed: "unsubscribed",
   unconfirmed: "not confirmed",
   limited: "limited",
   failing: "failing",
-  new: "nothing sent yet",
-  ok: "works",
+  new: "no messages yet",
+  ok: "healthy",
 };
 
-/** Of all but mails the API tells the host alone. */
+/** For channels other than email, the API returns only the host of the address. */
 function ChannelEntry(props: { readonly channel: Channel; readonly children: ComponentChildren }) {
   const { channel } = props;
   const { kind, name, address, topics } = channel;
@@ -83,19 +83,20 @@ function ChannelEntry(props: { readonly channel: Channel; readonly children: Com
       <div>
         <p>
           {kinds[kind] ?? kind}
-          {name !== "" && `, ${name}`}; told of{" "}
+          {name !== "" && `, ${name}`}; topics:{" "}
           {topics.map((topic) => topic.replaceAll("_", " ")).join(", ") || "nothing"};{" "}
           <About webhookIds={channel.webhook_ids} />
         </p>
         {state === "unconfirmed" && (
-          <p>Its reader has to open the link in the confirmation mail. Nothing else is sent until then.</p>
+          <p>The recipient must open the link in the confirmation email. Nothing else is sent until then.</p>
         )}
         {state === "unsubscribed" && (
-          <p>Only its reader can start messages again, with the link in any earlier mail.</p>
+          <p>Only the recipient can resubscribe, with the link in an earlier email.</p>
         )}
         {state === "limited" && channel.limited_until !== null && (
           <p>
-            Too many messages in this hour; the others follow as one, <When at={channel.limited_until} />.
+            Hourly limit reached. The remaining messages follow as one digest{" "}
+            <When at={channel.limited_until} />.
           </p>
         )}
         {isBad && channel.last_error !== null && <p class="bad-text">{channel.last_error}</p>}
@@ -110,15 +111,15 @@ function ChannelEntry(props: { readonly channel: Channel; readonly children: Com
   );
 }
 
-/** Each is looked up, so no more than a few are named. */
+/** Limits the names shown, because each requires a call. */
 const namedMax = 3;
 
 function About({ webhookIds }: { readonly webhookIds: readonly string[] | null }) {
-  if (webhookIds === null) return "about all webhooks";
+  if (webhookIds === null) return "all webhooks";
   const left = webhookIds.length - namedMax;
   return (
     <>
-      about{" "}
+      webhooks:{" "}
       {webhookIds.slice(0, namedMax).map((id, index) => (
         <Fragment key={id}>
           {index > 0 && ", "}
@@ -132,7 +133,7 @@ function About({ webhookIds }: { readonly webhookIds: readonly string[] | null }
 
 interface ActionsProps {
   readonly channel: Channel;
-  /** Of all channels of the tenant. */
+  /** API path of the tenant's channels. */
   readonly path: string;
   readonly tried: () => void;
 }
@@ -146,19 +147,19 @@ function Actions({ channel, path, tried }: ActionsProps) {
   return (
     <div class="actions">
       <ActionButton
-        label="Send a test"
+        label="Send test"
         name={`to ${channel.address}`}
         run={async () => {
           await callApi({ method: "POST", path: `${path}/${channel.id}/test` });
           tried();
         }}
-        done="The test is queued; the state tells what becomes of it"
+        done="Test queued. The state shows the result"
       />
       <ActionButton
-        label={channel.enabled ? "Switch off" : "Switch on"}
+        label={channel.enabled ? "Disable" : "Enable"}
         name={channel.address}
         run={turn}
-        done={channel.enabled ? "Switched off" : "Switched on"}
+        done={channel.enabled ? "Channel disabled" : "Channel enabled"}
       />
       <RemoveButton channel={channel} path={path} />
     </div>
@@ -175,8 +176,8 @@ function RemoveButton({ channel, path }: Pick<ActionsProps, "channel" | "path">)
       {isAsking.value && (
         <Modal title="Remove this channel?" onClose={() => (isAsking.value = false)}>
           <p>
-            {channel.address} is told nothing more. Its address or key is not kept: adding it again takes
-            entering it again.
+            {channel.address} gets no more messages. Its address or key is deleted. To add the channel again,
+            you must enter it again.
           </p>
           <p class="actions">
             <ActionButton label="Remove" isPrimary run={() => removeChannel(path, channel)} done="Removed" />

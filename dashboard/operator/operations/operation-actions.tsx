@@ -5,7 +5,6 @@ import type { Operation } from "../../shared/resources.ts";
 import { Modal } from "../../shared/ui/modal.tsx";
 import { ActionButton } from "../action-button.tsx";
 
-/** Pauses, goes on, changes the rate, cancels. */
 export function OperationActions({ operation }: { readonly operation: Operation }) {
   const path = `v1/operations/${operation.id}`;
   const change = (body: object) => callApi({ method: "PATCH", path, body });
@@ -13,13 +12,13 @@ export function OperationActions({ operation }: { readonly operation: Operation 
     <div class="actions">
       {operation.status === "paused" ? (
         <ActionButton
-          label="Go on"
+          label="Resume"
           isPrimary
           run={() => change({ status: "running" })}
-          done="The operation goes on"
+          done="Operation resumed"
         />
       ) : (
-        <ActionButton label="Pause" run={() => change({ status: "paused" })} done="The operation is paused" />
+        <ActionButton label="Pause" run={() => change({ status: "paused" })} done="Operation paused" />
       )}
       <RateForm key={operation.requests_per_second} operation={operation} change={change} />
       <CancelButton path={path} />
@@ -35,7 +34,7 @@ function RateForm(props: {
   const id = useId();
   return (
     <>
-      <label for={id}>A second at most</label>
+      <label for={id}>Deliveries per second</label>
       <input
         id={id}
         class="rate"
@@ -46,9 +45,9 @@ function RateForm(props: {
         onInput={({ currentTarget }) => (rate.value = currentTarget.valueAsNumber)}
       />
       <ActionButton
-        label="Change the rate"
+        label="Change rate"
         run={() => props.change({ rate_limit: { requests_per_second: rate.value } })}
-        done="The rate is changed"
+        done="Rate changed"
       />
     </>
   );
@@ -63,9 +62,9 @@ function CancelButton({ path }: { readonly path: string }) {
       </button>
       {isAsking.value && (
         <Modal title="Cancel this operation?" onClose={() => (isAsking.value = false)}>
-          <p>What it has done so far stays done: what it has queued is delivered.</p>
+          <p>Completed work is not undone. Deliveries that were already queued are still sent.</p>
           <ActionButton
-            label="Cancel the operation"
+            label="Cancel operation"
             isPrimary
             run={async () => {
               await callApi({ method: "DELETE", path });

@@ -21,7 +21,6 @@ import {
   progressText,
 } from "./operation-wording.ts";
 
-/** How far a bulk operation is, and what can be done about it. */
 export function OperationPage() {
   const { params } = useRoute();
   const id = params["id"] ?? "";
@@ -59,22 +58,22 @@ function Progress({ operation }: { readonly operation: Operation }) {
       </progress>
       <p>
         <strong>{text}</strong>
-        {rate_per_second !== null && `, ${rate_per_second.toFixed(1)} a second`}
+        {rate_per_second !== null && `, ${rate_per_second.toFixed(1)} per second`}
         {eta_at !== null && !isOver(operation) && (
           <>
-            , ready <When at={eta_at} />
+            , done <When at={eta_at} />
           </>
         )}
       </p>
-      <Facts rows={[...outcomeRows(operation), ["At most", `${requests_per_second} a second`]]} />
+      <Facts rows={[...outcomeRows(operation), ["Rate limit", `${requests_per_second} per second`]]} />
     </>
   );
 }
 
-/** What became of the deliveries; what still waits is not done. */
+/** Delivery counts by result. Waiting deliveries do not count as done. */
 function outcomeRows({ queued, delivered, failed, waiting, skipped }: Operation): [string, string][] {
   const left = Object.values(skipped).reduce((sum, count) => sum + count, 0);
-  const untouched: [string, string] = ["Not touched", countText(left)];
+  const untouched: [string, string] = ["Skipped", countText(left)];
   if (delivered === null || waiting === null)
     return [["Done", countText(queued)], ["Failed", countText(failed)], untouched];
   return [
@@ -89,7 +88,7 @@ function LeftAlone({ operation }: { readonly operation: Operation }) {
   const reasons = exclusionsOf(operation.skipped);
   if (reasons.length === 0) return null;
   return (
-    <Panel title="Not touched">
+    <Panel title="Skipped">
       <ul class="samples">
         {reasons.map(({ count, text }) => (
           <li key={text}>
@@ -128,13 +127,13 @@ function About({ operation }: { readonly operation: Operation }) {
           [
             "Operation",
             <>
-              <code>{id}</code> <CopyButton text={id} label="Copy the id" />
+              <code>{id}</code> <CopyButton text={id} label="Copy id" />
             </>,
           ],
-          ["Works through", parts.length === 0 ? "everything" : parts.join("; ")],
+          ["Filter", parts.length === 0 ? "all deliveries" : parts.join("; ")],
           ["Tenant", tenant_id ?? "all"],
-          ["Priority", priority ?? "as it was"],
-          ["Begun", <When key="begun" at={operation.created_at} isExact />],
+          ["Priority", priority ?? "unchanged"],
+          ["Started", <When key="begun" at={operation.created_at} isExact />],
           ["Last progress", <When key="progress" at={operation.updated_at} isExact />],
           ["Ended", <When key="ended" at={operation.finished_at} isExact />],
         ]}

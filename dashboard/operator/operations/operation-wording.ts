@@ -1,13 +1,13 @@
-/** Words about bulk operations: what they do, how far they are, and what they leave alone. */
+/** Display texts for bulk operations. */
 import type { Operation } from "../../shared/resources.ts";
 import { shortSpan } from "../../shared/time/time-format.ts";
 
 const kindTexts: Readonly<Record<string, string>> = {
-  retry: "Retry of deliveries",
-  cancel: "Cancellation of deliveries",
-  discard: "Discarding of dead letters",
-  dlq_retry: "Retry of dead letters",
-  recover: "Recovery of a webhook",
+  retry: "Retry deliveries",
+  cancel: "Cancel deliveries",
+  discard: "Discard dead letters",
+  dlq_retry: "Retry dead letters",
+  recover: "Recover webhook",
 };
 
 export function kindText(kind: string): string {
@@ -19,18 +19,18 @@ export function isOver({ status }: Pick<Operation, "status">): boolean {
 }
 
 const exclusionTexts: Readonly<Record<string, string>> = {
-  in_flight: "a request is on its way",
+  in_flight: "a request is in flight",
   payload_gone: "retention removed the payload",
-  order: "they wait in order, for their turn",
+  order: "they wait for an earlier delivery",
   accepted: "they were accepted",
   already_retried: "this operation retried them before it was interrupted",
-  already_ended: "they wait for nothing",
-  not_a_dead_letter: "they are no dead letters",
+  already_ended: "they have already ended",
+  not_a_dead_letter: "they are not dead letters",
   webhook_deleted: "the webhook was deleted",
-  not_found: "they are not there any more",
+  not_found: "they no longer exist",
 };
 
-/** Why some are not touched, the most frequent reason first. */
+/** Reasons for skipped deliveries, most frequent first. */
 export function exclusionsOf(
   counts: Readonly<Record<string, number>>,
 ): readonly { readonly count: number; readonly text: string }[] {
@@ -39,7 +39,7 @@ export function exclusionsOf(
     .toSorted((left, right) => right.count - left.count);
 }
 
-/** `4,210 of 8,412`; where counting stopped at its bound, the total is the least it can be. */
+/** `4,210 of 8,412`. If counting stopped at its bound, the total is a lower bound. */
 export function progressText({ done, total, total_is_exact }: ProgressFacts): string {
   return `${countText(done)} of ${countText(total)}${total_is_exact ? "" : " or more"}`;
 }
@@ -54,13 +54,13 @@ export function deliveriesText(count: number): string {
   return `${countText(count)} ${count === 1 ? "delivery" : "deliveries"}`;
 }
 
-/** How long something takes, where it is known. */
+/** Estimated duration, if known. */
 export function estimateText(seconds: number | null): string {
-  if (seconds === null) return "for an unknown time";
+  if (seconds === null) return "an unknown time";
   return seconds < 1 ? "less than a second" : `about ${shortSpan(Math.ceil(seconds) * 1_000)}`;
 }
 
-/** `status: exhausted`, one for each part of what is worked through. */
+/** One text per part of the filter, such as `status: exhausted`. */
 export function filterTexts(filter: Operation["filter"]): readonly string[] {
   return Object.entries(filter).map(([name, value]) => {
     const text = Array.isArray(value) ? value.join(", ") : String(value);

@@ -10,7 +10,7 @@ import { countText, kindText, progressText } from "./operation-wording.ts";
 
 const columns: readonly Column<Operation>[] = [
   {
-    title: "What",
+    title: "Operation",
     cell: (row) => <a href={pagePath(`operations/${row.id}`)}>{kindText(row.kind)}</a>,
     value: (row) => ({ text: row.id }),
   },
@@ -18,16 +18,15 @@ const columns: readonly Column<Operation>[] = [
   { title: "Done", cell: progressText, isFigure: true },
   { title: "Failed", cell: (row) => countText(row.failed), isFigure: true, needs: "medium" },
   {
-    title: "A second",
+    title: "Per second",
     cell: (row) => row.rate_per_second?.toFixed(1) ?? "–",
     isFigure: true,
     needs: "medium",
   },
-  { title: "Ready", cell: (row) => <When at={row.finished_at ?? row.eta_at} />, isFigure: true },
-  { title: "Begun", cell: (row) => <When at={row.created_at} />, isFigure: true, needs: "medium" },
+  { title: "Finished", cell: (row) => <When at={row.finished_at ?? row.eta_at} />, isFigure: true },
+  { title: "Started", cell: (row) => <When at={row.created_at} />, isFigure: true, needs: "medium" },
 ];
 
-/** Work on many deliveries at once, newest first. */
 export function OperationsPage() {
   return (
     <>
@@ -40,8 +39,8 @@ export function OperationsPage() {
         keyOf={({ id }) => id}
         none={
           <p class="soft">
-            Nothing was done to many deliveries at once yet. Retries and cancellations of a{" "}
-            <a href={pagePath("deliveries")}>list of deliveries</a>, of{" "}
+            No operations yet. Bulk retries and cancellations of{" "}
+            <a href={pagePath("deliveries")}>deliveries</a> or{" "}
             <a href={pagePath("dead-letters")}>dead letters</a>, and recoveries of webhooks are shown here.
           </p>
         }

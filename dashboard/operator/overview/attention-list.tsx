@@ -13,16 +13,12 @@ const problemsMax = 3;
 
 export function AttentionList(props: {
   readonly troubles: readonly Trouble[];
-  /** The lists behind it are whole. Otherwise their counts per webhook would be too small, and are left out. */
+  /** Whether the underlying lists are complete. If not, counts per webhook would be too low and are omitted. */
   readonly isWhole: boolean;
 }) {
   const { troubles, isWhole } = props;
   if (troubles.length === 0) {
-    return (
-      <p class="soft">
-        No webhook is disabled, no delivery waits after a failure, and there are no dead letters.
-      </p>
-    );
+    return <p class="soft">No disabled webhooks, no retrying deliveries, no dead letters.</p>;
   }
   return (
     <ul class="entry-list">
@@ -61,7 +57,7 @@ function TroubleItem({ trouble, isWhole }: { readonly trouble: Trouble; readonly
         )}
         {next !== undefined && <NextSentence count={isWhole ? waiting.length : null} next={next} />}
         {deadCount > 0 && (
-          <>{isWhole ? `${deadCount} ${deadCount === 1 ? "was" : "were"}` : "Deliveries were"} given up. </>
+          <>{isWhole ? `${deadCount} dead ${deadCount === 1 ? "letter" : "letters"}` : "Dead letters"}. </>
         )}
       </p>
       <p class="trouble-links">
@@ -77,7 +73,7 @@ function TroubleItem({ trouble, isWhole }: { readonly trouble: Trouble; readonly
   );
 }
 
-/** The health of the webhook; one that is healthy again may still have deliveries to look at. */
+/** Health of the webhook. A healthy webhook may still have dead letters or waiting deliveries. */
 function badgeOf({ health, waiting, deadCount }: Trouble): Parameters<typeof Badge>[0] {
   if (health !== null && health !== "healthy") return healthWords[health];
   if (deadCount > 0) return { tone: "bad", text: deadCount === 1 ? "Dead letter" : "Dead letters" };
@@ -88,8 +84,8 @@ function NextSentence({ count, next }: { readonly count: number | null; readonly
   const answer = answerText({ status_code: next.last_http_status_code, category: next.failure_category });
   return (
     <>
-      {count === null ? "Deliveries wait" : `${count} ${count === 1 ? "delivery waits" : "deliveries wait"}`};
-      the last answer was <strong>{answer}</strong>.{" "}
+      {count === null ? "Deliveries waiting" : `${count} ${count === 1 ? "delivery" : "deliveries"} waiting`}.
+      The last response was <strong>{answer}</strong>.{" "}
       {next.waiting_for !== null && (
         <>
           Waiting for: {waitingOf(next.waiting_for).short}

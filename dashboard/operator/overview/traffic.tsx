@@ -22,7 +22,7 @@ import { TopWebhooks } from "./top-webhooks.tsx";
 const deliveryMeasures =
   "attempts,accepted,transient,terminal,duration_ms_p50,duration_ms_p95,lag_ms_p95,success,exhausted";
 
-/** What was published and what came of it, over the range of the page; what needs somebody stands between. */
+/** Traffic over the time range of the page. `children` is shown between the charts. */
 export function Traffic({
   children,
   gauges,
@@ -120,7 +120,7 @@ function PublishedTile({ events }: { readonly events: Statistics }) {
   );
 }
 
-/** Deliveries, not requests: one that still waits is not accepted, however well the other requests went. */
+/** Counts deliveries, not requests: a waiting delivery counts as not accepted. */
 function DeliveredTile(props: { readonly deliveries: Statistics; readonly gauges: Gauges | null }) {
   const { deliveries, gauges } = props;
   const totals = deliveries.series[0]?.totals;
@@ -133,8 +133,8 @@ function DeliveredTile(props: { readonly deliveries: Statistics; readonly gauges
       course={courseOf(deliveries, "success")}
       tone="good"
     >
-      {success.toLocaleString()} accepted, {exhausted.toLocaleString()} given up
-      {gauges !== null && `, ${waiting.toLocaleString()} wait now`}
+      {success.toLocaleString()} accepted, {exhausted.toLocaleString()} dead letters
+      {gauges !== null && `, ${waiting.toLocaleString()} waiting`}
     </Tile>
   );
 }
@@ -159,12 +159,12 @@ function DurationTile({ deliveries }: { readonly deliveries: Statistics }) {
   const [half, most] = [measure(totals, "duration_ms_p50"), measure(totals, "duration_ms_p95")];
   return (
     <Tile
-      title="Answers within (p95)"
+      title="Response time (p95)"
       figure={most === null ? "–" : duration(most)}
       course={courseOf(deliveries, "duration_ms_p95")}
       tone="held"
     >
-      {half === null ? "no request was answered" : `half of them within ${duration(half)}`}
+      {half === null ? "no responses" : `median ${duration(half)}`}
     </Tile>
   );
 }
@@ -179,12 +179,12 @@ function BacklogTile(props: { readonly gauges: Gauges; readonly deliveries: Stat
       course={gauges.points.map(waitingIn)}
       tone="wait"
     >
-      {lag === null ? "nothing was sent" : `95 of 100 first sent within ${duration(lag)}`}
+      {lag === null ? "nothing was sent" : `95 % of first attempts within ${duration(lag)}`}
     </Tile>
   );
 }
 
-/** Of the newest point that is over, or of the running one when there is no other. */
+/** Value of the newest complete point, or of the current one if there is no other. */
 function lastFull({ series }: Statistics, name: string): number {
   const points = series[0]?.points ?? [];
   const last = points.findLast(({ partial = false }) => !partial) ?? points.at(-1);
@@ -194,10 +194,10 @@ function lastFull({ series }: Statistics, name: string): number {
 function rateText(statistics: Statistics, name: string): string {
   const count = lastFull(statistics, name);
   const perSecond = count / statistics.step_seconds;
-  if (count === 0) return "none lately";
+  if (count === 0) return "none recently";
   return perSecond >= 1
-    ? `lately ${compactNumber(perSecond)} a second`
-    : `lately ${compactNumber(perSecond * 60)} a minute`;
+    ? `recently ${compactNumber(perSecond)} per second`
+    : `recently ${compactNumber(perSecond * 60)} per minute`;
 }
 
 const priorities = ["waiting_high", "waiting_normal", "waiting_low"] as const;
@@ -221,5 +221,5 @@ function backlogChart(gauges: Gauges) {
 }
 
 function backlogSentence({ now }: Gauges): string {
-  return `${now.waiting.toLocaleString()} wait now, ${now.dead_letters.toLocaleString()} dead letters.`;
+  return `${now.waiting.toLocaleString()} waiting, ${now.dead_letters.toLocaleString()} dead letters.`;
 }

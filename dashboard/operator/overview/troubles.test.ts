@@ -5,7 +5,7 @@ import { troublesOf } from "./troubles.ts";
 
 const delivery = (webhookId: string) => ({ webhook_id: webhookId }) as Delivery;
 
-test("a webhook that needs attention for several reasons stands there once, suspended ones first", () => {
+test("a webhook with several problems is listed once, suspended webhooks first", () => {
   const suspended = {
     id: "b",
     url: "https://b.example/",

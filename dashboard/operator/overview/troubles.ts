@@ -1,22 +1,21 @@
-/** Which webhooks somebody should look at, and why. */
+/** A webhook that needs attention, with the reasons. */
 import type { Delivery, DeliveryProblem, Webhook } from "../../shared/resources.ts";
 
 export interface Trouble {
   readonly webhookId: string;
-  /** Null where no answer at hand has it. */
+  /** Null if not in the loaded data. */
   readonly url: string | null;
-  /** Deliveries that wait after a failure. */
+  /** Deliveries waiting after a failure. */
   readonly waiting: readonly Delivery[];
-  /** Deliveries that were given up. */
+  /** Number of dead letters. */
   readonly deadCount: number;
-  /** Failures that are alike, told as one. */
   readonly problems: readonly DeliveryProblem[];
   readonly inactive: Pick<Webhook, "status" | "status_reason"> | null;
-  /** Null where no answer at hand has it. */
+  /** Null if not in the loaded data. */
   readonly health: Webhook["health"] | null;
 }
 
-/** Suspended ones first, then those with most that waits or was given up. */
+/** Suspended webhooks first, then by the number of waiting deliveries and dead letters. */
 export function troublesOf(given: {
   readonly waiting: readonly Delivery[];
   readonly inactive: readonly Webhook[];

@@ -25,14 +25,14 @@ const columns: readonly Column<Delivery>[] = [
   eventTypeColumn,
   answerColumn,
   {
-    title: "Why",
+    title: "Reason",
     cell: (row) => endingOf({ status: "exhausted", reason: row.reason }),
     isProse: true,
     needs: "medium",
   },
   { title: "Webhook", cell: (row) => <WebhookLink id={row.webhook_id} url={null} />, needs: "medium" },
-  { title: "Tries", cell: (row) => row.attempt_count, isFigure: true, needs: "medium" },
-  { title: "Given up", cell: (row) => <When at={row.completed_at} />, isFigure: true },
+  { title: "Attempts", cell: (row) => row.attempt_count, isFigure: true, needs: "medium" },
+  { title: "Since", cell: (row) => <When at={row.completed_at} />, isFigure: true },
 ];
 
 const actions = [retryDeadLettersAction, discardAction];
@@ -58,7 +58,7 @@ export function DeadLettersPage() {
         cli={shell`dlq list${flagsOf(filters)}`}
         columns={columns}
         keyOf={({ id }) => id}
-        none={<p class="soft">Nothing was given up.</p>}
+        none={<p class="soft">No dead letters.</p>}
         selectionOf={selection.of}
         tools={
           <>

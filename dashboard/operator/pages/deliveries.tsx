@@ -58,7 +58,7 @@ export function DeliveriesPage() {
           twin={{ path: "v1/deliveries", query, cli: shell`deliveries list${flagsOf(filters)}` }}
         >
           {rows.length === 0 ? (
-            <p class="soft">{loaded.isOld ? "Loading…" : "No delivery matches."}</p>
+            <p class="soft">{loaded.isOld ? "Loading…" : "No matching deliveries."}</p>
           ) : (
             <WorkingDeliveryTable caption="Deliveries" rows={rows} selection={selection.of(matching)} />
           )}
@@ -73,7 +73,7 @@ export function DeliveriesPage() {
   );
 }
 
-/** Not made again when a row is chosen. */
+/** Memoized, so that selecting a row does not render it again. */
 const pageHead = () => (
   <>
     <PageHead title="Deliveries">
@@ -84,7 +84,7 @@ const pageHead = () => (
 );
 const viewMenu = () => <ViewMenu />;
 
-/** Pages behind the first one. They are read when they are asked for, and stay as they were. */
+/** Pages after the first one. They are loaded on demand and not refreshed. */
 function OlderRows(props: {
   readonly query: object;
   readonly first: Page<Delivery>;

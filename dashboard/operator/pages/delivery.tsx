@@ -54,7 +54,7 @@ export function DeliveryPage() {
             ["Tenant", data.tenant_id],
             ["Priority", data.priority],
             ["Origin", data.origin],
-            ["Made", <When key="made" at={data.created_at} isExact />],
+            ["Created", <When key="made" at={data.created_at} isExact />],
             ["Ended", <When key="ended" at={data.completed_at} isExact />],
           ]}
         />
@@ -66,7 +66,7 @@ export function DeliveryPage() {
 function Id({ id }: { readonly id: string }) {
   return (
     <>
-      <code>{id}</code> <CopyButton text={id} label="Copy the id" />
+      <code>{id}</code> <CopyButton text={id} label="Copy id" />
     </>
   );
 }

@@ -32,7 +32,7 @@ export function EditEventTypePage() {
       <p class="trail">
         <a href={page}>{name}</a>
       </p>
-      <h1>Edit the event type</h1>
+      <h1>Edit event type</h1>
       <ResourceForm
         fields={eventTypeFields}
         before={typedEventType(data, text)}

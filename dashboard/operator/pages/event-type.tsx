@@ -15,7 +15,7 @@ import { EventTypeVolume, Subscribers } from "../event-type/traffic-of-type.tsx"
 import { PublishExample } from "../event/publish-copy.tsx";
 import { usualRange } from "../statistics-range.ts";
 
-/** The first one, as it was registered. */
+/** Raw text of the first example. */
 function exampleOf(text: string): string {
   return firstItemText(memberText(text, { member: "examples" }) ?? "") ?? "{}";
 }

@@ -36,7 +36,8 @@ export function EventTypesPage() {
         keyOf={(row) => `${fieldText(row, "tenant_id")} ${fieldText(row, "name")}`}
         none={
           <p class="soft">
-            None is registered, so events of any type are accepted. A registered one may have a schema.
+            No event types are registered, so events of any type are accepted. Registered types can have a
+            schema.
           </p>
         }
       />

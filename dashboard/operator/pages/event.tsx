@@ -39,7 +39,7 @@ export function EventPage() {
             [
               "Event",
               <>
-                <code>{id}</code> <CopyButton text={id} label="Copy the id" />
+                <code>{id}</code> <CopyButton text={id} label="Copy id" />
               </>,
             ],
             ["Idempotency key", <code key="key">{idempotency_key}</code>],
@@ -61,7 +61,7 @@ function EventDeliveries({ id, copy }: { readonly id: string; readonly copy: Com
   const rows = loaded.data?.data ?? [];
   return (
     <Panel
-      title="Who got it"
+      title="Deliveries"
       loaded={loaded}
       tools={
         <>
@@ -70,7 +70,7 @@ function EventDeliveries({ id, copy }: { readonly id: string; readonly copy: Com
             <ActionButton
               label="Replay"
               run={() => callApi({ method: "POST", path: `v1/events/${id}/replay`, body: {} })}
-              done="Delivered again to all webhooks that now ask for it"
+              done="Replayed to all webhooks that currently subscribe"
             />
           )}
         </>
@@ -78,7 +78,7 @@ function EventDeliveries({ id, copy }: { readonly id: string; readonly copy: Com
       twin={{ path: `v1/events/${id}/deliveries`, query, cli: shell`events deliveries ${id}` }}
     >
       {rows.length === 0 ? (
-        <p class="soft">No webhook asked for it when it was published.</p>
+        <p class="soft">No webhook subscribed to it when it was published.</p>
       ) : (
         <DeliveryTable caption="Deliveries of this event" rows={rows} />
       )}

@@ -63,13 +63,13 @@ export function EventsPage() {
             checked={params.get("unmatched") === "true"}
             onChange={({ currentTarget: { checked } }) => set({ unmatched: checked ? ["true"] : [] })}
           />
-          nobody asked for it
+          no subscribers
         </label>
         <TextFilter name="event_type" label="Event type" placeholder="order.*" />
         <TextFilter name="source" label="Source" placeholder="shop" isOneText />
         <TextFilter name="idempotency_key" label="Idempotency key" placeholder="order-4711" isOneText />
         {mayManage() && (
-          <TextFilter name="data_contains" label="Text in the payload" placeholder="4711" isOneText />
+          <TextFilter name="data_contains" label="Payload contains" placeholder="4711" isOneText />
         )}
         <LinkedFilters names={["tenant_id"]} />
       </div>
@@ -80,7 +80,7 @@ export function EventsPage() {
         cli={shell`events list${flagsOf(query)}`}
         columns={columns}
         keyOf={({ id }) => id}
-        none={<p class="soft">No event is like this.</p>}
+        none={<p class="soft">No matching events.</p>}
       />
     </>
   );

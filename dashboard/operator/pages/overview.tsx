@@ -44,7 +44,7 @@ export function OverviewPage() {
   const problems = useOpenProblems();
   const events = useApi<Page<EventSummary>>({ path: "v1/events", query: { limit: 1 } });
   const range = useStatisticsRange();
-  // One reading for every number on the page that says how much waits.
+  // All backlog numbers on the page come from this one response.
   const gauges = useApi<Gauges>(mayAdminister() ? { path: "v1/stats/gauges", query: range.query } : null);
   const isEmpty = recent.data?.data.length === 0 && events.data?.data.length === 0;
   const troubles = troublesOf({
@@ -86,7 +86,7 @@ export function OverviewPage() {
   );
 }
 
-/** One line that says whether a person has to act: the worst state of webhooks, then what waits. */
+/** Summary line: the worst webhook state, then the backlog. */
 function HealthLine({ gauges }: { readonly gauges: Gauges | null }) {
   const ready = useApi<Readiness>({ path: "readyz" });
   const counts = useTopWebhooks().data?.health_counts ?? null;
@@ -112,7 +112,7 @@ function HealthLine({ gauges }: { readonly gauges: Gauges | null }) {
         <span>
           {others}
           {gauges !== null &&
-            `${countOf(gauges.now.waiting, "delivery waits", "deliveries wait")}, ${countOf(gauges.now.dead_letters, "dead letter", "dead letters")}.`}
+            `${countOf(gauges.now.waiting, "delivery", "deliveries")} waiting, ${countOf(gauges.now.dead_letters, "dead letter", "dead letters")}.`}
         </span>
       )}
     </p>
@@ -129,7 +129,7 @@ interface Worst {
 
 const notReady: Worst = { tone: "bad", text: "Not ready", states: [] };
 
-/** A webhook with an open circuit fails too. */
+/** Webhooks with an open circuit count as failing. */
 function worstOf({ failing, circuit_open, suspended }: HealthCounts): Worst {
   const down = failing + circuit_open;
   if (down > 0)
@@ -190,7 +190,8 @@ function RecentDeliveries({ recent }: { readonly recent: ReturnType<typeof useAp
       >
         {rows.length === 0 ? (
           <p class="soft">
-            Events were published, and no webhook asked for them. <a href={pagePath("webhooks")}>Webhooks</a>
+            Events were published, but no webhook subscribes to them.{" "}
+            <a href={pagePath("webhooks")}>Webhooks</a>
           </p>
         ) : (
           <DeliveryTable caption="Recent deliveries, newest first" rows={rows} />
@@ -200,16 +201,16 @@ function RecentDeliveries({ recent }: { readonly recent: ReturnType<typeof useAp
   );
 }
 
-/** Until the first event: what to type, for this very server. */
+/** Commands to run before the first event, with the address of this server. */
 function FirstSteps() {
   const url = root.origin === "http://127.0.0.1:8080" ? "" : ` --url ${root.href.replace(/\/$/, "")}`;
   return (
     <section class="panel first-steps" aria-labelledby="first-steps">
-      <h2 id="first-steps">Nothing was published yet</h2>
-      <p>This page changes by itself when the first event arrives.</p>
+      <h2 id="first-steps">No events published yet</h2>
+      <p>This page updates automatically when the first event arrives.</p>
       <ol>
         <li>
-          <p>Subscribe a receiver on this machine, which prints what it gets:</p>
+          <p>Subscribe a local receiver that prints each message:</p>
           <Command text={`npm run posthorn -- listen --register 'order.*'${url}`} />
         </li>
         <li>

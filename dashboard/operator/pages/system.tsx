@@ -26,7 +26,7 @@ export function SystemPage() {
           <Panel title="Workers" twin={twin}>
             <Workers pools={data.worker_pools} />
           </Panel>
-          <Panel title="Storage and companions" twin={twin}>
+          <Panel title="Storage and services" twin={twin}>
             <Companions system={data} />
           </Panel>
           <SettingsTable settings={data.settings} twin={twin} />
@@ -50,7 +50,7 @@ function ThisProcess({ system }: { readonly system: System }) {
         rows={[
           ["Version", version],
           ["Roles", roles.join(", ")],
-          ["Runs for", shortSpan(now.value - Date.parse(started_at))],
+          ["Uptime", shortSpan(now.value - Date.parse(started_at))],
           ["Started", <When key="started" at={started_at} isExact />],
         ]}
       />
@@ -65,18 +65,18 @@ const poolColumns: readonly Column<Pool>[] = [
   {
     title: "State",
     cell: ({ workers }) => (
-      <Badge tone={workers > 0 ? "good" : "bad"} text={workers > 0 ? "serving" : "nobody serves it"} />
+      <Badge tone={workers > 0 ? "good" : "bad"} text={workers > 0 ? "serving" : "no workers"} />
     ),
   },
   { title: "Workers", cell: ({ workers }) => workers, isFigure: true },
 ];
 
 function Workers({ pools }: { readonly pools: readonly Pool[] | null }) {
-  if (pools === null) return <p class="soft">The store does not answer, so nobody knows.</p>;
-  if (pools.length === 0) return <p>No worker runs. Nothing is delivered until one starts.</p>;
+  if (pools === null) return <p class="soft">Unavailable: the database did not respond.</p>;
+  if (pools.length === 0) return <p>No workers are running. Nothing is delivered until one starts.</p>;
   return (
     <DataTable
-      caption="Pools of workers that live now"
+      caption="Worker pools"
       columns={poolColumns}
       rows={pools}
       keyOf={({ name }) => name}
@@ -87,13 +87,13 @@ function Workers({ pools }: { readonly pools: readonly Pool[] | null }) {
 
 function Companions({ system }: { readonly system: System }) {
   const { store, queue, shared_state: shared, retention } = system;
-  const size = store.size_bytes === null ? "not known now" : byteSize(store.size_bytes);
+  const size = store.size_bytes === null ? "unavailable" : byteSize(store.size_bytes);
   return (
     <Facts
       rows={[
         ["Store", store.kind === "sqlite" ? "SQLite" : "PostgreSQL"],
         ["Size on disk", size],
-        ["Schema", store.schema_version ?? "not known now"],
+        ["Schema", store.schema_version ?? "unavailable"],
         [
           "Queue",
           <Companion key="queue" text={queue.kind === "store" ? "the store" : "RabbitMQ"} is={queue} />,
@@ -102,8 +102,8 @@ function Companions({ system }: { readonly system: System }) {
           "Shared state",
           <Companion key="shared" text={shared.kind === "process" ? "this process" : "Redis"} is={shared} />,
         ],
-        ["Payloads are kept", days(retention.payload_days)],
-        ["History is kept", days(retention.history_days)],
+        ["Payload retention", days(retention.payload_days)],
+        ["History retention", days(retention.history_days)],
       ]}
     />
   );
@@ -112,7 +112,7 @@ function Companions({ system }: { readonly system: System }) {
 function Companion({ text, is }: { readonly text: string; readonly is: { readonly available: boolean } }) {
   return (
     <>
-      {text} <Badge tone={is.available ? "good" : "bad"} text={is.available ? "available" : "away"} />
+      {text} <Badge tone={is.available ? "good" : "bad"} text={is.available ? "available" : "unavailable"} />
     </>
   );
 }

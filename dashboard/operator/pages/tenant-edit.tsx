@@ -34,7 +34,7 @@ export function EditTenantPage() {
       <p class="trail">
         <a href={page}>{fieldText(data, "name") || id}</a>
       </p>
-      <h1>Edit the tenant</h1>
+      <h1>Edit tenant</h1>
       <ResourceForm
         fields={tenantFields}
         before={before}

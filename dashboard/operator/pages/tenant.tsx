@@ -16,7 +16,6 @@ import { VolumeCharts } from "../volume-charts.tsx";
 import { WebhookBadge } from "../webhook/webhook-badge.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
 
-/** One customer: what it published and got, its webhooks, keys and limits. */
 export function TenantPage() {
   const { params } = useRoute();
   const id = params["id"] ?? "";
@@ -51,7 +50,7 @@ export function TenantPage() {
             ...Object.entries(data)
               .filter(([name, value]) => !shownElsewhere.has(name) && value !== null)
               .map(([name]) => [name.replaceAll("_", " "), fieldText(data, name)] as const),
-            ["Made", <When key="made" at={fieldText(data, "created_at")} isExact />],
+            ["Created", <When key="made" at={fieldText(data, "created_at")} isExact />],
           ]}
         />
         {mayAdminister() && (
@@ -90,7 +89,7 @@ function Webhooks({ tenantId }: { readonly tenantId: string }) {
       twin={{ path: "v1/webhooks", query, cli: shell`webhooks list --tenant ${tenantId}` }}
     >
       {rows.length === 0 ? (
-        <p class="soft">It has none.</p>
+        <p class="soft">This tenant has no webhooks.</p>
       ) : (
         <DataTable
           caption="Webhooks of this tenant"
@@ -106,18 +105,18 @@ function Webhooks({ tenantId }: { readonly tenantId: string }) {
 const keyColumns: readonly Column<Row>[] = [
   { title: "Name", cell: (row) => fieldText(row, "name") },
   { title: "Role", cell: (row) => fieldText(row, "role") },
-  { title: "Made", cell: (row) => <When at={fieldText(row, "created_at")} />, isFigure: true },
+  { title: "Created", cell: (row) => <When at={fieldText(row, "created_at")} />, isFigure: true },
 ];
 
 function Keys({ tenantId }: { readonly tenantId: string }) {
-  // Their list knows no tenant; there are few keys.
+  // The API cannot filter keys by tenant, and there are few keys.
   const query = { limit: 250 };
   const loaded = useApi<Page<Row>>({ path: "v1/api-keys", query });
   const rows = (loaded.data?.data ?? []).filter((row) => row["tenant_id"] === tenantId);
   return (
     <Panel title="API keys" loaded={loaded} twin={{ path: "v1/api-keys", query, cli: null }}>
       {rows.length === 0 ? (
-        <p class="soft">It has none.</p>
+        <p class="soft">This tenant has no API keys.</p>
       ) : (
         <DataTable
           caption="API keys of this tenant"

@@ -18,7 +18,7 @@ const columns: readonly Column<Row>[] = [
   { title: "Name", cell: (row) => fieldText(row, "name") },
   { title: "Rate limit", cell: (row) => rateText(row["rate_limit"]), needs: "medium" },
   {
-    title: "Webhooks at most",
+    title: "Maximum webhooks",
     cell: (row) => fieldText(row, "webhooks_max") || "–",
     isFigure: true,
     needs: "medium",
@@ -29,12 +29,12 @@ const columns: readonly Column<Row>[] = [
     cell: (row) => <OpenPortal tenantId={fieldText(row, "id")} />,
     needs: "medium",
   },
-  { title: "Made", cell: (row) => <When at={fieldText(row, "created_at")} />, isFigure: true },
+  { title: "Created", cell: (row) => <When at={fieldText(row, "created_at")} />, isFigure: true },
 ];
 
 function rateText(limit: unknown): string {
   if (typeof limit !== "object" || limit === null) return "none";
-  return `${fieldText(limit as Row, "requests_per_minute")} a minute`;
+  return `${fieldText(limit as Row, "requests_per_minute")} per minute`;
 }
 
 export function TenantsPage() {
@@ -47,7 +47,7 @@ export function TenantsPage() {
         cli={shell`tenants list`}
         columns={columns}
         keyOf={(row) => fieldText(row, "id")}
-        none={<p class="soft">There are none.</p>}
+        none={<p class="soft">No tenants.</p>}
       />
     </>
   );

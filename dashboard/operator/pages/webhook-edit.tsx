@@ -18,7 +18,7 @@ export function NewWebhookPage() {
   const made = useSignal<Webhook | null>(null);
   const send = async (body: object) => {
     const { value } = await callApi<Webhook>({ method: "POST", path: "v1/webhooks", body });
-    announce("Made");
+    announce("Webhook created");
     if (value.secret === null) go(pagePath(`webhooks/${value.id}`));
     else made.value = value;
   };
@@ -29,13 +29,13 @@ export function NewWebhookPage() {
         <a href={pagePath("webhooks")}>Webhooks</a>
       </p>
       <h1>New webhook</h1>
-      <WebhookForm webhook={null} label="Make the webhook" send={send} />
+      <WebhookForm webhook={null} label="Create webhook" send={send} />
       {made.value !== null && made.value.secret !== null && (
-        <Modal title="The webhook is made" onClose={leave}>
-          <p>Its receiver verifies messages with this secret.</p>
+        <Modal title="Webhook created" onClose={leave}>
+          <p>The receiver verifies messages with this secret.</p>
           <SecretOnce secret={made.value.secret} />
           <button type="button" class="primary" onClick={leave}>
-            To the webhook
+            Open webhook
           </button>
         </Modal>
       )}
@@ -59,7 +59,7 @@ export function EditWebhookPage() {
       <p class="trail">
         <a href={pagePath(`webhooks/${id}`)}>{shortUrl(data.url)}</a>
       </p>
-      <h1>Edit the webhook</h1>
+      <h1>Edit webhook</h1>
       <WebhookForm webhook={data} label="Save" send={send} />
     </>
   );

@@ -82,11 +82,11 @@ function Deliveries({ id }: { readonly id: string }) {
     <Panel
       title="Deliveries"
       loaded={loaded}
-      tools={<a href={`${pagePath("deliveries")}?webhook_id=${id}`}>All of them</a>}
+      tools={<a href={`${pagePath("deliveries")}?webhook_id=${id}`}>All deliveries</a>}
       twin={{ path: `v1/webhooks/${id}/deliveries`, query, cli: shell`webhooks deliveries ${id}` }}
     >
       {rows.length === 0 ? (
-        <p class="soft">Nothing was delivered to it yet.</p>
+        <p class="soft">No deliveries yet.</p>
       ) : (
         <DeliveryTable caption="Deliveries of this webhook, newest first" rows={rows} withoutWebhook />
       )}
@@ -103,7 +103,7 @@ function Settings({ webhook }: { readonly webhook: Webhook }) {
           [
             "Webhook",
             <>
-              <code>{id}</code> <CopyButton text={id} label="Copy the id" />
+              <code>{id}</code> <CopyButton text={id} label="Copy id" />
             </>,
           ],
           ["URL", <code key="url">{webhook.url}</code>],
@@ -112,9 +112,9 @@ function Settings({ webhook }: { readonly webhook: Webhook }) {
           ["Profile", webhook.profile],
           ["Format", webhook.payload_format],
           ["Order", webhook.ordering_guarantee],
-          ["Attempts at most", retry.max_attempts],
+          ["Maximum attempts", retry.max_attempts],
           ["Timeout", duration(webhook.timeout_ms)],
-          ["Made", <When key="made" at={webhook.created_at} isExact />],
+          ["Created", <When key="made" at={webhook.created_at} isExact />],
           ["Changed", <When key="changed" at={webhook.updated_at} isExact />],
         ]}
       />

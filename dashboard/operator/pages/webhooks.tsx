@@ -63,7 +63,7 @@ function columnsOf(
   ];
 }
 
-/** All but health, which has its own choice. */
+/** All filters except health, which has its own control. */
 const linkedNames = filterNames.filter((name) => name !== "health");
 
 function HealthFilter() {
@@ -101,7 +101,7 @@ export function WebhooksPage() {
     ...Object.fromEntries(filterNames.map((name) => [name, params.getAll(name)])),
   };
   const isNarrowed = ["q", ...filterNames].some((name) => params.has(name));
-  // What the list below shows, so that it is asked for once.
+  // Same query as the list below, so both share one request.
   const shown = useApi<Page<ListedWebhook>>({ path: "v1/webhooks", query: { limit: pageSize, ...query } });
   const courses = useCourses((shown.data?.data ?? []).map(({ id }) => id));
   return (
@@ -127,10 +127,10 @@ export function WebhooksPage() {
         keyOf={({ id }) => id}
         none={
           isNarrowed ? (
-            <p class="soft">No webhook matches.</p>
+            <p class="soft">No matching webhooks.</p>
           ) : (
             <>
-              <p>No webhook is registered yet. This makes one:</p>
+              <p>No webhooks yet. Create one with:</p>
               <Command text="posthorn webhooks create https://example.com/hooks --events 'order.*'" />
             </>
           )

@@ -19,18 +19,18 @@ const entries = [
 const titles = (text: string) => entriesMatching(entries, text).map(({ title }) => title);
 
 suite("the palette's entries", () => {
-  test("every word has to occur, in any order and case", () => {
+  test("every word must occur, in any order and case", () => {
     assert.deepEqual(titles("LETTERS dead"), ["Dead letters"]);
     assert.deepEqual(titles("dead retry"), []);
     assert.equal(titles("  ").length, entries.length);
   });
 
-  test("what begins with the text comes first", () => {
+  test("titles that start with the text come first", () => {
     assert.deepEqual(titles("ty"), ["Event types"]);
     assert.deepEqual(titles("e"), ["Event types", "Events", "Dead letters", "Retry now"]);
   });
 
-  test("arrows go around the ends", () => {
+  test("arrow keys wrap around", () => {
     assert.equal(steppedIndex(2, { by: 1, count: 3 }), 0);
     assert.equal(steppedIndex(0, { by: -1, count: 3 }), 2);
     assert.equal(steppedIndex(0, { by: 1, count: 0 }), 0);

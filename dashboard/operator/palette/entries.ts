@@ -1,17 +1,17 @@
-/** What the palette offers, and how it is narrowed by what somebody types. */
+/** Entries of the palette, and their search. */
 
 export interface PaletteEntry {
   readonly id: string;
   readonly group: "Found" | "Pages" | "On this page" | "Commands";
   readonly title: string;
-  /** Beside the title, softer: what kind it is, or the key that does the same. */
+  /** Shown next to the title: the kind of entry, or its shortcut. */
   readonly hint: string;
   readonly run: () => void;
 }
 
 /**
- * The entries that hold every word of the text, in any order; capital letters do not count. Those whose title begins with
- * the text come first, otherwise the order stays.
+ * Entries that contain every word of the text, in any order and case. Titles that start with the text come first;
+ * otherwise the order is kept.
  */
 export function entriesMatching(entries: readonly PaletteEntry[], text: string): readonly PaletteEntry[] {
   const given = text.trim().toLowerCase();
@@ -24,7 +24,7 @@ export function entriesMatching(entries: readonly PaletteEntry[], text: string):
   return matching.toSorted((left, right) => rank(left) - rank(right));
 }
 
-/** The index that an arrow leads to: around the ends. */
+/** Index after a step, wrapping around at the ends. */
 export function steppedIndex(
   index: number,
   { by, count }: { readonly by: number; readonly count: number },

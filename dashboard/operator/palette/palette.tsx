@@ -1,6 +1,6 @@
 /**
- * The command palette: a text field over a list of options, after the combobox pattern of ARIA. It is a dialog by its role,
- * in the top layer: a modal `<dialog>` makes the whole page inert, which takes the style of each element again, twice.
+ * The command palette: a text field and a list of options, following the ARIA combobox pattern. It is a popover with
+ * the dialog role, because a modal `<dialog>` makes the page inert, which recomputes the style of every element twice.
  */
 import { signal } from "@preact/signals";
 import { createRef } from "preact";
@@ -13,13 +13,13 @@ const layer = createRef<HTMLDivElement>();
 const field = createRef<HTMLInputElement>();
 const text = signal("");
 const active = signal(0);
-/** How often it was opened; 0 while it is closed. */
+/** Number of the current opening, or 0 while closed. */
 const opening = signal(0);
 let openings = 0;
-/** Has the focus back at the end. */
+/** Gets the focus back on close. */
 let opener: Element | null = null;
 
-/** Takes the focus before it returns, whatever the page is doing: what is typed next goes to the palette. */
+/** Takes the focus synchronously, so that the next key press goes to the palette. */
 export function openPalette(): void {
   if (layer.current === null || field.current === null || layer.current.matches(":popover-open")) return;
   field.current.value = "";
@@ -41,7 +41,7 @@ function closePalette(): void {
   opening.value = 0;
 }
 
-/** From readers of the screen, for those that do not know `aria-modal`. */
+/** Hides the page from screen readers that do not support `aria-modal`. */
 function hidePage(isHidden: boolean): void {
   const page = document.querySelector(".shell");
   if (isHidden) page?.setAttribute("aria-hidden", "true");
@@ -67,7 +67,7 @@ export function Palette() {
     if (by !== undefined) active.value = steppedIndex(at, { by, count: entries.length });
     else if (event.key === "Enter" && !event.isComposing) choose(entries[at]);
     else if (event.key === "Escape" && !event.isComposing) closePalette();
-    // The field is the only place in it that takes the focus.
+    // Tab must not leave the field: it is the only focusable element of the palette.
     else if (event.key !== "Tab") return;
     event.preventDefault();
   };
@@ -115,13 +115,13 @@ export function Palette() {
   );
 }
 
-/** A click beside the field leaves the focus where it is. */
+/** Keeps the focus in the field when something else in the palette is clicked. */
 function keepFocus(event: MouseEvent): void {
   if (event.target !== field.current) event.preventDefault();
 }
 
 function countText(count: number): string {
-  if (count === 0) return "Nothing has this id, key, URL or name.";
+  if (count === 0) return "No results.";
   return `${count} ${count === 1 ? "entry" : "entries"}`;
 }
 

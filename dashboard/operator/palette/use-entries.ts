@@ -1,4 +1,4 @@
-/** Gathers the palette's entries: pages, what the page offers, commands, and what the server finds. */
+/** Collects the palette's entries: pages, actions of the page, commands, and search results of the server. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
 import { toggleDensity } from "../../shared/density.ts";
@@ -12,16 +12,16 @@ import { isKeySheetOpen } from "../key-sheet.tsx";
 import { navEntriesOf, placesOf, togglePause } from "../navigation.ts";
 import { entriesMatching, type PaletteEntry } from "./entries.ts";
 
-/** Typing pauses so long before the server is asked. */
+/** Pause in typing before the server is queried. */
 const typingPauseMs = 150;
 const searchedLengthMin = 2;
 
 const commands: readonly PaletteEntry[] = [
-  { title: "Pause or go on refreshing", hint: ".", run: togglePause },
-  { title: "Follow: new rows come in by themselves", hint: "f", run: toggleFollowing },
-  { title: "Change the theme", hint: "t", run: nextTheme },
-  { title: "Compact or comfortable tables", hint: "", run: toggleDensity },
-  { title: "Show the keys", hint: "?", run: () => (isKeySheetOpen.value = true) },
+  { title: "Pause or resume refreshing", hint: ".", run: togglePause },
+  { title: "Follow new rows", hint: "f", run: toggleFollowing },
+  { title: "Change theme", hint: "t", run: nextTheme },
+  { title: "Toggle compact tables", hint: "", run: toggleDensity },
+  { title: "Show keyboard shortcuts", hint: "?", run: () => (isKeySheetOpen.value = true) },
   { title: "Log out", hint: "", run: () => void logout() },
 ].map(({ title, hint, run }) => ({ title, hint, run, id: title, group: "Commands" }));
 
@@ -34,7 +34,7 @@ export interface FoundEntries {
   readonly isSearching: boolean;
 }
 
-/** What matches `text`, with what the page offered when the palette was opened: `opening` tells one time from another. */
+/** Entries that match `text`. Actions of the page are collected once per `opening`. */
 export function usePaletteEntries(text: string, opening: number): FoundEntries {
   const { go } = useAddress();
   const asked = useSettledText(text.trim());
@@ -91,7 +91,7 @@ const folders: Readonly<Record<SearchHit["type"], string>> = {
   connection: "connections",
 };
 
-/** What the buttons of the page do, as they stand when the palette opens. */
+/** Entries for the buttons that are on the page when the palette opens. */
 function actionsOfPage(): readonly PaletteEntry[] {
   const buttons = [...document.querySelectorAll<HTMLElement>("main [data-command]")];
   return buttons.map((button, index) => ({

@@ -1,6 +1,6 @@
 import { contrast, grounds, repairedAccent, type Scheme } from "../../../src/core/portal/contrast.ts";
 
-/** What the portal makes of an accent, in both schemes, while it is typed. */
+/** Live preview of the accent colour in both schemes. */
 export function AccentPreview({ accent }: { readonly accent: string }) {
   if (!/^#[0-9a-f]{6}$/i.test(accent.trim())) return null;
   return (
@@ -18,15 +18,15 @@ function Shown({ accent, scheme }: { readonly accent: string; readonly scheme: S
   const isMoved = text !== accent.toLowerCase() || fill !== accent.toLowerCase();
   return (
     <figure class="accent" style={{ background: grounds[scheme][0] ?? "", colorScheme: scheme }}>
-      <p style={{ color: text }}>A link</p>
+      <p style={{ color: text }}>Link</p>
       <p>
         <span class="accent-button" style={{ background: fill, color: onFill }}>
           A button
         </span>
       </p>
       <figcaption style={{ color: scheme === "light" ? "#1d2329" : "#e6e9ec" }}>
-        {`In ${scheme}: ${text}, ${ratio(lowest)} on the ground; ${fill} under text, ${ratio(contrast([fill, onFill]))}. `}
-        {isMoved ? "It was moved to be readable." : "It is readable as it is."}
+        {`In ${scheme}: ${text}, ${ratio(lowest)} on the background; ${fill} under text, ${ratio(contrast([fill, onFill]))}. `}
+        {isMoved ? "Adjusted for readability." : "Readable as is."}
       </figcaption>
     </figure>
   );

@@ -9,7 +9,7 @@ import { useBusy } from "../use-busy.ts";
 import type { PortalSettings } from "./portal-fields.ts";
 
 interface LogosProps {
-  /** Of the settings they belong to. */
+  /** API path of the portal settings. */
   readonly path: string;
   readonly settings: PortalSettings;
 }
@@ -18,7 +18,7 @@ export function Logos({ path, settings }: LogosProps) {
   return (
     <Panel title="Logos" twin={{ path, cli: null }}>
       <p class="soft">
-        PNG or WebP up to 64 KiB; without one for the dark scheme, the other stands there too.
+        PNG or WebP up to 64 KiB. Without a dark logo, the light logo is used in both schemes.
       </p>
       <Logo path={path} scheme="light" mediaType={settings.logo_light} />
       <Logo path={path} scheme="dark" mediaType={settings.logo_dark} />
@@ -40,24 +40,24 @@ function Logo(props: {
       ? undefined
       : void run(async () => {
           await callApi({ ...call, method: "PUT", file });
-          announce("The logo is saved");
+          announce("Logo saved");
           await refreshAll();
         });
   return (
     <div class="actions">
-      <label for={id}>{`For the ${scheme} scheme`}</label>
+      <label for={id}>{`Logo for the ${scheme} scheme`}</label>
       <input
         id={id}
         type="file"
         accept="image/png,image/webp"
         onChange={({ currentTarget }) => upload(currentTarget.files?.[0])}
       />
-      <span class="soft">{mediaType === null ? "none is set" : `${mediaType} is set`}</span>
+      <span class="soft">{mediaType === null ? "not set" : `${mediaType}, saved`}</span>
       {mediaType !== null && (
         <ActionButton
-          label={`Remove the ${scheme} logo`}
+          label={`Remove ${scheme} logo`}
           run={() => callApi({ ...call, method: "DELETE" })}
-          done="The logo is gone"
+          done="Logo removed"
         />
       )}
       {error.value !== null && <ErrorNote error={error.value} />}

@@ -3,7 +3,7 @@ import { root } from "../../shared/root.ts";
 import { session } from "../../shared/session.ts";
 import { ActionButton } from "../action-button.tsx";
 
-/** As a customer of this tenant sees it, without the right to change anything; it stands in the audit log. */
+/** Opens the portal as this tenant, read-only. The session is recorded in the audit log. */
 export function OpenPortal({ tenantId }: { readonly tenantId: string }) {
   const open = async () => {
     const { value } = await callApi<{ readonly url: string }>({
@@ -20,5 +20,5 @@ export function OpenPortal({ tenantId }: { readonly tenantId: string }) {
     window.open(new URL(`portal/${search}${hash}`, root), "_blank", "noopener");
   };
   if (session.value?.role !== "admin") return null;
-  return <ActionButton label={`Open as ${tenantId}`} run={open} done="The portal is open in another tab" />;
+  return <ActionButton label={`Open as ${tenantId}`} run={open} done="Portal opened in a new tab" />;
 }

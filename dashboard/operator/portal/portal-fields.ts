@@ -1,7 +1,7 @@
-/** The fields of the form for how the portal looks. */
+/** Form fields of the portal settings. */
 import { typedOf, type FormField, type Typed } from "../form/form-fields.ts";
 
-/** What `GET /v1/portal-settings` answers, of the deployment or of a tenant. */
+/** Response of `GET /v1/portal-settings`, of the deployment or of a tenant. */
 export interface PortalSettings {
   readonly tenant_id: string | null;
   readonly theme: Readonly<Record<string, unknown>> | null;
@@ -11,7 +11,7 @@ export interface PortalSettings {
   readonly logo_dark: string | null;
 }
 
-const asAbove = ["", "as the level above says"] as const;
+const asAbove = ["", "inherit"] as const;
 
 function choiceOf(
   name: string,
@@ -26,44 +26,44 @@ export const portalFields: readonly FormField[] = [
     name: "theme.accent",
     label: "Accent",
     kind: "line",
-    hint: "A colour such as #7a3cff. Its lightness is moved until it can be read; above is what becomes of it.",
+    hint: "A colour such as #7a3cff. Its lightness is adjusted for readability. The preview above shows the result.",
     whenEmpty: null,
   },
   {
     name: "theme.product_name",
     label: "Product name",
     kind: "line",
-    hint: "Stands at the top; the tenant's name when left empty.",
+    hint: "Shown in the header. If empty, the tenant's name.",
     whenEmpty: null,
   },
-  choiceOf("theme.words", { label: "An endpoint is called", values: ["endpoint", "webhook", "destination"] }),
+  choiceOf("theme.words", { label: "Name for endpoints", values: ["endpoint", "webhook", "destination"] }),
   choiceOf("theme.scheme", { label: "Scheme", values: ["auto", "light", "dark", "host"] }),
   choiceOf("theme.density", { label: "Density", values: ["comfortable", "compact"] }),
-  { name: "theme.radius", label: "Radius of corners, px", kind: "number", whenEmpty: null },
+  { name: "theme.radius", label: "Corner radius, px", kind: "number", whenEmpty: null },
   {
     name: "theme.font",
     label: "Font",
     kind: "line",
-    hint: "system, serif, mono, or a font that readers have; never fetched.",
+    hint: "system, serif, mono, or a font installed on the customer's device. Fonts are never downloaded.",
     whenEmpty: null,
   },
   {
     name: "origins",
-    label: "Pages that may show it in a frame",
+    label: "Allowed frame origins",
     kind: "list",
-    hint: "Origins such as https://app.example.com, beside that of a session.",
+    hint: "For example https://app.example.com. The origin of a session is always allowed.",
     whenEmpty: null,
   },
   {
     name: "capabilities",
-    label: "What sessions may do that name nothing",
+    label: "Default capabilities",
     kind: "list",
-    hint: "Such as endpoints:read, deliveries:read, test:send.",
+    hint: "For sessions created without capabilities. For example endpoints:read, deliveries:read, test:send.",
     whenEmpty: null,
   },
   {
     name: "theme.hide",
-    label: "Pages that are not shown",
+    label: "Hidden pages",
     kind: "list",
     hint: "activity, event_types, notifications, help.",
     whenEmpty: null,
@@ -85,7 +85,7 @@ export const portalFields: readonly FormField[] = [
   },
   {
     name: "theme.return_url",
-    label: "Where somebody goes whose session ended",
+    label: "Return URL after the session ends",
     kind: "line",
     whenEmpty: null,
     isSeldom: true,
@@ -96,7 +96,7 @@ export function typedSettings(settings: PortalSettings): Typed {
   return typedOf(portalFields, settings);
 }
 
-/** The theme is replaced as a whole, so what was not touched goes along. */
+/** The API replaces the theme as a whole, so unchanged members are sent too. */
 export function settingsInput(
   settings: PortalSettings,
   changed: Readonly<Record<string, unknown>>,

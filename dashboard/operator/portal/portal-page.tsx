@@ -15,7 +15,7 @@ import { OpenPortal } from "./open-portal.tsx";
 import { portalFields, type PortalSettings, settingsInput, typedSettings } from "./portal-fields.ts";
 import { PortalSessions } from "./portal-sessions.tsx";
 
-/** How the portal looks and what its sessions may do: for all tenants, or for the one in the address. */
+/** Portal settings for all tenants, or for the tenant in the address. */
 export function PortalPage() {
   const { params } = useAddress();
   const tenantId = session.value?.tenant_id ?? params.get("tenant");
@@ -34,8 +34,8 @@ export function PortalPage() {
       </PageHead>
       {tenantId === null && (
         <p class="soft">
-          For all tenants. What is set for a <a href={pagePath("tenants")}>tenant</a> comes over it, and what
-          a session brings over that.
+          Defaults for all tenants. Settings of a <a href={pagePath("tenants")}>tenant</a> override them, and
+          settings of a session override both.
         </p>
       )}
       {error !== null && <ErrorNote error={error} />}
@@ -55,7 +55,7 @@ function SettingsForm({ path, settings }: { readonly path: string; readonly sett
   const before = typedSettings(settings);
   const accent = useSignal(before["theme.accent"] ?? "");
   const send = async (changed: Readonly<Record<string, unknown>>) => {
-    // Somebody else may have changed the rest of the theme meanwhile.
+    // Read the current theme first, because another operator may have changed it.
     const { value: newest } = await callApi<PortalSettings>({ path });
     await callApi({ method: "PUT", path, body: settingsInput(newest, changed) });
     announce("Saved");

@@ -12,7 +12,7 @@ import { ActionButton } from "../action-button.tsx";
 
 function stateOf(row: Row): { readonly tone: Tone; readonly text: string } {
   if (row["ended_at"] !== null) return { tone: "off", text: "ended" };
-  if (Date.parse(fieldText(row, "expires_at")) <= now.value) return { tone: "off", text: "over" };
+  if (Date.parse(fieldText(row, "expires_at")) <= now.value) return { tone: "off", text: "expired" };
   if (row["redeemed_at"] === null) return { tone: "wait", text: "not opened" };
   return { tone: "good", text: "in use" };
 }
@@ -22,11 +22,11 @@ function End({ row }: { readonly row: Row }) {
   if (tone === "off") return null;
   const end = () => callApi({ method: "DELETE", path: `v1/portal-sessions/${fieldText(row, "id")}` });
   const whose = fieldText(row, "reference") || fieldText(row, "tenant_id");
-  return <ActionButton label={`End ${whose}`} run={end} done="The session is over" />;
+  return <ActionButton label={`End ${whose}`} run={end} done="Session ended" />;
 }
 
 const columns: readonly Column<Row>[] = [
-  { title: "Whose", cell: (row) => fieldText(row, "reference") || <span class="soft">no name given</span> },
+  { title: "User", cell: (row) => fieldText(row, "reference") || <span class="soft">unnamed</span> },
   { title: "Tenant", cell: (row) => fieldText(row, "tenant_id"), needs: "medium" },
   {
     title: "State",
@@ -36,7 +36,7 @@ const columns: readonly Column<Row>[] = [
     },
   },
   {
-    title: "Made",
+    title: "Created",
     cell: (row) => <When at={fieldText(row, "created_at")} />,
     isFigure: true,
     needs: "medium",
@@ -45,7 +45,7 @@ const columns: readonly Column<Row>[] = [
   { title: "", cell: (row) => <End row={row} /> },
 ];
 
-/** Who is in the portal, or was within the last day. */
+/** Portal sessions of the last day. */
 export function PortalSessions({ tenantId }: { readonly tenantId: string | null }) {
   const query = { limit: 25, tenant_id: tenantId };
   const loaded = useApi<Page<Row>>({ path: "v1/portal-sessions", query });
@@ -57,10 +57,10 @@ export function PortalSessions({ tenantId }: { readonly tenantId: string | null 
       twin={{ path: "v1/portal-sessions", query, cli: shell`portal-sessions list` }}
     >
       {rows.length === 0 ? (
-        <p class="soft">Nobody has opened the portal within the last day.</p>
+        <p class="soft">No portal sessions in the last 24 hours.</p>
       ) : (
         <DataTable
-          caption="Sessions of the portal, newest first"
+          caption="Portal sessions, newest first"
           columns={columns}
           rows={rows}
           keyOf={(row) => fieldText(row, "id")}

@@ -9,23 +9,19 @@ function changeProblem(id: string, body: object): Promise<unknown> {
   return callApi({ method: "PATCH", path: `v1/problems/${id}`, body });
 }
 
-/** Takes a problem out of what needs attention; it goes on being counted. */
+/** Mutes a problem. It leaves the overview but is still counted. */
 export function MuteButton({ problem }: { readonly problem: DeliveryProblem }) {
   if (problem.state === "resolved") return null;
   if (problem.state === "muted") {
     return (
-      <ActionButton
-        label="End the mute"
-        run={() => changeProblem(problem.id, { muted: false })}
-        done="It is shown again"
-      />
+      <ActionButton label="Unmute" run={() => changeProblem(problem.id, { muted: false })} done="Unmuted" />
     );
   }
   return (
     <HoldButton
       label="Mute"
       title="Mute this problem?"
-      explanation="It goes on being counted, and does not stand on the overview."
+      explanation="A muted problem is still counted, but is not shown on the overview."
       done="Muted"
       hold={({ until, reason }) =>
         changeProblem(problem.id, { muted: true, muted_until: until, mute_reason: reason })
@@ -34,7 +30,6 @@ export function MuteButton({ problem }: { readonly problem: DeliveryProblem }) {
   );
 }
 
-/** What people know of it. */
 export function NoteForm({ problem }: { readonly problem: DeliveryProblem }) {
   const note = useSignal(problem.note ?? "");
   const id = useId();
@@ -42,7 +37,7 @@ export function NoteForm({ problem }: { readonly problem: DeliveryProblem }) {
   return (
     <div class="form">
       <div class="field">
-        <label for={id}>What is known of it: a ticket, whom to ask</label>
+        <label for={id}>Note for your team, such as a ticket or a contact</label>
         <textarea
           id={id}
           rows={3}
@@ -53,10 +48,10 @@ export function NoteForm({ problem }: { readonly problem: DeliveryProblem }) {
       </div>
       <p>
         <ActionButton
-          label="Keep the note"
+          label="Save note"
           isDisabled={isSame}
           run={() => changeProblem(problem.id, { note: note.value.trim() === "" ? null : note.value.trim() })}
-          done="Kept"
+          done="Note saved"
         />
       </p>
     </div>

@@ -13,7 +13,7 @@ export function ProblemBadge({ state }: { readonly state: DeliveryProblem["state
   return <Badge tone={tones[state]} text={state} />;
 }
 
-/** What is wrong, without what to do. */
+/** The title without the remedy. */
 export function headlineOf({ title, remedy }: Pick<DeliveryProblem, "title" | "remedy">): string {
   const sentence = title.endsWith(remedy) ? title.slice(0, -remedy.length).trim() : title;
   return sentence.replace(/\.$/, "");

@@ -61,7 +61,7 @@ export function ProblemPage() {
   );
 }
 
-/** Of deliveries that failed so; what was given up among them is retried. */
+/** Filter for deliveries with this failure. */
 function filtersOf({ webhook_id, failure_category, http_status }: DeliveryProblem) {
   return {
     webhook_id: [webhook_id],
@@ -78,32 +78,35 @@ function ProblemFacts({ problem }: { readonly problem: DeliveryProblem }) {
         ["Webhook", <WebhookLink key="webhook" id={problem.webhook_id} url={null} />],
         ["Failed attempts", problem.count.toLocaleString()],
         ["Deliveries", problem.deliveries.toLocaleString()],
-        ["First", <When key="first" at={problem.first_seen_at} />],
-        ["Last", <When key="last" at={problem.last_seen_at} />],
+        ["First seen", <When key="first" at={problem.first_seen_at} />],
+        ["Last seen", <When key="last" at={problem.last_seen_at} />],
         ...(problem.resolved_at === null
           ? []
           : [["Resolved", <When key="resolved" at={problem.resolved_at} />] as const]),
-        ["Kind", [categoryText(category), problem.http_status, code].filter(Boolean).join(", ") || "several"],
-        ["Answer", answer === null ? "–" : <code key="answer">{answer}</code>],
+        [
+          "Failure",
+          [categoryText(category), problem.http_status, code].filter(Boolean).join(", ") || "several",
+        ],
+        ["Response", answer === null ? "–" : <code key="answer">{answer}</code>],
         ...(problem.state === "muted"
           ? [
               [
                 "Muted until",
                 problem.muted_until === null ? (
-                  "somebody ends it"
+                  "unmuted manually"
                 ) : (
                   <When key="mute" at={problem.muted_until} isExact />
                 ),
               ] as const,
             ]
           : []),
-        ...(reason === null ? [] : [["Why it is muted", reason] as const]),
+        ...(reason === null ? [] : [["Mute reason", reason] as const]),
       ]}
     />
   );
 }
 
-/** The newest that failed so, as their list shows them now. */
+/** Newest deliveries with this failure, in their current state. */
 function Newest({ problem }: { readonly problem: DeliveryProblem }) {
   const filters = filtersOf(problem);
   const query = { ...filters, limit: 10 };
@@ -112,15 +115,15 @@ function Newest({ problem }: { readonly problem: DeliveryProblem }) {
   const all = new URLSearchParams(Object.entries(filters).map(([name, [value = ""]]) => [name, value]));
   return (
     <Panel
-      title="Deliveries that failed so"
+      title="Affected deliveries"
       loaded={loaded}
-      tools={<a href={`${pagePath("deliveries")}?${all.toString()}`}>All of them</a>}
+      tools={<a href={`${pagePath("deliveries")}?${all.toString()}`}>All affected deliveries</a>}
       twin={{ path: "v1/deliveries", query, cli: shell`deliveries list --webhook ${problem.webhook_id}` }}
     >
       {rows.length === 0 ? (
-        <p class="soft">None of those that are kept ended so or waits after it.</p>
+        <p class="soft">No stored delivery currently has this failure.</p>
       ) : (
-        <DeliveryTable caption="Deliveries that failed so, newest first" rows={rows} withoutWebhook />
+        <DeliveryTable caption="Affected deliveries, newest first" rows={rows} withoutWebhook />
       )}
     </Panel>
   );

@@ -26,7 +26,7 @@ const columns: readonly Column<DeliveryProblem>[] = [
   { title: "Webhook", cell: (row) => <WebhookLink id={row.webhook_id} url={null} />, needs: "wide" },
   { title: "Failures", cell: (row) => row.count.toLocaleString(), isFigure: true, needs: "medium" },
   { title: "Deliveries", cell: (row) => row.deliveries.toLocaleString(), isFigure: true },
-  { title: "Last", cell: (row) => <When at={row.last_seen_at} />, isFigure: true, needs: "medium" },
+  { title: "Last seen", cell: (row) => <When at={row.last_seen_at} />, isFigure: true, needs: "medium" },
 ];
 
 export function ProblemsPage() {
@@ -48,8 +48,8 @@ export function ProblemsPage() {
         keyOf={({ id }) => id}
         none={
           <p class="soft">
-            None. Failures of a webhook that are alike are one problem: it opens with the third within ten
-            minutes, or with a dead letter.
+            No problems. Similar failures of a webhook are grouped into one problem. It opens with the third
+            failure within ten minutes, or with a dead letter.
           </p>
         }
       />

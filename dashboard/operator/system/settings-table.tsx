@@ -14,10 +14,10 @@ const columns: readonly Column<Setting>[] = [
     cell: ({ value }) => (value === "" ? <span class="soft">–</span> : <code>{value}</code>),
   },
   {
-    title: "Comes from",
+    title: "Source",
     cell: ({ source, from }) =>
       source === null || source === "default" ? (
-        <span class="soft">{source ?? "the program"}</span>
+        <span class="soft">{source ?? "built-in"}</span>
       ) : (
         <>
           {source} {from !== null && <code>{from}</code>}
@@ -26,7 +26,7 @@ const columns: readonly Column<Setting>[] = [
   },
 ];
 
-/** What is in force and where it came from. Secrets are masked by the server. */
+/** Effective settings with their sources. The server masks secrets. */
 export function SettingsTable(props: { readonly settings: readonly Setting[]; readonly twin: ApiTwin }) {
   const { settings, twin } = props;
   const text = useSignal("");
@@ -54,11 +54,11 @@ export function SettingsTable(props: { readonly settings: readonly Setting[]; re
             checked={isChangedOnly.value}
             onChange={({ currentTarget }) => (isChangedOnly.value = currentTarget.checked)}
           />{" "}
-          without defaults
+          hide defaults
         </label>
       </div>
       {rows.length === 0 ? (
-        <p class="soft">No setting is like this.</p>
+        <p class="soft">No matching settings.</p>
       ) : (
         <DataTable caption="Settings" columns={columns} rows={rows} keyOf={({ name }) => name} hasNoLinks />
       )}

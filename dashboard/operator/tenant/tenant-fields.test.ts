@@ -17,7 +17,7 @@ suite("the form of a tenant", () => {
     return tenantCommand("acme", body)?.text ?? null;
   };
 
-  test("has all that the API takes", () => {
+  test("has all fields of the API", () => {
     const { rateLimit: _, ...others } = apiFields;
     const names = [
       ...Object.keys(others).map(snakeCase),
@@ -26,7 +26,7 @@ suite("the form of a tenant", () => {
     assert.deepEqual(tenantFields.map(({ name }) => name).toSorted(), names.toSorted());
   });
 
-  test("the command says the same, where its options can", () => {
+  test("the command sets the same fields where it has options for them", () => {
     assert.equal(
       commandOf({ "name": "Acme Ltd", "rate_limit.requests_per_minute": "90", "webhooks_max": "7" }),
       "tenants put acme --name 'Acme Ltd' --rate-limit 90 --burst 5 --webhooks-max 7",

@@ -1,4 +1,3 @@
-/** The fields of the form for a tenant. */
 import { shell, type ShellText } from "../../shared/shell-text.ts";
 import { changeCommand } from "../form/change-command.ts";
 import type { FormBody, FormField } from "../form/form-fields.ts";
@@ -7,29 +6,29 @@ export const tenantFields: readonly FormField[] = [
   { name: "name", label: "Name", kind: "line" },
   {
     name: "rate_limit.requests_per_minute",
-    label: "Requests a minute at most",
+    label: "Requests per minute",
     kind: "number",
-    hint: "Over all its webhooks. No limit when left empty.",
+    hint: "Total of all its webhooks. If empty, no limit.",
     isForAdmins: true,
   },
-  { name: "rate_limit.burst", label: "Requests at once", kind: "number", isForAdmins: true },
+  { name: "rate_limit.burst", label: "Burst size", kind: "number", isForAdmins: true },
   {
     name: "webhooks_max",
-    label: "Webhooks at most",
+    label: "Maximum webhooks",
     kind: "number",
-    hint: "What the deployment allows every tenant when left empty.",
+    hint: "If empty, the default of the deployment.",
     isForAdmins: true,
   },
   {
     name: "worker_pool",
     label: "Worker pool",
     kind: "line",
-    hint: "The workers that serve it; default for those that serve all others.",
+    hint: "The worker pool that delivers for this tenant.",
     isForAdmins: true,
   },
 ];
 
-/** `posthorn tenants put` that changes the same; null where its options cannot say it. */
+/** Equivalent `posthorn tenants put` command. Null if its options cannot express the change. */
 export function tenantCommand(id: string, body: FormBody["body"]): ShellText | null {
   return changeCommand(shell`tenants put ${id}`, {
     body,

@@ -6,7 +6,7 @@ import { shortSpan } from "../../shared/time/time-format.ts";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { When } from "../../shared/ui/when.tsx";
 
-/** What waits for a webhook, how old it is, and when it will be gone. */
+/** Waiting deliveries of a webhook, their age, and the estimated time to drain. */
 export function Backlog({ id }: { readonly id: string }) {
   const loaded = useApi<WebhookBacklog>({ path: `v1/webhooks/${id}/backlog` });
   const { data } = loaded;
@@ -20,7 +20,7 @@ export function Backlog({ id }: { readonly id: string }) {
           <a
             href={`${pagePath("deliveries")}?webhook_id=${id}&status=pending&status=failed&status=circuit_blocked&order=next_attempt`}
           >
-            What waits
+            Waiting deliveries
           </a>
         )
       }
@@ -33,7 +33,7 @@ export function Backlog({ id }: { readonly id: string }) {
 
 function Sentence({ backlog }: { readonly backlog: WebhookBacklog }) {
   const { total, more, waiting, oldest_created_at } = backlog;
-  if (total === 0) return <p class="soft">Nothing waits.</p>;
+  if (total === 0) return <p class="soft">No deliveries waiting.</p>;
   const priorities = Object.entries(waiting).filter(([, count]) => count > 0);
   return (
     <p>
@@ -41,19 +41,19 @@ function Sentence({ backlog }: { readonly backlog: WebhookBacklog }) {
         {total.toLocaleString()}
         {more && " or more"}
       </strong>{" "}
-      {total === 1 ? "delivery waits" : "deliveries wait"} (
-      {priorities.map(([name, count]) => `${name} ${count.toLocaleString()}`).join(", ")}); the oldest was
-      made <When at={oldest_created_at} />. {drainText(backlog)}
+      {total === 1 ? "delivery" : "deliveries"} waiting (
+      {priorities.map(([name, count]) => `${name} ${count.toLocaleString()}`).join(", ")}). The oldest was
+      created <When at={oldest_created_at} />. {drainText(backlog)}
     </p>
   );
 }
 
-/** Nobody can tell while nothing is accepted. */
+/** No estimate is possible while nothing is accepted. */
 function drainText({ accepted_per_second, drain_seconds }: WebhookBacklog): string {
   if (drain_seconds === null) {
     return accepted_per_second === 0
-      ? "Nothing was accepted in the last five minutes, so nobody can tell when they are through."
-      : "How long that takes is not known, because more waits than is counted.";
+      ? "No delivery was accepted in the last five minutes, so no estimate is possible."
+      : "No estimate is possible, because the backlog exceeds the count limit.";
   }
-  return `At ${accepted_per_second.toLocaleString(undefined, { maximumFractionDigits: 2 })} a second they are through in about ${shortSpan(drain_seconds * 1_000)}.`;
+  return `At ${accepted_per_second.toLocaleString(undefined, { maximumFractionDigits: 2 })} per second, the backlog drains in about ${shortSpan(drain_seconds * 1_000)}.`;
 }

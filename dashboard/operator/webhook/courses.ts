@@ -2,11 +2,11 @@ import { measure, type Statistics, type StatisticsSeries } from "../../shared/ch
 import { minute } from "../../shared/clock.ts";
 import { useApi } from "../../shared/queries.ts";
 
-/** So many series one answer holds. */
+/** Maximum series per response. */
 const seriesMax = 20;
 const hourMs = 3_600_000;
 
-/** Requests of each of these webhooks by hour over the last day, 60 webhooks at most: one question for each 20. */
+/** Requests per hour over the last day for up to 60 webhooks, with one call per 20 webhooks. */
 export function useCourses(ids: readonly string[]): ReadonlyMap<string, readonly (number | null)[]> {
   const from = new Date(Math.floor(minute.value / hourMs) * hourMs - 23 * hourMs).toISOString();
   const ask = (part: number) => {

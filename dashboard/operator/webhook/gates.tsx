@@ -4,7 +4,7 @@ import { Badge } from "../../shared/ui/badge.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { statusReasonText } from "./webhook-link.tsx";
 
-/** What may hold back deliveries of a webhook, each open or closed, since when, until when, and why. */
+/** Gates that can hold deliveries of a webhook: open or closed, since when, until when, and why. */
 export function Gates({ webhook, health }: { readonly webhook: Webhook; readonly health: WebhookHealth }) {
   const { circuit_breaker: circuit, paused_until, pause_reason, in_flight } = health;
   const isActive = webhook.status === "active";
@@ -13,7 +13,7 @@ export function Gates({ webhook, health }: { readonly webhook: Webhook; readonly
       <Gate title="Webhook" isOpen={isActive}>
         {isActive ? "active" : `${webhook.status}: ${statusReasonText(webhook.status_reason)}`}
       </Gate>
-      <Gate title="By hand" isOpen={webhook.pause === null}>
+      <Gate title="Manual pause" isOpen={webhook.pause === null}>
         {webhook.pause === null ? (
           "not paused"
         ) : (
@@ -38,7 +38,7 @@ export function Gates({ webhook, health }: { readonly webhook: Webhook; readonly
         )}
         {circuit.next_half_open_at !== null && (
           <>
-            , tries again <When at={circuit.next_half_open_at} />
+            , next probe <When at={circuit.next_half_open_at} />
           </>
         )}
         {circuit.total_calls_in_window > 0 && (
@@ -48,7 +48,7 @@ export function Gates({ webhook, health }: { readonly webhook: Webhook; readonly
           </span>
         )}
       </Gate>
-      <Gate title="Pause" isOpen={paused_until === null}>
+      <Gate title="Automatic pause" isOpen={paused_until === null}>
         {paused_until === null ? (
           "none"
         ) : (
@@ -59,9 +59,9 @@ export function Gates({ webhook, health }: { readonly webhook: Webhook; readonly
         )}
       </Gate>
       {health.disables_at !== null && (
-        <Gate title="Rules" isOpen={webhook.active}>
-          will be disabled <When at={health.disables_at} isExact /> (<When at={health.disables_at} />) if
-          nothing is accepted until then
+        <Gate title="Disable rule" isOpen={webhook.active}>
+          will be disabled <When at={health.disables_at} isExact /> (<When at={health.disables_at} />) if no
+          delivery is accepted until then
         </Gate>
       )}
       <Gate title="In flight" isOpen>
@@ -78,7 +78,7 @@ function Gate(props: {
 }) {
   return (
     <li>
-      <Badge tone={props.isOpen ? "good" : "held"} text={props.isOpen ? "open" : "holds"} />
+      <Badge tone={props.isOpen ? "good" : "held"} text={props.isOpen ? "open" : "holding"} />
       <strong>{props.title}</strong>
       <span>{props.children}</span>
     </li>

@@ -12,7 +12,7 @@ const entries = [
   { revision: 1, changes: { url: { to: "https://a" } } },
 ];
 
-test("two revisions differ by what the changes between them made together", () => {
+test("two revisions differ by the combined changes between them", () => {
   assert.deepEqual(differencesOf(entries, { from: 1, to: 2 }), [
     { field: "timeout_ms", before: 10_000, after: 5_000 },
     { field: "url", before: "https://a", after: "https://b" },
@@ -23,21 +23,21 @@ test("two revisions differ by what the changes between them made together", () =
       { field: "url", before: "https://a", after: "https://c" },
       { field: "secret", before: undefined, after: undefined },
     ],
-    "what was changed back is no difference, and of a secret there is the name alone",
+    "a reverted change is not a difference, and a secret shows only its name",
   );
   assert.deepEqual(differencesOf(entries, { from: 0, to: 1 }), [
     { field: "url", before: undefined, after: "https://a" },
   ]);
 });
 
-test("of a group of settings those are told that differ", () => {
+test("of a group of settings, only the differing ones are listed", () => {
   const change = { from: { timeout_ms: null, schedule: null }, to: { timeout_ms: 5_000, schedule: null } };
   assert.deepEqual(differencesOf([{ revision: 2, changes: { retry_config: change } }], { from: 1, to: 2 }), [
     { field: "retry_config.timeout_ms", before: null, after: 5_000 },
   ]);
 });
 
-test("who did something is told by name, and Posthorn where nobody did", () => {
+test("the actor is shown by name, or as Posthorn if there is none", () => {
   assert.equal(byText({ by: null }), "Posthorn");
   assert.equal(byText({ by: { kind: "api_key", key_name: "deploy", reference: null } }), "deploy");
   const session = { kind: "portal_session", key_name: null, reference: "ada@acme.example" };

@@ -1,6 +1,6 @@
 import type { RevisionEntry, TimelineEntry } from "../../shared/resources.ts";
 
-/** Who did it: the name of the key, and through what. */
+/** Name of the key, and whether it was used through the dashboard. */
 export function byText({ by }: Pick<TimelineEntry, "by">): string {
   if (by === null) return "Posthorn";
   const [kind, name, reference] = [by["kind"], by["key_name"], by["reference"]].map((value) =>
@@ -11,7 +11,7 @@ export function byText({ by }: Pick<TimelineEntry, "by">): string {
   return `${(name ?? "") === "" ? kind?.replaceAll("_", " ") : name}${through}${onBehalf}`;
 }
 
-/** A field that is not the same in two revisions. Undefined where it had no value, and always of secrets. */
+/** A field that differs between two revisions. Values are undefined if the field had none, and for secrets. */
 export interface FieldDifference {
   readonly field: string;
   readonly before: unknown;
@@ -23,7 +23,7 @@ interface FieldChange {
   readonly to?: unknown;
 }
 
-/** What became of each field from one revision to a later one; `entries` has every one after `from` and as far as `to`. */
+/** Differences between two revisions. `entries` must contain every revision after `from` up to `to`. */
 export function differencesOf(
   entries: readonly Pick<RevisionEntry, "revision" | "changes">[],
   { from, to }: { readonly from: number; readonly to: number },
@@ -43,7 +43,7 @@ export function differencesOf(
     .flatMap(membersOf);
 }
 
-/** Of a group of settings those that differ. */
+/** Splits a group of settings into its differing members. */
 function membersOf(difference: FieldDifference): readonly FieldDifference[] {
   const { field, before, after } = difference;
   if (!isGroup(before) || !isGroup(after)) return [difference];

@@ -10,19 +10,19 @@ import { ActionButton } from "../action-button.tsx";
 import { OpenCircuits } from "../bulk/bulk-dialog.tsx";
 
 const states: readonly (readonly [string, string])[] = [
-  ["exhausted", "given up"],
-  ["skipped", "skipped while it was not active"],
+  ["exhausted", "dead letters"],
+  ["skipped", "skipped while inactive"],
   ["cancelled", "cancelled"],
 ];
 
 interface Counted {
   readonly count: number;
   readonly circuits: BulkStarted["open_circuits"];
-  /** Fixed by the count, so that what was counted is what is delivered. */
+  /** Fixed when counting, so that the recovery covers the counted deliveries. */
   readonly command: { readonly since: string; readonly statuses: readonly string[] };
 }
 
-/** Delivers again what was lost since a time; always the count first. */
+/** Retries lost deliveries since a time, after showing the count. */
 export function RecoverButton({ path }: { readonly path: string }) {
   const isAsking = useSignal(false);
   const counted = useSignal<Counted | null>(null);
@@ -44,7 +44,7 @@ export function RecoverButton({ path }: { readonly path: string }) {
         Recover…
       </button>
       {isAsking.value && (
-        <Modal title="Deliver again what was lost?" onClose={close}>
+        <Modal title="Recover lost deliveries?" onClose={close}>
           {counted.value === null ? (
             <RecoverForm
               count={async (command) => {
@@ -79,7 +79,7 @@ function RecoverForm({ count }: { readonly count: (command: Counted["command"]) 
   return (
     <div class="form">
       <div class="field">
-        <label for={id}>Made since</label>
+        <label for={id}>Created since</label>
         <input
           id={id}
           value={since.value}
@@ -89,11 +89,11 @@ function RecoverForm({ count }: { readonly count: (command: Counted["command"]) 
           onInput={({ currentTarget }) => (since.value = currentTarget.value)}
         />
         <p id={`${id}-means`} class={time === null ? "bad-text" : "soft"}>
-          {time === null ? "This is no time." : fullTime(time).split("\n")[0]}
+          {time === null ? "Enter a valid time." : fullTime(time).split("\n")[0]}
         </p>
       </div>
       <fieldset class="columns">
-        <legend>What was</legend>
+        <legend>Include</legend>
         {states.map(([state, text]) => (
           <label key={state}>
             <input type="checkbox" checked={chosen.value.includes(state)} onChange={() => toggle(state)} />
@@ -129,9 +129,9 @@ function Preview(props: {
         <strong>
           {count} {count === 1 ? "delivery" : "deliveries"}
         </strong>{" "}
-        made since {fullTime(Date.parse(command.since)).split("\n")[0]}.{" "}
-        {count > 0 && `At ${ratePerSecond} a second it takes about ${seconds} s.`} What waits is delivered
-        anyway and is not touched.
+        created since {fullTime(Date.parse(command.since)).split("\n")[0]}.{" "}
+        {count > 0 && `At ${ratePerSecond} per second, this takes about ${seconds} s.`} Waiting deliveries are
+        not affected.
       </p>
       <OpenCircuits circuits={circuits} choose={(isChosen) => (closesCircuits.value = isChosen)} />
       {count > 0 && (
@@ -148,5 +148,5 @@ function Preview(props: {
   );
 }
 
-/** What the server takes without another wish. */
+/** Default rate of the server. */
 const ratePerSecond = 10;

@@ -9,10 +9,10 @@ import { When } from "../../shared/ui/when.tsx";
 import { byText, differencesOf, valueText, type FieldDifference } from "./history-wording.ts";
 import { revisionPath } from "./webhook-timeline.tsx";
 
-/** As many as are kept of a webhook. */
+/** Revisions kept per webhook. */
 const revisionsMax = 100;
 
-/** How a webhook was configured: who changed what, and what differs between two revisions. */
+/** Configuration history of a webhook, with a comparison of two revisions. */
 export function Revisions({ id }: { readonly id: string }) {
   const query = { limit: revisionsMax };
   const path = `v1/webhooks/${id}/revisions`;
@@ -59,7 +59,7 @@ function Value({ value }: { readonly value: unknown }) {
   return value === undefined ? <>–</> : <code class="revision-value">{valueText(value)}</code>;
 }
 
-/** Of the two revisions that the address names; the newest and the one before it unless it does. */
+/** Compares the two revisions in the address, by default the newest and the one before it. */
 function Comparison({ rows }: { readonly rows: readonly RevisionEntry[] }) {
   const { params, set } = useAddress();
   const numbers = rows.map(({ revision }) => revision);
@@ -92,17 +92,17 @@ function Comparison({ rows }: { readonly rows: readonly RevisionEntry[] }) {
         />
       </div>
       {entry === undefined ? (
-        <p class="soft">Revision {to} is no longer kept.</p>
+        <p class="soft">Revision {to} is no longer stored.</p>
       ) : (
         <p>
-          Revision {to} was made by {byText(entry)} <When at={entry.at} isExact />.
+          Revision {to} was created by {byText(entry)} <When at={entry.at} isExact />.
         </p>
       )}
       {differences.length === 0 ? (
-        <p class="soft">They do not differ.</p>
+        <p class="soft">No differences.</p>
       ) : (
         <DataTable
-          caption={`What differs between revision ${from} and ${to}`}
+          caption={`Differences between revisions ${from} and ${to}`}
           columns={differenceColumns}
           rows={differences}
           keyOf={({ field }) => field}

@@ -6,13 +6,13 @@ import { ActionButton } from "../action-button.tsx";
 import { SecretOnce } from "./secret-once.tsx";
 
 const overlaps: readonly (readonly [string, string])[] = [
-  ["3600", "an hour"],
-  ["86400", "a day"],
-  ["604800", "a week"],
-  ["0", "not at all: the old one was leaked"],
+  ["3600", "1 hour"],
+  ["86400", "1 day"],
+  ["604800", "1 week"],
+  ["0", "revoke now: the old secret leaked"],
 ];
 
-/** A new signing secret. For a while messages are signed with both, so that the receiver can change over. */
+/** Rotates the signing secret. During the overlap, messages are signed with both secrets. */
 export function RotateButton({ path }: { readonly path: string }) {
   const isAsking = useSignal(false);
   const overlap = useSignal("86400");
@@ -35,11 +35,11 @@ export function RotateButton({ path }: { readonly path: string }) {
   };
   return (
     <>
-      <button type="button" data-command="Rotate the secret…" onClick={() => (isAsking.value = true)}>
-        Rotate the secret…
+      <button type="button" data-command="Rotate secret…" onClick={() => (isAsking.value = true)}>
+        Rotate secret…
       </button>
       {isAsking.value && (
-        <Modal title="Rotate the signing secret?" onClose={close}>
+        <Modal title="Rotate signing secret?" onClose={close}>
           {secret.value === undefined && (
             <div class="form">
               <OverlapField overlap={overlap.value} choose={(seconds) => (overlap.value = seconds)} />
@@ -48,7 +48,9 @@ export function RotateButton({ path }: { readonly path: string }) {
               </p>
             </div>
           )}
-          {secret.value === null && <p>The key pair is new. Receivers get the public key from the API.</p>}
+          {secret.value === null && (
+            <p>A new key pair was created. Receivers get the public key from the API.</p>
+          )}
           {typeof secret.value === "string" && (
             <>
               <p>The new secret:</p>
@@ -66,7 +68,7 @@ function OverlapField(props: { readonly overlap: string; readonly choose: (secon
   const id = useId();
   return (
     <div class="field">
-      <label for={id}>Sign with the old one too</label>
+      <label for={id}>Keep signing with the old secret for</label>
       <select id={id} value={overlap} onChange={({ currentTarget }) => choose(currentTarget.value)}>
         {overlaps.map(([seconds, text]) => (
           <option key={seconds} value={seconds}>

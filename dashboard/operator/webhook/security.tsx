@@ -6,7 +6,7 @@ import { When } from "../../shared/ui/when.tsx";
 import { mayManage } from "../action-button.tsx";
 import { RotateButton } from "./rotate-button.tsx";
 
-/** How requests show whose they are, and whether the receiver permitted them. Secrets are never here. */
+/** Authentication of requests, and verification of the receiver. Secrets are not shown. */
 export function Security({ webhook }: { readonly webhook: Webhook }) {
   const { id, verification, client_certificate: certificate, credential_headers: headers } = webhook;
   const names = Object.keys(headers);
@@ -18,10 +18,10 @@ export function Security({ webhook }: { readonly webhook: Webhook }) {
           ["Signing secret", webhook.secret ?? "none"],
           ["Bearer token", webhook.has_bearer_token ? `sent in the ${webhook.bearer_token_in}` : "none"],
           ["Secret headers", names.length === 0 ? "none" : names.join(", ")],
-          ["OAuth 2.0", webhook.oauth2 === null ? "none" : "a token for each delivery"],
+          ["OAuth 2.0", webhook.oauth2 === null ? "none" : "one token per delivery"],
           ["Client certificate", certificate === null ? "none" : certificate.subject],
-          ["Permission", permissionText(verification)],
-          ["Permitted", <When key="granted" at={verification.granted_at} isExact />],
+          ["Receiver verification", permissionText(verification)],
+          ["Verified", <When key="granted" at={verification.granted_at} isExact />],
           ...(verification.dns_record === null
             ? []
             : ([
@@ -39,6 +39,6 @@ export function Security({ webhook }: { readonly webhook: Webhook }) {
 }
 
 function permissionText({ method, state, detail }: Webhook["verification"]): string {
-  if (state === "none") return "the receiver is not asked";
+  if (state === "none") return "not required";
   return `${state} by ${method}${detail === null ? "" : `: ${detail}`}`;
 }

@@ -18,7 +18,7 @@ export function WebhookActions(props: { readonly webhook: Webhook; readonly heal
   return (
     <div class="actions">
       <ActionButton
-        label="Send a test"
+        label="Send test"
         run={async () => {
           const { value } = await callApi<{ readonly delivery_id: string }>({
             method: "POST",
@@ -39,7 +39,7 @@ export function WebhookActions(props: { readonly webhook: Webhook; readonly heal
       )}
       {webhook.pause === null && webhook.active && <PauseButton path={path} />}
       {(webhook.pause !== null || (health !== null && health.paused_until !== null)) && (
-        <ActionButton label="End the pause" run={post("resume")} done="The pause ended" />
+        <ActionButton label="Resume" run={post("resume")} done="Resumed" />
       )}
       {health !== null && <CircuitButton path={path} health={health} />}
       <RotateButton path={path} />
@@ -52,15 +52,9 @@ function CircuitButton({ path, health }: { readonly path: string; readonly healt
   const change = (action: string) => () =>
     callApi({ method: "PATCH", path: `${path}/circuit-breaker`, body: { action } });
   if (health.circuit_breaker.state === "closed") {
-    return (
-      <ActionButton
-        label="Open the circuit for an hour"
-        run={change("force_open")}
-        done="The circuit is open"
-      />
-    );
+    return <ActionButton label="Open circuit for 1 hour" run={change("force_open")} done="Circuit opened" />;
   }
-  return <ActionButton label="Close the circuit" run={change("reset")} done="The circuit is closed" />;
+  return <ActionButton label="Close circuit" run={change("reset")} done="Circuit closed" />;
 }
 
 function DisableButton({ run }: { readonly run: () => Promise<unknown> }) {
@@ -73,8 +67,8 @@ function DisableButton({ run }: { readonly run: () => Promise<unknown> }) {
       {isAsking.value && (
         <Modal title="Disable this webhook?" onClose={() => (isAsking.value = false)}>
           <p>
-            What waits goes on waiting, and events published meanwhile are skipped. Recovering brings them
-            back.
+            Waiting deliveries stay queued. Events published while the webhook is disabled are skipped.
+            Recover the webhook to send them.
           </p>
           <ActionButton
             label="Disable"

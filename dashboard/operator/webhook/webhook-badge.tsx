@@ -4,7 +4,7 @@ import type { Tone } from "../../shared/ui/tone.ts";
 
 export type Health = Webhook["health"];
 
-/** The words and colours of the health of a webhook. */
+/** Text and colour of each health state. */
 export const healthWords: Readonly<Record<Health, { readonly tone: Tone; readonly text: string }>> = {
   healthy: { tone: "good", text: "Healthy" },
   failing: { tone: "wait", text: "Failing" },

@@ -13,7 +13,7 @@ import { OutcomesPanel } from "../traffic-panels.tsx";
 
 const measures = "attempts,accepted,transient,terminal,duration_ms_p50,duration_ms_p95";
 
-/** What a webhook got and answered, over the range of the page. */
+/** Charts of a webhook over the time range of the page. */
 export function WebhookCharts({ id }: { readonly id: string }) {
   const range = useStatisticsRange();
   const { flags, narrow } = range;
@@ -33,7 +33,7 @@ export function WebhookCharts({ id }: { readonly id: string }) {
       />
       <div class="columns-2">
         <Answers query={query} id={id} flags={flags} />
-        <Panel title="Time to answer" loaded={loaded} twin={twin}>
+        <Panel title="Response time" loaded={loaded} twin={twin}>
           {data !== null && (
             <Chart
               kind="lines"
@@ -57,7 +57,7 @@ interface AnswersProps {
   readonly flags: ShellText;
 }
 
-/** How often each status code came, and what else kept requests from an answer. */
+/** Requests by status code, or by failure category without a response. */
 function Answers({ id, query, flags }: AnswersProps) {
   const path = "v1/stats/deliveries";
   const byCode = { ...query, group_by: "code" };
@@ -78,20 +78,20 @@ function Answers({ id, query, flags }: AnswersProps) {
   ].toSorted((left, right) => right.count - left.count);
   return (
     <Panel
-      title="Answers"
+      title="Responses"
       loaded={codes}
       twin={{ path, query: byCode, cli: shell`stats deliveries --webhook ${id} --group-by code${flags}` }}
     >
       {shares.length === 0 ? (
-        <p class="soft">No request was made in this time.</p>
+        <p class="soft">No requests in this time range.</p>
       ) : (
-        <ShareBars label="Answers by status code" shares={shares} />
+        <ShareBars label="Responses by status code" shares={shares} />
       )}
     </Panel>
   );
 }
 
-/** Failures without an answer, so without a code. */
+/** Failure categories without a response, and so without a status code. */
 const hasNoCode = new Set(["timeout", "network", "dns", "ssl", "protocol"]);
 
 function countsOf(statistics: Statistics | null) {

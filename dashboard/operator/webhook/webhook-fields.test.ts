@@ -5,7 +5,7 @@ import { bodyOf } from "../form/form-fields.ts";
 import { typedWebhook, webhookFields } from "./webhook-fields.ts";
 
 suite("the form of a webhook", () => {
-  test("a new one sends what was typed, and nothing that was left as it began", () => {
+  test("a new webhook sends typed fields and omits defaults", () => {
     const before = typedWebhook(null);
     const typed = {
       ...before,
@@ -19,7 +19,7 @@ suite("the form of a webhook", () => {
     });
   });
 
-  test("a change sends what changed alone, and both parts of a limit", () => {
+  test("a change sends only changed fields, and both parts of a rate limit", () => {
     const webhook = {
       url: "https://a.example/",
       events: ["order.*"],
@@ -50,7 +50,7 @@ suite("the form of a webhook", () => {
     );
   });
 
-  test("what cannot be sent is told by field", () => {
+  test("invalid fields are reported by name", () => {
     const before = typedWebhook(null);
     const typed = { ...before, timeout_ms: "soon", headers: "no colon", metadata: "{" };
     assert.deepEqual(

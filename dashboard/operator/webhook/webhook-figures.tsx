@@ -2,7 +2,7 @@ import type { ListedWebhook } from "../../shared/resources.ts";
 import { duration } from "../../shared/time/time-format.ts";
 import { When } from "../../shared/ui/when.tsx";
 
-/** How many, and since when the oldest. */
+/** Number of waiting deliveries, and the age of the oldest. */
 export function WaitingText({ backlog }: { readonly backlog: ListedWebhook["backlog"] | null }) {
   if (backlog === null || backlog === undefined) return "?";
   const { total, more, oldest_created_at: oldest } = backlog;
@@ -14,7 +14,7 @@ export function WaitingText({ backlog }: { readonly backlog: ListedWebhook["back
   );
 }
 
-/** Never rounded down to none. */
+/** Rounded up, so that a failure never shows as 0 %. */
 export function failedText(rate: number | null): string {
   return rate === null ? "–" : `${(Math.ceil(rate * 1_000) / 10).toLocaleString()} %`;
 }

@@ -4,10 +4,10 @@ import { ResourceForm } from "../form/resource-form.tsx";
 import { typedWebhook, webhookFields } from "./webhook-fields.ts";
 
 interface WebhookFormProps {
-  /** Null makes a new one. */
+  /** Null creates a webhook. */
   readonly webhook: Webhook | null;
   readonly label: string;
-  /** Sends what was typed, or what of it has changed. */
+  /** Sends the changed fields. */
   readonly send: (body: Readonly<Record<string, unknown>>) => Promise<void>;
 }
 

@@ -3,14 +3,14 @@ import type { Webhook } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { type Health, WebhookBadge } from "./webhook-badge.tsx";
 
-/** Each webhook of a list is a call. */
+/** Refresh interval. It is long because each link in a list makes its own call. */
 const healthEveryMs = 60_000;
 
 interface WebhookLinkProps {
   readonly id: string;
-  /** Shown beside the link unless it is healthy. Left out where a state stands in its own column. */
+  /** Shown next to the link unless healthy. Omit it if the state has its own column. */
   readonly health?: Health | undefined;
-  /** Null where it is not known yet: it is looked up then. */
+  /** Null if unknown: it is loaded then. */
   readonly url: string | null;
 }
 
@@ -45,14 +45,14 @@ function Link({ id, text, health = "healthy" }: LinkProps) {
   );
 }
 
-/** Without the scheme, which is https nearly always. */
+/** URL without the scheme, which is nearly always https. */
 export function shortUrl(url: string | null): string {
   return (url ?? "").replace(/^https?:\/\//, "").replace(/\/$/, "");
 }
 
-const reasons: Readonly<Record<string, string>> = { owner: "by hand" };
+const reasons: Readonly<Record<string, string>> = { owner: "manually" };
 
-/** Why a webhook is not active, in words. */
+/** Display text of the reason why a webhook is not active. */
 export function statusReasonText(reason: string | null): string {
-  return reason === null ? "no reason is known" : (reasons[reason] ?? reason.replaceAll("_", " "));
+  return reason === null ? "reason unknown" : (reasons[reason] ?? reason.replaceAll("_", " "));
 }

@@ -9,7 +9,7 @@ import { ResourceList } from "../list-page.tsx";
 import { byText } from "./history-wording.ts";
 
 const kinds: Readonly<Record<TimelineEntry["kind"], { readonly tone: Tone; readonly text: string }>> = {
-  created: { tone: "new", text: "made" },
+  created: { tone: "new", text: "created" },
   changed: { tone: "new", text: "changed" },
   secret_rotated: { tone: "new", text: "secret rotated" },
   paused: { tone: "held", text: "paused" },
@@ -18,18 +18,23 @@ const kinds: Readonly<Record<TimelineEntry["kind"], { readonly tone: Tone; reado
   disabled: { tone: "off", text: "disabled" },
   suspended: { tone: "bad", text: "suspended" },
   verified: { tone: "good", text: "verified" },
-  unverified: { tone: "wait", text: "verification asked for" },
+  unverified: { tone: "wait", text: "verification requested" },
   circuit_opened: { tone: "bad", text: "circuit opened" },
   circuit_closed: { tone: "good", text: "circuit closed" },
 };
 
 function columnsOf(id: string): readonly Column<TimelineEntry>[] {
   return [
-    { title: "What", cell: (row) => <Badge {...kinds[row.kind]} /> },
+    { title: "Change", cell: (row) => <Badge {...kinds[row.kind]} /> },
     { title: "When", cell: ({ at }) => <When at={at} /> },
     { title: "Who", cell: byText },
-    { title: "Why", cell: ({ reason }) => reason ?? "–", isProse: true, needs: "medium" },
-    { title: "Changed", cell: ({ changed }) => changed.join(", ") || "–", isProse: true, needs: "medium" },
+    { title: "Reason", cell: ({ reason }) => reason ?? "–", isProse: true, needs: "medium" },
+    {
+      title: "Changed fields",
+      cell: ({ changed }) => changed.join(", ") || "–",
+      isProse: true,
+      needs: "medium",
+    },
     {
       title: "Revision",
       cell: ({ revision }) => (revision === null ? "–" : <a href={revisionPath(id, revision)}>{revision}</a>),
@@ -38,12 +43,11 @@ function columnsOf(id: string): readonly Column<TimelineEntry>[] {
   ];
 }
 
-/** Where somebody sees what a revision changed. */
+/** Page that shows the changes of a revision. */
 export function revisionPath(id: string, revision: number): string {
   return `${pagePath(`webhooks/${id}`)}?tab=revisions&revision=${revision}`;
 }
 
-/** What happened to a webhook, by whom and why. */
 export function WebhookTimeline({ id }: { readonly id: string }) {
   return (
     <ResourceList<TimelineEntry>
@@ -53,7 +57,7 @@ export function WebhookTimeline({ id }: { readonly id: string }) {
       columns={columnsOf(id)}
       keyOf={({ at, kind, revision }) => `${at} ${kind} ${revision ?? ""}`}
       hasNoLinks
-      none={<p class="soft">Nothing happened to it yet.</p>}
+      none={<p class="soft">No entries yet.</p>}
     />
   );
 }
