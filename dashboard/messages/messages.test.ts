@@ -26,13 +26,13 @@ suite("messages of the portal", () => {
     }
   });
 
-  test("every message is said somewhere", () => {
+  test("every message is used", () => {
     const portal = join(import.meta.dirname, "..", "portal");
     const sources = readdirSync(portal, { recursive: true, encoding: "utf8" })
       .filter((path) => [".ts", ".tsx"].includes(extname(path)))
       .map((path) => readFileSync(join(portal, path), "utf8"))
       .join("\n");
-    // Keys that are put together, such as `reason.${category}`.
+    // Prefixes of computed keys, such as `reason.${category}`.
     const beginnings = [...sources.matchAll(/`([a-z][\w.]*\.)\$\{/g)].map(([, beginning = ""]) => beginning);
     assert.ok(beginnings.includes("status."));
     const unsaid = Object.keys(english).filter(

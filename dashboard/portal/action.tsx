@@ -4,7 +4,7 @@ import { ApiError } from "../shared/api.ts";
 import { announce } from "../shared/ui/announcer.tsx";
 import { ErrorText } from "./error-text.tsx";
 
-/** A button that does something, says when it is done, and what went wrong. */
+/** A button that runs an action and announces its result or error. */
 export function Action(props: {
   readonly children: ComponentChildren;
   readonly run: () => Promise<string | null>;

@@ -15,7 +15,7 @@ import { entryProblem, may, session } from "./session.ts";
 import { Shell } from "./shell.tsx";
 import { noun } from "./words.ts";
 
-/** Loaded when somebody opens them: what is needed at once is small. */
+/** Loaded on demand, to keep the initial bundle small. */
 const EventTypesPage = lazy(() => import("./pages/event-types.tsx").then((page) => page.EventTypesPage));
 const HelpPage = lazy(() => import("./pages/help.tsx").then((page) => page.HelpPage));
 const NotificationsPage = lazy(() =>
@@ -70,7 +70,7 @@ function Inside() {
   );
 }
 
-/** What the page around may put into its own address: the page and its parameters, without the session. */
+/** Path that the host page may put into its own address: page and parameters, without the session. */
 function hostPath(url: string): string {
   const { pathname, searchParams } = new URL(url, location.origin);
   searchParams.delete("session");

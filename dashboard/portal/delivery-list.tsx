@@ -18,7 +18,7 @@ const statuses: Readonly<Record<Filter, readonly string[]>> = {
   accepted: ["success"],
 };
 
-/** Messages of one endpoint, or of all: what became of each, and what happens next. */
+/** Messages of one endpoint or of all, with state and next attempt. */
 export function DeliveryList(props: { readonly webhookId: string | null; readonly caption: string }) {
   const { webhookId, caption } = props;
   const filter = useSignal<Filter>("all");
@@ -118,7 +118,7 @@ const tones: Readonly<Record<string, Tone>> = {
   cancelled: "off",
 };
 
-/** The state, and of what failed the reason. */
+/** State of a delivery, and the reason if it failed. */
 export function Result({ delivery }: { readonly delivery: Delivery }) {
   const { status, last_http_status_code: code, failure_category: category } = delivery;
   const hasFailed = category !== null && status !== "success";

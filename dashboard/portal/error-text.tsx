@@ -1,7 +1,7 @@
 import type { ApiError } from "../shared/api.ts";
 import { known, t } from "./language.ts";
 
-/** In the reader's words where we have them, else as the server says it. */
+/** Translated text if available, otherwise the server's message. */
 function errorText({ problem, status, message }: ApiError): string {
   const key = `error.${problem?.code ?? (status === 0 ? "offline" : "")}`;
   return known(key) ? t(key) : message;

@@ -1,6 +1,7 @@
 /**
- * The page around the frame. It gives codes and hears where somebody goes; it is believed when it is the parent of this frame
- * and its origin is one that the session names, which `frame-ancestors` enforces too.
+ * Messages between the frame and the host page. The host provides session codes and is notified of navigation. It is
+ * trusted if it is the parent of this frame and its origin is allowed by the session, which `frame-ancestors` enforces
+ * too.
  */
 import { signal } from "@preact/signals";
 
@@ -13,9 +14,9 @@ export interface HostMessage {
 }
 
 export const isFramed = window.parent !== window;
-/** Known since its code opened a session. */
+/** Set once a session was opened. */
 let hostOrigin: string | null = null;
-/** As the page around says it: light or dark. */
+/** Scheme requested by the host: light or dark. */
 export const hostScheme = signal<string | null>(null);
 
 export function trustHost(origin: string, allowed: readonly string[]): boolean {
@@ -23,7 +24,7 @@ export function trustHost(origin: string, allowed: readonly string[]): boolean {
   return hostOrigin !== null;
 }
 
-/** Calls back for messages of the parent; once a session is open, of its origin alone. */
+/** Listens to messages of the parent. Once a session is open, only its trusted origin is accepted. */
 export function hearHost(heard: (message: HostMessage, origin: string) => void): void {
   if (!isFramed) return;
   addEventListener("message", (event) => {
@@ -33,7 +34,7 @@ export function hearHost(heard: (message: HostMessage, origin: string) => void):
     if (typeof message?.type === "string" && message.type.startsWith("posthorn:"))
       heard(message, event.origin);
   });
-  // Holds nothing, so anybody may hear it; who answers is looked at.
+  // The message contains no data, so any origin may receive it. Replies are checked.
   window.parent.postMessage({ type: "posthorn:ready" }, "*");
 }
 
@@ -41,7 +42,7 @@ export function tellHost(message: HostMessage & Readonly<Record<string, unknown>
   if (hostOrigin !== null) window.parent.postMessage(message, hostOrigin);
 }
 
-/** The frame is as high as what it shows. */
+/** Reports the content height, so that the host can resize the frame. */
 export function tellHeight(): void {
   if (!isFramed) return;
   const tell = (): void =>

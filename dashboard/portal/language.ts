@@ -1,31 +1,31 @@
-/** Words of the portal, in the language of the session, of the host, or of the browser. */
+/** Messages of the portal in the language of the session, the host or the browser. */
 import { computed, signal } from "@preact/signals";
 import english from "../messages/en.json";
 
 export type MessageKey = keyof typeof english;
 type Messages = Readonly<Partial<Record<MessageKey, string>>>;
 
-/** Other languages are loaded when somebody needs them. */
+/** Languages other than English are loaded on demand. */
 const others: Readonly<Record<string, () => Promise<{ readonly default: Messages }>>> = {
   de: () => import("../messages/de.json"),
 };
 
-/** In their own words, for who looks for theirs. */
+/** Each language in its own name. */
 export const languages: readonly (readonly [tag: string, name: string])[] = [
   ["en", "English"],
   ["de", "Deutsch"],
 ];
 
 const messages = signal<Messages>(english);
-/** As in `lang`, and for `Intl`. */
+/** Language tag for `lang` and `Intl`. */
 const locale = signal("en");
 
-/** The language that is spoken, without its region. */
+/** The current language, without region. */
 export function spoken(): string {
   return locale.value.split("-")[0]?.toLowerCase() ?? "en";
 }
 
-/** The first of these that there are words for. */
+/** Selects the first supported language of the list. */
 export async function speak(wanted: readonly (string | null | undefined)[]): Promise<void> {
   for (const tag of wanted) {
     const language = tag?.split("-")[0]?.toLowerCase() ?? "";
@@ -40,7 +40,7 @@ export async function speak(wanted: readonly (string | null | undefined)[]): Pro
 
 export type Values = Readonly<Record<string, string | number>>;
 
-/** A message with its values. What a language lacks is said in English. */
+/** A message with its values. Falls back to English. */
 export function t(key: MessageKey, values: Values = {}): string {
   const text = messages.value[key] ?? english[key];
   return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => {
@@ -50,14 +50,14 @@ export function t(key: MessageKey, values: Values = {}): string {
   });
 }
 
-/** One of `key.one`, `key.other`, as the language counts. */
+/** Plural form of a message: `key.one`, `key.other`. */
 export function counted(key: string, count: number): string {
   const form = new Intl.PluralRules(locale.value).select(count);
   const own = `${key}.${form}` as MessageKey;
   return t(own in english ? own : (`${key}.other` as MessageKey), { count });
 }
 
-/** Whether there is such a message: codes of the API that we have words for. */
+/** Whether the message exists, for codes of the API. */
 export function known(key: string): key is MessageKey {
   return key in english;
 }
@@ -66,7 +66,7 @@ function number(value: number): string {
   return new Intl.NumberFormat(locale.value).format(value);
 }
 
-// A format is much dearer to make than to use, and a list has hundreds of times.
+// Creating a format is expensive, and a list shows hundreds of times.
 const moments = computed(
   () => new Intl.DateTimeFormat(locale.value, { dateStyle: "medium", timeStyle: "medium" }),
 );
@@ -83,7 +83,7 @@ const units = [
   ["second", 1_000],
 ] as const;
 
-/** `3 minutes ago`, in the words of the language. */
+/** `3 minutes ago`, in the current language. */
 export function relative(at: string, now: number): string {
   const distance = Date.parse(at) - now;
   const [unit, ms] = units.find(([, size]) => Math.abs(distance) >= size) ?? ["second", 1_000];

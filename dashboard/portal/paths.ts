@@ -1,6 +1,6 @@
 import { root } from "../shared/root.ts";
 
-/** Which pages may show this one in a frame, the server reads from its address, so the id of the session stays in it. */
+/** The session id stays in the address, because the server uses it to set `frame-ancestors`. */
 const sessionId = new URLSearchParams(location.search).get("session");
 
 type Params = Readonly<Record<string, string | null>>;
@@ -14,18 +14,18 @@ export function portalPath(page: string, params: Params = {}): string {
   return `${root.pathname}portal/${page}${text === "" ? "" : `?${text}`}`;
 }
 
-/** Without the query: what routes are compared with. */
+/** Path without query, for route matching. */
 export function routePath(page: string): string {
   return `${root.pathname}portal/${page}`;
 }
 
-/** Filled in by the router; the page around may lead somewhere before that. */
+/** Set by the router. The host may navigate before that, so the first path is kept. */
 export const routing: { go: (path: string) => void; readonly first: { path: string | null } } = {
   go: (path) => (routing.first.path = path),
   first: { path: null },
 };
 
-/** To a page that the host names, such as `activity` or `endpoints/0198…`. */
+/** Navigates to a page named by the host, such as `activity` or `endpoints/0198…`. */
 export function goTo(page: string): void {
   const [path = "", query = ""] = page.replace(/^\/+/, "").split("?");
   routing.go(portalPath(path, Object.fromEntries(new URLSearchParams(query))));

@@ -1,4 +1,4 @@
-/** Light or dark: as somebody chose on this visit, else as the theme, the host or the system says. Nothing remembers it. */
+/** Light or dark: the choice on this visit, else the theme, the host or the system. The choice is not stored. */
 import { computed, effect, signal } from "@preact/signals";
 import { hostScheme } from "./host.ts";
 import { session } from "./session.ts";
@@ -8,7 +8,7 @@ export type Scheme = (typeof schemes)[number];
 
 export const chosenScheme = signal<Scheme>("auto");
 
-/** Where the theme says light or dark, it is made for that. */
+/** A theme with a fixed scheme allows no choice. */
 export const mayChooseScheme = computed(() => isFree(session.value?.theme.scheme));
 
 function isFree(scheme: string | undefined): boolean {

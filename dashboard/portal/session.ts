@@ -1,4 +1,4 @@
-/** The session of a customer. Its token is in a variable here, and nowhere else. */
+/** The session of a customer. Its token is kept only in memory. */
 import { computed, signal } from "@preact/signals";
 import type { PortalCapability } from "../../src/api/schemas/portal.ts";
 import { bearer, callApi, isSessionOver } from "../shared/api.ts";
@@ -19,7 +19,7 @@ interface Theme {
   readonly return_url: string | null;
 }
 
-/** What `POST /portal/session` answers, without the token. */
+/** Response of `POST /portal/session`, without the token. */
 export interface PortalSession {
   readonly session_id: string;
   readonly expires_at: string;
@@ -35,15 +35,15 @@ export interface PortalSession {
   readonly public_url: string;
 }
 
-/** Undefined while it is being opened, null when there is none. */
+/** Undefined while opening, null without a session. */
 export const session = signal<PortalSession | null | undefined>(undefined);
-/** Why there is none. */
+/** Why `session` is null. */
 export const entryProblem = signal<"none" | "refused">("none");
 
 const warningMs = 120_000;
 const renewalMs = 60_000;
 
-/** What is left of the session; 0 when it is over. */
+/** Remaining time of the session, or 0 when it has ended. */
 export const leftMs = computed(() => {
   const view = session.value;
   if (view === null || view === undefined || isSessionOver.value) return 0;
@@ -59,7 +59,7 @@ export function isHidden(page: string): boolean {
   return session.value?.theme.hide.includes(page) === true;
 }
 
-/** Takes the code out of the address at once, or waits for the page around to give one. */
+/** Removes the code from the address and redeems it, or waits for a code from the host. */
 export async function enter(): Promise<void> {
   const code = /^#c=([\w-]+)$/.exec(location.hash)?.[1];
   if (code !== undefined) history.replaceState(null, "", location.pathname + location.search);
@@ -73,14 +73,14 @@ export async function enter(): Promise<void> {
 
 async function heard(message: HostMessage, origin: string): Promise<void> {
   const { type, code, path, scheme, locale } = message;
-  // It names the page to begin with, and whoever has been here for a while is at another one.
+  // A renewal repeats the initial path. Ignore it, because the user may have navigated since.
   const isRenewal = type === "posthorn:code" && (session.value ?? null) !== null;
   if (scheme === "light" || scheme === "dark") hostScheme.value = scheme;
   if (type === "posthorn:code" && typeof code === "string") await redeem(code, origin, locale);
   if (!isRenewal && typeof path === "string" && /^[\w/?=&.-]*$/.test(path)) goTo(path);
 }
 
-/** A code that is refused leaves the session that there is as it was. */
+/** A rejected code does not affect an existing session. */
 async function redeem(code: string, origin: string | null, locale?: unknown): Promise<void> {
   try {
     const { value } = await callApi<PortalSession & { readonly token: string }>({
@@ -93,7 +93,7 @@ async function redeem(code: string, origin: string | null, locale?: unknown): Pr
     bearer.token = token;
     if (isFramed && origin !== null && !trustHost(origin, view.embedded_by)) {
       await leave();
-      throw new Error("this page may not show the portal");
+      throw new Error("this origin may not embed the portal");
     }
     await speak([typeof locale === "string" ? locale : view.locale, document.documentElement.lang]);
     const isFirst = (session.value ?? null) === null;
@@ -108,14 +108,14 @@ async function redeem(code: string, origin: string | null, locale?: unknown): Pr
   }
 }
 
-/** Ends it for everybody who has its token, which is nobody else. */
+/** Ends the session on the server. */
 export async function leave(): Promise<void> {
   await callApi({ method: "DELETE", path: "portal/session" }).catch(() => undefined);
   bearer.token = null;
   isSessionOver.value = true;
 }
 
-/** The host's colours come as a file of this server. */
+/** Loads the host's theme as a stylesheet of this server. */
 function dress({ theme_css: css }: PortalSession): void {
   const href = new URL(css, root).href;
   if (document.querySelector(`link[href="${href}"]`) !== null) return;
@@ -127,7 +127,7 @@ function dress({ theme_css: css }: PortalSession): void {
 
 let askedForCodeAt = 0;
 
-/** The page around is asked for another code a minute before the end. */
+/** Requests another code from the host a minute before the end. */
 function watchTheEnd(): void {
   leftMs.subscribe((left) => {
     const view = session.peek() ?? null;
@@ -142,7 +142,7 @@ export function askForCode(): void {
   tellHost({ type: "posthorn:renew" });
 }
 
-/** Channels are the tenant's, and so not for a session of some endpoints. */
+/** Channels belong to the tenant, so a session limited to some endpoints cannot manage them. */
 export function maySetChannels(): boolean {
   return may("notifications:write") && session.value?.webhook_ids === null && !isHidden("notifications");
 }

@@ -31,7 +31,7 @@ export function Shell({
   const main = useRef<HTMLElement>(null);
   const isFirst = useRef(true);
   useEffect(() => {
-    // Who follows a link begins at its page, as after a load of a document.
+    // After navigation, move the focus to the new page, as on a document load.
     if (!isFirst.current) main.current?.focus();
     isFirst.current = false;
   }, [path]);
@@ -168,7 +168,7 @@ function pages() {
   return all.filter(({ isShown }) => isShown);
 }
 
-/** The end is announced two minutes ahead; forms stay as they are, also after it. */
+/** Announces the end of the session two minutes ahead. Form input is kept. */
 function SessionNote({ view }: { readonly view: PortalSession }) {
   const isOver = isSessionOver.value || leftMs.value === 0;
   const isSoon = isEnding.value && !isOver;

@@ -1,4 +1,4 @@
-/** Attempts over the last day: a bar for each hour, with what failed on top. */
+/** Attempts per hour over the last day, with failed attempts on top. */
 export interface Point {
   readonly at: string;
   readonly attempts?: number | null;

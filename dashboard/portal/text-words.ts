@@ -1,6 +1,6 @@
 import { t } from "./language.ts";
 
-/** Of the viewer of texts. */
+/** Translated labels of `TextView`. */
 export function textWords() {
   return { asSent: t("text.asSent"), copy: t("copy"), copied: t("copied") };
 }

@@ -3,12 +3,12 @@ import { useMemo } from "preact/hooks";
 import { now } from "../shared/clock.ts";
 import { moment, relative } from "./language.ts";
 
-/** How long ago, and in full for who points at it. */
+/** Relative time, with the full time as tooltip. */
 export function When({ at }: { readonly at: string | null }) {
   return at === null ? <span class="soft">–</span> : <Time at={at} />;
 }
 
-/** The clock moves once a second, and the text alone with it. */
+/** Only the text updates with the clock, once a second. */
 function Time({ at }: { readonly at: string }) {
   const text = useMemo(() => computed(() => relative(at, now.value)), [at]);
   return (

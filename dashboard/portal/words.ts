@@ -1,8 +1,8 @@
-/** What an endpoint is called is for the host to say. */
+/** The theme of the host decides what endpoints are called. */
 import { type MessageKey, t, type Values } from "./language.ts";
 import { session } from "./session.ts";
 
-/** Messages that exist for each of the three nouns. */
+/** Messages with a variant for each of the three nouns. */
 type NounKey = "title.many" | "add" | "title.one" | "empty" | "delete" | "disable" | "enable";
 
 export function noun(key: NounKey, values: Values = {}): string {

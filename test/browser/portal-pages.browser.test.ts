@@ -24,14 +24,14 @@ suite("pages of the portal", () => {
   test("somebody says where they are told, when, and in which language, and tests it", async () => {
     const page = await world.visit(everything, "notifications", { timezoneId: "Europe/Berlin" });
     const seen = watch(page, { origin: world.server.url });
-    await page.getByText("Nobody is told yet.").waitFor();
-    await page.getByRole("button", { name: "Add a channel" }).click();
-    await page.getByLabel("Mail address").fill("ada@example.com");
-    await page.getByLabel("A message was given up").check();
-    await page.getByLabel("How often").selectOption("hourly");
-    await page.getByLabel(/^Send nothing at certain hours/).check();
+    await page.getByText("No channels yet.").waitFor();
+    await page.getByRole("button", { name: "Add channel" }).click();
+    await page.getByLabel("Email address").fill("ada@example.com");
+    await page.getByLabel("A message became a dead letter").check();
+    await page.getByLabel("Frequency").selectOption("hourly");
+    await page.getByLabel(/^Send nothing during quiet hours/).check();
     await page.getByLabel("From").fill("21:30");
-    await page.getByLabel("Language of the messages").selectOption("de");
+    await page.getByLabel("Message language").selectOption("de");
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByRole("heading", { name: "ada@example.com" }).waitFor();
     const [made] = await channels();
@@ -41,10 +41,10 @@ suite("pages of the portal", () => {
     );
     assert.deepEqual(made?.["topics"], ["first_problem", "failing", "disabled", "exhausted"]);
     await page.getByText("Not confirmed yet", { exact: true }).waitFor();
-    await page.getByText(/^We sent one mail that asks to confirm this address/).waitFor();
+    await page.getByText(/^We sent a confirmation email to this address/).waitFor();
     await page.getByRole("rowheader", { name: /^Bestätigen Sie/ }).waitFor();
     const refused = page.waitForResponse((answer) => answer.url().endsWith("/test"));
-    await page.getByRole("button", { name: "Send a test" }).click();
+    await page.getByRole("button", { name: "Send test" }).click();
     assert.equal((await refused).status(), 409);
     assert.ok(
       !(await page.content()).includes("127.0.0.1:9"),
@@ -55,22 +55,22 @@ suite("pages of the portal", () => {
 
   test("a channel of an own URL shows its secret once, and a new one when it is replaced", async () => {
     const page = await world.visit(everything, "notifications");
-    await page.getByRole("button", { name: "Add a channel" }).click();
-    await page.getByLabel("Kind").selectOption("webhook");
+    await page.getByRole("button", { name: "Add channel" }).click();
+    await page.getByLabel("Type").selectOption("webhook");
     await page.getByLabel("URL", { exact: true }).fill(world.receiver.url("/told"));
-    await page.getByLabel("Name, for you").fill("Ops");
+    await page.getByLabel("Name (optional)").fill("Ops");
     await page.getByRole("button", { name: "Save" }).click();
     const secretShown = page.getByText(/^whsec_/);
     const first = await secretShown.textContent();
     const card = page.locator(".card", { hasText: "Ops" });
-    await card.getByRole("button", { name: "Replace the secret" }).click();
+    await card.getByRole("button", { name: "Rotate secret" }).click();
     await card.getByText(/^whsec_/).waitFor();
     assert.notEqual(await card.getByText(/^whsec_/).textContent(), first);
-    await card.getByRole("button", { name: "Send a test" }).click();
+    await card.getByRole("button", { name: "Send test" }).click();
     await world.receiver.waitUntil(() => world.receiver.requests.some(({ path }) => path === "/told"));
     const before = await channels();
-    await card.getByRole("button", { name: "Remove this channel" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Remove this channel" }).click();
+    await card.getByRole("button", { name: "Remove channel" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Remove channel" }).click();
     await card.waitFor({ state: "detached" });
     assert.deepEqual(
       (await channels()).map(({ id }) => id),
@@ -85,12 +85,12 @@ suite("pages of the portal", () => {
     const all = { kind: "email", address: "all@example.com" };
     await world.call("PUT", "/v1/tenants/acme/notifications", { channels: [all] });
     const page = await world.visit(everything, `endpoints/${world.webhookId}`);
-    const tabs = page.getByRole("navigation", { name: "Parts of this page" });
+    const tabs = page.getByRole("navigation", { name: "Sections of this page" });
     await tabs.getByRole("link", { name: "Notifications" }).click();
     await page.getByRole("heading", { name: "all@example.com" }).waitFor();
-    await page.getByRole("button", { name: "Add a channel for this one alone" }).click();
-    await page.getByLabel("Mail address").fill("ada@example.com");
-    assert.equal(await page.getByLabel("About all of them").isChecked(), false);
+    await page.getByRole("button", { name: "Add dedicated channel" }).click();
+    await page.getByLabel("Email address").fill("ada@example.com");
+    assert.equal(await page.getByLabel("Applies to all").isChecked(), false);
     assert.equal(await page.getByLabel(world.receiver.url("/first")).isChecked(), true);
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByRole("heading", { name: "ada@example.com" }).waitFor();
@@ -98,7 +98,7 @@ suite("pages of the portal", () => {
     assert.deepEqual(made?.["webhook_ids"], [world.webhookId]);
 
     const card = page.locator(".card", { hasText: "ada@example.com" });
-    await card.getByRole("button", { name: "Change" }).click();
+    await card.getByRole("button", { name: "Edit" }).click();
     await card.getByLabel(world.receiver.url("/other")).check();
     await card.getByLabel(world.receiver.url("/first")).uncheck();
     await card.getByRole("button", { name: "Save" }).click();
@@ -127,21 +127,21 @@ suite("pages of the portal", () => {
     const sent: string[] = [];
     page.on("request", (request) => sent.push(`${request.url()} ${request.postData() ?? ""}`));
     await page
-      .getByLabel("Headers of the request")
+      .getByLabel("Request headers")
       .fill(`webhook-id: msg_1\nwebhook-timestamp: ${time}\nwebhook-signature: v1,${signature}`);
-    await page.getByLabel("Body, as it came").fill(JSON.stringify(JSON.parse(body), null, 2));
+    await page.getByLabel("Raw body").fill(JSON.stringify(JSON.parse(body), null, 2));
     await page.getByLabel("Signing secret").fill(secret);
-    await page.getByRole("button", { name: "Look at it" }).click();
+    await page.getByRole("button", { name: "Check request" }).click();
     await page
-      .getByText(/fits the same JSON with other spaces/)
+      .getByText(/matches the same JSON with other white space/)
       .first()
       .waitFor();
-    await page.getByLabel("Body, as it came").fill(body);
+    await page.getByLabel("Raw body").fill(body);
     await page
-      .getByLabel(/^What your code computed/)
+      .getByLabel(/^Signature computed by your code/)
       .fill(createHmac("sha256", secret).update(`msg_1.${time}.${body}`).digest("hex"));
-    await page.getByRole("button", { name: "Look at it" }).click();
-    await page.getByText("The signature fits the body and the secret.").waitFor();
+    await page.getByRole("button", { name: "Check request" }).click();
+    await page.getByText("The signature matches the body and the secret.").waitFor();
     await page
       .getByText(/uses the text of the secret as the key/)
       .first()
@@ -166,7 +166,7 @@ suite("pages of the portal", () => {
 
   test("a whole message of the endpoint's profile stands there, signed with the secret that it tells", async () => {
     const page = await world.visit({}, "help");
-    const shown = page.getByRole("region", { name: "A message as we send it" });
+    const shown = page.getByRole("region", { name: "Example message" });
     await shown.waitFor();
     const [head = "", body = ""] = (await shown.innerText()).split("\n\n");
     const valueOf = (name: string) => new RegExp(`^${name}: (.*)$`, "m").exec(head)?.[1] ?? "";
@@ -213,11 +213,11 @@ suite("pages of the portal", () => {
 
   test("a test carries data of one's own, once it is a JSON object", async () => {
     const page = await world.visit(everything, `endpoints/${world.webhookId}`);
-    await page.getByRole("button", { name: "Send a test" }).click();
-    await page.getByText("Send data of your own").click();
+    await page.getByRole("button", { name: "Send test" }).click();
+    await page.getByText("Send custom data").click();
     await page.getByLabel("Content").fill('{"order_id": 12');
     await page.getByRole("button", { name: "Send", exact: true }).click();
-    await page.getByText("This is no JSON object.").waitFor();
+    await page.getByText("This is not a JSON object.").waitFor();
     await page.getByLabel("Content").fill('{"order_id": 12}');
     await page.getByRole("button", { name: "Send", exact: true }).click();
     await page.getByText("Your server accepted it.").first().waitFor();
@@ -243,12 +243,12 @@ suite("pages of the portal", () => {
       await lookAgain(page);
       await page.getByRole("alert").first().waitFor({ state: "detached" });
     }
-    await page.getByRole("link", { name: "Add an endpoint" }).click();
+    await page.getByRole("link", { name: "Add endpoint" }).click();
     await page.getByLabel("Address").fill("https://example.com/kept");
     await page.getByLabel(/^All events/).check();
     await page.route("**/v1/webhooks", (route) => route.abort());
-    await page.getByRole("button", { name: "Add an endpoint" }).click();
-    await page.getByText("The server does not answer.").first().waitFor();
+    await page.getByRole("button", { name: "Add endpoint" }).click();
+    await page.getByText("The server did not respond.").first().waitFor();
     assert.equal(await page.getByLabel("Address").inputValue(), "https://example.com/kept");
   });
 
@@ -259,13 +259,13 @@ suite("pages of the portal", () => {
     const seen = watch(page, { origin: url });
     await page.goto(`${url}/ui/portal`);
     await page.getByLabel("Accent").fill("#ffdd00");
-    await page.getByText(/^In light: #806e00, 4\.5:1 on the ground; #ffdd00 under text/).waitFor();
+    await page.getByText(/^In light: #806e00, 4\.5:1 on the background; #ffdd00 under text/).waitFor();
     await page.getByLabel("Product name").fill("Shop of Acme");
-    await page.getByLabel("Pages that may show it in a frame").fill("https://app.example.com/");
+    await page.getByLabel("Allowed frame origins").fill("https://app.example.com/");
     const save = page.getByRole("button", { name: "Save" });
     await save.click();
-    await page.getByText(/^Pages that may show it in a frame must be an origin/).waitFor();
-    await page.getByLabel("Pages that may show it in a frame").fill("https://app.example.com");
+    await page.getByText(/^Allowed frame origins must be an origin/).waitFor();
+    await page.getByLabel("Allowed frame origins").fill("https://app.example.com");
     await save.click();
     await settingsAre({ accent: "#ffdd00", product_name: "Shop of Acme" });
     // At once: what is typed while the page hears of what was saved stays.
@@ -273,17 +273,17 @@ suite("pages of the portal", () => {
     await save.click();
     await settingsAre({ accent: "#ffdd00", product_name: null });
     const logo = { name: "logo.png", mimeType: "image/png", buffer: pixel };
-    await page.getByLabel("For the light scheme").setInputFiles(logo);
-    await page.getByText("image/png is set").waitFor();
+    await page.getByLabel("Logo for the light scheme").setInputFiles(logo);
+    await page.getByText("image/png, saved").waitFor();
     const customer = await world.visit({ reference: "ada" });
     const shown = customer.locator("img.logo-light");
     // Waits for its bytes, and rejects when they are no picture.
     await shown.evaluate((image) => (image as unknown as { decode(): Promise<void> }).decode());
     await page.getByRole("button", { name: "End ada" }).click();
     await customer.getByRole("link", { name: "Activity" }).click();
-    await customer.getByText("The session is over.").first().waitFor();
-    await page.getByRole("button", { name: "Remove the light logo" }).click();
-    await page.getByText("image/png is set").waitFor({ state: "detached" });
+    await customer.getByText("The session has ended.").first().waitFor();
+    await page.getByRole("button", { name: "Remove light logo" }).click();
+    await page.getByText("image/png, saved").waitFor({ state: "detached" });
     assertClean(seen);
     await world.call("PUT", "/v1/portal-settings", { theme: null, origins: null });
     await context.close();
@@ -297,17 +297,17 @@ suite("pages of the portal", () => {
 
   test("light or dark can be chosen, and is not remembered; a fixed scheme has no choice", async () => {
     const page = await world.visit({}, "", { colorScheme: "light" });
-    await page.getByLabel("Colours").selectOption("dark");
+    await page.getByLabel("Theme").selectOption("dark");
     assert.equal(await page.locator("html").getAttribute("data-theme"), "dark");
     await page.getByRole("link", { name: "Help" }).click();
     assert.equal(await page.locator("html").getAttribute("data-theme"), "dark");
     assert.equal(await page.evaluate("localStorage.length + sessionStorage.length"), 0);
-    await page.getByLabel("Colours").selectOption("auto");
+    await page.getByLabel("Theme").selectOption("auto");
     assert.equal(await page.locator("html").getAttribute("data-theme"), null);
     const fixed = await world.visit({ theme: { scheme: "dark" } });
     await fixed.getByLabel("Language").waitFor();
     assert.equal(await fixed.locator("html").getAttribute("data-theme"), "dark");
-    assert.equal(await fixed.getByLabel("Colours").count(), 0);
+    assert.equal(await fixed.getByLabel("Theme").count(), 0);
   });
 
   test("from right to left, at 200 % and in forced colours nothing is cut off or lost", async () => {

@@ -59,7 +59,7 @@ suite("the portal", () => {
     assertClean(seen);
     const second = await (await browser.newContext({ locale: "en" })).newPage();
     await second.goto(String(url));
-    await second.getByRole("heading", { name: "This link does not work any more" }).waitFor();
+    await second.getByRole("heading", { name: "This link is no longer valid" }).waitFor();
     await page.reload();
     await page.getByRole("heading", { name: "No session" }).waitFor();
   });
@@ -69,7 +69,7 @@ suite("the portal", () => {
     await page.getByLabel("Description").fill("half a sentence");
     await call("POST", "/v1/portal-sessions/revoke", { tenant_id: "acme", reference: "ada" });
     await page.getByLabel("Address").fill("https://example.com/after");
-    await page.getByText("The session is over.").first().waitFor();
+    await page.getByText("The session has ended.").first().waitFor();
     assert.equal(await page.getByLabel("Description").inputValue(), "half a sentence");
   });
 
@@ -85,16 +85,16 @@ suite("the portal", () => {
   test("what a session may not do has no button", async () => {
     const reading = { capabilities: ["endpoints:read", "deliveries:read"] };
     const page = await visit(reading);
-    assert.equal(await page.getByRole("link", { name: "Add an endpoint" }).count(), 0);
+    assert.equal(await page.getByRole("link", { name: "Add endpoint" }).count(), 0);
     await page.getByRole("link", { name: receiver.url("/first") }).click();
     await page.getByRole("heading", { name: receiver.url("/first") }).waitFor();
-    for (const name of ["Send a test", "Pause", "Switch off", "Delete this endpoint", /missed/])
+    for (const name of ["Send test", "Pause", "Disable", "Delete endpoint", /missed/])
       assert.equal(await page.getByRole("button", { name }).count(), 0, String(name));
     await page.getByRole("link", { name: "Security" }).click();
     await page.getByRole("heading", { name: "Signing secret" }).waitFor();
-    assert.equal(await page.getByRole("button", { name: /Show|Replace/ }).count(), 0);
+    assert.equal(await page.getByRole("button", { name: /Show|Rotate/ }).count(), 0);
     const all = await visit(everything, `endpoints/${webhookId}`);
-    for (const name of ["Send a test", "Pause", "Switch off", "Delete this endpoint", /missed/])
+    for (const name of ["Send test", "Pause", "Disable", "Delete endpoint", /missed/])
       await all.getByRole("button", { name }).waitFor();
   });
 
@@ -283,7 +283,7 @@ suite("the portal", () => {
       const copied = frame.evaluate<string>(
         "new Promise((resolve) => document.addEventListener('copy', () => resolve(String(document.activeElement?.value ?? '')), { once: true }))",
       );
-      await frame.getByRole("button", { name: "Copy the secret" }).click();
+      await frame.getByRole("button", { name: "Copy secret" }).click();
       assert.match(await copied, /^whsec_/);
     } finally {
       await host.close();
@@ -299,7 +299,7 @@ suite("the portal", () => {
       const page = await visit({ theme: { accent, product_name } });
       const link = page.getByRole("link", { name: receiver.url("/first") });
       await link.waitFor();
-      const button = page.getByRole("link", { name: "Add an endpoint" });
+      const button = page.getByRole("link", { name: "Add endpoint" });
       for (const colorScheme of ["light", "dark"] as const) {
         await page.emulateMedia({ colorScheme });
         for (const [what, element, ground] of [
@@ -355,7 +355,7 @@ suite("the portal", () => {
       await page.getByRole("link", { name: tab }).click();
       await judge(page, tab);
     }
-    await page.getByRole("button", { name: "Delete this endpoint" }).click();
+    await page.getByRole("button", { name: "Delete endpoint" }).click();
     await page.getByRole("dialog").waitFor();
     await judge(page, "dialog");
   });

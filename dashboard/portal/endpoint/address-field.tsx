@@ -12,7 +12,7 @@ interface Judgement {
 
 const pauseMs = 350;
 
-/** An address that is judged while somebody types: by the rules that hold when something is sent there. */
+/** Address field that is validated while typing, with the same rules as at sending. */
 export function AddressField(props: {
   readonly value: string;
   readonly except: string | null;

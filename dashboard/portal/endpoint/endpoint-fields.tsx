@@ -5,7 +5,7 @@ import { t } from "../language.ts";
 import { AddressField } from "./address-field.tsx";
 import { EventPicker } from "./event-picker.tsx";
 
-/** What every endpoint has. It stays as it was typed, whatever is refreshed around it. */
+/** Fields of every endpoint. Typed values survive refreshes. */
 export interface EndpointDraft {
   readonly url: Signal<string>;
   readonly events: Signal<readonly string[]>;
@@ -28,7 +28,7 @@ export function draftBody({ url, events, description }: EndpointDraft): object {
   return { url: url.value, events: events.value, description: description.value };
 }
 
-/** `except` is the endpoint that may have this address already. */
+/** `except` is the endpoint being edited, which may already have this address. */
 export function EndpointFields(props: { readonly draft: EndpointDraft; readonly except: string | null }) {
   const { url, events, description } = props.draft;
   const id = useId();
@@ -49,7 +49,7 @@ export function EndpointFields(props: { readonly draft: EndpointDraft; readonly 
   );
 }
 
-/** A form that calls the API, and keeps what went wrong. */
+/** Submits a form to the API and keeps the error. */
 export function useSubmit(send: () => Promise<void>) {
   const error = useSignal<ApiError | null>(null);
   const submit = async () => {

@@ -15,7 +15,7 @@ export function useEventTypes() {
   return useApi<Page<EventType>>({ path: "v1/event-types", query: { limit: 250 } }, { everyMs: false });
 }
 
-/** All, or some of the catalogue; where there is none, names are typed. */
+/** Selects all event types, types from the catalogue, or typed names. */
 export function EventPicker(props: {
   readonly value: readonly string[];
   readonly onChange: (value: readonly string[]) => void;

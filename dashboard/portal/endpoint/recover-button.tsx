@@ -11,7 +11,7 @@ import { counted, t } from "../language.ts";
 
 const hoursOffered = [1, 6, 24, 72, 720] as const;
 
-/** Sends again what was given up or skipped; how much that is, is said before. */
+/** Resends dead letters and skipped messages, after showing the count. */
 export function RecoverButton({ webhook }: { readonly webhook: Webhook }) {
   const isAsked = useSignal(false);
   return (

@@ -5,7 +5,7 @@ import { t } from "../language.ts";
 
 const shownMs = 30_000;
 
-/** A secret leaves the page by itself after half a minute, where it can be shown again. */
+/** Shows a secret. It is hidden after 30 seconds, unless `isKept` is set. */
 export function SecretText({
   secret,
   isKept = false,

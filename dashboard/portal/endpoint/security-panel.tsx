@@ -16,7 +16,7 @@ interface Secrets {
 
 const overlapsOffered = [3_600, 86_400, 604_800] as const;
 
-/** The signing secret: masked, shown for half a minute, or replaced while the old one goes on for a while. */
+/** The signing secret: masked, shown for 30 seconds, or rotated with an overlap. */
 export function SecurityPanel({ webhook }: { readonly webhook: Webhook }) {
   const shown = useSignal<Secrets | null>(null);
   const show = async () => {

@@ -7,11 +7,11 @@ import { t } from "../language.ts";
 import { useEventTypes } from "./event-picker.tsx";
 import { TestResult } from "./test-result.tsx";
 
-/** A test message, of a type of the catalogue where there is one, and what came back. */
+/** Sends a test message, optionally of a catalogue type, and shows the response. */
 export function SendTest({ webhook }: { readonly webhook: Webhook }) {
   const sent = useSignal<string | null>(null);
   const type = useSignal("posthorn.test");
-  /** JSON; empty sends the example of the type. */
+  /** JSON text. If empty, the example of the type is sent. */
   const own = useSignal("");
   const isNoJson = useSignal(false);
   const types = useEventTypes().data?.data ?? [];
@@ -78,7 +78,7 @@ export function SendTest({ webhook }: { readonly webhook: Webhook }) {
   );
 }
 
-/** Undefined for an empty text, null for one that is no JSON object. */
+/** Undefined for empty text, null if it is not a JSON object. */
 function ownData(text: string): object | null | undefined {
   if (text.trim() === "") return undefined;
   try {

@@ -9,7 +9,7 @@ import { t } from "../language.ts";
 import { may } from "../session.ts";
 import { draftBody, EndpointFields, useDraft, useSubmit } from "./endpoint-fields.tsx";
 
-/** Who may not change an endpoint sees how it is set up. */
+/** Settings form, or read-only facts without the capability to change endpoints. */
 export function EndpointSettings({ webhook }: { readonly webhook: Webhook }) {
   return may("endpoints:write") ? <SettingsForm webhook={webhook} /> : <Facts webhook={webhook} />;
 }

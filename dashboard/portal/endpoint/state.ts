@@ -1,4 +1,4 @@
-/** How an endpoint is doing, as one word and as a sentence that says what is wrong and what happens next. */
+/** Endpoint state as a word, and as sentences that explain problems and what happens next. */
 import type { Webhook, WebhookHealth } from "../../shared/resources.ts";
 import type { Tone } from "../../shared/ui/tone.ts";
 import { counted, known, moment, t } from "../language.ts";
@@ -12,7 +12,7 @@ export function isFailing({ health }: Pick<Webhook, "health">): boolean {
   return health === "failing" || health === "circuit_open";
 }
 
-/** The health that the server computes, in words for customers, who need not know of circuits. */
+/** Health of the server in words for customers, without circuits. */
 const states = {
   healthy: { tone: "good", key: "state.ok" },
   failing: { tone: "wait", key: "state.failing" },
@@ -35,7 +35,7 @@ export interface LastAnswer {
   readonly category: string | null;
 }
 
-/** Null where nothing is wrong. */
+/** Sentences about the problem. Null if there is none. */
 export function whatIsWrong(
   webhook: Webhook,
   given: {
@@ -66,7 +66,7 @@ export function whatIsWrong(
   ];
 }
 
-/** Why an attempt was not accepted. */
+/** Reason why an attempt was not accepted. */
 export function reasonOf(last: LastAnswer | null): string {
   if (last === null) return t("reason.unknown");
   if (last.status !== null) {

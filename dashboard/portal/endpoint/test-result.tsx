@@ -15,7 +15,7 @@ function saidOf(attempt: Attempt | undefined): string {
   return reasonOf({ status: attempt.http_status_code, category: attempt.failure_category });
 }
 
-/** What the receiver answered to a message that was just sent, as soon as it did. */
+/** Polls for the response to a test message. */
 export function TestResult({ deliveryId }: { readonly deliveryId: string }) {
   const { data } = useApi<DeliveryDetail>({ path: `v1/deliveries/${deliveryId}` }, { everyMs: 1_000 });
   const attempt = data?.attempts.at(-1);

@@ -2,7 +2,7 @@ import { useApi } from "../../shared/queries.ts";
 import type { Page, Webhook } from "../../shared/resources.ts";
 import { may } from "../session.ts";
 
-/** Endpoints to choose among, as they were when the page was opened; none for a session that may not see them. */
+/** Endpoints for a selection, loaded once. Empty if the session may not read endpoints. */
 export function useEndpoints(): readonly Webhook[] {
   const loaded = useApi<Page<Webhook>>(
     may("endpoints:read") ? { path: "v1/webhooks", query: { limit: 250 } } : null,

@@ -17,7 +17,7 @@ interface Finding {
 
 const tones: Readonly<Record<Finding["state"], Tone>> = { passed: "good", failed: "bad", skipped: "off" };
 
-/** Tries the receiver with what it must refuse, and with what it must accept if somebody wants that. */
+/** Sends the receiver messages that it must reject, and optionally valid ones. */
 export function CheckReceiver({ webhook }: { readonly webhook: Webhook }) {
   const findings = useSignal<readonly Finding[] | null>(null);
   const sendsValid = useSignal(false);

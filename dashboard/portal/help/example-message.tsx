@@ -21,7 +21,7 @@ interface ExampleMessage {
   readonly body: string;
 }
 
-/** A whole message as the endpoint's profile sends it, and what it is signed with, to try a check of signatures. */
+/** Complete example message of the endpoint's profile with its keys, for testing a signature check. */
 export function ExampleMessageView({ webhook }: { readonly webhook: Webhook | null }) {
   const path = `v1/profiles/${webhook?.profile ?? "standard"}`;
   const { data } = useApi<ProfileWithExample>({ path }, { everyMs: false });

@@ -8,14 +8,14 @@ import { checkRequest, type Finding, type Mac } from "./request-check.ts";
 
 const tones: Readonly<Record<Finding["state"], Tone>> = { passed: "good", failed: "bad", hint: "wait" };
 
-/** Of the browser, which has it on https and on this machine alone. */
+/** HMAC of the browser, available only on https and localhost. */
 const browserMac: Mac = async (key, content) => {
   const algorithm = { name: "HMAC", hash: "SHA-256" };
   const imported = await crypto.subtle.importKey("raw", key, algorithm, false, ["sign"]);
   return new Uint8Array(await crypto.subtle.sign("HMAC", imported, new TextEncoder().encode(content)));
 };
 
-/** Somebody pastes a request that their own check refuses, and reads which part of it is wrong. Nothing of it is sent. */
+/** Finds out why a pasted request fails the customer's own check. Nothing is sent to the server. */
 export function PasteRequest() {
   const [headers, body, secret, computed] = [useSignal(""), useSignal(""), useSignal(""), useSignal("")];
   const findings = useSignal<readonly Finding[] | null>(null);

@@ -31,7 +31,7 @@ async function found(changes: Partial<PastedRequest>, at = now): Promise<readonl
 }
 
 suite("a pasted request", () => {
-  test("that is right has nothing wrong, in every way in which headers are written", async () => {
+  test("that is correct passes, in every header notation", async () => {
     const lines = right.headers.trim();
     const asJson = Object.fromEntries(lines.split("\n").map((line) => line.split(": ")));
     for (const headers of [
@@ -46,7 +46,7 @@ suite("a pasted request", () => {
     assert.equal(readHeaders("< Webhook-Id: msg_1\r\n").get("webhook-id"), "msg_1");
   });
 
-  test("without its headers, or with a time that is none, is told so", async () => {
+  test("without headers, or with an invalid timestamp, reports that", async () => {
     assert.deepEqual(await found({ headers: "webhook-id: msg_1" }), ["headers: headers.missing"]);
     const withTime = (time: string) => right.headers.replace(String(seconds), time);
     assert.equal((await found({ headers: withTime("soon") }))[0], "time: time.form");
@@ -55,7 +55,7 @@ suite("a pasted request", () => {
     assert.deepEqual(await found({}, now - 600_000), ["time: time.ahead"]);
   });
 
-  test("names what is wrong with the secret", async () => {
+  test("reports problems of the secret", async () => {
     for (const [given, what] of [
       ["", "secret.absent"],
       [`whsec_…${secret.slice(-4)}`, "secret.masked"],
@@ -70,7 +70,7 @@ suite("a pasted request", () => {
     assert.deepEqual(await found({ secret: other, headers }), ["secret: signature.secret"]);
   });
 
-  test("names what happened to the body", async () => {
+  test("reports changes to the body", async () => {
     const value = JSON.parse(body) as unknown;
     assert.deepEqual(await found({ body: `${body}\n` }), ["body: body.newline"]);
     assert.deepEqual(await found({ body: JSON.stringify(value, null, 4) }), ["body: body.rewritten"]);
@@ -81,7 +81,7 @@ suite("a pasted request", () => {
     assert.deepEqual(await found({ body: body.slice(0, -3), headers: cut }), ["body: body.length"]);
   });
 
-  test("names the form of a signature that is another", async () => {
+  test("reports other signature formats", async () => {
     const hex = Buffer.from(signed(body), "base64").toString("hex");
     for (const [signature, what] of [
       [hex, "signature.hex"],
@@ -91,7 +91,7 @@ suite("a pasted request", () => {
       assert.deepEqual(await found({ headers: headersFor(signature) }), [`signature: ${what}`]);
   });
 
-  test("tells from what somebody's code computed which step is wrong", async () => {
+  test("derives the wrong step from the signature that the customer's code computed", async () => {
     const made = (content: string, by: Uint8Array | string = key) => createHmac("sha256", by).update(content);
     const whole = `msg_1.${seconds}.${body}`;
     for (const [computed, what] of [

@@ -1,21 +1,21 @@
 /**
- * Why the check of a signature fails, told from a request that somebody pastes (Standard Webhooks, scheme `v1`). Everything
- * happens here: neither the request nor the secret leaves the page.
+ * Diagnoses why a signature check fails, from a pasted request (Standard Webhooks, scheme `v1`). Runs in the page:
+ * neither the request nor the secret leaves it.
  */
 export interface PastedRequest {
   /** Lines such as `webhook-id: …`, as curl and logs show them, or a JSON object. */
   readonly headers: string;
   readonly body: string;
   readonly secret: string;
-  /** What the reader's own code computed; empty where they do not know. */
+  /** Signature computed by the customer's code. Empty if unknown. */
   readonly computed: string;
 }
 
-/** `hint` is nothing wrong by itself. */
+/** A `hint` is not an error on its own. */
 export interface Finding {
   readonly part: "headers" | "time" | "secret" | "body" | "signature" | "code";
   readonly state: "passed" | "failed" | "hint";
-  /** Of a message `paste.<what>`. */
+  /** Key of the message `paste.<what>`. */
   readonly what: string;
   readonly values?: Readonly<Record<string, string | number>>;
 }
@@ -26,7 +26,7 @@ export type Mac = (key: Uint8Array<ArrayBuffer>, content: string) => Promise<Uin
 const names = ["id", "timestamp", "signature"] as const;
 const toleranceSeconds = 300;
 
-/** In the order in which a receiver looks; the first one that failed is what to mend. `now` is in Unix milliseconds. */
+/** Findings in the order of a receiver's checks. The first failed one is the cause. `now` is in Unix milliseconds. */
 export async function checkRequest(
   pasted: PastedRequest,
   { mac, now }: { readonly mac: Mac; readonly now: number },
@@ -61,13 +61,13 @@ interface Message {
   readonly id: string;
   readonly timestamp: string;
   readonly body: string;
-  /** Without `v1,`. */
+  /** Without the prefix `v1,`. */
   readonly signatures: readonly string[];
   readonly key: Uint8Array<ArrayBuffer>;
   readonly mac: Mac;
 }
 
-/** By names in lower case. */
+/** Header values by lower-case name. */
 export function readHeaders(text: string): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   const object = parsed(text) as Readonly<Record<string, unknown>> | undefined;
@@ -116,7 +116,7 @@ function formOf(signature: string): string {
   return /^[0-9a-f]{64}$/i.test(signature.trim()) ? "signature.hex" : "signature.form";
 }
 
-/** Whether the signature fits, and if not, to which other writing of the same body it does. */
+/** Checks the signature against the body and against common rewritings of it. */
 async function judgedBody(message: Message, contentLength: string | null): Promise<Finding> {
   for (const [what, body] of writingsOf(message.body)) {
     const expected = base64Of(await message.mac(message.key, contentOf({ ...message, body })));
@@ -135,7 +135,7 @@ function contentOf({ id, timestamp, body }: Pick<Message, "id" | "timestamp" | "
   return `${id}.${timestamp}.${body}`;
 }
 
-/** The body as it was pasted, and as programs write it that have parsed it or kept it in a file. */
+/** The pasted body, and variants as programs write it after parsing it or saving it to a file. */
 function* writingsOf(body: string): Iterable<readonly [what: string, body: string]> {
   yield ["same", body];
   const trimmed = body.replace(/[\r\n]+$/, "");
@@ -149,7 +149,7 @@ function* writingsOf(body: string): Iterable<readonly [what: string, body: strin
   yield ["rewritten", spaced(value)];
 }
 
-/** As Python writes JSON, with a space after commas and colons. */
+/** JSON in Python's format, with a space after commas and colons. */
 function spaced(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(spaced).join(", ")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
@@ -157,7 +157,7 @@ function spaced(value: unknown): string {
   return `{${members.join(", ")}}`;
 }
 
-/** What somebody's own code computed, compared with what comes out of the usual mistakes. */
+/** Compares the computed signature with the results of common mistakes. */
 async function judgedCode(message: Message, { computed, secret }: PastedRequest): Promise<Finding> {
   const given = computed.trim().replace(/^v1,/, "");
   const text = secret.trim();
@@ -193,7 +193,7 @@ async function judgedCode(message: Message, { computed, secret }: PastedRequest)
   return { part: "code", state: "failed", what: "code.unknown" };
 }
 
-/** In one of its alphabets, and without padding. */
+/** Standard alphabet, without padding. */
 function plainBase64(text: string): string {
   return text.replaceAll("-", "+").replaceAll("_", "/").replace(/=+$/, "");
 }

@@ -1,6 +1,6 @@
 /**
- * Code that verifies our messages, in the languages of the `standardwebhooks` family and with our own kit: the programs of
- * docs/languages. The secret is read from the environment: where it belongs, and never in a page.
+ * Code that verifies our messages, from docs/languages: with the `standardwebhooks` libraries and with our own kit. It
+ * reads the secret from the environment.
  */
 import { programs as csharp } from "../../../docs/languages/csharp.md";
 import { programs as go } from "../../../docs/languages/go.md";
@@ -12,7 +12,7 @@ import { programs as ruby } from "../../../docs/languages/ruby.md";
 import { programs as rust } from "../../../docs/languages/rust.md";
 
 type Program = (typeof node)[number];
-/** `kit` is ours; `plain` takes no package. */
+/** `kit` is our own package; `plain` needs no package. */
 export type Means = "library" | "kit" | "plain";
 
 export interface VerifyCode {

@@ -4,7 +4,7 @@ import { t } from "../language.ts";
 import { textWords } from "../text-words.ts";
 import { verifyCode } from "./verify-code.ts";
 
-/** How to verify what we send, in the reader's language. */
+/** Verification code in the selected programming language. */
 export function VerifyHelp() {
   const language = useSignal(verifyCode[0]?.language ?? "");
   const shown = verifyCode.find((one) => one.language === language.value);

@@ -1,7 +1,7 @@
 import { channelsPathOf } from "../../shared/notifications/channel-calls.ts";
 import { session } from "../session.ts";
 
-/** Of the tenant whose session this is. */
+/** Path of the current tenant's channels. */
 export function channelsPath(): string {
   return channelsPathOf(session.value?.tenant.id ?? "");
 }

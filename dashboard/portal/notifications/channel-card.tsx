@@ -13,7 +13,7 @@ import { channelsPath } from "./channel-calls.ts";
 import { ChannelForm } from "./channel-form.tsx";
 import { topicText } from "./channel.ts";
 
-/** One place: what it is told, how it goes, and what can be done about it. */
+/** One notification channel: topics, state and actions. */
 export function ChannelCard({
   channel,
   kinds,
@@ -56,7 +56,7 @@ export function ChannelCard({
   );
 }
 
-/** What to do where nothing is sent, or not now. */
+/** Hint for channels that currently send nothing. */
 function StateHint({ channel }: { readonly channel: Channel }) {
   const { state, limited_until: until } = channel;
   if (state === "unconfirmed") return <p>{t("told.hint.unconfirmed")}</p>;
@@ -65,7 +65,7 @@ function StateHint({ channel }: { readonly channel: Channel }) {
   return null;
 }
 
-/** Endpoints that are gone are left out. */
+/** Deleted endpoints are omitted. */
 function About({ webhookIds }: { readonly webhookIds: readonly string[] | null }) {
   const webhooks = useEndpoints();
   if (webhookIds === null) return <p class="soft">{t("told.about.all")}</p>;

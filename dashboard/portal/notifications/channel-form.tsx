@@ -19,11 +19,11 @@ import {
   useChannelDraft,
 } from "./channel.ts";
 
-/** `onEnd` gets a new channel, which alone has its secret. */
+/** `onEnd` receives the created channel, the only one with its secret, or null. */
 export function ChannelForm(props: {
   readonly channel: Channel | null;
   readonly kinds: readonly string[];
-  /** The endpoint that a new one is for; null for all. */
+  /** Endpoint of a new channel. Null for all endpoints. */
   readonly about?: string | null;
   readonly onEnd: (made: Channel | null) => void;
 }) {
@@ -127,7 +127,7 @@ function Topics({ value }: { readonly value: Signal<readonly string[]> }) {
   );
 }
 
-/** All endpoints, those of later included, or some. */
+/** All endpoints, including future ones, or a selection. */
 function About({ value }: { readonly value: Signal<readonly string[] | null> }) {
   const webhooks = useEndpoints();
   const chosen = value.value;

@@ -1,4 +1,4 @@
-/** What a channel can be told, and how a form holds one. */
+/** Topics and frequencies of channels, and the state of the channel form. */
 import type { Signal } from "@preact/signals";
 import { useSignal } from "@preact/signals";
 import type { Channel, ChannelSettings, QuietHours } from "../../shared/notifications/channel.ts";
@@ -23,12 +23,12 @@ export function topicText(topic: string): string {
   return known(key) ? t(key) : topic;
 }
 
-/** Stays as it was typed, whatever is refreshed around it. */
+/** Form state of a channel. Typed values survive refreshes. */
 export interface ChannelDraft {
-  /** Null for a new one. */
+  /** Null for a new channel. */
   readonly id: string | null;
   readonly kind: Signal<string>;
-  /** The address of a mail, the URL or the key. What was set before is never shown, and stays where this is empty. */
+  /** Email address, URL or key. Stored URLs and keys are never shown; if empty, the stored value is kept. */
   readonly target: Signal<string>;
   readonly name: Signal<string>;
   readonly topics: Signal<readonly string[]>;
@@ -39,7 +39,7 @@ export interface ChannelDraft {
   readonly language: Signal<string>;
 }
 
-/** `about` is the endpoint that a new one is for; null for all. */
+/** `about` is the endpoint of a new channel. Null for all endpoints. */
 export function useChannelDraft(
   channel: Channel | null,
   { kinds, about }: { readonly kinds: readonly string[]; readonly about: string | null },
@@ -62,7 +62,7 @@ export function useChannelDraft(
   };
 }
 
-/** In the zone and the language of who makes it. */
+/** Defaults of a new channel, with the user's time zone and language. */
 function blankChannel(
   kind: string,
 ): Omit<ChannelSettings, "webhook_ids"> & Pick<Channel, "kind" | "address"> {
@@ -74,7 +74,7 @@ function blankChannel(
   };
 }
 
-/** What says where it goes, by kind. */
+/** API field that holds the target, by kind. */
 export function targetField(kind: string): "address" | "url" | "integration_key" {
   if (kind === "email") return "address";
   return kind === "pagerduty" ? "integration_key" : "url";

@@ -9,7 +9,7 @@ import { channelsPath } from "./channel-calls.ts";
 import { ChannelCard } from "./channel-card.tsx";
 import { ChannelForm } from "./channel-form.tsx";
 
-/** The channels of the tenant, or those that are told about one endpoint; a new one is about the same. */
+/** Channels of the tenant, or those for one endpoint. A new channel gets the same scope. */
 export function Channels(props: {
   readonly about: string | null;
   readonly addText: string;

@@ -2,7 +2,7 @@ import { t } from "../language.ts";
 import { Channels } from "./channels.tsx";
 import { SentMessages } from "./sent-messages.tsx";
 
-/** Where people are told when an endpoint fails, and what they were told. */
+/** Notification channels and sent messages. */
 export function NotificationsPage() {
   return (
     <>
@@ -14,7 +14,7 @@ export function NotificationsPage() {
   );
 }
 
-/** Who is told about one endpoint. */
+/** Notification channels of one endpoint. */
 export function EndpointChannels({ webhookId }: { readonly webhookId: string }) {
   return (
     <Channels about={webhookId} addText={t("told.here.add")}>

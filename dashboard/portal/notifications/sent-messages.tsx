@@ -20,7 +20,7 @@ const tones: Readonly<Record<Sent["state"], Tone>> = {
   dropped: "off",
 };
 
-/** The newest messages, and what became of each. */
+/** The newest messages with their state. */
 export function SentMessages() {
   const { data } = useApi<Page<Sent>>({ path: "v1/notifications", query: { limit: 20 } });
   const rows = data?.data ?? [];

@@ -59,7 +59,7 @@ function Form(props: { readonly first: readonly string[]; readonly onMade: (webh
   );
 }
 
-/** The secret once, and a test before somebody leaves. */
+/** Shows the secret once and offers a test. */
 function Made({ webhook }: { readonly webhook: Webhook }) {
   const title = useRef<HTMLHeadingElement>(null);
   useEffect(() => title.current?.focus(), []);

@@ -18,7 +18,7 @@ import { portalPath } from "../paths.ts";
 import { may, maySetChannels } from "../session.ts";
 import { noun } from "../words.ts";
 
-/** Loaded when somebody opens it, as the page of all channels is. */
+/** Loaded on demand, like the page of all channels. */
 const EndpointChannels = lazy(() =>
   import("../notifications/notifications-page.tsx").then((page) => page.EndpointChannels),
 );
@@ -27,7 +27,6 @@ interface Backlog {
   readonly total: number;
 }
 
-/** One endpoint: what is wrong with it, what was sent to it, and how it is set up. */
 export function EndpointPage() {
   const { params } = useRoute();
   const path = `v1/webhooks/${params["id"] ?? ""}`;

@@ -22,7 +22,7 @@ export function EventTypesPage() {
           </summary>
           {examples.map((example, index) => (
             <TextView
-              // Examples have no identity but their place.
+              // Examples have no id, so use the index.
               key={index}
               text={JSON.stringify(example)}
               label={t("types.example", { name })}

@@ -12,7 +12,7 @@ import { counted, span, t } from "../language.ts";
 import { may, session } from "../session.ts";
 import { noun } from "../words.ts";
 
-/** How to verify what we send, what we do when it fails, and whether a receiver does it right. */
+/** Help with verification, the retry schedule, and a check of the receiver. */
 export function HelpPage() {
   const { query } = useLocation();
   const chosen = useSignal(query["endpoint"] ?? "");
@@ -53,7 +53,7 @@ interface Profile {
   };
 }
 
-/** The delays in force for this endpoint, else those of its profile. */
+/** Retry delays of the endpoint, else of its profile. */
 function RetryTable({ webhook }: { readonly webhook: Webhook | null }) {
   const profile = useApi<Profile>(
     { path: `v1/profiles/${webhook?.profile ?? "standard"}` },
@@ -76,7 +76,7 @@ function RetryTable({ webhook }: { readonly webhook: Webhook | null }) {
         </thead>
         <tbody>
           {delays.map((delay, index) => (
-            // The schedule is a list: a place is all that a delay has.
+            // Delays have no id, so use the index.
             <tr key={index}>
               <th scope="row">{index + 2}</th>
               <td>{delay === 0 ? t("help.retries.atOnce") : span(delay)}</td>

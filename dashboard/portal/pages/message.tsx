@@ -14,7 +14,7 @@ import { portalPath } from "../paths.ts";
 import { may } from "../session.ts";
 import { textWords } from "../text-words.ts";
 
-/** One message: what was in it, and what became of it at each endpoint. */
+/** One message: its content, and its delivery to each endpoint. */
 export function MessagePage() {
   const { params } = useRoute();
   const id = params["id"] ?? "";
@@ -89,7 +89,7 @@ function One({ delivery }: { readonly delivery: Delivery }) {
   );
 }
 
-/** Only what goes out at once is called sent. */
+/** Reports "sent" only if the retry is sent immediately. */
 function retriedText({
   waiting_for,
   waiting_until,
