@@ -12,12 +12,12 @@ for (const [url, flag] of [
   ["http://127.0.0.1:9000", " --url http://127.0.0.1:9000"],
   ["https://example.com/posthorn/", " --url https://example.com/posthorn"],
 ] as const) {
-  test(`a command for ${url} is proposed with ${flag === "" ? "no address" : flag.trim()}`, () => {
+  test(`suggested commands for ${url} use ${flag === "" ? "no --url" : flag.trim()}`, () => {
     assert.equal(new ApiClient({ url, key: "key" }).urlFlag, flag);
   });
 }
 
-/** A server that is not Posthorn, or only half of one; collects what it was told. */
+/** A server that may not be Posthorn. Records the requests it receives. */
 async function serve(t: TestContext, answer: RequestListener) {
   const seen: { readonly path: string; readonly key: string | undefined }[] = [];
   const server = createServer((request, response) => {
@@ -35,7 +35,7 @@ async function serve(t: TestContext, answer: RequestListener) {
 
 const index = JSON.stringify({ service: "posthorn" });
 
-suite("a server that is not Posthorn never sees the key", () => {
+suite("the key is never sent to a server that is not Posthorn", () => {
   const answers: Readonly<Record<string, RequestListener>> = {
     "an empty 200": (_, response) => response.end(),
     "an empty 204": (_, response) => response.writeHead(204).end(),
@@ -58,7 +58,7 @@ suite("a server that is not Posthorn never sees the key", () => {
     });
   }
 
-  test("a redirect is named, not followed", async (t) => {
+  test("a redirect is reported, not followed", async (t) => {
     const { client, seen } = await serve(t, (_, response) =>
       response.writeHead(301, { location: "https://posthorn.example/v1" }).end(),
     );
@@ -71,7 +71,7 @@ suite("a server that is not Posthorn never sees the key", () => {
   });
 });
 
-test("a Posthorn is asked once who it is, and then gets the key", async (t) => {
+test("a Posthorn server is identified once, then gets the key", async (t) => {
   const { client, seen } = await serve(t, (request, response) =>
     response.end(request.url === "/v1" ? index : '{"data":[]}'),
   );
@@ -83,7 +83,7 @@ test("a Posthorn is asked once who it is, and then gets the key", async (t) => {
   );
 });
 
-test("an answer without content, where there should be some, is an error", async (t) => {
+test("an unexpected empty response is an error", async (t) => {
   const { client, url } = await serve(t, (request, response) => {
     if (request.url === "/v1") response.end(index);
     else response.writeHead(request.method === "DELETE" ? 204 : 200).end();
@@ -92,12 +92,12 @@ test("an answer without content, where there should be some, is an error", async
   assert.deepEqual(await client.call("DELETE", { path: "/v1/webhooks/1" }), {});
 });
 
-test("https to a server without TLS says so", async (t) => {
+test("https to a server without TLS is reported", async (t) => {
   const { url } = await serve(t, (_, response) => response.end(index));
   const client = new ApiClient({ url: url.replace("http:", "https:"), key: "canary" });
   await assert.rejects(client.get("/v1/events"), (error) => {
     assert.ok(error instanceof CommandFailure);
-    assert.match(error.message, /does not speak TLS/);
+    assert.match(error.message, /does not support TLS/);
     assert.match(error.hints.join("\n"), new RegExp(`--url ${url}`));
     return true;
   });

@@ -4,21 +4,21 @@ import { readStream, type StreamedEvent, type StreamOptions } from "../client/st
 import { codeOf, messageOf } from "../core/thrown.ts";
 import { CommandFailure, RefusedError } from "./failures.ts";
 
-/** An object of the API as it came; commands print it and read a few fields. */
+/** An unchecked API object. Commands print it and read a few fields. */
 export type Json = Readonly<Record<string, unknown>>;
 
-/** What a call may carry. `undefined` in a query or body means: not given. */
+/** Options of a call. `undefined` in a query or body means omitted. */
 export interface CallOptions {
   readonly query?: Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
   readonly body?: unknown;
-  /** Instead of `body`: bytes that are sent as they are. */
+  /** Raw bytes, sent instead of `body`. */
   readonly raw?: { readonly contentType: string; readonly body: Uint8Array<ArrayBuffer> };
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 const timeoutMs = 60_000;
 
-/** A person waits and may try again; what is busy for a moment is asked again. */
+/** Few retries, because a person is waiting and can repeat the command. */
 const retry = {
   attemptsMax: 3,
   retryAfterMsMax: 10_000,
@@ -26,8 +26,8 @@ const retry = {
 };
 
 /**
- * The client for commands: every refusal becomes a failure with words for people. The key goes to a server only after it
- * has said, asked without the key, that it is a Posthorn.
+ * The API client of commands. It turns errors into readable failures. The key is sent to a server only after it has
+ * identified itself as Posthorn in a request without the key.
  */
 export class ApiClient {
   readonly #caller: Caller;
@@ -37,18 +37,18 @@ export class ApiClient {
     this.#caller = new Caller({ url, key, timeoutMs, retry }, { readJson: readKeepingNumbers });
   }
 
-  /** What another command needs to reach the same server; nothing when it is where commands look by themselves. */
+  /** `--url` flag for suggested commands. Empty for the default address. */
   get urlFlag(): string {
     const url = this.addressOf("").replace(/\/$/, "");
     return url === "http://127.0.0.1:8080" ? "" : ` --url ${url}`;
   }
 
-  /** Of something on the same server. */
+  /** Absolute URL of a path on the server. */
   addressOf(path: string): string {
     return this.#caller.addressOf(path).href;
   }
 
-  /** Of `GET /v1/stream`. */
+  /** Opens `GET /v1/stream`. */
   async stream(options: StreamOptions): Promise<AsyncIterable<StreamedEvent>> {
     await this.#ensureRecognised();
     return readStream(this.#caller, options);
@@ -71,7 +71,7 @@ export class ApiClient {
     } catch (error) {
       throw inWords(error, this.#caller.addressOf(options.path));
     }
-    throw new CommandFailure(`${origin} did not answer with a JSON object`, [notPosthorn]);
+    throw new CommandFailure(`${origin} did not respond with a JSON object`, [notPosthorn]);
   }
 
   #ensureRecognised(): Promise<void> {
@@ -87,14 +87,14 @@ export class ApiClient {
       throw redirected(url, response.headers.get("location"));
     if (!saysPosthorn(text)) {
       throw new CommandFailure(`${url.origin} is not a Posthorn server`, [
-        `GET ${url.href} answered ${response.status} and did not say that it is one; the API key was not sent.`,
-        "Say where Posthorn is with --url or POSTHORN_URL.",
+        `GET ${url.href} responded with ${response.status} and no Posthorn index. The API key was not sent.`,
+        "Set the server address with --url or POSTHORN_URL.",
       ]);
     }
   }
 }
 
-/** What a failed call means for people; errors of another kind stay what they are. */
+/** Converts API errors into readable failures. Other errors are returned unchanged. */
 function inWords(error: unknown, url: URL): unknown {
   if (error instanceof ApiError) return refusal(error);
   if (error instanceof UnansweredError) return unreachable(url, error);
@@ -104,7 +104,7 @@ function inWords(error: unknown, url: URL): unknown {
   return new CommandFailure(error.message, [notPosthorn]);
 }
 
-const notPosthorn = "Is it a Posthorn server, or something in front of one?";
+const notPosthorn = "Check that this is a Posthorn server, and not a proxy or another service.";
 
 async function fetchFrom(url: URL): Promise<Response> {
   try {
@@ -114,7 +114,7 @@ async function fetchFrom(url: URL): Promise<Response> {
   }
 }
 
-/** The index of the API names its service; whatever stands in front of one may refuse the index as the API would. */
+/** Recognizes the API index, or an API error, because a proxy may protect the index. */
 function saysPosthorn(text: string): boolean {
   const answer = readJson(text);
   return answer?.["service"] === "posthorn" || isProblem(answer);
@@ -123,16 +123,16 @@ function saysPosthorn(text: string): boolean {
 function redirected(url: URL, location: string | null): CommandFailure {
   const target = URL.parse(location ?? "", url);
   return new CommandFailure(`${url.origin} redirects to ${target?.origin ?? "another address"}`, [
-    "An API key is not taken along. Say where Posthorn is with --url or POSTHORN_URL.",
+    "The API key is not sent to redirect targets. Set the server address with --url or POSTHORN_URL.",
   ]);
 }
 
-/** What OpenSSL makes of an answer in plain text. */
+/** OpenSSL errors for a plain-text response. */
 const withoutTls = new Set(["ERR_SSL_WRONG_VERSION_NUMBER", "ERR_SSL_PACKET_LENGTH_TOO_LONG", "EPROTO"]);
 
 /**
- * A number that reading would change is printed as the server wrote it: an event shows the numbers of its publisher. The
- * types that the build is made with do not know `JSON.rawJSON`.
+ * Keeps the source text of numbers that parsing would change, so that payloads print as published. The types of the
+ * build lack `JSON.rawJSON`.
  */
 function keepNumber(_name: string, value: unknown, context?: { readonly source?: string }): unknown {
   if (typeof value !== "number" || context?.source === undefined || String(value) === context.source)
@@ -144,22 +144,22 @@ function unreachable(url: URL, error: unknown): CommandFailure {
   const cause = error instanceof Error ? error.cause : undefined;
   const code = codeOf(cause) ?? "";
   if (code === "ECONNREFUSED") {
-    return new CommandFailure(`nothing answers at ${url.origin}: is the server running?`, [
-      "Start it with npm start, or say where it is with --url or POSTHORN_URL.",
+    return new CommandFailure(`no server is running at ${url.origin}`, [
+      "Start it with npm start, or set its address with --url or POSTHORN_URL.",
     ]);
   }
   if (url.protocol === "https:" && withoutTls.has(code)) {
-    return new CommandFailure(`${url.origin} does not speak TLS`, [
+    return new CommandFailure(`${url.origin} does not support TLS`, [
       `Use http: --url ${url.origin.replace("https:", "http:")}`,
     ]);
   }
   if (url.protocol === "http:" && code === "UND_ERR_SOCKET") {
-    return new CommandFailure(`${url.origin} closed the connection without an answer`, [
-      `Perhaps it speaks TLS only: --url ${url.origin.replace("http:", "https:")}`,
+    return new CommandFailure(`${url.origin} closed the connection without a response`, [
+      `It may require TLS: --url ${url.origin.replace("http:", "https:")}`,
     ]);
   }
   if (isTimeout(error)) {
-    return new CommandFailure(`${url.origin} did not answer within ${timeoutMs / 1_000} s`);
+    return new CommandFailure(`${url.origin} did not respond within ${timeoutMs / 1_000} s`);
   }
   const told = cause instanceof Error ? cause : error;
   return new CommandFailure(`cannot reach ${url.origin}: ${messageOf(told)}`);
@@ -174,7 +174,7 @@ function isTimeout(error: unknown): boolean {
 function refusal({ message, status, code, errors }: ApiError): CommandFailure {
   const hints = errors.map(({ field, message: what }) => `  ${field === "" ? "the request" : field} ${what}`);
   if (code === "unauthenticated")
-    hints.push("Set POSTHORN_KEY or --key; the admin key lies in the server's data folder.");
+    hints.push("Set POSTHORN_KEY or --key. The admin key is in the server's data folder.");
   return new RefusedError(`${message} (${status} ${code})`, { code, hints });
 }
 

@@ -14,7 +14,7 @@ import type { Terminal } from "./terminal.ts";
 import { timeOf } from "./times.ts";
 import { watch } from "./watch.ts";
 
-/** What a client command works with. */
+/** Context of a client command. */
 export interface ClientCall {
   readonly client: ApiClient;
   readonly terminal: Terminal;
@@ -23,7 +23,7 @@ export interface ClientCall {
   readonly invocation: Invocation;
 }
 
-/** Options as commander read them; accessors instead of casts. */
+/** Typed access to the options parsed by commander. */
 export class OptionValues {
   readonly #values: Readonly<Record<string, unknown>>;
 
@@ -36,7 +36,7 @@ export class OptionValues {
     return typeof value === "string" ? value : undefined;
   }
 
-  /** With or without a value. */
+  /** Whether the option was passed, with or without a value. */
   given(name: string): boolean {
     return this.#values[name] !== undefined;
   }
@@ -45,19 +45,19 @@ export class OptionValues {
     return this.#values[name] === true;
   }
 
-  /** Of an option that takes `true` or `false`, which was judged when it was read. */
+  /** Value of a `true` or `false` option, already validated. */
   boolean(name: string): boolean | undefined {
     const text = this.text(name);
     return text === undefined ? undefined : text === "true";
   }
 
-  /** Repeated; a comma means itself. */
+  /** Values of a repeated option. Commas are not separators. */
   texts(name: string): readonly string[] | undefined {
     const value = this.#values[name];
     return Array.isArray(value) ? (value as string[]) : undefined;
   }
 
-  /** Repeated, or separated by commas. */
+  /** Values of a repeated or comma-separated option. */
   list(name: string): readonly string[] | undefined {
     return this.texts(name)
       ?.flatMap((entry) => entry.split(","))
@@ -73,7 +73,7 @@ export class OptionValues {
     return number;
   }
 
-  /** A time, or a span before now such as `1h`; with `ahead` after now. */
+  /** A time, or a duration before now such as `1h`. With `ahead`, a duration after now. */
   time(name: string, direction: "ago" | "ahead" = "ago"): string | undefined {
     const text = this.text(name);
     return text === undefined
@@ -81,16 +81,16 @@ export class OptionValues {
       : timeOf(text, { flag: `--${dashed(name)}`, now: Date.now(), direction });
   }
 
-  /** `{"a": 1}` given as text. */
+  /** Parsed JSON value of an option. */
   json(name: string): unknown {
     const text = this.text(name);
     return text === undefined ? undefined : parseJson(text, { what: `--${dashed(name)}` });
   }
 }
 
-const profileHelp = "server and key of posthorn login, default POSTHORN_PROFILE";
+const profileHelp = "server and key saved with posthorn login (default: POSTHORN_PROFILE)";
 
-/** Adds what all client commands share, and runs the command against the server they name. */
+/** Adds the options shared by all client commands, and runs the command against the selected server. */
 export function clientCommand(
   command: Command,
   invocation: Invocation,
@@ -98,10 +98,10 @@ export function clientCommand(
 ): void {
   if (showing.has(command.name())) addShowOptions(command);
   command
-    .option("--url <url>", "server, default POSTHORN_URL or http://127.0.0.1:8080")
-    .option("--key <key>", "API key, default POSTHORN_KEY; for a server on this machine data/admin.key")
-    .option("--json", "print JSON, one object a line");
-  // Where the name means something else, it stands before the command: posthorn --profile NAME listen …
+    .option("--url <url>", "server URL (default: POSTHORN_URL or http://127.0.0.1:8080)")
+    .option("--key <key>", "API key (default: POSTHORN_KEY, or data/admin.key for a local server)")
+    .option("--json", "print JSON, one object per line");
+  // If the command has its own --profile, pass it before the command: posthorn --profile NAME listen …
   if (!command.options.some(({ long }) => long === "--profile"))
     command.option("--profile <name>", profileHelp);
   command.action(async () => {
@@ -123,7 +123,7 @@ export function clientCommand(
   });
 }
 
-/** From the command, or from before it. */
+/** Server options given after or before the command name. */
 export function givenServer(command: Command, options: OptionValues): GivenServer {
   const { profile: outer } = rootOf(command).opts<{ readonly profile?: string }>();
   const own = command.options.some(
@@ -140,12 +140,12 @@ function rootOf(command: Command): Command {
   return command.parent === null ? command : rootOf(command.parent);
 }
 
-/** Where a command says `--watch [seconds]`; what acts has a `--watch` of its own, and must not be run again. */
+/** Whether `--watch` repeats the command. Commands that change data have a `--watch` without a value that does not. */
 function repeats(command: Command): boolean {
   return command.options.some(({ long, optional }) => long === "--watch" && optional);
 }
 
-/** Ids of events, deliveries and webhooks look alike: where one is not found, whether it is one of the others. */
+/** Adds a hint if an id that was not found belongs to another kind of resource, because all ids look alike. */
 async function withOtherKind(
   failure: unknown,
   { client, args }: { readonly client: ApiClient; readonly args: readonly string[] },
@@ -154,7 +154,7 @@ async function withOtherKind(
   if (!(failure instanceof RefusedError) || failure.code !== "not_found" || id === undefined) return failure;
   for (const { kind, plural, commands } of kinds) {
     if (!(await exists(client, `/v1/${plural}/${id}`))) continue;
-    const hint = `This is the id of ${kind}: ${commands.map((one) => `posthorn ${one} ${id}`).join(", or ")}`;
+    const hint = `This id belongs to ${kind}: ${commands.map((one) => `posthorn ${one} ${id}`).join(", or ")}`;
     return new RefusedError(failure.message, { code: failure.code, hints: [...failure.hints, hint] });
   }
   return failure;
@@ -176,29 +176,23 @@ const kinds = [
   { kind: "a webhook", plural: "webhooks", commands: ["webhooks get", "deliveries list"] },
 ] as const;
 
-/** Options of a listing. */
+/** Adds the options of list commands. */
 export function addPageOptions(command: Command): Command {
   return command
-    .option("--limit <count>", "rows, at most 250", "50")
+    .option("--limit <count>", "maximum rows, up to 250", "50")
     .option("--cursor <cursor>", "continue a listing")
-    .option("--all", "every row, page after page")
-    .option("--fields <names>", "print these fields of a row, such as id,status", collect)
-    .option(
-      "--watch [seconds]",
-      "print it again and again, every 2 seconds unless given, until it is stopped",
-    );
+    .option("--all", "print all pages")
+    .option("--fields <names>", "print only these fields of each row, such as id,status", collect)
+    .option("--watch [seconds]", "repeat until stopped, every 2 seconds by default");
 }
 
-/** Commands that show one thing. */
+/** Commands that show one resource. */
 const showing: ReadonlySet<string> = new Set(["get", "health", "backlog", "system"]);
 
 function addShowOptions(command: Command): void {
   command
-    .option("--fields <names>", "print these fields, such as id,status", collect)
-    .option(
-      "--watch [seconds]",
-      "print it again and again, every 2 seconds unless given, until it is stopped",
-    );
+    .option("--fields <names>", "print only these fields, such as id,status", collect)
+    .option("--watch [seconds]", "repeat until stopped, every 2 seconds by default");
 }
 
 function pageQuery(options: OptionValues): { readonly limit?: number; readonly cursor?: string } {
@@ -209,14 +203,14 @@ function pageQuery(options: OptionValues): { readonly limit?: number; readonly c
 
 const pageLimitDefault = defaultOf(pageLimitField);
 
-/** Prints a listing: a table for people, a row a line for programs. */
+/** Prints a list: a table, or one JSON object per line. */
 export async function printList(
   call: ClientCall,
   list: {
     readonly path: string;
     readonly query?: CallOptions["query"];
     readonly columns: readonly Column<Json>[];
-    /** What to say to people when there is nothing. */
+    /** Printed if the list is empty. */
     readonly none: string;
   },
 ): Promise<void> {
@@ -239,7 +233,7 @@ export async function printList(
     else rows.push(...data);
     cursor = page["next_cursor"];
     if (typeof cursor !== "string") break;
-    // A search that had looked at enough for one page goes on until this one is full.
+    // A time-limited search may return a short page. Continue until the page is full.
     const isCutShort = page["complete"] === false && shown < (limit ?? pageLimitDefault);
     if (!options.flag("all") && !isCutShort) break;
     if (isCutShort) terminal.note(`searched back to ${cellText(page["searched_to"])}, ${shown} found so far`);
@@ -248,10 +242,10 @@ export async function printList(
     if (rows.length > 0) printTable(terminal, { columns: columnsOf(terminal, list.columns), rows });
     else terminal.note(list.none);
   }
-  if (typeof cursor === "string") terminal.note(`there is more: --cursor ${cursor}, or --all`);
+  if (typeof cursor === "string") terminal.note(`more rows: --cursor ${cursor}, or --all`);
 }
 
-/** Prints one thing: fields for people, JSON for programs. */
+/** Prints one resource: fields, or JSON. */
 export function printOne(terminal: Terminal, value: Json): void {
   const shown = withFields(terminal, value);
   if (terminal.json) terminal.object(shown);
@@ -270,7 +264,7 @@ function withFields(terminal: Terminal, row: Json): Json {
     : Object.fromEntries(terminal.fields.map((name) => [name, memberAt(row, name) ?? null]));
 }
 
-/** `webhook.url` is a member of a member. */
+/** Resolves nested names such as `webhook.url`. */
 function memberAt(row: Json, name: string): unknown {
   return name.split(".").reduce<unknown>((value, part) => (value as Json | null | undefined)?.[part], row);
 }
@@ -283,7 +277,7 @@ export function parseJson(text: string, { what }: { readonly what: string }): un
   }
 }
 
-/** For repeatable options. */
+/** Collects the values of a repeatable option. */
 export function collect(value: string, before: readonly string[] | undefined): readonly string[] {
   return [...(before ?? []), value];
 }

@@ -1,7 +1,6 @@
 /**
- * `posthorn … | head`: who read the output has seen enough. That is no error of ours, and commands that go on until they
- * are stopped, such as `listen`, have something to clean up, so it counts as a signal to stop. Losing standard error
- * stops nothing: a server goes on when whoever read its log has left.
+ * Handles a closed pipe, as in `posthorn … | head`. It is not an error. It acts like a stop signal, so that commands
+ * such as `listen` can clean up. A closed standard error is ignored, so that a server survives its log reader.
  */
 export function endWithReader(streams: Pick<NodeJS.Process, "stdout" | "stderr">): void {
   let isFirst = true;

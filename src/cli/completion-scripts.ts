@@ -1,15 +1,15 @@
-/** Scripts that complete commands and options, made from the table of commands. */
+/** Shell completion scripts, generated from the command table. */
 import type { Command, Option } from "commander";
 import type { Kind } from "../core/fields/field.ts";
 import { FieldOption } from "./field-option.ts";
 
-/** One command with all that may stand behind it. */
+/** A command with its subcommands, options and values. */
 interface Place {
-  /** Such as `webhooks create`; empty for the program itself. */
+  /** Path such as `webhooks create`. Empty for the program itself. */
   readonly path: string;
   readonly commands: readonly Command[];
   readonly options: readonly Option[];
-  /** Of an argument that takes one of a few. */
+  /** Allowed values of the argument. */
   readonly values: readonly string[];
 }
 
@@ -36,13 +36,13 @@ function wordsOf({ commands, options, values }: Place): readonly string[] {
   ];
 }
 
-/** Options after which a value stands, so that the value is not taken for a command. */
+/** Options with a value, so that the value is not mistaken for a command. */
 function withValue(all: readonly Place[]): readonly string[] {
   const options = all.flatMap((place) => place.options).filter(({ required }) => required);
   return [...new Set(options.flatMap(({ long }) => (long === undefined || long === null ? [] : [long])))];
 }
 
-/** Values that an option takes, where it takes one of a few. */
+/** Options with a fixed set of values. */
 function choices(all: readonly Place[]): readonly (readonly [string, string])[] {
   const found = all.flatMap(({ path, options }) =>
     options.flatMap((option): (readonly [string, string])[] => {
@@ -135,7 +135,7 @@ if [[ $funcstack[1] == _posthorn ]]; then _posthorn "$@"; else compdef _posthorn
 `;
 }
 
-/** A colon stands between a word and what it means. */
+/** A completion entry: word and description, separated by a colon. */
 function entry({ word, description }: { readonly word: string; readonly description: string }): string {
   return quoted(`${word.replaceAll(":", "\\:")}:${oneLine(description)}`);
 }

@@ -5,17 +5,17 @@ import { codeOf } from "../core/thrown.ts";
 import { UsageError } from "./failures.ts";
 import { profileFor } from "./profiles.ts";
 
-/** Which server a client command talks to, and as whom. */
+/** Server and key of a client command. */
 export interface ServerConnection {
   readonly url: string;
   readonly key: string;
-  /** Where the key came from, when nobody named it. */
+  /** Source of an implicit key. Null if the key was given. */
   readonly keyFile: string | null;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What somebody said on the command line. */
+/** Server options of the command line. */
 export interface GivenServer {
   readonly url?: string | undefined;
   readonly key?: string | undefined;
@@ -23,15 +23,15 @@ export interface GivenServer {
 }
 
 /**
- * `--url` and `--key`, then the profile that was named, then `POSTHORN_URL` and `POSTHORN_KEY`, then the default profile.
- * Without a key, and only for a server on this machine, the admin key of the data folder serves: whoever can read it may
- * use it anyway.
+ * Precedence: `--url` and `--key`, the named profile, `POSTHORN_URL` and `POSTHORN_KEY`, the default profile. For a
+ * local server without a key, the admin key of the data folder is used, because a user who can read it may use it
+ * anyway.
  */
 export function findServer(given: GivenServer, env: Environment): ServerConnection {
   const { url, key } = namedServer(given, env);
   if (key !== undefined) return { url: url.href, key, keyFile: null };
   if (!isLoopbackHost(url.hostname)) {
-    throw new UsageError(`an API key is needed for ${url.origin}: set POSTHORN_KEY, or use --key`);
+    throw new UsageError(`${url.origin} requires an API key: set POSTHORN_KEY or --key`);
   }
   const adminKey = nonEmpty(env["POSTHORN_ADMIN_KEY"]);
   if (adminKey !== undefined) return { url: url.href, key: adminKey, keyFile: "POSTHORN_ADMIN_KEY" };
@@ -51,7 +51,7 @@ function namedServer(
   const text = given.url ?? profile?.url ?? nonEmpty(env["POSTHORN_URL"]) ?? known?.url ?? defaultUrl(env);
   const url = parseServerUrl(text);
   const fromEnvironment = profile === null ? nonEmpty(env["POSTHORN_KEY"]) : undefined;
-  // The key of a profile is for the server of that profile.
+  // A profile's key is only used for the profile's server.
   const fromProfile = known?.url === url.href ? known.key : undefined;
   return { url, key: given.key ?? fromEnvironment ?? fromProfile };
 }
@@ -70,10 +70,10 @@ function defaultUrl(env: Environment): string {
 export function parseServerUrl(text: string): URL {
   const url = URL.parse(text) ?? (/^[\w.-]+:\d+/.test(text) ? URL.parse(`http://${text}`) : null);
   if (url === null || !["http:", "https:"].includes(url.protocol)) {
-    throw new UsageError(`"${text}" is not the URL of a server; write it like http://127.0.0.1:8080`);
+    throw new UsageError(`"${text}" is not a valid server URL. Example: http://127.0.0.1:8080`);
   }
   if (/^\/v1\/?$/.test(url.pathname)) {
-    throw new UsageError(`the URL of a server has no /v1: write ${url.origin}`);
+    throw new UsageError(`the server URL must not contain /v1: use ${url.origin}`);
   }
   return url;
 }
@@ -86,7 +86,7 @@ function readAdminKey(path: string): string {
     throw new UsageError(
       `no API key: --key and POSTHORN_KEY are unset, and ${path} ${missing ? "does not exist" : "cannot be read"}`,
       [
-        "The server makes that file on its first start (npm start). Run this command in the same folder, or set POSTHORN_KEY.",
+        "The server creates this file on its first start (npm start). Run this command in the same folder, or set POSTHORN_KEY.",
       ],
     );
   }

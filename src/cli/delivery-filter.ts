@@ -1,7 +1,7 @@
 import type { Json } from "./api-client.ts";
 import type { OptionValues } from "./client-command.ts";
 
-/** The filters of a listing, applied to rows as they come. */
+/** Applies the list filters to streamed rows. */
 export function deliveryFilter(options: OptionValues): (row: Json) => boolean {
   const isOneOf = ({ option, field }: { readonly option: string; readonly field: string }) => {
     const wanted = options.list(option);
@@ -28,13 +28,13 @@ export function deliveryFilter(options: OptionValues): (row: Json) => boolean {
   return (row) => tests.every((test) => test(row));
 }
 
-/** `order.*` is all below, `*` all. */
+/** `order.*` matches all types below `order`, `*` matches all types. */
 function matchesType({ wanted, type }: { readonly wanted: string; readonly type: string }): boolean {
   if (wanted === "*") return true;
   return wanted.endsWith(".*") ? type.startsWith(wanted.slice(0, -1)) : type === wanted;
 }
 
-/** `422`, `5xx`, or `none` for no answer. */
+/** `422`, `5xx`, or `none` for no response. */
 function matchesStatus(wanted: string, status: unknown): boolean {
   if (wanted === "none") return typeof status !== "number";
   return wanted.endsWith("xx") ? String(status).startsWith(wanted.charAt(0)) : String(status) === wanted;

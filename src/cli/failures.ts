@@ -1,11 +1,11 @@
-/** How commands end other than well. The message goes to standard error as it is; there is never a stack. */
+/** Failures of commands. The message is printed to standard error without a stack. */
 
 export const exitStatus = { done: 0, failed: 1, usage: 2 } as const;
 
-/** It was asked for correctly and did not work. */
+/** A valid command that failed. */
 export class CommandFailure extends Error {
   override readonly name: string = "CommandFailure";
-  /** Lines that help, below the message. */
+  /** Additional lines below the message. */
   readonly hints: readonly string[];
 
   constructor(message: string, hints: readonly string[] = []) {
@@ -18,7 +18,7 @@ export class CommandFailure extends Error {
   }
 }
 
-/** The server refused it; `code` is the API's. */
+/** The server returned an error with this API code. */
 export class RefusedError extends CommandFailure {
   override readonly name = "RefusedError";
   readonly code: string;
@@ -29,7 +29,7 @@ export class RefusedError extends CommandFailure {
   }
 }
 
-/** It was asked for in a way that means nothing. */
+/** Invalid arguments or options. */
 export class UsageError extends CommandFailure {
   override readonly name = "UsageError";
 

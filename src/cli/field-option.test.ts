@@ -9,7 +9,7 @@ import { FieldOption } from "./field-option.ts";
 import { createProgram } from "./program.ts";
 import { Terminal } from "./terminal.ts";
 
-test("every option that sets a field takes each bound of it and refuses one beyond", () => {
+test("every field option accepts the bounds of its field and rejects values beyond", () => {
   const options = optionsOf(program());
   assert.ok(options.length > 30);
   const failures: string[] = [];
@@ -23,7 +23,7 @@ test("every option that sets a field takes each bound of it and refuses one beyo
   assert.deepEqual(failures, []);
 });
 
-test("a refusal names the option and what it takes, not the value", () => {
+test("an error names the option and its rule, not the value", () => {
   const secret = optionsOf(program()).find(({ option }) => option.long === "--secret");
   assert.throws(
     () => secret?.option.parseArg?.("canary\n", undefined),
@@ -41,7 +41,7 @@ function program(): Command {
     env: {},
     stdin: Readable.from([]),
     terminal: ({ json }) => new Terminal({ json, out: nowhere, err: nowhere, env: {} }),
-    exit: () => assert.fail("nothing runs here"),
+    exit: () => assert.fail("unexpected exit"),
   });
 }
 
@@ -69,7 +69,7 @@ function takes(option: FieldOption, text: string): boolean {
   }
 }
 
-/** What a person can type: of a list its items, and nothing of another type. */
+/** Probes that can be typed: list items, and no values of another type. */
 function typedProbes(
   field: Field,
 ): readonly (Pick<Probe, "isAccepted" | "what"> & { readonly text: string })[] {

@@ -5,11 +5,11 @@ import { tenantIdField } from "../core/fields/names.ts";
 import { collect } from "./client-command.ts";
 import { UsageError } from "./failures.ts";
 
-/** An option that sets a field: its text says the bounds of the field, and its values are judged before they are sent. */
+/** An option that sets a field. Its help shows the bounds, and its values are validated before sending. */
 export class FieldOption extends Option {
   readonly field: Field;
 
-  /** `says` instead of the sentence of the field; `none` is a word for null. */
+  /** `says` replaces the description of the field. `none` is the word for null. */
   constructor(
     flags: string,
     field: Field,
@@ -22,11 +22,11 @@ export class FieldOption extends Option {
       if (text !== none) this.#check(isList ? text.split(",") : text);
       return isList ? collect(text, before as readonly string[] | undefined) : text;
     });
-    // The rest is left to the server, which knows it as well.
+    // Other defaults are applied by the server.
     if (typeof field.default === "number") this.default(String(field.default));
   }
 
-  /** The value is not repeated in the message: it may be a secret. */
+  /** The message does not contain the value, which may be a secret. */
   #check(given: string | readonly string[]): void {
     const path = this.long ?? "";
     const [problem] = judgeField(this.field, { path, value: valueOf(this.field.kind, given) });
@@ -35,7 +35,7 @@ export class FieldOption extends Option {
 }
 
 export function tenantOption(): FieldOption {
-  return new FieldOption("--tenant <id>", tenantIdField, { says: "tenant, for administrators" });
+  return new FieldOption("--tenant <id>", tenantIdField, { says: "tenant (administrators)" });
 }
 
 function valueOf(kind: Kind, given: string | readonly string[]): unknown {
@@ -61,7 +61,7 @@ function boundsInHelp(kind: Kind): string {
     case "flag":
       return "true or false";
     case "text":
-      return `at most ${kind.lengthMax} characters`;
+      return `up to ${kind.lengthMax} characters`;
     case "object":
       return kind.shorthand === null ? "" : boundsInHelp(kind.fields[kind.shorthand]?.kind ?? kind);
     default:

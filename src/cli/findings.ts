@@ -9,10 +9,10 @@ const words: Readonly<Record<FindingState, string>> = {
   not_applicable: "-",
 };
 
-/** Readable in a log, in a mail and on any terminal. */
+/** Readable in logs, emails and any terminal. */
 const widthMax = 80;
 
-/** The table of what was found, then what failed with what to do about it, then the count. */
+/** Prints the table of findings, then failures with remedies, then the totals. */
 export function printFindings(terminal: Terminal, findings: readonly Finding[]): void {
   printTable(terminal, {
     columns: [
@@ -33,7 +33,7 @@ export function printFindings(terminal: Terminal, findings: readonly Finding[]):
   terminal.data("");
   terminal.data(summaryOf(findings));
   const skippedHints = new Set(findings.filter(({ state }) => state === "skipped").map(({ hint }) => hint));
-  for (const hint of skippedHints) if (hint !== null) terminal.data(`To try the skipped ones: ${hint}`);
+  for (const hint of skippedHints) if (hint !== null) terminal.data(`To run the skipped checks: ${hint}`);
 }
 
 function failureLines(finding: Finding, width: number): readonly string[] {
@@ -51,10 +51,10 @@ function failureLines(finding: Finding, width: number): readonly string[] {
 
 function summaryOf(findings: readonly Finding[]): string {
   const count = (wanted: FindingState): number => findings.filter(({ state }) => state === wanted).length;
-  return `${count("passed")} passed, ${count("failed")} failed, ${count("skipped")} skipped, ${count("not_applicable")} do not apply`;
+  return `${count("passed")} passed, ${count("failed")} failed, ${count("skipped")} skipped, ${count("not_applicable")} not applicable`;
 }
 
-/** Breaks at spaces; a longer word keeps its line to itself. */
+/** Wraps at spaces. Long words get their own line. */
 function wrap(text: string, width: number): readonly string[] {
   const lines: string[] = [];
   for (const word of text.split(" ")) {

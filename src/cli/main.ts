@@ -1,12 +1,11 @@
 #!/usr/bin/env node
-/** The program `posthorn`. */
 import { nodeProblem } from "../app/needed-node.ts";
 
 const problem = nodeProblem(process.versions.node);
 if (problem === null) await run();
 else refuse(problem);
 
-/** Loaded only now, because an older Node cannot. */
+/** Imported dynamically, because older Node versions cannot load these modules. */
 async function run(): Promise<void> {
   const [{ endWithReader }, { processInvocation }, { runProgram }] = await Promise.all([
     import("./closed-pipe.ts"),

@@ -4,7 +4,7 @@ import { tryParseJson } from "../core/json/try-parse.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What commands keep for a person, in files that nobody else can read; null where there is no home. */
+/** Path of a per-user file, readable only by its owner. Null without a home folder. */
 export function ownFile(name: string, env: Environment): string | null {
   const { XDG_CONFIG_HOME: config, HOME: home, USERPROFILE: profile } = env;
   if (config !== undefined && config !== "") return join(config, "posthorn", name);
@@ -12,7 +12,7 @@ export function ownFile(name: string, env: Environment): string | null {
   return folder === undefined || folder === "" ? null : join(folder, ".config", "posthorn", name);
 }
 
-/** Empty where there is no file, or none that can be read. */
+/** Empty if the file is missing or unreadable. */
 export function readOwnFile(path: string | null): Readonly<Record<string, unknown>> {
   if (path === null) return {};
   try {
@@ -23,7 +23,7 @@ export function readOwnFile(path: string | null): Readonly<Record<string, unknow
   }
 }
 
-/** Whole or not at all. */
+/** Writes atomically. */
 export function writeOwnFile(path: string, content: Readonly<Record<string, unknown>>): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const written = `${path}.${process.pid}`;

@@ -1,5 +1,5 @@
 /**
- * File mode mask of commands that write data: what they make, payloads and backups among it, is for its owner alone.
- * The library leaves the mask alone, because it belongs to the program around it.
+ * File mode mask of commands that write data, so that payloads and backups are readable only by their owner. The
+ * library does not change the mask, because it belongs to the host program.
  */
 export const ownerOnly = 0o077;

@@ -3,7 +3,7 @@ import { ownFile, readOwnFile, writeOwnFile } from "./own-files.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A server and a key by a name. */
+/** A saved server and key. */
 export interface ServerProfile {
   readonly url: string;
   readonly key: string;
@@ -20,23 +20,22 @@ export function readProfiles(env: Environment): ReadonlyMap<string, ServerProfil
   return new Map(entries.filter((entry): entry is [string, ServerProfile] => isProfile(entry[1])));
 }
 
-/** The one that somebody named; without a name the default one, where somebody logged in. */
+/** The named profile, or the default profile if it exists. */
 export function profileFor(name: string | undefined, env: Environment): ServerProfile | null {
   const profiles = readProfiles(env);
   const found = profiles.get(name ?? profileNameDefault);
   if (found !== undefined || name === undefined) return found ?? null;
   const known = [...profiles.keys()];
-  throw new UsageError(`there is no profile "${name}"`, [
+  throw new UsageError(`profile "${name}" does not exist`, [
     known.length === 0
-      ? `Make it with: posthorn login ${name} --url https://…`
-      : `There are: ${known.join(", ")}`,
+      ? `Create it with: posthorn login ${name} --url https://…`
+      : `Available profiles: ${known.join(", ")}`,
   ]);
 }
 
 export function saveProfiles(profiles: ReadonlyMap<string, ServerProfile>, env: Environment): string {
   const path = profilesFile(env);
-  if (path === null)
-    throw new UsageError("there is no home folder to keep a profile in: set XDG_CONFIG_HOME");
+  if (path === null) throw new UsageError("no home folder to save the profile in: set XDG_CONFIG_HOME");
   writeOwnFile(path, Object.fromEntries(profiles));
   return path;
 }

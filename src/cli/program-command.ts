@@ -1,4 +1,4 @@
-/** How a person runs the program: in a source tree by a script of npm, elsewhere from the package. */
+/** Command to run the program: an npm script in the source tree, npx elsewhere. */
 export const programCommand: string = import.meta.url.endsWith(".ts")
   ? "npm run posthorn --"
   : "npx posthorn";

@@ -34,7 +34,7 @@ import { addWebhookCommands } from "./commands/webhooks.ts";
 import { CommandFailure, exitStatus } from "./failures.ts";
 import type { Invocation } from "./invocation.ts";
 
-/** Every command of the program, in the order of its help. */
+/** All commands, in the order of the help. */
 export function createProgram(invocation: Invocation): Command {
   const program = new Command("posthorn")
     .description("Webhook delivery that keeps its promises.")
@@ -42,8 +42,11 @@ export function createProgram(invocation: Invocation): Command {
     .helpOption("-h, --help", "print help")
     .helpCommand("help [command]", "print help for a command")
     .showSuggestionAfterError(true)
-    .option("--profile <name>", "server and key of posthorn login, for any command; default POSTHORN_PROFILE")
-    // What stands behind a command is that command's.
+    .option(
+      "--profile <name>",
+      "server and key saved with posthorn login, for any command (default: POSTHORN_PROFILE)",
+    )
+    // Options after a command name belong to that command.
     .enablePositionalOptions()
     .addHelpText("after", helpEnd);
   addServeCommand(program, invocation);
@@ -55,7 +58,7 @@ export function createProgram(invocation: Invocation): Command {
   addPublishCommand(program, invocation);
   addTriggerCommand(program, invocation);
   addEventCommands(program, invocation);
-  const webhooks = program.command("webhooks").description("subscriptions: where events go, and how");
+  const webhooks = program.command("webhooks").description("webhook subscriptions");
   addWebhookCommands(webhooks, invocation);
   addWebhookActions(webhooks, invocation);
   addWebhookHistoryCommands(webhooks, invocation);
@@ -84,7 +87,7 @@ export function createProgram(invocation: Invocation): Command {
 }
 
 const helpEnd = `
-Exit status: 0 done, 1 failed, 2 wrong usage. Data goes to standard output, everything else to standard error.`;
+Exit status: 0 success, 1 failure, 2 invalid usage. Data goes to standard output, everything else to standard error.`;
 
 /** Runs one command line and returns the exit status. */
 export async function runProgram(args: readonly string[], invocation: Invocation): Promise<number> {
@@ -104,7 +107,7 @@ export async function runProgram(args: readonly string[], invocation: Invocation
   }
 }
 
-/** `help webhooks create` is `webhooks create --help`; commander alone would stop at `webhooks`. */
+/** Turns `help webhooks create` into `webhooks create --help`, because commander stops at `webhooks`. */
 function helpOfInner(program: Command, args: readonly string[]): readonly string[] {
   const [first, ...names] = args;
   if (first !== "help" || names.length < 2) return args;
@@ -113,7 +116,7 @@ function helpOfInner(program: Command, args: readonly string[]): readonly string
   return command === undefined ? names : [...names, "--help"];
 }
 
-/** Commander passes these on to commands only when they are made after, so they are set on all of them. */
+/** Sets options on all commands, because commander only applies them to commands that are added later. */
 function configure(command: Command, invocation: Invocation, path = ""): void {
   const terminal = invocation.terminal({ json: false });
   command.showHelpAfterError(`See: posthorn ${path}--help`);

@@ -8,9 +8,9 @@ import type { Resolution } from "../config/resolve.ts";
 import { UsageError } from "./failures.ts";
 import type { Invocation } from "./invocation.ts";
 
-/** Adds a flag for every setting that may have one, and `--config`. */
+/** Adds `--config`, and a flag for every setting except secrets. */
 export function addSettingsOptions(command: Command): Command {
-  command.option("--config <file>", "settings in YAML");
+  command.option("--config <file>", "YAML file with settings");
   for (const group of optionGroups) {
     for (const [, option] of optionsOf(group)) {
       if (option.secret === true) continue;
@@ -36,26 +36,26 @@ export function addSettingsOptions(command: Command): Command {
   return command;
 }
 
-/** The settings of this command line, environment and file, or why not. */
+/** Settings of the command line, environment and file, or their problems. */
 export function resolveFor(command: Command, invocation: Invocation): Resolution {
   const given = command.opts<Record<string, unknown>>();
   const flags: Partial<Record<OptionName, string | boolean>> = {};
   for (const [name, option] of optionEntries) {
     const value = given[attributeOf(flagOf(option))];
     const isGiven = typeof value === "string" || typeof value === "boolean";
-    // `--no-dev` makes commander default `dev` to true; only what stands on the command line counts.
+    // `--no-dev` makes commander default `dev` to true, so check that the flag was passed.
     if (isGiven && command.getOptionValueSource(attributeOf(flagOf(option))) === "cli") flags[name] = value;
   }
   const file = given["config"];
   return resolveSettings({ flags, env: invocation.env, file: typeof file === "string" ? file : undefined });
 }
 
-/** The settings, or a usage error with every problem. */
+/** The settings, or a usage error that lists all problems. */
 export function settingsFor(command: Command, invocation: Invocation): Settings {
   return resolvedFor(command, invocation).settings;
 }
 
-/** The same, with where each setting came from. */
+/** The settings with their sources. */
 export function resolvedFor(
   command: Command,
   invocation: Invocation,
@@ -66,7 +66,7 @@ export function resolvedFor(
 }
 
 export function settingsProblem(problems: readonly string[]): UsageError {
-  const head = problems.length === 1 ? "a setting is wrong" : `${problems.length} settings are wrong`;
+  const head = problems.length === 1 ? "a setting is invalid" : `${problems.length} settings are invalid`;
   return new UsageError(
     `${head}; nothing was started`,
     problems.map((problem) => `  ${problem}`),

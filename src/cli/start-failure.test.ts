@@ -4,39 +4,45 @@ import { StoreUnavailableError } from "../ports/store.ts";
 import { CommandFailure } from "./failures.ts";
 import { startFailure } from "./start-failure.ts";
 
-/** What the system throws. */
+/** A system error. */
 function refusal(code: string, more: object): Error {
   return Object.assign(new Error(`${code}: operation failed, open`), { code, syscall: "open", ...more });
 }
 
-test("a file or folder that the system refuses is named with why in words, and with what to do", () => {
+test("a refused file or folder is reported with reason and remedy", () => {
   const cases = [
     ["EACCES", "permission denied"],
     ["EPERM", "not permitted"],
     ["EROFS", "the file system is read-only"],
   ] as const;
   for (const [code, words] of cases) {
-    const failure = startFailure(refusal(code, { path: "/srv/posthorn/admin.key" }), "nothing was copied");
+    const failure = startFailure(refusal(code, { path: "/srv/posthorn/admin.key" }), "backup failed");
     assert.ok(failure instanceof CommandFailure);
-    assert.equal(failure.message, `nothing was copied: /srv/posthorn/admin.key: ${words}`);
-    assert.match(failure.hints.join(), /needs to write there; or use another folder: --data-dir/);
+    assert.equal(failure.message, `backup failed: /srv/posthorn/admin.key: ${words}`);
+    assert.match(failure.hints.join(), /Make it writable for this user, or use another folder: --data-dir/);
   }
 });
 
-test("a start on a full disk says that it ended, and what to do", () => {
+test("a start on a full disk reports the failure and a remedy", () => {
   const store = new StoreUnavailableError("the disk is full", { trouble: "disk_full" });
   for (const error of [store, refusal("ENOSPC", { path: "/srv/posthorn/admin.key" })]) {
     const failure = startFailure(error);
     assert.ok(failure instanceof CommandFailure);
+<<<<<<< HEAD
     assert.match(failure.message, /^cannot start: .*(disk .* is full|no space is left)$/);
     assert.deepEqual(failure.hints, ["Free some space or make the disk larger, then run the command again."]);
     assert.doesNotMatch(failure.message, /automatically/);
+=======
+    assert.match(failure.message, /^cannot start: .*(disk .* is full|no space left)$/);
+    assert.deepEqual(failure.hints, ["Free some disk space, then run the command again."]);
+    assert.doesNotMatch(failure.message, /by itself/);
+>>>>>>> 2eb031f6 (texts: command line)
   }
 });
 
-test("a port that needs more rights is no matter of folders", () => {
+test("a privileged port is reported without folder hints", () => {
   const failure = startFailure(refusal("EACCES", { port: 80 }));
   assert.ok(failure instanceof CommandFailure);
-  assert.equal(failure.message, "port 80 needs more rights than this user has");
+  assert.equal(failure.message, "port 80 requires more privileges");
   assert.doesNotMatch(failure.hints.join(), /folder/);
 });

@@ -1,10 +1,10 @@
 import type { Invocation } from "./invocation.ts";
 
 const signals = ["SIGINT", "SIGTERM"] as const;
-/** What a shell reports for a program that a signal ended: 128 and its number. */
+/** Exit status after a signal by shell convention: 128 plus its number. */
 const statusOf: Readonly<Record<(typeof signals)[number], number>> = { SIGINT: 130, SIGTERM: 143 };
 
-/** Resolves at the first signal; a second one ends the process at once, for those who cannot wait. */
+/** Resolves at the first signal. A second signal exits immediately. */
 export function untilStopped(invocation: Invocation): Promise<string> {
   return new Promise((resolve) => {
     let isFirst = true;

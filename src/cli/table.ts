@@ -1,7 +1,7 @@
 import type { Terminal } from "./terminal.ts";
 import { relativeTime } from "./times.ts";
 
-/** What a command prints of one row. */
+/** A table column. */
 export interface Column<Row> {
   readonly title: string;
   readonly value: (row: Row) => unknown;
@@ -9,7 +9,7 @@ export interface Column<Row> {
 
 const gap = "  ";
 
-/** A table for people, with a head; the last column is cut where the terminal ends. */
+/** Prints a table with a header. Lines are truncated to the terminal width. */
 export function printTable<Row>(
   terminal: Terminal,
   table: { readonly columns: readonly Column<Row>[]; readonly rows: readonly Row[] },
@@ -31,7 +31,7 @@ export function printTable<Row>(
   for (const line of cells) terminal.data(format(line));
 }
 
-/** One thing as `name  value` lines; nested values as JSON. */
+/** Prints `name  value` lines, with nested values as JSON. */
 export function printFields(terminal: Terminal, fields: Readonly<Record<string, unknown>>): void {
   const names = Object.keys(fields);
   const width = Math.max(0, ...names.map((name) => name.length));
@@ -40,14 +40,14 @@ export function printFields(terminal: Terminal, fields: Readonly<Record<string, 
   }
 }
 
-/** What a receiver or publisher chose must not move the reader's cursor. */
+/** Replaces control characters, because untrusted text must not move the cursor. */
 export function cellText(value: unknown): string {
   if (value === null || value === undefined) return "-";
   const text = typeof value === "string" ? value : JSON.stringify(value);
   return text.replaceAll(/\p{Cc}/gu, "·");
 }
 
-/** `2026-01-31 09:30:00, 3 min ago` of an RFC 3339 text in UTC. */
+/** Formats an RFC 3339 time as `2026-01-31 09:30:00, 3 min ago`. */
 export function shortTime(instant: unknown): string {
   if (typeof instant !== "string") return "-";
   return `${instant.slice(0, 19).replace("T", " ")}, ${relativeTime(instant, Date.now())}`;

@@ -8,11 +8,11 @@ function open(isTTY: boolean) {
   return { written, terminal: new Terminal({ json: false, out: stream, err: stream, env: {} }) };
 }
 
-/** Clears the screen, sets the title, hides text, moves the cursor, and the one-byte forms of C1. */
+/** Sequences that clear the screen, set the title, hide text and move the cursor, including one-byte C1 forms. */
 const foreign = "a\u001b[2Jb\u001b]0;owned\u0007c\u001b[8md\re\u009b31mf\u0000\u007f";
 
 for (const isTTY of [true, false])
-  test(`text of others has no control characters ${isTTY ? "on a terminal" : "in a pipe"}`, () => {
+  test(`untrusted text has no control characters ${isTTY ? "on a terminal" : "in a pipe"}`, () => {
     const { written, terminal } = open(isTTY);
     terminal.note(foreign);
     terminal.data(foreign);
@@ -24,10 +24,10 @@ for (const isTTY of [true, false])
     terminal.object({ name: foreign });
     const line = written.at(-1)?.slice(0, -1) ?? "";
     assert.doesNotMatch(line, /\p{Cc}/u);
-    assert.deepEqual(JSON.parse(line), { name: foreign }, "programs get the same text");
+    assert.deepEqual(JSON.parse(line), { name: foreign }, "JSON contains the same text");
   });
 
-test("styles of ours, line breaks and tabs stay", () => {
+test("own styles, line breaks and tabs are kept", () => {
   const { written, terminal } = open(true);
   terminal.note(`${terminal.errStyle("red", "bad")}\n\tmore`);
   assert.equal(written[0], "\u001b[31mbad\u001b[39m\n\tmore\n");

@@ -1,6 +1,6 @@
 import { type InspectColor, styleText } from "node:util";
 
-/** A stream as far as commands care. */
+/** The part of a stream that commands use. */
 interface Stream {
   write(text: string): unknown;
   readonly isTTY?: boolean;
@@ -8,12 +8,12 @@ interface Stream {
 }
 
 /**
- * Where a command writes: data on standard output, everything else on standard error. Colour only where a terminal
- * reads it, and never with NO_COLOR.
+ * Output of a command: data on standard output, everything else on standard error. Colours only on terminals and
+ * without NO_COLOR.
  */
 export class Terminal {
   readonly json: boolean;
-  /** What is shown of a row; null for what the command thinks best. */
+  /** Selected fields. Null for the default fields of the command. */
   readonly fields: readonly string[] | null;
   readonly #out: Stream;
   readonly #err: Stream;
@@ -46,7 +46,7 @@ export class Terminal {
     this.#out.write(`${printable(line, this.#mayPaint(this.#out))}\n`);
   }
 
-  /** One object a line, for programs. */
+  /** Writes one JSON object per line. */
   object(value: unknown): void {
     this.#out.write(`${jsonLine(value)}\n`);
   }
@@ -55,12 +55,12 @@ export class Terminal {
     this.#err.write(`${printable(line, this.#mayPaint(this.#err))}\n`);
   }
 
-  /** Begins a new screen where somebody looks at one. */
+  /** Clears the screen of a terminal. */
   clear(): void {
     if (this.#out.isTTY === true) this.#out.write("\u001b[2J\u001b[3J\u001b[H");
   }
 
-  /** Replaces the line that the last `redraw` wrote; an empty text removes it. */
+  /** Replaces the line of the last `redraw`. Empty text removes it. */
   redraw(line: string): void {
     this.#err.write(`\r\u001b[2K${printable(line, this.#mayPaint(this.#err))}`);
   }
@@ -87,12 +87,12 @@ export class Terminal {
   }
 }
 
-/** The styles that commands use: `styleText` writes these and no others. Hidden or blinking text is not among them. */
+/** Styles that `styleText` writes for commands. Hidden and blinking text is excluded. */
 const ownStyle = /^.\[(?:0|1|2|4|22|24|3[0-79]|9[0-7])m$/;
 
 /**
- * Text of servers and receivers must not move the cursor, set the title or hide lines of a terminal: every control character
- * but line breaks and tabs becomes a dot, and so does an escape sequence that is no style of ours.
+ * Replaces control characters with a dot, except line breaks, tabs and own styles. Untrusted text must not move the
+ * cursor, set the title or hide lines.
  */
 function printable(text: string, mayStyle = false): string {
   return text.replaceAll(/\p{Cc}(?:\[\d{1,2}m)?/gu, (found) => {
@@ -103,7 +103,7 @@ function printable(text: string, mayStyle = false): string {
   });
 }
 
-/** JSON leaves DEL and the C1 controls as they are, and some terminals obey them. */
+/** Escapes DEL and C1 controls, which JSON does not escape and some terminals interpret. */
 function jsonLine(value: unknown): string {
   return JSON.stringify(value).replaceAll(
     /[\u007f-\u009f]/g,

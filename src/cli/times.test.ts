@@ -18,7 +18,7 @@ for (const [text, expected] of [
   });
 }
 
-test("a span of no known unit is refused with what is taken", () => {
+test("a duration with an unknown unit is rejected with the allowed formats", () => {
   assert.throws(
     () => timeOf("3 fortnights", { flag: "--since", now, direction: "ago" }),
     (error) => error instanceof UsageError && /--since takes a time/.test(error.message),
@@ -26,7 +26,7 @@ test("a span of no known unit is refused with what is taken", () => {
   assert.equal(timeOf("30d", { flag: "--expires", now, direction: "ahead" }), "2026-12-22T12:00:00.000Z");
 });
 
-test("times are said from where one stands", () => {
+test("relative times are formatted from now", () => {
   const at = (ms: number) => relativeTime(new Date(now + ms).toISOString(), now);
   assert.deepEqual(
     [at(0), at(-3_000), at(40_000), at(-180_000), at(-3 * 3_600_000), at(-3 * 86_400_000)],

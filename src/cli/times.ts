@@ -1,4 +1,4 @@
-/** Times as people write and read them. */
+/** Parsing and formatting of times. */
 import { UsageError } from "./failures.ts";
 
 const unitMs: Readonly<Record<string, number>> = {
@@ -11,8 +11,8 @@ const unitMs: Readonly<Record<string, number>> = {
 };
 
 /**
- * `90m`, `1h` and `7d` as a time so long before `now`, or after it where `direction` says so; RFC 3339 times and dates
- * stay what they are, for the server to judge.
+ * Converts durations such as `90m`, `1h` and `7d` into a time before or after `now`. Other texts, such as RFC 3339
+ * times and dates, are returned unchanged for the server to validate.
  */
 export function timeOf(
   text: string,
@@ -23,11 +23,13 @@ export function timeOf(
   const spanMs = Number(count) * (unitMs[unit.toLowerCase()] ?? Number.NaN);
   const time = new Date(context.now + (context.direction === "ago" ? -spanMs : spanMs));
   if (Number.isNaN(time.getTime()))
-    throw new UsageError(`${context.flag} takes a time such as 2026-01-31, or a span such as 90m, 1h or 7d`);
+    throw new UsageError(
+      `${context.flag} takes a time such as 2026-01-31, or a duration such as 90m, 1h or 7d`,
+    );
   return time.toISOString();
 }
 
-/** `3 min ago`, `in 40 s`, `now`; empty for what is no time. */
+/** `3 min ago`, `in 40 s`, `now`. Empty if the value is not a time. */
 export function relativeTime(instant: unknown, now: number): string {
   const at = typeof instant === "string" ? Date.parse(instant) : Number.NaN;
   if (Number.isNaN(at)) return "";

@@ -6,7 +6,7 @@ import { untilStopped } from "./stop-signal.ts";
 const secondsDefault = 2;
 const secondsMin = 0.2;
 
-/** Runs a command that shows something again and again, until somebody stops it. */
+/** Repeats a command until stopped. */
 export async function watch(call: ClientCall, run: (call: ClientCall) => Promise<void>): Promise<void> {
   const { options, terminal, invocation } = call;
   const seconds = options.flag("watch") ? secondsDefault : (options.number("watch") ?? secondsDefault);

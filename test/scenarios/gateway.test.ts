@@ -87,7 +87,7 @@ suite("the gateway", () => {
       { env: { POSTHORN_URL: running.url ?? "", POSTHORN_KEY: running.adminKey } },
     );
     t.after(() => listener.stop());
-    await listener.until(/listening to the source shop/);
+    await listener.until(/listening to source shop/);
     const body = '{ "n": 1.0 }';
     await send(body, { "x-github-event": "push" });
     const [got] = await mine.waitForRequests(1);

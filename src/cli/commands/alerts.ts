@@ -30,11 +30,11 @@ const ruleColumns: readonly Column<Json>[] = [
 ];
 
 export function addAlertsCommand(program: Command, invocation: Invocation): void {
-  const alerts = program.command("alerts").description("what needs somebody's attention");
-  const list = addPageOptions(alerts.command("list").description("alerts, newest first"))
+  const alerts = program.command("alerts").description("show and mute alerts");
+  const list = addPageOptions(alerts.command("list").description("list alerts, newest first"))
     .addOption(
       new FieldOption("--state <states>", alertFilters.states, {
-        says: "such as firing, or several with commas",
+        says: "states such as firing, comma-separated",
       }),
     )
     .addOption(new FieldOption("--rule <name>", alertFilters.rule))
@@ -48,14 +48,14 @@ export function addAlertsCommand(program: Command, invocation: Invocation): void
         tenant_id: call.options.text("tenant"),
       },
       columns: alertColumns,
-      none: "nothing needs attention",
+      none: "no alerts",
     }),
   );
   const mute = alerts
     .command("mute")
-    .description("hear nothing of an alert for a while, also when it ends and begins again")
-    .argument("<id>", "id of the alert")
-    .requiredOption("--until <time>", "time, date, or span from now such as 2h")
+    .description("mute an alert for a while, even if it resolves and fires again")
+    .argument("<id>", "alert id")
+    .requiredOption("--until <time>", "time, date, or duration from now such as 2h")
     .addOption(new FieldOption("--reason <text>", alertMuteFields.reason));
   clientCommand(mute, invocation, async (call) => {
     const [id = ""] = call.args;
@@ -64,7 +64,7 @@ export function addAlertsCommand(program: Command, invocation: Invocation): void
   });
 }
 
-/** A span is from now on, where other times mean the past. */
+/** Durations count from now, while in other commands they lie in the past. */
 function until({ options }: ClientCall): string {
   const text = options.text("until") ?? "";
   const [, count, unit = ""] = /^(\d+)([mhd])$/.exec(text) ?? [];
@@ -75,31 +75,28 @@ function until({ options }: ClientCall): string {
 const unitsMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 export function addAlertRulesCommand(program: Command, invocation: Invocation): void {
-  const rules = program.command("alert-rules").description("what alerts are raised for");
-  const list = rules
-    .command("list")
-    .description("those that Posthorn brings, and your own")
-    .addOption(tenantOption());
+  const rules = program.command("alert-rules").description("manage alert rules");
+  const list = rules.command("list").description("list built-in and custom rules").addOption(tenantOption());
   clientCommand(list, invocation, (call) =>
     printList(call, {
       path: "/v1/alert-rules",
       query: { tenant_id: call.options.text("tenant") },
       columns: ruleColumns,
-      none: "there are no rules",
+      none: "no rules",
     }),
   );
   for (const [name, says] of [
-    ["put", "write or change a rule; what is left out keeps its value"],
-    ["preview", "how often a rule would have fired within the last seven days"],
+    ["put", "create or change a rule. Omitted options keep their values"],
+    ["preview", "show how often a rule would have fired in the last seven days"],
   ] as const) {
     const command = withRuleOptions(rules.command(name).description(says));
-    if (name === "put") command.argument("<name>", "name of the rule");
+    if (name === "put") command.argument("<name>", "rule name");
     clientCommand(command, invocation, name === "put" ? put : preview);
   }
   const remove = rules
     .command("delete")
-    .description("forget a rule, or what was changed of one that Posthorn brings")
-    .argument("<name>", "name of the rule")
+    .description("delete a custom rule, or reset a built-in rule")
+    .argument("<name>", "rule name")
     .addOption(tenantOption());
   clientCommand(remove, invocation, async (call) => {
     await call.client.call("DELETE", { path: pathOf(call), query: queryOf(call) });

@@ -18,13 +18,15 @@ const columns: readonly Column<Json>[] = [
 ];
 
 export function addAuditCommand(program: Command, invocation: Invocation): void {
-  const audit = addPageOptions(program.command("audit").description("who changed what, newest first"))
+  const audit = addPageOptions(
+    program.command("audit").description("list changes and who made them, newest first"),
+  )
     .addOption(new FieldOption("--actor <id-or-name>", auditFilters.actor))
     .addOption(new FieldOption("--action <action>", auditFilters.action))
     .addOption(new FieldOption("--target <id>", auditFilters.target))
-    .option("--from <time>", "at or after this time, date, or span before now such as 1h")
-    .option("--since <time>", "the same as --from")
-    .option("--to <time>", "before this time, date, or span before now such as 1h")
+    .option("--from <time>", "at or after this time, date, or duration before now such as 1h")
+    .option("--since <time>", "alias of --from")
+    .option("--to <time>", "before this time, date, or duration before now such as 1h")
     .addOption(tenantOption());
   clientCommand(audit, invocation, (call) => {
     const { options } = call;
@@ -39,7 +41,7 @@ export function addAuditCommand(program: Command, invocation: Invocation): void 
         tenant_id: options.text("tenant"),
       },
       columns,
-      none: "nothing was changed",
+      none: "no changes",
     });
   });
 }

@@ -11,30 +11,30 @@ import { cellText } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 import { relativeTime } from "../times.ts";
 
-/** What every action on many deliveries offers. */
+/** Adds the options of all bulk actions. */
 export function addBulkOptions(command: Command, rate: Field = retryBatchFields.requestsPerSecond): Command {
   return command
     .addOption(new FieldOption("--rate <per-second>", rate))
-    .option("--dry-run", "only count")
-    .option("--yes", "really do it")
-    .option("--watch", "show progress until it is done")
-    .option("--wait", "the same as --watch");
+    .option("--dry-run", "only count, change nothing")
+    .option("--yes", "confirm the action")
+    .option("--watch", "show progress until done")
+    .option("--wait", "alias of --watch");
 }
 
-/** What bulk work that sends offers besides. */
+/** Adds the option of bulk actions that send deliveries. */
 export function addCircuitOption(command: Command): Command {
-  return command.option("--close-circuits", "close open circuits first, instead of waiting behind them");
+  return command.option("--close-circuits", "close open circuits first instead of waiting for them");
 }
 
 export interface BulkCommand {
   readonly path: string;
   readonly body: Json;
   readonly what: string;
-  /** What happens to them; delivered again when left out. */
+  /** Past participle for messages. Default: "delivered again". */
   readonly done?: string;
 }
 
-/** Counts first, acts only with --yes, and follows the operation with --watch. */
+/** Counts first, acts only with --yes, and shows progress with --watch. */
 export async function runBulk(call: ClientCall, action: BulkCommand): Promise<void> {
   const { what, done = "delivered again" } = action;
   const { client, terminal, options } = call;
@@ -56,8 +56,8 @@ export async function runBulk(call: ClientCall, action: BulkCommand): Promise<vo
     }
     explainPreview(terminal, counted);
     explainCircuits(call, counted);
-    throw new UsageError(`${text}; nothing was done`, [
-      "Repeat the command with --yes to do it, or with --dry-run to only count.",
+    throw new UsageError(`${text}; nothing was changed`, [
+      "Repeat the command with --yes to confirm, or with --dry-run to only count.",
     ]);
   }
   const started = await client.post(action.path, { body });
@@ -72,7 +72,7 @@ export async function runBulk(call: ClientCall, action: BulkCommand): Promise<vo
   await explainInactive(call, started);
 }
 
-/** What is sent again behind an open circuit waits, unless the circuit is closed. */
+/** Explains that retried deliveries wait behind open circuits. */
 function explainCircuits({ terminal, options }: ClientCall, started: Json): void {
   const circuits = (started["open_circuits"] ?? []) as readonly Json[];
   if (circuits.length === 0 || options.flag("closeCircuits")) return;
@@ -89,7 +89,7 @@ function countText({ count, count_is_exact: isExact }: Json): string {
   return isExact === false ? `${String(count)} or more` : String(count);
 }
 
-/** For programs: everything but the operation that there is not. */
+/** JSON of a dry run, without the fields of a started operation. */
 function previewOf(counted: Json): Json {
   const {
     operation: _operation,
@@ -102,33 +102,33 @@ function previewOf(counted: Json): Json {
   return isHeld ? { ...preview, open_circuits: circuits } : preview;
 }
 
-/** What is left out and why, some of what is not, and which times hold. */
+/** Prints skipped deliveries with reasons, samples, the time range and the estimate. */
 function explainPreview(
   terminal: Terminal,
   { excluded, samples, filter, estimated_seconds: seconds }: Json,
 ): void {
   for (const [reason, count] of Object.entries((excluded ?? {}) as Json))
-    terminal.note(`  left out: ${String(count)}, ${exclusionTexts[reason] ?? reason}`);
+    terminal.note(`  skipped: ${String(count)}, ${exclusionTexts[reason] ?? reason}`);
   if (terminal.json) return;
   for (const row of (samples ?? []) as readonly Json[])
     terminal.note(
-      `  such as ${cellText(row["id"])}  ${cellText(row["event_type"])}  ${cellText(row["status"])}`,
+      `  for example ${cellText(row["id"])}  ${cellText(row["event_type"])}  ${cellText(row["status"])}`,
     );
   const { from, to } = (filter ?? {}) as Json;
   if (from !== undefined || to !== undefined)
-    terminal.note(`  made ${from === undefined ? "" : `from ${cellText(from)} `}until ${cellText(to)}`);
+    terminal.note(`  created ${from === undefined ? "" : `from ${cellText(from)} `}until ${cellText(to)}`);
   if (typeof seconds === "number" && seconds >= 1) terminal.note(`  takes about ${durationText(seconds)}`);
 }
 
 const exclusionTexts: Readonly<Record<string, string>> = {
-  in_flight: "their request is on its way",
+  in_flight: "a request is in flight",
   payload_gone: "retention removed their payload",
-  order: "they wait in order, for their turn",
+  order: "they wait for an earlier delivery",
   accepted: "they were accepted; --status success includes them",
   already_retried: "the operation retried them before it was interrupted",
-  already_ended: "they wait for nothing",
-  not_a_dead_letter: "they are no dead letters",
-  webhook_deleted: "their webhook is gone",
+  already_ended: "they have already ended",
+  not_a_dead_letter: "they are not dead letters",
+  webhook_deleted: "their webhook was deleted",
   not_found: "there are no such deliveries",
 };
 
@@ -137,30 +137,30 @@ function durationText(seconds: number): string {
   return seconds < 7_200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3_600)} h`;
 }
 
-/** So many webhooks are explained one by one. */
+/** Maximum webhooks explained individually. */
 const explainedMax = 3;
 
-/** What is retried at a webhook that is not active only waits, and what was skipped there is not even retried. */
+/** Explains that retries wait for inactive webhooks, and that skipped events are not included. */
 async function explainInactive({ client, terminal }: ClientCall, started: Json): Promise<void> {
   const inactive = (started["inactive_webhooks"] ?? []) as readonly Json[];
   for (const { webhook_id: id, status, count } of inactive.slice(0, explainedMax)) {
     terminal.note(inactiveText({ id, status }));
-    terminal.note(`  dead letters of it that wait for that: ${String(count)}`);
+    terminal.note(`  dead letters waiting for it: ${String(count)}`);
     const path = `/v1/webhooks/${String(id)}`;
     const since = String((await client.get(path))["created_at"]).slice(0, 10);
     const body = { since, statuses: ["skipped"], dry_run: true };
     const { count: skipped } = await client.post(`${path}/recover`, { body });
     if (skipped === 0) continue;
-    terminal.note(`  events that it missed meanwhile, which are no dead letters: ${String(skipped)}`);
+    terminal.note(`  skipped events, which are not dead letters: ${String(skipped)}`);
     terminal.note(
-      `  to deliver them, once it is enabled: posthorn webhooks recover ${String(id)} --since ${since}`,
+      `  to deliver them after enabling it: posthorn webhooks recover ${String(id)} --since ${since}`,
     );
   }
   if (inactive.length > explainedMax)
-    terminal.note(`${inactive.length - explainedMax} or more other webhooks are not active either`);
+    terminal.note(`${inactive.length - explainedMax} or more other webhooks are not active`);
 }
 
-/** One line: what stands in the way, and the command that removes it. */
+/** One line with the obstacle and the command that removes it. */
 export function inactiveText({ id, status }: { readonly id: unknown; readonly status: unknown }): string {
   const command = status === "unverified" ? "verify" : "enable";
   return `webhook ${String(id)} is ${String(status)}; nothing is sent until: posthorn webhooks ${command} ${String(id)}`;
@@ -170,7 +170,7 @@ const finished = new Set<unknown>(["completed", "cancelled", "failed"]);
 const pollMs = 250;
 const outcomeWaitMs = 3_000;
 
-/** Shows progress until the operation has ended; one that is paused is waited for. */
+/** Shows progress until the operation has ended. Waits while it is paused. */
 export async function followOperation({ client, terminal }: ClientCall, started: Json): Promise<Json> {
   const progress = new Progress(terminal);
   let operation = started;
@@ -179,14 +179,14 @@ export async function followOperation({ client, terminal }: ClientCall, started:
     await sleep(pollMs);
     operation = await client.get(`/v1/operations/${String(started["id"])}`);
   }
-  // What was queued last needs a moment to be sent.
+  // The last queued deliveries need a moment to be sent.
   for (let leftMs = outcomeWaitMs; Number(operation["waiting"]) > 0 && leftMs > 0; leftMs -= pollMs) {
     await sleep(pollMs);
     operation = await client.get(`/v1/operations/${String(started["id"])}`);
   }
   progress.end(operation);
   if (operation["status"] !== "completed") {
-    throw new CommandFailure(`the operation ended as ${String(operation["status"])}`, [
+    throw new CommandFailure(`the operation ended with status ${String(operation["status"])}`, [
       `See operation ${String(started["id"])}.`,
     ]);
   }
@@ -196,7 +196,7 @@ export async function followOperation({ client, terminal }: ClientCall, started:
 const barWidth = 30;
 const plainLineMs = 2_000;
 
-/** A bar that redraws itself on a terminal, and a line now and then elsewhere. */
+/** A live progress bar on terminals, periodic lines elsewhere. */
 class Progress {
   readonly #terminal: Terminal;
   #lastLineAt = 0;
@@ -232,7 +232,7 @@ function progressText(operation: Json): string {
   if (Number(failed) > 0 || typeof delivered === "number") parts.push(`${String(failed)} failed`);
   if (typeof waiting === "number") parts.push(`${waiting} waiting`);
   for (const [reason, count] of Object.entries((skipped ?? {}) as Json))
-    parts.push(`${String(count)} left out (${reason})`);
+    parts.push(`${String(count)} skipped (${reason})`);
   if (typeof rate === "number") parts.push(`${rate}/s`);
   if (typeof eta === "string") parts.push(`done ${relativeTime(eta, Date.now())}`);
   return parts.join(", ");

@@ -12,38 +12,38 @@ import type { Invocation } from "../invocation.ts";
 import { untilStopped } from "../stop-signal.ts";
 import type { Terminal } from "../terminal.ts";
 
-/** Where nothing can be redrawn, a line so often says that it goes on. */
+/** Interval of progress lines if the output is not a terminal. */
 const plainLineMs = 2_000;
 const defaultKeyId = "posthorn-check";
 
 export function addCheckCommand(program: Command, invocation: Invocation): void {
   const command = program
     .command("check")
-    .argument("[url]", "the receiver to check; left out with --sender")
+    .argument("[url]", "receiver to check. Omit it with --sender")
     .description(
-      "is this receiver, or sender, correct? sends it what must be accepted and refused, and says what is wrong",
+      "check a receiver or sender: sends messages that must be accepted or rejected, and reports errors",
     )
     .option("--profile <name>", `one of ${profiles.map(({ name }) => name).join(", ")}`, "standard")
-    .option("--secret <secret>", "whsec_… or whsk_… of the webhook, default POSTHORN_CHECK_SECRET")
-    .option("--token <token>", "bearer token that the receiver expects, default POSTHORN_CHECK_TOKEN")
+    .option("--secret <secret>", "whsec_… or whsk_… of the webhook (default: POSTHORN_CHECK_SECRET)")
+    .option("--token <token>", "bearer token that the receiver expects (default: POSTHORN_CHECK_TOKEN)")
     .option("--allow-valid", "also send valid messages, which the receiver may process")
-    .option("--scheme <name>", "how to sign; default the profile's first that fits the secret")
+    .option("--scheme <name>", "signature scheme (default: the profile's first that matches the secret)")
     .option("--key-id <id>", "keyid of a shared secret in HTTP message signatures", defaultKeyId)
-    .option("--event-type <type>", "type of the messages", "posthorn.check")
-    .option("--origin <name>", "DNS name to ask permission for (CloudEvents handshake)", "posthorn.localhost")
-    .option("--prompt-ms <ms>", "time in which a message has to be answered", "10000")
-    .option("--timeout-ms <ms>", "time after which nothing more is waited for", "15000")
-    .option("--sender <port>", "listen on this port and judge what a sender does; 0 takes a free one")
+    .option("--event-type <type>", "event type of the messages", "posthorn.check")
+    .option("--origin <name>", "DNS name for the CloudEvents handshake", "posthorn.localhost")
+    .option("--prompt-ms <ms>", "maximum response time of a message", "10000")
+    .option("--timeout-ms <ms>", "timeout of a request", "15000")
+    .option("--sender <port>", "listen on this port and check a sender. 0 selects a free port")
     .option("--duration-seconds <seconds>", "how long to watch a sender", "60")
-    .option("--json", "print JSON, one finding a line")
-    .addHelpText("after", "\nEvery rule: docs/check.md. Exit status 1 when a rule failed.");
+    .option("--json", "print JSON, one finding per line")
+    .addHelpText("after", "\nAll rules: docs/check.md. The exit status is 1 if a rule failed.");
   command.action((url: string | undefined) => check(url, new OptionValues(command.opts()), invocation));
 }
 
 async function check(url: string | undefined, options: OptionValues, invocation: Invocation): Promise<void> {
   const port = options.number("sender");
   if (url === undefined && port === undefined)
-    throw new UsageError("check takes the URL of a receiver, or --sender PORT");
+    throw new UsageError("check requires the URL of a receiver, or --sender PORT");
   if (url !== undefined && port !== undefined)
     throw new UsageError("check takes a URL or --sender, not both");
   const terminal = invocation.terminal({ json: options.flag("json") });
@@ -62,15 +62,15 @@ interface Call {
   readonly terminal: Terminal;
 }
 
-/** What a person can do something about; anything else is a bug and keeps its stack. */
+/** Turns user errors into readable failures. Other errors are bugs and keep their stack. */
 function explain(error: unknown): never {
   if (error instanceof NothingToExamine) throw new CommandFailure(error.message, error.hints);
-  // Says what is wrong with the form of the secret, never what it is.
+  // The message describes the format problem, never the secret itself.
   if (error instanceof RangeError) throw new UsageError(`--secret: ${error.message}`);
   const { code, port } = error as { readonly code?: unknown; readonly port?: unknown };
   if (code === "EADDRINUSE")
-    throw new CommandFailure(`port ${String(port)} is taken by another program`, [
-      "Choose another one: --sender 0 takes a free one.",
+    throw new CommandFailure(`port ${String(port)} is in use by another program`, [
+      "Use another port. --sender 0 selects a free one.",
     ]);
   throw error;
 }
@@ -143,9 +143,7 @@ async function watchSender(port: number, call: Call): Promise<readonly Finding[]
     durationMs: seconds * 1_000,
     listening: (url) => {
       terminal.note(`listening on ${terminal.errStyle("bold", url)} for ${seconds} s`);
-      terminal.note(
-        "Send two events there. The first is answered 503 with Retry-After, the second is redirected.",
-      );
+      terminal.note("Send two events to it. The first gets 503 with Retry-After, the second a redirect.");
     },
     arrived: ({ requests, events }) => {
       if (isShown) terminal.redraw(`${requests} requests of ${events} events so far`);
@@ -157,7 +155,7 @@ async function watchSender(port: number, call: Call): Promise<readonly Finding[]
   return findings;
 }
 
-/** An empty variable is an unset one. */
+/** An empty variable counts as unset. */
 function given(text: string | undefined): string | null {
   return text === undefined || text === "" ? null : text;
 }
@@ -204,9 +202,9 @@ function urlOf(text: string): URL {
   const url = URL.parse(text);
   if (url === null || !["http:", "https:"].includes(url.protocol))
     throw new UsageError(`check takes a URL such as http://localhost:3000/hooks, not "${text}"`);
-  // Node would turn them into a header of its own beside the token.
+  // Node would send them as an additional Authorization header.
   if (url.username !== "" || url.password !== "")
-    throw new UsageError("check takes a URL without user and password; give a bearer token with --token");
+    throw new UsageError("the URL must not contain a user or password. Pass a bearer token with --token");
   url.hash = "";
   return url;
 }

@@ -7,8 +7,8 @@ const shells = Object.keys(completionScripts) as (keyof typeof completionScripts
 export function addCompletionCommand(program: Command, invocation: Invocation): void {
   program
     .command("completion")
-    .description("print completion of commands and options for a shell")
-    .addArgument(new Argument("<shell>", "of which shell").choices(shells))
+    .description("print a shell completion script")
+    .addArgument(new Argument("<shell>", "shell").choices(shells))
     .addHelpText("after", `\n${howTo}`)
     .action((shell: keyof typeof completionScripts) => {
       invocation.terminal({ json: false }).data(completionScripts[shell](program).trimEnd());

@@ -15,14 +15,14 @@ interface Flags {
 
 export function addConfigCommand(program: Command, invocation: Invocation): void {
   const command = addSettingsOptions(
-    program.command("config").description("print the settings in force and where each came from"),
+    program.command("config").description("print the effective settings and their sources"),
   )
     .option("--docs", "print docs/configuration.md instead")
     .option("--commands", "print docs/cli.md instead")
     .option("--profiles", "print docs/profiles.md instead")
     .option("--checks", "print docs/check.md instead")
     .option("--operational-events", "print docs/operational-events.md instead")
-    .option("--json", "print JSON, one setting a line");
+    .option("--json", "print JSON, one setting per line");
   command.action(async () => {
     const flags = command.opts<Flags>();
     const terminal = invocation.terminal({ json: flags.json === true });
@@ -47,7 +47,7 @@ export function addConfigCommand(program: Command, invocation: Invocation): void
   });
 }
 
-/** The generated page of the docs that was asked for. Nobody else needs what draws them, so it is loaded here. */
+/** Requested page of the docs. The generators are loaded only here. */
 async function pageOf(flags: Flags, program: Command): Promise<string | null> {
   const { docs, commands, profiles, checks, operationalEvents } = flags;
   if (docs === true) return configurationPage();

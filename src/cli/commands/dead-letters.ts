@@ -9,11 +9,11 @@ import { addBulkOptions, addCircuitOption, runBulk } from "./bulk.ts";
 import { deliveryColumns, selectionBody } from "./deliveries.ts";
 
 export function addDeadLetterCommands(program: Command, invocation: Invocation): void {
-  const dlq = program.command("dlq").description("dead letters: deliveries that were given up");
+  const dlq = program.command("dlq").description("dead letters: deliveries whose attempts all failed");
 
   const list = addFilters(
     addPageOptions(dlq.command("list").description("list dead letters, newest first")),
-  ).option("--tenant <id>", "only this tenant, for administrators");
+  ).option("--tenant <id>", "only this tenant (administrators)");
   clientCommand(list, invocation, (call) =>
     printList(call, {
       path: "/v1/dlq",
@@ -32,13 +32,11 @@ export function addDeadLetterCommands(program: Command, invocation: Invocation):
 
   const retry = addCircuitOption(
     addBulkOptions(
-      addFilters(
-        dlq.command("retry").description("deliver dead letters again; all of them without a filter"),
-      ),
+      addFilters(dlq.command("retry").description("retry dead letters. Without a filter, all of them")),
     ),
   )
     .addOption(new FieldOption("--priority <priority>", retryBatchFields.priority))
-    .option("--start-at <time>", "when it begins: a time, a date, or a span from now such as 8h");
+    .option("--start-at <time>", "start time: a time, a date, or a duration from now such as 8h");
   clientCommand(retry, invocation, (call) => {
     const filter = filterBody(call.options);
     return runBulk(call, {
@@ -61,7 +59,7 @@ export function addDeadLetterCommands(program: Command, invocation: Invocation):
 
   const cancel = dlq
     .command("cancel")
-    .description("stop a bulk retry; what it has queued stays queued")
+    .description("stop a bulk retry. Queued deliveries stay queued")
     .argument("<operation-id>");
   clientCommand(cancel, invocation, async ({ client, terminal, args: [id = ""] }) => {
     const path = `/v1/dlq/batch-operations/${encodeURIComponent(id)}`;
@@ -74,9 +72,9 @@ function addDiscardCommand(dlq: Command, invocation: Invocation): void {
     addFilters(
       dlq
         .command("discard")
-        .description("give dead letters up for good, by ids or filters; they stay in the history")
+        .description("discard dead letters by ids or filters. They stay in the history")
         .argument("[delivery-ids...]"),
-    ).option("--all", "everything, where no filter is given"),
+    ).option("--all", "select everything if no filter is given"),
     discardFields.requestsPerSecond,
   );
   clientCommand(discard, invocation, (call) => {
@@ -100,14 +98,14 @@ function addDiscardCommand(dlq: Command, invocation: Invocation): void {
 
 function addFilters(command: Command): Command {
   return command
-    .option("--webhook <id>", "only this webhook; may be repeated", collect)
-    .option("--type <type>", "only this event type; may be repeated", collect)
-    .option("--category <category>", "only this failure category, such as timeout; may be repeated", collect)
-    .option("--from <time>", "made at or after this time, date, or span before now such as 1h")
-    .option("--to <time>", "made before this time, date, or span before now such as 1h");
+    .option("--webhook <id>", "only this webhook, repeatable", collect)
+    .option("--type <type>", "only this event type, repeatable", collect)
+    .option("--category <category>", "only this failure category, such as timeout, repeatable", collect)
+    .option("--from <time>", "created at or after this time, date, or duration before now such as 1h")
+    .option("--to <time>", "created before this time, date, or duration before now such as 1h");
 }
 
-/** Null without any filter: an empty object would say the same less clearly. */
+/** Null without filters. */
 function filterBody(options: OptionValues): Record<string, unknown> | null {
   const filter = {
     webhook_ids: options.list("webhook"),

@@ -21,12 +21,12 @@ export const deliveryColumns: readonly Column<Json>[] = [
   { title: "ATTEMPTS", value: (row) => row["attempt_count"] },
   { title: "HTTP", value: (row) => row["last_http_status_code"] },
   { title: "MS", value: (row) => roundedMs(row["last_duration_ms"]) },
-  { title: "WAITS FOR", value: waitText },
-  { title: "WHY", value: (row) => row["reason"] ?? row["failure_category"] },
+  { title: "WAITING FOR", value: waitText },
+  { title: "REASON", value: (row) => row["reason"] ?? row["failure_category"] },
   { title: "CREATED (UTC)", value: (row) => shortTime(row["created_at"]) },
 ];
 
-/** Where the rows of several webhooks stand together. */
+/** Columns for lists with several webhooks. */
 const columnsOverWebhooks: readonly Column<Json>[] = deliveryColumns.toSpliced(2, 0, {
   title: "WEBHOOK",
   value: (row) => (row["webhook"] as Json | null)?.["url"] ?? row["webhook_id"],
@@ -54,7 +54,7 @@ function waitText(row: Json): string {
     : cellText(what);
 }
 
-/** A delivery and every attempt, for people. */
+/** Prints a delivery with all attempts. */
 export function printDelivery(terminal: Terminal, delivery: Json): void {
   const { attempts, waits, gates, ...fields } = delivery;
   printFields(terminal, fields);
@@ -70,7 +70,7 @@ export function printDelivery(terminal: Terminal, delivery: Json): void {
   for (const row of rows) printTrace(terminal, row);
 }
 
-/** What holds it, and the call that ends that. */
+/** Prints a gate, and the call that resolves it. */
 function printGate(terminal: Terminal, gate: Json): void {
   const remedy = gate["remedy"] as Json | null;
   const times = ["since", "until"].flatMap((name) =>
@@ -84,7 +84,7 @@ function printGate(terminal: Terminal, gate: Json): void {
   );
 }
 
-/** Where an attempt went and how long each part of it took, where that was kept. */
+/** Prints address and timings of an attempt, if stored. */
 function printTrace(terminal: Terminal, attempt: Json): void {
   const { timings_ms: timings, url, peer_address: peer, http_version: version } = attempt;
   if (url === null || url === undefined) return;
@@ -100,11 +100,11 @@ function printTrace(terminal: Terminal, attempt: Json): void {
   terminal.data(`  ${way.join(" · ")}`);
   for (const { name, value } of (attempt["response_headers"] ?? []) as readonly Json[])
     terminal.data(`  ${cellText(name)}: ${cellText(value)}`);
-  if (attempt["metadata_truncated"] === true) terminal.data("  (cut: at most 1 KiB of this is kept)");
+  if (attempt["metadata_truncated"] === true) terminal.data("  (truncated to 1 KiB)");
 }
 
 export function addDeliveryCommands(program: Command, invocation: Invocation): void {
-  const deliveries = program.command("deliveries").description("what became of an event at one webhook");
+  const deliveries = program.command("deliveries").description("deliveries of events to webhooks");
 
   addListCommand(deliveries, invocation);
 
@@ -127,11 +127,7 @@ export function addDeliveryCommands(program: Command, invocation: Invocation): v
 function addRetryCommand(deliveries: Command, invocation: Invocation): void {
   const retry = addCircuitOption(
     addBulkOptions(
-      addSelection(
-        deliveries
-          .command("retry")
-          .description("try one delivery again now, or many: by ids, or by the filters of the list"),
-      ),
+      addSelection(deliveries.command("retry").description("retry deliveries now, by ids or list filters")),
       retryDeliveriesFields.requestsPerSecond,
     ),
   ).addOption(new FieldOption("--priority <priority>", deliveryRetryFields.priority, { says: "" }));
@@ -158,7 +154,7 @@ async function retryOne({ client, terminal, options }: ClientCall, id: string): 
   const retried = await client.post(path, { body });
   printOne(terminal, retried);
   if (retried["waiting_for"] === "circuit_open")
-    terminal.note("it waits behind an open circuit; to send it at once, repeat with --close-circuits");
+    terminal.note("waiting behind an open circuit. To send immediately, repeat with --close-circuits");
   const { id: webhookId, status } = await client.get(`/v1/webhooks/${String(delivery["webhook_id"])}`);
   if (status !== "active") terminal.note(inactiveText({ id: webhookId, status }));
 }
@@ -166,7 +162,7 @@ async function retryOne({ client, terminal, options }: ClientCall, id: string): 
 function addCancelCommand(deliveries: Command, invocation: Invocation): void {
   const cancel = addBulkOptions(
     addSelection(
-      deliveries.command("cancel").description("end what waits: by ids, or by the filters of the list"),
+      deliveries.command("cancel").description("cancel waiting deliveries, by ids or list filters"),
     ),
     cancelDeliveriesFields.requestsPerSecond,
   );
@@ -181,18 +177,18 @@ function addCancelCommand(deliveries: Command, invocation: Invocation): void {
   });
 }
 
-/** Of many deliveries. */
+/** Adds the arguments and filters that select deliveries. */
 function addSelection(command: Command): Command {
   return addDeliveryFilters(command.argument("[delivery-ids...]"))
-    .addOption(new FieldOption("--webhook <id>", webhookIds, { says: "only this webhook; may be repeated" }))
+    .addOption(new FieldOption("--webhook <id>", webhookIds, { says: "only this webhook, repeatable" }))
     .addOption(new FieldOption("--event <id>", eventId))
     .addOption(new FieldOption("--idempotency-key <key>", idempotencyKey))
     .addOption(new FieldOption("--source <id>", sourceId))
     .addOption(tenantOption())
-    .option("--all", "everything, where no filter is given");
+    .option("--all", "select everything if no filter is given");
 }
 
-/** Null without any filter. */
+/** Null without filters. */
 function filterBody(options: OptionValues): Json | null {
   const { order: _, ...query } = deliveryFilterQuery(options) ?? {};
   const filter = {
@@ -206,24 +202,24 @@ function filterBody(options: OptionValues): Json | null {
   return Object.values(filter).some((value) => value !== undefined) ? filter : null;
 }
 
-/** Ids, or a filter; everything only where somebody said so. */
+/** Ids or a filter. Selecting everything requires `isAll`. */
 export function selectionBody(
   ids: readonly string[],
   { filter, isAll }: { readonly filter: Json | null; readonly isAll: boolean },
 ): Json {
   if (ids.length > 0) {
-    if (filter !== null) throw new UsageError("give ids or filters, not both");
+    if (filter !== null) throw new UsageError("pass ids or filters, not both");
     return { ids };
   }
   if (filter === null && !isAll)
-    throw new UsageError("which ones? Give ids or filters such as --status failed, or --all");
+    throw new UsageError("select deliveries by ids, by filters such as --status failed, or with --all");
   return { filter: filter ?? {} };
 }
 
 function addRequestCommand(deliveries: Command, invocation: Invocation): void {
   const request = deliveries
     .command("request")
-    .description("show the request of an attempt, made again from what is stored")
+    .description("show the request of an attempt, reconstructed from stored data")
     .argument("<delivery-id>")
     .argument("<number>");
   clientCommand(request, invocation, async ({ client, terminal, args: [id = "", number = ""] }) => {
@@ -247,7 +243,7 @@ function addRequestCommand(deliveries: Command, invocation: Invocation): void {
 const { webhookIds, eventId, idempotencyKey, sourceId } = deliveryListFields;
 const within = deliveryFilterFields;
 
-/** Filters that look at a delivery alone. */
+/** Adds filters on fields of the delivery itself. */
 export function addRowFilters(command: Command): Command {
   return command
     .addOption(new FieldOption("--type <type>", within.eventTypes))
@@ -260,12 +256,12 @@ export function addRowFilters(command: Command): Command {
     .addOption(new FieldOption("--error <text>", within.errorText));
 }
 
-/** Filters of a listing within one webhook or one event. */
+/** Adds filters for lists within one webhook or event. */
 export function addDeliveryFilters(command: Command): Command {
   return addRowFilters(command)
-    .option("--from <time>", "made at or after this time, date, or span before now such as 1h")
-    .option("--since <time>", "the same as --from")
-    .option("--to <time>", "made before this time, date, or span before now such as 1h")
+    .option("--from <time>", "created at or after this time, date, or duration before now such as 1h")
+    .option("--since <time>", "alias of --from")
+    .option("--to <time>", "created before this time, date, or duration before now such as 1h")
     .addOption(new FieldOption("--order <order>", within.order));
 }
 
@@ -290,12 +286,10 @@ function addListCommand(deliveries: Command, invocation: Invocation): void {
     addDeliveryFilters(
       deliveries
         .command("list")
-        .description("find deliveries, of all webhooks or of one, newest first")
+        .description("list deliveries of all webhooks or of one, newest first")
         .argument("[webhook-id]"),
     )
-      .addOption(
-        new FieldOption("--webhook <id>", webhookIds, { says: "only this webhook; may be repeated" }),
-      )
+      .addOption(new FieldOption("--webhook <id>", webhookIds, { says: "only this webhook, repeatable" }))
       .addOption(new FieldOption("--event <id>", eventId))
       .addOption(new FieldOption("--idempotency-key <key>", idempotencyKey))
       .addOption(new FieldOption("--source <id>", sourceId))

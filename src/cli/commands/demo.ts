@@ -21,13 +21,11 @@ import { printDelivery } from "./deliveries.ts";
 export function addDemoCommand(program: Command, invocation: Invocation): void {
   const command = program
     .command("demo")
-    .description(
-      "see it work: a server, a receiver that fails at first, retries and their history; ends by itself",
-    );
-  command.option("--json", "print JSON, one line for each thing that happens").action(async () => {
+    .description("run a demo: a server, a receiver that fails at first, retries and their history");
+  command.option("--json", "print JSON, one object per step").action(async () => {
     const { json } = command.opts<{ json?: true }>();
     try {
-      // Not inside `demo`: TypeScript 7.0.2 does not rewrite an import in a function that has `await using`.
+      // Not inside `demo`: TypeScript 7.0.2 does not rewrite imports in functions with `await using`.
       const { startPosthorn } = await import("../../app/posthorn.ts");
       await demo(invocation.terminal({ json: json === true }), startPosthorn);
     } catch (error) {
@@ -67,7 +65,7 @@ async function demo(terminal: Terminal, startPosthorn: typeof StartPosthorn): Pr
   cleanup.defer(() => receiver.close());
   story.tell(
     "receiver",
-    `listening on ${receiver.url}; its first ${failuresFirst} answers will be 503 with Retry-After: 1`,
+    `listening on ${receiver.url}; its first ${failuresFirst} responses will be 503 with Retry-After: 1`,
   );
 
   const client = new ApiClient({ url: running.url ?? "", key: running.adminKey });
@@ -97,7 +95,7 @@ async function demo(terminal: Terminal, startPosthorn: typeof StartPosthorn): Pr
   );
 }
 
-/** Fails at first, as receivers do while they are deployed, and recovers. */
+/** Fails at first, like a receiver during a deployment, then recovers. */
 class FlakyReceiver {
   readonly #story: Story;
   check: Check = () => Promise.resolve(null);
@@ -140,7 +138,7 @@ async function untilDelivered(search: {
       return deliveries;
     for (const delivery of deliveries) {
       const { event_id: eventId, waiting_for: waitingFor, attempt_count: attempts } = delivery;
-      const line = `${String(eventId)}  waits: ${String(waitingFor)}, attempts so far: ${String(attempts)}`;
+      const line = `${String(eventId)}  waiting for: ${String(waitingFor)}, attempts so far: ${String(attempts)}`;
       if (waitingFor === null || waitingFor === "in_flight" || told.has(line)) continue;
       told.add(line);
       story.tell("waiting", line);
@@ -148,7 +146,7 @@ async function untilDelivered(search: {
     await sleep(pollMs);
   }
   throw new CommandFailure(
-    `not everything was delivered within ${doneWithinMs / 1_000} s; this is a defect, please report it`,
+    `not all events were delivered within ${doneWithinMs / 1_000} s. This is a bug, please report it`,
   );
 }
 
@@ -162,7 +160,7 @@ async function showHistory(show: {
   const delivery = await client.get(`/v1/deliveries/${String(most?.["id"])}`);
   if (terminal.json) return terminal.object({ what: "history", delivery });
   terminal.data("");
-  terminal.data(terminal.outStyle("bold", "The history of one delivery"));
+  terminal.data(terminal.outStyle("bold", "History of one delivery"));
   terminal.data("");
   printDelivery(terminal, delivery);
   terminal.data("");
@@ -170,7 +168,7 @@ async function showHistory(show: {
 
 type Teller = "server" | "receiver" | "publish" | "waiting" | "done";
 
-/** What happens, as it happens, with seconds since the start. */
+/** Prints each step with the seconds since the start. */
 class Story {
   readonly #terminal: Terminal;
   readonly #startedAt = performance.now();

@@ -20,14 +20,14 @@ const columns: readonly Column<Json>[] = [
 const matchColumns: readonly Column<Json>[] = [
   { title: "WEBHOOK", value: (row) => row["webhook_id"] },
   { title: "SENT", value: (row) => (row["sent"] === true ? "yes" : "no") },
-  { title: "WHY NOT", value: (row) => row["reason"] },
+  { title: "REASON", value: (row) => row["reason"] },
   { title: "DELIVERY", value: (row) => row["delivery_id"] },
   { title: "STATUS", value: (row) => row["delivery_status"] },
   { title: "URL", value: (row) => row["url"] },
 ];
 
 export function addEventCommands(program: Command, invocation: Invocation): void {
-  const events = program.command("events").description("what was published");
+  const events = program.command("events").description("published events");
 
   addListCommand(events, invocation);
 
@@ -44,28 +44,30 @@ export function addEventCommands(program: Command, invocation: Invocation): void
       path: `/v1/events/${encodeURIComponent(call.args[0] ?? "")}/deliveries`,
       query: deliveryFilterQuery(call.options),
       columns: deliveryColumns,
-      none: "no deliveries: no webhook asked for this event type when it was published",
+      none: "no deliveries: no webhook subscribed to this event type when it was published",
     }),
   );
 
   const matches = addPageOptions(
-    events.command("matches").description("show which webhooks got an event, and why the others did not"),
+    events
+      .command("matches")
+      .description("show which webhooks an event was sent to, and why not to the others"),
   ).argument("<event-id>");
   clientCommand(matches, invocation, (call) =>
     printList(call, {
       path: `/v1/events/${encodeURIComponent(call.args[0] ?? "")}/matches`,
       columns: matchColumns,
-      none: "its tenant has no webhooks",
+      none: "the tenant has no webhooks",
     }),
   );
 
   const replay = events
     .command("replay")
-    .description("deliver a stored event again, to all webhooks that now ask for its type or to some")
+    .description("deliver a stored event again, to all webhooks that currently subscribe or to selected ones")
     .argument("<event-id>")
     .addOption(
       new FieldOption("--webhook <id>", replayFields.webhookIds, {
-        says: "only this webhook; may be repeated",
+        says: "only this webhook, repeatable",
       }),
     );
   clientCommand(replay, invocation, async ({ client, terminal, args: [id = ""], options }) => {
@@ -74,21 +76,21 @@ export function addEventCommands(program: Command, invocation: Invocation): void
     });
     const handles = made["deliveries"] as readonly Json[];
     for (const handle of handles) printOne(terminal, handle);
-    if (handles.length === 0) terminal.note("no webhook asks for this event type now");
+    if (handles.length === 0) terminal.note("no webhook currently subscribes to this event type");
   });
 }
 
 function addListCommand(events: Command, invocation: Invocation): void {
   const { eventTypes, source, idempotencyKey, unmatched, dataContains } = eventListFields;
-  const list = addPageOptions(events.command("list").description("find events, newest first"))
+  const list = addPageOptions(events.command("list").description("list events, newest first"))
     .addOption(new FieldOption("--type <type>", eventTypes))
     .addOption(new FieldOption("--source <source>", source))
     .addOption(new FieldOption("--idempotency-key <key>", idempotencyKey))
     .addOption(new FieldOption("--unmatched <yes>", unmatched))
     .addOption(new FieldOption("--data-contains <text>", dataContains))
-    .option("--from <time>", "accepted at or after this time, date, or span before now such as 1h")
-    .option("--since <time>", "the same as --from")
-    .option("--to <time>", "accepted before this time, date, or span before now such as 1h")
+    .option("--from <time>", "accepted at or after this time, date, or duration before now such as 1h")
+    .option("--since <time>", "alias of --from")
+    .option("--to <time>", "accepted before this time, date, or duration before now such as 1h")
     .addOption(tenantOption());
   clientCommand(list, invocation, (call) =>
     printList(call, {
@@ -104,7 +106,7 @@ function addListCommand(events: Command, invocation: Invocation): void {
         tenant_id: call.options.text("tenant"),
       },
       columns,
-      none: "no events; publish one with: posthorn publish order.completed",
+      none: "no events. Publish one with: posthorn publish order.completed",
     }),
   );
 }

@@ -18,13 +18,13 @@ const sourceColumns: readonly Column<Json>[] = [
   ...members({ ID: "id", NAME: "name" }),
   { title: "VERIFIED BY", value: (row) => (row["verification"] as Json)["type"] },
   ...members({ MODE: "effective_mode" }),
-  { title: "STATE", value: (row) => (row["active"] === true ? "active" : "off") },
+  { title: "STATE", value: (row) => (row["active"] === true ? "active" : "disabled") },
   { title: "WARNINGS", value: (row) => [row["warnings"]].flat().join("; ") },
 ];
 
 const connectionColumns: readonly Column<Json>[] = [
   ...members({ ID: "id", SOURCE: "source_id", WEBHOOK: "webhook_id" }),
-  { title: "STATE", value: (row) => (row["paused"] === true ? "paused" : "open") },
+  { title: "STATE", value: (row) => (row["paused"] === true ? "paused" : "active") },
 ];
 
 const requestColumns: readonly Column<Json>[] = [
@@ -34,27 +34,30 @@ const requestColumns: readonly Column<Json>[] = [
   ...members({ TYPE: "event_type", BYTES: "body_bytes" }),
 ];
 
-/** Sources, connections and what came in. */
+/** Adds the commands for sources, connections and requests. */
 export function addGatewayCommands(program: Command, invocation: Invocation): void {
-  addSources(program.command("sources").description("addresses that others send to"), invocation);
-  addConnections(
-    program.command("connections").description("which source leads to which webhook"),
+  addSources(
+    program.command("sources").description("addresses that receive webhooks from others"),
     invocation,
   );
-  addRequests(program.command("requests").description("what sources received"), invocation);
+  addConnections(
+    program.command("connections").description("connections between sources and webhooks"),
+    invocation,
+  );
+  addRequests(program.command("requests").description("requests received by sources"), invocation);
 }
 
 function addSources(sources: Command, invocation: Invocation): void {
   const create = sources
     .command("create")
-    .description("make an address and print it")
+    .description("create a source and print its address")
     .argument("<name>")
     .requiredOption(
       "--verification <json>",
-      'such as {"type":"github","secrets":["…"]}; see GET /v1/source-types',
+      'for example {"type":"github","secrets":["…"]}, see GET /v1/source-types',
     )
     .addOption(new FieldOption("--party <name>", sourceFields.party))
-    .option("--allow-probes <names>", "checks of the address that are answered: head, get, validation_token")
+    .option("--allow-probes <names>", "address checks to answer: head, get, validation_token")
     .addOption(tenantOption());
   clientCommand(create, invocation, async ({ client, terminal, args: [name = ""], options }) => {
     const verification = documentOf(options.text("verification"), "--verification");
@@ -68,7 +71,9 @@ function addSources(sources: Command, invocation: Invocation): void {
     const made = await client.post("/v1/sources", { body });
     if (terminal.json) return terminal.object(made);
     terminal.data(String(made["url"]));
-    terminal.note(`source ${String(made["source_id"])}; connect it with: posthorn connections create`);
+    terminal.note(
+      `created source ${String(made["source_id"])}. Connect it with: posthorn connections create`,
+    );
   });
   const list = addPageOptions(sources.command("list").description("list sources, newest first")).addOption(
     tenantOption(),
@@ -78,7 +83,7 @@ function addSources(sources: Command, invocation: Invocation): void {
       path: "/v1/sources",
       query: { tenant_id: call.options.text("tenant") },
       columns: sourceColumns,
-      none: "no sources; make one with: posthorn sources create",
+      none: "no sources. Create one with: posthorn sources create",
     }),
   );
   addOne(sources, invocation, { name: "get", path: "/v1/sources", says: "print a source" });
@@ -90,7 +95,7 @@ function addSources(sources: Command, invocation: Invocation): void {
   });
   const rotate = sources
     .command("rotate")
-    .description("give a source another address and print it")
+    .description("rotate the address of a source and print it")
     .argument("<source-id>")
     .addOption(new FieldOption("--overlap <seconds>", sourceRotateFields.overlapSeconds));
   clientCommand(rotate, invocation, async ({ client, terminal, args: [id = ""], options }) => {
@@ -107,7 +112,7 @@ function addSources(sources: Command, invocation: Invocation): void {
 function addAcknowledge(sources: Command, invocation: Invocation): void {
   const acknowledge = sources
     .command("acknowledge")
-    .description("note that the senders know what store and forward means, and switch to it")
+    .description("acknowledge the service description for the senders, and switch to store and forward")
     .argument("<source-id>");
   clientCommand(acknowledge, invocation, async ({ client, terminal, args: [id = ""] }) => {
     const path = `/v1/sources/${encodeURIComponent(id)}`;
@@ -121,14 +126,14 @@ function addAcknowledge(sources: Command, invocation: Invocation): void {
 function addConnections(connections: Command, invocation: Invocation): void {
   const create = connections
     .command("create")
-    .description("lead what a source receives to a webhook")
+    .description("forward messages of a source to a webhook")
     .argument("<source-id>")
     .argument("<webhook-id>")
     .addOption(new FieldOption("--name <text>", connectionFields.name))
-    .option("--filter <json>", 'lets through what matches, such as {"body":{"action":"opened"}}')
-    .option("--deduplicate <json>", 'ignores what came before, such as {"window_ms":600000}')
+    .option("--filter <json>", 'forward only matching messages, for example {"body":{"action":"opened"}}')
+    .option("--deduplicate <json>", 'drop duplicates, for example {"window_ms":600000}')
     .addOption(new FieldOption("--delay <ms>", connectionFields.delayMs))
-    .option("--allow-chain", "also to an address of this deployment");
+    .option("--allow-chain", "allow forwarding to an address of this deployment");
   clientCommand(create, invocation, async ({ client, terminal, args, options }) => {
     const [sourceId = "", webhookId = ""] = args;
     const filter = options.text("filter");
@@ -147,7 +152,7 @@ function addConnections(connections: Command, invocation: Invocation): void {
       path: "/v1/connections",
       query: {},
       columns: connectionColumns,
-      none: "no connections; make one with: posthorn connections create",
+      none: "no connections. Create one with: posthorn connections create",
     }),
   );
   addOne(connections, invocation, { name: "get", path: "/v1/connections", says: "print a connection" });
@@ -158,7 +163,11 @@ function addConnections(connections: Command, invocation: Invocation): void {
   ] as const) {
     const command = connections
       .command(name)
-      .description(paused ? "hold what comes" : "open it and send what was held, in order")
+      .description(
+        paused
+          ? "pause a connection and hold its messages"
+          : "resume a connection and send held messages in order",
+      )
       .argument("<connection-id>");
     clientCommand(command, invocation, async ({ client, terminal, args: [id = ""] }) => {
       const path = `/v1/connections/${encodeURIComponent(id)}`;
@@ -170,7 +179,7 @@ function addConnections(connections: Command, invocation: Invocation): void {
 }
 
 function addRequests(requests: Command, invocation: Invocation): void {
-  const list = addPageOptions(requests.command("list").description("list what came in, newest first"))
+  const list = addPageOptions(requests.command("list").description("list received requests, newest first"))
     .addOption(new FieldOption("--source <id>", requestFilters.sourceId))
     .addOption(new FieldOption("--outcome <outcome>", requestFilters.outcome))
     .addOption(new FieldOption("--cause <cause>", requestFilters.rejectionCause));
@@ -183,20 +192,20 @@ function addRequests(requests: Command, invocation: Invocation): void {
         rejection_cause: call.options.text("cause"),
       },
       columns: requestColumns,
-      none: "nothing came in",
+      none: "no requests",
     }),
   );
   addOne(requests, invocation, { name: "get", path: "/v1/requests", says: "print a request with its body" });
   const replay = requests
     .command("replay")
-    .description("run the connections of a request again")
+    .description("replay a request through its connections")
     .argument("<request-id>");
   clientCommand(replay, invocation, async ({ client, terminal, args: [id = ""] }) => {
     printOne(terminal, await client.post(`/v1/requests/${encodeURIComponent(id)}/replay`, { body: {} }));
   });
   const bookmark = requests
     .command("bookmark")
-    .description("keep a request under a name; without one it is kept no more")
+    .description("bookmark a request, or remove the bookmark if no name is given")
     .argument("<request-id>")
     .argument("[name]");
   clientCommand(bookmark, invocation, async ({ client, terminal, args: [id = "", name] }) => {
@@ -225,7 +234,7 @@ function addChange(
     .command("update")
     .description(says)
     .argument("<id>")
-    .argument("<json>", 'the fields to change, such as {"active":false}');
+    .argument("<json>", 'fields to change, for example {"active":false}');
   clientCommand(command, invocation, async ({ client, terminal, args: [id = "", text = ""] }) => {
     const body = documentOf(text, "the second argument");
     printOne(terminal, await client.call("PATCH", { path: `${path}/${encodeURIComponent(id)}`, body }));
@@ -233,7 +242,7 @@ function addChange(
 }
 
 function addDelete(parent: Command, invocation: Invocation, path: string): void {
-  const command = parent.command("delete").description("delete it").argument("<id>");
+  const command = parent.command("delete").description("delete").argument("<id>");
   clientCommand(command, invocation, async ({ client, terminal, args: [id = ""] }) => {
     await client.call("DELETE", { path: `${path}/${encodeURIComponent(id)}` });
     if (terminal.json) terminal.object({ id, deleted: true });
@@ -246,7 +255,7 @@ function documentOf(text: string | undefined, where: string): Json {
     const value: unknown = parseLossless(text ?? "");
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Json;
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw new UsageError(`${where} must be a JSON object`);
 }

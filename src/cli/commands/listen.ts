@@ -26,37 +26,24 @@ const profileNames = profiles.map(({ name }) => name).join(", ");
 export function addListenCommand(program: Command, invocation: Invocation): void {
   const command = program
     .command("listen")
-    .description("a receiver on this machine: verifies and prints every delivery")
-    .option("--port <port>", "port to listen on; a free one when left out")
-    .option(
-      "--source <name>",
-      "hand on what this source of the gateway receives from now on: its name, its party or its id",
-    )
-    .option("--register <types>", "subscribe to these event types for as long as it runs", collect)
+    .description("run a local receiver that verifies and prints every delivery")
+    .option("--port <port>", "port to listen on (default: a free port)")
+    .option("--source <name>", "forward new requests of this gateway source, given by name, party or id")
+    .option("--register <types>", "subscribe to these event types while running", collect)
     .option(
       "--profile <name>",
-      `${profileNames}. Subscribes with it (default: standard); with --secret, the only schemes that count`,
+      `${profileNames}. Used to subscribe (default: standard). With --secret, limits the accepted schemes`,
     )
-    .option("--secret <secret>", "whsec_…, whsk_… or whpk_… to verify with; may be repeated", collect)
-    .option(
-      "--key-id <id>",
-      "id of the webhook, for its secret in HTTP message signatures (rfc9421-hmac-sha256)",
-    )
-    .option("--forward-to <url>", "pass every request on, and answer what comes back")
-    .option("--status <status>", "answer deliveries with this status, to see retries", "204")
-    .option(
-      "--print <parts>",
-      "of each delivery: headers, payload, or both, separated by commas; or json",
-      collect,
-    )
-    .option("--replay <count>", "with --register: deliver the last events of these types again, at most 100")
-    .option("--url <url>", "server to register with, default POSTHORN_URL or http://127.0.0.1:8080")
-    .option(
-      "--key <key>",
-      "API key for registering, default POSTHORN_KEY; for a server on this machine data/admin.key",
-    )
-    .option("--json", "print JSON, one delivery a line")
-    .addHelpText("after", "\nSenders that ask for permission before they deliver get it.");
+    .option("--secret <secret>", "whsec_…, whsk_… or whpk_… to verify with, repeatable", collect)
+    .option("--key-id <id>", "webhook id, for its secret in HTTP message signatures (rfc9421-hmac-sha256)")
+    .option("--forward-to <url>", "forward every request and return the response")
+    .option("--status <status>", "respond with this status, to test retries", "204")
+    .option("--print <parts>", "print headers, payload, or both (comma-separated), or json", collect)
+    .option("--replay <count>", "with --register: replay the last events of these types, up to 100")
+    .option("--url <url>", "server URL (default: POSTHORN_URL or http://127.0.0.1:8080)")
+    .option("--key <key>", "API key (default: POSTHORN_KEY, or data/admin.key for a local server)")
+    .option("--json", "print JSON, one delivery per line")
+    .addHelpText("after", "\nVerification requests of senders are always granted.");
   command.action(() => listen(command, invocation));
 }
 
@@ -68,7 +55,7 @@ async function listen(command: Command, invocation: Invocation): Promise<void> {
   const answer = answererOf(options, parts);
   const profile = profileOf(options);
   const secrets = options.list("secret") ?? [];
-  // Without the option no signature fits; the line of the delivery then says what to do.
+  // Without --key-id such signatures fail, and the printed line explains the option.
   let check: Check = await createCheck({ secrets, profile, keyId: options.text("keyId") ?? "--key-id" });
   const receiver = await open(options, (delivery) => answer(delivery, { terminal, check }));
   const stopped = untilStopped(invocation);
@@ -77,7 +64,7 @@ async function listen(command: Command, invocation: Invocation): Promise<void> {
     const types = options.list("register");
     if (types === undefined) {
       if (secrets.length === 0)
-        terminal.note("signatures are not checked: give --secret, or --register EVENT");
+        terminal.note("signatures are not checked. Use --secret, or --register EVENT");
       await stopped;
       return;
     }
@@ -109,7 +96,7 @@ async function listen(command: Command, invocation: Invocation): Promise<void> {
   }
 }
 
-/** No port is opened: this asks the server, which need not reach this machine. */
+/** Polls the server instead of opening a port, so that the server does not need to reach this machine. */
 async function followed(
   command: Command,
   shown: {
@@ -121,7 +108,7 @@ async function followed(
 ): Promise<void> {
   const { options, invocation, terminal, parts } = shown;
   for (const name of ["register", "replay", "port", "profile"])
-    if (options.given(name)) throw new UsageError(`--source goes without --${name}`);
+    if (options.given(name)) throw new UsageError(`--source cannot be combined with --${name}`);
   const target = forwardTarget(options.text("forwardTo"));
   await listenToSource({
     name: options.text("source") ?? "",
@@ -142,7 +129,7 @@ function profileOf(options: OptionValues): Profile | null {
   return profile;
 }
 
-/** Answers a request, and prints it. */
+/** Responds to a request and prints it. */
 type Answerer = (
   delivery: ReceivedDelivery,
   shown: { readonly terminal: Terminal; readonly check: Check },
@@ -153,7 +140,7 @@ function printedParts(options: OptionValues): { readonly parts: PrintedParts; re
   for (const part of given)
     if (!["headers", "payload", "json"].includes(part))
       throw new UsageError(`--print takes headers, payload or json, not "${part}"`);
-  // Programs that ask for JSON by name get all of it; --json alone stays the short line that it was.
+  // `--print json` includes everything, while --json alone prints the short line.
   const all = given.includes("json");
   return {
     json: all || options.flag("json"),
@@ -165,7 +152,7 @@ function answererOf(options: OptionValues, parts: PrintedParts): Answerer {
   const status = statusOf(options);
   const forwardTo = forwardTarget(options.text("forwardTo"));
   return async (delivery, { terminal, check }) => {
-    // Whoever stands behind decides for itself.
+    // The forward target answers verification requests itself.
     const permission = forwardTo === null ? await permissionFor(delivery) : null;
     const answer =
       permission?.answer ?? (forwardTo === null ? { status } : await forward(forwardTo, delivery));
@@ -187,8 +174,8 @@ async function open(
     const code = codeOf(error);
     if (code === "ERR_SOCKET_BAD_PORT") throw new UsageError(`--port takes 0 to 65535, not ${port}`);
     if (code !== "EADDRINUSE") throw error;
-    throw new CommandFailure(`port ${port} is taken by another program`, [
-      "Use another one, or leave --port out for a free one.",
+    throw new CommandFailure(`port ${port} is in use by another program`, [
+      "Use another port, or omit --port for a free one.",
     ]);
   }
 }
@@ -209,14 +196,14 @@ function forwardTarget(text: string | undefined): URL | null {
   return url;
 }
 
-/** Headers that describe the old connection and would be wrong on the new one. */
+/** Hop-by-hop headers, which must not be forwarded. */
 const hopHeaders = [
   ...["host", "connection", "content-length", "transfer-encoding", "keep-alive", "te", "trailer", "upgrade"],
   ...["proxy-connection", "proxy-authorization"],
 ];
 
 async function forward(target: URL, { method, headers, body }: ReceivedDelivery): Promise<ReceiverAnswer> {
-  // What `Connection` names belongs to the old connection too (RFC 9110, 7.6.1).
+  // Headers named in `Connection` are hop-by-hop too (RFC 9110, 7.6.1).
   const named = (headers["connection"] ?? "").split(",");
   const perHop = new Set([...hopHeaders, ...named.map((name) => name.trim().toLowerCase())]);
   const passedOn = Object.entries(headers).filter(
@@ -241,7 +228,7 @@ async function forward(target: URL, { method, headers, body }: ReceivedDelivery)
   }
 }
 
-/** Some programs listen on one of the two addresses of this machine, and the hosts file may name the other one alone. */
+/** Retries localhost with IPv6: some programs listen only there, while the hosts file may list only IPv4. */
 async function fetchLocal(target: URL, init: RequestInit): Promise<Response> {
   try {
     return await fetch(target, init);
@@ -260,7 +247,7 @@ function isRefused(error: unknown): boolean {
   return codeOf(cause) === "ECONNREFUSED";
 }
 
-/** What happened, which `fetch` hides below "fetch failed"; of several addresses all that was seen. */
+/** Real cause of a "fetch failed" error. For several addresses, all causes. */
 function causeOf(error: unknown): string {
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
   const seen = cause instanceof AggregateError ? cause.errors : [cause];

@@ -13,42 +13,43 @@ const namePattern = /^[a-z0-9][a-z0-9_-]{0,62}$/i;
 export function addLoginCommands(program: Command, invocation: Invocation): void {
   const login = program
     .command("login")
-    .description("keep a server and its key under a name, for --profile; without a name for all commands")
-    .argument("[name]", "name of the profile", profileNameDefault)
+    .description("save a server and key as a profile for --profile. Without a name, as the default profile")
+    .argument("[name]", "profile name", profileNameDefault)
     .option("--url <url>", "server")
-    .option("--key <key>", "API key; left out, or -, it is read from standard input")
+    .option("--key <key>", "API key. If omitted or -, read from standard input")
     .option("--json", "print JSON");
   login.action((name: string) => logIn(name, new OptionValues(login.opts()), invocation));
 
   program
     .command("logout")
-    .description("forget a profile")
-    .argument("[name]", "name of the profile", profileNameDefault)
+    .description("delete a profile")
+    .argument("[name]", "profile name", profileNameDefault)
     .action((name: string) => logOut(name, invocation));
 
   const list = program
     .command("profiles")
-    .description("list the profiles of posthorn login, without their keys")
-    .option("--json", "print JSON, one object a line");
+    .description("list saved profiles, without their keys")
+    .option("--json", "print JSON, one object per line");
   list.action(() => listProfiles(new OptionValues(list.opts()), invocation));
 }
 
 async function logIn(name: string, options: OptionValues, invocation: Invocation): Promise<void> {
   const terminal = invocation.terminal({ json: options.flag("json") });
   if (!namePattern.test(name))
-    throw new UsageError(`"${name}" is no name: letters, digits, _ and -, at most 63`);
+    throw new UsageError(`"${name}" is not a valid name. Use up to 63 letters, digits, _ and -`);
   const given = options.text("url");
-  if (given === undefined) throw new UsageError("which server? Give --url https://…");
+  if (given === undefined)
+    throw new UsageError("--url is required, for example --url https://posthorn.example.com");
   const { href: url } = parseServerUrl(given);
   const key = await keyOf(options, invocation);
-  // Asked before anything is kept: a wrong key is told now, and not with the next command.
+  // Validate before saving, so that a wrong key is reported now.
   const me = await new ApiClient({ url, key }).get("/v1/me");
   const path = saveProfiles(new Map([...readProfiles(invocation.env), [name, { url, key }]]), invocation.env);
   if (terminal.json)
     return terminal.object({ name, url, role: me["role"], tenant_id: me["tenant_id"] ?? null });
   const whose = typeof me["tenant_id"] === "string" ? ` of tenant ${me["tenant_id"]}` : "";
   terminal.data(`${name}: ${url} as ${String(me["role"])}${whose}`);
-  return terminal.note(`kept in ${path}, which only you can read`);
+  return terminal.note(`saved in ${path}, readable only by you`);
 }
 
 async function keyOf(options: OptionValues, invocation: Invocation): Promise<string> {
@@ -58,21 +59,20 @@ async function keyOf(options: OptionValues, invocation: Invocation): Promise<str
   const terminal = invocation.terminal({ json: false });
   if (env["POSTHORN_KEY"] !== undefined && given === undefined && env["POSTHORN_KEY"] !== "")
     return env["POSTHORN_KEY"];
-  terminal.note("the API key, and then Enter and Ctrl D (it is not shown by `posthorn profiles`):");
+  terminal.note("enter the API key, then press Enter and Ctrl D:");
   const key = (await readInput(invocation.stdin)).trim();
-  if (key === "")
-    throw new UsageError("no key came from standard input", ["Give it with --key, or pipe it in."]);
+  if (key === "") throw new UsageError("no key on standard input", ["Pass it with --key, or pipe it in."]);
   return key;
 }
 
 function logOut(name: string, invocation: Invocation): void {
   const { env } = invocation;
   const profiles = new Map(readProfiles(env));
-  if (!profiles.delete(name)) throw new CommandFailure(`there is no profile "${name}"`);
+  if (!profiles.delete(name)) throw new CommandFailure(`profile "${name}" does not exist`);
   saveProfiles(profiles, env);
   invocation
     .terminal({ json: false })
-    .note(`${name} is forgotten here; the key itself works until: posthorn keys revoke`);
+    .note(`deleted profile ${name}. The key itself stays valid until: posthorn keys revoke`);
 }
 
 function listProfiles(options: OptionValues, invocation: Invocation): void {
@@ -83,7 +83,7 @@ function listProfiles(options: OptionValues, invocation: Invocation): void {
     return undefined;
   }
   if (rows.length === 0)
-    return terminal.note("no profiles; make one with: posthorn login NAME --url https://…");
+    return terminal.note("no profiles. Create one with: posthorn login NAME --url https://…");
   printTable(terminal, {
     columns: [
       { title: "NAME", value: (row) => row.name },
@@ -91,5 +91,5 @@ function listProfiles(options: OptionValues, invocation: Invocation): void {
     ],
     rows,
   });
-  return terminal.note(`in ${profilesFile(invocation.env) ?? ""}`);
+  return terminal.note(`stored in ${profilesFile(invocation.env) ?? ""}`);
 }

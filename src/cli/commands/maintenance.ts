@@ -13,13 +13,10 @@ export function addMaintenanceCommands(program: Command, invocation: Invocation)
 
 function addMigrateCommand(program: Command, invocation: Invocation): void {
   const command = addSettingsOptions(
-    program.command("migrate").description("bring the database up to date, which starting does as well"),
+    program.command("migrate").description("migrate the database schema. Starting a server does this too"),
   )
-    .option("--plan", "only say what would be done")
-    .option(
-      "--new-digest-key",
-      "make digest.key again where it is lost for good: a secret that is in use may then be used twice",
-    )
+    .option("--plan", "only print the pending steps")
+    .option("--new-digest-key", "recreate a lost digest.key. Duplicate secrets may then go undetected")
     .option("--json", "print JSON");
   command.action(async () => {
     const {
@@ -59,7 +56,7 @@ function addBackupCommand(program: Command, invocation: Invocation): void {
   const command = addSettingsOptions(
     program
       .command("backup")
-      .description("copy the database into a new file, also while the server runs")
+      .description("copy the database to a new file. The server may keep running")
       .argument("<file>"),
   ).option("--json", "print JSON");
   command.action(async (file: string) => {
@@ -72,10 +69,12 @@ function addBackupCommand(program: Command, invocation: Invocation): void {
       if (terminal.json) terminal.object({ file, key_files: keyFiles });
       else terminal.data(file);
       if (keyFiles.length === 0) return;
-      terminal.note("Keep these files too, apart from the copy: without them its secrets cannot be read.");
+      terminal.note(
+        "Also back up these files, separately from the copy. Without them, its secrets cannot be decrypted.",
+      );
       for (const path of keyFiles) terminal.note(`  ${path}`);
     } catch (error) {
-      throw startFailure(error, "nothing was copied");
+      throw startFailure(error, "backup failed");
     }
   });
 }

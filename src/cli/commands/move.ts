@@ -17,18 +17,18 @@ interface MoveOptions {
   readonly json?: true;
 }
 
-/** Between two rounds while servers still work on the source. */
+/** Pause between rounds while servers still use the source. */
 const pauseMs = 2_000;
 
 export function addMoveCommand(program: Command, invocation: Invocation): void {
   const command = program
     .command("move")
-    .description("move everything into another store; servers go on until the last moment")
-    .option("--from <place>", "a data folder, or the address of a PostgreSQL database")
-    .option("--to <address>", "an empty database, postgres://…, or an empty data folder")
-    .option("--dry-run", "look at both and say what would move")
-    .option("--reopen <place>", "serve again from a store that everything moved from")
-    .option("--json", "print JSON, one object a line")
+    .description("move all data to another store. Servers keep running until the last round")
+    .option("--from <place>", "data folder, or URL of a PostgreSQL database")
+    .option("--to <address>", "empty database, postgres://…, or empty data folder")
+    .option("--dry-run", "inspect both stores and print what would be moved")
+    .option("--reopen <place>", "reopen a store whose data was moved away")
+    .option("--json", "print JSON, one object per line")
     .addHelpText("after", helpEnd);
   command.action(async () => {
     const options = command.opts<MoveOptions>();
@@ -42,7 +42,7 @@ export function addMoveCommand(program: Command, invocation: Invocation): void {
   });
 }
 
-/** Errors of a start name settings of a server; here both ends come from options. */
+/** Replaces server settings in error messages with the options of this command. */
 function withMoveOptions(failure: unknown): unknown {
   if (!(failure instanceof CommandFailure)) return failure;
   const renamed = (text: string): string =>
@@ -54,9 +54,9 @@ function withMoveOptions(failure: unknown): unknown {
 }
 
 const helpEnd = `
-The master key is that of the data folder that is moved from, or POSTHORN_MASTER_KEY. A password can stay out of the
-command line in PGPASSWORD.
-Killed or interrupted, the same command goes on where it was. docs/moving.md tells the whole way.`;
+The master key is read from the source data folder or POSTHORN_MASTER_KEY. Pass a database password in PGPASSWORD to
+keep it out of the command line.
+To continue after an interruption, run the same command again. See docs/moving.md.`;
 
 async function run(
   { from, to, reopen, dryRun }: MoveOptions,
@@ -68,11 +68,10 @@ async function run(
   const { settings } = resolution;
   if (reopen !== undefined) {
     await moving.reopenMoved({ from: reopen, settings });
-    terminal.note("it can be served from again");
+    terminal.note("the store can be used again");
     return;
   }
-  if (from === undefined || to === undefined)
-    throw new UsageError("say where from and where to: --from, --to");
+  if (from === undefined || to === undefined) throw new UsageError("--from and --to are required");
   if (dryRun === true) return printPlan(terminal, await moving.planMove({ from, to, settings }));
   const progress = new MoveProgress(terminal);
   const report = await moving.runMove(
@@ -88,8 +87,8 @@ function printPlan(terminal: Terminal, plan: MovePlan): void {
   for (const { part, rows } of plan.parts) terminal.data(`${part.padEnd(18)} ${rows}`);
   terminal.note(
     plan.served
-      ? "A server works on it now: it can go on while its rows are copied, and stops for the last ones."
-      : "No server works on it now.",
+      ? "A server is using the source. It can keep running while rows are copied, and must stop for the last round."
+      : "No server is using the source.",
   );
 }
 
@@ -100,13 +99,13 @@ function printReport(terminal: Terminal, report: MoveReport & { readonly to: str
     return terminal.object({ moved_to: to, rounds, standstill_ms: Math.round(standstillMs), parts });
   }
   for (const { part, rows } of parts) terminal.data(`${part.padEnd(18)} ${rows}`);
-  terminal.note(`Everything is in ${to}; nobody could serve for ${(standstillMs / 1_000).toFixed(1)} s.`);
+  terminal.note(`All data is in ${to}. Downtime: ${(standstillMs / 1_000).toFixed(1)} s.`);
   terminal.note(
-    "Serve from there: POSTHORN_DATABASE_URL, with POSTHORN_MASTER_KEY_FILE naming master.key of the folder.",
+    "To use it, set POSTHORN_DATABASE_URL, and set POSTHORN_MASTER_KEY_FILE to master.key of the data folder.",
   );
 }
 
-/** Tells a person how far it is: one line that changes, or a line for each part where none can. */
+/** Shows progress: one live line on terminals, one line per part elsewhere. */
 class MoveProgress {
   readonly #terminal: Terminal;
   #part = "";
@@ -123,7 +122,7 @@ class MoveProgress {
     this.#terminal.note(textOf(news));
   }
 
-  /** Leaves the last line as it is. */
+  /** Ends the live line and keeps its last text. */
   end(): void {
     if (this.#line === "") return;
     if (this.#terminal.isLive) this.#terminal.redraw("");
@@ -141,13 +140,12 @@ class MoveProgress {
 }
 
 function textOf(news: Exclude<MoveNews, { kind: "progress" }>): string {
-  if (news.kind === "finishing")
-    return "All rows are there and were read back. Counters and positions follow.";
+  if (news.kind === "finishing") return "All rows are copied and verified. Copying counters and positions.";
   if (news.kind === "replaced")
-    return `${news.rows} rows of ${news.part} had text that PostgreSQL refuses (half of a surrogate pair, or U+0000): these characters are U+FFFD now.`;
+    return `${news.rows} rows of ${news.part} contained text that PostgreSQL rejects (lone surrogates or U+0000). These characters were replaced with U+FFFD.`;
   if (news.kind === "round")
     return news.served
-      ? `Round ${news.number}, while the server goes on:`
-      : "No server works on the source any more. The last round:";
-  return `${news.written} rows were copied. Stop the server when it suits you; until then changes are copied again and again.`;
+      ? `Round ${news.number}, with the server running:`
+      : "No server is using the source. Last round:";
+  return `${news.written} rows copied. Stop the server to finish. Until then, changes are copied in further rounds.`;
 }

@@ -31,9 +31,9 @@ const sentColumns: readonly Column<Json>[] = [
 export function addNotificationCommands(program: Command, invocation: Invocation): void {
   const notifications = program
     .command("notifications")
-    .description("where people are told of webhooks, and what they were told");
+    .description("notification channels and sent notifications");
   const withOwner = (command: Command): Command =>
-    command.option("--tenant <id>", "the channels of this tenant; the operator's when left out");
+    command.option("--tenant <id>", "channels of this tenant (default: the operator's)");
 
   const channels = withOwner(notifications.command("channels").description("list channels"));
   clientCommand(channels, invocation, async ({ client, terminal, options }) =>
@@ -41,9 +41,7 @@ export function addNotificationCommands(program: Command, invocation: Invocation
   );
 
   const set = withOwner(
-    notifications
-      .command("set")
-      .description("replace all channels with those of a JSON document on standard input"),
+    notifications.command("set").description("replace all channels with a JSON document from standard input"),
   );
   clientCommand(set, invocation, async ({ client, terminal, options }) => {
     const body = parseJson(await readInput(invocation.stdin), { what: "standard input" });
@@ -51,16 +49,19 @@ export function addNotificationCommands(program: Command, invocation: Invocation
   });
 
   const test = withOwner(
-    notifications.command("test").description("send a test to a channel").argument("<channel-id>"),
+    notifications
+      .command("test")
+      .description("send a test notification to a channel")
+      .argument("<channel-id>"),
   );
   clientCommand(test, invocation, async ({ client, terminal, args: [id = ""], options }) => {
     const answer = await client.post(`${pathOf(options)}/${encodeURIComponent(id)}/test`, { body: {} });
     if (terminal.json) return terminal.object(answer);
-    terminal.note("queued; posthorn notifications list shows what becomes of it");
+    terminal.note("queued. Check the result with: posthorn notifications list");
   });
 
   const list = addPageOptions(
-    notifications.command("list").description("list what was sent and what waits, newest first"),
+    notifications.command("list").description("list sent and waiting notifications, newest first"),
   )
     .addOption(new FieldOption("--channel <id>", notificationFilters.channelId))
     .addOption(new FieldOption("--state <state>", notificationFilters.state));
@@ -69,7 +70,7 @@ export function addNotificationCommands(program: Command, invocation: Invocation
       path: "/v1/notifications",
       query: { channel_id: call.options.text("channel"), state: call.options.text("state") },
       columns: sentColumns,
-      none: "nobody was told anything",
+      none: "no notifications",
     }),
   );
 }
@@ -89,6 +90,6 @@ function printChannels(terminal: Terminal, answer: Json): void {
     printTable(terminal, { columns: channelColumns, rows });
     for (const { id, secret } of rows)
       if (typeof secret === "string")
-        terminal.note(`${String(id)} signs with ${secret}, which is shown once`);
+        terminal.note(`signing secret of ${String(id)}, shown only once: ${secret}`);
   }
 }

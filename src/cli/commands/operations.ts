@@ -17,15 +17,15 @@ const columns: readonly Column<Json>[] = [
   { title: "FAILED", value: (row) => row["failed"] },
   { title: "PER S", value: (row) => row["rate_per_second"] ?? row["requests_per_second"] },
   { title: "TENANT", value: (row) => row["tenant_id"] },
-  { title: "BEGUN (UTC)", value: (row) => shortTime(row["created_at"]) },
+  { title: "STARTED (UTC)", value: (row) => shortTime(row["created_at"]) },
 ];
 
-const watched = ["--watch", "show progress until it is done"] as const;
+const watched = ["--watch", "show progress until done"] as const;
 
 export function addOperationCommands(program: Command, invocation: Invocation): void {
   const operations = program
     .command("operations")
-    .description("bulk work: retries, recoveries, cancellations, discarding");
+    .description("bulk operations: retry, recover, cancel, discard");
 
   const list = addPageOptions(operations.command("list").description("list bulk operations, newest first"));
   clientCommand(list, invocation, (call) =>
@@ -35,7 +35,7 @@ export function addOperationCommands(program: Command, invocation: Invocation): 
   const show = operations
     .command("show")
     .alias("get")
-    .description("see how far one is")
+    .description("show the progress of an operation")
     .argument("<operation-id>")
     .option(...watched);
   clientCommand(show, invocation, async (call) => {
@@ -44,18 +44,15 @@ export function addOperationCommands(program: Command, invocation: Invocation): 
     printOne(terminal, options.flag("watch") ? await followOperation(call, operation) : operation);
   });
 
+  addChange({ operations, invocation }, { name: "pause", says: "pause an operation", status: "paused" });
   addChange(
     { operations, invocation },
-    { name: "pause", says: "do nothing more of it for now", status: "paused" },
-  );
-  addChange(
-    { operations, invocation },
-    { name: "resume", says: "go on with a paused one", status: "running" },
+    { name: "resume", says: "resume a paused operation", status: "running" },
   );
 
   const rate = operations
     .command("rate")
-    .description("make one slower or faster")
+    .description("change the rate of an operation")
     .argument("<operation-id>")
     .argument("<per-second>", "0.1 to 1000");
   clientCommand(rate, invocation, async ({ client, terminal, args }) => {
@@ -65,7 +62,7 @@ export function addOperationCommands(program: Command, invocation: Invocation): 
 
   const cancel = operations
     .command("cancel")
-    .description("do nothing more of it; what it has done so far stays done")
+    .description("cancel an operation. Completed work is not undone")
     .argument("<operation-id>");
   clientCommand(cancel, invocation, async ({ client, terminal, args }) => {
     printOne(terminal, await client.call("DELETE", { path: pathOf(args) }));

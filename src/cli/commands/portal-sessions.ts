@@ -23,7 +23,7 @@ function stateOf(row: Json): string {
 }
 
 export function addPortalSessionCommands(program: Command, invocation: Invocation): void {
-  const sessions = program.command("portal-sessions").description("sessions of your customers in the portal");
+  const sessions = program.command("portal-sessions").description("portal sessions of customers");
   addCreate(sessions, invocation);
   const list = addPageOptions(sessions.command("list").description("list sessions, newest first")).addOption(
     tenantOption(),
@@ -33,7 +33,7 @@ export function addPortalSessionCommands(program: Command, invocation: Invocatio
       path: "/v1/portal-sessions",
       query: { tenant_id: call.options.text("tenant") },
       columns,
-      none: "no sessions; make one with: posthorn portal-sessions create",
+      none: "no sessions. Create one with: posthorn portal-sessions create",
     }),
   );
   addRevoke(sessions, invocation);
@@ -42,11 +42,11 @@ export function addPortalSessionCommands(program: Command, invocation: Invocatio
 function addCreate(sessions: Command, invocation: Invocation): void {
   const create = sessions
     .command("create")
-    .description("print a link that opens the portal, once and within a minute")
+    .description("create a session and print its link, which works once within one minute")
     .addOption(tenantOption())
     .addOption(
       new FieldOption("--capability <names>", portalSessionFields.capabilities, {
-        says: "what it may do, separated by commas; the reads, endpoints:write, deliveries:retry and test:send when left out",
+        says: "capabilities, comma-separated (default: read access, endpoints:write, deliveries:retry and test:send)",
       }),
     )
     .addOption(new FieldOption("--expires-in <seconds>", portalSessionFields.expiresInSeconds))
@@ -67,23 +67,24 @@ function addCreate(sessions: Command, invocation: Invocation): void {
     const made = await client.post("/v1/portal-sessions", { body });
     if (terminal.json) terminal.object(made);
     else terminal.data(String(made["url"]));
-    terminal.note("the link works once, within a minute");
+    terminal.note("the link works once, within one minute");
   });
 }
 
 function addRevoke(sessions: Command, invocation: Invocation): void {
   const revoke = sessions
     .command("revoke")
-    .description("end a session, or all that have a reference")
+    .description("end a session, or all sessions with a reference")
     .argument("[session-id]")
     .addOption(
-      new FieldOption("--reference <text>", portalRevokeFields.reference, { says: "end all that have it" }),
+      new FieldOption("--reference <text>", portalRevokeFields.reference, {
+        says: "end all sessions with this reference",
+      }),
     )
     .addOption(tenantOption());
   clientCommand(revoke, invocation, async ({ client, terminal, args: [id = ""], options }) => {
     const reference = options.text("reference");
-    if ((id === "") === (reference === undefined))
-      throw new UsageError("name a session, or give --reference");
+    if ((id === "") === (reference === undefined)) throw new UsageError("pass a session id or --reference");
     if (reference !== undefined) {
       const body = { tenant_id: options.text("tenant"), reference };
       return printOne(terminal, await client.post("/v1/portal-sessions/revoke", { body }));

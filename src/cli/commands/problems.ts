@@ -12,16 +12,13 @@ const columns: readonly Column<Json>[] = [
   { title: "STATE", value: (row) => row["state"] },
   { title: "LAST SEEN (UTC)", value: (row) => shortTime(row["last_seen_at"]) },
   { title: "DELIVERIES", value: (row) => row["deliveries"] },
-  { title: "WHAT", value: (row) => row["title"] },
+  { title: "PROBLEM", value: (row) => row["title"] },
 ];
 
-/** What is wrong with webhooks. */
 export function addProblemCommands(program: Command, invocation: Invocation): void {
-  const problems = program
-    .command("problems")
-    .description("what is wrong with webhooks, and what to do about it");
+  const problems = program.command("problems").description("problems of webhooks, with remedies");
 
-  const list = addPageOptions(problems.command("list").description("list problems, what changed last first"))
+  const list = addPageOptions(problems.command("list").description("list problems, last changed first"))
     .addOption(new FieldOption("--state <state>", problemFilters.states))
     .addOption(new FieldOption("--webhook <id>", problemFilters.webhookIds))
     .addOption(tenantOption());
@@ -42,9 +39,9 @@ export function addProblemCommands(program: Command, invocation: Invocation): vo
 
   const mute = problems
     .command("mute")
-    .description("keep a problem out of sight")
+    .description("mute a problem")
     .argument("<problem-id>")
-    .option("--until <time>", "when that ends by itself: a time, a date, or a span from now such as 1h")
+    .option("--until <time>", "end of the mute: a time, a date, or a duration from now such as 1h")
     .addOption(new FieldOption("--reason <text>", problemChangeFields.muteReason));
   clientCommand(mute, invocation, (call) => {
     const { options } = call;
@@ -52,12 +49,12 @@ export function addProblemCommands(program: Command, invocation: Invocation): vo
     return change(call, { muted: true, muted_until: until, mute_reason: options.text("reason") });
   });
 
-  const unmute = problems.command("unmute").description("end that").argument("<problem-id>");
+  const unmute = problems.command("unmute").description("unmute a problem").argument("<problem-id>");
   clientCommand(unmute, invocation, (call) => change(call, { muted: false }));
 
   const note = problems
     .command("note")
-    .description("note what people know of a problem; without a text the note is removed")
+    .description("set the note of a problem, or remove it if no text is given")
     .argument("<problem-id>")
     .argument("[text]");
   clientCommand(note, invocation, (call) => change(call, { note: call.args[1] ?? null }));

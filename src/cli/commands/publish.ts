@@ -15,24 +15,18 @@ export function addPublishCommand(program: Command, invocation: Invocation): voi
     .command("publish")
     .description("publish an event")
     .argument("<type>", "event type, such as order.completed")
-    .argument(
-      "[data]",
-      'data as a JSON object, or - to read it from standard input; {"test":true} when left out',
-    )
+    .argument("[data]", 'data as a JSON object, or - for standard input (default: {"test":true})')
     .option("--file <path>", "read the data from this file, or - for standard input")
-    .option(
-      "--content-type <type>",
-      "the data is no JSON object but bytes of this media type, sent unchanged",
-    )
+    .option("--content-type <type>", "publish raw bytes of this media type instead of a JSON object")
     .addOption(
       new FieldOption("--idempotency-key <key>", eventFields.idempotencyKey, {
-        says: "publishing the same key again within 24 h makes no second event",
+        says: "publishing the same key again within 24 h creates no second event",
       }),
     )
     .addOption(new FieldOption("--priority <priority>", eventFields.priority, { says: "" }))
     .addOption(new FieldOption("--source <name>", eventFields.source))
-    .option("--timestamp <time>", "when it happened, RFC 3339")
-    .option("--metadata <json>", "about the resources in the data")
+    .option("--timestamp <time>", "time of the event, RFC 3339")
+    .option("--metadata <json>", "metadata of the event")
     .addOption(new FieldOption("--traceparent <context>", traceFields.traceparent))
     .addOption(new FieldOption("--tracestate <state>", traceFields.tracestate))
     .addOption(tenantOption());
@@ -59,26 +53,25 @@ async function publish(call: ClientCall): Promise<void> {
       : { headers, query: fields, raw: { contentType, body: bytesOf(given, call) } };
   const receipt = await client.post("/v1/events", request);
   printOne(terminal, receipt);
-  if (receipt["duplicate"] === true) terminal.note("this key was used before: no new event was published");
+  if (receipt["duplicate"] === true) terminal.note("this key was already used. No new event was published");
   else if (receipt["deliveries"] === 0)
-    terminal.note(`no webhook asks for ${type}; see: posthorn webhooks list`);
+    terminal.note(`no webhook subscribes to ${type}. See: posthorn webhooks list`);
   const following = receipt["deliveries_following"];
-  if (typeof following === "number")
-    terminal.note(`${following} of the deliveries are created in the next moments`);
+  if (typeof following === "number") terminal.note(`${following} more deliveries are being created`);
 }
 
 function traceHeadersOf(options: ClientCall["options"]): Readonly<Record<string, string>> {
   const traceparent = options.text("traceparent");
   const tracestate = options.text("tracestate");
   if (traceparent === undefined && tracestate !== undefined)
-    throw new UsageError("--tracestate goes with --traceparent");
+    throw new UsageError("--tracestate requires --traceparent");
   return {
     ...(traceparent !== undefined && { traceparent }),
     ...(tracestate !== undefined && { tracestate }),
   };
 }
 
-/** The data as it was given, with words for where it came from. */
+/** Raw data, with its source for error messages. */
 interface Given {
   readonly bytes: Buffer<ArrayBuffer>;
   readonly what: string;
@@ -87,8 +80,7 @@ interface Given {
 async function readGiven({ args, options, invocation }: ClientCall): Promise<Given | null> {
   const [, argument] = args;
   const file = options.text("file");
-  if (argument !== undefined && file !== undefined)
-    throw new UsageError("give the data or --file, not both of them");
+  if (argument !== undefined && file !== undefined) throw new UsageError("pass the data or --file, not both");
   if ((file ?? argument) === "-")
     return { bytes: await readInputBytes(invocation.stdin), what: "standard input" };
   if (file !== undefined) return { bytes: await readFileBytes(file), what: file };
@@ -103,7 +95,7 @@ async function readFileBytes(path: string): Promise<Buffer<ArrayBuffer>> {
   }
 }
 
-/** The data and metadata go in as they were typed: the server keeps their text, so reading and writing them must not change it. */
+/** Inserts data and metadata as raw text, because the server stores their text and parsing could change it. */
 function bodyOf(
   fields: Readonly<Record<string, string | undefined>>,
   { given, options }: { readonly given: Given | null; readonly options: ClientCall["options"] },
@@ -123,7 +115,7 @@ function dataOf(given: Given): Buffer<ArrayBuffer> {
   if (typeof data !== "object" || data === null || Array.isArray(data)) {
     throw new UsageError("the data must be a JSON object", [
       `For example: posthorn publish order.completed '{"order_id":"4711"}'`,
-      "Anything else can be published with --content-type.",
+      "Use --content-type to publish other data.",
     ]);
   }
   return given.bytes;
@@ -131,11 +123,11 @@ function dataOf(given: Given): Buffer<ArrayBuffer> {
 
 function bytesOf(given: Given | null, { options }: ClientCall): Buffer<ArrayBuffer> {
   if (given === null) {
-    throw new UsageError("--content-type needs the data itself or --file", [
+    throw new UsageError("--content-type requires the data or --file", [
       "For example: posthorn publish order.completed --content-type application/xml --file order.xml",
     ]);
   }
   if (options.text("metadata") !== undefined)
-    throw new UsageError("--metadata goes with JSON data, not with --content-type");
+    throw new UsageError("--metadata cannot be combined with --content-type");
   return given.bytes;
 }

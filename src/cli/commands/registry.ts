@@ -46,13 +46,10 @@ const keyColumns: readonly Column<Json>[] = [
 ];
 
 export function addRegistryCommands(program: Command, invocation: Invocation): void {
-  const eventTypes = program.command("event-types").description("the catalogue of event types");
+  const eventTypes = program.command("event-types").description("catalogue of event types");
   addEventTypeCommands(eventTypes, invocation);
   addDocumentCommands(eventTypes, invocation);
-  addTenantCommands(
-    program.command("tenants").description("whose webhooks and events these are"),
-    invocation,
-  );
+  addTenantCommands(program.command("tenants").description("tenants and their limits"), invocation);
   addKeyCommands(program.command("keys").description("API keys"), invocation);
 }
 
@@ -64,7 +61,7 @@ function addEventTypeCommands(eventTypes: Command, invocation: Invocation): void
       path: "/v1/event-types",
       query: { tenant_id: call.options.text("tenant") },
       columns: eventTypeColumns,
-      none: "no event types are registered; events of any type are accepted",
+      none: "no event types are registered. Events of any type are accepted",
     }),
   );
 
@@ -82,15 +79,15 @@ function addEventTypeCommands(eventTypes: Command, invocation: Invocation): void
     .addOption(new FieldOption("--description <text>", eventTypeFields.description))
     .option(
       "--schema <json>",
-      "JSON Schema 2020-12 of the data; - reads it from standard input, null accepts any object",
+      "JSON Schema 2020-12 of the data, - for standard input, or null to accept any object",
     )
     .option(
       "--example <json>",
-      "data of an event, for those who receive them; may be repeated, and replaces those there are; none for no example",
+      "example data, repeatable. Replaces all existing examples. Use none to remove them",
       collect,
     )
-    .option("--deprecated", "mark it as one that nobody should build on")
-    .option("--no-deprecated", "take that back");
+    .option("--deprecated", "mark the event type as deprecated")
+    .option("--no-deprecated", "undo the deprecation");
   clientCommand(
     put,
     invocation,
@@ -114,7 +111,7 @@ function addEventTypeCommands(eventTypes: Command, invocation: Invocation): void
   );
 
   const remove = withTenant(
-    eventTypes.command("delete").description("forget an event type").argument("<name>"),
+    eventTypes.command("delete").description("delete an event type").argument("<name>"),
   );
   clientCommand(remove, invocation, async ({ client, terminal, args: [name = ""], options }) => {
     const path = `/v1/event-types/${encodeURIComponent(name)}`;
@@ -124,7 +121,7 @@ function addEventTypeCommands(eventTypes: Command, invocation: Invocation): void
   });
 }
 
-/** Not `options.list`: JSON has commas. */
+/** Does not split at commas, because JSON contains them. */
 function examplesOf(options: OptionValues): readonly unknown[] | undefined {
   const given = options.texts("example");
   if (given?.length === 1 && given[0] === "none") return [];
@@ -132,8 +129,8 @@ function examplesOf(options: OptionValues): readonly unknown[] | undefined {
 }
 
 const documents = [
-  ["openapi", "print an OpenAPI 3.1 document of the webhooks, for those who receive them"],
-  ["asyncapi", "print an AsyncAPI 3.0 document of the webhooks, for those who receive them"],
+  ["openapi", "print an OpenAPI 3.1 document of the webhooks, for receivers"],
+  ["asyncapi", "print an AsyncAPI 3.0 document of the webhooks, for receivers"],
 ] as const;
 
 function addDocumentCommands(eventTypes: Command, invocation: Invocation): void {
@@ -141,7 +138,7 @@ function addDocumentCommands(eventTypes: Command, invocation: Invocation): void 
     const command = eventTypes
       .command(name)
       .description(description)
-      .option("--profile <name>", "delivery profile, default standard")
+      .option("--profile <name>", "delivery profile (default: standard)")
       .addOption(tenantOption());
     clientCommand(command, invocation, async ({ client, terminal, options }) => {
       const query = { profile: options.text("profile"), tenant_id: options.text("tenant") };
@@ -168,11 +165,11 @@ function addTenantCommands(tenants: Command, invocation: Invocation): void {
     .description("create or change a tenant")
     .argument("<tenant-id>")
     .addOption(new FieldOption("--name <name>", tenantFields.name));
-  addRateLimitOptions(put, "requests per minute over all its webhooks")
+  addRateLimitOptions(put, "requests per minute, in total for all its webhooks")
     .addOption(new FieldOption("--webhooks-max <count>", tenantFields.webhooksMax))
     .addOption(
       new FieldOption("--worker-pool <name>", tenantFields.workerPool, {
-        says: "the workers that serve it; default for those that serve all others",
+        says: "worker pool that delivers for this tenant",
       }),
     );
   clientCommand(put, invocation, async ({ client, terminal, args: [id = ""], options }) => {
@@ -189,26 +186,26 @@ function addTenantCommands(tenants: Command, invocation: Invocation): void {
 function addKeyCommands(keys: Command, invocation: Invocation): void {
   const create = keys
     .command("create")
-    .description("make an API key; it is shown once")
-    .argument("<name>", "what it is for")
+    .description("create an API key. It is shown only once")
+    .argument("<name>", "name of the key")
     .addOption(new FieldOption("--role <role>", apiKeyFields.role, { says: "" }).makeOptionMandatory())
     .addOption(
       new FieldOption("--tenant <id>", apiKeyFields.tenantId, {
-        says: "tenant it is bound to; every role but admin needs one",
+        says: "tenant of the key, required for all roles except admin",
       }),
     )
-    .option("--expires <time>", "refused from then on: a time, or a span from now such as 90d");
+    .option("--expires <time>", "expiry: a time, or a duration from now such as 90d");
   clientCommand(create, invocation, async ({ client, terminal, args: [name], options }) => {
     const role = options.text("role");
     const body = {
       name,
       role,
-      // Who works alone never meets the word tenant.
+      // Single-tenant users never need to pass a tenant.
       tenant_id: options.text("tenant") ?? (role === "admin" ? undefined : "default"),
       expires_at: options.time("expires", "ahead"),
     };
     printOne(terminal, await client.post("/v1/api-keys", { body }));
-    terminal.note("the key is shown this once; only its hash is stored");
+    terminal.note("the key is shown only once. Only its hash is stored");
   });
 
   const list = addPageOptions(keys.command("list").description("list API keys, without the keys themselves"));
@@ -216,13 +213,13 @@ function addKeyCommands(keys: Command, invocation: Invocation): void {
     printList(call, {
       path: "/v1/api-keys",
       columns: keyColumns,
-      none: "no API keys beside the admin key of the server",
+      none: "no API keys other than the admin key of the server",
     }),
   );
 
-  const revoke = keys.command("revoke").description("make an API key useless at once").argument("<key-id>");
+  const revoke = keys.command("revoke").description("revoke an API key immediately").argument("<key-id>");
   clientCommand(revoke, invocation, async ({ client, terminal, args: [id = ""] }) => {
-    if (id === "") throw new UsageError("which key? see: posthorn keys list");
+    if (id === "") throw new UsageError("the key id is required. See: posthorn keys list");
     await client.call("DELETE", { path: `/v1/api-keys/${encodeURIComponent(id)}` });
     if (terminal.json) terminal.object({ id, revoked: true });
     else terminal.note(`revoked ${id}`);

@@ -9,15 +9,15 @@ const columns: readonly Column<Json>[] = [
   { title: "TYPE", value: (row) => row["type"] },
   { title: "ID", value: (row) => row["id"] },
   { title: "TENANT", value: (row) => row["tenant_id"] },
-  { title: "BY", value: (row) => row["matched"] },
-  { title: "WHAT", value: (row) => row["title"] },
+  { title: "MATCHED BY", value: (row) => row["matched"] },
+  { title: "TITLE", value: (row) => row["title"] },
 ];
 
 export function addSearchCommand(program: Command, invocation: Invocation): void {
   const search = program
     .command("search")
     .description(
-      "find anything by an id, an idempotency key, or how the URL of a webhook, or the name or description of a source, begins",
+      "search by id, idempotency key, or prefix of a webhook URL, source name or source description",
     )
     .argument("<text>");
   clientCommand(search, invocation, async ({ client, terminal, args: [q = ""] }) => {
@@ -25,6 +25,6 @@ export function addSearchCommand(program: Command, invocation: Invocation): void
     const rows = data as readonly Json[];
     if (terminal.json) for (const row of rows) terminal.object(row);
     else if (rows.length > 0) printTable(terminal, { columns, rows });
-    else terminal.note("nothing found");
+    else terminal.note("no results");
   });
 }

@@ -17,7 +17,7 @@ export function addServeCommand(program: Command, invocation: Invocation): void 
     const { settings, sources } = resolvedFor(command, invocation);
     process.umask(ownerOnly);
     const terminal = invocation.terminal({ json: false });
-    // Loaded here, because client commands should not wait for a server that they never start.
+    // Loaded on demand, so that client commands start fast.
     const { startPosthorn } = await import("../../app/posthorn.ts");
     let running: RunningPosthorn;
     try {
@@ -26,7 +26,7 @@ export function addServeCommand(program: Command, invocation: Invocation): void 
       throw startFailure(error);
     }
     reportUnhandled(running, invocation);
-    // Before it says that it runs: whoever waits for that may stop it at once.
+    // Listen before reporting readiness: a supervisor may send a stop signal immediately.
     const stopped = untilStopped(invocation);
     if (settings.dev) printWelcome(terminal, running);
     else
@@ -41,25 +41,25 @@ export function addServeCommand(program: Command, invocation: Invocation): void 
         "posthorn is running",
       );
     const signal = await stopped;
-    running.log.info({ signal, graceMs: settings.shutdownGraceMs }, "stopping; a second signal ends at once");
+    running.log.info(
+      { signal, graceMs: settings.shutdownGraceMs },
+      "stopping; a second signal exits immediately",
+    );
     await stopServer(running, (status) => invocation.exit(status));
   });
 }
 
-/** A crash loses nothing: what was not settled is delivered again after the next start. Going on could. */
+/** Exits on unhandled errors. A crash is safe, because unsettled deliveries are retried after a restart. */
 function reportUnhandled({ log }: RunningPosthorn, invocation: Invocation): void {
   const end = (error: unknown): void => {
-    log.error(
-      { err: error instanceof Error ? error : String(error) },
-      "an error that nobody handled; ending",
-    );
+    log.error({ err: error instanceof Error ? error : String(error) }, "unhandled error, exiting");
     invocation.exit(1);
   };
   process.on("uncaughtException", end);
   process.on("unhandledRejection", end);
 }
 
-/** Where the data is: addresses without user, password and parameters. */
+/** Addresses of the services, without user, password and parameters. */
 function servicesOf({ settings, dataDir }: RunningPosthorn): Readonly<Record<string, string>> {
   const { databaseUrl, queueUrl, redisUrl } = settings;
   if (databaseUrl === null) return { dataDir };
@@ -83,16 +83,16 @@ function printWelcome(terminal: Terminal, running: RunningPosthorn): void {
   const places = settings.databaseUrl === null ? { data: shownPath(dataDir) } : servicesOf(running);
   const lines = [
     "",
-    `${strong("Posthorn")} ${version}, development mode: http URLs and targets on this machine are allowed`,
+    `${strong("Posthorn")} ${version}, development mode: http URLs and local targets are allowed`,
     "",
-    `  address    ${strong(url ?? "none: the role api is off")}`,
+    `  address    ${strong(url ?? "none: the api role is disabled")}`,
     ...(probesUrl === null ? [] : [`  probes     ${probesUrl}/readyz`]),
     ...(link === null ? [] : [`  dashboard  ${strong(link)}`]),
     ...(url === null ? [] : [`  admin key  ${keyPlace}`, `  API docs   ${url}/docs`]),
     ...Object.entries(places).map(([name, place]) => `  ${name.padEnd(10)} ${place}`),
     "",
     ...(url === null ? [] : nextSteps(serverFlags(running), { strong, hasDashboard: link !== null })),
-    `Stop with Ctrl-C. ${settings.dev ? "Nothing here is meant for the open internet; see docs/operations.md." : ""}`,
+    `Stop with Ctrl-C. ${settings.dev ? "Do not expose this mode to the internet. See docs/operations.md." : ""}`,
     "",
   ];
   for (const line of lines) terminal.note(line);
@@ -104,23 +104,23 @@ function nextSteps(
 ): readonly string[] {
   const ui = [
     `  ${strong(`${programCommand} ui${flags}`)}`,
-    "      another link to the dashboard; each logs in once, within five minutes",
+    "      print a new dashboard link, which works once within five minutes",
   ];
   return [
     "Try next, in another terminal:",
     "",
     ...(hasDashboard ? ui : []),
     `  ${strong(`${programCommand} listen --register 'order.*'${flags}`)}`,
-    "      a receiver on this machine that subscribes, verifies and prints every delivery",
+    "      run a local receiver that subscribes, verifies and prints every delivery",
     `  ${strong(`${programCommand} publish order.completed '{"order_id":"4711"}'${flags}`)}`,
-    "      publish an event, and see it arrive",
+    "      publish an event and watch it arrive",
     `  ${strong(demoCommand)}`,
-    "      watch retries with a receiver that fails at first",
+    "      watch retries to a receiver that fails at first",
     "",
   ];
 }
 
-/** What a client needs to find a server that does not run where clients look. */
+/** Flags that clients need to reach a server with a non-default address or data folder. */
 function serverFlags({ url, adminKeyFile, settings }: RunningPosthorn): string {
   const elsewhere = url !== null && settings.port !== 8080 ? ` --url ${url}` : "";
   const otherFolder =

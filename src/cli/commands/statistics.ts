@@ -11,14 +11,14 @@ import type { Invocation } from "../invocation.ts";
 import { cellText, type Column, printTable } from "../table.ts";
 
 export function addStatisticsCommands(program: Command, invocation: Invocation): void {
-  const stats = program.command("stats").description("what was delivered and published, over time");
+  const stats = program.command("stats").description("statistics of deliveries and events over time");
 
   const deliveries = withCommon(
     stats.command("deliveries").description("attempts and deliveries over time"),
     {
       fields: deliveryStatisticsFields,
     },
-  ).option("--webhook <id>", "only this webhook; may be repeated", collect);
+  ).option("--webhook <id>", "only this webhook, repeatable", collect);
   clientCommand(deliveries, invocation, (call) =>
     printStatistics(call, { path: "/v1/stats/deliveries", columns: deliveryColumns, more: webhooksOf(call) }),
   );
@@ -33,7 +33,7 @@ export function addStatisticsCommands(program: Command, invocation: Invocation):
   const gauges = withTime(
     stats
       .command("gauges")
-      .description("what waited, what was under way and how late processes were; for administrators"),
+      .description("backlog, requests in flight and process delays over time (administrators)"),
   ).addOption(new FieldOption("--step <length>", gaugeStatisticsFields.step));
   clientCommand(gauges, invocation, printGauges);
 }
@@ -57,11 +57,11 @@ function withCommon(
 
 function withTime(command: Command): Command {
   return command
-    .option("--since <time>", "from this time on, such as 2026-01-31, or a span such as 90m, 1h or 7d")
-    .option("--until <time>", "until this time; now unless given");
+    .option("--since <time>", "start time such as 2026-01-31, or a duration such as 90m, 1h or 7d")
+    .option("--until <time>", "end time (default: now)");
 }
 
-/** Means where sums are of interest, and the worst where that is. */
+/** Mean for amounts, maximum for worst cases. */
 const gaugeColumns: readonly Column<Json>[] = [
   { title: "FROM (UTC)", value: beginning },
   ...(
@@ -93,7 +93,7 @@ async function printGauges({ client, terminal, options }: ClientCall): Promise<v
   });
   if (terminal.json) return terminal.object(answer);
   const rows = answer["points"] as readonly Json[];
-  if (rows.length === 0) return terminal.note("nothing was read in this time");
+  if (rows.length === 0) return terminal.note("no data in this time range");
   printTable(terminal, { columns: gaugeColumns, rows });
 }
 
@@ -105,7 +105,7 @@ const deliveryColumns = ["attempts", "accepted", "transient", "terminal", "exhau
 const timeColumns = ["duration_ms_p50", "duration_ms_p95"];
 const eventColumns = ["published", "duplicate", "unmatched", "deliveries"];
 
-/** A table of points, or the answer as it is for programs. */
+/** Prints a table of points, or the response as JSON. */
 async function printStatistics(
   { client, terminal, options }: ClientCall,
   of: { readonly path: string; readonly columns: readonly string[]; readonly more: Json },
@@ -128,7 +128,7 @@ async function printStatistics(
   const rows = series.flatMap((each) =>
     (each["points"] as readonly Json[]).map((point): Json => Object.assign({ key: each["key"] }, point)),
   );
-  if (rows.length === 0) return terminal.note("nothing was counted in this time");
+  if (rows.length === 0) return terminal.note("no data in this time range");
   const asked = options.list("measures") ?? [...of.columns, ...timeColumns];
   const known = asked.filter((name) => rows.some((row) => row[name] !== undefined));
   printTable(terminal, {

@@ -14,7 +14,7 @@ const columns: readonly Column<Json>[] = [
 export function addSystemCommand(program: Command, invocation: Invocation): void {
   const system = program
     .command("system")
-    .description("how the server is set up and does, and which workers live; for administrators");
+    .description("server status, settings and workers (administrators)");
   clientCommand(system, invocation, async ({ client, terminal }) => {
     const answer = await client.get("/v1/system");
     if (terminal.json) return terminal.object(answer);

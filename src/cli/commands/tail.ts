@@ -14,19 +14,17 @@ import { relativeTime } from "../times.ts";
 
 export function addTailCommand(program: Command, invocation: Invocation): void {
   const command = addRowFilters(
-    program
-      .command("tail")
-      .description("print deliveries while something happens to them, until it is stopped"),
+    program.command("tail").description("print deliveries as they change, until stopped"),
   )
     .addOption(
       new FieldOption("--webhook <id>", deliveryListFields.webhookIds, {
-        says: "only this webhook; may be repeated",
+        says: "only this webhook, repeatable",
       }),
     )
     .addOption(tenantOption())
     .addHelpText(
       "after",
-      "\nThe server looks once a second and tells of at most 50 deliveries then; a line says how many it left out.",
+      "\nThe server reports up to 50 deliveries per second. A line shows how many were omitted.",
     );
   clientCommand(command, invocation, tail);
 }
@@ -41,15 +39,15 @@ async function tail(call: ClientCall): Promise<void> {
     topics: webhooks?.map((id) => `deliveries:webhook=${id}`) ?? ["deliveries"],
     query: { include: ["webhook"] },
     signal: stop.signal,
-    onReconnect: () => terminal.note("the connection was lost; trying again"),
+    onReconnect: () => terminal.note("connection lost, reconnecting"),
   });
-  terminal.note("waiting for deliveries; end with Ctrl C");
+  terminal.note("waiting for deliveries. Stop with Ctrl C");
   for await (const { name, data } of stream) {
-    if (name === "reset") terminal.note("some were missed");
+    if (name === "reset") terminal.note("some changes were missed");
     if (name !== "deliveries") continue;
     for (const row of (data["rows"] as readonly Json[]).filter(isWanted)) printRow(terminal, row);
     const leftOut = Number(data["left_out"]);
-    if (leftOut > 0) terminal.note(`${leftOut} more are not shown: too many at a time`);
+    if (leftOut > 0) terminal.note(`${leftOut} more changes are not shown`);
   }
 }
 
@@ -77,7 +75,7 @@ function printRow(terminal: Terminal, row: Json): void {
     `attempt ${cellText(row["attempt_count"])}`,
     ...(row["waiting_for"] === null || row["waiting_for"] === undefined
       ? []
-      : [`waits for ${cellText(row["waiting_for"])} ${relativeTime(waits, Date.now())}`.trimEnd()]),
+      : [`waiting for ${cellText(row["waiting_for"])} ${relativeTime(waits, Date.now())}`.trimEnd()]),
   ];
   return terminal.data(cells.join("  "));
 }

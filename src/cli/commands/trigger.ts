@@ -12,16 +12,12 @@ const countMax = 1_000;
 export function addTriggerCommand(program: Command, invocation: Invocation): void {
   const command = program
     .command("trigger")
-    .description("publish an example of an event type: its registered example, or one made from its schema")
+    .description("publish an example of an event type, registered or generated from its schema")
     .argument("<type>", "event type, such as order.completed")
-    .option(
-      "--set <path=value>",
-      "another value in the data, such as customer.id=42; may be repeated",
-      collect,
-    )
-    .option("--example <number>", "which of the registered examples", "1")
-    .option("--count <count>", `how many events, at most ${countMax}`, "1")
-    .option("--print-only", "print the data and publish nothing")
+    .option("--set <path=value>", "set a value in the data, such as customer.id=42, repeatable", collect)
+    .option("--example <number>", "number of the registered example", "1")
+    .option("--count <count>", `number of events, up to ${countMax}`, "1")
+    .option("--print-only", "print the data without publishing")
     .addOption(tenantOption());
   clientCommand(command, invocation, trigger);
 }
@@ -39,7 +35,7 @@ async function trigger(call: ClientCall): Promise<void> {
     const receipt = await client.post("/v1/events", { body });
     printOne(terminal, receipt);
     if (receipt["deliveries"] === 0 && made === 0)
-      terminal.note(`no webhook asks for ${type}; see: posthorn listen --register ${type}`);
+      terminal.note(`no webhook subscribes to ${type}. See: posthorn listen --register ${type}`);
   }
   return undefined;
 }
@@ -55,10 +51,10 @@ async function exampleOf({ client, terminal, options }: ClientCall, type: string
   const example = examples[number - 1];
   if (example !== undefined) return example;
   if (examples.length > 0)
-    throw new UsageError(`${type} has ${examples.length} examples, and no number ${number}`);
+    throw new UsageError(`${type} has ${examples.length} examples, so --example ${number} does not exist`);
   const schema = eventType?.["schema"] ?? null;
   if (schema !== null) return exampleValue(schema) as Json;
-  terminal.note(`${type} has neither an example nor a schema: the data is {"test":true}`);
+  terminal.note(`${type} has no example and no schema. Using {"test":true}`);
   return { test: true };
 }
 
@@ -71,7 +67,7 @@ async function registered(get: () => Promise<Json>): Promise<Json | null> {
   }
 }
 
-/** `customer.id=42`: a number, as JSON reads it; what is no JSON is text. */
+/** Applies `customer.id=42`. Values are parsed as JSON, else used as text. */
 function changed(data: Json, changes: readonly string[]): Json {
   return changes.reduce((before, change) => {
     const at = change.indexOf("=");

@@ -10,16 +10,16 @@ import type { Terminal } from "../terminal.ts";
 
 const { requestId, sourceId, last } = filterEvaluationFields;
 
-/** What a filter would do, before a connection has it. */
+/** Adds the command that tries a filter before it is saved. */
 export function addTryFilter(connections: Command, invocation: Invocation): void {
   const command = connections
     .command("try-filter")
-    .description("see which of the messages that came a filter would let through, and why not the others")
-    .argument("<filter>", 'as a connection has it, such as {"body":{"action":"opened"}}')
+    .description("show which received messages a filter would forward, and why not the others")
+    .argument("<filter>", 'filter of a connection, for example {"body":{"action":"opened"}}')
     .addOption(new FieldOption("--source <id>", sourceId))
-    .addOption(new FieldOption("--last <count>", last, { says: "with --source, how many of them" }))
+    .addOption(new FieldOption("--last <count>", last, { says: "with --source, number of requests" }))
     .addOption(new FieldOption("--request <id>", requestId))
-    .option("--message <json>", 'looks at this message, such as {"body":{"action":"closed"}}');
+    .option("--message <json>", 'message to test, for example {"body":{"action":"closed"}}');
   clientCommand(command, invocation, async ({ client, terminal, args: [filter = ""], options }) => {
     const body = {
       filter: parseJson(filter, { what: "the filter" }),
@@ -36,25 +36,25 @@ export function addTryFilter(connections: Command, invocation: Invocation): void
 
 const traceColumns: readonly Column<Json>[] = [
   { title: "CONDITION", value: (row) => row["path"] },
-  { title: "HOLDS", value: ({ result, unknown }) => holdsText(result, unknown) },
+  { title: "MATCHES", value: ({ result, unknown }) => holdsText(result, unknown) },
   { title: "EXPECTED", value: (row) => row["expected"] },
-  { title: "FOUND", value: (row) => row["actual"] },
+  { title: "ACTUAL", value: (row) => row["actual"] },
 ];
 
 function holdsText(result: unknown, unknown: unknown): string {
   if (typeof result === "boolean") return result ? "yes" : "no";
-  return unknown === null ? "not known" : cellText(unknown).replaceAll("_", " ");
+  return unknown === null ? "unknown" : cellText(unknown).replaceAll("_", " ");
 }
 
 function printMessage(terminal: Terminal, { matches, rule, trace }: Json): void {
-  if (matches === true) terminal.data("it would be sent on");
-  else if (matches === false) terminal.data(`it would be left out by ${cellText(rule)}`);
-  else terminal.data("it cannot be told: that depends on what the log does not have");
+  if (matches === true) terminal.data("the message would be forwarded");
+  else if (matches === false) terminal.data(`the message would be filtered out by ${cellText(rule)}`);
+  else terminal.data("the result is unknown, because it depends on data that the log does not store");
   const rows = trace as readonly Json[];
   if (rows.length > 0) printTable(terminal, { columns: traceColumns, rows });
 }
 
-/** A request, and whether it would be sent on. */
+/** A request, and whether it would be forwarded. */
 interface Sample {
   readonly row: Json;
   readonly sentOn: string;
@@ -63,15 +63,15 @@ interface Sample {
 const sampleColumns: readonly Column<Sample>[] = [
   { title: "REQUEST", value: ({ row }) => row["request_id"] },
   { title: "RECEIVED (UTC)", value: ({ row }) => shortTime(row["received_at"]) },
-  { title: "SENT ON", value: ({ sentOn }) => sentOn },
+  { title: "FORWARDED", value: ({ sentOn }) => sentOn },
   { title: "TYPE", value: ({ row }) => row["original_type"] ?? row["event_type"] },
-  { title: "LEFT OUT BY", value: ({ row }) => row["rule"] },
+  { title: "FILTERED OUT BY", value: ({ row }) => row["rule"] },
 ];
 
 const kinds = [
   ["matched", "yes"],
   ["not_matched", "no"],
-  ["not_examined", "not known"],
+  ["not_examined", "unknown"],
 ] as const;
 
 function printRequests(terminal: Terminal, found: Json): void {
@@ -79,9 +79,9 @@ function printRequests(terminal: Terminal, found: Json): void {
   const looked = count("examined") + count("not_examined") + count("not_routed");
   terminal.data(
     [
-      `${count("matched")} of the last ${looked} would be sent on, ${count("not_matched")} left out`,
-      ...(count("not_examined") > 0 ? [`${count("not_examined")} cannot be told`] : []),
-      ...(count("not_routed") > 0 ? [`${count("not_routed")} were rejected, repeats or checks`] : []),
+      `${count("matched")} of the last ${looked} would be forwarded, ${count("not_matched")} filtered out`,
+      ...(count("not_examined") > 0 ? [`${count("not_examined")} unknown`] : []),
+      ...(count("not_routed") > 0 ? [`${count("not_routed")} rejected, duplicate or address check`] : []),
     ].join("; "),
   );
   const samples = found["samples"] as Readonly<Record<string, readonly Json[]>>;
@@ -90,5 +90,7 @@ function printRequests(terminal: Terminal, found: Json): void {
   );
   if (rows.length > 0) printTable(terminal, { columns: sampleColumns, rows });
   if (found["complete"] === false)
-    terminal.note(`that was enough for one look, which came back to ${cellText(found["searched_to"])}`);
+    terminal.note(
+      `the search reached its time limit and covers requests since ${cellText(found["searched_to"])}`,
+    );
 }

@@ -5,7 +5,7 @@ import type { Invocation } from "../invocation.ts";
 export function addUiCommand(program: Command, invocation: Invocation): void {
   const command = program
     .command("ui")
-    .description("print a link to the dashboard that logs in once, within five minutes");
+    .description("print a dashboard link, which works once within five minutes");
   clientCommand(command, invocation, async ({ client, terminal, options }) => {
     const { path, expires_at } = await client.post("/ui/login-codes");
     const url = client.addressOf(String(path));

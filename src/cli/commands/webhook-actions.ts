@@ -14,20 +14,20 @@ import type { Invocation } from "../invocation.ts";
 import { addBulkOptions, addCircuitOption, runBulk } from "./bulk.ts";
 import { onWebhook } from "./webhooks.ts";
 
-/** What one can do with a webhook beside reading and writing it. */
+/** Adds the actions on webhooks. */
 export function addWebhookActions(webhooks: Command, invocation: Invocation): void {
   const test = webhooks
     .command("test")
-    .description("send a test event the whole path, to this webhook alone")
+    .description("send a test event to this webhook only")
     .addOption(new FieldOption("--type <type>", testFields.eventType, { says: "event type of the test" }));
   onWebhook(test, invocation, async ({ client, terminal, options }, path) => {
     const result = await client.post(`${path}/test`, { body: { event_type: options.text("type") } });
     printOne(terminal, result);
-    terminal.note(`see what became of it: posthorn deliveries get ${String(result["delivery_id"])}`);
+    terminal.note(`check the result with: posthorn deliveries get ${String(result["delivery_id"])}`);
   });
 
   onWebhook(
-    webhooks.command("health").description("how the endpoint is doing"),
+    webhooks.command("health").description("show the health of a webhook"),
     invocation,
     async ({ client, terminal }, path) => {
       printOne(terminal, await client.get(`${path}/health`));
@@ -35,7 +35,9 @@ export function addWebhookActions(webhooks: Command, invocation: Invocation): vo
   );
 
   onWebhook(
-    webhooks.command("backlog").description("what waits, counted to 10,000, and how long it may take"),
+    webhooks
+      .command("backlog")
+      .description("show waiting deliveries, counted up to 10,000, and the time to drain"),
     invocation,
     async ({ client, terminal }, path) => {
       printOne(terminal, await client.get(`${path}/backlog`));
@@ -43,7 +45,7 @@ export function addWebhookActions(webhooks: Command, invocation: Invocation): vo
   );
 
   onWebhook(
-    webhooks.command("verify").description("ask the receiver again whether it wants the events"),
+    webhooks.command("verify").description("request verification from the receiver again"),
     invocation,
     async ({ client, terminal }, path) => {
       const webhook = await client.post(`${path}/verify`);
@@ -54,9 +56,9 @@ export function addWebhookActions(webhooks: Command, invocation: Invocation): vo
   );
 
   for (const [action, description] of [
-    ["enable", "send to a webhook again"],
-    ["resume", "end a pause, also one that its receiver asked for (Retry-After)"],
-    ["disable", "stop sending to a webhook"],
+    ["enable", "enable a webhook"],
+    ["resume", "end a pause, including one requested with Retry-After"],
+    ["disable", "disable a webhook"],
   ] as const) {
     onWebhook(
       webhooks.command(action).description(description),
@@ -70,7 +72,7 @@ export function addWebhookActions(webhooks: Command, invocation: Invocation): vo
   addPauseCommand(webhooks, invocation);
 
   onWebhook(
-    webhooks.command("secret").description("show the signing secret in clear"),
+    webhooks.command("secret").description("show the signing secret in clear text"),
     invocation,
     async ({ client, terminal }, path) => {
       printOne(terminal, await client.get(`${path}/secret`));
@@ -85,8 +87,8 @@ export function addWebhookActions(webhooks: Command, invocation: Invocation): vo
 function addPauseCommand(webhooks: Command, invocation: Invocation): void {
   const pause = webhooks
     .command("pause")
-    .description("hold a webhook back; what is published meanwhile is kept and goes out after it")
-    .option("--until <time>", "when the pause ends by itself: a time, a date, or a span from now such as 1h")
+    .description("pause a webhook. New events are stored and sent after the pause")
+    .option("--until <time>", "end of the pause: a time, a date, or a duration from now such as 1h")
     .addOption(new FieldOption("--reason <text>", pauseFields.reason));
   onWebhook(pause, invocation, async ({ client, terminal, options }, path) => {
     const body = { until: options.time("until", "ahead"), reason: options.text("reason") };
@@ -97,15 +99,15 @@ function addPauseCommand(webhooks: Command, invocation: Invocation): void {
 function addRotateCommand(webhooks: Command, invocation: Invocation): void {
   const rotate = webhooks
     .command("rotate")
-    .description("replace the signing key; old and new are used for a while, unless revoked")
-    .option("--revoke", "drop the old one at once, and one that still overlaps")
+    .description("rotate the signing key. Both keys are used during the overlap, unless revoked")
+    .option("--revoke", "drop all old keys immediately")
     .addOption(new FieldOption("--overlap-seconds <seconds>", rotateFields.overlapSeconds))
     .addOption(
       new FieldOption("--secret <secret>", rotateFields.secret, {
-        says: "the new secret; generated when left out",
+        says: "new secret (default: generated)",
       }),
     )
-    .option("--force", "also while the overlap of an earlier rotation runs, which ends then");
+    .option("--force", "end the overlap of an earlier rotation");
   onWebhook(rotate, invocation, async ({ client, terminal, options }, path) => {
     const body = {
       mode: options.flag("revoke") ? "revoke" : "graceful",
@@ -117,16 +119,15 @@ function addRotateCommand(webhooks: Command, invocation: Invocation): void {
     printOne(terminal, rotated);
     if (rotated["secret"] !== null) return;
     const { public_key: publicKey } = await client.get(`${path}/public-key`);
-    terminal.note(`it signs with a key pair of its own now; its public key is ${String(publicKey)}`);
+    terminal.note(`the webhook now signs with a new key pair. Public key: ${String(publicKey)}`);
   });
 }
 
 function inWordsOfOptions(error: unknown): never {
   if (!(error instanceof RefusedError) || error.code !== "rotation_in_progress") throw error;
-  throw new CommandFailure(
-    "the overlap of the last rotation is still running: both secrets are used until it ends",
-    ["To end it now and begin another one: --force. To drop every old secret at once: --revoke."],
-  );
+  throw new CommandFailure("the overlap of the last rotation has not ended yet, so both secrets are in use", [
+    "Use --force to end it and rotate again, or --revoke to drop all old secrets.",
+  ]);
 }
 
 function addCircuitCommand(webhooks: Command, invocation: Invocation): void {
@@ -137,7 +138,7 @@ function addCircuitCommand(webhooks: Command, invocation: Invocation): void {
     .argument("<action>", "reset, open or close")
     .addOption(
       new FieldOption("--seconds <seconds>", circuitActionFields.durationSeconds, {
-        says: "how long it is forced",
+        says: "duration of the forced state",
       }),
     );
   clientCommand(circuit, invocation, async ({ client, terminal, args: [id = "", action = ""], options }) => {
@@ -158,22 +159,23 @@ function addCircuitCommand(webhooks: Command, invocation: Invocation): void {
   });
 }
 
-/** Below `webhooks`, and for those in a hurry at the top. */
+/** Available as `webhooks recover` and as the top-level `recover`. */
 export function addRecoverCommand(parent: Command, invocation: Invocation): void {
   const options = addBulkOptions(
     parent
       .command("recover")
-      .description(
-        "deliver again what a webhook missed: dead letters and events skipped while it was not active",
-      )
+      .description("resend what a webhook missed: dead letters and events skipped while it was inactive")
       .requiredOption(
         "--since <time>",
-        "deliveries made at or after this time, date, or span before now such as 1h",
+        "deliveries created at or after this time, date, or duration before now such as 1h",
       )
-      .option("--until <time>", "deliveries made before this time, date, or span before now such as 1h")
+      .option(
+        "--until <time>",
+        "deliveries created before this time, date, or duration before now such as 1h",
+      )
       .addOption(
         new FieldOption("--status <status>", recoverFields.states, {
-          says: "exhausted and skipped when left out; may be repeated",
+          says: "repeatable (default: exhausted and skipped)",
         }),
       ),
   );

@@ -11,10 +11,10 @@ const who: Column<Json> = { title: "WHO", value: (row) => actorText(row["by"] as
 
 const timelineColumns: readonly Column<Json>[] = [
   when,
-  { title: "WHAT", value: (row) => row["kind"] },
+  { title: "CHANGE", value: (row) => row["kind"] },
   who,
   { title: "REVISION", value: (row) => row["revision"] },
-  { title: "CHANGED", value: (row) => (row["changed"] as readonly string[]).join(",") },
+  { title: "CHANGED FIELDS", value: (row) => (row["changed"] as readonly string[]).join(",") },
   { title: "REASON", value: (row) => row["reason"] },
 ];
 
@@ -25,16 +25,16 @@ const revisionColumns: readonly Column<Json>[] = [
   { title: "CHANGES", value: (row) => changesText(row["changes"] as Json) },
 ];
 
-/** What happened to a webhook, and what it was configured to be. */
+/** Adds the commands for the timeline and revisions of a webhook. */
 export function addWebhookHistoryCommands(webhooks: Command, invocation: Invocation): void {
   for (const { name, says, columns } of [
-    { name: "timeline", says: "what happened to a webhook: who, when and why", columns: timelineColumns },
-    { name: "revisions", says: "how a webhook was configured, and what changed", columns: revisionColumns },
+    { name: "timeline", says: "show the history of a webhook", columns: timelineColumns },
+    { name: "revisions", says: "show the configuration changes of a webhook", columns: revisionColumns },
   ])
     onWebhook(
       addPageOptions(webhooks.command(name).description(`${says}, newest first`)),
       invocation,
-      (call, path) => printList(call, { path: `${path}/${name}`, columns, none: "nothing is known" }),
+      (call, path) => printList(call, { path: `${path}/${name}`, columns, none: "no entries" }),
     );
 }
 

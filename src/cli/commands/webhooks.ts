@@ -11,7 +11,7 @@ import { addRateLimitOptions, rateLimitOf } from "../rate-limit-options.ts";
 import { printFields, shortTime } from "../table.ts";
 import type { Column } from "../table.ts";
 
-/** Orders whose numbers a list shows. */
+/** Columns that some sort orders add. */
 const failedNumber = {
   include: "stats",
   column: { title: "FAILED", value: (row: Json) => failedText(row["stats"] as Json | null) },
@@ -45,11 +45,11 @@ const columns: readonly Column<Json>[] = [
 
 export function addWebhookCommands(webhooks: Command, invocation: Invocation): void {
   const create = addWebhookOptions(webhooks.command("create").description("subscribe a URL to events"))
-    .argument("<url>", "where to send, https")
+    .argument("<url>", "https URL of the receiver")
     .addOption(eventsOption().makeOptionMandatory())
     .addOption(
       new FieldOption("--secret <secret>", webhookFields.secret, {
-        says: "whsec_… or whsk_…; generated when left out",
+        says: "whsec_… or whsk_… (default: generated)",
       }),
     )
     .addOption(tenantOption());
@@ -77,14 +77,14 @@ export function addWebhookCommands(webhooks: Command, invocation: Invocation): v
   );
 
   const update = addWebhookOptions(
-    webhooks.command("update").description("change a webhook; what is left out stays"),
+    webhooks.command("update").description("change a webhook. Omitted options keep their values"),
   )
-    .option("--webhook-url <url>", "where to send")
+    .option("--webhook-url <url>", "URL of the receiver")
     .addOption(eventsOption());
   onWebhook(update, invocation, async ({ client, terminal, options }, path) => {
     const body = { url: options.text("webhookUrl"), ...webhookBody(options) };
     if (Object.values(body).every((value) => value === undefined))
-      throw new UsageError("nothing to change was given; see --help");
+      throw new UsageError("no changes given. See --help");
     printOne(terminal, await client.call("PATCH", { path, body }));
   });
 
@@ -93,8 +93,8 @@ export function addWebhookCommands(webhooks: Command, invocation: Invocation): v
 
 function addListCommand(webhooks: Command, invocation: Invocation): void {
   const list = addPageOptions(webhooks.command("list").description("list webhooks"))
-    .option("--type <type>", "only those that receive this event type")
-    .option("--active <boolean>", "only active ones (true) or the others (false)")
+    .option("--type <type>", "only webhooks that receive this event type")
+    .option("--active <boolean>", "only active (true) or inactive (false) webhooks")
     .addOption(new FieldOption("--status <status>", webhookFilters.statuses))
     .addOption(new FieldOption("--circuit <state>", webhookFilters.circuits))
     .addOption(new FieldOption("--paused <boolean>", webhookFilters.paused))
@@ -102,7 +102,7 @@ function addListCommand(webhooks: Command, invocation: Invocation): void {
     .addOption(new FieldOption("--failing <boolean>", webhookFilters.failing))
     .addOption(new FieldOption("--search <text>", webhookFilters.text))
     .addOption(new FieldOption("--sort <order>", webhookFilters.sort))
-    .option("--tenant <id>", "only this tenant, for administrators");
+    .option("--tenant <id>", "only this tenant (administrators)");
   clientCommand(list, invocation, (call) => {
     const sort = call.options.text("sort");
     const numbers = shownNumbers[sort ?? ""];
@@ -122,7 +122,7 @@ function addListCommand(webhooks: Command, invocation: Invocation): void {
         tenant_id: call.options.text("tenant"),
       },
       columns: numbers === undefined ? columns : columns.toSpliced(2, 0, numbers.column),
-      none: "no webhooks; make one with: posthorn webhooks create URL --events 'order.*'",
+      none: "no webhooks. Create one with: posthorn webhooks create URL --events 'order.*'",
     });
   });
 }
@@ -130,12 +130,12 @@ function addListCommand(webhooks: Command, invocation: Invocation): void {
 function addDeleteCommand(webhooks: Command, invocation: Invocation): void {
   const remove = webhooks
     .command("delete")
-    .description("delete a webhook; waiting deliveries are cancelled")
-    .option("--yes", "really do it");
+    .description("delete a webhook and cancel its waiting deliveries")
+    .option("--yes", "confirm the action");
   onWebhook(remove, invocation, async (call, path) => {
     const { client, terminal, args, options } = call;
     const what = await describeDeletion(client, path);
-    if (!options.flag("yes")) throw new UsageError(`nothing was done; --yes deletes ${what}`);
+    if (!options.flag("yes")) throw new UsageError(`nothing was deleted. Use --yes to delete ${what}`);
     await client.call("DELETE", { path });
     if (terminal.json) terminal.object({ id: args[0], deleted: true });
     else terminal.note(`deleted ${what}`);
@@ -153,16 +153,16 @@ async function describeDeletion(client: ApiClient, path: string): Promise<string
     isMore ||= page["next_cursor"] !== null;
   }
   const head = `webhook ${String(id)} to ${String(url)}`;
-  if (waiting === 0) return `${head}, for which nothing waits`;
+  if (waiting === 0) return `${head}, with no waiting deliveries`;
   return `${head}, with ${isMore ? "more than " : ""}${waiting} waiting deliveries, which are cancelled`;
 }
 
-/** A page is enough to know that there are many. */
+/** Limits counting to one page per status. */
 const countedMax = 250;
 
 const eventsOption = () =>
   new FieldOption("--events <types>", webhookFields.events, {
-    says: "event types, such as order.*; separated by commas or repeated",
+    says: "event types such as order.*, comma-separated or repeated",
   });
 
 function addWebhookOptions(command: Command): Command {
@@ -170,41 +170,40 @@ function addWebhookOptions(command: Command): Command {
     .addOption(new FieldOption("--description <text>", webhookFields.description))
     .addOption(new FieldOption("--profile <name>", webhookFields.profile, { says: "delivery profile" }))
     .addOption(new FieldOption("--ordering <guarantee>", webhookFields.ordering, { says: "" }))
-    .addOption(new FieldOption("--timeout-ms <ms>", webhookFields.timeoutMs, { says: "for one request" }));
+    .addOption(
+      new FieldOption("--timeout-ms <ms>", webhookFields.timeoutMs, { says: "timeout of a request" }),
+    );
   return addRateLimitOptions(command, "requests per minute")
     .addOption(new FieldOption("--verification <method>", webhookFields.verification, { says: "" }))
     .addOption(
       new FieldOption("--active <boolean>", webhookFields.active, {
-        says: "false to keep it without sending",
+        says: "false creates or keeps it disabled",
       }),
     )
-    .option("--header <name:value>", "sent with every request; may be repeated", collect)
-    .option(
-      "--set <json>",
-      'any other field of the API, such as {"retry_config":{"schedule_ms":[5000,60000]}}',
-    );
+    .option("--header <name:value>", "sent with every request, repeatable", collect)
+    .option("--set <json>", 'other API fields, for example {"retry_config":{"schedule_ms":[5000,60000]}}');
 }
 
-/** What a person looks for after `create`, the secret among it; `get` has the rest. */
+/** Fields shown after `create`, including the secret. `get` shows all fields. */
 function shownOfNew({ id, url, events, status, profile, secret }: Json): Json {
   return { id, url, events, status, profile, ...(typeof secret === "string" && { secret }) };
 }
 
-/** What a person needs next: why nothing is sent yet, and what receivers verify with. */
+/** Prints next steps: pending verification, and how receivers verify messages. */
 async function explainNew(
   webhook: Json,
   { client, terminal }: Pick<ClientCall, "client" | "terminal">,
 ): Promise<void> {
   const { state, detail } = webhook["verification"] as Json;
-  if (state === "pending") terminal.note(`nothing is sent yet, verification is pending: ${String(detail)}`);
+  if (state === "pending") terminal.note(`nothing is sent until the receiver is verified: ${String(detail)}`);
   const id = String(webhook["id"]);
-  terminal.note(`every setting: posthorn webhooks get ${id}`);
+  terminal.note(`show all settings: posthorn webhooks get ${id}`);
   if (typeof webhook["secret"] === "string") {
-    terminal.note(`give the secret to the receiver; to see it again: posthorn webhooks secret ${id}`);
+    terminal.note(`configure the secret at the receiver. To show it again: posthorn webhooks secret ${id}`);
     return;
   }
   const { public_key: publicKey } = await client.get(`/v1/webhooks/${id}/public-key`);
-  terminal.note(`it has no secret: receivers verify with the public key ${String(publicKey)}`);
+  terminal.note(`receivers verify messages with the public key ${String(publicKey)}`);
 }
 
 function webhookBody(options: OptionValues): Record<string, unknown> {
@@ -234,7 +233,7 @@ function headersOf(given: readonly string[] | undefined): Record<string, string>
   );
 }
 
-/** A command whose one argument is a webhook. */
+/** Defines a command with a webhook id as its argument. */
 export function onWebhook(
   command: Command,
   invocation: Invocation,

@@ -6,20 +6,20 @@ import type { Terminal } from "../terminal.ts";
 import type { ReceivedDelivery, ReceiverAnswer } from "./local-receiver.ts";
 import type { Permission } from "./permission.ts";
 
-/** One request to `posthorn listen`, as far as its line tells. */
+/** A request to `posthorn listen`, as printed. */
 export interface Arrival {
   readonly delivery: ReceivedDelivery;
   readonly answer: ReceiverAnswer;
-  /** Null when there was nothing to verify with, or nothing to verify. */
+  /** Null without a key, or with nothing to verify. */
   readonly verification: Verification | null;
-  /** What it asked before the first delivery; null for a delivery. */
+  /** Verification request before the first delivery. Null for a delivery. */
   readonly question: Permission["question"] | null;
   readonly parts: PrintedParts;
-  /** Id and kind, where somebody else has read them already. */
+  /** Id and event type, if already known. */
   readonly known?: { readonly id: string; readonly type: string | null };
 }
 
-/** What is printed beside the line. */
+/** Parts printed below the line. */
 export interface PrintedParts {
   readonly headers: boolean;
   readonly payload: boolean;
@@ -75,7 +75,7 @@ function headerLines({ headers }: ReceivedDelivery): readonly string[] {
   return Object.entries(headers).map(([name, value]) => `${cellText(name)}: ${cellText(value)}`);
 }
 
-/** JSON on lines of its own, other text as it is, bytes as their number. */
+/** Formatted JSON, other text unchanged, or the number of bytes. */
 function payloadLines(body: Uint8Array): readonly string[] {
   if (!isUtf8(body)) return [`${body.length} bytes, not text`];
   const text = Buffer.from(body).toString("utf8");
@@ -84,7 +84,7 @@ function payloadLines(body: Uint8Array): readonly string[] {
   return shown.split("\n").map(cellText);
 }
 
-/** Numbers that reading would change are shown as they came. */
+/** Whether parsing and formatting keeps all numbers exact. */
 function keepsNumbers(text: string): boolean {
   return !/\d{16}|\d\.\d{15}|\d[eE]/.test(text);
 }
@@ -110,15 +110,15 @@ function withScheme(arrival: Arrival): string {
 
 function explanation({ cause, detail }: Extract<Verification, { kind: "rejected" }>): string {
   if (cause !== "unknown_key") return detail;
-  return `${detail}; for a whsec_… secret give the id of the webhook as --key-id, for others the right whpk_… key`;
+  return `${detail}. For a whsec_… secret, pass the webhook id as --key-id. For others, pass the right whpk_… key`;
 }
 
-/** The key of RFC 8941 without its quotes. */
+/** RFC 8941 string without quotes. */
 function unquoted(key: string | undefined): string | null {
   return key === undefined ? null : key.replace(/^"(.*)"$/, "$1");
 }
 
-/** Where the profiles put it; messages of `event-delivery` do not tell. */
+/** Event type as the profiles send it. Messages of `event-delivery` do not contain it. */
 function eventTypeOf({ headers, body }: ReceivedDelivery): string | null {
   const named = headers["ce-type"] ?? headers["x-webhook-event"];
   if (named !== undefined) return named;

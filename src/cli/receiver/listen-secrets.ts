@@ -1,6 +1,6 @@
 import { ownFile, readOwnFile, writeOwnFile } from "../own-files.ts";
 
-/** The secret of `posthorn listen`, the same with each run: by server and port, in a file that only its owner can read. */
+/** Keeps the secret of `posthorn listen` between runs, by server and port, in a file readable only by its owner. */
 export class ListenSecrets {
   readonly #path: string | null;
   readonly #name: string;
@@ -9,14 +9,14 @@ export class ListenSecrets {
   constructor(of: {
     readonly env: Readonly<Record<string, string | undefined>>;
     readonly server: string;
-    /** 0 for any. */
+    /** 0 for any port. */
     readonly port: number;
   }) {
     this.#path = ownFile("listen.json", of.env);
     this.#name = `${of.server} ${of.port}`;
   }
 
-  /** Whether the next run has the secret of this one. */
+  /** Whether the next run will use the same secret. */
   get isKept(): boolean {
     return this.#isKept;
   }
@@ -33,11 +33,11 @@ export class ListenSecrets {
       writeOwnFile(this.#path, { ...readOwnFile(this.#path), [this.#name]: secret });
       this.#isKept = true;
     } catch {
-      // A home that cannot be written is no reason not to listen.
+      // A read-only home folder must not prevent listening.
     }
   }
 
-  /** This run has another one. */
+  /** Marks that this run uses another secret. */
   leave(): void {
     this.#isKept = false;
   }

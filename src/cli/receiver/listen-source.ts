@@ -7,16 +7,16 @@ import { printArrival, type PrintedParts } from "./delivery-line.ts";
 import type { ReceivedDelivery, ReceiverAnswer } from "./local-receiver.ts";
 import { findSource, followSource, type FollowedRequest } from "./source-follower.ts";
 
-/** Hands on to this machine what a source of the gateway receives. */
+/** Forwards requests of a gateway source to this machine. */
 export async function listenToSource(order: {
   readonly name: string;
   readonly client: ApiClient;
   readonly terminal: Terminal;
   readonly parts: PrintedParts;
-  /** Sign as Posthorn would for a webhook with this secret. */
+  /** Signs forwarded requests like a webhook with these secrets. */
   readonly secrets: readonly string[];
   readonly stopped: Promise<unknown>;
-  /** Null prints alone. */
+  /** Null only prints. */
   readonly forward: ((delivery: ReceivedDelivery) => Promise<ReceiverAnswer>) | null;
 }): Promise<void> {
   const { name, client, terminal, parts, secrets, stopped, forward } = order;
@@ -29,12 +29,12 @@ export async function listenToSource(order: {
     sourceId: String(source["id"]),
     signal: stop.signal,
     begun: () => {
-      terminal.note(`listening to the source ${String(source["name"])}; end with Ctrl C`);
-      if (forward === null) terminal.note("nothing is passed on: give --forward-to 3000");
+      terminal.note(`listening to source ${String(source["name"])}. Stop with Ctrl C`);
+      if (forward === null) terminal.note("requests are not forwarded. Use --forward-to 3000");
       else if (sign === null)
-        terminal.note("signatures stay with the gateway: --secret whsec_… signs what is passed on");
+        terminal.note("forwarded requests are unsigned. Use --secret whsec_… to sign them");
     },
-    missed: () => terminal.note("more came than can be shown; some are left out"),
+    missed: () => terminal.note("too many requests, some are not shown"),
     reject: ({ rejection_cause: cause, detail }) =>
       terminal.note(`rejected, ${String(cause)}${typeof detail === "string" ? `: ${detail}` : ""}`),
     receive: async (request) => {
@@ -63,7 +63,7 @@ function signerOf(secrets: readonly string[]): Signer {
   return prepareSigner(keys);
 }
 
-/** As a webhook of the profile `standard` would get it. */
+/** Signs the request like the profile `standard`. */
 function signed({ id, delivery }: FollowedRequest, sign: Signer): ReceivedDelivery {
   const timestampSeconds = Math.floor(Date.now() / 1_000);
   const headers = {

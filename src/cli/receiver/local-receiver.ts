@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** What arrived, as raw as it came: signatures are about bytes. */
+/** Raw request, because signatures cover the exact bytes. */
 export interface ReceivedDelivery {
   readonly method: string;
   readonly path: string;
@@ -12,7 +12,7 @@ export interface ReceivedDelivery {
 }
 
 export interface ReceiverAnswer {
-  /** Why there is no answer of the program behind; for whoever watches. */
+  /** Why the forward target did not respond, for the terminal. */
   readonly failure?: string;
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -26,7 +26,7 @@ export interface LocalReceiver {
 
 const bodyBytesMax = 32 * 1024 * 1024;
 
-/** A server on this machine that hands every request to `answer`. */
+/** Starts a local server that passes every request to `answer`. */
 export async function startLocalReceiver(options: {
   readonly port: number;
   readonly answer: (delivery: ReceivedDelivery) => Promise<ReceiverAnswer>;
@@ -64,7 +64,7 @@ async function handle(
     response.writeHead(reply.status, reply.headers);
     response.end(reply.body);
   } catch {
-    // The sender went away in the middle; it will try again.
+    // The sender aborted the request and will retry.
     response.destroy();
   }
 }

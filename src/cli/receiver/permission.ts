@@ -3,15 +3,15 @@ import { answerHandshake } from "../../receiver/handshake.ts";
 import { ReceiverError } from "../../receiver/receiver-error.ts";
 import type { ReceivedDelivery, ReceiverAnswer } from "./local-receiver.ts";
 
-/** A question of a sender before its first delivery, and what it is answered. */
+/** A sender's verification request, with its response. */
 export interface Permission {
   readonly question: "handshake" | "challenge";
   readonly answer: ReceiverAnswer;
 }
 
 /**
- * Consent to whoever asks, by CloudEvents handshake or echo challenge: a receiver on this machine that somebody started
- * to see deliveries wants them. Null for anything else.
+ * Grants every CloudEvents handshake and echo challenge, because the user started the receiver to see deliveries. Null
+ * for other requests.
  */
 export async function permissionFor(delivery: ReceivedDelivery): Promise<Permission | null> {
   if (delivery.method === "OPTIONS") return handshake(delivery);

@@ -8,11 +8,11 @@ import { RefusedError } from "../failures.ts";
 import type { ListenSecrets } from "./listen-secrets.ts";
 import type { CheckKeys } from "./verification.ts";
 
-/** A webhook for as long as a receiver runs. */
+/** A webhook that exists while the receiver runs. */
 export interface Registration extends AsyncDisposable {
-  /** Of the webhook. */
+  /** Webhook id. */
   readonly id: string;
-  /** What verifies its messages. */
+  /** Keys that verify its messages. */
   keys(): Promise<CheckKeys>;
 }
 
@@ -36,14 +36,14 @@ export async function register(order: {
   const webhook = await createWithSecret({ client, terminal, body, secrets });
   const id = String(webhook["id"]);
   const path = `/v1/webhooks/${id}`;
-  terminal.note(`registered webhook ${id} for ${types.join(", ")}; it is deleted at the end`);
+  terminal.note(`registered webhook ${id} for ${types.join(", ")}. It is deleted on exit`);
   if (webhook["status"] === "unverified")
-    terminal.note(`nothing is sent to it yet: ${String((webhook["verification"] as Json)["detail"])}`);
+    terminal.note(`nothing is sent yet: ${String((webhook["verification"] as Json)["detail"])}`);
   if (typeof webhook["secret"] === "string")
     terminal.note(
-      `${secretVariable}=${webhook["secret"]}${secrets.isKept ? "" : "  (another one next time)"}`,
+      `${secretVariable}=${webhook["secret"]}${secrets.isKept ? "" : "  (changes with the next run)"}`,
     );
-  terminal.note(`now publish something: ${programCommand} publish ${exampleType(types)}${client.urlFlag}`);
+  terminal.note(`publish an event: ${programCommand} publish ${exampleType(types)}${client.urlFlag}`);
   return {
     id,
     keys: async () => ({ secrets: await secretsOf(webhook, { client, path }), profile, keyId: id }),
@@ -54,10 +54,10 @@ export async function register(order: {
   };
 }
 
-/** What applications read. */
+/** Variable name that applications read. */
 const secretVariable = "POSTHORN_WEBHOOK_SECRET";
 
-/** With the secret of the time before, so that the application behind it need not be told a new one. */
+/** Reuses the secret of the last run, so that the application needs no new one. */
 async function createWithSecret(order: {
   readonly client: ApiClient;
   readonly terminal: Terminal;
@@ -72,22 +72,20 @@ async function createWithSecret(order: {
     return made;
   } catch (error) {
     if (!(error instanceof RefusedError) || error.code !== "secret_in_use") throw error;
-    // Another listener runs, or one was killed and left its webhook behind.
-    terminal.note("another webhook has the secret of the last time, so this one gets a secret of its own;");
-    terminal.note(
-      "one that was left behind is found with: posthorn webhooks list --search 'posthorn listen'",
-    );
+    // Another listener is running, or one was killed before deleting its webhook.
+    terminal.note("another webhook uses the secret of the last run, so this one gets a new secret.");
+    terminal.note("To find a leftover webhook: posthorn webhooks list --search 'posthorn listen'");
     secrets.leave();
     return client.post("/v1/webhooks", { body });
   }
 }
 
-/** Where a profile wants a bearer token, one that nobody needs to know. */
+/** A random bearer token for profiles that require one. */
 function tokenFor({ registration }: Profile): { readonly bearer_token?: string } {
   return registration.bearerTokenRequired ? { bearer_token: randomBytes(24).toString("base64url") } : {};
 }
 
-/** The shared secret, when it has one, and the public key of the tenant, when a scheme uses it. */
+/** The shared secret, if any, and the tenant's public key if a scheme uses it. */
 async function secretsOf(
   webhook: Json,
   { client, path }: { readonly client: ApiClient; readonly path: string },

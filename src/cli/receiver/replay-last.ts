@@ -4,7 +4,7 @@ import type { Terminal } from "../terminal.ts";
 
 const countMax = 100;
 
-/** Delivers the last events of some types again, oldest first, to one webhook alone. */
+/** Replays the last events of the given types to one webhook, oldest first. */
 export async function replayLast(order: {
   readonly types: readonly string[];
   readonly count: number;
@@ -20,7 +20,5 @@ export async function replayLast(order: {
   const events = (await client.get("/v1/events", { query }))["data"] as readonly Json[];
   for (const { id } of events.toReversed())
     await client.post(`/v1/events/${String(id)}/replay`, { body: { webhook_ids: [webhookId] } });
-  terminal.note(
-    events.length === 0 ? "there are no events to replay" : `replaying the last ${events.length} events`,
-  );
+  terminal.note(events.length === 0 ? "no events to replay" : `replaying the last ${events.length} events`);
 }

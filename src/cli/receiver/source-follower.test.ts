@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { ApiClient } from "../api-client.ts";
 import { followSource } from "./source-follower.ts";
 
-test("a source is followed from the word on that it is", async () => {
+test("following starts when begun is called", async () => {
   const stop = new AbortController();
   const row = (id: string) => ({ id, outcome: "rejected" });
   const rows = [row("request-1")];
@@ -20,7 +20,7 @@ test("a source is followed from the word on that it is", async () => {
   await followSource({
     ...{ client, sourceId: "source-1", signal: stop.signal },
     begun: () => {
-      assert.equal(looks, 1, "what is there already is known");
+      assert.equal(looks, 1, "existing requests are known");
       rows.push(row("request-2"));
     },
     receive: () => assert.fail("nothing was accepted"),

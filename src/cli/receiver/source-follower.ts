@@ -4,10 +4,10 @@ import type { ApiClient, Json } from "../api-client.ts";
 import { CommandFailure } from "../failures.ts";
 import type { ReceivedDelivery } from "./local-receiver.ts";
 
-/** A request that the gateway received, as it is handed on to this machine. */
+/** A gateway request, as forwarded to this machine. */
 export interface FollowedRequest {
   readonly delivery: ReceivedDelivery;
-  /** As the gateway verified it. */
+  /** Scheme that the gateway verified. */
   readonly scheme: string;
   readonly id: string;
   readonly type: string | null;
@@ -15,10 +15,10 @@ export interface FollowedRequest {
 
 const everyMs = 1_000;
 const pageRows = 100;
-/** Of one look; more than that in a second is told and left out. */
+/** Pages per poll. Further requests are reported as missed. */
 const pagesMax = 10;
 
-/** Authentic requests, whether anybody else wanted them or not. */
+/** Authentic requests, whether or not a connection forwarded them. */
 const wantedOutcomes = new Set(["accepted", "ignored", "failed"]);
 
 export async function findSource(client: ApiClient, name: string): Promise<Json> {
@@ -37,22 +37,22 @@ export async function findSource(client: ApiClient, name: string): Promise<Json>
   if (source !== undefined && others.length === 0) return source;
   const names = sources.map((one) => String(one["name"])).join(", ");
   throw new CommandFailure(
-    source === undefined ? `there is no source ${name}` : `several sources are called ${name}`,
+    source === undefined ? `source ${name} does not exist` : `several sources match ${name}`,
     source === undefined
-      ? [names === "" ? "Add one: /ui/sources/new, or POST /v1/sources." : `There are: ${names}`]
-      : [`Give one of their ids: ${found.map((one) => String(one["id"])).join(", ")}`],
+      ? [names === "" ? "Add one with /ui/sources/new or POST /v1/sources." : `Available sources: ${names}`]
+      : [`Use one of these ids: ${found.map((one) => String(one["id"])).join(", ")}`],
   );
 }
 
 /**
- * Looks into the log of requests once a second, so that the server need not reach this machine: everything that comes from
- * now on goes to `receive`, oldest first; what was rejected goes to `reject`.
+ * Polls the request log once a second, so that the server does not need to reach this machine. New requests go to
+ * `receive`, oldest first; rejected ones go to `reject`.
  */
 export async function followSource(order: {
   readonly client: ApiClient;
   readonly sourceId: string;
   readonly signal: AbortSignal;
-  /** From now on nothing is missed. */
+  /** Called when following has started. Later requests are not missed. */
   readonly begun: () => void;
   readonly receive: (request: FollowedRequest) => Promise<void>;
   readonly reject: (row: Json) => void;
@@ -61,7 +61,7 @@ export async function followSource(order: {
   const { client, sourceId, signal } = order;
   const before = await newest(client, { source_id: sourceId, limit: pageRows });
   const seen = new Set(before.map(idOf));
-  // What was there before and has left the first page is not new.
+  // Older requests that were not on the first page are not new.
   const floor = before.length < pageRows ? "" : idOf(before.at(-1) ?? {});
   order.begun();
   while (!(await isAborted(signal))) {
@@ -105,7 +105,7 @@ async function newest(client: ApiClient, query: { readonly source_id: string; re
 async function requestOf(client: ApiClient, row: Json): Promise<FollowedRequest> {
   const request = await client.get(`/v1/requests/${idOf(row)}`);
   const headers = (request["headers"] as readonly { readonly name: string; readonly value: string }[])
-    // What may be a credential is masked in the log, and a mask is worse than nothing.
+    // Masked credentials are dropped, because the mask is not a valid value.
     .filter(({ value }) => value !== mask)
     .map(({ name, value }) => [name.toLowerCase(), value] as const);
   return {

@@ -5,21 +5,21 @@ import { ReceiverError } from "../../receiver/receiver-error.ts";
 import { UsageError } from "../failures.ts";
 import type { ReceivedDelivery } from "./local-receiver.ts";
 
-/** Checks the signature of a delivery; null when there is no secret to check it with. */
+/** Verifies the signature of a delivery. Null without a secret. */
 export type Check = (delivery: ReceivedDelivery) => Promise<Verification | null>;
 
 export interface CheckKeys {
-  /** `whsec_…`, `whsk_…` and `whpk_…` texts; several during a rotation. */
+  /** `whsec_…`, `whsk_…` and `whpk_…` keys. Several during a rotation. */
   readonly secrets: readonly string[];
-  /** Whose schemes count; null takes every scheme that fits a key. */
+  /** Limits the accepted schemes. Null accepts every scheme that matches a key. */
   readonly profile: Profile | null;
   /** `keyid` of shared secrets in HTTP message signatures. */
   readonly keyId: string;
 }
 
 /**
- * Verifies as the receiver kit does, which is loaded only for a command that verifies. Throws a UsageError that says what
- * is wrong with a secret, never what it is.
+ * Verifies with the receiver kit, which is loaded on demand. Throws a UsageError that describes the problem of a
+ * secret, never its value.
  */
 export async function createCheck({ secrets, profile, keyId }: CheckKeys): Promise<Check> {
   if (secrets.length === 0) return () => Promise.resolve(null);

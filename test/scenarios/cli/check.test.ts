@@ -41,7 +41,7 @@ suite("posthorn check on the command line", { concurrency: 2 }, () => {
     assert.equal(status, 0, stdout + stderr);
     assert.match(stdout, /^RESULT +RULE +SEEN\n/);
     assert.match(stdout, /^passed +refuses an altered body +401$/m);
-    assert.match(stdout, /^\d\d passed, 0 failed, 0 skipped, \d+ do not apply$/m);
+    assert.match(stdout, /^\d\d passed, 0 failed, 0 skipped, \d+ not applicable$/m);
     assert.ok(!(stdout + stderr).includes("\u001b"), "no colour without a terminal");
     assert.match(stderr, /^(\d+ of \d+: .+\n)*$/, "only that it goes on, when it takes long");
   });
@@ -49,9 +49,9 @@ suite("posthorn check on the command line", { concurrency: 2 }, () => {
   test("without --allow-valid it says what would try the rest", async () => {
     const { status, stdout } = await checkServer(correct(), []);
     assert.equal(status, 0);
-    assert.match(stdout, /^To try the skipped ones: Allow it with --allow-valid\.$/m);
+    assert.match(stdout, /^To run the skipped checks: Allow it with --allow-valid\.$/m);
     const bare = await checkServer(correct(), [], {});
-    assert.match(bare.stdout, /^To try the skipped ones: Give --secret, or POSTHORN_CHECK_SECRET\.$/m);
+    assert.match(bare.stdout, /^To run the skipped checks: Give --secret, or POSTHORN_CHECK_SECRET\.$/m);
   });
 
   test("a careless receiver: status 1, and what to do in lines of at most 80 characters", async () => {
@@ -133,10 +133,10 @@ suite("posthorn check on the command line", { concurrency: 2 }, () => {
   test("wrong usage: status 2, says what to do, shows no secret and no stack", async () => {
     const url = "http://127.0.0.1:9/hooks";
     const mistakes: readonly (readonly [Args, RegExp])[] = [
-      [[], /takes the URL of a receiver, or --sender PORT/],
+      [[], /requires the URL of a receiver, or --sender PORT/],
       [[url, "--sender", "0"], /a URL or --sender, not both/],
       [["localhost:3000"], /takes a URL such as http:\/\/localhost:3000\/hooks, not "localhost:3000"/],
-      [["http://user:canary@localhost/"], /without user and password/],
+      [["http://user:canary@localhost/"], /must not contain a user or password/],
       [[url, "--profile", "custom"], /--profile takes one of standard, .*, not "custom"/],
       [[url, "--scheme", "v2"], /--scheme takes v1a, v1, .* with profile standard, not "v2"/],
       [[url, "--event-type", "a b"], /--event-type takes a name/],
@@ -167,10 +167,10 @@ suite("posthorn check on the command line", { concurrency: 2 }, () => {
 
   test("--sender: a sender is watched, judged, and told apart by status", async () => {
     const command = new RunningCommand(["check", "--sender", "0"], { env });
-    const [, url = ""] = await command.until(/listening on (\S+) for 60 s\nSend two events there/);
+    const [, url = ""] = await command.until(/listening on (\S+) for 60 s\nSend two events to it/);
     const taken = await posthornHere(["check", "--sender", new URL(url).port], { env });
     assert.equal(taken.status, 1);
-    assert.match(taken.stderr, /port \d+ is taken by another program\nChoose another one: --sender 0/);
+    assert.match(taken.stderr, /port \d+ is in use by another program\nUse another port. --sender 0/);
     await sendTwoEvents(url, {});
     const { status, stdout } = await command.finished;
     assert.equal(status, 0, stdout);

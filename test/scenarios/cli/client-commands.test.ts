@@ -58,11 +58,11 @@ suite("client commands against a running server", () => {
     ];
     const tried = ["connections", "try-filter", '{"body":{"total":{"$gte":100}}}'];
     const last = await run([...tried, "--source", String(source["id"])]);
-    assert.match(last.stdout, /^1 of the last 2 would be sent on, 1 left out\nREQUEST/);
+    assert.match(last.stdout, /^1 of the last 2 would be forwarded, 1 filtered out\nREQUEST/);
     assert.match(last.stdout, new RegExp(`${String(request["id"])} .* yes`));
     assert.match(last.stdout, / no .*body\.total\.\$gte/);
     const one = await run([...tried, "--request", String(request["id"])]);
-    assert.match(one.stdout, /^it would be sent on\nCONDITION/);
+    assert.match(one.stdout, /^the message would be forwarded\nCONDITION/);
     assert.match(one.stdout, /body\.total\.\$gte +yes +100 +150/);
     const given = await object([...tried, "--message", '{"body":{"total":7}}']);
     assert.deepEqual([given["matches"], given["rule"]], [false, "body.total.$gte"]);
@@ -87,7 +87,7 @@ suite("client commands against a running server", () => {
       "--verification",
       "dns",
     ]);
-    assert.match(dns.stderr, /nothing is sent yet, verification is pending: /);
+    assert.match(dns.stderr, /nothing is sent until the receiver is verified: /);
     const { status, stdout, stderr } = await run(["webhooks", "verify", String(made["id"])]);
     assert.equal(status, 0, stderr);
     assert.match(stdout, /status +unverified/);
@@ -100,11 +100,11 @@ suite("client commands against a running server", () => {
   test("a webhook without a shared secret is made and rotated with its public key in sight", async () => {
     const create = ["webhooks", "create", "https://example.com/hooks", "--events", "never.sent"];
     const { stdout, stderr: told } = await run([...create, "--profile", "ts-16a", "--json"]);
-    assert.match(told, /no secret: receivers verify with the public key whpk_/);
+    assert.match(told, /receivers verify messages with the public key whpk_/);
     const made = JSON.parse(stdout) as Record<string, unknown>;
     const { status, stderr } = await run(["webhooks", "rotate", String(made["id"])]);
     assert.equal(status, 0, stderr);
-    assert.match(stderr, /key pair of its own now; its public key is whpk_/);
+    assert.match(stderr, /new key pair\. Public key: whpk_/);
     await object(["webhooks", "delete", String(made["id"]), "--yes"]);
   });
 
@@ -174,7 +174,7 @@ suite("client commands against a running server", () => {
       env: { POSTHORN_DATA_DIR: server.dataDir },
     });
     assert.equal(elsewhere.status, 2);
-    assert.match(elsewhere.stderr, /an API key is needed for https:\/\/example\.com/);
+    assert.match(elsewhere.stderr, /https:\/\/example\.com requires an API key/);
   });
 
   test("dead letters: listed, counted, retried with progress", async () => {
@@ -209,7 +209,7 @@ suite("client commands against a running server", () => {
 
     const refused = await run(["dlq", "retry"]);
     assert.equal(refused.status, 2);
-    assert.match(refused.stderr, /3 dead letters would be delivered again; nothing was done[^]*--yes/);
+    assert.match(refused.stderr, /3 dead letters would be delivered again; nothing was changed[^]*--yes/);
     assert.deepEqual(await object(["dlq", "retry", "--dry-run"]), { count: 3 });
     assert.deepEqual(await object(["dlq", "retry", "--dry-run", "--type", "other.type"]), { count: 0 });
     status = 200;
@@ -254,7 +254,7 @@ suite("client commands against a running server", () => {
     assert.match(counted.stdout, /^3 deliveries would be cancelled\n$/);
     assert.match(
       counted.stderr,
-      /such as [0-9a-f-]{36} +bulk\.waits +failed[^]*made from \d{4}-.* until \d{4}-/,
+      /for example [0-9a-f-]{36} +bulk\.waits +failed[^]*created from \d{4}-.* until \d{4}-/,
     );
     const both = await run(["deliveries", "retry", "--webhook", waiting, letters[0]?.id ?? "", "--dry-run"]);
     assert.deepEqual([both.status, /not both/.test(both.stderr)], [2, true], both.stderr);
@@ -319,8 +319,8 @@ suite("client commands against a running server", () => {
     const done = await run(["dlq", "retry", "--webhook", webhook, "--yes", "--wait"]);
     assert.equal(done.status, 0, done.stderr);
     assert.ok(done.stderr.includes(enable), done.stderr);
-    assert.match(done.stderr, /dead letters of it that wait for that: 1\n/);
-    assert.match(done.stderr, /which are no dead letters: 1\n.*webhooks recover \S+ --since \d{4}-/);
+    assert.match(done.stderr, /dead letters waiting for it: 1\n/);
+    assert.match(done.stderr, /which are not dead letters: 1\n.*webhooks recover \S+ --since \d{4}-/);
     const again = await run(["deliveries", "retry", String(skipped["id"])]);
     assert.ok(again.stderr.includes(enable), again.stderr);
     assert.match((await run(["deliveries", "get", JSON.parse(dead).id])).stdout, /retried_at +\d{4}-/);
@@ -352,14 +352,14 @@ suite("client commands against a running server", () => {
     assert.notEqual((await object(["webhooks", "rotate", id]))["secret"], webhook["secret"]);
     const overlapping = await run(["webhooks", "rotate", id]);
     assert.equal(overlapping.status, 1);
-    assert.match(overlapping.stderr, /still running[^]*--force[^]*--revoke/);
+    assert.match(overlapping.stderr, /has not ended yet[^]*--force[^]*--revoke/);
     const revoked = await object(["webhooks", "rotate", id, "--revoke"]);
     assert.equal(revoked["previous"], null);
     const kept = await run(["webhooks", "delete", id]);
     assert.equal(kept.status, 2);
     assert.match(
       kept.stderr,
-      /nothing was done; --yes deletes webhook \S+ to https:.*, for which nothing waits/,
+      /nothing was deleted. Use --yes to delete webhook \S+ to https:.*, with no waiting deliveries/,
     );
     assert.equal((await run(["webhooks", "delete", id, "--yes"])).status, 0);
     assert.equal((await run(["webhooks", "get", id])).status, 1);
@@ -397,7 +397,7 @@ suite("client commands against a running server", () => {
     assert.deepEqual(slower["rate_limit"], { requests_per_minute: 60, burst: 7 });
     const alone = await run(["tenants", "put", "acme", "--burst", "9"]);
     assert.equal(alone.status, 2);
-    assert.match(alone.stderr, /--burst goes with --rate-limit/);
+    assert.match(alone.stderr, /--burst requires --rate-limit/);
     assert.equal((await object(["tenants", "put", "acme", "--rate-limit", "none"]))["rate_limit"], null);
     const key = await object(["keys", "create", "shop", "--role", "publish", "--tenant", "acme"]);
     const forbidden = await run(["events", "list"], { env: { POSTHORN_KEY: String(key["key"]) } });
@@ -422,9 +422,9 @@ suite("client commands against a running server", () => {
     const event = String((await object(["publish", "kinds.mixed"]))["id"]);
     const wrong = await run(["deliveries", "get", event]);
     assert.equal(wrong.status, 1);
-    assert.match(wrong.stderr, new RegExp(`id of an event: posthorn events get ${event}`));
+    assert.match(wrong.stderr, new RegExp(`id belongs to an event: posthorn events get ${event}`));
     const listed = await run(["events", "get", webhook]);
-    assert.match(listed.stderr, new RegExp(`id of a webhook: posthorn webhooks get ${webhook}`));
+    assert.match(listed.stderr, new RegExp(`id belongs to a webhook: posthorn webhooks get ${webhook}`));
     const recent = await run(["webhooks", "recover", webhook, "--since", "1h", "--dry-run"]);
     assert.match(recent.stdout, /^\d+ deliveries/, recent.stderr);
     const misnamed = await run(["webhooks", "update", webhook, "--set", '{"types":["a.b"]}']);
@@ -475,7 +475,7 @@ suite("client commands against a running server", () => {
     assert.deepEqual([found["type"], found["id"], found["matched"]], ["webhook", webhook, "url"]);
     const { stdout } = await run(["deliveries", "list", webhook]);
     const [head = "", ...rows] = stdout.trimEnd().split("\n");
-    const why = rows.map((row) => row.slice(head.indexOf("WHY")).split(" ")[0]);
+    const why = rows.map((row) => row.slice(head.indexOf("REASON")).split(" ")[0]);
     assert.deepEqual(why, ["-", "server_error_500", "permanent_client_error_400"], stdout);
     for (const row of rows) assert.match(row, / \d\d:\d\d:\d\d, (now|\d+ (s|min) ago)$/);
     const delivery = rows[1]?.split(" ")[0] ?? "";
@@ -485,7 +485,7 @@ suite("client commands against a running server", () => {
 
     const kept = await run(["webhooks", "delete", webhook]);
     assert.equal(kept.status, 2);
-    assert.match(kept.stderr, /nothing was done; .*, with 2 waiting deliveries, which are cancelled/);
+    assert.match(kept.stderr, /nothing was deleted\. .*, with 2 waiting deliveries, which are cancelled/);
     const gone = await run(["webhooks", "delete", webhook, "--yes"]);
     assert.match(gone.stderr, /^deleted .*, with 2 waiting deliveries, which are cancelled\n$/);
   });

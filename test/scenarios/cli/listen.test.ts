@@ -47,7 +47,9 @@ suite("posthorn listen", () => {
     test(`verifies what it registered with the profile ${name}`, async (t) => {
       const listener = listen(t, ["--register", "order.*", "--profile", name, "--json"]);
       await listener.until(/registered webhook/);
-      await listener.until(new RegExp(`now publish .* publish order\\.completed --url ${server.url}\n`));
+      await listener.until(
+        new RegExp(`publish an event: .* publish order\\.completed --url ${server.url}\n`),
+      );
       const receipt = await object(["publish", "order.completed", '{"order_id":"4711"}']);
       const { id, type, verification, scheme } = await deliveryOf(listener);
       await listener.stop("SIGINT");
@@ -87,7 +89,7 @@ suite("posthorn listen", () => {
     const nameless = listen(t, args);
     await nameless.until(/listening on/);
     await object(["publish", "signed.event"]);
-    await nameless.until(/unknown_key {2}answered 204[^]*give the id of the webhook as --key-id/);
+    await nameless.until(/unknown_key {2}answered 204[^]*pass the webhook id as --key-id/);
     await nameless.stop("SIGINT");
   });
 

@@ -38,7 +38,7 @@ suite("posthorn serve", () => {
     assert.match(sameFolder.stderr, /in use by process \d+[^]*--data-dir/);
     const samePort = await posthorn(["serve", "--data-dir", "other", "--port", port], { cwd: folder.path });
     assert.equal(samePort.status, 1);
-    assert.match(samePort.stderr, new RegExp(`port ${port} is taken`));
+    assert.match(samePort.stderr, new RegExp(`port ${port} is in use`));
     await server.stop();
   });
 
@@ -64,7 +64,7 @@ suite("posthorn serve", () => {
     await posthorn(["publish", "a.b"], { env: secondEnv });
     await hanging.requested;
     again.child.kill("SIGTERM");
-    await again.until(/a second signal ends at once/);
+    await again.until(/a second signal exits immediately/);
     const killedAt = performance.now();
     assert.equal((await again.stop("SIGTERM")).status, 143);
     assert.ok(performance.now() - killedAt < 20_000);
