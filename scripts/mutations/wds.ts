@@ -8,6 +8,24 @@ const metrics = "test/scenarios/metrics.test.ts";
 /** Webhook Delivery System with Retries. */
 export const wdsMutations: readonly Mutation[] = [
   {
+    ids: "WDS-179",
+    change: "a process that cannot listen does not read what another process changed",
+    file: "src/adapters/store/postgres/config-polling.ts",
+    find: 'if (change !== null) this.#notify({ kind: "config", change });',
+    replace: "void change;",
+    test: "test/scenarios/postgres/changes-arrive.pg.test.ts",
+    name: "use a new webhook or event type after about a second",
+  },
+  {
+    ids: "WDS-179",
+    change: "an announcement that is not visible yet is passed by",
+    file: "src/adapters/store/postgres/config-polling.ts",
+    find: "if (last - since > rows.length)",
+    replace: "if (last - since > rows.length + 1)",
+    test: "src/adapters/store/postgres/config-polling.pg.test.ts",
+    name: "where an announcement is missing",
+  },
+  {
     ids: "WDS-117",
     change: "the first retry waits for twice the base delay",
     file: "src/core/retry-schedule.ts",

@@ -28,7 +28,8 @@ export const storage = {
     group: "Storage",
     description:
       "Direct URL of the same database if `POSTHORN_DATABASE_URL` points to a pooler, for notifications and migrations; " +
-      "`none` if there is no direct connection; then workers see new events up to a second later.",
+      "`none` if there is no direct connection; then this process sees new events and changed configuration of other " +
+      "processes up to a second later.",
     kind: optionalText,
     fallback: null,
     fallbackText: "unset: no pooler",

@@ -48,10 +48,7 @@ export interface Store {
   /** Absent if problems are not tracked. */
   readonly problems?: DeliveryProblemStore;
   readonly upkeep: UpkeepStore;
-  /**
-   * Hints about work that other processes stored. Absent if one process owns the store, or if it has no
-   * notifications.
-   */
+  /** Work and changes that other processes stored. Absent if one process owns the store. */
   readonly changes?: StoreChanges;
   /** Which worker serves which webhook. Absent if one process owns the store. */
   readonly ownership?: OwnershipStore;

@@ -13,7 +13,7 @@ import type { TenantKeys } from "./keys/tenant-keys.ts";
 
 export interface RegistryReloadOptions {
   readonly registry: RegistryStore;
-  /** Sources of change notifications. Without one, only the periodic reload finds changes, and runs more often. */
+  /** Sources of change notifications. */
   readonly changes: readonly StoreChanges[];
   readonly isShared: boolean;
   /** Reports that the database was restarted or replaced. */
@@ -49,16 +49,15 @@ export class RegistryReload {
   #isFromScratch = false;
 
   constructor(options: RegistryReloadOptions) {
-    const { changes, clock, random, log } = options;
+    const { clock, random, log } = options;
     this.#options = options;
     const failed = (error: unknown): void =>
       log.warn({ err: String(error) }, "failed to reload a change of another process");
     this.#reading = new Loop({ clock, round: () => this.#read(), failed });
-    const periodMs = changes.length === 0 ? deafMs : reloadMsMax;
     this.#periodic = new Loop({
       clock,
       round: async () => this.#readAgain(tables),
-      pauseMs: () => periodMs * (0.5 + random.uniform() / 2),
+      pauseMs: () => reloadMsMax * (0.5 + random.uniform() / 2),
       failed,
     });
   }
@@ -131,4 +130,3 @@ export class RegistryReload {
 
 const gatherMs = 20;
 const reloadMsMax = 300_000;
-const deafMs = 10_000;

@@ -53,6 +53,7 @@ const released = {
     retries: "d880658d0234874f",
     "mail-consent": "1901192dcd0bbbe4",
     "fan-out-parts": "1b3381b12c9c4e75",
+    "config-changes": "8a1a854c8618dc77",
   },
 };
 

@@ -206,6 +206,7 @@ export const unmovedTables: ReadonlyMap<string, string> = new Map([
   ["runtime_orders", "of running processes"],
   ["duties", "of running processes"],
   ["endpoint_reports", "of running processes"],
+  ["config_changes", "of running processes"],
 ]);
 
 /** Columns of moved tables that do not move, with the reason. */

@@ -17,8 +17,6 @@ export interface ConfigSyncOptions {
   readonly random: Random;
   readonly telemetry: Telemetry;
   readonly directory: Directory;
-  /** Whether other processes can announce their changes. */
-  readonly hears: boolean;
   /** Applies a changed webhook, like a change made by this process. */
   readonly apply: (stored: StoredWebhook) => void;
   readonly remove: (webhookId: string) => void;
@@ -37,13 +35,12 @@ export class ConfigSync {
   #isFromScratch = false;
 
   constructor(options: ConfigSyncOptions) {
-    const { clock, random, hears, telemetry } = options;
+    const { clock, random, telemetry } = options;
     this.#options = options;
-    const periodMs = hears ? reloadMsMax : deafMs;
     this.#loop = new Loop({
       clock,
       round: () => this.#reload(),
-      pauseMs: () => periodMs * (0.5 + random.uniform() / 2),
+      pauseMs: () => reloadMsMax * (0.5 + random.uniform() / 2),
       failed: (error) =>
         telemetry.log.warn({ err: String(error) }, "reloading webhooks failed; retrying later"),
     });
@@ -209,11 +206,7 @@ function keysOf(secrets: StoredWebhook["secrets"]): string {
 
 /** WDS-179 allows five minutes for a change. This only matters if announcements were lost. */
 const reloadMsMax = 300_000;
-/**
- * Without announcements, changes are seen this late. A shorter period would make reading everything the main load.
- */
-const deafMs = 30_000;
-/** Webhooks have a few kilobytes each: a page is a few megabytes, and thousands of webhooks take a few statements. */
+/** A webhook has a few kilobytes: a page is a few megabytes, and thousands of webhooks take a few statements. */
 const pageSize = 1_000;
 /** Gives up if a webhook changes constantly; its changes are loaded soon anyway. */
 const triesMax = 3;

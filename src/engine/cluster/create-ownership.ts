@@ -120,10 +120,9 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): WorkerParts {
   const isBrought = (): boolean => queue?.isConnected === true;
   const owned = new OwnedEndpoints({ clock, dispatcher, notes: parts.notes });
   const { apply, remove } = parts;
-  const { webhooks, changes } = options.store;
+  const { webhooks } = options.store;
   const news = options.sharedState?.news;
-  const hears = changes !== undefined || news !== undefined;
-  const sync = new ConfigSync({ ...common, webhooks, ownership: store, directory, hears, apply, remove });
+  const sync = new ConfigSync({ ...common, webhooks, ownership: store, directory, apply, remove });
   const endpoint = (id: string): Endpoint | undefined => directory.get(id);
   const member: ClusterMember = new ClusterMember({
     ...{ ...common, store, owned, pool, isBrought, endpoint },

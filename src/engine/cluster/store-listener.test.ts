@@ -18,6 +18,7 @@ const keyOf = (webhookId: string, ordering: LaneKey["ordering"] = "none"): LaneK
 
 /** Announcements made by the test. */
 class Source implements StoreChanges {
+  carriesWork = true;
   readonly #listeners = new Set<(change: StoreChange) => void>();
 
   subscribe(listener: (change: StoreChange) => void): () => void {
@@ -197,6 +198,13 @@ suite("store listener", () => {
     scene.listener.lookSoon();
     assert.deepEqual(await pass(1_000), []);
     assert.deepEqual(await pass(1_000), lookedEverywhere);
+  });
+
+  test("looks once a second where only configuration is announced", async () => {
+    const scene = new Scene();
+    scene.changes.carriesWork = false;
+    for (let second = 0; second < 3; second += 1)
+      assert.deepEqual(await scene.after(() => scene.clock.advance(1_000)), lookedEverywhere);
   });
 
   test("a process that delivers nothing cares for configuration alone", async () => {

@@ -151,7 +151,7 @@ export class StoreListener {
 
   #periodMs(): number {
     const { store, isBrought, hasQueue } = this.#options;
-    const isNotified = hasQueue ? isBrought() : store.changes !== undefined;
+    const isNotified = hasQueue ? isBrought() : store.changes?.carriesWork === true;
     return isNotified ? lookRarelyMs : lookOftenMs;
   }
 

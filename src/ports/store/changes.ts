@@ -6,6 +6,8 @@ import type { ConfigChange } from "./config-changes.ts";
  * late, repeated or lost, so receivers still poll periodically.
  */
 export interface StoreChanges {
+  /** False where only configuration is announced, so that receivers have to look for work often. */
+  readonly carriesWork: boolean;
   /** Returns a function that ends the subscription. Listeners must not throw. */
   subscribe(listener: (change: StoreChange) => void): () => void;
 }

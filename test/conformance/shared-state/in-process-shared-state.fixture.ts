@@ -118,6 +118,7 @@ class Client implements SharedState {
     this.endpoints = { note: all(note), recall: each(recallEndpoint) };
     this.publishes = { recall: each(recallPublish), remember: all(remember) };
     this.news = {
+      carriesWork: false,
       subscribe: (listener) => {
         this.#listeners.add(listener);
         return () => this.#listeners.delete(listener);

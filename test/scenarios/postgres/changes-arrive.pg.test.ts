@@ -7,6 +7,8 @@ import { Cluster } from "./cluster.ts";
 
 /** Far below the half minute and the five minutes after which processes look by themselves. */
 const within = 25_000;
+/** Far above the second after which processes ask for what was changed, far below the time for three reloads. */
+const unannouncedWithin = 10_000;
 /** What has not come by then is held back, or still on its way from a worker that has not heard. */
 const heldBackMs = 1_500;
 
@@ -160,6 +162,30 @@ suite("what one process changes reaches the others", () => {
     assert.ok(stoppedAt.after < 100, "it was stopped before its end");
     for (const process of [api, other])
       assert.match(JSON.stringify((await cluster.call(process, `GET ${path}`)).body), /"cancelled"/);
+  });
+
+  test("WDS-179 where nothing can be announced, other processes use a new webhook or event type after about a second", async (t) => {
+    const cluster = await Cluster.open({ POSTHORN_DATABASE_DIRECT_URL: "none" });
+    t.after(() => cluster.close());
+    const [api, other] = await cluster.start("api", "api");
+    assert.ok(api !== undefined && other !== undefined);
+    const answer = async (request: string, body: object) => (await cluster.call(other, request, body)).body;
+    // Several in turn, so that a periodic reload cannot be what finds all of them.
+    for (const eventType of ["order.paid", "order.sent", "order.done"]) {
+      await cluster.addWebhook(api, { url: "http://127.0.0.1:9/", events: [eventType] });
+      await eventually("an event published through the other process gets its delivery", {
+        ask: () => answer("POST /v1/events", { event_type: eventType, data: {} }),
+        holds: ({ deliveries }) => Number(deliveries) === 1,
+        withinMs: unannouncedWithin,
+      });
+      const schema = { type: "object", required: ["total"] };
+      await cluster.call(api, `PUT /v1/event-types/${eventType}`, { schema });
+      await eventually("the schema is known", {
+        ask: () => cluster.call(other, "POST /v1/events", { event_type: eventType, data: {} }),
+        holds: ({ status }) => status === 400,
+        withinMs: unannouncedWithin,
+      });
+    }
   });
 
   test("where nothing can be announced, a worker finds new events by looking", async (t) => {

@@ -19,6 +19,7 @@ export interface NewsOptions {
  * so each is validated.
  */
 export class RedisConfigNews implements ConfigNews {
+  readonly carriesWork = false;
   readonly #options: NewsOptions;
   readonly #listeners = new Set<(change: StoreChange) => void>();
 

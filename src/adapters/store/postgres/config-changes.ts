@@ -9,6 +9,17 @@ import type { Database } from "./database.ts";
 /** The channel of configuration changes. */
 export const configChannel = "posthorn_config";
 
+/** How many announcements are kept for processes that read them once a second. */
+const keptMax = 1_000;
+
+/**
+ * The row is for processes that cannot listen (config-polling.ts). It waits for no disk and no standby, because a
+ * notification holds up those of all other transactions until its own has ended; a crash makes processes read everything.
+ */
+const announceSql = `WITH noted AS (INSERT INTO posthorn.config_changes (payload) VALUES ($2) RETURNING seq),
+  forgotten AS (DELETE FROM posthorn.config_changes USING noted WHERE config_changes.seq <= noted.seq - ${keptMax})
+  SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)`;
+
 /**
  * Announces configuration changes after the commit, so that other processes read the new state. If there is a second
  * way to announce them, both are used, because each may be away. The periodic reload finds lost changes.
@@ -31,7 +42,7 @@ export class ConfigAnnouncer {
     this.#alsoNotify(change);
     const payload = `${this.#processNumber()}:${JSON.stringify(change)}`;
     try {
-      await this.#database.rows("SELECT FROM pg_notify($1, $2)", [configChannel, payload]);
+      await this.#database.rows(announceSql, [configChannel, payload]);
     } catch {
       // The change itself is stored. Processes find it when they reconnect or reload.
     }

@@ -32,6 +32,7 @@ import { whatUpkeepFinds } from "./migrations/0020-what-upkeep-finds.ts";
 import { retries } from "./migrations/0021-retries.ts";
 import { fanOutParts } from "./migrations/0022-fan-out-parts.ts";
 import { mailConsent } from "./migrations/0023-mail-consent.ts";
+import { configChanges } from "./migrations/0024-config-changes.ts";
 
 /**
  * A step that touches a large table works online: `beforehand` holds statements that cannot run in a transaction, such
@@ -61,6 +62,7 @@ export const migrations: readonly PostgresMigration[] = [
   retries,
   fanOutParts,
   mailConsent,
+  configChanges,
 ];
 
 /** "POSTHORN" as a number: the advisory lock for migrating. */

@@ -32,6 +32,7 @@ const proofSql = "SELECT set_config('synchronous_commit', 'off', true), pg_notif
  * every few seconds, over one of the announcing connections, and listens again when none arrives.
  */
 export class Notifications implements StoreChanges {
+  readonly carriesWork = true;
   readonly #options: NotificationsOptions;
   readonly #listeners = new Set<(change: StoreChange) => void>();
   readonly #proofChannel: string;

@@ -12,6 +12,7 @@ import {
   announcedWebhooks,
   ConfigAnnouncer,
 } from "./config-changes.ts";
+import { ConfigPolling } from "./config-polling.ts";
 import { ControlConnection } from "./control-connection.ts";
 import { Database } from "./database.ts";
 import { PostgresDeliveries } from "./deliveries.ts";
@@ -48,7 +49,7 @@ export interface PostgresStoreOptions {
   readonly url: string;
   /**
    * An address that bypasses the pooler, for notifications and migrations. Defaults to `url`. Null when there is no
-   * such address: then work of other processes is found by polling, and `changes` is absent.
+   * such address: then work of other processes is found by polling, and so are their configuration changes, once a second.
    */
   readonly directUrl?: string | null;
   /** Unix milliseconds: recorded with migrations, and determines the month for which attempts need a partition. */
@@ -264,7 +265,9 @@ async function assemble(parts: StoreParts, options: PostgresStoreOptions): Promi
   const numbers = () => incarnate.state;
   const deployment = await deploymentId(database);
   const changes =
-    options.directUrl === null ? null : new Notifications({ control, numbers, announcing: aside });
+    options.directUrl === null
+      ? new ConfigPolling({ database, incarnations, processNumber })
+      : new Notifications({ control, numbers, announcing: aside });
   return {
     deliveries: incarnate.follow("deliveries", PostgresDeliveries),
     history: incarnate.follow("history", PostgresHistory),
@@ -282,7 +285,7 @@ async function assemble(parts: StoreParts, options: PostgresStoreOptions): Promi
     upkeep: incarnate.follow("upkeep", PostgresUpkeep),
     ownership: incarnate.follow("ownership", PostgresOwnership),
     digestKey: digestKeyRow(database, parseAddress(options.url).at),
-    ...(changes === null ? {} : { changes }),
+    changes,
     scope: () => {
       const incarnation = incarnations.heardOfWithin(incarnationMsMax)?.identity ?? null;
       return { deployment, incarnation };
@@ -297,7 +300,7 @@ async function assemble(parts: StoreParts, options: PostgresStoreOptions): Promi
     watchRestarts: (listener) => incarnations.watch(listener),
     ping: () => ping({ database, unanswered }),
     close: async () => {
-      changes?.close();
+      await changes.close();
       await incarnate.close();
       await closeParts(parts);
     },

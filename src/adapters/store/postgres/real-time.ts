@@ -9,7 +9,8 @@ export const realTime: Pick<Clock, "schedule"> = {
 };
 
 /** For optional work: its timers do not keep the process alive. */
-export const spareTime: Pick<Clock, "schedule"> = {
+export const spareTime: Pick<Clock, "schedule" | "monotonicMs"> = {
+  monotonicMs: () => performance.now(),
   schedule(delayMs, callback) {
     const timer = setTimeout(callback, delayMs).unref();
     return { cancel: () => clearTimeout(timer) };
