@@ -8,6 +8,15 @@ const metrics = "test/scenarios/metrics.test.ts";
 /** Webhook Delivery System with Retries. */
 export const wdsMutations: readonly Mutation[] = [
   {
+    ids: "WDS-29",
+    change: "the parts of a large event are written without a rest",
+    file: "src/engine/publish/fan-outs.ts",
+    find: "await new Promise<void>((resolve) => void clock.schedule(Math.min(tookMs, restMsMax), resolve));",
+    replace: "void tookMs;",
+    test: "test/scenarios/large-events.test.ts",
+    name: "are answered before the last part",
+  },
+  {
     ids: "WDS-179",
     change: "a process that cannot listen does not read what another process changed",
     file: "src/adapters/store/postgres/config-polling.ts",

@@ -63,6 +63,8 @@ export interface EngineLimits {
   readonly payloadBytesMax: number;
   readonly commitWindowMs: number;
   readonly commitRowsMax: number;
+  /** Deliveries of one event that a transaction writes, apart from those of ordered webhooks; `fanOutRows` by default. */
+  readonly eventRowsMax?: number;
   readonly bufferBytesMax: number;
   /** Longer than the longest request; see `attemptTimeoutMsMax`. */
   readonly leaseMs: number;

@@ -230,6 +230,7 @@ export class Engine implements EngineAccess {
       ...{ subscriptions: this.#directory.subscriptions, tenantExists, schemas, nextId: this.nextId },
       payloadBytesMax: limits.payloadBytesMax,
       leaseMs: limits.leaseMs,
+      ...(limits.eventRowsMax !== undefined && { eventRowsMax: limits.eventRowsMax }),
       spans: this.#spans,
       fanOuts: this.#fanOuts,
     });

@@ -1,5 +1,8 @@
 /** Events for more webhooks than one transaction writes rows of. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { Agent, createServer, request } from "node:http";
+import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
 import { type Receiver, startReceiver } from "../peers/receiver.ts";
 import { fanOutRows, type NewDelivery } from "../../src/ports/store/deliveries.ts";
@@ -102,4 +105,50 @@ test("what a process left that died after the first transaction is written by up
   await engine.upkeepRound();
   await receiver.waitForRequests(5);
   assert.equal(pathsSeen().size, 5);
+});
+
+test("WDS-29 requests and timers of the process are answered before the last part of an event is written", async (t) => {
+  const rowsMax = 10;
+  const parts = 40;
+  const small = await openEngineWorld({ delivers: false, limits: { eventRowsMax: rowsMax } });
+  t.after(() => small.close());
+  for (let n = 0; n < rowsMax * (1 + parts); n++)
+    await small.addWebhook({ url: `http://127.0.0.1:9/${n}`, events: ["order.*"] });
+  // Answers as /livez does, without asking anything else.
+  const server = createServer((_, response) => response.end()).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const agent = new Agent({ keepAlive: true });
+  t.after(() => {
+    agent.destroy();
+    server.close();
+  });
+  const ask = async (): Promise<void> => {
+    const [response] = await once(request({ port, agent }).end(), "response");
+    await once(response.resume(), "end");
+  };
+  await ask();
+
+  const order: string[] = [];
+  const ended = Promise.withResolvers<null>();
+  const { deliveries } = small.store;
+  const fanOut = deliveries.fanOut.bind(deliveries);
+  const probes: Promise<unknown>[] = [];
+  t.mock.method(deliveries, "fanOut", async () => {
+    if (order.length === 0) {
+      setTimeout(() => order.push("timer"), 0);
+      probes.push(ask().then(() => order.push("answer")));
+    }
+    const part = await fanOut();
+    order.push(part === null ? "end" : "part");
+    if (part === null) ended.resolve(null);
+    return part;
+  });
+  const publish = { eventType: "order.paid", data: {} };
+  const receipt = await small.engine.publisher.publish({ tenantId: "default" }, publish);
+  assert.equal(receipt.deliveriesFollowing, parts * rowsMax);
+  await Promise.all([ended.promise, ...probes]);
+  assert.equal(order.filter((each) => each === "part").length, parts);
+  for (const each of ["timer", "answer"])
+    assert.ok(order.indexOf(each) < order.lastIndexOf("part"), `${each} after the last part: ${order.join(" ")}`);
 });

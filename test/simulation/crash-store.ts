@@ -4,6 +4,7 @@ import type {
   ClaimRequest,
   ClaimResult,
   CommitBatch,
+  FanOutPart,
   Settlement,
   SettlementResult,
 } from "../../src/ports/store/deliveries.ts";
@@ -28,6 +29,7 @@ export const commitBoundaries = [
   "upkeep.forget-payloads",
   "upkeep.forget-history",
   "upkeep.forget-keys",
+  "fan-out",
 ] as const;
 export type CommitBoundary = (typeof commitBoundaries)[number];
 export type StorePoint = CommitBoundary | "read";
@@ -62,6 +64,8 @@ export interface CrashStoreOptions {
   readonly spinning: () => void;
   /** A write was refused by itself, so the engine gives it up. */
   readonly refused: (run: EngineRun, batch: CommitBatch) => void;
+  /** A part of an event was written. */
+  readonly fannedOut: (part: FanOutPart) => void;
   /** After a commit took effect, before its answer is seen. */
   readonly committed: (commit: {
     readonly run: EngineRun;
@@ -148,7 +152,12 @@ export class CrashStore {
           }),
         lanesWithWork: (page) => via("read", () => inner().deliveries.lanesWithWork(page)),
         oldestDue: (lanes) => via("read", () => inner().deliveries.oldestDue(lanes)),
-        fanOut: () => via("read", () => inner().deliveries.fanOut()),
+        fanOut: () =>
+          via(ledger.following.size > 0 ? "fan-out" : "read", async () => {
+            const part = await inner().deliveries.fanOut();
+            if (part !== null) this.#options.fannedOut(part);
+            return part;
+          }),
         depth: () => via("read", () => inner().deliveries.depth()),
       },
       webhooks: {

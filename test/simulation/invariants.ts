@@ -1,5 +1,5 @@
 import type { PublishInput, PublishReceipt } from "../../src/services/services.ts";
-import type { CommitBatch } from "../../src/ports/store/deliveries.ts";
+import type { CommitBatch, FanOutPart } from "../../src/ports/store/deliveries.ts";
 import type { EngineRun } from "./engine-run.ts";
 import { EndChecks } from "./invariants/end.ts";
 import type { EndState } from "./invariants/end.ts";
@@ -61,6 +61,13 @@ export class Invariants {
 
   committed(commit: Commit): void {
     this.#settlements.committed(commit);
+  }
+
+  /** Each delivery of an event is written once, also where its parts are written by several processes (I-2). */
+  fannedOut({ deliveries }: FanOutPart): void {
+    const { ledger, fail } = this.#watched;
+    for (const delivery of deliveries)
+      if (!ledger.followed(delivery)) fail("I-2", `delivery ${delivery.id} was written twice, or for no event`);
   }
 
   refused(run: EngineRun, batch: CommitBatch): void {

@@ -16,7 +16,6 @@ import type {
 } from "../../src/ports/store/deliveries.ts";
 
 export interface LedgerDelivery {
-  readonly ref: number;
   readonly id: string;
   readonly event: NewEvent;
   lane: LaneKey;
@@ -45,6 +44,13 @@ export class Ledger {
   readonly #pairs = new Map<string, LedgerDelivery[]>();
   readonly #lanes = new Map<string, LedgerDelivery[]>();
   readonly waiting = new Set<LedgerDelivery>();
+  /** Deliveries of accepted events that a later part writes, with their event. */
+  readonly following = new Map<string, NewEvent>();
+
+  /** Nothing waits, and nothing has still to be written. */
+  get isDone(): boolean {
+    return this.waiting.size === 0 && this.following.size === 0;
+  }
 
   commit(batch: CommitBatch, result: CommitResult): void {
     for (const [index, command] of batch.publishes.entries()) {
@@ -117,6 +123,16 @@ export class Ledger {
     for (const [index, delivery] of command.deliveries.entries()) {
       this.#insert({ delivery, event: command.event, lease: leases[index] });
     }
+    for (const { id } of command.later ?? []) this.following.set(id, command.event);
+  }
+
+  /** False when no event has this delivery to follow: it is written already, or was never accepted. */
+  followed(delivery: NewDelivery): boolean {
+    const event = this.following.get(delivery.id);
+    if (event === undefined) return false;
+    this.following.delete(delivery.id);
+    this.#insert({ delivery, event, lease: undefined });
+    return true;
   }
 
   #requeued(command: RequeueCommand, leases: readonly Lease[]): void {
@@ -159,7 +175,7 @@ export class Ledger {
     const { delivery, event, lease } = row;
     const { id, lane, priority, origin, state, createdAt, dueAt } = delivery;
     const entry: LedgerDelivery = {
-      ...{ id, event, lane, priority, origin, ref: lease?.ref ?? -1 },
+      ...{ id, event, lane, priority, origin },
       progress: {
         state,
         attemptCount: 0,
@@ -179,7 +195,7 @@ export class Ledger {
       lost: 0,
     };
     this.deliveries.set(id, entry);
-    this.#byRef.set(entry.ref, entry);
+    if (lease !== undefined) this.#byRef.set(lease.ref, entry);
     listIn(this.#pairs, `${lane.webhookId} ${event.id}`).push(entry);
     listIn(this.#lanes, laneName(lane)).push(entry);
     if (isWaiting(entry)) this.waiting.add(entry);
@@ -209,8 +225,11 @@ export class Ledger {
   }
 
   #lease(lease: Lease, until: number): void {
-    const delivery = this.#byRef.get(lease.ref);
-    if (delivery !== undefined) delivery.lease = { leaseToken: lease.leaseToken, until };
+    const delivery = this.deliveries.get(lease.deliveryId);
+    if (delivery === undefined) return;
+    // Parts of an event are written without telling the refs of their rows.
+    this.#byRef.set(lease.ref, delivery);
+    delivery.lease = { leaseToken: lease.leaseToken, until };
   }
 }
 

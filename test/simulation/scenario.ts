@@ -28,12 +28,13 @@ export function drawScenario(random: SeededRandom): Scenario {
       ...drawLimits(random),
       hostConcurrency: drawHostLimit(random.fork("host")),
       waitingRequests: random.fork("waiting").pick([0, 1, 4, 1_000]),
+      eventRowsMax: random.fork("event rows").pick([1, 1, 2, 2_048]),
     },
     retention: {
       payloadMs: random.chance(0.2) ? dayMs : 30 * dayMs,
       historyMs: random.chance(0.15) ? 2 * dayMs : 90 * dayMs,
     },
-    faults: drawFaults(random),
+    faults: withFanOutCrash(drawFaults(random), random.fork("fan-out")),
     troubleMs: random.pick([10 * minuteMs, hourMs, hourMs, 6 * hourMs, 30 * hourMs, 4 * dayMs]),
     webhooks: random.int({ min: 1, max: 6 }),
     tenants: random.int({ min: 1, max: 3 }),
@@ -43,7 +44,9 @@ export function drawScenario(random: SeededRandom): Scenario {
   };
 }
 
-function drawLimits(random: SeededRandom): Omit<EngineLimits, "hostConcurrency" | "waitingRequests"> {
+function drawLimits(
+  random: SeededRandom,
+): Omit<EngineLimits, "hostConcurrency" | "waitingRequests" | "eventRowsMax"> {
   return {
     concurrency: random.pick([1, 3, 8, 100]),
     webhookConcurrency: random.pick([1, 2, 5]),
@@ -72,8 +75,16 @@ function drawFaults(random: SeededRandom): StoreFaults {
   };
 }
 
+/** Between the parts of an event. Drawn apart, for the same reason. */
+function withFanOutCrash(faults: StoreFaults, random: SeededRandom): StoreFaults {
+  if (!random.chance(0.5)) return faults;
+  const phase = random.pick(["before", "after"] as const);
+  const crash: PlannedCrash = { point: "fan-out", phase, countdown: random.int({ min: 1, max: 6 }) };
+  return { ...faults, crashes: [...faults.crashes, crash] };
+}
+
 function drawCrash(random: SeededRandom): PlannedCrash {
-  const point = random.pick(commitBoundaries);
+  const point = random.pick(commitBoundaries.filter((each) => each !== "fan-out"));
   const isRare =
     point.startsWith("webhooks.") ||
     point === "commit.requeue" ||

@@ -91,6 +91,7 @@ export class World {
       faults: this.scenario.faults,
       crash: (where) => this.#crash(where),
       spinning: () => this.#fail("I-19", "the engine calls the store without end"),
+      fannedOut: (part) => this.#invariants.fannedOut(part),
       refused: (run, batch) => this.#invariants.refused(run, batch),
       committed: (commit) => this.#invariants.committed(commit),
     });
@@ -124,7 +125,7 @@ export class World {
     await this.#runUntil(scenario.troubleMs);
     this.#heal();
     const healedAtMs = time.monotonicMs();
-    await this.#runUntil(healedAtMs + healMsMax, () => this.#ledger.waiting.size === 0);
+    await this.#runUntil(healedAtMs + healMsMax, () => this.#ledger.isDone);
     // A request that was settled a moment ago may still have to be announced.
     await this.#runUntil(time.monotonicMs() + 10 * minuteMs);
     await this.#checkRest();
@@ -298,7 +299,7 @@ export class World {
         .heal(target)
         .catch((error: unknown) => this.#fail("I-21", `healing: ${String(error)}`));
     });
-    if (this.#ledger.waiting.size > 0) this.time.after(helpMs, () => this.#helpAlong());
+    if (!this.#ledger.isDone) this.time.after(helpMs, () => this.#helpAlong());
   }
 
   async #checkRest(): Promise<void> {

@@ -20,10 +20,10 @@ export interface StoredPart {
   readonly document: string;
 }
 
-export function partsOf({ later = [] }: PublishCommand): readonly StoredPart[] {
+export function partsOf({ later = [], partRows = fanOutRows }: PublishCommand): readonly StoredPart[] {
   const parts: StoredPart[] = [];
-  for (let from = 0; from < later.length; from += fanOutRows) {
-    const deliveries = later.slice(from, from + fanOutRows);
+  for (let from = 0; from < later.length; from += partRows) {
+    const deliveries = later.slice(from, from + partRows);
     parts.push({ count: deliveries.length, document: packPart(deliveries) });
   }
   return parts;

@@ -45,6 +45,8 @@ export interface PublisherOptions extends EventGateOptions {
   readonly subscriptions: Subscriptions;
   readonly nextId: () => string;
   readonly leaseMs: number;
+  /** See `EngineLimits`. */
+  readonly eventRowsMax?: number;
   /** Recent publishes by key; null if only the store knows them. */
   readonly knownPublishes: KnownPublishes | null;
   readonly fanOuts: Pick<FanOuts, "kick">;
@@ -74,6 +76,7 @@ interface Target {
 export class Publisher {
   readonly #options: PublisherOptions;
   readonly #gate: EventGate;
+  readonly #eventRowsMax: number;
   /** Keys of publishes whose commit is running: `tenant\nkey` (WDS-115; 409 while in progress). */
   readonly #running = new Set<string>();
   #isStopped = false;
@@ -81,6 +84,7 @@ export class Publisher {
   constructor(options: PublisherOptions) {
     this.#options = options;
     this.#gate = new EventGate(options);
+    this.#eventRowsMax = options.eventRowsMax ?? fanOutRows;
   }
 
   /** Rejects publishes of applications from now on; events of the system are still accepted. */
@@ -170,7 +174,7 @@ export class Publisher {
 
   #rowsOf({ tenantId, input }: AcceptedInput): number {
     const { length } = this.#options.subscriptions.of(tenantId, { type: input.eventType });
-    return 1 + Math.min(length, fanOutRows);
+    return 1 + Math.min(length, this.#eventRowsMax);
   }
 
   /**
@@ -249,7 +253,7 @@ export class Publisher {
     const lanes: Lane[] = [];
     const body = content(accepted);
     const id = this.#options.nextId();
-    const [first, rest] = firstOf(endpoints());
+    const [first, rest] = firstOf(endpoints(), this.#eventRowsMax);
     const draftOf = (endpoint: Endpoint, isLater: boolean): NewDelivery => {
       const lane = endpoint.laneFor(input.eventType);
       const delayMs = delaysMs?.get(endpoint.webhook.id) ?? 0;
@@ -275,7 +279,7 @@ export class Publisher {
         ...body,
       },
       deliveries,
-      ...(later.length > 0 && { later }),
+      ...(later.length > 0 && { later, partRows: this.#eventRowsMax }),
       dedupUntil: input.idempotencyKey === undefined ? null : now + (accepted.dedupMs ?? dedupMs),
       ...(accepted.request !== undefined && { request: accepted.request(id) }),
     };
@@ -335,7 +339,7 @@ export class Publisher {
     let draft: Draft | null = null;
     return new Promise((resolve, reject) => {
       this.#options.commits.publish({
-        size: { rows: 1 + Math.min(target.endpoints().length, fanOutRows), bytes: bytesOf(accepted) },
+        size: { rows: 1 + Math.min(target.endpoints().length, this.#eventRowsMax), bytes: bytesOf(accepted) },
         compose: () => {
           draft = this.#draft(accepted, target);
           drafted(draft);
@@ -398,11 +402,12 @@ export class Publisher {
  */
 function firstOf(
   endpoints: readonly Endpoint[],
+  rowsMax: number,
 ): readonly [first: readonly Endpoint[], rest: readonly Endpoint[]] {
-  if (endpoints.length <= fanOutRows) return [endpoints, []];
+  if (endpoints.length <= rowsMax) return [endpoints, []];
   const ordered = endpoints.filter(({ webhook }) => webhook.ordering !== "none");
   const others = endpoints.filter(({ webhook }) => webhook.ordering === "none");
-  const count = Math.max(0, fanOutRows - ordered.length);
+  const count = Math.max(0, rowsMax - ordered.length);
   return [[...ordered, ...others.slice(0, count)], others.slice(count)];
 }
 

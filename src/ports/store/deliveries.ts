@@ -109,6 +109,8 @@ export interface PublishCommand {
    * absent.
    */
   readonly later?: readonly NewDelivery[];
+  /** Maximum number of `later` deliveries in one part; `fanOutRows` by default. */
+  readonly partRows?: number;
   /** If set, the event's key is remembered until this time (TS16, WDS-115: 24 h per tenant). */
   readonly dedupUntil: number | null;
   /** The gateway's log entry for the request behind the event. Written, or replaced, if the event is stored. */

@@ -21,9 +21,14 @@ export class EndChecks {
 
   async check(end: EndState): Promise<void> {
     const { ledger } = this.#watched;
-    for (const event of ledger.events.values()) {
-      if (event.createdAt >= end.historyFrom) await this.#checkEvent(event.id, end.store);
+    const counts = new Map<string, number>();
+    for (const { event } of ledger.deliveries.values())
+      counts.set(event.id, (counts.get(event.id) ?? 0) + 1);
+    for (const { id, createdAt } of ledger.events.values()) {
+      if (createdAt >= end.historyFrom) await this.#checkEvent(id, counts.get(id) ?? 0, end.store);
     }
+    for (const [id, event] of ledger.following)
+      this.#watched.fail("I-2", `delivery ${id} of event ${event.id} was accepted and never written`);
     for (const delivery of ledger.deliveries.values()) await this.#checkDelivery(delivery, end);
     await this.#checkDepth(end.store);
     await this.#checkCounts(end);
@@ -60,10 +65,12 @@ export class EndChecks {
       fail("I-19", `an idle engine ran ${hour.timersFired} timers in an hour`);
   }
 
-  async #checkEvent(id: string, store: Store): Promise<void> {
+  async #checkEvent(id: string, deliveries: number, store: Store): Promise<void> {
     const { fail } = this.#watched;
-    if ((await store.history.getEvent({ tenantId: null, id })) === null)
-      fail("I-2", `event ${id} was accepted and is gone`);
+    const stored = await store.history.getEvent({ tenantId: null, id });
+    if (stored === null) fail("I-2", `event ${id} was accepted and is gone`);
+    else if (stored.deliveries !== deliveries)
+      fail("I-2", `event ${id} says ${stored.deliveries} deliveries, and has ${deliveries}`);
   }
 
   async #checkDelivery(delivery: LedgerDelivery, end: EndState): Promise<void> {

@@ -11,6 +11,7 @@ import type {
   DeliveryStore,
   EndCommand,
   EndResult,
+  FanOutPart,
   LanePage,
   Lease,
   NewDelivery,
@@ -96,9 +97,11 @@ export class ModelDeliveries implements DeliveryStore {
     return due.length === 0 ? null : Math.min(...due);
   }
 
-  /** No event of the simulation is that large. */
-  async fanOut(): Promise<null> {
-    return null;
+  async fanOut(): Promise<FanOutPart | null> {
+    const part = this.#rows.parts.shift();
+    if (part === undefined) return null;
+    for (const delivery of part.deliveries) this.#insert(delivery, part.event);
+    return { deliveries: part.deliveries };
   }
 
   async depth(): Promise<StoreDepth> {
@@ -124,12 +127,14 @@ export class ModelDeliveries implements DeliveryStore {
     this.#rows.eventPosition += 1;
     const sequenceNumber = (this.#rows.sequences.get(event.tenantId) ?? 0) + 1;
     this.#rows.sequences.set(event.tenantId, sequenceNumber);
-    const deliveries = command.deliveries.length;
+    const { later = [], partRows = later.length } = command;
+    const deliveries = command.deliveries.length + later.length;
     const row: EventRow = {
       event,
       position: this.#rows.eventPosition,
       sequenceNumber,
       deliveries,
+      replays: 0,
       body: event.body,
     };
     this.#rows.events.set(event.id, row);
@@ -142,6 +147,8 @@ export class ModelDeliveries implements DeliveryStore {
       });
     }
     const leases = command.deliveries.map((delivery) => this.#insert(delivery, row));
+    for (let from = 0; from < later.length; from += partRows)
+      this.#rows.parts.push({ event: row, deliveries: later.slice(from, from + partRows) });
     for (const [at, attempted] of (command.attempted ?? []).entries())
       this.#settle({ ...attempted, lease: leases[at] as Lease });
     if (command.answer !== undefined) this.#gateway.keepAnswer(command.answer);
@@ -177,6 +184,7 @@ export class ModelDeliveries implements DeliveryStore {
     const event = this.#rows.events.get(command.eventId);
     if (event === undefined) return { kind: "event_not_found" };
     if (event.body === null) return { kind: "payload_gone" };
+    event.replays += command.deliveries.length;
     return { kind: "accepted", leases: command.deliveries.map((delivery) => this.#insert(delivery, event)) };
   }
 

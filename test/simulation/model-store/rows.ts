@@ -9,7 +9,7 @@ import type { Ending } from "../../../src/core/delivery-state.ts";
 import type { FailureCategory } from "../../../src/core/outcome.ts";
 import type { PayloadFormatName } from "../../../src/core/profile.ts";
 import type { LaneKey, Webhook } from "../../../src/core/webhook.ts";
-import type { NewEvent, WebhookRuntimeState } from "../../../src/ports/store/deliveries.ts";
+import type { NewDelivery, NewEvent, WebhookRuntimeState } from "../../../src/ports/store/deliveries.ts";
 import type { StoredDelivery, StoredEvent } from "../../../src/ports/store/history.ts";
 import type { StoredSecret } from "../../../src/ports/store/webhooks.ts";
 
@@ -17,7 +17,10 @@ export interface EventRow {
   readonly position: number;
   readonly sequenceNumber: number;
   readonly event: NewEvent;
+  /** Made when it was published. */
   readonly deliveries: number;
+  /** Made by replays. */
+  replays: number;
   body: Uint8Array | null;
 }
 
@@ -69,6 +72,8 @@ export class Rows {
   readonly dedup = new Map<string, DedupRow>();
   readonly webhooks = new Map<string, WebhookRow>();
   readonly sequences = new Map<string, number>();
+  /** Of large events: not written yet, in order. */
+  readonly parts: { readonly event: EventRow; readonly deliveries: readonly NewDelivery[] }[] = [];
   position = 0;
   eventPosition = 0;
   leaseToken = 0;
@@ -161,7 +166,8 @@ export function storedEvent(row: EventRow): StoredEvent {
     contentType,
     raw,
   } = row.event;
-  const { position, sequenceNumber, body, deliveries } = row;
+  const { position, sequenceNumber, body } = row;
+  const deliveries = row.deliveries + row.replays;
   return {
     ...{ id, tenantId, eventType, timestamp, source, idempotencyKey, priority, createdAt, contentType, raw },
     ...{ position, sequenceNumber, body, deliveries },

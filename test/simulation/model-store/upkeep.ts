@@ -51,7 +51,7 @@ export class ModelUpkeep implements UpkeepStore {
   }
 
   async forgetPayloads(step: RetentionStep): Promise<StepResult> {
-    const needed = new Set([...this.#rows.waiting()].map((row) => row.event));
+    const needed = new Set([...this.#rows.waiting(), ...this.#rows.parts].map((row) => row.event));
     const old = [...this.#rows.events.values()].filter(
       (row) => row.event.createdAt < step.createdBefore && row.body !== null && !needed.has(row),
     );
@@ -78,7 +78,7 @@ export class ModelUpkeep implements UpkeepStore {
 
   #neededEvents(now: number): ReadonlySet<EventRow> {
     return new Set([
-      ...[...this.#rows.deliveries.values()].map((row) => row.event),
+      ...[...this.#rows.deliveries.values(), ...this.#rows.parts].map((row) => row.event),
       // A key must always find the event that it stands for.
       ...[...this.#rows.dedup.values()].filter((row) => row.expiresAt > now).map((row) => row.event),
     ]);

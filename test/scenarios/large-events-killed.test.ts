@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { test } from "node:test";
+import { startReceiver } from "../peers/receiver.ts";
+import { eventually } from "./eventually.ts";
+import { addTemplate, copiesSql, everyWebhookGetsOne, partsAtFirst, publish, webhookCount } from "./large-event.ts";
+import { PosthornProcess } from "./posthorn-process.ts";
+
+const series = `(WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < ${webhookCount - 1})
+  SELECT n FROM series)`;
+/** The second part never ends, so that the process is killed after the first one was committed. */
+const hang = `CREATE VIEW endless AS WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series)
+  SELECT n FROM series;
+  CREATE TRIGGER hang BEFORE DELETE ON fan_out_parts WHEN OLD.part = 1 BEGIN SELECT count(*) FROM endless; END;`;
+
+test("EDS-3.3-1 SQLite: a process that is killed between two parts of an event leaves each delivery to be written once", async (t) => {
+  const receiver = await startReceiver();
+  t.after(() => receiver.close());
+  const posthorn = await PosthornProcess.start();
+  t.after(() => posthorn.remove());
+  const call = posthorn.call.bind(posthorn);
+  const inFile = <Result>(work: (file: DatabaseSync) => Result): Result => {
+    const file = new DatabaseSync(join(posthorn.dataDir, "posthorn.db"));
+    try {
+      return work(file);
+    } finally {
+      file.close();
+    }
+  };
+  const partsLeft = async () =>
+    inFile((file) => Number(file.prepare("SELECT count(*) AS count FROM fan_out_parts").get()?.["count"]));
+
+  const template = await addTemplate(call, receiver.url("/hook"));
+  await posthorn.stop();
+  inFile((file) => file.exec(`${copiesSql(template, { table: "webhooks", series })}; ${hang}`));
+  await posthorn.start();
+  const eventId = await publish(call);
+  await eventually("the first part is written", {
+    ask: partsLeft,
+    holds: (parts) => parts < partsAtFirst,
+  });
+  await posthorn.kill();
+  assert.equal(await partsLeft(), 1);
+  inFile((file) => file.exec("DROP TRIGGER hang; DROP VIEW endless"));
+
+  await posthorn.start();
+  await everyWebhookGetsOne(call, { eventId, partsLeft });
+});
