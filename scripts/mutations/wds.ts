@@ -8,6 +8,33 @@ const metrics = "test/scenarios/metrics.test.ts";
 /** Webhook Delivery System with Retries. */
 export const wdsMutations: readonly Mutation[] = [
   {
+    ids: "WDS-216",
+    change: "after a crash the remaining parts of a large event are not written (SQLite)",
+    file: "src/engine/upkeep.ts",
+    find: "await this.#options.fanOuts.run();",
+    replace: "",
+    test: "test/scenarios/large-events-killed.test.ts",
+    name: "is killed between two parts of an event",
+  },
+  {
+    ids: "WDS-216",
+    change: "after a crash the remaining parts of a large event are not written (PostgreSQL)",
+    file: "src/engine/upkeep.ts",
+    find: "await this.#options.fanOuts.run();",
+    replace: "",
+    test: "test/scenarios/postgres/large-events-killed.pg.test.ts",
+    name: "is killed between two parts of an event",
+  },
+  {
+    ids: "WDS-216",
+    change: "after a crash the remaining parts of a large event are not written (simulation)",
+    file: "src/engine/upkeep.ts",
+    find: "await this.#options.fanOuts.run();",
+    replace: "",
+    test: "test/simulation/simulation.test.ts",
+    name: "keeps every invariant, seeds 31 to 40",
+  },
+  {
     ids: "WDS-29",
     change: "the parts of a large event are written without a rest",
     file: "src/engine/publish/fan-outs.ts",

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { itemsOf, type Json, textOf } from "./api/client.ts";
 import { eventually } from "./eventually.ts";
 
-/** With the event 2,048 deliveries, then a part with as many, then one with six. */
+/** The event is stored with 2,048 deliveries. Two parts follow: one of 2,048 and one of six. */
 export const webhookCount = 2 * 2_048 + 6;
 export const partsAtFirst = 2;
 
@@ -13,7 +13,7 @@ export type Call = (
   body?: unknown,
 ) => Promise<{ readonly status: number; readonly body: unknown }>;
 
-/** Its tenant's key signs, so that copies of its row need no keys. */
+/** The tenant's key signs for it, so that copies of its row need no keys. */
 export async function addTemplate(call: Call, url: string): Promise<string> {
   const webhook = { url, events: ["order.*"], profile: "event-delivery" };
   const { status, body } = await call("POST", "/v1/webhooks", webhook);
@@ -22,7 +22,10 @@ export async function addTemplate(call: Call, url: string): Promise<string> {
 }
 
 /** Copies the row of a webhook until there are `webhookCount`: creating each takes milliseconds. `n` numbers `series`. */
-export function copiesSql(id: string, { table, series }: { readonly table: string; readonly series: string }) {
+export function copiesSql(
+  id: string,
+  { table, series }: { readonly table: string; readonly series: string },
+) {
   const copy = `substr(id, 1, 24) || substr('000000000000' || n, -12)`;
   return `INSERT INTO ${table} (id, tenant, document)
     SELECT ${copy}, tenant, replace(document, id, ${copy}) FROM ${table}, ${series} WHERE id = '${id}'`;

@@ -4,7 +4,14 @@ import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { startReceiver } from "../peers/receiver.ts";
 import { eventually } from "./eventually.ts";
-import { addTemplate, copiesSql, everyWebhookGetsOne, partsAtFirst, publish, webhookCount } from "./large-event.ts";
+import {
+  addTemplate,
+  copiesSql,
+  everyWebhookGetsOne,
+  partsAtFirst,
+  publish,
+  webhookCount,
+} from "./large-event.ts";
 import { PosthornProcess } from "./posthorn-process.ts";
 
 const series = `(WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < ${webhookCount - 1})
@@ -14,7 +21,7 @@ const hang = `CREATE VIEW endless AS WITH RECURSIVE series (n) AS (SELECT 1 UNIO
   SELECT n FROM series;
   CREATE TRIGGER hang BEFORE DELETE ON fan_out_parts WHEN OLD.part = 1 BEGIN SELECT count(*) FROM endless; END;`;
 
-test("EDS-3.3-1 SQLite: a process that is killed between two parts of an event leaves each delivery to be written once", async (t) => {
+test("WDS-216 SQLite: a process that is killed between two parts of an event leaves each delivery to be written once", async (t) => {
   const receiver = await startReceiver();
   t.after(() => receiver.close());
   const posthorn = await PosthornProcess.start();

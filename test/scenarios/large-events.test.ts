@@ -150,5 +150,8 @@ test("WDS-29 requests and timers of the process are answered before the last par
   await Promise.all([ended.promise, ...probes]);
   assert.equal(order.filter((each) => each === "part").length, parts);
   for (const each of ["timer", "answer"])
-    assert.ok(order.indexOf(each) < order.lastIndexOf("part"), `${each} after the last part: ${order.join(" ")}`);
+    assert.ok(
+      order.indexOf(each) < order.lastIndexOf("part"),
+      `${each} after the last part: ${order.join(" ")}`,
+    );
 });

@@ -67,7 +67,8 @@ export class Invariants {
   fannedOut({ deliveries }: FanOutPart): void {
     const { ledger, fail } = this.#watched;
     for (const delivery of deliveries)
-      if (!ledger.followed(delivery)) fail("I-2", `delivery ${delivery.id} was written twice, or for no event`);
+      if (!ledger.followed(delivery))
+        fail("I-2", `delivery ${delivery.id} was written twice, or for no event`);
   }
 
   refused(run: EngineRun, batch: CommitBatch): void {

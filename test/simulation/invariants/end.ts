@@ -22,8 +22,7 @@ export class EndChecks {
   async check(end: EndState): Promise<void> {
     const { ledger } = this.#watched;
     const counts = new Map<string, number>();
-    for (const { event } of ledger.deliveries.values())
-      counts.set(event.id, (counts.get(event.id) ?? 0) + 1);
+    for (const { event } of ledger.deliveries.values()) counts.set(event.id, (counts.get(event.id) ?? 0) + 1);
     for (const { id, createdAt } of ledger.events.values()) {
       if (createdAt >= end.historyFrom) await this.#checkEvent(id, counts.get(id) ?? 0, end.store);
     }
