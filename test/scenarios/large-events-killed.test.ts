@@ -3,11 +3,12 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { startReceiver } from "../peers/receiver.ts";
+import { itemsOf, type Json } from "./api/client.ts";
 import { eventually } from "./eventually.ts";
 import {
   addTemplate,
   copiesSql,
-  everyWebhookGetsOne,
+  everyWebhookHasOne,
   partsAtFirst,
   publish,
   webhookCount,
@@ -52,5 +53,12 @@ test("WDS-216 SQLite: a process that is killed between two parts of an event lea
   inFile((file) => file.exec("DROP TRIGGER hang; DROP VIEW endless"));
 
   await posthorn.start();
-  await everyWebhookGetsOne(call, { eventId, partsLeft });
+  await everyWebhookHasOne(call, { eventId, partsLeft });
+  await eventually("all of them are delivered", {
+    ask: async () => {
+      const waiting = `/v1/deliveries?event_id=${eventId}&status=pending&status=failed&limit=1`;
+      return itemsOf(((await call("GET", waiting)).body as Json)["data"]).length;
+    },
+    holds: (count) => count === 0,
+  });
 });
