@@ -16,13 +16,13 @@ export class Child {
   #calls = 0;
   #ended = false;
 
-  constructor(script: URL) {
+  constructor(script: URL, env: Readonly<Record<string, string>> = {}) {
     this.#name = script.pathname.split("/").slice(-2).join("/");
     // Standard output belongs to the table.
     this.#process = fork(script, [], {
       stdio: ["ignore", 2, 2, "ipc"],
       serialization: "advanced",
-      env: { ...process.env, NODE_EXTRA_CA_CERTS: sinkCertificate },
+      env: { ...process.env, NODE_EXTRA_CA_CERTS: sinkCertificate, ...env },
     });
     this.#process.on("message", (message) => this.#answered(message as Answer));
     this.#process.on("error", (error) => this.#fail(error));

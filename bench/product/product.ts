@@ -67,8 +67,14 @@ export interface PacedEvent {
 
 /** The product in a process of its own, as the harness sees it. */
 export class ProductProcess {
-  readonly #child = new Child(new URL("main.ts", import.meta.url));
+  readonly #child: Child;
   #witness: Witness | null = null;
+
+  /** With `resolvConf`, it asks the name servers of that file. */
+  constructor(resolvConf: string | null = null) {
+    const env = resolvConf === null ? {} : nameServersFrom(resolvConf);
+    this.#child = new Child(new URL("main.ts", import.meta.url), env);
+  }
 
   /** Before it is opened: sender threads are counted then. */
   keepToCores(cores: number): this {
@@ -161,4 +167,11 @@ export class ProductProcess {
     this.#witness = null;
     await witness?.close();
   }
+}
+
+/** The preload runs in the threads of the process too, and those that send resolve names. */
+function nameServersFrom(resolvConf: string): Readonly<Record<string, string>> {
+  const preload = new URL("replace-resolv-conf.ts", import.meta.url).href;
+  const given = process.env["NODE_OPTIONS"] ?? "";
+  return { NODE_OPTIONS: `${given} --import=${preload}`.trim(), BENCH_RESOLV_CONF: resolvConf };
 }

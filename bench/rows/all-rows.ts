@@ -6,6 +6,7 @@ import { cores } from "./cores.ts";
 import { drain, drainDefaultSchemes, drainStatistics, drainTracing } from "./drain.ts";
 import { gatewayIsolation, gatewayPass, gatewayStore } from "./gateway.ts";
 import { httpOneToOne } from "./http-one-to-one.ts";
+import { tenantsPostgres } from "./hanging.ts";
 import { hosts } from "./hosts.ts";
 import { idle } from "./idle.ts";
 import { isolation } from "./isolation.ts";
@@ -44,6 +45,7 @@ export const allRows: readonly Row[] = [
   quiet,
   isolation,
   tenants,
+  tenantsPostgres,
   backlog,
   claimsEmbedded,
   postgres,

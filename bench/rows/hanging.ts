@@ -1,9 +1,12 @@
+import { writeFileSync } from "node:fs";
 import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type NameServer, startNameServer } from "../../test/peers/name-server.ts";
 import type { Home } from "../product/home.ts";
-import { ProductProcess } from "../product/product.ts";
-import type { Context, Line } from "../row.ts";
+import { ProductProcess, type ServedProduct } from "../product/product.ts";
+import type { Context, Line, Row } from "../row.ts";
 import { onPostgres } from "../servers/server-home.ts";
 import { requireServer } from "../servers/require-server.ts";
 import { percentile } from "../statistics.ts";
@@ -13,74 +16,88 @@ interface Mode {
   readonly name: string;
   readonly tenants: number;
   readonly webhooksEach: number;
-  readonly path: "/hang" | "/turn" | "/drip" | "tls";
-  /** The new webhook that is measured belongs to a hanging tenant. */
+  readonly hang: "answer" | "later answers" | "tls" | "drip" | "oauth" | "verification" | "dns";
+  /** The new webhooks that are measured belong to a hanging tenant. */
   readonly ownNew?: boolean;
-  readonly more?: "oauth" | "verification";
 }
 
 const modes: readonly Mode[] = [
-  { name: "300 new", tenants: 1, webhooksEach: 300, path: "/hang" },
-  { name: "300 new, own", tenants: 1, webhooksEach: 300, path: "/hang", ownNew: true },
-  { name: "30 x 4 turning", tenants: 30, webhooksEach: 4, path: "/turn" },
-  { name: "30 x 10 new", tenants: 30, webhooksEach: 10, path: "/hang" },
-  { name: "300 TLS", tenants: 1, webhooksEach: 300, path: "tls", ownNew: true },
-  { name: "300 drip", tenants: 1, webhooksEach: 300, path: "/drip", ownNew: true },
-  { name: "300 OAuth", tenants: 1, webhooksEach: 300, path: "/hang", ownNew: true, more: "oauth" },
-  { name: "30 verifying", tenants: 3, webhooksEach: 10, path: "/hang", ownNew: true, more: "verification" },
+  { name: "300 new", tenants: 1, webhooksEach: 300, hang: "answer" },
+  { name: "300 new, own", tenants: 1, webhooksEach: 300, hang: "answer", ownNew: true },
+  { name: "30 x 4 turning", tenants: 30, webhooksEach: 4, hang: "later answers" },
+  { name: "30 x 10 new", tenants: 30, webhooksEach: 10, hang: "answer" },
+  { name: "300 TLS", tenants: 1, webhooksEach: 300, hang: "tls", ownNew: true },
+  { name: "300 drip", tenants: 1, webhooksEach: 300, hang: "drip", ownNew: true },
+  { name: "300 OAuth", tenants: 1, webhooksEach: 300, hang: "oauth", ownNew: true },
+  { name: "30 verifying", tenants: 3, webhooksEach: 10, hang: "verification", ownNew: true },
+  { name: "300 DNS", tenants: 1, webhooksEach: 300, hang: "dns", ownNew: true },
 ];
+const quickModes = modes.filter(
+  ({ hang }) => hang === "answer" || hang === "later answers" || hang === "dns",
+);
 
 const knownTenants = 5;
+const knownWebhooks = 100;
+const knownPerSecond = 40;
+const newWebhooks = 5;
+const warmUpSeconds = 2;
 const quickMs = 20;
+/** An event that has not arrived by then counts as if it had taken so long. */
+const arrivalMsMax = 60_000;
 const firstMsMax = 6_000;
 const ratioMax = 1.5;
 
-/** What quick and new webhooks notice of receivers that hang: embedded, and on PostgreSQL where there is one. */
+/** How receivers that hang affect quick and new webhooks, embedded. Part of the row `tenants`. */
 export async function hangingModes(context: Context): Promise<readonly Line[]> {
   const lines: Line[] = [];
-  for (const mode of context.quick ? modes.slice(0, 4) : modes) {
-    const dataDir = await context.folders.filled({
-      name: "hanging",
-      key: "hanging",
-      fill: async () => undefined,
-    });
-    lines.push(
-      ...(await measure(context, `tenants: ${mode.name}`, mode, {
-        dataDir: context.folders.copy({ from: dataDir, name: "hanging-run" }),
-      })),
-    );
+  for (const mode of context.quick ? quickModes : modes) {
+    const dataDir = context.folders.fresh("hanging");
+    lines.push(...(await measure(context, `tenants: ${mode.name}`, mode, { dataDir })));
+    context.folders.discard(dataDir);
   }
   lines.push(await gatewayLine(context));
-  const hasPostgres = await requireServer("pg").then(
-    () => true,
-    () => false,
-  );
-  for (const mode of context.quick || !hasPostgres ? [] : modes.slice(0, 4)) {
-    const place = await onPostgres(context.folders);
-    lines.push(...(await measure(context, `tenants: postgres, ${mode.name}`, mode, place.home)));
-    await place.remove();
-  }
   return lines;
 }
 
+/** The same on PostgreSQL. */
+export const tenantsPostgres: Row = {
+  name: "tenants-postgres",
+  async run(context) {
+    await requireServer("pg");
+    const lines: Line[] = [];
+    for (const mode of context.quick ? quickModes : modes) {
+      const place = await onPostgres(context.folders);
+      try {
+        lines.push(...(await measure(context, `tenants-postgres: ${mode.name}`, mode, place.home)));
+      } finally {
+        await place.remove();
+      }
+    }
+    return lines;
+  },
+};
+
 async function measure(context: Context, name: string, mode: Mode, home: Home): Promise<readonly Line[]> {
-  const receiver = await Receiver.start();
-  const product = new ProductProcess();
+  const names = mode.hang === "dns" ? await startNameServer() : null;
+  const receiver = await Receiver.start(names);
+  const product = new ProductProcess(names === null ? null : resolvConfOf(names, home));
   try {
-    const api = new Api(await product.serve(home));
-    const seconds = context.quick ? 3 : 10;
-    await api.known(receiver.origin);
-    await api.publishKnown(1);
-    await sleep(1_000);
-    const alone = await knownP95(api, receiver, seconds);
+    const api = new Api(await product.serve(home), receiver);
+    const seconds = context.quick ? 3 : 6;
+    await api.createKnown();
+    // Code that is not compiled yet would make the baseline slow.
+    await knownP95(api, warmUpSeconds);
+    const alone = await knownP95(api, seconds);
     await makeHang(api, receiver, mode);
     const [first, beside] = await Promise.all([
-      firstMs(api, receiver, mode.ownNew === true ? "hanging-0" : "new"),
-      knownP95(api, receiver, seconds),
+      firstMs(api, mode.ownNew === true ? "hanging-0" : "new"),
+      knownP95(api, seconds),
     ]);
+    const { hanging } = receiver;
     context.progress(
-      `${name}: p95 ${beside.toFixed(1)} ms, alone ${alone.toFixed(1)}; first ${first.toFixed(0)} ms`,
+      `${name}: p95 ${beside.toFixed(1)} ms, alone ${alone.toFixed(1)}; first ${first.toFixed(0)} ms; ${hanging} hung`,
     );
+    if (hanging === 0) throw new Error(`${name}: nothing hung`);
     const ratio = beside / alone;
     return [
       {
@@ -95,69 +112,82 @@ async function measure(context: Context, name: string, mode: Mode, home: Home): 
   } finally {
     await product.kill();
     receiver.close();
+    await names?.close();
   }
 }
 
-/** Resolves when everything hangs; what it returns goes on meanwhile. */
-async function makeHang(api: Api, receiver: Receiver, mode: Mode): Promise<void> {
-  const url = mode.path === "tls" ? receiver.tlsUrl : `${receiver.origin}${mode.path}`;
-  const tenants = Array.from({ length: mode.tenants }, (_, index) => `hanging-${index}`);
-  const targets = tenants.flatMap((tenant) =>
-    Array.from({ length: mode.webhooksEach }, (_, index) => ({ tenant, type: `hang.${index}` })),
+function resolvConfOf(names: NameServer, { dataDir }: Home): string {
+  const file = join(dataDir, "resolv.conf");
+  writeFileSync(file, `nameserver ${names.address}\n`);
+  return file;
+}
+
+/** Resolves when everything hangs. */
+async function makeHang(api: Api, receiver: Receiver, { hang, ...mode }: Mode): Promise<void> {
+  const targets = Array.from({ length: mode.tenants }, (_, index) => `hanging-${index}`).flatMap((tenant) =>
+    Array.from({ length: mode.webhooksEach }, (_, index) => ({ tenant, index, type: `hang.${index}` })),
   );
-  for (const tenant of tenants) await api.call("PUT", `/v1/tenants/${tenant}`, {});
-  const oauth2 = { token_url: `${receiver.origin}/hang`, client_id: "bench", client_secret: "of the bench" };
-  for (const { tenant, type } of targets) {
+  for (const tenant of new Set(targets.map((target) => target.tenant)))
+    await api.call("PUT", `/v1/tenants/${tenant}`, {});
+  const oauth2 = {
+    ...{ token_url: `${receiver.origin}/hang`, client_id: "bench", client_secret: "of the bench" },
+  };
+  for (const { tenant, index, type } of targets) {
+    const url = receiver.hangingUrl(hang, index);
     const webhook = { tenant_id: tenant, url, events: [type], signing: { schemes: ["v1"] } };
-    if (mode.more === "verification")
+    if (hang === "verification")
       void api
         .call("POST", "/v1/webhooks", { ...webhook, verification: { method: "challenge" } })
         .catch(() => null);
-    else await api.call("POST", "/v1/webhooks", mode.more === "oauth" ? { ...webhook, oauth2 } : webhook);
+    else await api.call("POST", "/v1/webhooks", hang === "oauth" ? { ...webhook, oauth2 } : webhook);
   }
-  if (mode.more === "verification") return;
+  if (hang === "verification") return;
   const publishAll = async (): Promise<void> => {
     const events = targets.map(({ tenant, type }) => ({ event_type: type, tenant_id: tenant, data: {} }));
     await api.call("POST", "/v1/events/batch", { events });
   };
-  if (mode.path === "/turn") {
+  if (hang === "later answers") {
     await publishAll();
     await sleep(2_000);
     receiver.turned = true;
   }
   for (let round = 0; round < 5; round += 1) {
     await publishAll();
-    if (mode.path === "/turn") await sleep(250);
+    if (hang === "later answers") await sleep(250);
   }
 }
 
-/** Until the first event of a webhook that is created now has arrived. */
-async function firstMs(api: Api, receiver: Receiver, tenant: string): Promise<number> {
+/** Of webhooks that are created one after another, the longest time until the first event has arrived. */
+async function firstMs(api: Api, tenant: string): Promise<number> {
   await api.call("PUT", `/v1/tenants/${tenant}`, {});
-  const url = `${receiver.origin}/quick`;
-  await api.call("POST", "/v1/webhooks", { tenant_id: tenant, url, events: ["new.made"] });
-  return api.timed(receiver, { event_type: "new.made", tenant_id: tenant });
+  const times: Promise<number>[] = [];
+  for (let nth = 0; nth < newWebhooks; nth += 1) {
+    await api.createQuick(tenant, `new.${nth}`);
+    times.push(api.timed({ event_type: `new.${nth}`, tenant_id: tenant }));
+    await sleep(500);
+  }
+  return Math.max(...(await Promise.all(times)));
 }
 
-async function knownP95(api: Api, receiver: Receiver, seconds: number): Promise<number> {
+async function knownP95(api: Api, seconds: number): Promise<number> {
   const times: Promise<number>[] = [];
-  for (let nth = 0; nth < seconds * 20; nth += 1) {
-    const tenant_id = `known-${nth % knownTenants}`;
-    times.push(api.timed(receiver, { event_type: "known.made", tenant_id }));
-    await sleep(50);
+  for (let nth = 0; nth < seconds * knownPerSecond; nth += 1) {
+    times.push(api.timed(knownEvent(nth % knownWebhooks)));
+    await sleep(1_000 / knownPerSecond);
   }
   return percentile(await Promise.all(times), 0.95);
 }
 
+function knownEvent(index: number): { readonly event_type: string; readonly tenant_id: string } {
+  return { event_type: `known.${index}`, tenant_id: `known-${index % knownTenants}` };
+}
+
 /** 25 sources of a tenant that hang, with 22 senders each: how many messages of another tenant's source are accepted. */
 async function gatewayLine(context: Context): Promise<Line> {
-  const receiver = await Receiver.start();
+  const receiver = await Receiver.start(null);
   const product = new ProductProcess();
-  const from = await context.folders.filled({ name: "hanging", key: "hanging", fill: async () => undefined });
   try {
-    const api = new Api(
-      await product.serve({ dataDir: context.folders.copy({ from, name: "hanging-gateway" }) }),
-    );
+    const api = new Api(await product.serve({ dataDir: context.folders.fresh("hanging-gateway") }), receiver);
     const hanging: string[] = [];
     for (const tenant of ["hanging", "other"]) await api.call("PUT", `/v1/tenants/${tenant}`, {});
     for (let n = 0; n < 25; n += 1) hanging.push(await api.source("hanging", `${receiver.origin}/hang`));
@@ -188,11 +218,13 @@ async function gatewayLine(context: Context): Promise<Line> {
 
 /** The HTTP API of the product. */
 class Api {
-  readonly #served: { readonly url: string; readonly adminKey: string };
+  readonly #served: ServedProduct;
+  readonly #receiver: Receiver;
   #count = 0;
 
-  constructor(served: { readonly url: string; readonly adminKey: string }) {
+  constructor(served: ServedProduct, receiver: Receiver) {
     this.#served = served;
+    this.#receiver = receiver;
   }
 
   async call(method: string, path: string, body: object): Promise<Record<string, string>> {
@@ -209,29 +241,30 @@ class Api {
     return (await response.json()) as Record<string, string>;
   }
 
-  async known(origin: string): Promise<void> {
-    for (let n = 0; n < knownTenants; n += 1) {
-      await this.call("PUT", `/v1/tenants/known-${n}`, {});
-      const webhook = { tenant_id: `known-${n}`, url: `${origin}/quick`, events: ["known.made"] };
-      await this.call("POST", "/v1/webhooks", webhook);
-    }
+  /** Webhooks of quick receivers that have accepted an event each. */
+  async createKnown(): Promise<void> {
+    const known = Array.from({ length: knownWebhooks }, (_, index) => knownEvent(index));
+    for (const tenant of new Set(known.map(({ tenant_id }) => tenant_id)))
+      await this.call("PUT", `/v1/tenants/${tenant}`, {});
+    for (const { tenant_id, event_type } of known) await this.createQuick(tenant_id, event_type);
+    const times = await Promise.all(known.map((event) => this.timed(event)));
+    if (times.some((ms) => ms >= arrivalMsMax)) throw new Error("a quick webhook got no event");
   }
 
-  async publishKnown(rounds: number): Promise<void> {
-    for (let nth = 0; nth < rounds * knownTenants; nth += 1)
-      await this.call("POST", "/v1/events", {
-        ...{ event_type: "known.made", tenant_id: `known-${nth % knownTenants}`, data: {} },
-      });
+  async createQuick(tenantId: string, eventType: string): Promise<void> {
+    const url = this.#receiver.quickUrl(eventType);
+    await this.call("POST", "/v1/webhooks", { tenant_id: tenantId, url, events: [eventType] });
   }
 
   /** Milliseconds from the call of publish until the event arrives. */
-  async timed(receiver: Receiver, event: object): Promise<number> {
+  async timed(event: object): Promise<number> {
     this.#count += 1;
     const id = `n${this.#count}`;
-    const arrived = receiver.arrival(id);
+    const arrived = this.#receiver.arrival(id);
     const startedAt = performance.now();
     await this.call("POST", "/v1/events", { ...event, data: { id } });
-    return (await arrived) - startedAt;
+    const timeout = sleep(arrivalMsMax, startedAt + arrivalMsMax, { ref: false });
+    return (await Promise.race([arrived, timeout])) - startedAt;
   }
 
   /** Its address. */
@@ -251,24 +284,62 @@ class Api {
 class Receiver {
   turned = false;
   origin = "";
-  tlsUrl = "";
+  readonly #names: NameServer | null;
+  /** Requests, and connections without a TLS handshake. */
+  #hanging = 0;
   readonly #http = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", () => this.#answer(request.url ?? "", Buffer.concat(chunks).toString(), response));
   });
   /** Accepts connections and says nothing, so that no TLS handshake ends. */
-  readonly #silent = createTcpServer((socket) => void socket.on("error", () => socket.destroy()));
+  readonly #silent = createTcpServer((socket) => {
+    this.#hanging += 1;
+    socket.on("error", () => socket.destroy());
+  });
   readonly #awaited = new Map<string, (at: number) => void>();
   readonly #drips = new Set<NodeJS.Timeout>();
 
-  static async start(): Promise<Receiver> {
-    const receiver = new Receiver();
+  constructor(names: NameServer | null) {
+    this.#names = names;
+    // The shortest time for which a name is cached: quick webhooks look up theirs again while others hang.
+    if (names !== null) names.ttlS = 1;
+  }
+
+  /** With a name server, each URL has its own host name. */
+  static async start(names: NameServer | null): Promise<Receiver> {
+    const receiver = new Receiver(names);
     await new Promise<void>((resolve) => receiver.#http.listen(0, "127.0.0.1", resolve));
     await new Promise<void>((resolve) => receiver.#silent.listen(0, "127.0.0.1", resolve));
-    receiver.origin = `http://127.0.0.1:${(receiver.#http.address() as AddressInfo).port}`;
-    receiver.tlsUrl = `https://127.0.0.1:${(receiver.#silent.address() as AddressInfo).port}/`;
+    receiver.origin = `http://127.0.0.1:${receiver.#port}`;
     return receiver;
+  }
+
+  get #port(): number {
+    return (this.#http.address() as AddressInfo).port;
+  }
+
+  /** How much has hung until now: requests, TLS handshakes, host names. */
+  get hanging(): number {
+    const { unanswered, questions } = this.#names ?? { unanswered: new Set(), questions: [] };
+    return this.#hanging + unanswered.intersection(new Set(questions)).size;
+  }
+
+  quickUrl(label: string): string {
+    if (this.#names === null) return `${this.origin}/quick`;
+    const hostname = `${label}.hooks.test`;
+    this.#names.addresses.set(hostname, ["127.0.0.1"]);
+    return `http://${hostname}:${this.#port}/quick`;
+  }
+
+  hangingUrl(hang: Mode["hang"], index: number): string {
+    if (hang === "tls") return `https://127.0.0.1:${(this.#silent.address() as AddressInfo).port}/`;
+    if (hang === "later answers") return `${this.origin}/turn`;
+    if (hang === "drip") return `${this.origin}/drip`;
+    if (hang !== "dns") return `${this.origin}/hang`;
+    const hostname = `hang-${index}.hooks.test`;
+    this.#names?.unanswered.add(hostname);
+    return `http://${hostname}:${this.#port}/hang`;
   }
 
   arrival(id: string): Promise<number> {
@@ -283,8 +354,11 @@ class Receiver {
   }
 
   #answer(path: string, body: string, response: ServerResponse): void {
-    if (path.startsWith("/hang") || (path.startsWith("/turn") && this.turned)) return;
-    if (path.startsWith("/drip")) {
+    const isDrip = path.startsWith("/drip");
+    const isSilent = path.startsWith("/hang") || (path.startsWith("/turn") && this.turned);
+    if (isDrip || isSilent) this.#hanging += 1;
+    if (isSilent) return;
+    if (isDrip) {
       response.writeHead(200, { "content-type": "text/plain" });
       const drip = setInterval(() => response.write("."), 500);
       this.#drips.add(drip);
@@ -292,6 +366,8 @@ class Receiver {
       return;
     }
     const id = /"id":"(n\d+)"/.exec(body)?.[1] ?? "";
+    // A connection that is kept needs no name.
+    if (this.#names !== null) response.setHeader("connection", "close");
     setTimeout(() => {
       response.end();
       this.#awaited.get(id)?.(performance.now());

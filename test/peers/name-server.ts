@@ -18,6 +18,10 @@ export interface NameServer {
   readonly records: Map<string, readonly string[]>;
   /** Addresses of both families by name in lower case. */
   readonly addresses: Map<string, readonly string[]>;
+  /** Names in lower case whose queries get no answer, in any mood. */
+  readonly unanswered: Set<string>;
+  /** Time to live of every record, in seconds. */
+  ttlS: number;
   /** Names that were asked for. */
   readonly questions: string[];
   /** `silent` answers nothing, `failing` answers SERVFAIL. */
@@ -34,6 +38,8 @@ export async function startNameServer(host: "127.0.0.1" | "::1" = "127.0.0.1"): 
   const server: Omit<NameServer, "address"> = {
     records: new Map(),
     addresses: new Map(),
+    unanswered: new Set(),
+    ttlS: 60,
     questions: [],
     mood: "honest",
     close: () => new Promise((resolve) => socket.close(() => resolve())),
@@ -41,7 +47,8 @@ export async function startNameServer(host: "127.0.0.1" | "::1" = "127.0.0.1"): 
   socket.on("message", (query, { address, port }) => {
     const { name, end } = readName(query);
     server.questions.push(name);
-    if (server.mood !== "silent") socket.send(answer(server, { query, name, end }), port, address);
+    if (server.mood === "silent" || server.unanswered.has(name)) return;
+    socket.send(answer(server, { query, name, end }), port, address);
   });
   await new Promise<void>((resolve) => socket.bind(0, host, resolve));
   const { port } = socket.address();
@@ -60,7 +67,7 @@ function readName(query: Buffer): { readonly name: string; readonly end: number 
 }
 
 function answer(
-  server: Pick<NameServer, "records" | "addresses" | "mood">,
+  server: Pick<NameServer, "records" | "addresses" | "ttlS" | "mood">,
   { query, name, end }: { readonly query: Buffer; readonly name: string; readonly end: number },
 ): Buffer {
   const type = query.readUInt16BE(end - 4);
@@ -73,7 +80,7 @@ function answer(
     ...(type === types.txt ? (texts ?? []).map(textData) : []),
     ...(addresses ?? []).filter((one) => type === (isIPv6(one) ? types.aaaa : types.a)).map(addressData),
   ];
-  const answers = rcode === rcodes.none ? found.map((data) => record(type, data)) : [];
+  const answers = rcode === rcodes.none ? found.map((data) => record(type, server.ttlS, data)) : [];
   const header = Buffer.alloc(headerBytes);
   query.copy(header, 0, 0, 2);
   header.writeUInt16BE(0x8180 | rcode, 2);
@@ -102,9 +109,10 @@ function addressData(address: string): Buffer {
   return Buffer.from(all.flatMap((group) => [group >> 8, group & 0xff]));
 }
 
-/** The name is a pointer to the question; class IN, a minute to live. */
-function record(type: number, data: Buffer): Buffer {
-  const head = Buffer.from([0xc0, 0x0c, 0, type, 0, 1, 0, 0, 0, 60, 0, 0]);
+/** The name is a pointer to the question; class IN. */
+function record(type: number, ttlS: number, data: Buffer): Buffer {
+  const head = Buffer.from([0xc0, 0x0c, 0, type, 0, 1, 0, 0, 0, 0, 0, 0]);
+  head.writeUInt32BE(ttlS, 6);
   head.writeUInt16BE(data.length, 10);
   return Buffer.concat([head, data]);
 }
