@@ -1,0 +1,75 @@
+/** The HTTP API: its document, one response of every operation, the usual errors, and the sentence of every bound. */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, mock, suite, test } from "node:test";
+import { type RunningPosthorn, startPosthorn } from "../../src/app/posthorn.ts";
+import { resolveValues } from "../../src/config/resolve.ts";
+import { agreeable } from "../scenarios/api/agreeable-transport.ts";
+import { type Client, createClient } from "../scenarios/api/client.ts";
+import { type ApiDocument, operationsOf } from "../scenarios/api/published-schemas.ts";
+import { tour } from "../scenarios/api/tour.ts";
+import { provokeErrors } from "./errors.ts";
+import { assertFrozen } from "./golden.ts";
+import { Transcript } from "./transcript.ts";
+
+const begin = Date.UTC(2026, 0, 1);
+
+suite("the HTTP API is as frozen", () => {
+  const dataDir = mkdtempSync(join(tmpdir(), "posthorn-frozen-"));
+  let running: RunningPosthorn;
+  let client: Client;
+  let now = begin;
+
+  before(async () => {
+    // Wall-clock time stands still except between requests. Timers and the monotonic clock are real.
+    mock.timers.enable({ apis: ["Date"], now });
+    const resolution = resolveValues({ dataDir, port: 0, logLevel: "error" });
+    assert.equal(resolution.kind, "resolved");
+    running = await startPosthorn(resolution.settings, { transport: agreeable });
+    client = createClient({ baseUrl: running.url ?? "", key: running.adminKey });
+  });
+
+  after(async () => {
+    await running.stop();
+    mock.timers.reset();
+    rmSync(dataDir, { recursive: true });
+  });
+
+  const settled = async (): Promise<void> => {
+    for (let quietTurns = 0; quietTurns < 20; quietTurns += 1) {
+      const { inFlight, uncommitted } = running.stopping();
+      if (inFlight + uncommitted > 0) quietTurns = 0;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    now += 10;
+    mock.timers.setTime(now);
+  };
+
+  test("the OpenAPI document", async () => {
+    const { body } = await client.get("/openapi.json");
+    assertFrozen("openapi.json", `${JSON.stringify(body, null, 2)}\n`);
+  });
+
+  test("responses of every operation", async () => {
+    const transcript = new Transcript(settled);
+    for await (const { reply } of tour(transcript.record(client))) assert.ok(reply.status > 0);
+    assertFrozen("api-tour.txt", transcript.text());
+    const document = (await client.get("/openapi.json")).body as unknown as ApiDocument;
+    const unreached = operationsOf(document).filter(({ method, path }) => {
+      const pattern = new RegExp(`^${path.replaceAll(".", "\\.").replaceAll(/\{\w+\}/g, "[^/?]+")}(\\?|$)`);
+      return !transcript.exchanges.some(
+        (one) => one.method === method && pattern.test(one.path) && one.status < 400,
+      );
+    });
+    const names = unreached.map(({ method, path, operation }) => `${operation.operationId}: ${method} ${path}`);
+    assertFrozen("api-tour-without-success.txt", `${names.join("\n")}\n`);
+  });
+
+  test("the usual errors", async () => {
+    const transcript = new Transcript(settled, "errors");
+    await provokeErrors(transcript.record(client));
+    assertFrozen("api-errors.txt", transcript.text());
+  });
+});

@@ -1,0 +1,12 @@
+import { DatabaseSync } from "node:sqlite";
+import { test } from "node:test";
+import { migrate } from "../../src/adapters/store/sqlite/migrations.ts";
+import { assertFrozen } from "./golden.ts";
+import { sqliteSchema } from "./schema.ts";
+
+test("the schema of SQLite is as frozen", (t) => {
+  const db = new DatabaseSync(":memory:");
+  t.after(() => db.close());
+  migrate(db, { now: 0 });
+  assertFrozen("schema-sqlite.txt", sqliteSchema(db), "sorted");
+});
