@@ -4,8 +4,12 @@
 //   npm run simulate -- --seeds 500 --from 2000   another stretch
 //   npm run simulate -- --seed 4711 --trace       one world, with everything that happens in it
 //   npm run simulate -- --seeds 200 --sqlite      on the embedded store instead of the model
+//   npm run simulate -- --seeds 10000 --traces FOLDER     keeps the trace of each seed
+//   npm run simulate -- --seeds 10000 --compare FOLDER    compares each trace with the one kept there, after the renames of
+//                                                         "traces" in test/frozen/renames.json
 
 import { parseArgs } from "node:util";
+import { KeptTraces } from "./kept-traces.ts";
 import { addCoverage, emptyCoverage, missingBoundaries, simulate } from "./simulate.ts";
 import type { Coverage, SimulationResult } from "./simulate.ts";
 import { modelDisk, sqliteDisk } from "./stores.ts";
@@ -17,20 +21,34 @@ const { values } = parseArgs({
     seed: { type: "string" },
     trace: { type: "boolean", default: false },
     sqlite: { type: "boolean", default: false },
+    traces: { type: "string" },
+    compare: { type: "string" },
   },
 });
 
 const disk = values.sqlite ? sqliteDisk : modelDisk;
 const first = Number(values.seed ?? values.from);
 const seeds = values.seed === undefined ? Number(values.seeds) : 1;
-const onTrace = values.trace ? (line: string) => process.stdout.write(`${line}\n`) : undefined;
+const keptIn = values.traces ?? values.compare;
+const kept = keptIn === undefined ? null : new KeptTraces(keptIn);
 const total = emptyCoverage();
 const failed: SimulationResult[] = [];
+let different = 0;
 const startedAt = performance.now();
 let reportedAt = startedAt;
+const differencesShown = 5;
 
 for (let seed = first; seed < first + seeds; seed += 1) {
+  const lines: string[] = [];
+  const onTrace = (line: string): void => {
+    if (values.trace) process.stdout.write(`${line}\n`);
+    if (kept !== null) lines.push(line);
+  };
   const result = await simulate({ seed, disk, onTrace });
+  if (values.traces !== undefined) kept?.write(seed, lines);
+  const difference = values.compare === undefined ? null : (kept?.firstDifference(seed, lines) ?? null);
+  if (difference !== null) different += 1;
+  if (difference !== null && different <= differencesShown) process.stderr.write(`${difference}\n`);
   addCoverage(total, result.coverage);
   if (result.violation !== null) {
     failed.push(result);
@@ -41,7 +59,8 @@ for (let seed = first; seed < first + seeds; seed += 1) {
   process.stderr.write(`${seed - first + 1} of ${seeds} seeds, ${failed.length} violations\n`);
 }
 printSummary(total);
-process.exitCode = failed.length === 0 ? 0 : 1;
+if (values.compare !== undefined) process.stderr.write(`${different} of ${seeds} traces differ\n`);
+process.exitCode = failed.length + different === 0 ? 0 : 1;
 
 function printSummary(coverage: Coverage): void {
   const seconds = (performance.now() - startedAt) / 1_000;
