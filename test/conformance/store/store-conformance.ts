@@ -30,16 +30,19 @@ import { statistics } from "./statistics.ts";
 import { statisticsOfEnds } from "./statistics-of-ends.ts";
 import { searches } from "./searches.ts";
 import { sourceSearches } from "./source-searches.ts";
-import { runThemes, type StoreSubject } from "./suite.ts";
+import { runThemes, type StoreSubject, type ThemeEntry } from "./suite.ts";
 import { expiry } from "./expiry.ts";
 import { largeEvents } from "./large-events.ts";
 import { futureTimes } from "./future-times.ts";
 import { webhookHistories } from "./webhook-history.ts";
 import { webhooks } from "./webhooks.ts";
 
-/** Every promise of src/ports/store.ts, checked on one adapter. */
-export function storeConformance(subject: StoreSubject): void {
-  runThemes(subject, [
+/** Every promise of src/ports/store.ts, checked on one adapter; `without` leaves themes out. */
+export function storeConformance(
+  subject: StoreSubject,
+  { without = [] }: { readonly without?: readonly string[] } = {},
+): void {
+  const themes: readonly ThemeEntry[] = [
     ["publish and deduplication", publishing],
     ["claims", claims],
     ["ordered lanes", orderedLanes],
@@ -77,5 +80,9 @@ export function storeConformance(subject: StoreSubject): void {
     ["several processes", sharing, "shared"],
     ["ownership of webhooks", ownership, "shared"],
     ["pools of workers", workerPools, "shared"],
-  ]);
+  ];
+  runThemes(
+    subject,
+    themes.filter(([name]) => !without.includes(name)),
+  );
 }

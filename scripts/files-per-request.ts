@@ -1,0 +1,69 @@
+// How many files of src run a function while the server handles GET and PATCH /v1/webhooks/{id}: V8 coverage of the process
+// around one request. `node scripts/with-runtime.mjs scripts/files-per-request.ts [--list]`
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { Session } from "node:inspector/promises";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { startPosthorn } from "../src/app/posthorn.ts";
+import { resolveValues } from "../src/config/resolve.ts";
+import { projectRoot } from "./source-files.ts";
+
+/** A background task may run beside a request; hardly beside each of them. */
+const requestsEach = 7;
+const sources = pathToFileURL(join(projectRoot, "src", "/")).href;
+const session = new Session();
+
+const dataDir = mkdtempSync(join(tmpdir(), "posthorn-coverage-"));
+const resolution = resolveValues({ dataDir, port: 0, logLevel: "error" });
+if (resolution.kind === "refused") throw new Error(resolution.problems.join("; "));
+const running = await startPosthorn(resolution.settings);
+try {
+  const { id } = await call("POST", "/v1/webhooks", { url: "https://example.com/", events: ["order.*"] });
+  const path = `/v1/webhooks/${id}`;
+  session.connect();
+  await session.post("Profiler.enable");
+  await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
+  await report(`GET ${path.replace(id, "{id}")}`, () => call("GET", path));
+  let changes = 0;
+  await report(`PATCH ${path.replace(id, "{id}")}`, () => call("PATCH", path, { description: String(++changes) }));
+} finally {
+  await running.stop();
+  rmSync(dataDir, { recursive: true });
+}
+
+async function report(title: string, request: () => Promise<unknown>): Promise<void> {
+  // The first one fills caches.
+  await request();
+  let files: ReadonlySet<string> | null = null;
+  for (let number = 0; number < requestsEach; number += 1) {
+    await filesThatRan();
+    await request();
+    const ran = await filesThatRan();
+    files = files === null ? ran : new Set(files).intersection(ran);
+  }
+  process.stdout.write(`${title}: ${files?.size} files\n`);
+  if (!process.argv.includes("--list")) return;
+  for (const file of [...(files ?? [])].toSorted()) process.stdout.write(`  ${file}\n`);
+}
+
+/** Since the last call, which resets the counts. A module itself is a function that ran when it was loaded. */
+async function filesThatRan(): Promise<ReadonlySet<string>> {
+  const { result } = await session.post("Profiler.takePreciseCoverage");
+  const ran = result.filter(
+    ({ url, functions }) =>
+      url.startsWith(sources) && functions.some(({ ranges }) => (ranges[0]?.count ?? 0) > 0),
+  );
+  return new Set(ran.map(({ url }) => relative(projectRoot, fileURLToPath(url))));
+}
+
+async function call(method: string, path: string, body?: object): Promise<{ readonly id: string }> {
+  const response = await fetch(`${running.url}${path}`, {
+    method,
+    headers: { "authorization": `Bearer ${running.adminKey}`, "content-type": "application/json" },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+  return (await response.json()) as { readonly id: string };
+}

@@ -1,0 +1,222 @@
+// Pictures of the pages of the dashboard and the portal at two widths, with fixed data and clocks that stand still.
+//
+//   node scripts/with-runtime.mjs scripts/frozen-pictures.ts take FOLDER
+//   node scripts/with-runtime.mjs scripts/frozen-pictures.ts compare FOLDER FOLDER    counts the pixels that differ
+
+import assert from "node:assert/strict";
+import crypto, { createHash } from "node:crypto";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { mock } from "node:test";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { loggedIn, openBrowser } from "../test/browser/browser.ts";
+import { agreeable, refusingPath } from "../test/scenarios/api/agreeable-transport.ts";
+import { eventually } from "../test/scenarios/eventually.ts";
+import { SeededRandom } from "../test/simulation/seeded-random.ts";
+
+const now = Date.UTC(2026, 0, 15, 12);
+const widths = [1280, 360];
+const [command, ...folders] = process.argv.slice(2);
+const [folder = "", other = ""] = folders;
+
+const browser = await openBrowser();
+try {
+  if (command === "take" && folder !== "") await takeAll(browser);
+  else if (command === "compare" && other !== "") await compareAll(browser);
+  else throw new Error("take FOLDER, or compare FOLDER FOLDER");
+} finally {
+  await browser.close();
+}
+
+async function takeAll(on: Browser): Promise<void> {
+  mkdirSync(folder, { recursive: true });
+  mock.timers.enable({ apis: ["Date"], now });
+  seedRandom();
+  // Loaded only now, with the random numbers and the clock above.
+  const { startPosthorn } = await import("../src/app/posthorn.ts");
+  const { resolveValues } = await import("../src/config/resolve.ts");
+  const dataDir = mkdtempSync(join(tmpdir(), "posthorn-pictures-"));
+  const resolution = resolveValues({ dataDir, port: 0, logLevel: "error" });
+  assert.equal(resolution.kind, "resolved");
+  const server = await startPosthorn(resolution.settings, { transport: agreeable });
+  try {
+    const url = server.url ?? "";
+    const call = callerOf(url, server.adminKey);
+    const { dashboard, portal } = await fill(call);
+    for (const width of widths) {
+      const options = { viewport: { width, height: 900 }, locale: "en-GB", timezoneId: "UTC" };
+      const operator = await loggedIn(on, { url, key: server.adminKey }, options);
+      for (const [name, path] of dashboard) await take(operator, `${url}/ui/${path}`, `dashboard-${name}-${width}`);
+      await operator.close();
+      const customer = await on.newContext(options);
+      const { url: link } = await call("POST", "/v1/portal-sessions", { tenant_id: "acme", reference: "ann" });
+      await (await opened(customer, String(link))).close();
+      for (const [name, path] of portal) await take(customer, `${url}/portal/${path}`, `portal-${name}-${width}`);
+      await customer.close();
+    }
+  } finally {
+    await server.stop();
+    rmSync(dataDir, { recursive: true });
+  }
+}
+
+/** Ids are shown, and everything that is ordered by them must be the same again. */
+function seedRandom(): void {
+  const random = new SeededRandom("pictures");
+  crypto.randomFillSync = ((bytes: Uint8Array) => {
+    bytes.set(random.bytes(bytes.length));
+    return bytes;
+  }) as typeof crypto.randomFillSync;
+  syncBuiltinESMExports();
+}
+
+type Call = (method: string, path: string, body?: object) => Promise<Readonly<Record<string, unknown>>>;
+
+function callerOf(url: string, key: string): Call {
+  return async (method, path, body = {}) => {
+    // One after the other in time as well, so that lists have an order.
+    mock.timers.tick(1_000);
+    const response = await fetch(`${url}${path}`, {
+      method,
+      headers: { "authorization": `Bearer ${key}`, "content-type": "application/json" },
+      ...(method === "GET" ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    assert.ok(response.ok, `${method} ${path}: ${response.status} ${text}`);
+    return JSON.parse(text === "" ? "{}" : text) as Readonly<Record<string, unknown>>;
+  };
+}
+
+type Paths = readonly (readonly [name: string, path: string])[];
+
+async function fill(call: Call): Promise<{ readonly dashboard: Paths; readonly portal: Paths }> {
+  await call("PUT", "/v1/tenants/acme", { name: "Acme" });
+  const type = { description: "An order was paid.", examples: [{ order_id: 7 }], schema: { type: "object" } };
+  await call("PUT", "/v1/event-types/order.paid", type);
+  const subscribe = async (path: string, description: string) => {
+    const url = `https://example.com${path}`;
+    const { id } = await call("POST", "/v1/webhooks", { tenant_id: "acme", url, events: ["order.*"], description });
+    return String(id);
+  };
+  const webhook = await subscribe("/shop", "Shop backend");
+  const refusing = await subscribe(refusingPath, "CRM");
+  await call("POST", `/v1/webhooks/${await subscribe("/legacy", "Old system")}/disable`);
+  let event = "";
+  for (let number = 1; number <= 12; number += 1) {
+    const body = { tenant_id: "acme", event_type: "order.paid", data: { order_id: number, total: 19.9 } };
+    event = String((await call("POST", "/v1/events", body))["id"]);
+    await delivered(call, 2 * number);
+  }
+  const verification = { type: "github", secrets: ["a long random text"] };
+  const source = String((await call("POST", "/v1/sources", { name: "GitHub", verification }))["source_id"]);
+  const joined = await call("POST", "/v1/connections", { source_id: source, webhook_id: webhook });
+  const rule = { metric: "exhausted", comparison: "above", threshold: 100 };
+  await call("PUT", "/v1/alert-rules/dead-letters", rule);
+  const [problem] = (await call("GET", "/v1/problems"))["data"] as readonly { readonly id: string }[];
+  const [delivery] = (await call("GET", `/v1/deliveries?webhook_id=${refusing}`))["data"] as readonly {
+    readonly id: string;
+  }[];
+  const started = await call("POST", "/v1/dlq/retry-batch", { rate_limit: { requests_per_second: 1_000 } });
+  const operation = String(started["batch_operation_id"]);
+  await eventually("the end of the operation", {
+    ask: () => call("GET", `/v1/operations/${operation}`),
+    holds: ({ status }) => status === "completed",
+  });
+  const same = (...names: string[]) => names.map((name) => [name, name] as const);
+  return {
+    dashboard: [
+      ["overview", ""],
+      ...same("deliveries", "events", "webhooks", "webhooks/new", "sources", "sources/new", "connections", "requests"),
+      ...same("connections/new", "alerts", "problems", "dead-letters", "operations", "event-types", "tenants", "audit"),
+      ...same("portal", "event-types/order.paid", "event-types/order.paid/edit", "tenants/acme", "tenants/acme/edit"),
+      ["delivery", `deliveries/${delivery?.id}`],
+      ["event", `events/${event}`],
+      ["webhook", `webhooks/${refusing}`],
+      ["webhook-edit", `webhooks/${webhook}/edit`],
+      ["source", `sources/${source}`],
+      ["connection", `connections/${String(joined["id"])}`],
+      ["problem", `problems/${problem?.id}`],
+      ["operation", `operations/${operation}`],
+    ],
+    portal: [
+      ...same("endpoints", "add", "activity", "event-types", "notifications", "help"),
+      ["endpoint", `endpoints/${refusing}`],
+      ["message", `messages/${delivery?.id}`],
+    ],
+  };
+}
+
+async function delivered(call: Call, count: number): Promise<void> {
+  await eventually(`${count} deliveries at their end`, {
+    ask: () => call("GET", "/v1/deliveries?status=pending&status=in_flight"),
+    holds: ({ data }) => (data as readonly unknown[]).length === 0,
+  });
+}
+
+async function take(context: BrowserContext, url: string, name: string): Promise<void> {
+  const page = await opened(context, url);
+  await page.screenshot({
+    path: join(folder, `${name.replaceAll("/", "-")}.png`),
+    fullPage: true,
+    animations: "disabled",
+    caret: "hide",
+  });
+  await page.close();
+}
+
+async function opened(context: BrowserContext, url: string): Promise<Page> {
+  const page = await context.newPage();
+  await page.clock.setFixedTime(now + 60_000);
+  await page.goto(url);
+  await page.locator("h1").first().waitFor();
+  await page.locator(".waiting").first().waitFor({ state: "detached" });
+  await page.waitForLoadState("load");
+  return page;
+}
+
+// ---- comparing ---------------------------------------------------------------------------------------------------
+
+async function compareAll(on: Browser): Promise<void> {
+  const names = [...new Set([...readdirSync(folder), ...readdirSync(other)])].filter((name) => name.endsWith(".png"));
+  const page = await on.newPage();
+  let different = 0;
+  for (const name of names.toSorted()) {
+    const [before, after] = [readPicture(folder, name), readPicture(other, name)];
+    if (before !== null && after !== null && hashOf(before) === hashOf(after)) continue;
+    const found = before === null || after === null ? "missing on one side" : await pixels(page, before, after);
+    if (found === "0 pixels differ") continue;
+    different += 1;
+    process.stdout.write(`${name}: ${found}\n`);
+  }
+  process.stdout.write(`${different} of ${names.length} pictures differ\n`);
+  process.exitCode = different === 0 ? 0 : 1;
+}
+
+function readPicture(place: string, name: string): string | null {
+  return readdirSync(place).includes(name) ? readFileSync(join(place, name)).toString("base64") : null;
+}
+
+function hashOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
+/** Chromium reads the pictures: no package of the project does. */
+function pixels(page: Page, before: string, after: string): Promise<string> {
+  return page.evaluate<string>(`(async () => {
+    const read = async (base64) => {
+      const image = new Image();
+      image.src = "data:image/png;base64," + base64;
+      await image.decode();
+      const canvas = new OffscreenCanvas(image.width, image.height).getContext("2d");
+      canvas.drawImage(image, 0, 0);
+      return canvas.getImageData(0, 0, image.width, image.height);
+    };
+    const [one, other] = [await read("${before}"), await read("${after}")];
+    if (one.width !== other.width || one.height !== other.height)
+      return one.width + "x" + one.height + " is now " + other.width + "x" + other.height;
+    const [a, b] = [new Uint32Array(one.data.buffer), new Uint32Array(other.data.buffer)];
+    return a.reduce((count, pixel, at) => count + (pixel === b[at] ? 0 : 1), 0) + " pixels differ";
+  })()`);
+}

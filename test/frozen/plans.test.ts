@@ -1,0 +1,8 @@
+import { test } from "node:test";
+import { assertFrozen, golden, rename, renamesOf } from "./golden.ts";
+import { plansOf, statementsIn } from "./plans.ts";
+
+test("SQLite plans the frozen statements as before", async () => {
+  const statements = statementsIn(rename(golden("plans-sqlite.txt"), renamesOf("plans-sqlite.txt")));
+  assertFrozen("plans-sqlite.txt", await plansOf("sqlite", statements));
+});
