@@ -27,7 +27,9 @@ try {
   await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
   await report(`GET ${path.replace(id, "{id}")}`, () => call("GET", path));
   let changes = 0;
-  await report(`PATCH ${path.replace(id, "{id}")}`, () => call("PATCH", path, { description: String(++changes) }));
+  await report(`PATCH ${path.replace(id, "{id}")}`, () =>
+    call("PATCH", path, { description: String(++changes) }),
+  );
 } finally {
   await running.stop();
   rmSync(dataDir, { recursive: true });

@@ -63,7 +63,9 @@ suite("the HTTP API is as frozen", () => {
         (one) => one.method === method && pattern.test(one.path) && one.status < 400,
       );
     });
-    const names = unreached.map(({ method, path, operation }) => `${operation.operationId}: ${method} ${path}`);
+    const names = unreached.map(
+      ({ method, path, operation }) => `${operation.operationId}: ${method} ${path}`,
+    );
     assertFrozen("api-tour-without-success.txt", `${names.join("\n")}\n`);
   });
 

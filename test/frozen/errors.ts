@@ -43,7 +43,17 @@ async function refusedForms(admin: Client): Promise<void> {
   await admin.call("HEAD", "/v1/stream");
   const text = { "content-type": "text/plain" };
   await admin.post("/v1/webhooks", undefined, { raw: "url=1", headers: text });
-  for (const raw of ["", "{", "[1", '{"a":1,"a":2}', '{"__proto__":{}}', "[]", "null", '"a"', '{"url":"\\ud800"}'])
+  for (const raw of [
+    "",
+    "{",
+    "[1",
+    '{"a":1,"a":2}',
+    '{"__proto__":{}}',
+    "[]",
+    "null",
+    '"a"',
+    '{"url":"\\ud800"}',
+  ])
     await admin.post("/v1/webhooks", undefined, { raw });
   await admin.post("/v1/webhooks", undefined, { raw: "[".repeat(200) });
   await admin.post("/v1/webhooks", { ...webhook, description: "x".repeat(300_000) });
@@ -58,19 +68,41 @@ async function refusedBounds(admin: Client): Promise<void> {
     ...["limit=0", "limit=251", "limit=x", "cursor=x", "nonsense=1", "limit=1&limit=2", "tenant_id=unknown"],
     ...["status=nope", "since=yesterday", "until=2026-13-01", "webhook_id=x", "q="],
   ];
-  for (const list of ["events", "webhooks", "deliveries", "dlq", "audit-log", "problems", "tenants", "requests"])
+  for (const list of [
+    "events",
+    "webhooks",
+    "deliveries",
+    "dlq",
+    "audit-log",
+    "problems",
+    "tenants",
+    "requests",
+  ])
     for (const query of queries) await admin.get(`/v1/${list}?${query}`);
   for (const statistics of ["deliveries", "events", "gauges"])
     for (const query of ["step=7m", "group_by=nope", "since=2026-01-02&until=2026-01-01"])
       await admin.get(`/v1/stats/${statistics}?${query}`);
-  for (const url of ["not a url", "http://example.com/", "https://u:p@example.com/", "https://example.com/#x"])
+  for (const url of [
+    "not a url",
+    "http://example.com/",
+    "https://u:p@example.com/",
+    "https://example.com/#x",
+  ])
     await admin.post("/v1/webhooks", { ...webhook, url });
-  for (const url of ["https://127.0.0.1/", "https://[fe80::1]/", "https://169.254.169.254/", "https://localhost/"])
+  for (const url of [
+    "https://127.0.0.1/",
+    "https://[fe80::1]/",
+    "https://169.254.169.254/",
+    "https://localhost/",
+  ])
     await admin.post("/v1/webhooks", { ...webhook, url });
   await admin.post("/v1/webhooks", {});
   await admin.post("/v1/webhooks", { ...webhook, urll: "x", retry_config: { max_atempts: 3 } });
   await admin.post("/v1/webhooks", { ...webhook, secret: "short" });
-  await admin.post("/v1/webhooks", { ...webhook, headers: { "Webhook-Signature": "x", "X-A": "a\r\nX-B: b" } });
+  await admin.post("/v1/webhooks", {
+    ...webhook,
+    headers: { "Webhook-Signature": "x", "X-A": "a\r\nX-B: b" },
+  });
   await admin.post("/v1/events", { ...event, event_type: "no type" });
   await admin.post("/v1/events/batch", { events: [] });
   await admin.post("/v1/events/batch", { events: [{}, { ...event, tenant_id: "unknown" }] });
@@ -84,7 +116,15 @@ async function refusedBounds(admin: Client): Promise<void> {
 /** 404, for every kind of thing. */
 async function missingThings(admin: Client): Promise<void> {
   for (const id of [unknownId, "not-an-id"]) {
-    for (const kind of ["events", "webhooks", "deliveries", "problems", "operations", "sources", "connections"])
+    for (const kind of [
+      "events",
+      "webhooks",
+      "deliveries",
+      "problems",
+      "operations",
+      "sources",
+      "connections",
+    ])
       await admin.get(`/v1/${kind}/${id}`);
     await admin.call("PATCH", `/v1/webhooks/${id}`, { body: {} });
     await admin.call("DELETE", `/v1/webhooks/${id}`);

@@ -25,10 +25,12 @@ async function makeFresh() {
   const database = await createTestDatabase();
   await (await openStoreAt(database.url)).close();
   const schema = await keepFresh(database);
-  const rows = await database.query("SELECT sequencename, last_value FROM pg_sequences WHERE schemaname = 'posthorn'");
+  const rows = await database.query(
+    "SELECT sequencename, last_value FROM pg_sequences WHERE schemaname = 'posthorn'",
+  );
   const statements = rows.map(
     ({ sequencename, last_value: last }) =>
-      `SELECT setval('posthorn.${String(sequencename)}', ${String(last ?? 1)}, ${last !== null})`,
+      `SELECT setval('posthorn.${String(sequencename)}', ${Number(last ?? 1)}, ${last !== null})`,
   );
   return { database, schema, sequences: statements.join(";") };
 }

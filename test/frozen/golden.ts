@@ -20,7 +20,11 @@ export type Renames = Readonly<Record<string, string>>;
  * Fails with a line diff unless `text` equals the golden file. The golden file keeps the old names: the entry of the file in
  * renames.json is applied to it first. `sorted` files are sets of lines, which a rename may put into another order.
  */
-export function assertFrozen(name: string, text: string, order: "sorted" | "as written" = "as written"): void {
+export function assertFrozen(
+  name: string,
+  text: string,
+  order: "sorted" | "as written" = "as written",
+): void {
   const actual = order === "sorted" ? sortedLines(text) : text;
   if (isUpdate) {
     writeFileSync(join(folder, name), name.endsWith(".gz") ? gzipSync(actual, { level: 9 }) : actual);
@@ -73,7 +77,11 @@ function diff(expected: string, actual: string): string {
     const lines = stdout.split("\n").slice(4);
     const more = lines.length - diffLinesMax;
     const shown = lines.slice(0, diffLinesMax).map((line) => line.slice(0, 400));
-    return [...shown, more > 0 ? `… ${more} more lines` : "", `If the change is intended: ${updateHint}`].join("\n");
+    return [
+      ...shown,
+      more > 0 ? `… ${more} more lines` : "",
+      `If the change is intended: ${updateHint}`,
+    ].join("\n");
   } finally {
     rmSync(place, { recursive: true });
   }

@@ -65,7 +65,9 @@ async function postgresPlan(client: pg.Client, sql: string): Promise<readonly st
   const values = Array.from({ length: count }, () => "NULL");
   await client.query(`PREPARE explained AS ${sql}`);
   const given = count === 0 ? "" : ` (${values.join(", ")})`;
-  const { rows } = await client.query<{ "QUERY PLAN": string }>(`EXPLAIN (COSTS OFF) EXECUTE explained${given}`);
+  const { rows } = await client.query<{ "QUERY PLAN": string }>(
+    `EXPLAIN (COSTS OFF) EXECUTE explained${given}`,
+  );
   await client.query("DEALLOCATE explained");
   return rows.map((row) => row["QUERY PLAN"]);
 }

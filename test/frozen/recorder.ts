@@ -1,6 +1,6 @@
 /** Records every statement that the stores run, with its values and rows, by patching the classes that run them. */
 import { DatabaseSync, StatementSync } from "node:sqlite";
-import { Database, type Transactor, type Transaction } from "../../src/adapters/store/postgres/database.ts";
+import { Database, type Transactor } from "../../src/adapters/store/postgres/database.ts";
 
 export interface Statement {
   readonly sql: string;
@@ -43,16 +43,22 @@ export function recordPostgres(onUnit: OnUnit): void {
     },
     transaction: async (work) => {
       let unit: Unit | null = null;
-      const result = await inner.transaction((transaction) => {
-        unit = { statements: [], isTransaction: true, ended: "rolled back" };
-        const own = unit;
-        return work({
-          provenBy: transaction.provenBy.bind(transaction),
-          rows: ((sql, values) =>
-            noted(own, { sql, values: values ?? [], run: () => transaction.rows(sql, values) })) as Transaction["rows"],
-        });
-      }).finally(() => unit !== null && onUnit(unit));
-      (unit as Unit | null ?? failed()).ended = "committed";
+      const result = await inner
+        .transaction((transaction) => {
+          unit = { statements: [], isTransaction: true, ended: "rolled back" };
+          const own = unit;
+          return work({
+            provenBy: transaction.provenBy.bind(transaction),
+            rows: (sql, values) =>
+              noted(own, {
+                sql,
+                values: values ?? [],
+                run: () => transaction.rows(sql, values),
+              }),
+          });
+        })
+        .finally(() => unit !== null && onUnit(unit));
+      ((unit as Unit | null) ?? failed()).ended = "committed";
       return result;
     },
   });
@@ -77,7 +83,11 @@ function failed(): never {
 
 async function noted<Rows>(
   unit: Unit,
-  { sql, values, run }: { readonly sql: string; readonly values: readonly unknown[]; readonly run: () => Promise<Rows> },
+  {
+    sql,
+    values,
+    run,
+  }: { readonly sql: string; readonly values: readonly unknown[]; readonly run: () => Promise<Rows> },
 ): Promise<Rows> {
   // The place is taken at once: statements that are sent together keep the order in which they were requested.
   const at = unit.statements.push({ sql, values, result: null }) - 1;
@@ -119,9 +129,11 @@ export function recordSqlite(onUnit: OnUnit, isRecorded: (location: string) => b
     StatementSync.prototype[method] = function (this: StatementSync, ...values: unknown[]) {
       const sql = this.sourceSQL;
       const database = databases.get(this);
-      const isSkipped = /^\s*PRAGMA|\b(migrations|sqlite_schema)\b/.test(sql) || !isRecorded(database?.location() ?? "");
+      const isSkipped =
+        /^\s*PRAGMA|\b(migrations|sqlite_schema)\b/.test(sql) || !isRecorded(database?.location() ?? "");
       if (isSkipped) return call.apply(this, values);
-      const note = (result: unknown) => add({ sql, values, result, call: { method, arrays: arrays.has(this) } });
+      const note = (result: unknown) =>
+        add({ sql, values, result, call: { method, arrays: arrays.has(this) } });
       try {
         const result = call.apply(this, values);
         note(method === "run" ? countOf(sql, result) : result);

@@ -5,7 +5,15 @@ import { columnTypes } from "../../src/adapters/store/postgres/driver.ts";
 import { migrate } from "../../src/adapters/store/sqlite/migrations.ts";
 import { start } from "../conformance/store/scene.ts";
 import { FreshPostgres } from "./fresh-postgres.ts";
-import { countOf, decode, encode, errorResult, type RecordedTest, type Statement, type Unit } from "./recorder.ts";
+import {
+  countOf,
+  decode,
+  encode,
+  errorResult,
+  type RecordedTest,
+  type Statement,
+  type Unit,
+} from "./recorder.ts";
 
 type Report = (statement: Statement, difference: string) => void;
 
@@ -40,7 +48,10 @@ function runSqlite(db: DatabaseSync, { sql, values, call }: Statement): unknown 
   return method === "run" ? countOf(sql, result) : result;
 }
 
-function check(recorded: Statement, { result, report }: { readonly result: unknown; readonly report: Report }): void {
+function check(
+  recorded: Statement,
+  { result, report }: { readonly result: unknown; readonly report: Report },
+): void {
   const { sql, values, result: expected, varies } = recorded;
   const [before, now] = [encode(expected), encode(decode(encode(result)))];
   if (varies === true || before === now) return;
@@ -52,7 +63,7 @@ async function replayPostgres(
   url: string,
   { units, report }: { readonly units: readonly Unit[]; readonly report: Report },
 ): Promise<void> {
-  const client = new pg.Client({ connectionString: url, types: columnTypes as never });
+  const client = new pg.Client({ connectionString: url, types: columnTypes });
   await client.connect();
   try {
     for (const { statements, isTransaction, ended } of units) {

@@ -51,7 +51,8 @@ export async function postgresSchema(query: Query): Promise<string> {
 }
 
 export function sqliteSchema(db: DatabaseSync): string {
-  const query = (sql: string, ...values: string[]) => db.prepare(sql).all(...values) as Record<string, unknown>[];
+  const query = (sql: string, ...values: string[]) =>
+    db.prepare(sql).all(...values) as Record<string, unknown>[];
   const lines: string[] = [];
   for (const { name, type, wr, strict } of query("PRAGMA table_list")) {
     const table = String(name);
@@ -62,7 +63,10 @@ export function sqliteSchema(db: DatabaseSync): string {
       const { cid: _, name: columnName, ...rest } = column;
       lines.push(`${table}.${String(columnName)}: ${sortedJson(rest)}`);
     }
-    for (const { name: index, unique, origin, partial } of query("SELECT * FROM pragma_index_list(?)", table)) {
+    for (const { name: index, unique, origin, partial } of query(
+      "SELECT * FROM pragma_index_list(?)",
+      table,
+    )) {
       const parts = query("SELECT name, desc, coll FROM pragma_index_xinfo(?) WHERE key", String(index));
       const columns = parts.map((part) => Object.values(part).join(" ")).join(", ");
       lines.push(`${table}: index ${JSON.stringify({ unique, origin, partial })} (${columns})`);
@@ -90,7 +94,9 @@ function checksIn(sql: string): readonly string[] {
 }
 
 function sortedJson(row: Readonly<Record<string, unknown>>): string {
-  return JSON.stringify(Object.fromEntries(Object.entries(row).toSorted(([one], [other]) => (one < other ? -1 : 1))));
+  return JSON.stringify(
+    Object.fromEntries(Object.entries(row).toSorted(([one], [other]) => (one < other ? -1 : 1))),
+  );
 }
 
 function withoutMigrations(lines: readonly string[]): string {

@@ -49,8 +49,12 @@ async function record(): Promise<void> {
     });
     write(file, tests);
     for (const difference of texts.values()) print(difference.slice(0, 600));
-    print(`${tests.length} tests, ${all.length} statements, ${new Set(all.map(({ sql }) => sql)).size} different texts`);
-    print(`${all.filter(({ varies }) => varies).length} statements of ${texts.size} texts vary and are not compared`);
+    print(
+      `${tests.length} tests, ${all.length} statements, ${new Set(all.map(({ sql }) => sql)).size} different texts`,
+    );
+    print(
+      `${all.filter(({ varies }) => varies).length} statements of ${texts.size} texts vary and are not compared`,
+    );
   });
 }
 
@@ -89,7 +93,9 @@ function compare(): void {
 async function plans(): Promise<void> {
   const tests = read(args[0] ?? "", {});
   const store = tests[0]?.store ?? "sqlite";
-  const texts = tests.flatMap(({ units }) => units.flatMap(({ statements }) => statements.map(({ sql }) => sql)));
+  const texts = tests.flatMap(({ units }) =>
+    units.flatMap(({ statements }) => statements.map(({ sql }) => sql)),
+  );
   assertFrozen(`plans-${store}.txt`, await plansOf(store, texts));
   print(`the plans of ${store} are as frozen`);
 }

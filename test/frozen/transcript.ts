@@ -53,9 +53,17 @@ export class Transcript {
     if (this.exchanges.at(-1)?.request === request) this.exchanges.pop();
     const fields = [...reply.headers].filter(([name]) => !unrecordedFields.has(name));
     const isRecorded = this.#recorded === "every response" || reply.status >= 400;
-    const content = isRecorded ? [...fieldLines(Object.fromEntries(fields)), ...responseBody(path, reply)] : [];
+    const content = isRecorded
+      ? [...fieldLines(Object.fromEntries(fields)), ...responseBody(path, reply)]
+      : [];
     const lines = [`→ ${reply.status}`, ...content];
-    this.exchanges.push({ method, path, request, status: reply.status, response: this.#mask.apply(lines.join("\n")) });
+    this.exchanges.push({
+      method,
+      path,
+      request,
+      status: reply.status,
+      response: this.#mask.apply(lines.join("\n")),
+    });
   }
 }
 

@@ -21,7 +21,9 @@ export class KeptTraces {
 
   /** In the names of today; null for equal traces. */
   firstDifference(seed: number, lines: readonly string[]): string | null {
-    const kept = rename(gunzipSync(readFileSync(this.#fileOf(seed))).toString("utf8"), this.#renames).split("\n");
+    const kept = rename(gunzipSync(readFileSync(this.#fileOf(seed))).toString("utf8"), this.#renames).split(
+      "\n",
+    );
     const at = Array.from({ length: Math.max(kept.length, lines.length) }, (_, index) => index).find(
       (index) => kept[index] !== lines[index],
     );
