@@ -66,7 +66,7 @@ export async function makeSources(
   };
   const { version } = await call("GET /service-description", null);
   const verification = {
-    ...{ type: "hmac", header: signatureHeader, prefix: "sha256=", secrets: [gatewaySecret] },
+    type: "hmac", header: signatureHeader, prefix: "sha256=", secrets: [gatewaySecret],
   };
   const paths: string[] = [];
   for (const destination of to.urls) {
@@ -75,7 +75,7 @@ export async function makeSources(
     await call(`POST /v1/sources/${id}/acknowledge`, { version });
     await call(`PATCH /v1/sources/${id}`, { mode: to.mode });
     const webhook = await call("POST /v1/webhooks", {
-      ...{ url: destination, events: ["relayed"], signing: { schemes: ["v1"] } },
+      url: destination, events: ["relayed"], signing: { schemes: ["v1"] },
     });
     await call("POST /v1/connections", { source_id: id, webhook_id: webhook["id"] });
     paths.push(new URL(source["url"] ?? "").pathname);

@@ -49,7 +49,7 @@ class Sender {
     const said = await answer.body.text();
     const seconds = answer.headers["retry-after"];
     return {
-      ...{ status: answer.statusCode, said },
+      status: answer.statusCode, said,
       retryAfterMs: seconds === undefined ? null : Number(seconds) * 1_000,
     };
   }

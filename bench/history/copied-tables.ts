@@ -77,7 +77,7 @@ export function copiedTables(
     {
       name: "events",
       changed: {
-        ...{ seq: `r.seq + ${shift.events}`, id: idAt("r.id", createdAt), created_at: createdAt },
+        seq: `r.seq + ${shift.events}`, id: idAt("r.id", createdAt), created_at: createdAt,
         ...dialect.events,
       },
       where: `r.seq <= ${last.event}`,
@@ -85,9 +85,9 @@ export function copiedTables(
     {
       name: "deliveries",
       changed: {
-        ...{ seq: `r.seq + ${shift.deliveries}`, event: `r.event + ${shift.events}` },
-        ...{ id: idAt("r.id", createdAt), created_at: createdAt, webhook: "m.webhook", lane: "m.lane" },
-        ...{ first_attempt_at: later("first_attempt_at", shift), completed_at: later("completed_at", shift) },
+        seq: `r.seq + ${shift.deliveries}`, event: `r.event + ${shift.events}`,
+        id: idAt("r.id", createdAt), created_at: createdAt, webhook: "m.webhook", lane: "m.lane",
+        first_attempt_at: later("first_attempt_at", shift), completed_at: later("completed_at", shift),
         // What waits does so until tomorrow.
         due_at: `CASE WHEN r.completed_at IS NULL THEN r.due_at ELSE ${later("due_at", shift)} END`,
       },
@@ -97,8 +97,8 @@ export function copiedTables(
     {
       ...dialect.attempts,
       changed: {
-        ...{ id: idAt("r.id", executedAt), executed_at: executedAt },
-        ...{ scheduled_at: later("scheduled_at", shift), ...dialect.attempts.changed },
+        id: idAt("r.id", executedAt), executed_at: executedAt,
+        scheduled_at: later("scheduled_at", shift), ...dialect.attempts.changed,
       },
     },
     {

@@ -192,7 +192,7 @@ async function runSqlite(folder: string): Promise<void> {
   const isLoaded = existsSync(dataDir);
   await mkdir(dataDir, { recursive: true });
   await run({
-    ...{ name: "sqlite", dataDir, env: {}, isLoaded },
+    name: "sqlite", dataDir, env: {}, isLoaded,
     open: () => openSqliteStore({ dataDir, now: Date.now(), pid: process.pid }),
     copy: async (block) => copyInSqlite(databaseFile(dataDir), block),
     loaded: async () => undefined,
@@ -210,7 +210,7 @@ async function runPostgres(folder: string): Promise<void> {
   postmaster = await postmasterOf(url);
   try {
     await run({
-      ...{ name: "postgres", dataDir, env: { POSTHORN_DATABASE_URL: url }, isLoaded },
+      name: "postgres", dataDir, env: { POSTHORN_DATABASE_URL: url }, isLoaded,
       open: () => openPostgresStore({ url, now: Date.now(), masterKeyIds }),
       copy: (block) => copyInPostgres(url, block),
       loaded: async () => {

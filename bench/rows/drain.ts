@@ -60,8 +60,8 @@ export const drainStatistics: Row = {
   name: "drain-stats",
   run: (context) =>
     besideWithout(context, {
-      ...{ name: "drain-stats", burden: "statistics", least: 0.97 },
-      ...{ without: { stats: false }, burdened: { stats: true } },
+      name: "drain-stats", burden: "statistics", least: 0.97,
+      without: { stats: false }, burdened: { stats: true },
     }),
 };
 
@@ -76,8 +76,8 @@ export const drainTracing: Row = {
     const tracesTo = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
     try {
       return await besideWithout(context, {
-        ...{ name: "drain-tracing", burden: "tracing", least: 0.98 },
-        ...{ without: {}, burdened: { tracesTo } },
+        name: "drain-tracing", burden: "tracing", least: 0.98,
+        without: {}, burdened: { tracesTo },
       });
     } finally {
       collector.close();

@@ -31,7 +31,7 @@ export const quiet: Row = {
       ...(await measured(context, { mode: "embedded", cpuMsGoal: 0.6 })),
       ...(await measured(context, { mode: "postgres", cpuMsGoal: 1.5, servers: ownPostgres })),
       ...(await measured(context, {
-        ...{ mode: "distributed", cpuMsGoal: 1.5, servers: ownPostgresRabbitmqAndRedis },
+        mode: "distributed", cpuMsGoal: 1.5, servers: ownPostgresRabbitmqAndRedis,
       })),
     ];
   },
@@ -52,7 +52,7 @@ async function measured(context: Context, mode: Mode): Promise<readonly Line[]> 
     await deployment.stretch(context, warmUp);
     for (const perSecond of rates) {
       const stretch = await deployment.stretch(context, {
-        ...{ perSecond, durationMs: context.quick ? durationMsQuick : durationMs },
+        perSecond, durationMs: context.quick ? durationMsQuick : durationMs,
       });
       context.note(noteOn(stretch, `quiet: ${mode.mode}, ${perSecond}/s`));
       lines.push(...linesOf(stretch, { ...mode, perSecond }));
@@ -202,7 +202,7 @@ async function noteStatements(
   await given.deployment.stretch(context, reportingPace);
   await statements.start();
   const { events } = await given.deployment.stretch(context, {
-    ...{ perSecond: goalRate, durationMs: context.quick ? durationMsQuick : durationMs },
+    perSecond: goalRate, durationMs: context.quick ? durationMsQuick : durationMs,
   });
   context.note(
     describeWork(await statements.stop(), { events, name: `quiet: ${given.name}, ${goalRate}/s` }),

@@ -113,7 +113,7 @@ async function begin(
   const total = burden === "hanging" ? largeCount * 10 : ((run.durationMs + leadMs) / 1000) * 600;
   const stepMs = burden === "hanging" ? 0.5 : 1000 / 600;
   const events = Array.from({ length: total }, (_, index) => ({
-    ...{ atMs: index * stepMs, tenantId: burden, eventType: `${burden}.${index % largeCount}` },
+    atMs: index * stepMs, tenantId: burden, eventType: `${burden}.${index % largeCount}`,
   }));
   const going = run.product.planned(events);
   await sleep(leadMs);
@@ -208,7 +208,7 @@ async function deliverOnce(dataDir: string): Promise<void> {
   try {
     await product.start();
     const events = Array.from({ length: tenantsPerKind * freshEach }, (_, index) => ({
-      ...{ atMs: 0 },
+      atMs: 0,
       ...addressOf("restarted", { tenant: index % tenantsPerKind, nth: Math.floor(index / tenantsPerKind) }),
     }));
     await product.planned(events);
@@ -236,8 +236,8 @@ function largeWebhooks(
   { url, count }: { readonly url: string; readonly count: number },
 ): WebhookSeed[] {
   return Array.from({ length: count }, (_, index) => ({
-    ...{ tenantId: burden, eventType: `${burden}.${index}`, url: `${url}/${index}` },
-    ...{ schemes: ["v1"] as const, timeoutMs: hangTimeoutMs },
+    tenantId: burden, eventType: `${burden}.${index}`, url: `${url}/${index}`,
+    schemes: ["v1"] as const, timeoutMs: hangTimeoutMs,
   }));
 }
 

@@ -89,7 +89,7 @@ export class Auditing {
       return { ...nobody, role, kind: "portal_session", sessionId: keyId, reference: portal.reference };
     return {
       ...nobody,
-      ...{ keyId, role, keyName: this.#options.services.apiKeys.nameOf(keyId) },
+      keyId, role, keyName: this.#options.services.apiKeys.nameOf(keyId),
       kind: session === null ? "api_key" : "dashboard_session",
       sessionId: session?.id ?? null,
     };

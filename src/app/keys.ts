@@ -64,7 +64,7 @@ export async function loadKeys(
   const { master, holder, store, folder, random } = given;
   const ring = createKeyRing({ current: master.current, previous: master.previous, random });
   const digestKey = await loadDigestKey({
-    ...{ holder, ring, random },
+    holder, ring, random,
     hasSecrets: () => store.webhooks.hasSecrets(),
   });
   const admin = adminKeyOf(settings, { folder, random });

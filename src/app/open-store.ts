@@ -43,8 +43,8 @@ export async function openStore(
   const masterKeyIds = { current: masterKeyId(current), previous: previous.map(masterKeyId) };
   const direct = directUrlOf(settings);
   const store = await openPostgresStore({
-    ...{ url: databaseUrl, now, masterKeyIds, connectTimeoutMs },
-    ...{ connectionsMax: settings.databaseConnections, ...direct },
+    url: databaseUrl, now, masterKeyIds, connectTimeoutMs,
+    connectionsMax: settings.databaseConnections, ...direct,
     preparedStatements: settings.databasePreparedStatements,
     lookup: infrastructureLookup,
     ...(companions === undefined ? {} : storeHooks(companions)),

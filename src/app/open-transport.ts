@@ -23,8 +23,8 @@ export function openTransport(
   // The engine limits concurrent requests. A lower socket limit here would not be shared fairly between tenants.
   const busyMax = concurrency + gatewayInFlight + waitingRequestsMax(settings, openFiles) + otherRequests;
   const sender = {
-    ...{ egressAllow, allowLoopback: dev, egressProxy, lookupSlots: createLookupSlots() },
-    ...{ socketsMax: busyMax + idleSocketsMax, idleSocketsMax },
+    egressAllow, allowLoopback: dev, egressProxy, lookupSlots: createLookupSlots(),
+    socketsMax: busyMax + idleSocketsMax, idleSocketsMax,
   };
   if (threads === 0) return openInThread(sender, clock);
   return createThreadsTransport({

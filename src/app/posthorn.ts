@@ -107,7 +107,7 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   started.defer("clock", () => clock.stop());
   await clock.start();
   const assembled = await assembleEngine({
-    ...{ settings, store, companions, clock, keys, random, telemetry, listens },
+    settings, store, companions, clock, keys, random, telemetry, listens,
     ...(transport !== undefined && { transport }),
     ...(names !== undefined && { names }),
   });
@@ -144,7 +144,7 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
     probesUrl: probes?.url ?? null,
     inboundUrl: inbound.url,
     gateway,
-    ...{ dataDir: folder.path, adminKey: keys.adminKey, adminKeyFile: keys.adminKeyFile },
+    dataDir: folder.path, adminKey: keys.adminKey, adminKeyFile: keys.adminKeyFile,
     loginLink: () => api?.loginLink() ?? null,
     metricsText: () => metrics.text(),
     readiness,

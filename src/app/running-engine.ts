@@ -134,7 +134,7 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
     watched: { queue: workQueue, sharedState },
     secretBox: keys.secretBox,
     schemaCompiler,
-    ...{ clock, random, telemetry },
+    clock, random, telemetry,
     urlRules,
     statisticsKeptMs,
     tenants,
@@ -146,7 +146,7 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
     verification: {
       transport,
       names: parts.names ?? createNameLookup(),
-      ...{ userAgent, requestOrigin, publicUrl: settings.publicUrl },
+      userAgent, requestOrigin, publicUrl: settings.publicUrl,
     },
   });
   const consent = { transport, urlRules, calls: new OutsideCalls(clock, consentLimits) };
@@ -157,7 +157,7 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
 
 function presenceOf({ settings, store, clock, telemetry }: EngineParts, engine: Engine): RolePresence {
   return new RolePresence({
-    ...{ roles: settings.roles, holder: engine.nextId(), clock, log: telemetry.log },
+    roles: settings.roles, holder: engine.nextId(), clock, log: telemetry.log,
     ...(store.ownership !== undefined && { ownership: store.ownership }),
   });
 }
@@ -178,8 +178,7 @@ function gatewayOf(
   const addressesOf = (hostname: string) => hostAddresses(names, hostname);
   const ownAddresses = new OwnAddresses({ urls, basePath, addressesOf });
   return createGateway({
-    ...{
-      access,
+    access,
       store,
       directory,
       tenants,
@@ -190,7 +189,6 @@ function gatewayOf(
       clock,
       random,
       telemetry,
-    },
     limits: {
       totalMax: settings.gatewayInFlight,
       perKeyMax: settings.gatewaySourceInFlight,
@@ -211,8 +209,8 @@ function limitsOf(settings: Settings) {
   const waitingRequests = waitingRequestsMax(settings, openFilesMax());
   const { payloadBytesMax, commitWindowMs, bufferBytesMax, leaseMs } = settings;
   return {
-    ...{ concurrency, waitingRequests, webhookConcurrency, hostConcurrency },
-    ...{ payloadBytesMax, commitWindowMs, bufferBytesMax, leaseMs },
+    concurrency, waitingRequests, webhookConcurrency, hostConcurrency,
+    payloadBytesMax, commitWindowMs, bufferBytesMax, leaseMs,
   };
 }
 

@@ -300,7 +300,7 @@ test("WDS-147 half-opening notes its time and counts probes from 0, also after p
       stateTransitionAt,
       halfOpenAttempts,
       halfOpenSuccesses,
-    } = snapshotCircuit(...[state, config, at]);
+    } = snapshotCircuit(state, config, at);
     assert.deepEqual(
       [phase, stateTransitionAt, halfOpenAttempts, halfOpenSuccesses],
       ["half_open", at, 1, 0],

@@ -66,8 +66,8 @@ export function healthFromJson(value: unknown): EndpointHealth | null {
   const failingSince = isTimeOrNull(stored.failingSince) ? stored.failingSince : null;
   const lastFailedAt = isTimeOrNull(stored.lastFailedAt) ? stored.lastFailedAt : null;
   return {
-    ...{ consecutiveTerminal: count, lastAcceptedAt, persistentFailureSince },
-    ...{ suspendedAt, failingSince, lastFailedAt, sunsetAt },
+    consecutiveTerminal: count, lastAcceptedAt, persistentFailureSince,
+    suspendedAt, failingSince, lastFailedAt, sunsetAt,
   };
 }
 

@@ -41,7 +41,7 @@ function newUpkeep(clock: ManualClock, more: Partial<UpkeepOptions>): Upkeep {
     states: { write() {}, changed() {} },
     ownership: { isLeader: async () => true },
     retention: { payloadMs: 1, historyMs: 1 },
-    ...{ statistics: null, notifications: null, problems: null },
+    statistics: null, notifications: null, problems: null,
     statisticsKeptMs: statisticsKeptMsDefault,
     countsEnds: false,
     ageMsDefault: 1,

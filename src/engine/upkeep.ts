@@ -145,7 +145,7 @@ export class Upkeep {
     const { ageMsDefault, countsEnds: isCounted } = this.#options;
     const expired = await this.#repeat("expire", (limit) =>
       store.expire({
-        ...{ now: clock.now(), limit, ageMsByWebhook, ageMsDefault, isCounted },
+        now: clock.now(), limit, ageMsByWebhook, ageMsDefault, isCounted,
         tell: (rows) => this.#expired(rows),
       }),
     );

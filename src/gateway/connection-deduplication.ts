@@ -101,7 +101,7 @@ export class ConnectionDeduplication {
     const now = this.#options.clock.now();
     return {
       key: `deduplicate:${connection.id}:${digest}`,
-      ...{ fingerprint, token: this.#options.nextId(), now },
+      fingerprint, token: this.#options.nextId(), now,
       expiresAt: now + claimMsOf(incoming.source),
     };
   }

@@ -74,9 +74,9 @@ export class Connections implements ConnectionService {
       const { sourceId, webhookId, name = "", required = true, paused = false, filter = null } = given;
       const { delayMs = 0, deduplicate = null, retryDelaysMs = null, allowChain = false } = given;
       const connection: Connection = {
-        ...{ id: access.nextId(), tenantId, sourceId, webhookId, name, required, filter },
-        ...{ delayMs, deduplicate: deduplicateOf(deduplicate), retryDelaysMs, allowChain },
-        ...{ pausedAt: paused ? now : null, releasingSince: null, createdAt: now, updatedAt: now },
+        id: access.nextId(), tenantId, sourceId, webhookId, name, required, filter,
+        delayMs, deduplicate: deduplicateOf(deduplicate), retryDelaysMs, allowChain,
+        pausedAt: paused ? now : null, releasingSince: null, createdAt: now, updatedAt: now,
       };
       await this.#requireNoCircle(connection);
       await store.saveConnection(connection, scope.audit?.take(connection));

@@ -19,7 +19,7 @@ export function givenMessage({
 }: NonNullable<FilterEvaluationInput["message"]>): FilteredMessage {
   return {
     headers: Object.fromEntries(receivedHeaders(Object.entries(headers))),
-    ...{ query, path },
+    query, path,
     // Serialized and parsed again, so that numbers are spelled as in a received message.
     body:
       body === undefined

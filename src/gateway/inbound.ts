@@ -122,7 +122,7 @@ export class GatewayInbound implements Inbound {
     const body = request.body ?? new Uint8Array();
     const whole = { ...request, body };
     const incoming: Incoming = {
-      ...{ id: access.nextId(), source, address, request: whole, message: messageOf(whole) },
+      id: access.nextId(), source, address, request: whole, message: messageOf(whole),
       receivedAt: clock.now(),
     };
     let ended: Ended;
@@ -336,16 +336,14 @@ export class GatewayInbound implements Inbound {
     const bytes = request.body.byteLength + sealed.length;
     const mayComeBack = sealed !== "" && requests.keepsBody(source.id, { bytes, isProven });
     return {
-      ...{ id: incoming.id, tenantId: source.tenantId, sourceId: source.id, receivedAt },
-      ...{
-        method: request.method,
+      id: incoming.id, tenantId: source.tenantId, sourceId: source.id, receivedAt,
+      method: request.method,
         path: cut(this.#shownPath(incoming), isProven ? pathMax : unprovenPathMax),
         bodyBytes: request.body.byteLength,
-      },
       headers: isBrief ? [] : shownHeaders(message.headers, isProven),
-      ...{ status: answer.status, outcome, cause, detail, durationMs },
-      ...{ scheme: ended.scheme ?? null, eventType: ended.eventType ?? null },
-      ...{ originalType: ended.originalType ?? null, eventId, forwards },
+      status: answer.status, outcome, cause, detail, durationMs,
+      scheme: ended.scheme ?? null, eventType: ended.eventType ?? null,
+      originalType: ended.originalType ?? null, eventId, forwards,
       sealedHeaders: mayComeBack ? box.seal(source, sealed) : null,
       bookmark: null,
       body: mayComeBack ? request.body : null,

@@ -90,7 +90,7 @@ export function authenticOf(
       headers: forwardedHeaders({ get, names, sourceName, receivedAt, hops }),
     },
     key: rememberedKey({
-      ...{ sourceId: source.id, received, field, bodyDigest, keyPointers: source.keyPointers },
+      sourceId: source.id, received, field, bodyDigest, keyPointers: source.keyPointers,
       reading,
     }),
     bodyDigest,

@@ -201,7 +201,7 @@ export class Requests implements RequestService {
     const authentic = authenticOf(incoming, { received, verifier, field, hops: hops.value });
     const { eventType, originalType, scheme } = authentic;
     const noted = ({ outcome, forwards, eventId }: Delivered): ReceivedRequest => ({
-      ...{ ...request, eventType, originalType, scheme, outcome, forwards, eventId },
+      ...request, eventType, originalType, scheme, outcome, forwards, eventId,
     });
     const ways = { ...(await routed(authentic, connections, clock)), request: noted };
     const delivered = await deliverer.store(authentic, ways);

@@ -53,7 +53,7 @@ export interface SourceServiceOptions {
 const tokenBytes = 24;
 
 const noRequests: RecentRequests = {
-  ...{ accepted: 0, duplicate: 0, rejected: 0, ignored: 0, challenge: 0, failed: 0 },
+  accepted: 0, duplicate: 0, rejected: 0, ignored: 0, challenge: 0, failed: 0,
   lastReceivedAt: null,
 };
 

@@ -98,7 +98,7 @@ suite("alerts", () => {
     const circuitBreaker = { enabled: false };
     const below = await world.createWebhook({ circuitBreaker, events: ["below.*"] });
     const above = await world.createWebhook({
-      ...{ circuitBreaker, events: ["above.*"] },
+      circuitBreaker, events: ["above.*"],
       url: "https://example.com/above",
     });
     const publish = async (eventType: string, count: number) => {
@@ -195,7 +195,7 @@ suite("alerts", () => {
       fails
         ? {
             observation: { kind: "failure", category: "dns", requestSent: false },
-            ...{ fields: noResponseFields, errorMessage: "no such name" },
+            fields: noResponseFields, errorMessage: "no such name",
           }
         : {},
     );
@@ -211,7 +211,7 @@ suite("alerts", () => {
     await calm(world, 12);
     assert.equal(await stateOf(world, "dns-failing"), "resolved");
     assert.deepEqual(await subjectsTold(world, "default"), [
-      ...["Alert: A name cannot be resolved", "Resolved: A name cannot be resolved"],
+      "Alert: A name cannot be resolved", "Resolved: A name cannot be resolved",
     ]);
   });
 

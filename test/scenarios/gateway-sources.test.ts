@@ -204,10 +204,10 @@ suite("settings of sources", () => {
 
   test("a stream tells of what comes in, to those who may see it, and of nobody else's", async () => {
     const own = await openStream(scene.admin, {
-      ...{ key: await scene.admin.keyFor("read", "default"), query: "topics=requests" },
+      key: await scene.admin.keyFor("read", "default"), query: "topics=requests",
     });
     const stranger = await openStream(scene.admin, {
-      ...{ key: await scene.admin.keyFor("read", "gateway-stranger"), query: "topics=requests,deliveries" },
+      key: await scene.admin.keyFor("read", "gateway-stranger"), query: "topics=requests,deliveries",
     });
     const { id, url, send } = await scene.source();
     const isMine = ({ data }: StreamedEvent): boolean => JSON.stringify(data).includes(id);

@@ -20,16 +20,16 @@ export const movedParts: readonly MovedPart[] = [
     "webhook_states",
     { webhook: "text" },
     {
-      ...{ paused_until: "integer", pause_reason: "text", last_success_at: "integer" },
-      ...{ circuit: "text", health: "text" },
+      paused_until: "integer", pause_reason: "text", last_success_at: "integer",
+      circuit: "text", health: "text",
     },
   ),
   part(
     "secrets",
     { owner_kind: "integer", owner: "text", position: "integer" },
     {
-      ...{ kind: "text", ciphertext: "bytes", digest: "text" },
-      ...{ created_at: "integer", expires_at: "integer" },
+      kind: "text", ciphertext: "bytes", digest: "text",
+      created_at: "integer", expires_at: "integer",
     },
   ),
   part("tenant_sequences", { tenant: "integer" }, { last: "integer" }),
@@ -37,32 +37,32 @@ export const movedParts: readonly MovedPart[] = [
     "events",
     { seq: "integer" },
     {
-      ...{ sequence_number: "integer", occurred_at: "integer", created_at: "integer", id: "uuid" },
-      ...{ tenant: "integer", event_type: "integer", content_type: "integer", delivery_count: "integer" },
-      ...{ requeue_count: "integer", priority: "integer", raw: "boolean", source: "text" },
-      ...{ idempotency_key: "text", body: "bytes", trace: "bytes", relayed: "bytes" },
+      sequence_number: "integer", occurred_at: "integer", created_at: "integer", id: "uuid",
+      tenant: "integer", event_type: "integer", content_type: "integer", delivery_count: "integer",
+      requeue_count: "integer", priority: "integer", raw: "boolean", source: "text",
+      idempotency_key: "text", body: "bytes", trace: "bytes", relayed: "bytes",
     },
   ),
   part(
     "deliveries",
     { seq: "integer" },
     {
-      ...{ event: "integer", created_at: "integer", due_at: "integer", first_attempt_at: "integer" },
-      ...{ completed_at: "integer", id: "uuid", replayed_by: "uuid", tenant: "integer" },
-      ...{ webhook: "integer", lane: "integer", attempt_count: "integer", state: "integer" },
-      ...{ priority: "integer", origin: "integer", format: "integer", category: "integer", reason: "text" },
-      ...{ replay_of: "uuid", order_position: "integer", retried_at: "integer" },
-      ...{ retried_attempts: "integer", retries: "text", operation: "uuid" },
+      event: "integer", created_at: "integer", due_at: "integer", first_attempt_at: "integer",
+      completed_at: "integer", id: "uuid", replayed_by: "uuid", tenant: "integer",
+      webhook: "integer", lane: "integer", attempt_count: "integer", state: "integer",
+      priority: "integer", origin: "integer", format: "integer", category: "integer", reason: "text",
+      replay_of: "uuid", order_position: "integer", retried_at: "integer",
+      retried_attempts: "integer", retries: "text", operation: "uuid",
     },
   ),
   part(
     "attempts",
     { delivery: "integer", number: "integer" },
     {
-      ...{ executed_at: "integer", scheduled_at: "integer", next_retry_at: "integer", duration_ms: "real" },
-      ...{ id: "uuid", webhook: "integer", status_code: "integer", outcome: "integer" },
-      ...{ category: "integer", state_unknown: "boolean", response_sample: "text" },
-      ...{ error_message: "text", notes: "text" },
+      executed_at: "integer", scheduled_at: "integer", next_retry_at: "integer", duration_ms: "real",
+      id: "uuid", webhook: "integer", status_code: "integer", outcome: "integer",
+      category: "integer", state_unknown: "boolean", response_sample: "text",
+      error_message: "text", notes: "text",
     },
   ),
   part(
@@ -74,8 +74,8 @@ export const movedParts: readonly MovedPart[] = [
     "idempotency",
     { scope: "text", key: "text" },
     {
-      ...{ fingerprint: "text", claim_until: "integer", expires_at: "integer" },
-      ...{ status: "integer", body: "text" },
+      fingerprint: "text", claim_until: "integer", expires_at: "integer",
+      status: "integer", body: "text",
     },
   ),
   part(
@@ -87,8 +87,8 @@ export const movedParts: readonly MovedPart[] = [
     "audit_log",
     { seq: "integer" },
     {
-      ...{ at: "integer", tenant: "text", action: "text", actor: "text" },
-      ...{ target: "text", document: "text" },
+      at: "integer", tenant: "text", action: "text", actor: "text",
+      target: "text", document: "text",
     },
   ),
   statistics("delivery_stats"),
@@ -109,8 +109,8 @@ export const movedParts: readonly MovedPart[] = [
     "mail_addresses",
     { tenant: "text", address: "text" },
     {
-      ...{ id: "text", created_at: "integer", confirmation_sent_at: "integer" },
-      ...{ confirmed_at: "integer", unsubscribed_at: "integer" },
+      id: "text", created_at: "integer", confirmation_sent_at: "integer",
+      confirmed_at: "integer", unsubscribed_at: "integer",
     },
   ),
   part("notification_counts", { subject: "text", since: "integer" }, { count: "integer" }),
@@ -118,9 +118,9 @@ export const movedParts: readonly MovedPart[] = [
     "notifications",
     { seq: "integer" },
     {
-      ...{ id: "text", key: "text", channel: "text", tenant: "text", state: "text", due_at: "integer" },
-      ...{ attempts: "integer", holder: "text", lease_until: "integer", ended_at: "integer" },
-      ...{ error: "text", event: "text", document: "text", urgent: "integer" },
+      id: "text", key: "text", channel: "text", tenant: "text", state: "text", due_at: "integer",
+      attempts: "integer", holder: "text", lease_until: "integer", ended_at: "integer",
+      error: "text", event: "text", document: "text", urgent: "integer",
     },
   ),
   part("failure_episodes", { webhook: "text" }, { document: "text" }),
@@ -128,17 +128,17 @@ export const movedParts: readonly MovedPart[] = [
     "portal_sessions",
     { id: "text" },
     {
-      ...{ tenant: "text", reference: "text", code_hash: "text", code_expires_at: "integer" },
-      ...{ token_hash: "text", expires_at: "integer", redeemed_at: "integer", ended_at: "integer" },
-      ...{ document: "text" },
+      tenant: "text", reference: "text", code_hash: "text", code_expires_at: "integer",
+      token_hash: "text", expires_at: "integer", redeemed_at: "integer", ended_at: "integer",
+      document: "text",
     },
   ),
   part(
     "delivery_problems",
     { id: "uuid" },
     {
-      ...{ position: "integer", muted_until: "integer", last_seen: "integer", state: "integer" },
-      ...{ webhook: "text", tenant: "text", document: "text" },
+      position: "integer", muted_until: "integer", last_seen: "integer", state: "integer",
+      webhook: "text", tenant: "text", document: "text",
     },
   ),
   part(
@@ -151,8 +151,8 @@ export const movedParts: readonly MovedPart[] = [
     "alerts",
     { seq: "integer" },
     {
-      ...{ id: "text", tenant: "text", rule: "text", state: "text" },
-      ...{ ended_at: "integer", document: "text" },
+      id: "text", tenant: "text", rule: "text", state: "text",
+      ended_at: "integer", document: "text",
     },
   ),
   part("alert_mutes", { key: "text" }, { until: "integer", document: "text" }),
@@ -162,8 +162,8 @@ export const movedParts: readonly MovedPart[] = [
     "gateway_requests",
     { id: "text" },
     {
-      ...{ tenant: "text", source: "text", received_at: "integer", status: "integer", outcome: "text" },
-      ...{ cause: "text", bookmark: "text", document: "text", body: "bytes" },
+      tenant: "text", source: "text", received_at: "integer", status: "integer", outcome: "text",
+      cause: "text", bookmark: "text", document: "text", body: "bytes",
     },
   ),
   part("gateway_held", { connection: "text", request: "text" }, { event: "text" }),
@@ -178,7 +178,7 @@ export const movedParts: readonly MovedPart[] = [
 
 /** A store with rows in one of these tables is in use; every server that was started once has the default tenant. */
 export const tellingTables = [
-  ...["webhooks", "events", "api_keys", "event_types", "secrets", "gateway_sources"],
+  "webhooks", "events", "api_keys", "event_types", "secrets", "gateway_sources",
   "tenants WHERE id <> 'default'",
 ];
 
@@ -230,8 +230,8 @@ function statistics(name: string): MovedPart {
   return part(
     name,
     {
-      ...{ step: "integer", bucket: "integer", tenant: "integer" },
-      ...{ subject: "integer", writer: "integer", part: "integer" },
+      step: "integer", bucket: "integer", tenant: "integer",
+      subject: "integer", writer: "integer", part: "integer",
     },
     { counted_to: "integer", counts: "bytes" },
   );

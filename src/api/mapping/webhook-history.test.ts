@@ -8,24 +8,22 @@ import { revisionJson } from "./webhook-history.ts";
 
 const webhook = {
   ...webhookDefaults,
-  ...{
-    id: "w",
+  id: "w",
     tenantId: "t",
     status: "active",
     url: "https://example.com/",
     profile: "standard",
     schemes: null,
-  },
   oauth2: {
-    ...{ tokenUrl: "https://example.com/token", clientId: "c", scope: null, audience: null },
+    tokenUrl: "https://example.com/token", clientId: "c", scope: null, audience: null,
     authentication: "basic",
   },
   retry: {
     schedule: {
-      ...{ kind: "exponential", attemptsMax: 5, baseDelayMs: 1_000, multiplier: 2, delayMsMax: 60_000 },
+      kind: "exponential", attemptsMax: 5, baseDelayMs: 1_000, multiplier: 2, delayMsMax: 60_000,
       jitter: { from: 0.75, to: 1.25 },
     },
-    ...{ ageMsMax: 3_600_000, timeoutMs: 5_000, timeoutGrowthFactor: 1.5 },
+    ageMsMax: 3_600_000, timeoutMs: 5_000, timeoutGrowthFactor: 1.5,
   },
   circuitBreaker: { enabled: true, errorThresholdPercentage: 50, sleepWindowMs: 1_000, windowSizeMs: 1_000 },
   rateLimit: { requestsPerMinute: 60, burst: 10 },
@@ -62,12 +60,12 @@ test("a revision of retries tells what was set, and null for what the profile sa
   const same = { timeout_ms: 5_000, timeout_growth_factor: 1.5 };
   assert.deepEqual(change, {
     from: {
-      ...{ max_attempts: 5, base_delay_ms: 1_000, max_delay_ms: 60_000, backoff_multiplier: 2 },
-      ...{ ...same, schedule_ms: null, max_age_ms: 3_600_000 },
+      max_attempts: 5, base_delay_ms: 1_000, max_delay_ms: 60_000, backoff_multiplier: 2,
+      ...same, schedule_ms: null, max_age_ms: 3_600_000,
     },
     to: {
-      ...{ max_attempts: 3, base_delay_ms: null, max_delay_ms: null, backoff_multiplier: null },
-      ...{ ...same, schedule_ms: delaysMs, max_age_ms: null },
+      max_attempts: 3, base_delay_ms: null, max_delay_ms: null, backoff_multiplier: null,
+      ...same, schedule_ms: delaysMs, max_age_ms: null,
     },
   });
 });

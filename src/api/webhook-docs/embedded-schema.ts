@@ -39,10 +39,10 @@ function embedKeyword({ keyword, value, pointerTo }: Keyword): unknown {
 }
 
 const ofSchema: ReadonlySet<string> = new Set([
-  ...["items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else"],
-  ...["unevaluatedItems", "unevaluatedProperties", "contentSchema"],
+  "items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else",
+  "unevaluatedItems", "unevaluatedProperties", "contentSchema",
 ]);
 const ofList: ReadonlySet<string> = new Set(["prefixItems", "allOf", "anyOf", "oneOf"]);
 const ofMap: ReadonlySet<string> = new Set([
-  ...["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"],
+  "properties", "patternProperties", "dependentSchemas", "$defs", "definitions",
 ]);

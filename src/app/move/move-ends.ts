@@ -181,7 +181,7 @@ async function openDatabaseTarget(
 ): Promise<MoveTo> {
   const { openPostgresMoveTarget } = await import("../../adapters/store/postgres/open-moving.ts");
   const { rows, place, digestKey } = await openPostgresMoveTarget({
-    ...{ url: to, now: systemClock.now(), source },
+    url: to, now: systemClock.now(), source,
     masterKeyIds: masterKeyIdsOf(masterKeys),
   });
   return { rows, place, keepDigestKey: (sealed) => digestKey.replace(sealed) };

@@ -110,7 +110,7 @@ class Examination {
     const { receiver } = this.#options;
     const send: Bench["send"] = async ({ method, headers, body = new Uint8Array(0), url = receiver.url }) => {
       const answer = await probe({
-        ...{ method, url, headers, body, timeoutMs: this.#patienceMs() },
+        method, url, headers, body, timeoutMs: this.#patienceMs(),
         ...this.#lookup,
       });
       this.#seen.push({ answer, sends });

@@ -133,19 +133,17 @@ export class SampleMessages {
     const format: PayloadFormatName = change.raw === undefined ? profile.payloadFormats[0] : "data";
     return {
       ...content,
-      ...{
-        lease: { ref: 0, deliveryId: eventId, leaseToken: 0 },
+      lease: { ref: 0, deliveryId: eventId, leaseToken: 0 },
         id: eventId,
         webhookId: eventId,
         priority: "normal",
         format,
-      },
       trace: null,
       relayed: null,
       webhookTenantId: content.tenantId,
       progress: {
-        ...{ state: "pending", attemptCount: 0, createdAt: change.now, firstAttemptAt: null },
-        ...{ dueAt: change.now, reason: null, retried: null },
+        state: "pending", attemptCount: 0, createdAt: change.now, firstAttemptAt: null,
+        dueAt: change.now, reason: null, retried: null,
       },
     };
   }
@@ -179,14 +177,14 @@ function contentOf(
   const { contentType, body } = change.raw ?? {
     contentType: standardContentType,
     body: renderStandardPayload({
-      ...{ eventType: event.eventType, timestamp, dataJson: JSON.stringify(data) },
-      ...{ metadataJson: null, links: null },
+      eventType: event.eventType, timestamp, dataJson: JSON.stringify(data),
+      metadataJson: null, links: null,
     }),
   };
   return {
     ...event,
-    ...{ tenantId: "check", timestamp, source: null, idempotencyKey: null },
-    ...{ eventPriority: "normal", sequenceNumber: 1, raw: change.raw !== undefined, contentType, body },
+    tenantId: "check", timestamp, source: null, idempotencyKey: null,
+    eventPriority: "normal", sequenceNumber: 1, raw: change.raw !== undefined, contentType, body,
   };
 }
 

@@ -139,10 +139,10 @@ function addConnections(connections: Command, invocation: Invocation): void {
     const filter = options.text("filter");
     const deduplicate = options.text("deduplicate");
     const body = {
-      ...{ source_id: sourceId, webhook_id: webhookId, name: options.text("name") },
+      source_id: sourceId, webhook_id: webhookId, name: options.text("name"),
       ...(filter !== undefined && { filter: documentOf(filter, "--filter") }),
       ...(deduplicate !== undefined && { deduplicate: documentOf(deduplicate, "--deduplicate") }),
-      ...{ delay_ms: options.number("delay"), allow_chain: options.flag("allowChain") || undefined },
+      delay_ms: options.number("delay"), allow_chain: options.flag("allowChain") || undefined,
     };
     printOne(terminal, await client.post("/v1/connections", { body }));
   });

@@ -198,8 +198,8 @@ function forwardTarget(text: string | undefined): URL | null {
 
 /** Hop-by-hop headers, which must not be forwarded. */
 const hopHeaders = [
-  ...["host", "connection", "content-length", "transfer-encoding", "keep-alive", "te", "trailer", "upgrade"],
-  ...["proxy-connection", "proxy-authorization"],
+  "host", "connection", "content-length", "transfer-encoding", "keep-alive", "te", "trailer", "upgrade",
+  "proxy-connection", "proxy-authorization",
 ];
 
 async function forward(target: URL, { method, headers, body }: ReceivedDelivery): Promise<ReceiverAnswer> {

@@ -89,10 +89,10 @@ function begun(
 ): AlertRecord {
   const { tenantId, webhookId, subject, summary, value } = observation;
   return {
-    ...{ id: nextId(), rule: rule.name, ruleTenantId: rule.tenantId, title: rule.title },
-    ...{ audience: rule.audience, severity: rule.severity, threshold: rule.threshold },
-    ...{ tenantId, webhookId, subject, summary, value, state: "pending", since: now, lastHeldAt: now },
-    ...{ firedAt: null, resolvedAt: null, firedToldAt: null, resolvedToldAt: null, inhibitedBy: null },
+    id: nextId(), rule: rule.name, ruleTenantId: rule.tenantId, title: rule.title,
+    audience: rule.audience, severity: rule.severity, threshold: rule.threshold,
+    tenantId, webhookId, subject, summary, value, state: "pending", since: now, lastHeldAt: now,
+    firedAt: null, resolvedAt: null, firedToldAt: null, resolvedToldAt: null, inhibitedBy: null,
   };
 }
 
@@ -106,7 +106,7 @@ function held(
 ): AlertRecord {
   const { value, summary } = observation;
   const { severity, threshold, title } = rule;
-  const seen = { ...record, ...{ value, summary, severity, threshold, title, lastHeldAt: now } };
+  const seen = { ...record, value, summary, severity, threshold, title, lastHeldAt: now };
   if (record.state !== "pending" || now - record.since < rule.forMs) return seen;
   return { ...seen, state: "firing", firedAt: now };
 }

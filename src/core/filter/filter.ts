@@ -226,8 +226,8 @@ function comparison(name: string, value: unknown, { at, of, isStrict }: Compilin
     const judged = rule(given, look) ? null : refusal;
     const verdict = isUnknown(given, name) ? undefined : judged;
     look.trace?.push({
-      ...{ path: pathInTrace, operator: name, expected, actual: shownValue(given) },
-      ...{ result: resultOf(verdict), unknown: whyUnknown(given) },
+      path: pathInTrace, operator: name, expected, actual: shownValue(given),
+      result: resultOf(verdict), unknown: whyUnknown(given),
     });
     return verdict;
   };

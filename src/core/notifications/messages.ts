@@ -63,8 +63,8 @@ export function spokenTime(
 ): string {
   const locale = { en: "en-GB", de: "de-DE" }[language];
   return new Intl.DateTimeFormat(locale, {
-    ...{ weekday: "long", day: "numeric", month: "long", year: "numeric" },
-    ...{ hour: "2-digit", minute: "2-digit", timeZone, timeZoneName: "short" },
+    weekday: "long", day: "numeric", month: "long", year: "numeric",
+    hour: "2-digit", minute: "2-digit", timeZone, timeZoneName: "short",
   }).format(at);
 }
 

@@ -62,9 +62,9 @@ export function webhookEvent(
   const { id, tenantId } = webhook;
   const { type, at } = told;
   return {
-    ...{ key: `${type}:${id}:${told.of}`, type, tenantId, webhookId: id, at },
+    key: `${type}:${id}:${told.of}`, type, tenantId, webhookId: id, at,
     data: {
-      ...{ webhook_id: id, tenant_id: tenantId, url: shownUrl(webhookUrlShown(webhook)) },
+      webhook_id: id, tenant_id: tenantId, url: shownUrl(webhookUrlShown(webhook)),
       ...told.data,
       occurred_at: instant(at),
     },

@@ -97,7 +97,7 @@ function httpSignature(
   message: Pick<HttpMessageToSign, "contentType" | "body" | "createdSeconds">,
 ): Partial<Record<HeaderValueSource, string>> {
   const { contentDigest, signatureInput, signature } = prepareHttpSignatureSigner({ keys: [key] })({
-    ...{ ...message, method: "POST", targetUri: exampleKeys.url },
+    ...message, method: "POST", targetUri: exampleKeys.url,
     idempotencyKey: headerDescriptions.idempotency_key.example,
   });
   return { content_digest: contentDigest, signature_input: signatureInput, signature };

@@ -163,9 +163,9 @@ export class OpenBuckets {
     const { start, part } = minute;
     const around = tenant === null ? null : { kind, tenant: subject === null ? null : tenant, subject: null };
     const bucket = {
-      ...{ kind, start, tenant, subject, part },
+      kind, start, tenant, subject, part,
       within: around === null ? null : this.#bucket(minute, around),
-      ...{ counts: new Counts(), unwrittenSince: 0, unwrittenFrom: 0 },
+      counts: new Counts(), unwrittenSince: 0, unwrittenFrom: 0,
     };
     minute.buckets.set(name, bucket);
     if (kind === "event" && subject !== null && tenant !== null)

@@ -25,7 +25,7 @@ export function attemptTrace(
 
 /** No request was sent, or the sender thread ended. */
 const untraced: WireTrace = {
-  ...{ httpVersion: null, peerAddress: null, responseHeaders: [], headersCut: false },
+  httpVersion: null, peerAddress: null, responseHeaders: [], headersCut: false,
   timings: { dnsMs: null, connectMs: null, tlsMs: null, waitMs: null },
 };
 

@@ -65,9 +65,9 @@ export class OwnerAlerts {
     );
     if (attention === "warn") return;
     const data = {
-      ...{ level: attention, reason, status_code: statusCode },
+      level: attention, reason, status_code: statusCode,
       paused_until: pausedUntil === null ? null : instant(pausedUntil),
-      ...{ delivery_id: deliveryId, location },
+      delivery_id: deliveryId, location,
     };
     const of = `${reason}:${hourOf(now)}`;
     this.#options.operationalEvents.tell(
@@ -118,8 +118,8 @@ function exhaustedEvent(
   }: { readonly delivery: ExpiredDelivery; readonly reason: string | null; readonly now: number },
 ): OperationalEvent {
   const data = {
-    ...{ delivery_id: delivery.id, event_id: delivery.eventId, event_type: delivery.eventType },
-    ...{ attempts: delivery.attemptCount, reason },
+    delivery_id: delivery.id, event_id: delivery.eventId, event_type: delivery.eventType,
+    attempts: delivery.attemptCount, reason,
   };
   return webhookEvent(webhook, { type: "posthorn.webhook.exhausted", of: hourOf(now), at: now, data });
 }

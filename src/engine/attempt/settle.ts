@@ -74,14 +74,14 @@ export class Settler {
     const retryAfter = retryAfterOf(flight, result, now);
     const retryAfterMs = retryAfter?.means.kind === "delay" ? retryAfter.means.delayMs : null;
     const event: HolderEvent = {
-      ...{ kind: "attempted", verdict, executedAt: flight.startedAt },
-      ...{ retryAfterMs, retryAtOnce },
+      kind: "attempted", verdict, executedAt: flight.startedAt,
+      retryAfterMs, retryAtOnce,
     };
     const progress = this.#move(delivery.progress, { endpoint, delivery, event, now });
     this.#touchEndpoint(flight, { verdict, result, retryAfterMs, progress, now });
     const id = this.#options.nextId();
     const report = this.#reportOn(flight, {
-      ...{ event, now, progress },
+      event, now, progress,
       attempt: (after) => attemptRecord(flight, { id, verdict, result, retryAfter, progress: after, now }),
     });
     this.#report(delivery, report);
@@ -119,7 +119,7 @@ export class Settler {
       if (decision !== null) this.#options.lifecycle.decided(endpoint, decision);
     }
     this.#report(delivery, {
-      ...{ endpoint, event, now, progress, attempt: null, isAwaited: lane.ordered },
+      endpoint, event, now, progress, attempt: null, isAwaited: lane.ordered,
       done: (written) => {
         if (written !== null || !lane.ordered) this.#options.dispatcher().dropped(lane);
         if (written === null) this.#options.dispatcher().lost({ lane });
@@ -138,10 +138,10 @@ export class Settler {
     telemetry.metrics.alarmed("delivery_stopped");
     telemetry.log.error(
       {
-        ...{ deliveryId: delivery.id, eventId: delivery.eventId, tenantId: delivery.tenantId },
-        ...{ webhookId: delivery.webhookId, webhookTenantId: delivery.webhookTenantId },
+        deliveryId: delivery.id, eventId: delivery.eventId, tenantId: delivery.tenantId,
+        webhookId: delivery.webhookId, webhookTenantId: delivery.webhookTenantId,
         ...traceFields(delivery),
-        ...{ servedWebhookId: endpoint.webhook.id, servedTenantId: endpoint.webhook.tenantId },
+        servedWebhookId: endpoint.webhook.id, servedTenantId: endpoint.webhook.tenantId,
       },
       "a delivery was stopped: its event and its webhook do not belong to the same tenant",
     );
@@ -161,7 +161,7 @@ export class Settler {
   notComposed(flight: Flight, error: Error): void {
     const { delivery, endpoint } = flight;
     this.#options.ownFaults.met(error, {
-      ...{ deliveryId: delivery.id, eventId: delivery.eventId, webhookId: delivery.webhookId },
+      deliveryId: delivery.id, eventId: delivery.eventId, webhookId: delivery.webhookId,
       ...traceFields(delivery),
     });
     if (flight.probe !== null) releaseProbe(endpoint.circuit, flight.probe);
@@ -211,8 +211,8 @@ export class Settler {
     if (verdict.attention !== undefined) {
       const shown = shownLocation(flight, result);
       this.#options.ownerAlerts.report(endpoint, {
-        ...{ deliveryId: delivery.id, attention: verdict.attention, reason: verdict.reason },
-        ...{ statusCode, location: shown, pausedUntil: null },
+        deliveryId: delivery.id, attention: verdict.attention, reason: verdict.reason,
+        statusCode, location: shown, pausedUntil: null,
       });
     }
     if (statusCode === permanentRedirect && location !== null && endpoint.policy.followPermanentRedirect)
@@ -255,8 +255,8 @@ export class Settler {
     const pause = boundedPause(asked, { now: attempt.now, ageMsMax });
     if (!endpoint.pause(pause, attempt.now) || pause.until - attempt.now < pauseAlertMs) return;
     this.#options.ownerAlerts.report(endpoint, {
-      ...{ deliveryId: flight.delivery.id, statusCode: attempt.statusCode, location: null },
-      ...{ attention: "notify", reason: "long_pause", pausedUntil: pause.until },
+      deliveryId: flight.delivery.id, statusCode: attempt.statusCode, location: null,
+      attention: "notify", reason: "long_pause", pausedUntil: pause.until,
     });
   }
 
@@ -323,9 +323,9 @@ export class Settler {
   #logDeadLetter(delivery: ClaimedDelivery, progress: DeliveryProgress): void {
     this.#options.telemetry.log.warn(
       {
-        ...{ deliveryId: delivery.id, eventId: delivery.eventId, eventType: delivery.eventType },
-        ...{ webhookId: delivery.webhookId, tenantId: delivery.tenantId },
-        ...{ attempts: progress.attemptCount, reason: progress.reason },
+        deliveryId: delivery.id, eventId: delivery.eventId, eventType: delivery.eventType,
+        webhookId: delivery.webhookId, tenantId: delivery.tenantId,
+        attempts: progress.attemptCount, reason: progress.reason,
         ...traceFields(delivery),
       },
       "delivery dead-lettered",
@@ -338,8 +338,8 @@ export class Settler {
   ): void {
     this.#options.telemetry.log.info(
       {
-        ...{ deliveryId: delivery.id, webhookId: delivery.webhookId },
-        ...{ was: ended.state, reason: ended.reason, is: progress.state },
+        deliveryId: delivery.id, webhookId: delivery.webhookId,
+        was: ended.state, reason: ended.reason, is: progress.state,
         ...traceFields(delivery),
       },
       "a request completed after its delivery had ended",

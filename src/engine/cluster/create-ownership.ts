@@ -125,7 +125,7 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): WorkerParts {
   const sync = new ConfigSync({ ...common, webhooks, ownership: store, directory, apply, remove });
   const endpoint = (id: string): Endpoint | undefined => directory.get(id);
   const member: ClusterMember = new ClusterMember({
-    ...{ ...common, store, owned, pool, isBrought, endpoint },
+    ...common, store, owned, pool, isBrought, endpoint,
     endpoints: () => directory.all(),
     load: (ids) => sync.load(ids),
     acquired: (each) => dispatcher.considerEndpoint(each),
@@ -140,7 +140,7 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): WorkerParts {
     },
   });
   const listener: StoreListener = new StoreListener({
-    ...{ ...common, store: options.store, directory, sync, delivers, wakeups, isBrought },
+    ...common, store: options.store, directory, sync, delivers, wakeups, isBrought,
     hasQueue: queue !== undefined,
     ...(news !== undefined && { news }),
     consider: (lane) => dispatcher.consider(lane),
@@ -152,7 +152,7 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): WorkerParts {
   const { flying } = parts;
   const reporter = new EndpointReporter({ ...common, store, owned: () => owned.all(), flying });
   const stalled = new StalledLanes({
-    ...{ ...common, store, owned, endpoint },
+    ...common, store, owned, endpoint,
     worker: () => (member.holds() ? member.worker : null),
     reread: (lane) => dispatcher.reread(lane),
     releaseUnowned: () => member.releaseUnowned(),
@@ -161,7 +161,7 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): WorkerParts {
   const shared = { owned, sync, member, listener, reporter, stalled, isLeader, resign };
   if (queue === undefined) return { ...shared, queued: null, reannouncer: null };
   const queued = new QueuedWork({
-    ...{ queue, store, pool, endpoint },
+    queue, store, pool, endpoint,
     worker: () => member.worker,
     lookInto: (lane) => listener.lookInto(lane),
     acquire: (webhookId) => member.wanted(webhookId),

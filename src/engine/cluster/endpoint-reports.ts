@@ -24,7 +24,7 @@ export function reportOf(
     deliveries: deliveries.slice(0, listMax),
     rateFullAt,
     tenantLimitUntil: tenantWaitMs > 0 ? now + tenantWaitMs : null,
-    ...{ heads, successes, failures },
+    heads, successes, failures,
     probeResults: circuit.probeResults,
     probeSuccesses: circuit.probeSuccesses,
     probes: circuit.probes,

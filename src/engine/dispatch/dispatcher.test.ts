@@ -25,14 +25,14 @@ function newDispatcher(clock: ManualClock, released: Lease[] = []) {
   } as unknown as DeliveryStore;
   const log = { debug() {}, info() {}, warn() {}, error() {} };
   return new Dispatcher({
-    ...{ store, clock, wakeups: new Wakeups(clock), leaseMs },
+    store, clock, wakeups: new Wakeups(clock), leaseMs,
     telemetry: { log, metrics: {} as Metrics },
     severalTenants: () => false,
-    ...{ concurrency: 10, webhookConcurrency: 5, hostConcurrency: null, bufferBytesMax: 1_000_000 },
+    concurrency: 10, webhookConcurrency: 5, hostConcurrency: null, bufferBytesMax: 1_000_000,
     waitingSlots: new WaitingSlots(0, () => false),
     attempts: { start: () => assert.fail("nothing is sent here") },
     settler: { withoutAttempt: () => assert.fail("every delivery has its body, and none expires") },
-    ...{ states: { circuitMoved() {} }, notes: null },
+    states: { circuitMoved() {} }, notes: null,
     commits: { backlog: 0, trouble: null },
     shortages: { pausing: false },
     ownership: () => soleOwner,
@@ -49,7 +49,7 @@ function newLane(ordering: "none" | "strict", woken: Lane[] = []): Lane {
 /** Only the fields that a lane reads. */
 function delivery(priority: Priority = "normal"): ClaimedDelivery {
   return {
-    ...{ lease: { ref: 1, leaseToken: 1 }, priority, body: Buffer.from("{}") },
+    lease: { ref: 1, leaseToken: 1 }, priority, body: Buffer.from("{}"),
     progress: { createdAt: 0 },
   } as unknown as ClaimedDelivery;
 }

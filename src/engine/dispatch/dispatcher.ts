@@ -49,8 +49,8 @@ export class Dispatcher implements FlightListener {
     this.#permits = new SendPermits({ ...options, close });
     this.#buffers = new LaneBuffers({ ...options, dispatcher: this });
     this.reservations = new Reservations({
-      ...{ clock: options.clock, buffers: this.#buffers, dispatcher: this },
-      ...{ ownership: options.ownership, backlog: options.backlog },
+      clock: options.clock, buffers: this.#buffers, dispatcher: this,
+      ownership: options.ownership, backlog: options.backlog,
     });
   }
 

@@ -94,7 +94,7 @@ function gateOf({ waitingFor: gate, until }: Wait, { delivery, endpoint, now }: 
   const webhook = endpoint?.webhook;
   const isForcedOpen = endpoint !== undefined && endpoint.circuit.forcedOpenUntil > now;
   return {
-    ...{ gate, until, since: sinceOf(gate, { delivery, endpoint, now }) },
+    gate, until, since: sinceOf(gate, { delivery, endpoint, now }),
     ...explainGate({ gate, deliveryId: delivery.id, webhook, isForcedOpen, isHalfOpen: until === null }),
   };
 }

@@ -277,14 +277,12 @@ export class Forwarder {
     const { webhookId, tenantId, eventType, contentType, body, source, relayed } = request;
     const id = this.#options.nextId();
     return {
-      ...{ id, webhookId, tenantId, eventId, eventType, contentType, body, source },
-      ...{ relayed, format: endpoint.policy.payloadFormat, timestamp: now, idempotencyKey: null, raw: true },
-      ...{
-        eventPriority: "normal",
+      id, webhookId, tenantId, eventId, eventType, contentType, body, source,
+      relayed, format: endpoint.policy.payloadFormat, timestamp: now, idempotencyKey: null, raw: true,
+      eventPriority: "normal",
         sequenceNumber: 0,
         trace: null,
         progress: { attemptCount: attempts.length },
-      },
     };
   }
 

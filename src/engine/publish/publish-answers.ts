@@ -21,7 +21,7 @@ export function answer(
   const deliveries = deliveryCount(draft);
   const deliveriesFollowing = deliveries - draft.deliveries.length;
   promise.resolve({
-    ...{ id, eventType, tenantId, timestamp, idempotencyKey, sequenceNumber, deliveries },
+    id, eventType, tenantId, timestamp, idempotencyKey, sequenceNumber, deliveries,
     duplicate: false,
     ...(deliveriesFollowing > 0 && { deliveriesFollowing }),
   });

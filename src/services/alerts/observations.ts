@@ -201,7 +201,7 @@ async function failingTenants(
   { windowMs, failuresMin }: { readonly windowMs: number; readonly failuresMin: number },
 ): Promise<readonly string[]> {
   const counts = await readings.counts({
-    ...{ kind: "delivery", of: { level: "tenants", tenantIds: null }, windowMs },
+    kind: "delivery", of: { level: "tenants", tenantIds: null }, windowMs,
   });
   return [...counts]
     .filter(([, each]) => attemptsOf(each) - each.get(keys.accepted) >= failuresMin)
@@ -213,7 +213,7 @@ async function countsOf(
   { tenantId, windowMs }: { readonly tenantId: string; readonly windowMs: number },
 ): Promise<ReadonlyMap<string, Counts>> {
   const counts = await readings.counts({
-    ...{ kind: "delivery", of: { level: "subjects", tenantId, subjects: null }, windowMs },
+    kind: "delivery", of: { level: "subjects", tenantId, subjects: null }, windowMs,
   });
   return counts as ReadonlyMap<string, Counts>;
 }

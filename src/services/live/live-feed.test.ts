@@ -23,11 +23,11 @@ class Minutes {
       events: async () => this.#view("published"),
     };
     const feed = new LiveFeed({
-      ...{ clock: this.#clock, statistics, alerts: null },
+      clock: this.#clock, statistics, alerts: null,
       ...({} as Omit<LiveFeedOptions, "clock" | "statistics" | "alerts">),
     });
     await feed.watch(scope, {
-      ...{ topics: [{ kind: "stats" }], since: null },
+      topics: [{ kind: "stats" }], since: null,
       listener: { told: (news) => this.#told.push(news) },
     });
     return this;
@@ -55,7 +55,7 @@ class Minutes {
     });
     const end = noon + 6 * minute;
     return {
-      ...{ stepSeconds: 60, from: noon, to: end, completeUntil: end, lagSeconds: 0 },
+      stepSeconds: 60, from: noon, to: end, completeUntil: end, lagSeconds: 0,
       series: points.length === 0 ? [] : [{ key: null, points, totals: {} }],
     };
   }

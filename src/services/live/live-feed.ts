@@ -49,8 +49,8 @@ interface Watched {
 const lookEveryMs = 1_000;
 const statisticsMs = 300_000;
 const anyStatistics = {
-  ...{ tenantId: null, to: null, timeZone: null, limit: null },
-  ...{ groupBy: null, webhookIds: null, measures: null },
+  tenantId: null, to: null, timeZone: null, limit: null,
+  groupBy: null, webhookIds: null, measures: null,
 } as const;
 
 /**
@@ -201,7 +201,7 @@ export class LiveFeed {
       idOf: ({ id }) => id,
       textOf: (request) => JSON.stringify(request),
       newsOf: (rows) => ({
-        ...{ kind: "requests", topic: { kind: "requests" }, rows },
+        kind: "requests", topic: { kind: "requests" }, rows,
         leftOut: rows.length === sightRowsMax,
       }),
     });

@@ -58,7 +58,7 @@ function* identityProblems(
 /** The field with the destination, by kind. */
 const targets = {
   email: "address",
-  ...{ slack: "url", teams: "url", discord: "url", webhook: "url" },
+  slack: "url", teams: "url", discord: "url", webhook: "url",
   pagerduty: "integrationKey",
 } as const satisfies Record<ChannelKind, keyof ChannelInput>;
 const apiNames = { address: "address", url: "url", integrationKey: "integration_key" } as const;
@@ -93,8 +93,8 @@ export function channelSettings(
     name: Name,
   ) => (input[name] ?? channelFields[name].default) as NonNullable<ChannelInput[Name]>;
   return {
-    ...{ name: given("name"), topics: given("topics"), frequency: given("frequency") },
-    ...{ timeZone: given("timeZone"), language: given("language"), enabled: given("enabled") },
+    name: given("name"), topics: given("topics"), frequency: given("frequency"),
+    timeZone: given("timeZone"), language: given("language"), enabled: given("enabled"),
     webhookIds: input.webhookIds ?? null,
     quietHours: quietHoursOf(input.quietHours ?? null),
   };

@@ -126,7 +126,7 @@ export class FailureLadder {
     await queue.saveEpisode({
       webhookId,
       episode: { webhookId, tenantId, since, told, channelIds: [...new Set(channelIds)] },
-      ...{ events, notifications },
+      events, notifications,
     });
     if (events.length > 0) access.relay.stored();
   }
@@ -141,7 +141,7 @@ export class FailureLadder {
     const content = await messages.failing(live, told);
     const topic = step === "first_problem" || step === "disabled" ? step : "failing";
     const draftFor = (owner: string | null): NotificationDraft => ({
-      ...{ key: `${step}:${id}:${failing.failingSince}`, tenantId: owner, topic, webhookId: id, content },
+      key: `${step}:${id}:${failing.failingSince}`, tenantId: owner, topic, webhookId: id, content,
       group: `failing:${id}`,
     });
     return [draftFor(tenantId), draftFor(null)];
@@ -188,13 +188,13 @@ export class FailureLadder {
     if (health === null || health.failingSince !== null || at === null || at < since) return;
     const content = await messages.recovered(live, { since, at });
     const draftFor = (tenantId: string | null): NotificationDraft => ({
-      ...{ key: `recovered:${webhookId}:${since}`, tenantId, topic: "failing" as const, webhookId, content },
-      ...{ channelIds, group: `failing:${webhookId}` },
+      key: `recovered:${webhookId}:${since}`, tenantId, topic: "failing" as const, webhookId, content,
+      channelIds, group: `failing:${webhookId}`,
     });
     const drafts = [draftFor(episode.tenantId), draftFor(null)];
     const notifications = desk.addressed(drafts, await queue.channels());
     const data = {
-      ...{ failing_since: instant(since), failed_for_ms: at - since, waiting: await this.#waiting(live) },
+      failing_since: instant(since), failed_for_ms: at - since, waiting: await this.#waiting(live),
     };
     const event = webhookEvent(live.webhook, { type: "posthorn.webhook.recovered", of: since, at, data });
     const events = told.includes(failingEvent) ? [event] : [];

@@ -39,8 +39,8 @@ export class LadderMessages {
     return (language, timeZone) => {
       const time = (at: number | null) => (at === null ? "-" : spokenTime(at, { language, timeZone }));
       const values = {
-        ...{ url: shownUrl(webhookUrlShown(live.webhook)), tenant: live.webhook.tenantId },
-        ...{ since: time(failingSince), disabled_at: time(disabledAt) },
+        url: shownUrl(webhookUrlShown(live.webhook)), tenant: live.webhook.tenantId,
+        since: time(failingSince), disabled_at: time(disabledAt),
       };
       const say = (message: MessageName) => this.#options.wording.say(language, message, values);
       const next =
@@ -66,8 +66,8 @@ export class LadderMessages {
     const { requests, accepted } = await this.#attempts(id, since);
     return (language, timeZone) => {
       const values = {
-        ...{ url: shownUrl(webhookUrlShown(live.webhook)), tenant: tenantId },
-        ...{ since: spokenTime(since, { language, timeZone }), duration: spokenDuration(at - since) },
+        url: shownUrl(webhookUrlShown(live.webhook)), tenant: tenantId,
+        since: spokenTime(since, { language, timeZone }), duration: spokenDuration(at - since),
         failed: requests - accepted,
       };
       const say = (message: MessageName) => this.#options.wording.say(language, message, values);
@@ -117,7 +117,7 @@ export class LadderMessages {
 
   async #lastAnswer(webhookId: string): Promise<string | null> {
     const { rows } = await this.#options.history.listDeliveries({
-      ...{ tenantId: null, webhookId, eventId: null, states: ["failed", "exhausted"], from: null, to: null },
+      tenantId: null, webhookId, eventId: null, states: ["failed", "exhausted"], from: null, to: null,
       page: { limit: 1, before: null, offset: 0 },
     });
     const attempt = rows[0]?.lastAttempt ?? null;

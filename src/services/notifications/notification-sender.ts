@@ -253,12 +253,10 @@ export class NotificationSender {
     );
     return mailer.send({
       ...mail,
-      ...{
-        to: address,
+      to: address,
         channelId: channel.id,
         unsubscribeUrl,
         messageId: `<${batch[0]?.id ?? ""}@posthorn.invalid>`,
-      },
     });
   }
 
@@ -302,7 +300,7 @@ export class NotificationSender {
         ? first.content
         : composed(() => digestContent(contents, { language, name }, this.#options.wording));
     const { eventId } = await access.publishSystemEvent({
-      ...{ tenantId: operatorTenantId, eventType: carriedType, onlyWebhookId: live.webhook.id },
+      tenantId: operatorTenantId, eventType: carriedType, onlyWebhookId: live.webhook.id,
       data: composed(() => chatBody(kind, { ...first, content })),
       idempotencyKey: [
         carriedType,

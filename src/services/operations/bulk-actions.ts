@@ -109,7 +109,7 @@ export class BulkActions {
     const to = Math.min(filter?.to ?? now, now);
     const selection = {
       kind: "dead_letters",
-      ...{ tenantId, webhookIds, eventTypes, categories, from, to },
+      tenantId, webhookIds, eventTypes, categories, from, to,
     } as const;
     return { selection, before: await positionAboveAll(this.#options.history, tenantId) };
   }

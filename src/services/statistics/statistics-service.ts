@@ -158,7 +158,7 @@ export class Statistics {
     const rows = (await this.#options.store?.readGauges({ ...range, limit: gaugeRowsMax + 1 })) ?? [];
     if (rows.length > gaugeRowsMax) throw tooMuch();
     return {
-      ...{ stepSeconds: pointSeconds(axis.step), from: range.from, to: range.to },
+      stepSeconds: pointSeconds(axis.step), from: range.from, to: range.to,
       points: gaugePoints(rows, { axis, now }),
       now: { at: now, ...(await this.#options.deliveries.depth()) },
     };
@@ -243,8 +243,8 @@ export class Statistics {
     const to = query.to ?? now;
     const { step, timeZone } = query;
     const axis = timeAxis({
-      ...{ to, from: query.from ?? to - spanMsDefault(step ?? "auto") },
-      ...{ step: step ?? "auto", timeZone: timeZone ?? "UTC" },
+      to, from: query.from ?? to - spanMsDefault(step ?? "auto"),
+      step: step ?? "auto", timeZone: timeZone ?? "UTC",
     });
     const hoursMs =
       timeZone === null || timeZone === undefined || timeZone === "UTC" ? 2 * stepMs.day : this.#hoursMs();

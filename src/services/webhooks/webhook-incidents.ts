@@ -52,7 +52,7 @@ export class WebhookIncidents {
     const fields = { webhookId: id, tenantId, kind, messageId };
     this.#options.log.warn(fields, "a receiver reported a security incident");
     const data = {
-      ...{ webhook_id: id, tenant_id: tenantId, url: shownUrl(webhookUrlShown(live.webhook)) },
+      webhook_id: id, tenant_id: tenantId, url: shownUrl(webhookUrlShown(live.webhook)),
       kind,
       detail,
       message_id: messageId,
@@ -60,7 +60,7 @@ export class WebhookIncidents {
       reported_at: instant(now),
     };
     const published = await this.#options.access.publishSystemEvent({
-      ...{ tenantId, eventType: incidentEventType, data, onlyWebhookId: null },
+      tenantId, eventType: incidentEventType, data, onlyWebhookId: null,
     });
     await this.#tellOperator(live.webhook, { eventId: published.eventId, data });
     return published;

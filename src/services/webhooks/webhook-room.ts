@@ -35,7 +35,7 @@ function limitReached(
 ): OperationalEvent {
   const type = "posthorn.tenant.limit_reached";
   return {
-    ...{ key: `${type}:${tenantId}:webhooks_max:${hourOf(at)}`, type, tenantId, webhookId: null, at },
+    key: `${type}:${tenantId}:webhooks_max:${hourOf(at)}`, type, tenantId, webhookId: null, at,
     data: { tenant_id: tenantId, limit: "webhooks_max", value: limit, occurred_at: instant(at) },
   };
 }

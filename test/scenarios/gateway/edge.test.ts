@@ -467,8 +467,7 @@ suite("the edge of the gateway", () => {
         "{}",
       );
     const unsafe = [
-      ...[
-        "..",
+      "..",
         "..;",
         "..;x=1",
         "..;/a",
@@ -479,9 +478,7 @@ suite("the edge of the gateway", () => {
         "%2E.;a=b",
         ".%2e%3b",
         "%252e%252e",
-      ],
-      ...[
-        "%252e%252e;",
+      "%252e%252e;",
         "..%253b",
         "%25252e%25252e",
         "..%20",
@@ -491,9 +488,7 @@ suite("the edge of the gateway", () => {
         "..%0d",
         "a%2f..",
         "a%5c..",
-      ],
-      ...[
-        "%252f",
+      "%252f",
         "%255c",
         "%ef%bc%8e%ef%bc%8e",
         "%e2%80%a5",
@@ -501,7 +496,6 @@ suite("the edge of the gateway", () => {
         "%c0%ae%c0%ae",
         "%u002e%u002e",
         "..\\",
-      ],
     ];
     for (const segment of unsafe)
       for (const rest of [`/${segment}`, `/${segment}/admin`, `/a/${segment}/b`]) {

@@ -37,7 +37,7 @@ export const history: Scenarios = {
     );
     assert.deepEqual(
       kinds.filter((kind) => !circuit.includes(String(kind))),
-      [...["created", "changed", "paused", "resumed", "secret_rotated", "disabled"]],
+      ["created", "changed", "paused", "resumed", "secret_rotated", "disabled"],
     );
     const of = (kind: string): Json => timeline.find((row) => textOf(row["kind"]) === kind) ?? ({} as Json);
     assert.equal(of("paused")["reason"], "they move house");

@@ -205,11 +205,11 @@ async function fill(posthorn: Posthorn, receiver: Receiver): Promise<{ readonly 
   await posthorn.webhooks.create({ url: at("/fine"), events: ["order.paid"] });
   await posthorn.webhooks.create({ url: at("/refuses"), events: ["order.paid"] });
   const down = await posthorn.webhooks.create({
-    ...{ url: at("/down"), events: ["order.shipped"], ordering: "strict" },
+    url: at("/down"), events: ["order.shipped"], ordering: "strict",
   });
   for (let n = 0; n < 3; n += 1)
     await posthorn.publish({
-      ...{ eventType: "order.paid", data: { n }, idempotencyKey: n === 0 ? "first" : `key ${n}` },
+      eventType: "order.paid", data: { n }, idempotencyKey: n === 0 ? "first" : `key ${n}`,
     });
   for (let n = 0; n < ordered; n += 1)
     await posthorn.publish({ eventType: "order.shipped", data: { n }, source: "shop" });

@@ -320,7 +320,7 @@ function claimed(
     priority: row.priority,
     progress: progressIn(waitingStates, row),
     format: row.format,
-    ...{ contentType, timestamp, source, idempotencyKey, raw },
+    contentType, timestamp, source, idempotencyKey, raw,
     eventPriority: row.event.event.priority,
     sequenceNumber: row.event.sequenceNumber,
     body: row.event.body,

@@ -165,10 +165,10 @@ export class Expiry {
     const { step, above, ages } = visit;
     const ageMsMin = Math.min(step.ageMsDefault, ...ages.map(({ ageMs }) => ageMs));
     const [row] = await transaction.rows<ExpireRow>(visit.sql, [
-      ...[step.now, above, step.limit],
+      step.now, above, step.limit,
       numbers(ages.map(({ webhook }) => webhook)),
       numbers(ages.map(({ ageMs }) => ageMs)),
-      ...[step.ageMsDefault, step.now - ageMsMin],
+      step.ageMsDefault, step.now - ageMsMin,
     ]);
     if (row === undefined) return toVisit([0, 0, null, null, false, false]);
     const [changed, seen, reached, firstLeft, anyOld, full, firsts, ended] = row;

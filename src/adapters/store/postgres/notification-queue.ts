@@ -252,7 +252,7 @@ export class PostgresNotificationQueue implements NotificationQueue {
             AND (channel = ANY ($5::text[])) <> $6::boolean
           ORDER BY ${order} LIMIT $4 FOR UPDATE SKIP LOCKED) RETURNING ${notificationColumns}`,
       [
-        ...[leaseUntil, holder, now, limit, texts(channels.ids), channels.isRest],
+        leaseUntil, holder, now, limit, texts(channels.ids), channels.isRest,
         typeof turn === "object" ? turn.after : "",
       ],
     );

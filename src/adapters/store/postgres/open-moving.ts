@@ -31,8 +31,8 @@ export async function openPostgresMoveTarget(
 ): Promise<PostgresMoveEnd<MoveTarget>> {
   const { driver, address } = await preparePostgres({ ...options, connectTimeoutMs });
   const database = new Database(driver, {
-    ...{ url: options.url, connectionsMax: 1, connectTimeoutMs, preparedStatements: "off", bounds: null },
-    ...{ incarnations: new Incarnations(), unanswered: null },
+    url: options.url, connectionsMax: 1, connectTimeoutMs, preparedStatements: "off", bounds: null,
+    incarnations: new Incarnations(), unanswered: null,
   });
   try {
     await checkMasterKey(database, options.masterKeyIds);

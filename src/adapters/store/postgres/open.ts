@@ -159,14 +159,14 @@ function openParts(driver: typeof pg, options: PostgresStoreOptions): StoreParts
   const incarnations = new Incarnations();
   const directUrl = options.directUrl ?? url;
   const control = new ControlConnection({
-    ...{ driver, connectTimeoutMs, url: directUrl },
+    driver, connectTimeoutMs, url: directUrl,
     // A pooler and the direct address may lead to different servers.
     incarnations: directUrl === url ? incarnations : new Incarnations(),
   });
   const unanswered = new UnansweredConnections(control);
   const common = { url, connectTimeoutMs, incarnations, unanswered };
   const database = new Database(driver, {
-    ...{ ...common, preparedStatements },
+    ...common, preparedStatements,
     bounds: boundsFor(options.statementTimeoutMs ?? statementTimeoutMsDefault),
     connectionsMax: shares.events,
   });
@@ -258,7 +258,7 @@ async function assemble(parts: StoreParts, options: PostgresStoreOptions): Promi
   const processNumber = (): number => incarnate.state.processNumber;
   const config = new ConfigAnnouncer(database, { processNumber, alsoNotify });
   const incarnate = new IncarnateParts({
-    ...{ database, aside, incarnations, config },
+    database, aside, incarnations, config,
     workQueue: options.workQueue ?? null,
   });
   await incarnate.open(options.now);

@@ -98,8 +98,8 @@ export class StatisticsUpkeep {
          AS u (tenant, subject, counts)
        ON CONFLICT (step, bucket, tenant, subject, writer, part) DO UPDATE SET counts = excluded.counts`,
       [
-        ...[stepCode(step), due.start, numbers(rows.map(({ tenant }) => tenant))],
-        ...[numbers(rows.map(({ subject }) => subject)), byteColumn(rows.map(({ counts }) => counts))],
+        stepCode(step), due.start, numbers(rows.map(({ tenant }) => tenant)),
+        numbers(rows.map(({ subject }) => subject)), byteColumn(rows.map(({ counts }) => counts)),
       ],
     );
     this.#place = next ?? rollUpStart;
@@ -176,9 +176,9 @@ async function complete(
        ON CONFLICT (step, bucket, tenant, subject, writer, part) DO UPDATE
        SET counted_to = excluded.counted_to, counts = excluded.counts WHERE excluded.counted_to >= ${table}.counted_to`,
       [
-        ...[writer, countedTo, numbers(rows.map(({ start }) => start))],
-        ...[numbers(rows.map(({ tenant }) => tenant)), numbers(rows.map(({ subject }) => subject))],
-        ...[numbers(rows.map(({ part }) => part)), byteColumn(rows.map(({ counts }) => counts))],
+        writer, countedTo, numbers(rows.map(({ start }) => start)),
+        numbers(rows.map(({ tenant }) => tenant)), numbers(rows.map(({ subject }) => subject)),
+        numbers(rows.map(({ part }) => part)), byteColumn(rows.map(({ counts }) => counts)),
       ],
     );
   }

@@ -183,9 +183,9 @@ async function replaceSecrets(
   for (const [position, secret] of secrets.entries()) {
     const { kind, ciphertext, digest, createdAt, expiresAt } = secret;
     await runner.rows("INSERT INTO posthorn.secrets VALUES ($1, $2, $3, $4, $5, $6, $7, $8)", [
-      ...[owner.kind, owner.id, position, kind],
+      owner.kind, owner.id, position, kind,
       Buffer.from(ciphertext),
-      ...[digest, createdAt, expiresAt],
+      digest, createdAt, expiresAt,
     ]);
   }
 }

@@ -16,10 +16,10 @@ import { openSqliteMoveTarget } from "./open-moving.ts";
 import { databaseFile, openSqliteStore } from "./open.ts";
 
 const lineOf = (number: number, sourceId: string): ReceivedRequest => ({
-  ...{ id: uuidV7Floor(start + number), tenantId: "acme", sourceId, receivedAt: start + number },
-  ...{ method: "POST", path: "/in/…", headers: [], bodyBytes: 1, status: 202, outcome: "accepted" },
-  ...{ cause: null, detail: null, durationMs: 1, scheme: "v1", eventType: "a.b", originalType: null },
-  ...{ eventId: null, forwards: [], sealedHeaders: null, bookmark: null, body: null, more: 0 },
+  id: uuidV7Floor(start + number), tenantId: "acme", sourceId, receivedAt: start + number,
+  method: "POST", path: "/in/…", headers: [], bodyBytes: 1, status: 202, outcome: "accepted",
+  cause: null, detail: null, durationMs: 1, scheme: "v1", eventType: "a.b", originalType: null,
+  eventId: null, forwards: [], sealedHeaders: null, bookmark: null, body: null, more: 0,
 });
 
 async function folder(t: TestContext): Promise<string> {

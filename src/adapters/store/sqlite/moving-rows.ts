@@ -48,8 +48,8 @@ const special: Readonly<Record<string, Special>> = {
     table: "attempts AS a",
     from: "attempts a JOIN deliveries d ON d.seq = a.key >> 16",
     columns: {
-      ...{ delivery: "a.key >> 16", number: "a.key & 65535", webhook: "d.webhook" },
-      ...{ id: "a.id", category: "a.category", state_unknown: "a.unknown" },
+      delivery: "a.key >> 16", number: "a.key & 65535", webhook: "d.webhook",
+      id: "a.id", category: "a.category", state_unknown: "a.unknown",
     },
     key: ["a.key"],
     keyOf: ([delivery, number]) => [Number(delivery) * attemptsPerDelivery + Number(number)],

@@ -117,7 +117,7 @@ export class SqliteNotificationQueue implements NotificationQueue {
       this.#statements.dropChannels.run(command.tenantId, JSON.stringify(ids));
       for (const [position, id] of ids.entries())
         this.#statements.saveChannel.run(
-          ...[id, command.tenantId, position, documents[position] ?? ""],
+          id, command.tenantId, position, documents[position] ?? "",
           addresses[position] ?? null,
         );
       this.#audit.write(audit);
@@ -207,8 +207,8 @@ export class SqliteNotificationQueue implements NotificationQueue {
     if (due === undefined) return [];
     const rows = this.#connection.write(() =>
       statement.all(
-        ...[leaseUntil, holder, now, limit],
-        ...[JSON.stringify(channels.ids), Number(channels.isRest)],
+        leaseUntil, holder, now, limit,
+        JSON.stringify(channels.ids), Number(channels.isRest),
         ...(typeof turn === "object" ? [turn.after] : []),
       ),
     ) as unknown as NotificationRow[];

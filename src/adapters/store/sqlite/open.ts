@@ -141,7 +141,7 @@ function assemble(
     statistics,
     problems,
     upkeep: new SqliteUpkeep(state, {
-      ...{ deliveries, notifications: notificationRows, statistics: statistics.writer },
+      deliveries, notifications: notificationRows, statistics: statistics.writer,
     }),
     disk: () => diskSpace(owned.dataDir),
     facts: async () => {

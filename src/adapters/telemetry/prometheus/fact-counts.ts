@@ -35,7 +35,7 @@ export class FactCounts implements Metrics {
   readonly #commitSizes = new Buckets([1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000]);
   readonly #commitSeconds = new Buckets([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1]);
   readonly #alarms: Record<Alarm, number> = {
-    ...{ delivery_stopped: 0, store_restarted: 0, lane_stalled: 0, local_shortage: 0, unexpected_error: 0 },
+    delivery_stopped: 0, store_restarted: 0, lane_stalled: 0, local_shortage: 0, unexpected_error: 0,
   };
   #published = 0;
   #duplicates = 0;

@@ -139,7 +139,7 @@ function diskMetrics({ disk }: MetricSources): readonly PlainMetric[] {
     name: string,
     told: { readonly help: string; readonly key: "freeBytes" | "sizeBytes" },
   ) => ({
-    ...{ name, help: told.help, type: "gauge" as const },
+    name, help: told.help, type: "gauge" as const,
     samples: () => {
       const space = disk?.() ?? null;
       return space === null ? [] : [{ labels: {}, value: space[told.key] }];

@@ -30,7 +30,7 @@ const idle = {
   circuits: () => [],
   pool: "large",
   activity: () => ({
-    ...{ inFlight: 0, active: 0, concurrency: 1, waitingInUse: 0, waitingRequests: 0 },
+    inFlight: 0, active: 0, concurrency: 1, waitingInUse: 0, waitingRequests: 0,
     uncommitted: 0,
     statisticsLagMs: 0,
     upkeepLagMs: null,
@@ -75,9 +75,9 @@ suite("metrics", () => {
         ],
         pool: "large",
         activity: () => ({
-          ...{ inFlight: 65, active: 25, concurrency: 100, waitingInUse: 41, waitingRequests: 1_000 },
-          ...{ uncommitted: 0, statisticsLagMs: 0 },
-          ...{ upkeepLagMs: 61_000, webhooks: 2 },
+          inFlight: 65, active: 25, concurrency: 100, waitingInUse: 41, waitingRequests: 1_000,
+          uncommitted: 0, statisticsLagMs: 0,
+          upkeepLagMs: 61_000, webhooks: 2,
         }),
         oldestDueMs: async () => 5_000,
         disk: () => ({ freeBytes: 1, sizeBytes: 10 }),

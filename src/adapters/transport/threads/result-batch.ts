@@ -99,7 +99,7 @@ export function readResults({ text, numbers, samples, fields, traces }: ResultBa
     const sampleBytes = number(4);
     const shortage = shortages[number(7)];
     const observation = observationOf({
-      ...{ flags, what: number(2) },
+      flags, what: number(2),
       retryAfter: number(5) === absent ? null : nextText(number(5)),
     });
     const errorMessage = number(6) === absent ? null : nextText(number(6));
