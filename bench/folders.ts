@@ -25,9 +25,9 @@ export class Folders {
     return mkdtempSync(join(this.root, `${name}-`));
   }
 
-  copy(folder: { readonly from: string; readonly name: string }): string {
-    const to = this.fresh(folder.name);
-    cpSync(folder.from, to, { recursive: true });
+  copy(from: string, name: string): string {
+    const to = this.fresh(name);
+    cpSync(from, to, { recursive: true });
     return to;
   }
 
@@ -35,18 +35,14 @@ export class Folders {
    * A folder with the content that `fill` makes, which is made once for each key. In memory, where ten thousand small
    * transactions take a second instead of a minute, and copied to disk; only for data that is not measured.
    */
-  async filled(wanted: {
-    readonly name: string;
-    readonly key: string;
-    readonly fill: (folder: string) => Promise<void>;
-  }): Promise<string> {
-    let template = this.#templates.get(wanted.key);
+  async filled(name: string, key: string, fill: (folder: string) => Promise<void>): Promise<string> {
+    let template = this.#templates.get(key);
     if (template === undefined) {
       template = mkdtempSync(join(this.#memoryRoot ?? this.root, "template-"));
-      await wanted.fill(template);
-      this.#templates.set(wanted.key, template);
+      await fill(template);
+      this.#templates.set(key, template);
     }
-    return this.copy({ from: template, name: wanted.name });
+    return this.copy(template, name);
   }
 
   discard(folder: string): void {

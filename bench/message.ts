@@ -51,23 +51,19 @@ export function messageSigner(schemes: readonly (keyof typeof secretTexts)[]): S
 const userAgent = "Posthorn/0.1.0";
 
 /** The headers of a delivery of profile `standard`, in the product's order. */
-export function messageHeaders(message: {
-  readonly id: string;
-  readonly body: Uint8Array;
-  readonly signer: Signer;
-}): string[] {
+export function messageHeaders(id: string, body: Uint8Array, signer: Signer): string[] {
   const timestampSeconds = Math.floor(Date.now() / 1000);
   return [
     "Content-Type",
     "application/json",
     "Webhook-ID",
-    message.id,
+    id,
     "Webhook-Timestamp",
     String(timestampSeconds),
     "Webhook-Signature",
-    message.signer({ messageId: message.id, timestampSeconds, body: message.body }),
+    signer({ messageId: id, timestampSeconds, body }),
     "Idempotency-Key",
-    `"${message.id}"`,
+    `"${id}"`,
     "User-Agent",
     userAgent,
   ];

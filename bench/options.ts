@@ -23,14 +23,14 @@ export const usage = `npm run bench [-- OPTIONS]
 /** Null when help was asked for. */
 export function parseOptions(
   args: readonly string[],
-  rows: { readonly names: readonly string[]; readonly profiled: readonly string[] },
+  names: readonly string[], profiled: readonly string[],
 ): BenchOptions | null {
   const { values } = parse(args);
   if (values.help === true) return null;
   const only = values.only?.flatMap((list) => list.split(",")).map((name) => name.trim()) ?? null;
   const profile = values.profile ?? null;
-  requireKnown(only ?? [], rows.names);
-  requireKnown(profile === null ? [] : [profile], rows.profiled);
+  requireKnown(only ?? [], names);
+  requireKnown(profile === null ? [] : [profile], profiled);
   if (profile !== null && only !== null)
     throw new UsageError("--profile names its row itself; leave --only out");
   return {

@@ -53,7 +53,7 @@ export class RowSkippedError extends Error {
 /** A line with a goal about its ratio. */
 export function judged(
   line: Omit<Line, "goal" | "pass">,
-  goal: { readonly text: string; readonly met: (ratio: number) => boolean },
+  text: string, met: (ratio: number) => boolean,
 ): Line {
-  return { ...line, goal: goal.text, pass: line.ratio === null ? null : goal.met(line.ratio) };
+  return { ...line, goal: text, pass: line.ratio === null ? null : met(line.ratio) };
 }

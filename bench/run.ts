@@ -21,10 +21,7 @@ async function main(): Promise<number> {
   let options: BenchOptions | null = null;
   try {
     const names = allRows.map(({ name }) => name);
-    options = parseOptions(process.argv.slice(2), {
-      names,
-      profiled: names.filter((name) => !unprofiledRows.includes(name)),
-    });
+    options = parseOptions(process.argv.slice(2), names, names.filter((name) => !unprofiledRows.includes(name)));
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     process.stderr.write(`${error.message}\n${usage}\n`);
@@ -40,7 +37,7 @@ async function main(): Promise<number> {
 async function bench(options: BenchOptions): Promise<number> {
   const folders = new Folders();
   const sink = await Sink.start();
-  const raw = await Raw.start({ origin: sink.origin, sampleMs: options.quick ? 700 : 3_000 });
+  const raw = await Raw.start(sink.origin, options.quick ? 700 : 3_000);
   const report = new Report();
   const context: Context = {
     sink,

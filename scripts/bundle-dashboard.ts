@@ -62,7 +62,7 @@ export async function bundlePages(pages: Pages): Promise<ReadonlyMap<string, Uin
   for (const { path, contents } of outputFiles) files.set(assetOf(path), contents);
   const icon = readFileSync(join(root, "shared", "icon.svg"));
   files.set(`assets/icon-${createHash("sha256").update(icon).digest("hex").slice(0, 8)}.svg`, icon);
-  files.set("index.html", Buffer.from(documentFor({ paths: [...files.keys()], metafile }, pages)));
+  files.set("index.html", Buffer.from(documentFor([...files.keys()], metafile, pages)));
   if (embed) files.set("embed.js", await bundleEmbed());
   return files;
 }
@@ -74,12 +74,7 @@ async function bundleEmbed(): Promise<Uint8Array> {
   return outputFiles[0]?.contents ?? new Uint8Array();
 }
 
-interface Bundled {
-  readonly paths: readonly string[];
-  readonly metafile: Metafile;
-}
-
-function documentFor({ paths, metafile }: Bundled, pages: Pages): string {
+function documentFor(paths: readonly string[], metafile: Metafile, pages: Pages): string {
   const { folder, script } = pagesOf[pages];
   const kinds = { script: new RegExp(`/${script}-\\w+\\.js$`), style: /\.css$/, icon: /\.svg$/ };
   const entry = paths.find((path) => kinds.script.test(path)) ?? "";

@@ -39,8 +39,8 @@ export async function fillGateway(server: PosthornProcess, to: Receiver): Promis
     [till, orders, { name: "to the shop" }],
   ] as const)
     await make("/v1/connections", { source_id: from.source_id, webhook_id: webhookId, ...more });
-  await send(till.url, { body: '{"receipt":4711,"total":19.9}' });
-  await fromStripe(stripe, { type: "invoice.paid" });
+  await send(till.url, '{"receipt":4711,"total":19.9}');
+  await fromStripe(stripe, "invoice.paid");
   for (const [event, action, secret] of [
     ["pull_request", "opened", secrets.github],
     ["issues", "opened", secrets.github],
@@ -48,8 +48,8 @@ export async function fillGateway(server: PosthornProcess, to: Receiver): Promis
     ["push", "opened", "another text"],
     ["issues", "closed", secrets.github],
   ] as const)
-    await fromGithub(github.url, { event, action, secret });
-  await fromStripe(stripe, { type: "charge.refunded" });
+    await fromGithub(github.url, event, action, secret);
+  await fromStripe(stripe, "charge.refunded");
   const { body } = await server.call("GET", "/v1/requests?outcome=rejected");
   const [rejected] = (body as { readonly data: readonly { readonly id: string }[] }).data;
   return { github: github.source_id, rejected: rejected?.id ?? "" };
@@ -57,31 +57,31 @@ export async function fillGateway(server: PosthornProcess, to: Receiver): Promis
 
 async function fromGithub(
   url: string,
-  message: { readonly event: string; readonly action: string; readonly secret: string },
+  event: string, action: string, secret: string,
 ): Promise<void> {
   const body = JSON.stringify({
-    action: message.action,
+    action,
     number: 4711,
     repository: { full_name: "shop/web" },
   });
   const headers = {
-    "x-github-event": message.event,
+    "x-github-event": event,
     "x-github-delivery": randomUUID(),
-    "x-hub-signature-256": `sha256=${createHmac("sha256", message.secret).update(body).digest("hex")}`,
+    "x-hub-signature-256": `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`,
   };
-  await send(url, { body, headers });
+  await send(url, body, headers);
 }
 
-async function fromStripe({ url }: Made, { type }: { readonly type: string }): Promise<void> {
+async function fromStripe({ url }: Made, type: string): Promise<void> {
   const body = JSON.stringify({ id: `evt_${randomUUID().slice(0, 8)}`, type });
   const time = Math.floor(Date.now() / 1_000);
   const signature = createHmac("sha256", secrets.stripe).update(`${time}.${body}`).digest("hex");
-  await send(url, { body, headers: { "stripe-signature": `t=${time},v1=${signature}` } });
+  await send(url, body, { "stripe-signature": `t=${time},v1=${signature}` });
 }
 
 async function send(
   url: string,
-  { body, headers = {} }: { readonly body: string; readonly headers?: Readonly<Record<string, string>> },
+  body: string, headers: Readonly<Record<string, string>> = {},
 ): Promise<void> {
   await fetch(url, { method: "POST", headers: { "content-type": "application/json", ...headers }, body });
 }

@@ -17,10 +17,10 @@ const companions: Readonly<Record<string, readonly string[]>> = { oxlint: ["oxli
 export function missingProgram(script: string, root = projectRoot): string | null {
   const name = packageOf(script);
   const parts = [name, ...(companions[name] ?? [])];
-  return parts.map((part) => missingOf(part, { root })).find((missing) => missing !== null) ?? null;
+  return parts.map((part) => missingOf(part, root)).find((missing) => missing !== null) ?? null;
 }
 
-function missingOf(name: string, { root }: { readonly root: string }): string | null {
+function missingOf(name: string, root: string): string | null {
   const manifest = readManifest(join(root, "node_modules", name));
   if (manifest === null) return `${name} is not installed`;
   const programs = Object.entries(manifest.optionalDependencies ?? {});

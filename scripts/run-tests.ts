@@ -41,16 +41,7 @@ export interface RunResult {
   readonly processorSeconds: number | null;
 }
 
-export interface RunRequest {
-  /** In the order in which they start. */
-  readonly runs: readonly TestRun[];
-  readonly namePattern: string | undefined;
-  /** How many run at a time. */
-  readonly concurrency: Bounds;
-  readonly onEnd: (result: RunResult) => void;
-}
-
-export async function runTests({ runs, namePattern, concurrency, onEnd }: RunRequest): Promise<void> {
+export async function runTests(/** In the order in which they start. */ runs: readonly TestRun[], namePattern: string | undefined, /** How many run at a time. */ concurrency: Bounds, onEnd: (result: RunResult) => void): Promise<void> {
   const jobs = runs.map((testRun) => async () => onEnd(await runOne(testRun, namePattern)));
   await runSideBySide(jobs, byIdleProcessor(concurrency));
 }
@@ -62,7 +53,7 @@ async function runOne(testRun: TestRun, namePattern: string | undefined): Promis
   const { silenceMsMax } = testRun;
   const paths = testRun.paths.map((path) => join(projectRoot, path));
   const [file = ""] = paths.length === 1 ? paths : [batch];
-  const record = new RunRecord(testRun, { file, isFiltered: namePattern !== undefined });
+  const record = new RunRecord(testRun, file, namePattern !== undefined);
   const silence = new AbortController();
   const timer = setTimeout(() => silence.abort(), silenceMsMax);
   const probe = new ProcessorProbe();
@@ -93,10 +84,10 @@ class RunRecord {
   #passed = 0;
   #output = "";
 
-  constructor(testRun: TestRun, options: { readonly file: string; readonly isFiltered: boolean }) {
+  constructor(testRun: TestRun, file: string, isFiltered: boolean) {
     this.#run = testRun;
-    this.#file = options.file;
-    this.#isFiltered = options.isFiltered;
+    this.#file = file;
+    this.#isFiltered = isFiltered;
   }
 
   take({ type, data }: TestEvent): void {

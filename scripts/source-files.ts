@@ -36,7 +36,7 @@ export function sourceFiles(): readonly SourceFile[] {
 export function sourceFilesOf(root: string): readonly SourceFile[] {
   return filesOf(root)
     .filter((path) => /\.tsx?$/.test(path) && isInCodeFolder(path))
-    .map((path) => parse({ root, path }));
+    .map((path) => parse(root, path));
 }
 
 /** Every file of the project, whatever its kind; nothing that is generated or installed. */
@@ -58,7 +58,7 @@ function filesBelow(folder: string): string[] {
   });
 }
 
-function parse({ root, path }: { readonly root: string; readonly path: string }): SourceFile {
+function parse(root: string, path: string): SourceFile {
   const text = readFileSync(join(root, path), "utf8");
   return {
     path,

@@ -65,7 +65,7 @@ export interface Process {
 /** `count` processes for the short files, after one for each of the others; with 0 each file has its own. */
 export function processesOf(
   paths: readonly string[],
-  { name, count }: { readonly name: string; readonly count: number },
+  name: string, count: number,
 ): readonly Process[] {
   const short = count > 0 && paths.length > count ? paths.filter((path) => !isAlone(path)) : [];
   const together = new Set(short);

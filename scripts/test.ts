@@ -118,13 +118,13 @@ async function runAll({ checks: chosen, suites: chosenSuites, namePattern }: Req
       else withhold(path, missing);
     }
     const { name, silenceMsMax, processes = 0 } = suite;
-    for (const { title, paths: shared } of processesOf(runnable, { name, count: processes }))
+    for (const { title, paths: shared } of processesOf(runnable, name, processes))
       runs.push({ title, paths: shared, silenceMsMax });
   }
   // Files that mostly wait would leave the cores idle at the end.
   const inOrder = runs.toSorted((one, other) => one.paths.length - other.paths.length);
   const concurrency = isAlone ? concurrencyOfOutages : concurrencyOfTests;
-  await runTests({ runs: inOrder, namePattern, concurrency, onEnd: record });
+  await runTests(inOrder, namePattern, concurrency, record);
   await running;
 }
 

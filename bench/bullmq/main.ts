@@ -26,14 +26,14 @@ async function open(input: { readonly port: number; readonly origin: string }): 
 
 async function send(pool: Pool, job: BullmqJobData): Promise<void> {
   const body = Buffer.from(job.body);
-  const headers = messageHeaders({ id: job.id, body, signer });
+  const headers = messageHeaders(job.id, body, signer);
   const answer = await pool.request({ method: "POST", path: "/ok/bullmq", headers, body });
   await answer.body.dump();
   if (answer.statusCode >= 300) throw new Error(`status ${answer.statusCode}`);
 }
 
 async function add(input: { readonly count: number }): Promise<void> {
-  const ids = createUuidV7Source({ now: Date.now, randomBytes });
+  const ids = createUuidV7Source(Date.now, randomBytes);
   const body = messageBody().toString();
   const opts = {
     attempts: 10,

@@ -32,7 +32,7 @@ async function openOne({ kind, at }: ClaimsPlace): Promise<StoreWork> {
       ? await openPostgresStore({ url: at, now, masterKeyIds })
       : await openSqliteStore({ dataDir: at, now, pid: process.pid });
   opened.push(store);
-  return new StoreWork(store, { lanes });
+  return new StoreWork(store, lanes);
 }
 
 function both(): ClaimStores {
@@ -46,7 +46,7 @@ async function park(waiting: Readonly<Record<keyof ClaimStores, number>>): Promi
 }
 
 function compare({ rounds }: { readonly rounds: number }): Promise<ClaimRates> {
-  return compareClaims(both(), { rounds, perLane });
+  return compareClaims(both(), rounds, perLane);
 }
 
 async function close(): Promise<void> {

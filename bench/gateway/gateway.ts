@@ -54,7 +54,7 @@ export class SenderProcess {
 /** Sources of a served product, each connected to one of these addresses; the paths of theirs. */
 export async function makeSources(
   { url, adminKey }: ServedProduct,
-  to: { readonly urls: readonly string[]; readonly mode: "pass_through" | "store_and_forward" },
+  urls: readonly string[], mode: "pass_through" | "store_and_forward",
 ): Promise<readonly string[]> {
   const call = async (request: string, body: object | null): Promise<Record<string, string>> => {
     const [method = "", path = ""] = request.split(" ");
@@ -69,11 +69,11 @@ export async function makeSources(
     type: "hmac", header: signatureHeader, prefix: "sha256=", secrets: [gatewaySecret],
   };
   const paths: string[] = [];
-  for (const destination of to.urls) {
+  for (const destination of urls) {
     const source = await call("POST /v1/sources", { name: "bench", verification });
     const { source_id: id = "" } = source;
     await call(`POST /v1/sources/${id}/acknowledge`, { version });
-    await call(`PATCH /v1/sources/${id}`, { mode: to.mode });
+    await call(`PATCH /v1/sources/${id}`, { mode });
     const webhook = await call("POST /v1/webhooks", {
       url: destination, events: ["relayed"], signing: { schemes: ["v1"] },
     });

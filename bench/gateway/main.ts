@@ -111,7 +111,7 @@ function flood(input: Sending): null {
 async function proxy({ origin }: { readonly origin: string }): Promise<string> {
   const pool = new Pool(origin, { connections: 100, pipelining: 1 });
   const server = createServer((request, response) => {
-    void relay(pool, { request, response });
+    void relay(pool, request, response);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -119,7 +119,7 @@ async function proxy({ origin }: { readonly origin: string }): Promise<string> {
 
 async function relay(
   pool: Pool,
-  { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
+  request: IncomingMessage, response: ServerResponse,
 ): Promise<void> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);

@@ -67,7 +67,7 @@ export function movedBy(column: string, was: "was" | "lane_was" = "was"): string
 /** The tables with rows of the block, and what a copy of them has otherwise. */
 export function copiedTables(
   block: HistoryBlock,
-  { dialect, shift, last }: { readonly dialect: Dialect; readonly shift: Shift; readonly last: LastRows },
+  dialect: Dialect, shift: Shift, last: LastRows,
 ): readonly CopiedTable[] {
   const { idAt } = dialect;
   const [createdAt, executedAt] = [later("created_at", shift), later("executed_at", shift)];

@@ -67,7 +67,7 @@ const ends = {
 export class HistoryLoader {
   readonly #store: Store;
   readonly #shape: HistoryShape;
-  readonly #buckets = new OpenBuckets({ typesPerTenantMax: 500 });
+  readonly #buckets = new OpenBuckets(500);
   readonly #webhookIds: readonly string[];
   readonly #block: HistoryBlock;
   readonly #groupsPerMinute: number;
@@ -100,11 +100,7 @@ export class HistoryLoader {
     const { beginsAt, spanMs, deliveries } = this.#block;
     const minutes = spanMs / minuteMs;
     for (let minute = 0; minute < minutes; minute += 1)
-      await this.#writeMinute({
-        minute,
-        begun: beginsAt + minute * minuteMs,
-        deliveries: deliveries / minutes,
-      });
+      await this.#writeMinute(minute, beginsAt + minute * minuteMs, deliveries / minutes);
     await this.#writeStatistics(beginsAt + spanMs + minuteMs);
   }
 
@@ -112,7 +108,7 @@ export class HistoryLoader {
   async complete(store: Store): Promise<void> {
     await store.deliveries.commit({ ...nothing, webhookStates: this.#states() });
     const endedBefore = this.#shape.endsAt;
-    while ((await store.statistics?.rollUp({ endedBefore, limit: 10_000 }))?.more === true);
+    while ((await store.statistics?.rollUp(endedBefore, 10_000))?.more === true);
   }
 
   /** Several at a time, so that their commits share flushes of the disk. */
@@ -129,7 +125,7 @@ export class HistoryLoader {
     const events = [`load.n${index % 500}`];
     const url = `https://customer-${index}.example.com/hooks`;
     const plaintext = `whsec_${randomBytes(24).toString("base64")}`;
-    const ciphertext = secretBox.seal({ plaintext, context: id });
+    const ciphertext = secretBox.seal(plaintext, id);
     const digest = secretBox.digest(plaintext);
     const times = { createdAt: endsAt - dayMs, expiresAt: null };
     const key = { kind: "symmetric", ciphertext, digest, ...times } as const;
@@ -144,20 +140,12 @@ export class HistoryLoader {
       .map((webhookId, index) => failing(webhookId, this.#shape.endsAt - index * 1_000));
   }
 
-  async #writeMinute(of: {
-    readonly minute: number;
-    readonly begun: number;
-    readonly deliveries: number;
-  }): Promise<void> {
-    const { minute, begun, deliveries } = of;
+  async #writeMinute(minute: number, begun: number, deliveries: number): Promise<void> {
     for (let from = 0; from < deliveries; from += deliveriesPerCommit) {
       const at = begun + Math.floor((from / deliveries) * minuteMs);
       const events = Math.ceil(Math.min(deliveriesPerCommit, deliveries - from) / fanOut);
       const publishes = Array.from({ length: events }, (_, index) =>
-        this.#publish({
-          at,
-          group: minute * this.#groupsPerMinute + ((from / fanOut + index) % this.#groupsPerMinute),
-        }),
+        this.#publish(at, minute * this.#groupsPerMinute + ((from / fanOut + index) % this.#groupsPerMinute)),
       );
       const { publishes: results } = await this.#store.deliveries.commit({ ...nothing, publishes });
       const settlements: Settlement[] = [];
@@ -180,14 +168,14 @@ export class HistoryLoader {
       }
       await this.#store.deliveries.commit({ ...nothing, settlements });
       this.#commits += 1;
-      this.#buckets.add(facts, { commit: this.#commits, now: at });
+      this.#buckets.add(facts, this.#commits, at);
     }
     await this.#writeStatistics(begun + 2 * minuteMs);
   }
 
   async #writeStatistics(now: number): Promise<void> {
     for (;;) {
-      const rows = this.#buckets.take({ now, limit: 2_000 });
+      const rows = this.#buckets.take(now, 2_000);
       if (rows.length === 0) break;
       const batch = {
         writer, number: this.#commits, at: now, settled: [], published: [], rows,
@@ -198,7 +186,7 @@ export class HistoryLoader {
     this.#buckets.dropWritten(now + minuteMs);
   }
 
-  #publish({ at, group }: { readonly at: number; readonly group: number }): PublishCommand {
+  #publish(at: number, group: number): PublishCommand {
     // Webhooks of one tenant lie `tenants` apart.
     const first = (group % tenants) + Math.floor(group / tenants) * fanOut * tenants;
     const eventType = eventTypes[this.#made % eventTypes.length] ?? "";

@@ -52,7 +52,7 @@ async function copyAll(run: Run, block: HistoryBlock): Promise<void> {
     await run(
       `DROP TABLE IF EXISTS moved; CREATE TEMP TABLE moved AS ${movedSql(block, shift)}; ANALYZE moved`,
     );
-    for (const table of copiedTables(block, { dialect: dialectOf(shift, last), shift, last }))
+    for (const table of copiedTables(block, dialectOf(shift, last), shift, last))
       await run(copySql(table, await columnsOf(run, table.name)));
   }
   const blocks = block.copies + 1;

@@ -56,7 +56,7 @@ export async function measureRate(name: string, parts: RateParts): Promise<void>
   await sleep(warmUpMs);
   const window = async (audience: Audience): Promise<Window> => {
     const [before, cpuBefore, begun] = [received, parts.cpuMs(), performance.now()];
-    await ask(parts, { audience, untilMs: begun + parts.windowMs });
+    await ask(parts, audience, begun + parts.windowMs);
     const deliveries = received - before;
     return {
       perSecond: (deliveries * 1_000) / (performance.now() - begun),
@@ -105,7 +105,7 @@ function tell(audience: Audience, shares: readonly Window[]): void {
 
 async function ask(
   { server, questions }: Pick<RateParts, "server" | "questions">,
-  { audience, untilMs }: { readonly audience: Audience; readonly untilMs: number },
+  audience: Audience, untilMs: number,
 ): Promise<void> {
   const leftMs = (): number => Math.max(0, untilMs - performance.now());
   for (let index = 0; leftMs() > 0; index += 1) {

@@ -84,14 +84,14 @@ async function measure(name: string, server: PosthornProcess): Promise<void> {
   const webhook = listed.data[0]?.id ?? "";
   const filled = (path: string) => path.replaceAll("{webhook}", webhook);
   console.log(`${name}: the overview, ${overviewRounds} times`);
-  const overview = await askAll(server, { paths: overviewQuestions, count: overviewRounds });
+  const overview = await askAll(server, overviewQuestions, overviewRounds);
   const times = overview.flatMap(({ timesMs }) => timesMs.slice(1));
   const processorMs = Math.max(...overview.map((asked) => asked.processorMs));
   console.log(
     `  p95 of all of them ${percentile(times, 0.95).toFixed(0)} ms, the most processor time ${processorMs.toFixed(0)} ms`,
   );
   console.log(`${name}: first pages of lists, ${listRounds} times`);
-  const lists = await askAll(server, { paths: listQuestions.map(filled), count: listRounds });
+  const lists = await askAll(server, listQuestions.map(filled), listRounds);
   const slowest = Math.max(...lists.flatMap(({ timesMs }) => timesMs));
   console.log(`  the slowest took ${slowest.toFixed(0)} ms`);
   await measureRate(name, {
@@ -104,11 +104,11 @@ async function measure(name: string, server: PosthornProcess): Promise<void> {
 
 async function askAll(
   server: PosthornProcess,
-  { paths, count }: { readonly paths: readonly string[]; readonly count: number },
+  paths: readonly string[], count: number,
 ): Promise<readonly Asked[]> {
   const all: Asked[] = [];
   for (const path of paths) {
-    const asked = await timesOf(server, { path, count });
+    const asked = await timesOf(server, path, count);
     tell(asked);
     all.push(asked);
   }
@@ -129,7 +129,7 @@ interface Asked {
 
 async function timesOf(
   server: PosthornProcess,
-  { path, count }: { readonly path: string; readonly count: number },
+  path: string, count: number,
 ): Promise<Asked> {
   const timesMs: number[] = [];
   const before = serversCpuMs();

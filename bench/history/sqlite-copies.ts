@@ -29,7 +29,7 @@ export function copyInSqlite(file: string, block: HistoryBlock): void {
     .get() as unknown as LastRows;
   for (const shift of shiftsOf(block, { events: last.event, deliveries: last.delivery })) {
     db.exec(`DELETE FROM moved; INSERT INTO moved ${movedSql(block, shift)}`);
-    for (const table of copiedTables(block, { dialect: dialectOf(shift, last), shift, last })) {
+    for (const table of copiedTables(block, dialectOf(shift, last), shift, last)) {
       const columns = db.prepare("SELECT name FROM pragma_table_info(?)").all(table.name);
       db.exec(
         copySql(

@@ -60,10 +60,10 @@ async function compare(): Promise<void> {
 }
 
 async function measure(name: string, port: number): Promise<number> {
-  await runClient({ port, count: Math.ceil(requests / 2) });
+  await runClient(port, Math.ceil(requests / 2));
   const startedAt = performance.now();
   const before = process.cpuUsage();
-  await runClient({ port, count: requests });
+  await runClient(port, requests);
   const used = process.cpuUsage(before);
   const cpuUs = (used.user + used.system) / requests;
   const userUs = used.user / requests;
@@ -74,7 +74,7 @@ async function measure(name: string, port: number): Promise<number> {
   return cpuUs;
 }
 
-function runClient({ port, count }: { readonly port: number; readonly count: number }): Promise<void> {
+function runClient(port: number, count: number): Promise<void> {
   const child = fork(import.meta.filename, ["--client", String(port), "--requests", String(count)], {
     execArgv: [],
   });
@@ -174,6 +174,6 @@ async function startApi(): Promise<number> {
     dev: false,
     version: "0.0.0",
   });
-  const { url } = await api.listen({ host: "127.0.0.1", port: 0 });
+  const { url } = await api.listen("127.0.0.1", 0);
   return Number(new URL(url).port);
 }

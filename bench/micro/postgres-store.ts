@@ -10,19 +10,19 @@ const preparedStatements = process.argv.includes("--unprepared") ? "off" : "auto
 
 async function publishAndSettle(
   work: StoreWork,
-  run: { readonly batch: number; readonly total: number },
+  batch: number, total: number,
 ): Promise<void> {
   const publishing = new Meter();
   const settling = new Meter();
-  for (let done = 0; done < run.total; done += run.batch) {
-    const commands = work.publications(run.batch, { claim: true });
-    const { publishes } = await publishing.add(run.batch, () => work.publish(commands));
+  for (let done = 0; done < total; done += batch) {
+    const commands = work.publications(batch, { claim: true });
+    const { publishes } = await publishing.add(batch, () => work.publish(commands));
     const leases = publishes.flatMap((each) => (each.kind === "accepted" ? each.leases : []));
     const settlements = work.successes(leases);
-    await settling.add(run.batch, () => work.settle(settlements));
+    await settling.add(batch, () => work.settle(settlements));
   }
   console.log(
-    `batch ${String(run.batch).padStart(4)}: publish ${text(publishing)}, settle ${text(settling)}`,
+    `batch ${String(batch).padStart(4)}: publish ${text(publishing)}, settle ${text(settling)}`,
   );
 }
 
@@ -66,13 +66,13 @@ const database = await createTestDatabase();
 const masterKeyIds = { current: "bench", previous: [] };
 const now = storeWorkStartAt;
 const store = await openPostgresStore({ url: database.url, now, masterKeyIds, preparedStatements });
-const work = new StoreWork(store, { lanes: 100 });
+const work = new StoreWork(store, 100);
 try {
-  await publishAndSettle(work, { batch: 200, total: 20_000 });
+  await publishAndSettle(work, 200, 20_000);
   const statements = preparedStatements === "off" ? "unprepared" : "prepared";
   console.log(`bodies of ${storeWorkBodyBytes} bytes, ${statements} statements`);
   for (const batch of [1, 20, 200, 1_000])
-    await publishAndSettle(work, { batch, total: Math.min(40_000, batch * 400) });
+    await publishAndSettle(work, batch, Math.min(40_000, batch * 400));
   await fill(work, 25_000);
   // Where autovacuum is switched off, as on some test servers, nobody else does it.
   await database.query("VACUUM ANALYZE");

@@ -57,7 +57,7 @@ function id(number: number): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-${number.toString(16).padStart(12, "0")}`;
 }
 
-function command(index: number, { total }: { readonly total: number }): PublishCommand {
+function command(index: number, total: number): PublishCommand {
   const isRare = index === 10;
   const createdAt = startAt + Math.floor((index / total) * 86_400_000);
   const event: NewEvent = {
@@ -124,7 +124,7 @@ function endOf(index: number): keyof typeof ends {
   return index % 250 === 50 ? "failed" : "accepted";
 }
 
-function outcome(index: number, { createdAt }: { readonly createdAt: number }): Outcome {
+function outcome(index: number, createdAt: number): Outcome {
   const { state, ...attempt } = ends[endOf(index)];
   return {
     progress: {
@@ -155,7 +155,7 @@ async function load(store: Store, rows: number): Promise<void> {
   const begun = performance.now();
   for (let from = 0; from < rows; from += perCommit) {
     const publishes = Array.from({ length: perCommit }, (_, offset) =>
-      command(from + offset, { total: rows }),
+      command(from + offset, rows),
     );
     const empty = { publishes: [], requeues: [], retries: [], settlements: [], webhookStates: [] };
     const { publishes: results } = await store.deliveries.commit({ ...empty, publishes });
@@ -164,7 +164,7 @@ async function load(store: Store, rows: number): Promise<void> {
       const createdAt = publishes[offset]?.event.createdAt ?? 0;
       return lease === undefined
         ? []
-        : [{ lease, settledAt: createdAt, ...outcome(from + offset, { createdAt }) }];
+        : [{ lease, settledAt: createdAt, ...outcome(from + offset, createdAt) }];
     });
     await store.deliveries.commit({ ...empty, settlements });
   }

@@ -10,20 +10,20 @@ import { laneOf, StoreWork, storeWorkStartAt } from "../store/store-work.ts";
 
 async function publishAndSettle(
   work: StoreWork,
-  run: { readonly batch: number; readonly total: number },
+  batch: number, total: number,
 ): Promise<void> {
   const publishing = new Meter();
   const settling = new Meter();
-  for (let done = 0; done < run.total; done += run.batch) {
-    const commands = work.publications(run.batch, { claim: true });
-    const { publishes } = await publishing.add(run.batch, () => work.publish(commands));
+  for (let done = 0; done < total; done += batch) {
+    const commands = work.publications(batch, { claim: true });
+    const { publishes } = await publishing.add(batch, () => work.publish(commands));
     const settlements = work.successes(
       publishes.flatMap((each) => (each.kind === "accepted" ? each.leases : [])),
     );
-    await settling.add(run.batch, () => work.settle(settlements));
+    await settling.add(batch, () => work.settle(settlements));
   }
   console.log(
-    `batch ${String(run.batch).padStart(4)}   publish ${text(publishing)}   settle ${text(settling)}`,
+    `batch ${String(batch).padStart(4)}   publish ${text(publishing)}   settle ${text(settling)}`,
   );
 }
 
@@ -89,12 +89,12 @@ const dataDir = await mkdtemp(join(process.argv[2] ?? tmpdir(), "posthorn-bench-
 const open = () => openSqliteStore({ dataDir, now: storeWorkStartAt, pid: process.pid });
 try {
   let store = await open();
-  const work = new StoreWork(store, { lanes: 100 });
-  await publishAndSettle(work, { batch: 200, total: 20_000 }); // warm up
+  const work = new StoreWork(store, 100);
+  await publishAndSettle(work, 200, 20_000); // warm up
   console.log("µs per delivery, wall clock");
-  await publishAndSettle(work, { batch: 200, total: 40_000 });
-  await publishAndSettle(work, { batch: 20, total: 10_000 });
-  await publishAndSettle(work, { batch: 1, total: 1_000 });
+  await publishAndSettle(work, 200, 40_000);
+  await publishAndSettle(work, 20, 10_000);
+  await publishAndSettle(work, 1, 1_000);
   for (const waiting of [1_000, 1_000_000]) {
     await fill(work, waiting);
     for (const perLane of [1, 5])

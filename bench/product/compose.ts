@@ -63,16 +63,16 @@ export async function openProduct(options: ProductOptions): Promise<Product> {
   const settings = productSettings(home, delivers ? ["scheduler", "worker"] : ["api"]);
   const random = createSystemRandom();
   const { folder } = prepareDataFolder(home.dataDir);
-  const master = readMasterKeys(settings, { folder, random });
-  const prometheus = createPrometheusMetrics({ monotonicMs: () => systemClock.monotonicMs() });
+  const master = readMasterKeys(settings, folder, random);
+  const prometheus = createPrometheusMetrics(() => systemClock.monotonicMs());
   const tracer = await tracerTo(home.tracesTo, createLog(settings));
   const telemetry = {
     log: createLog(settings), metrics: listening(prometheus.metrics, options.onSettled),
     ...(tracer !== null && { tracer }),
   };
-  const companions = await openCompanions(settings, { random, telemetry });
+  const companions = await openCompanions(settings, random, telemetry);
   const masterKeys = () => master;
-  const { store, digestKeyHolder: holder } = await openStore(settings, { folder, masterKeys, companions });
+  const { store, digestKeyHolder: holder } = await openStore(settings, folder, masterKeys, companions);
   const keys = await loadKeys(settings, { master, holder, store, folder, random });
   const assembled = await assembleEngine({
     settings, store, companions, keys, random, telemetry,
@@ -85,7 +85,7 @@ export async function openProduct(options: ProductOptions): Promise<Product> {
 async function tracerTo(collector: string | undefined, log: Logger): Promise<OtlpTracer | null> {
   if (collector === undefined) return null;
   process.env["OTEL_EXPORTER_OTLP_ENDPOINT"] = collector;
-  return openTracing(process.env, { clock: systemClock, log });
+  return openTracing(process.env, systemClock, log);
 }
 
 export async function startProduct({ engine, lifecycle }: Product): Promise<void> {
@@ -95,7 +95,7 @@ export async function startProduct({ engine, lifecycle }: Product): Promise<void
 
 export async function closeProduct(product: Product): Promise<void> {
   await product.lifecycle.stop();
-  await product.engine.stop({ graceMs: 2_000 });
+  await product.engine.stop(2_000);
   product.stopMetrics();
   await product.store.close();
   await product.companions.close();

@@ -69,7 +69,7 @@ async function flood(input: FloodInput): Promise<void> {
     // The publisher waits for room: this is the loop that is being paced.
     await outstanding.waitFor(deliveries);
     outstanding.add(deliveries);
-    running.push(publishAll(engine, { types, tenantId: input.tenantId ?? null }));
+    running.push(publishAll(engine, types, input.tenantId ?? null));
     published += types.length;
   }
   await Promise.all(running);
@@ -85,11 +85,11 @@ function batchOfTypes(input: FloodInput, from: number): string[] {
 
 async function publishAll(
   engine: Product["engine"],
-  batch: { readonly types: readonly string[]; readonly tenantId: string | null },
+  types: readonly string[], tenantId: string | null,
 ): Promise<void> {
   const entries = await engine.publisher.publishMany(
-    { tenantId: batch.tenantId },
-    batch.types.map((eventType) => ({ eventType, data: eventData })),
+    { tenantId },
+    types.map((eventType) => ({ eventType, data: eventData })),
   );
   const refused = entries.find((entry) => entry.kind === "refused");
   if (refused !== undefined) throw refused.error;

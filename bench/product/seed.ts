@@ -25,7 +25,7 @@ export function webhooksFor(
 /** Webhooks of an origin each, over TLS. */
 export function webhooksOverTls(
   sink: Pick<Sink, "tlsOrigin">,
-  { count, path }: { readonly count: number; readonly path: string },
+  count: number, path: string,
 ): WebhookSeed[] {
   return Array.from({ length: count }, (_, index) => ({
     url: `${sink.tlsOrigin(`n${index}`)}${path}`,
@@ -39,14 +39,10 @@ export function seedWebhooks(
   context: Context,
   seed: { readonly name: string; readonly webhooks: readonly WebhookSeed[] },
 ): Promise<string> {
-  return context.folders.filled({
-    name: seed.name,
-    key: JSON.stringify(seed.webhooks),
-    fill: (dataDir) =>
+  return context.folders.filled(seed.name, JSON.stringify(seed.webhooks), (dataDir) =>
       withPublisher({ dataDir }, async (product) => {
         await product.createWebhooks(seed.webhooks);
-      }),
-  });
+      }));
 }
 
 /** Publishes without delivering: the deliveries wait in the store, due. */

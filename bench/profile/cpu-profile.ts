@@ -62,9 +62,9 @@ export function summarize(profile: CpuProfile): ProfileSummary {
     if (functionName === "(idle)") special.idleMs += own;
     else if (functionName !== "(root)") {
       if (functionName === "(garbage collector)") special.garbageMs += own;
-      functions.add(key, { selfMs: own, totalMs: callers.has(key) ? 0 : total });
-      files.add(fileOf(owner), { selfMs: own, totalMs: 0 });
-      packages.add(packageOf(owner), { selfMs: own, totalMs: 0 });
+      functions.add(key, own, callers.has(key) ? 0 : total);
+      files.add(fileOf(owner), own, 0);
+      packages.add(packageOf(owner), own, 0);
     }
     return total;
   };
@@ -92,10 +92,10 @@ function selfTimes(profile: CpuProfile): ReadonlyMap<number, number> {
 class Totals {
   readonly #entries = new Map<string, { selfMs: number; totalMs: number }>();
 
-  add(key: string, time: { readonly selfMs: number; readonly totalMs: number }): void {
+  add(key: string, selfMs: number, totalMs: number): void {
     const entry = this.#entries.get(key) ?? { selfMs: 0, totalMs: 0 };
-    entry.selfMs += time.selfMs;
-    entry.totalMs += time.totalMs;
+    entry.selfMs += selfMs;
+    entry.totalMs += totalMs;
     this.#entries.set(key, entry);
   }
 

@@ -12,7 +12,7 @@ export function describeProfile({ file, items }: ProfileTarget): string {
   const summary = summarize(JSON.parse(readFileSync(file, "utf8")) as CpuProfile);
   const busyMs = summary.elapsedMs - summary.idleMs;
   const rows = (shares: readonly Share[], count: number): string[] =>
-    shares.slice(0, count).map((share) => row(share, { busyMs, items }));
+    shares.slice(0, count).map((share) => row(share, busyMs, items));
   const ours = summary.byFunction
     .filter(({ key }) => key.includes("  src/") || key.includes("  undici/"))
     .toSorted((a, b) => b.totalMs - a.totalMs);
@@ -40,9 +40,9 @@ export function describeProfile({ file, items }: ProfileTarget): string {
 }
 
 /** Share, then microseconds of one delivery where there are any, then what. */
-function row({ key, selfMs }: Share, whole: { readonly busyMs: number; readonly items: number }): string {
-  const share = `${((100 * selfMs) / whole.busyMs).toFixed(1).padStart(5)} %`;
-  const each = whole.items === 0 ? "" : `${((1000 * selfMs) / whole.items).toFixed(2).padStart(7)} µs`;
+function row({ key, selfMs }: Share, busyMs: number, items: number): string {
+  const share = `${((100 * selfMs) / busyMs).toFixed(1).padStart(5)} %`;
+  const each = items === 0 ? "" : `${((1000 * selfMs) / items).toFixed(2).padStart(7)} µs`;
   return `  ${share}${each}  ${key}`;
 }
 

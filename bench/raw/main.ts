@@ -13,7 +13,7 @@ import type { PacedResult, RawResult } from "./raw.ts";
 const concurrency = 100;
 const path = "/ok/raw";
 const body = messageBody();
-const ids = createUuidV7Source({ now: Date.now, randomBytes });
+const ids = createUuidV7Source(Date.now, randomBytes);
 let pool: Pool | null = null;
 let signer: Signer = () => "";
 
@@ -30,7 +30,7 @@ async function sendByRequest(id: string): Promise<void> {
   const answer = await connected().request({
     method: "POST",
     path,
-    headers: messageHeaders({ id, body, signer }),
+    headers: messageHeaders(id, body, signer),
     body,
   });
   await answer.body.dump();
@@ -39,7 +39,7 @@ async function sendByRequest(id: string): Promise<void> {
 function sendByDispatch(id: string): Promise<void> {
   return new Promise((resolve, reject) => {
     connected().dispatch(
-      { method: "POST", path, headers: messageHeaders({ id, body, signer }), body },
+      { method: "POST", path, headers: messageHeaders(id, body, signer), body },
       new DrainHandler(resolve, reject),
     );
   });
@@ -114,7 +114,7 @@ async function overTls(input: {
         origin: origins[index % origins.length] as string,
         method: "POST",
         path: input.path,
-        headers: messageHeaders({ id: ids.next(), body, signer }),
+        headers: messageHeaders(ids.next(), body, signer),
         body,
       });
       await answer.body.dump();

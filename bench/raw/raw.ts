@@ -39,10 +39,10 @@ export class Raw {
     this.#sampleMs = sampleMs;
   }
 
-  static async start(options: { readonly origin: string; readonly sampleMs: number }): Promise<Raw> {
+  static async start(origin: string, sampleMs: number): Promise<Raw> {
     const child = new Child(new URL("main.ts", import.meta.url));
-    await child.call("open", { origin: options.origin });
-    const raw = new Raw(child, options.sampleMs);
+    await child.call("open", { origin });
+    const raw = new Raw(child, sampleMs);
     // Compiles the code and opens the connections; the sample is thrown away.
     await raw.#run(rawDefault, warmUpMs);
     return raw;
@@ -68,16 +68,12 @@ export class Raw {
   }
 
   /** To each of the origins in turn, at the same concurrency. */
-  async overTls(input: {
-    readonly origins: readonly string[];
-    readonly path: string;
-    readonly requests: number;
-  }): Promise<RawSample> {
-    return perRequest(await this.#child.call<RawResult>("overTls", input));
+  async overTls(origins: readonly string[], path: string, requests: number): Promise<RawSample> {
+    return perRequest(await this.#child.call<RawResult>("overTls", { origins, path, requests }));
   }
 
-  paced(input: { readonly perSecond: number; readonly durationMs: number }): Promise<PacedResult> {
-    return this.#child.call("paced", input);
+  paced(perSecond: number, durationMs: number): Promise<PacedResult> {
+    return this.#child.call("paced", { perSecond, durationMs });
   }
 
   stop(): Promise<void> {

@@ -8,7 +8,7 @@ export function renderTable(lines: readonly Line[]): string {
   const cells = [[...columns], ...lines.map(cellsOf)];
   const widths = columns.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
   return cells
-    .map((row) => row.map((cell, column) => aligned(cell, { column, width: widths[column] ?? 0 })).join("  "))
+    .map((row) => row.map((cell, column) => aligned(cell, column, widths[column] ?? 0)).join("  "))
     .map((row) => row.trimEnd())
     .join("\n");
 }
@@ -31,9 +31,9 @@ function verdict({ value, pass }: Line): string {
   return pass ? "yes" : "NO";
 }
 
-function aligned(cell: string, place: { readonly column: number; readonly width: number }): string {
-  const name = columns[place.column] ?? "name";
-  return rightAligned.has(name) ? cell.padStart(place.width) : cell.padEnd(place.width);
+function aligned(cell: string, column: number, width: number): string {
+  const name = columns[column] ?? "name";
+  return rightAligned.has(name) ? cell.padStart(width) : cell.padEnd(width);
 }
 
 /** Three digits that matter. */

@@ -30,8 +30,8 @@ export const backlog: Row = {
     const pairs: Pair<Start>[] = [];
     for (let run = 0; run < context.runs; run += 1) {
       const pair = measurePair(run, {
-        without: () => drainOthers(context, { dataDir: empty, left: 0 }),
-        burdened: () => drainOthers(context, { dataDir: loaded, left }),
+        without: () => drainOthers(context, empty, 0),
+        burdened: () => drainOthers(context, loaded, left),
       });
       pairs.push(await pair);
     }
@@ -54,7 +54,7 @@ function lines(pairs: readonly Pair<Start>[]): Line[] {
   return [
     judged(
       { name: "backlog", unit: "deliveries/s of the others", ...compare(({ stretch }) => stretch.perSecond) },
-      { text: "≥ 0.90 × without", met: (share) => share >= 0.9 },
+      "≥ 0.90 × without", (share) => share >= 0.9,
     ),
     judged(
       {
@@ -64,11 +64,11 @@ function lines(pairs: readonly Pair<Start>[]): Line[] {
         baseline: rssMibGoal,
         ratio: rssMib / rssMibGoal,
       },
-      { text: "≤ 400 MiB", met: (share) => share <= 1 },
+      "≤ 400 MiB", (share) => share <= 1,
     ),
     judged(
       { name: "backlog: restart", unit: "ms to the first delivery", ...compare(({ firstMs }) => firstMs) },
-      { text: "≤ 3 × empty", met: (times) => times <= 3 },
+      "≤ 3 × empty", (times) => times <= 3,
     ),
   ];
 }
@@ -82,15 +82,11 @@ interface Stores {
 async function seedStores(context: Context, eventsPerWebhook: number): Promise<Stores> {
   const all: WebhookSeed[] = webhooksFor(context.sink.origin, { count: idleWebhooks + otherWebhooks });
   let ids: readonly string[] = [];
-  const empty = await context.folders.filled({
-    name: "backlog-empty",
-    key: "backlog",
-    fill: (dataDir) =>
+  const empty = await context.folders.filled("backlog-empty", "backlog", (dataDir) =>
       withPublisher({ dataDir }, async (product) => {
         ids = await product.createWebhooks(all);
-      }),
-  });
-  const loaded = context.folders.copy({ from: empty, name: "backlog-loaded" });
+      }));
+  const loaded = context.folders.copy(empty, "backlog-loaded");
   const startedAt = performance.now();
   await withPublisher({ dataDir: loaded }, async (product) => {
     const events = eventsPerWebhook;
@@ -111,9 +107,8 @@ interface Start {
 
 async function drainOthers(
   context: Context,
-  store: { readonly dataDir: string; readonly left: number },
+  dataDir: string, left: number,
 ): Promise<Start> {
-  const { dataDir, left } = store;
   const counts = context.quick ? { warmUp: 1_500, count: 5_000 } : { warmUp: 3_000, count: 30_000 };
   await seedDue({ dataDir }, { events: counts.warmUp + counts.count, types: otherTypes });
   await context.sink.reset();

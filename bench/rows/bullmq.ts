@@ -15,7 +15,7 @@ export const bullmq: Row = {
       await installPackages();
       const { value, baseline, ratio } = await besideRaw(context, {
         name: "bullmq",
-        measure: () => drainOnce(context, { port: redis.port, count: context.quick ? 5_000 : 20_000 }),
+        measure: () => drainOnce(context, redis.port, context.quick ? 5_000 : 20_000),
       });
       return [{ name: "bullmq", value, unit: "deliveries/s", baseline, ratio, goal: null, pass: null }];
     } finally {
@@ -28,16 +28,16 @@ const warmUp = 2_000;
 
 async function drainOnce(
   context: Context,
-  input: { readonly port: number; readonly count: number },
+  port: number, count: number,
 ): Promise<Figure> {
   const { sink } = context;
   const worker = new Child(new URL("../bullmq/main.ts", import.meta.url));
   try {
-    await worker.call("open", { port: input.port, origin: sink.origin });
-    await worker.call("add", { count: warmUp + input.count });
+    await worker.call("open", { port, origin: sink.origin });
+    await worker.call("add", { count: warmUp + count });
     await sink.reset();
     const warm = sink.when(warmUp);
-    const received = sink.when(warmUp + input.count);
+    const received = sink.when(warmUp + count);
     const going = worker.call("run");
     const startedAt = await finishing(warm, going);
     const before = await Promise.all([worker.usage(), sink.usage()]);
@@ -45,8 +45,8 @@ async function drainOnce(
     const elapsedMs = (await worker.call<number>("finished")) - startedAt;
     const after = await Promise.all([worker.usage(), sink.usage()]);
     return {
-      perSecond: (input.count * 1000) / elapsedMs,
-      cpuUs: ((after[0].cpuMs - before[0].cpuMs) * 1000) / input.count,
+      perSecond: (count * 1000) / elapsedMs,
+      cpuUs: ((after[0].cpuMs - before[0].cpuMs) * 1000) / count,
       sinkCpuShare: (after[1].cpuMs - before[1].cpuMs) / elapsedMs,
     };
   } finally {

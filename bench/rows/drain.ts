@@ -34,7 +34,7 @@ export const drain: Row = {
         baseline: figure.baseline,
         ratio: figure.ratio,
       },
-      { text: "≥ 0.60 × raw", met: (ratio) => ratio >= 0.6 },
+      "≥ 0.60 × raw", (ratio) => ratio >= 0.6,
     );
     return [line, ...besideBullmq(context, line)];
   },
@@ -118,7 +118,7 @@ async function besideWithout(
     baseline: median(pairs.map(({ without }) => without.perSecond)),
     ratio: median(pairs.map(({ without, burdened }) => burdened.perSecond / without.perSecond)),
   };
-  return [judged(line, { text: `≥ ${least} × without`, met: (ratio) => ratio >= least })];
+  return [judged(line, `≥ ${least} × without`, (ratio) => ratio >= least)];
 }
 
 /** Both were measured beside raw at different times, so it is their ratios to raw that are compared. */
@@ -129,7 +129,7 @@ function besideBullmq(context: Context, line: Line): Line[] {
   return [
     judged(
       { name: "drain: bullmq", value: line.value, unit: "deliveries/s", baseline: bullmq.value, ratio },
-      { text: "≥ 3 × bullmq", met: (times) => times >= 3 },
+      "≥ 3 × bullmq", (times) => times >= 3,
     ),
   ];
 }

@@ -27,9 +27,9 @@ export const gatewayStore: Row = {
     const counts = countsOf(context);
     const pairs = await pairsOf(context, {
       without: () => publishedOnce(context, counts),
-      burdened: () => receivedOnce(context, { counts, mode: "store_and_forward" }),
+      burdened: () => receivedOnce(context, counts, "store_and_forward"),
     });
-    return [rateLine(pairs, { name: "gateway-store", goal: 0.9, beside: "http publishing" })];
+    return [rateLine(pairs, "gateway-store", 0.9, "http publishing")];
   },
 };
 
@@ -40,9 +40,9 @@ export const gatewayPass: Row = {
     const counts = countsOf(context);
     const pairs = await pairsOf(context, {
       without: () => proxiedOnce(context, counts),
-      burdened: () => receivedOnce(context, { counts, mode: "pass_through" }),
+      burdened: () => receivedOnce(context, counts, "pass_through"),
     });
-    return [rateLine(pairs, { name: "gateway-pass", goal: 0.6, beside: "a bare proxy" })];
+    return [rateLine(pairs, "gateway-pass", 0.6, "a bare proxy")];
   },
 };
 
@@ -55,7 +55,7 @@ export const gatewayIsolation: Row = {
       burdened: () => otherSender(context, "beside one that hangs"),
     });
     const line = { name: "gateway-isolation", unit: "ms p95 of other sources", ...compared(pairs) };
-    return [judged(line, { text: "≤ 1.5 × without", met: (times) => times <= 1.5 })];
+    return [judged(line, "≤ 1.5 × without", (times) => times <= 1.5)];
   },
 };
 
@@ -84,11 +84,11 @@ function compared(
 
 function rateLine(
   pairs: readonly Pair<number>[],
-  row: { readonly name: string; readonly goal: number; readonly beside: string },
+  name: string, goal: number, beside: string,
 ): Line {
   return judged(
-    { name: row.name, unit: "messages/s", ...compared(pairs) },
-    { text: `≥ ${row.goal.toFixed(2)} × ${row.beside}`, met: (share) => share >= row.goal },
+    { name, unit: "messages/s", ...compared(pairs) },
+    `≥ ${goal.toFixed(2)} × ${beside}`, (share) => share >= goal,
   );
 }
 
@@ -98,14 +98,14 @@ const destinations = ({ sink }: Context): readonly string[] =>
 /** Messages a second until they were answered. */
 async function receivedOnce(
   context: Context,
-  { counts, mode }: { readonly counts: Counts; readonly mode: "pass_through" | "store_and_forward" },
+  counts: Counts, mode: "pass_through" | "store_and_forward",
 ): Promise<number> {
   const product = new ProductProcess();
   const sender = new SenderProcess();
   const dataDir = await seedWebhooks(context, { name: "gateway", webhooks: [] });
   try {
     const served = await product.serve({ dataDir });
-    const paths = await makeSources(served, { urls: destinations(context), mode });
+    const paths = await makeSources(served, destinations(context), mode);
     const sending = { origin: served.url, paths };
     await sender.send({ ...sending, first: 0, messages: counts.warmUp });
     const { profile } = context;
@@ -167,7 +167,7 @@ async function otherSender(context: Context, how: "alone" | "beside one that han
     const served = await product.serve({ dataDir });
     // Several, because no webhook gets more than five requests at once.
     const urls = [`${context.sink.origin}/hang/x`, ...destinations(context).slice(0, quietSources)];
-    const [bad = "", ...paths] = await makeSources(served, { urls, mode: "pass_through" });
+    const [bad = "", ...paths] = await makeSources(served, urls, "pass_through");
     const sending = { origin: served.url, paths };
     await sender.paced({ ...sending, first: 0, perSecond: pacedPerSecond, durationMs: 1_000 });
     if (how !== "alone") await stuck.flood({ origin: served.url, paths: [bad], first: 0 });

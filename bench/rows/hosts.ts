@@ -94,7 +94,7 @@ async function rawVisit(context: Context, { origins }: Hosts): Promise<number> {
   const samples: number[] = [];
   for (let run = 0; run < context.runs; run += 1)
     samples.push(
-      (await context.raw.overTls({ origins: names, path: "/close/hosts", requests: origins })).cpuUs,
+      (await context.raw.overTls(names, "/close/hosts", origins)).cpuUs,
     );
   return median(samples);
 }

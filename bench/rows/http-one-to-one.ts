@@ -20,7 +20,7 @@ export const httpOneToOne: Row = {
     return [
       judged(
         { name: "http-1to1", value, unit: "events/s", baseline, ratio },
-        { text: "≥ 0.25 × raw", met: (share) => share >= 0.25 },
+        "≥ 0.25 × raw", (share) => share >= 0.25,
       ),
     ];
   },

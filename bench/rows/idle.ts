@@ -38,7 +38,7 @@ export const idle: Row = {
       return [
         judged(
           { name: "idle", value: percent, unit: "% of a core", baseline: 1, ratio: percent },
-          { text: "≤ 1 %", met: (share) => share <= 1 },
+          "≤ 1 %", (share) => share <= 1,
         ),
       ];
     } finally {

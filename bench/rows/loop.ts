@@ -32,7 +32,7 @@ function lineOf(context: Context, name: string, { ms: stopMs, processorMs }: Loo
       baseline: stopMsGoal,
       ratio: stopMs / stopMsGoal,
     },
-    { text: `≤ ${stopMsGoal} ms`, met: (share) => share <= 1 },
+    `≤ ${stopMsGoal} ms`, (share) => share <= 1,
   );
 }
 
@@ -45,7 +45,7 @@ async function requests(context: Context): Promise<Line[]> {
   try {
     const client = clientOf(await product.serve({ dataDir }));
     // Compiled code and open connections, as in a process that has been running for a while.
-    await batch(client, { events: 20, type: eventType, data: { id: 1 } });
+    await batch(client, 20, eventType, { id: 1 });
     await sleep(settleMs);
     const lines: Line[] = [];
     const measure = async (name: string, work: () => Promise<unknown>): Promise<void> => {
@@ -60,7 +60,7 @@ async function requests(context: Context): Promise<Line[]> {
     await measure("catalogue", () => largestCatalogue(client));
     await measure("listing", () => largestListings(client));
     const events = context.quick ? 100 : 1_000;
-    await measure("batch", () => batch(client, { events, type: eventType, data: { id: 1 } }));
+    await measure("batch", () => batch(client, events, eventType, { id: 1 }));
     return lines;
   } finally {
     await product.kill();
@@ -86,10 +86,10 @@ function clientOf({ url, adminKey }: ServedProduct): Client {
 
 function batch(
   client: Client,
-  given: { readonly events: number; readonly type: string; readonly data: unknown },
+  events: number, type: string, data: unknown,
 ): Promise<string> {
-  const event = { event_type: given.type, data: given.data };
-  return client("POST", "/v1/events/batch", { events: Array.from({ length: given.events }, () => event) });
+  const event = { event_type: type, data };
+  return client("POST", "/v1/events/batch", { events: Array.from({ length: events }, () => event) });
 }
 
 /** As many subschemas as there may be, and one that no data satisfies soon; then a batch that is checked against it. */
@@ -104,7 +104,7 @@ async function costlySchema(client: Client): Promise<void> {
   const properties = Object.fromEntries(names.map((name) => [name, field]));
   const schema = { $defs, properties: { ...properties, deep: { $ref: "#/$defs/d0" } } };
   await client("PUT", "/v1/event-types/costly.kind", { schema });
-  await batch(client, { events: 1_000, type: "costly.kind", data: { deep: 1 } });
+  await batch(client, 1_000, "costly.kind", { deep: 1 });
 }
 
 /** Registered up to its limit, then read by name, page by page, and as a document, by several at once. */
@@ -138,11 +138,7 @@ const settleMs = 500;
 async function retention(context: Context): Promise<Line[]> {
   const events = context.quick ? 100_000 : 2_000_000;
   const webhooks = webhooksFor(context.sink.origin, { count: 1, eventType });
-  const dataDir = await context.folders.filled({
-    name: "loop-retention",
-    key: `${events}`,
-    fill: (folder) => fillWithOldEvents(folder, { webhooks, events }),
-  });
+  const dataDir = await context.folders.filled("loop-retention", `${events}`, (folder) => fillWithOldEvents(folder, webhooks, events));
   const product = await new ProductProcess().open({ home: { dataDir }, delivers: true });
   try {
     await product.start();
@@ -169,13 +165,13 @@ async function retention(context: Context): Promise<Line[]> {
 
 async function fillWithOldEvents(
   dataDir: string,
-  given: { readonly webhooks: ReturnType<typeof webhooksFor>; readonly events: number },
+  webhooks: ReturnType<typeof webhooksFor>, events: number,
 ): Promise<void> {
   const product = await new ProductProcess().open({ home: { dataDir }, delivers: false });
   try {
     await product.start();
-    const [webhookId = ""] = await product.createWebhooks(given.webhooks);
-    await product.writeOldEvents({ webhookId, events: given.events, ageMs: 100 * dayMs });
+    const [webhookId = ""] = await product.createWebhooks(webhooks);
+    await product.writeOldEvents({ webhookId, events, ageMs: 100 * dayMs });
     await product.close();
   } finally {
     await product.kill();

@@ -46,7 +46,7 @@ interface Mode {
 
 async function measured(context: Context, mode: Mode): Promise<readonly Line[]> {
   const servers = (await mode.servers?.(context.folders)) ?? null;
-  const deployment = await Deployment.start(context, { servers, isApart: mode.mode === "distributed" });
+  const deployment = await Deployment.start(context, servers, mode.mode === "distributed");
   try {
     const lines: Line[] = [];
     await deployment.stretch(context, warmUp);
@@ -57,7 +57,7 @@ async function measured(context: Context, mode: Mode): Promise<readonly Line[]> 
       context.note(noteOn(stretch, `quiet: ${mode.mode}, ${perSecond}/s`));
       lines.push(...linesOf(stretch, { ...mode, perSecond }));
     }
-    if (servers !== null) await noteStatements(context, { deployment, servers, name: mode.mode });
+    if (servers !== null) await noteStatements(context, deployment, servers, mode.mode);
     return lines;
   } finally {
     await deployment.remove(context);
@@ -77,11 +77,11 @@ function linesOf(stretch: QuietStretch, of: Mode & { readonly perSecond: number 
   return [
     judged(
       { ...line, baseline: of.cpuMsGoal, ratio: value / of.cpuMsGoal },
-      { text: `≤ ${of.cpuMsGoal} ms`, met: (share) => share <= 1 },
+      `≤ ${of.cpuMsGoal} ms`, (share) => share <= 1,
     ),
     judged(
       { name: `${name}: p95`, value: p95Ms, unit: "ms p95", baseline: p95Goal.ms, ratio: p95Ms / p95Goal.ms },
-      { text: p95Goal.text, met: (share) => share <= 1 },
+      p95Goal.text, (share) => share <= 1,
     ),
   ];
 }
@@ -118,22 +118,17 @@ class Deployment {
   readonly #servers: OwnServers | null;
   readonly #home: Home;
 
-  private constructor(parts: {
-    readonly processes: readonly ProductProcess[];
-    readonly publishing: Publishing;
-    readonly servers: OwnServers | null;
-    readonly home: Home;
-  }) {
-    this.#processes = parts.processes;
-    this.#publishing = parts.publishing;
-    this.#servers = parts.servers;
-    this.#home = parts.home;
+  private constructor(processes: readonly ProductProcess[], publishing: Publishing, servers: OwnServers | null, home: Home) {
+    this.#processes = processes;
+    this.#publishing = publishing;
+    this.#servers = servers;
+    this.#home = home;
   }
 
   /** One process, or an API and a worker. */
   static async start(
     context: Context,
-    { servers, isApart }: { readonly servers: OwnServers | null; readonly isApart: boolean },
+    servers: OwnServers | null, isApart: boolean,
   ): Promise<Deployment> {
     const webhooks = webhooksFor(context.sink.origin, { count: webhookCount });
     const home = servers?.home ?? { dataDir: await seedWebhooks(context, { name: "quiet", webhooks }) };
@@ -147,7 +142,7 @@ class Deployment {
     const served = await api.serve(home, isApart ? ["api"] : undefined);
     const elsewhere = { ...home, dataDir: context.folders.fresh("quiet-worker") };
     await worker?.serve(elsewhere, ["scheduler", "worker"]);
-    return new Deployment({ processes, servers, home, publishing: { ...served, types: webhookTypes } });
+    return new Deployment(processes, { ...served, types: webhookTypes }, servers, home);
   }
 
   async stretch({ sink, folders }: Context, pace: Pace): Promise<QuietStretch> {
@@ -195,17 +190,17 @@ class Deployment {
 /** A stretch of its own, because counting costs a little. */
 async function noteStatements(
   context: Context,
-  given: { readonly deployment: Deployment; readonly servers: OwnServers; readonly name: string },
+  deployment: Deployment, servers: OwnServers, name: string,
 ): Promise<void> {
-  const { statements } = given.servers;
+  const { statements } = servers;
   // Processes of the server report what they did with some delay: what they report first is of this pace, too.
-  await given.deployment.stretch(context, reportingPace);
+  await deployment.stretch(context, reportingPace);
   await statements.start();
-  const { events } = await given.deployment.stretch(context, {
+  const { events } = await deployment.stretch(context, {
     perSecond: goalRate, durationMs: context.quick ? durationMsQuick : durationMs,
   });
   context.note(
-    describeWork(await statements.stop(), { events, name: `quiet: ${given.name}, ${goalRate}/s` }),
+    describeWork(await statements.stop(), events, `quiet: ${name}, ${goalRate}/s`),
   );
 }
 
@@ -214,7 +209,7 @@ const shownMax = 12;
 
 function describeWork(
   work: DatabaseWork,
-  { events, name }: { readonly events: number; readonly name: string },
+  events: number, name: string,
 ): string {
   const each = (count: number, digits = 2): string => (count / events).toFixed(digits);
   const head =

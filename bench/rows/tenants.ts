@@ -34,14 +34,14 @@ export const tenants: Row = {
     const alone: Delays[] = [];
     const beside = new Map<Burden, Delays[]>(burdens.map((burden) => [burden, []]));
     for (let run = 0; run < Math.min(context.runs, runsMax); run += 1) {
-      alone.push(await measure(context, { burden: null, folder: folders.plain }));
+      alone.push(await measure(context, null, folders.plain));
       for (const burden of burdens) {
         const folder = burden === "backlog" ? folders.backlog : folders.plain;
-        beside.get(burden)?.push(await measure(context, { burden, folder }));
+        beside.get(burden)?.push(await measure(context, burden, folder));
       }
     }
     const lines = burdens.map((burden) =>
-      lineOf(context, { burden, alone, beside: beside.get(burden) ?? [] }),
+      lineOf(context, burden, alone, beside.get(burden) ?? []),
     );
     return [...lines, ...(await hangingModes(context))];
   },
@@ -53,42 +53,42 @@ type Delays = Readonly<Record<Kind, { readonly deliveredMs: number; readonly wai
 /** The kind that suffers most. */
 function lineOf(
   context: Context,
-  row: { readonly burden: Burden; readonly alone: readonly Delays[]; readonly beside: readonly Delays[] },
+  burden: Burden, alone: readonly Delays[], beside: readonly Delays[],
 ): Line {
   const of = (delays: readonly Delays[], kind: Kind, figure: "deliveredMs" | "waitedMs"): number =>
     median(delays.map((each) => each[kind][figure]));
   const compared = kinds.map((kind) => {
-    const value = of(row.beside, kind, "deliveredMs");
-    const baseline = of(row.alone, kind, "deliveredMs");
-    const waited = `${of(row.beside, kind, "waitedMs").toFixed(1)} ms, alone ${of(row.alone, kind, "waitedMs").toFixed(1)}`;
+    const value = of(beside, kind, "deliveredMs");
+    const baseline = of(alone, kind, "deliveredMs");
+    const waited = `${of(beside, kind, "waitedMs").toFixed(1)} ms, alone ${of(alone, kind, "waitedMs").toFixed(1)}`;
     return { value, baseline, ratio: value / baseline, text: `${kind} ${waited}` };
   });
   context.note(
-    `tenants: ${row.burden}: p95 from accepted to received: ${compared.map(({ text }) => text).join("; ")}`,
+    `tenants: ${burden}: p95 from accepted to received: ${compared.map(({ text }) => text).join("; ")}`,
   );
   const worst = compared.toSorted((left, right) => right.ratio - left.ratio)[0];
   if (worst === undefined) throw new Error("there are kinds");
   const { value, baseline, ratio } = worst;
   return judged(
-    { name: `tenants: ${row.burden}`, unit: "ms p95 of the small ones", value, baseline, ratio },
-    { text: "≤ 1.5 × alone", met: (times) => times <= 1.5 },
+    { name: `tenants: ${burden}`, unit: "ms p95 of the small ones", value, baseline, ratio },
+    "≤ 1.5 × alone", (times) => times <= 1.5,
   );
 }
 
 async function measure(
   context: Context,
-  { burden, folder }: { readonly burden: Burden | null; readonly folder: string },
+  burden: Burden | null, folder: string,
 ): Promise<Delays> {
   const { sink } = context;
   const durationMs = context.quick ? 3_000 : 10_000;
-  const dataDir = context.folders.copy({ from: folder, name: "tenants" });
+  const dataDir = context.folders.copy(folder, "tenants");
   const product = await new ProductProcess().open({ home: { dataDir }, delivers: true });
   try {
     await sink.reset();
     await product.start();
     await product.planned(warmUp);
     await sleep(slowMs);
-    const load = burden === null ? Promise.resolve() : await begin(context, { burden, product, durationMs });
+    const load = burden === null ? Promise.resolve() : await begin(context, burden, product, durationMs);
     await sink.record();
     const small = await product.planned(smallEvents(durationMs));
     const arrivals = await arrivalsOf(context, small);
@@ -104,18 +104,17 @@ async function measure(
 /** Makes the large tenant a burden, then lets the small ones begin. Returns what goes on meanwhile. */
 async function begin(
   context: Context,
-  run: { readonly burden: Burden; readonly product: ProductProcess; readonly durationMs: number },
+  burden: Burden, product: ProductProcess, durationMs: number,
 ): Promise<Promise<unknown>> {
   // Its work waited in the store, and began with the process.
-  if (run.burden === "backlog") return Promise.resolve();
-  const { burden } = run;
+  if (burden === "backlog") return Promise.resolve();
   const leadMs = burden === "hanging" ? 1_500 : 2_000;
-  const total = burden === "hanging" ? largeCount * 10 : ((run.durationMs + leadMs) / 1000) * 600;
+  const total = burden === "hanging" ? largeCount * 10 : ((durationMs + leadMs) / 1000) * 600;
   const stepMs = burden === "hanging" ? 0.5 : 1000 / 600;
   const events = Array.from({ length: total }, (_, index) => ({
     atMs: index * stepMs, tenantId: burden, eventType: `${burden}.${index % largeCount}`,
   }));
-  const going = run.product.planned(events);
+  const going = product.planned(events);
   await sleep(leadMs);
   if (burden === "turning") await context.sink.turn();
   return going;
@@ -157,7 +156,7 @@ function smallEvents(durationMs: number): PlannedEvent[] {
       for (const [offset, kind] of kinds.entries()) {
         if (kind === "slow" && nth % 2 === 1) continue;
         const atMs = nth * 500 + tenant * 100 + offset * 20;
-        events.push({ atMs, ...addressOf(kind, { tenant, nth }) });
+        events.push({ atMs, ...addressOf(kind, tenant, nth) });
       }
     }
   }
@@ -166,7 +165,7 @@ function smallEvents(durationMs: number): PlannedEvent[] {
 
 function addressOf(
   kind: Kind,
-  { tenant, nth }: { readonly tenant: number; readonly nth: number },
+  tenant: number, nth: number,
 ): { readonly tenantId: string; readonly eventType: string } {
   const own = kind === "quick" || kind === "slow" ? 0 : nth % freshEach;
   return { tenantId: `${kind}${tenant}`, eventType: `${kind}.${own}` };
@@ -175,26 +174,22 @@ function addressOf(
 /** What is quick or slow is known to be so before. */
 const warmUp: readonly PlannedEvent[] = Array.from({ length: tenantsPerKind * 4 }, (_, index) => ({
   atMs: index * 20,
-  ...addressOf(index % 2 === 0 ? "quick" : "slow", { tenant: (index >> 1) % tenantsPerKind, nth: 0 }),
+  ...addressOf(index % 2 === 0 ? "quick" : "slow", (index >> 1) % tenantsPerKind, 0),
 }));
 
 async function seedFolders(context: Context): Promise<{ readonly plain: string; readonly backlog: string }> {
   const { origin } = context.sink;
   const webhooks = [
     ...kinds.flatMap((kind) => smallWebhooks(origin, kind)),
-    ...largeWebhooks("hanging", { url: `${origin}/hang`, count: largeCount }),
-    ...largeWebhooks("turning", { url: `${origin}/turn`, count: largeCount }),
-    ...largeWebhooks("backlog", { url: `${origin}/slow/${quickMs}`, count: backlogWebhooks }),
+    ...largeWebhooks("hanging", `${origin}/hang`, largeCount),
+    ...largeWebhooks("turning", `${origin}/turn`, largeCount),
+    ...largeWebhooks("backlog", `${origin}/slow/${quickMs}`, backlogWebhooks),
   ];
-  const plain = await context.folders.filled({
-    name: "tenants-plain",
-    key: "tenants plain",
-    fill: async (dataDir) => {
+  const plain = await context.folders.filled("tenants-plain", "tenants plain", async (dataDir) => {
       await withPublisher({ dataDir }, async (product) => void (await product.createWebhooks(webhooks)));
       await deliverOnce(dataDir);
-    },
-  });
-  const backlog = context.folders.copy({ from: plain, name: "tenants-backlog" });
+    });
+  const backlog = context.folders.copy(plain, "tenants-backlog");
   const types = Array.from({ length: backlogWebhooks }, (_, index) => `backlog.${index}`);
   await withPublisher({ dataDir: backlog }, (product) =>
     publishDue(product, { events: context.quick ? 40_000 : 100_000, types, tenantId: "backlog" }),
@@ -209,7 +204,7 @@ async function deliverOnce(dataDir: string): Promise<void> {
     await product.start();
     const events = Array.from({ length: tenantsPerKind * freshEach }, (_, index) => ({
       atMs: 0,
-      ...addressOf("restarted", { tenant: index % tenantsPerKind, nth: Math.floor(index / tenantsPerKind) }),
+      ...addressOf("restarted", index % tenantsPerKind, Math.floor(index / tenantsPerKind)),
     }));
     await product.planned(events);
     await product.committed();
@@ -223,17 +218,14 @@ function smallWebhooks(origin: string, kind: Kind): WebhookSeed[] {
   const each = kind === "quick" || kind === "slow" ? 1 : freshEach;
   const url = `${origin}/slow/${kind === "slow" ? slowMs : quickMs}`;
   return Array.from({ length: tenantsPerKind * each }, (_, index) => {
-    const address = addressOf(kind, {
-      tenant: index % tenantsPerKind,
-      nth: Math.floor(index / tenantsPerKind),
-    });
+    const address = addressOf(kind, index % tenantsPerKind, Math.floor(index / tenantsPerKind));
     return { ...address, url: `${url}/${kind}${index}`, schemes: ["v1"] as const };
   });
 }
 
 function largeWebhooks(
   burden: Burden,
-  { url, count }: { readonly url: string; readonly count: number },
+  url: string, count: number,
 ): WebhookSeed[] {
   return Array.from({ length: count }, (_, index) => ({
     tenantId: burden, eventType: `${burden}.${index}`, url: `${url}/${index}`,

@@ -50,7 +50,7 @@ export const verify: Row = {
     return Promise.resolve([
       judged(
         { ...line, ratio: median(ratios) },
-        { text: "≥ 1 × standardwebhooks", met: (ratio) => ratio >= 1 },
+        "≥ 1 × standardwebhooks", (ratio) => ratio >= 1,
       ),
     ]);
   },
@@ -58,11 +58,7 @@ export const verify: Row = {
 
 function signedMessage(): { readonly fields: Readonly<Record<string, string>>; readonly body: Buffer } {
   const body = messageBody();
-  const flat = messageHeaders({
-    id: "0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c",
-    body,
-    signer: messageSigner(["v1"]),
-  });
+  const flat = messageHeaders("0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c", body, messageSigner(["v1"]));
   const fields = Array.from({ length: flat.length / 2 }, (_, index) => flat.slice(index * 2, index * 2 + 2));
   return { fields: Object.fromEntries(fields) as Record<string, string>, body };
 }

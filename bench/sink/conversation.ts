@@ -61,7 +61,7 @@ export class Conversation {
         this.#held = chunk.subarray(offset);
         break;
       }
-      const next = end + headEnd.length + bodyBytes(chunk, { offset, end });
+      const next = end + headEnd.length + bodyBytes(chunk, offset, end);
       this.#request(chunk, offset);
       this.#missing = Math.max(0, next - chunk.length);
       offset = next;
@@ -87,7 +87,7 @@ export class Conversation {
       this.#counters.slow += 1;
       if (this.#counters.recording) this.#counters.noted(idOf(chunk, offset));
       const delayMs = Number.parseInt(
-        text(chunk, { from: offset + "POST /slow/".length, to: offset + 20 }),
+        text(chunk, offset + "POST /slow/".length, offset + 20),
         10,
       );
       setTimeout(() => this.#socket.write(answers[1] as Buffer), delayMs);
@@ -105,26 +105,26 @@ export class Conversation {
   }
 }
 
-function bodyBytes(chunk: Buffer, head: { readonly offset: number; readonly end: number }): number {
-  const at = chunk.indexOf(lengthNeedle, head.offset);
-  if (at >= 0 && at < head.end) {
+function bodyBytes(chunk: Buffer, offset: number, end: number): number {
+  const at = chunk.indexOf(lengthNeedle, offset);
+  if (at >= 0 && at < end) {
     let length = 0;
-    for (let index = at + lengthNeedle.length; index < head.end; index += 1) {
+    for (let index = at + lengthNeedle.length; index < end; index += 1) {
       const digit = (chunk[index] ?? 0) - 48;
       if (digit < 0 || digit > 9) break;
       length = length * 10 + digit;
     }
     return length;
   }
-  const found = /^content-length:\s*(\d+)/im.exec(text(chunk, { from: head.offset, to: head.end }));
+  const found = /^content-length:\s*(\d+)/im.exec(text(chunk, offset, end));
   return Number(found?.[1] ?? 0);
 }
 
 function idOf(chunk: Buffer, offset: number): string {
   const at = chunk.indexOf(idNeedle, offset);
-  return at < 0 ? "" : text(chunk, { from: at + idNeedle.length, to: at + idNeedle.length + idBytes });
+  return at < 0 ? "" : text(chunk, at + idNeedle.length, at + idNeedle.length + idBytes);
 }
 
-function text(chunk: Buffer, stretch: { readonly from: number; readonly to: number }): string {
-  return chunk.toString("latin1", stretch.from, stretch.to);
+function text(chunk: Buffer, from: number, to: number): string {
+  return chunk.toString("latin1", from, to);
 }

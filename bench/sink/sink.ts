@@ -14,16 +14,16 @@ export class Sink {
   readonly origin: string;
   readonly #tlsPort: number;
 
-  private constructor(child: Child, ports: { readonly plain: number; readonly tls: number }) {
+  private constructor(child: Child, plain: number, tls: number) {
     this.#child = child;
-    this.origin = `http://127.0.0.1:${ports.plain}`;
-    this.#tlsPort = ports.tls;
+    this.origin = `http://127.0.0.1:${plain}`;
+    this.#tlsPort = tls;
   }
 
   static async start(): Promise<Sink> {
     const child = new Child(new URL("main.ts", import.meta.url));
     const [plain, tls] = await Promise.all([child.call<number>("port"), child.call<number>("tlsPort")]);
-    return new Sink(child, { plain, tls });
+    return new Sink(child, plain, tls);
   }
 
   /** One of any number of names under which the sink is reached over TLS. */

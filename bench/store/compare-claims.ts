@@ -19,12 +19,12 @@ export interface ClaimRates {
  */
 export async function compareClaims(
   { few, many }: ClaimStores,
-  options: { readonly rounds: number; readonly perLane: number },
+  rounds: number, perLane: number,
 ): Promise<ClaimRates> {
   const rates = { few: [] as number[], many: [] as number[] };
-  for (let round = 0; round < options.rounds; round += 1) {
-    const measureFew = async () => rates.few.push(await claimOnce(few, options.perLane));
-    const measureMany = async () => rates.many.push(await claimOnce(many, options.perLane));
+  for (let round = 0; round < rounds; round += 1) {
+    const measureFew = async () => rates.few.push(await claimOnce(few, perLane));
+    const measureMany = async () => rates.many.push(await claimOnce(many, perLane));
     // Each first in turn: whoever comes second finds warmer caches.
     if (round % 2 === 0) await measureFew();
     await measureMany();

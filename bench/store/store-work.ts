@@ -19,9 +19,9 @@ export class StoreWork {
   #ids = 0;
   #published = 0;
 
-  constructor(store: Store, options: { readonly lanes: number }) {
+  constructor(store: Store, lanes: number) {
     this.#store = store;
-    this.#lanes = options.lanes;
+    this.#lanes = lanes;
   }
 
   /** `claim`: leased as they are written. With several webhooks an event costs less to write. */
@@ -49,11 +49,11 @@ export class StoreWork {
   }
 
   publish(publishes: readonly PublishCommand[]): Promise<CommitResult> {
-    return this.#commit({ publishes, settlements: [] });
+    return this.#commit(publishes, []);
   }
 
   settle(settlements: readonly Settlement[]): Promise<CommitResult> {
-    return this.#commit({ publishes: [], settlements });
+    return this.#commit([], settlements);
   }
 
   async claim(requests: readonly ClaimRequest[]): Promise<readonly Lease[]> {
@@ -70,11 +70,8 @@ export class StoreWork {
     }
   }
 
-  #commit(batch: {
-    readonly publishes: readonly PublishCommand[];
-    readonly settlements: readonly Settlement[];
-  }): Promise<CommitResult> {
-    return this.#store.deliveries.commit({ ...batch, requeues: [], retries: [], webhookStates: [] });
+  #commit(publishes: readonly PublishCommand[], settlements: readonly Settlement[]): Promise<CommitResult> {
+    return this.#store.deliveries.commit({ publishes, settlements, requeues: [], retries: [], webhookStates: [] });
   }
 
   #publication(options: { readonly claim: boolean; readonly webhooksPerEvent: number }): PublishCommand {

@@ -46,7 +46,7 @@ export function findEverything(): Findings {
   return {
     byDocument,
     problems: [
-      ...problemsOfNames({ tests, all }),
+      ...problemsOfNames(tests, all),
       ...problemsOfSentences(all),
       ...contradictions(all),
       ...openRows(byDocument),
@@ -60,13 +60,7 @@ function stateOf({ tests, reason, part }: Pick<Finding, "tests" | "reason" | "pa
   return tests.length > 0 ? "proved" : undefined;
 }
 
-function problemsOfNames({
-  tests,
-  all,
-}: {
-  readonly tests: readonly NamedTest[];
-  readonly all: readonly Finding[];
-}): string[] {
+function problemsOfNames(tests: readonly NamedTest[], all: readonly Finding[]): string[] {
   const known = new Set(all.map(({ row }) => row.id));
   return tests.flatMap(({ ids, path, line }) =>
     ids

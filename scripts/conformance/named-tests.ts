@@ -35,7 +35,7 @@ function testsIn(file: SourceFile): NamedTest[] {
     if (ids.length === 0) return;
     const { line } = file.tree.getLineAndCharacterOfPosition(node.getStart(file.tree));
     found.push({
-      name: nameOf(node, { text, file }),
+      name: nameOf(node, text, file),
       ids: [...new Set(ids)],
       path: file.path,
       line: line + 1,
@@ -55,7 +55,7 @@ function isInTableOfCases({ parent }: ts.Node): boolean {
   return ts.isPropertyAssignment(parent) || ts.isArrayLiteralExpression(parent);
 }
 
-function nameOf(node: ts.Node, { text, file }: { readonly text: string; readonly file: SourceFile }): string {
+function nameOf(node: ts.Node, text: string, file: SourceFile): string {
   const isOnlyIds = text.replace(leadingIds, "") === "";
   const { parent } = node;
   if (!isOnlyIds || !ts.isPropertyAssignment(parent)) return text;

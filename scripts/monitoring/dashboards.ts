@@ -46,14 +46,14 @@ function placed(panels: readonly Panel[]): readonly object[] {
     height = size.h;
     const gridPos = { x, y, ...size };
     x += size.w;
-    return panelJson(panel, { id: index + 1, gridPos });
+    return panelJson(panel, index + 1, gridPos);
   });
 }
 
-function panelJson(panel: Panel, place: { readonly id: number; readonly gridPos: object }): object {
+function panelJson(panel: Panel, id: number, gridPos: object): object {
   const { title, says, kind, unit, queries } = panel;
   return {
-    ...place,
+    id, gridPos,
     type: kind,
     title,
     description: says,

@@ -1,14 +1,8 @@
 /** The packages that are released together, by the folder of each. */
 export const releasedPackages = [".", "packages/receiver", "packages/client"] as const;
 
-export interface Release {
-  /** Such as `v0.1.0`. */
-  readonly tag: string;
-  readonly read: (path: string) => string;
-}
-
 /** What keeps this tag from being published; nothing when all is well. */
-export function releaseProblems({ tag, read }: Release): readonly string[] {
+export function releaseProblems(/** Such as `v0.1.0`. */ tag: string, read: (path: string) => string): readonly string[] {
   const [, version] = /^v(\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?)$/.exec(tag) ?? [];
   if (version === undefined) return [`"${tag}" is not a tag of a release, such as v0.1.0`];
   const manifests = releasedPackages.flatMap((folder) => {

@@ -1,7 +1,7 @@
 /** Median, 90th percentile and maximum, beside what the budget asks for. */
 export function distribution(
   values: readonly number[],
-  { medianGoal, p90Goal }: { readonly medianGoal: number; readonly p90Goal: number },
+  medianGoal: number, p90Goal: number,
 ): string {
   const sorted = values.toSorted((left, right) => left - right);
   const at = (share: number): number =>

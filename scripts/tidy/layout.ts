@@ -31,7 +31,7 @@ export function fileLengths(): CheckResult {
       .map(
         ({ path, lineCount }) => `${path}: ${lineCount} lines, at most ${fileLinesMax}; split it by subject`,
       ),
-    note: `${production.length} files in src: ${distribution(counts, { medianGoal: 150, p90Goal: 300 })}`,
+    note: `${production.length} files in src: ${distribution(counts, 150, 300)}`,
   };
 }
 
@@ -70,7 +70,7 @@ export function markdownLinks(): CheckResult {
   const pages = projectFiles().filter((path) => path.endsWith(".md") && !path.startsWith("specs/sources/"));
   const problems = pages.flatMap((page) => {
     const text = withoutCode(readFileSync(join(projectRoot, page), "utf8"));
-    return linksIn(text).flatMap((link) => problemOfLink({ page, link }) ?? []);
+    return linksIn(text).flatMap((link) => problemOfLink(page, link) ?? []);
   });
   return { problems, note: `${pages.length} pages` };
 }
@@ -82,7 +82,7 @@ function linksIn(text: string): string[] {
   return [...inline, ...references, ...html].map((match) => match[1] ?? "");
 }
 
-function problemOfLink({ page, link }: { readonly page: string; readonly link: string }): string | undefined {
+function problemOfLink(page: string, link: string): string | undefined {
   if (/^([a-z][a-z0-9+.-]*:|\/\/)/i.test(link)) return undefined;
   const [target = "", anchor] = link.split("#");
   const path =

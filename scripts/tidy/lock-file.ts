@@ -32,7 +32,7 @@ export function checkLockFile(): CheckResult {
     problems: [
       ...installed.flatMap(([path, entry]) => problemsOfEntry(path, entry)),
       ...problemsOfPlatforms(packages),
-      ...dependencyKinds.flatMap((kind) => problemsOfRanges(kind, { manifest, locked: packages[""] ?? {} })),
+      ...dependencyKinds.flatMap((kind) => problemsOfRanges(kind, manifest, packages[""] ?? {})),
     ],
     note: `${installed.length} packages`,
   };
@@ -71,7 +71,7 @@ function problemsOfPlatforms(packages: Readonly<Record<string, LockedPackage>>):
 
 function problemsOfRanges(
   kind: (typeof dependencyKinds)[number],
-  { manifest, locked }: { readonly manifest: LockedPackage; readonly locked: LockedPackage },
+  manifest: LockedPackage, locked: LockedPackage,
 ): string[] {
   const wanted = manifest[kind] ?? {};
   const present = locked[kind] ?? {};

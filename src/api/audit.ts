@@ -27,13 +27,13 @@ export class Auditing {
   constructor(options: AuditingOptions) {
     const { clock, random } = options;
     this.#options = options;
-    const ids = createUuidV7Source({ now: () => clock.now(), randomBytes: (count) => random.bytes(count) });
+    const ids = createUuidV7Source(() => clock.now(), (count) => random.bytes(count));
     this.#nextId = () => ids.next();
   }
 
   async run(
     route: Route,
-    { call, request }: { readonly call: Call; readonly request: FastifyRequest },
+    call: Call, request: FastifyRequest,
     handle: (call: Call) => Promise<Answer>,
   ): Promise<Answer> {
     const { audit } = route;
@@ -41,7 +41,7 @@ export class Auditing {
     const before = await jsonBefore(audit, call);
     const trail = new Trail((target) => this.#record(route, { audit, call, request, before, target }));
     const answer = await handle({ ...call, scope: { ...call.scope, audit: trail } });
-    if (!trail.isWritten) await this.#append(trail.peek(targetOf(audit, { call, answer, before })));
+    if (!trail.isWritten) await this.#append(trail.peek(targetOf(audit, call, answer, before)));
     return answer;
   }
 
@@ -66,7 +66,7 @@ export class Auditing {
     },
   ): AuditRecord {
     const { audit, call, request, before } = from;
-    const { id, tenantId } = from.target ?? targetOf(audit, { call, answer: null, before });
+    const { id, tenantId } = from.target ?? targetOf(audit, call, null, before);
     return {
       id: this.#nextId(),
       at: this.#options.clock.now(),
@@ -75,7 +75,7 @@ export class Auditing {
       action: audit.action,
       route: `${route.method} ${route.path}`,
       target: { type: audit.target, id: id === "" ? null : id },
-      changes: changesOf(audit, { call, before, schema: route.body }),
+      changes: changesOf(audit, call, before, route.body),
       address: addressOf(call),
       requestId: request.id,
     };
@@ -141,11 +141,7 @@ function addressOf({ connection }: Call): string | null {
 
 function targetOf(
   { idFrom }: AuditedAction,
-  {
-    call,
-    answer,
-    before,
-  }: { readonly call: Call; readonly answer: Answer | null; readonly before: Json | null },
+  call: Call, answer: Answer | null, before: Json | null,
 ): AuditedTarget {
   const params = (call.params ?? {}) as Json;
   const body = (call.body ?? {}) as Json;
@@ -160,11 +156,7 @@ function targetOf(
 /** The fields that the body and the route set, where they differ from the previous values. */
 function changesOf(
   { sets, removes }: AuditedAction,
-  {
-    call,
-    before,
-    schema,
-  }: { readonly call: Call; readonly before: Json | null; readonly schema: Route["body"] },
+  call: Call, before: Json | null, schema: Route["body"],
 ): AuditRecord["changes"] {
   const { body } = call;
   const given = isObject(body) ? body : {};

@@ -31,7 +31,7 @@ export function createAuthenticationHook(
       throw error;
     };
     const admit = ({ principal, session }: Caller): void => {
-      if (session !== null) keepSession(session, { request, answer, sessions: known.sessions });
+      if (session !== null) keepSession(session, request, answer, known.sessions);
       callLimits.count(principal, { access, ...(isTest !== undefined && { isTest }), answer });
       authorize(principal, route);
       request.principal = principal;
@@ -64,13 +64,8 @@ type RequestHead = IncomingMessage & { readonly method: string };
 /** Responses to a session are never cached, and a person's calls extend the session. */
 function keepSession(
   session: Session,
-  given: {
-    readonly request: FastifyRequest;
-    readonly answer: ServerResponse;
-    readonly sessions: Sessions | null;
-  },
+  request: FastifyRequest, answer: ServerResponse, sessions: Sessions | null,
 ): void {
-  const { request, answer, sessions } = given;
   answer.setHeader("cache-control", "no-store");
   if (request.headers[ownHeader] === "poll") return;
   const renewed = sessions?.renewed(session) ?? null;

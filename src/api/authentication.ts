@@ -25,7 +25,7 @@ export class UnauthenticatedError extends PosthornError {
   override readonly name = "UnauthenticatedError";
   /** RFC 6750, section 3: the error code is sent only if the caller presented credentials. */
   readonly challenge: string;
-  constructor({ detail, challenge }: { readonly detail: string; readonly challenge: string }) {
+  constructor(detail: string, challenge: string) {
     super("unauthenticated", detail);
     this.challenge = challenge;
   }
@@ -71,10 +71,7 @@ export async function authenticateCustomer(
 ): Promise<Caller> {
   const principal = await portalSessions.holderOf(token);
   if (principal !== null) return { principal, session: null };
-  throw new UnauthenticatedError({
-    detail: "The portal session is unknown, expired or revoked.",
-    challenge: 'Bearer realm="posthorn", error="invalid_token"',
-  });
+  throw new UnauthenticatedError("The portal session is unknown, expired or revoked.", 'Bearer realm="posthorn", error="invalid_token"');
 }
 
 export function foreignCall(): PosthornError {
@@ -87,17 +84,11 @@ export function foreignCall(): PosthornError {
 function holderOfKey(header: string | undefined, apiKeys: ApiKeyService): Principal {
   const presented = bearerToken(header);
   if (presented === null) {
-    throw new UnauthenticatedError({
-      detail: 'Send "Authorization: Bearer KEY" with an API key.',
-      challenge: 'Bearer realm="posthorn"',
-    });
+    throw new UnauthenticatedError('Send "Authorization: Bearer KEY" with an API key.', 'Bearer realm="posthorn"');
   }
   const principal = apiKeys.authenticate(presented);
   if (principal === null) {
-    throw new UnauthenticatedError({
-      detail: "The API key is unknown, expired or revoked.",
-      challenge: 'Bearer realm="posthorn", error="invalid_token"',
-    });
+    throw new UnauthenticatedError("The API key is unknown, expired or revoked.", 'Bearer realm="posthorn", error="invalid_token"');
   }
   return principal;
 }

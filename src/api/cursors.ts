@@ -45,7 +45,7 @@ export function createCursorCodec(key: Uint8Array): CursorCodec {
       );
     },
     decode: (listing, cursor) => {
-      const position = open(cursor, { context: contextOf(listing), encryptionKey });
+      const position = open(cursor, contextOf(listing), encryptionKey);
       if (position === null) {
         throw new PosthornError(
           "invalid_cursor",
@@ -65,7 +65,7 @@ function contextOf(listing: Listing): string {
 
 function open(
   cursor: string,
-  { context, encryptionKey }: { readonly context: string; readonly encryptionKey: Uint8Array },
+  context: string, encryptionKey: Uint8Array,
 ): CursorPosition | null {
   if (cursor.length > cursorLengthMax || !/^[\w-]+$/.test(cursor)) return null;
   const bytes = Buffer.from(cursor, "base64url");

@@ -93,12 +93,12 @@ function createFormHandler(form: Form, dependencies: HandlerDependencies): Route
       const asked = { form, call, request, dependencies };
       running = key === null ? run(asked) : once(key, asked);
     } catch (error) {
-      send(reply, renderError(error, { log, requestId: request.id, basePath }));
+      send(reply, renderError(error, log, request.id, basePath));
       return;
     }
     running.then(
       (rendered) => send(reply, rendered),
-      (error: unknown) => send(reply, renderError(error, { log, requestId: request.id, basePath })),
+      (error: unknown) => send(reply, renderError(error, log, request.id, basePath)),
     );
   };
 }
@@ -119,17 +119,17 @@ function once(key: string, asked: Asked): Promise<Rendered> {
   const idempotent = {
     scope: `${call.principal?.keyId ?? ""}:${route.method} ${route.path}`,
     key,
-    fingerprint: fingerprintOf({ method: route.method, url: request.raw.url ?? "", mediaType, body }),
+    fingerprint: fingerprintOf(route.method, request.raw.url ?? "", mediaType, body),
     answerIsSecret: route.answerIsSecret === true,
   };
   const produce = (): Promise<Rendered> =>
-    run(asked).catch((error: unknown) => renderError(error, { log, requestId: request.id, basePath }));
+    run(asked).catch((error: unknown) => renderError(error, log, request.id, basePath));
   return runOnce(idempotent, produce, dependencies);
 }
 
 async function run({ form, call, request, dependencies }: Asked): Promise<Rendered> {
   const { auditing } = dependencies;
-  return renderAnswer(await auditing.run(form.route, { call, request }, (own) => form.handle(own)));
+  return renderAnswer(await auditing.run(form.route, call, request, (own) => form.handle(own)));
 }
 
 function renderAnswer(answer: Answer): Rendered {
@@ -145,9 +145,8 @@ function renderAnswer(answer: Answer): Rendered {
 
 export function renderError(
   error: unknown,
-  about: { readonly log: Logger; readonly requestId: string; readonly basePath: string },
+  log: Logger, requestId: string, basePath: string,
 ): Rendered {
-  const { log, requestId, basePath } = about;
   const known = knownError(error);
   if (known !== null) return renderProblem(known, basePath);
   const fields =
@@ -239,7 +238,7 @@ function createBodyReader(route: Route): (request: FastifyRequest) => unknown {
     const body =
       bodyElements === undefined
         ? parseJson(raw, bounds)
-        : parseElements(raw, { bounds, list: bodyElements });
+        : parseElements(raw, bounds, bodyElements);
     const errors = check(body);
     if (errors !== null) throw new InvalidRequestError("The body is not valid.", errors);
     // Events are read from the raw text.

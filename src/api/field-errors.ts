@@ -23,7 +23,7 @@ function describe(error: ErrorObject): FieldError | null {
   const path = fieldPath(error.instancePath);
   const message = messageOf(error);
   const inner = innerName(error);
-  return { field: clip(inner === null ? path : join({ path, name: inner })), message };
+  return { field: clip(inner === null ? path : join(path, inner)), message };
 }
 
 /** Some keywords report the object although one of its members is invalid. */
@@ -115,12 +115,12 @@ function fieldPath(pointer: string): string {
   let path = "";
   for (const part of pointer.split("/").slice(1)) {
     const name = part.replaceAll("~1", "/").replaceAll("~0", "~");
-    path = /^\d+$/.test(name) ? `${path}[${name}]` : join({ path, name });
+    path = /^\d+$/.test(name) ? `${path}[${name}]` : join(path, name);
   }
   return path;
 }
 
-function join({ path, name }: { readonly path: string; readonly name: string }): string {
+function join(path: string, name: string): string {
   return path === "" ? name : `${path}.${name}`;
 }
 

@@ -36,7 +36,7 @@ export async function runOnce(
   dependencies: IdempotencyDependencies,
 ): Promise<Rendered> {
   const begun = await dependencies.claims.begin(request);
-  if (!("kind" in begun)) return settle(await produce(), { claim: begun, request }, dependencies);
+  if (!("kind" in begun)) return settle(await produce(), begun, request, dependencies);
   if (begun.kind === "running") throw keyOutstandingError();
   if (begun.kind === "mismatch") throw keyReusedError();
   return replay(begun, request, dependencies);
@@ -52,10 +52,9 @@ function isLasting(status: number): boolean {
 
 async function settle(
   answer: Rendered,
-  of: { readonly claim: ClaimedKey; readonly request: IdempotentRequest },
+  claim: ClaimedKey, request: IdempotentRequest,
   { claims, secretBox }: IdempotencyDependencies,
 ): Promise<Rendered> {
-  const { claim, request } = of;
   if (!isLasting(answer.status)) await claims.end(claim, null);
   else {
     const body = pack(answer, {
@@ -96,7 +95,7 @@ const sealedPrefix = "sealed:";
 function pack({ headers, text }: Rendered, { secretBox, context }: Packing): string {
   const plaintext = JSON.stringify({ headers, text } satisfies Packed);
   if (secretBox === null) return plaintext;
-  return sealedPrefix + Buffer.from(secretBox.seal({ plaintext, context })).toString("base64");
+  return sealedPrefix + Buffer.from(secretBox.seal(plaintext, context)).toString("base64");
 }
 
 function unpack(body: string, { secretBox, context }: Packing & { readonly secretBox: SecretBox }): Packed {
@@ -117,14 +116,7 @@ function unpack(body: string, { secretBox, context }: Packing & { readonly secre
  * SHA-256 of the request. Headers differ between repeats and are ignored (IDK-9), except the media type of a body that
  * is not self-describing.
  */
-export function fingerprintOf(request: {
-  readonly method: string;
-  /** Path and query. */
-  readonly url: string;
-  readonly mediaType: string | null;
-  readonly body: Uint8Array;
-}): string {
-  const { method, url, mediaType, body } = request;
+export function fingerprintOf(method: string, /** Path and query. */ url: string, mediaType: string | null, body: Uint8Array): string {
   const head = mediaType === null ? `${method} ${url}\n` : `${method} ${url}\n${mediaType}\n`;
   return createHash("sha256").update(head).update(body).digest("hex");
 }

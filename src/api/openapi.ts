@@ -60,9 +60,9 @@ type Components = Map<string, unknown>;
 
 function describeRoute(route: Route, components: Components): JsonObject {
   const parameters = [
-    ...parametersOf(route.params, { where: "path", components }),
-    ...parametersOf(route.query, { where: "query", components }),
-    ...parametersOf(rawParameters(route), { where: "query", components }),
+    ...parametersOf(route.params, "path", components),
+    ...parametersOf(route.query, "query", components),
+    ...parametersOf(rawParameters(route), "query", components),
     ...(takesIdempotencyKey(route) ? [idempotencyKeyParameter] : []),
     ...(route.traced === true ? traceParameters(components) : []),
   ];
@@ -136,7 +136,7 @@ function rawParameters({ raw }: Route): Schema | undefined {
 
 function parametersOf(
   schema: Schema | undefined,
-  { where, components }: { readonly where: "path" | "query"; readonly components: Components },
+  where: "path" | "query", components: Components,
 ): readonly JsonObject[] {
   const { properties = {}, required = [] } = (schema ?? {}) as {
     readonly properties?: Readonly<Record<string, Schema & { readonly description?: string }>>;

@@ -33,7 +33,7 @@ export interface SearchPager<Place> {
   searchRequest(query: PageQuery, listing: Listing): SearchPageRequest<Place>;
   searchAnswer<Row>(
     page: SearchedPage<Row, Place>,
-    more: { readonly listing: Listing; readonly toJson: (row: Row) => unknown },
+    listing: Listing, toJson: (row: Row) => unknown,
   ): SearchJson;
 }
 
@@ -42,7 +42,7 @@ export interface Pager extends SearchPager<SearchPlace> {
   request(query: PageQuery, listing: Listing): PageRequest;
   answer<Row>(
     page: Page<Row>,
-    more: { readonly listing: Listing; readonly toJson: (row: Row) => unknown },
+    listing: Listing, toJson: (row: Row) => unknown,
   ): ListJson;
   /** For searches ordered by id. */
   readonly byId: SearchPager<{ readonly id: string }>;
@@ -67,7 +67,7 @@ function searchPager<Place>(cursors: CursorCodec, words: PlaceWords<Place>): Sea
       offset: query.offset ?? 0,
       after: query.cursor === undefined ? null : words.placeOf(String(cursors.decode(listing, query.cursor))),
     }),
-    searchAnswer: ({ rows, next, searchedTo, isComplete }, { listing, toJson }) => ({
+    searchAnswer: ({ rows, next, searchedTo, isComplete }, listing, toJson) => ({
       data: rows.map(toJson),
       next_cursor: next === null ? null : cursors.encode(listing, words.wordOf(next)),
       searched_to: formatInstantOrNull(searchedTo),
@@ -90,7 +90,7 @@ export function createPager(cursors: CursorCodec): Pager {
       offset: query.offset ?? 0,
       before: query.cursor === undefined ? null : Number(cursors.decode(listing, query.cursor)),
     }),
-    answer: (page, { listing, toJson }) => ({
+    answer: (page, listing, toJson) => ({
       data: page.rows.map(toJson),
       next_cursor: page.next === null ? null : cursors.encode(listing, page.next),
     }),

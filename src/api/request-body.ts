@@ -52,7 +52,7 @@ export function readBody(
     const isCounted = room <= countedFrom || room <= counted || memory.take(caller, room - counted);
     if (isCounted && bytes <= bytesMax) {
       if (room > countedFrom) counted = Math.max(counted, room);
-      kept = withChunk(kept, { chunk, bytes });
+      kept = withChunk(kept, chunk, bytes);
       return;
     }
     dropBody(payload);
@@ -78,7 +78,7 @@ const nothing = Buffer.alloc(0);
  */
 function withChunk(
   kept: Buffer,
-  { chunk, bytes }: { readonly chunk: Buffer; readonly bytes: number },
+  chunk: Buffer, bytes: number,
 ): Buffer {
   const end = bytes - chunk.length;
   if (end === 0) return chunk;

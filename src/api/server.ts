@@ -47,7 +47,7 @@ export type { ApiOptions, DashboardFile, Readiness } from "./context.ts";
 
 export interface Api {
   /** Port 0 selects a free port. */
-  listen(address: { readonly host: string; readonly port: number }): Promise<{ readonly url: string }>;
+  listen(host: string, port: number): Promise<{ readonly url: string }>;
   /** From now on, each response closes its connection, so that clients reconnect elsewhere. */
   drain(): void;
   /** Stops accepting connections, lets running requests finish for `graceMs`, then aborts them. Idempotent. */
@@ -80,7 +80,7 @@ export function createApi(options: ApiOptions): Promise<Api> {
     ...((options.portal ?? null) !== null && { "/portal": "portal/" }),
   };
   const streams = new OpenStreams(options);
-  return createFrom(options, { routes: createRoutes(options, streams), redirects, streams });
+  return createFrom(options, createRoutes(options, streams), redirects, streams);
 }
 
 /** Redirects for addresses that people type; relative, so that a proxy prefix is kept. */
@@ -90,22 +90,16 @@ const pageRedirects: Readonly<Record<string, string>> = { "/": "docs", "/docs/":
 export function createInbound(options: ApiOptions): Promise<Api> {
   return createFrom(
     { ...options, takesInbound: true, dashboard: null, portal: null },
-    { routes: [], redirects: {}, streams: null },
+    [], {}, null,
   );
 }
 
 /** Serves health and metrics without a key, for a process that does not serve the API. */
 export function createProbes(options: ApiOptions): Promise<Api> {
-  return createFrom(options, { routes: systemRoutes(options), redirects: {}, streams: null });
+  return createFrom(options, systemRoutes(options), {}, null);
 }
 
-interface Served {
-  readonly routes: readonly Route[];
-  readonly redirects: typeof pageRedirects;
-  readonly streams: OpenStreams | null;
-}
-
-async function createFrom(options: ApiOptions, { routes, redirects, streams }: Served): Promise<Api> {
+async function createFrom(options: ApiOptions, routes: readonly Route[], redirects: typeof pageRedirects, streams: OpenStreams | null): Promise<Api> {
   const bodies = new BodyMemory(bodyMemoryBytesMax);
   const app = createServer(options, routes, bodies);
   const claims = new IdempotencyClaims({ ...options, store: options.idempotency });
@@ -135,7 +129,7 @@ async function createFrom(options: ApiOptions, { routes, redirects, streams }: S
   await app.ready();
   let closing: Promise<void> | undefined;
   return {
-    listen: async ({ host, port }) => ({ url: await app.listen({ host, port }) }),
+    listen: async (host, port) => ({ url: await app.listen({ host, port }) }),
     drain: () => {
       isDraining = true;
       streams?.endAll();
@@ -172,7 +166,7 @@ function createServer(options: ApiOptions, routes: readonly Route[], bodies: Bod
     schemaController: { compilersFactory: noCompilers },
     ...((basePath !== "" || takesInbound) && {
       rewriteUrl: ({ url = "/" }: IncomingMessage) =>
-        (takesInbound ? routedInbound(url, basePath) : null) ?? withoutBase(url, { basePath }),
+        (takesInbound ? routedInbound(url, basePath) : null) ?? withoutBase(url, basePath),
     }),
     http: {
       headersTimeout: timeouts.headersTimeoutMs,
@@ -182,7 +176,7 @@ function createServer(options: ApiOptions, routes: readonly Route[], bodies: Bod
       requireHostHeader: false,
     },
     frameworkErrors: (error, request, reply) =>
-      send(reply, renderError(error, { log, requestId: request.id, basePath })),
+      send(reply, renderError(error, log, request.id, basePath)),
     clientErrorHandler: (error, socket) => {
       const { remoteAddress } = socket;
       const status = answerBrokenRequest(error, socket, options);
@@ -199,10 +193,10 @@ function createServer(options: ApiOptions, routes: readonly Route[], bodies: Bod
     readBody(payload, { bytesMax: request.routeOptions.bodyLimit, ...boundsOf(request, bodies) }, done);
   });
   app.addContentTypeParser("*", (request, payload, done) => {
-    readOtherBody(request, { payload, bodies }, done);
+    readOtherBody(request, payload, bodies, done);
   });
   app.setErrorHandler((error, request, reply) =>
-    send(reply, renderError(error, { log, requestId: request.id, basePath })),
+    send(reply, renderError(error, log, request.id, basePath)),
   );
   const origins = new Set(options.portal?.origins);
   app.setNotFoundHandler((request, reply) => {
@@ -232,7 +226,7 @@ function refuseBeyondLimit(app: FastifyInstance, { limits, clock }: ApiOptions):
 }
 
 /** A proxy may forward the prefix. Requests without it, such as probes, are served too. */
-function withoutBase(url: string, { basePath }: { readonly basePath: string }): string {
+function withoutBase(url: string, basePath: string): string {
   if (basePath === "" || !url.startsWith(basePath)) return url;
   const rest = url.slice(basePath.length);
   return rest === "" || /^[/?]/.test(rest) ? `/${rest.replace(/^\//, "")}` : url;
@@ -278,7 +272,7 @@ function registerWithoutBody(app: FastifyInstance, route: Route, parts: RoutePar
 /** Handles bodies other than JSON: bytes if the route accepts them, otherwise 415. */
 function readOtherBody(
   request: FastifyRequest,
-  { payload, bodies }: { readonly payload: IncomingMessage; readonly bodies: BodyMemory },
+  payload: IncomingMessage, bodies: BodyMemory,
   done: (error: Error | null, body?: RequestBody) => void,
 ): void {
   const { rawForm } = request.routeOptions.config;

@@ -40,23 +40,18 @@ export interface SentFile extends DashboardFile {
 /** An asset, or the document for every other path, whose script selects the page. */
 export function fileAt(
   files: ReadonlyMap<string, DashboardFile>,
-  more: {
-    readonly path: string;
-    readonly assetHeaders: SentFile["headers"];
-    readonly pageHeaders: SentFile["headers"];
-  },
+  path: string, assetHeaders: SentFile["headers"], pageHeaders: SentFile["headers"],
 ): SentFile {
-  const { path, assetHeaders, pageHeaders } = more;
   const isAsset = path.startsWith("assets/");
   const file = files.get(isAsset ? path : "index.html");
   if (file === undefined) throw new NotFoundError("this file");
   if (isAsset) return { ...file, headers: assetHeaders };
-  const text = atDepth(Buffer.from(file.body).toString("utf8"), { path });
+  const text = atDepth(Buffer.from(file.body).toString("utf8"), path);
   return { ...file, body: Buffer.from(text), headers: pageHeaders };
 }
 
 /** The document refers to its files relative to the root of all pages, so that it works below any proxy prefix. */
-function atDepth(text: string, { path }: { readonly path: string }): string {
+function atDepth(text: string, path: string): string {
   const depth = path.split("/").length - 1;
   return text.replaceAll('"./assets/', `"${depth === 0 ? "./" : "../".repeat(depth)}assets/`);
 }
@@ -93,13 +88,7 @@ function encodingFor(
 }
 
 /** Shown if the files could not be built. */
-export function unavailablePage({
-  title,
-  reason,
-}: {
-  readonly title: string;
-  readonly reason: string;
-}): Rendered {
+export function unavailablePage(title: string, reason: string): Rendered {
   const { headers = {}, text = "" } = htmlAnswer(
     page(
       "Posthorn",

@@ -41,11 +41,11 @@ export interface MasterKeys {
 /** Reads the master keys from settings, or from a file in the data folder, which is created at the first start. */
 export function readMasterKeys(
   settings: Pick<Settings, "masterKey" | "masterKeyPrevious">,
-  from: { readonly folder: DataFolder; readonly random: Random },
+  folder: DataFolder, random: Random,
 ): MasterKeys {
-  const master = masterKeyOf(settings, from);
+  const master = masterKeyOf(settings, { folder, random });
   const previous = settings.masterKeyPrevious.map((text) =>
-    parsed({ text, setting: "POSTHORN_MASTER_KEY_PREVIOUS" }),
+    parsed(text, "POSTHORN_MASTER_KEY_PREVIOUS"),
   );
   return { current: master.bytes, previous, warnings: master.warnings };
 }
@@ -63,11 +63,8 @@ export async function loadKeys(
 ): Promise<Keys> {
   const { master, holder, store, folder, random } = given;
   const ring = createKeyRing({ current: master.current, previous: master.previous, random });
-  const digestKey = await loadDigestKey({
-    holder, ring, random,
-    hasSecrets: () => store.webhooks.hasSecrets(),
-  });
-  const admin = adminKeyOf(settings, { folder, random });
+  const digestKey = await loadDigestKey(holder, ring, random, () => store.webhooks.hasSecrets());
+  const admin = adminKeyOf(settings, folder, random);
   return {
     secretBox: createSecretBox({ ring, digestKey }),
     adminKey: admin.key,
@@ -78,14 +75,9 @@ export async function loadKeys(
 }
 
 /** Creates a new digest key if it is permanently lost. An existing key stays. */
-export async function replaceLostDigestKey(given: {
-  readonly holder: DigestKeyHolder;
-  readonly master: MasterKeys;
-  readonly random: Random;
-}): Promise<void> {
-  const { holder, master, random } = given;
+export async function replaceLostDigestKey(holder: DigestKeyHolder, master: MasterKeys, random: Random): Promise<void> {
   const ring = createKeyRing({ current: master.current, previous: master.previous, random });
-  await loadDigestKey({ holder, ring, random, hasSecrets: async () => false });
+  await loadDigestKey(holder, ring, random, async () => false);
 }
 
 function masterKeyOf(
@@ -93,11 +85,11 @@ function masterKeyOf(
   { folder, random }: { readonly folder: DataFolder; readonly random: Random },
 ): { readonly bytes: Uint8Array; readonly warnings: readonly string[] } {
   if (masterKey !== null)
-    return { bytes: parsed({ text: masterKey, setting: "POSTHORN_MASTER_KEY" }), warnings: [] };
-  return loadMasterKeyFile({ path: folder.masterKeyFile, random });
+    return { bytes: parsed(masterKey, "POSTHORN_MASTER_KEY"), warnings: [] };
+  return loadMasterKeyFile(folder.masterKeyFile, random);
 }
 
-function parsed({ text, setting }: { readonly text: string; readonly setting: string }): Uint8Array {
+function parsed(text: string, setting: string): Uint8Array {
   const bytes = parseMasterKey(text);
   if (bytes !== null) return bytes;
   throw new KeySettingError(
@@ -109,7 +101,7 @@ const adminKeyBytes = 32;
 
 function adminKeyOf(
   { adminKey, roles, databaseUrl }: Pick<Settings, "adminKey" | "roles" | "databaseUrl">,
-  { folder, random }: { readonly folder: DataFolder; readonly random: Random },
+  folder: DataFolder, random: Random,
 ): { readonly key: string; readonly file: string | null; readonly warnings: readonly string[] } {
   if (adminKey !== null) return { key: adminKey, file: null, warnings: [] };
   const path = folder.adminKeyFile;

@@ -110,7 +110,7 @@ export async function openProbes(parts: ListenerParts): Promise<Listener | null>
 /** Opens the inbound gateway: on a separate port if configured, otherwise on the port of the API. */
 export async function openGateway(
   parts: ListenerParts,
-  { listens, apiUrl }: { readonly listens: boolean; readonly apiUrl: string | null },
+  listens: boolean, apiUrl: string | null,
 ): Promise<{ readonly url: string | null; close(graceMs: number): Promise<void> }> {
   const { settings, gateway } = parts;
   const port = listens && settings.roles.includes("gateway") ? settings.inboundPort : null;
@@ -129,7 +129,7 @@ export async function openGateway(
 async function listen(server: Api, { host: wanted, port }: Settings): Promise<Listener> {
   try {
     const host = wanted === anyAddress && !(await hasIpv6()) ? anyIpv4Address : wanted;
-    const { url } = await server.listen({ host, port });
+    const { url } = await server.listen(host, port);
     // As for 0.0.0.0: show an address that a browser accepts.
     const shown = url.replace(`//[${anyAddress}]`, "//127.0.0.1");
     return { url: shown, close: (graceMs) => server.close(graceMs) };

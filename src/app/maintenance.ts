@@ -48,10 +48,10 @@ export async function migrateStore(
   const isEmbedded = settings.databaseUrl === null;
   const folder = isEmbedded ? prepareDataFolder(settings.dataDir).folder : dataFolderAt(settings.dataDir);
   const random = createSystemRandom();
-  const masterKeys = () => readMasterKeys(settings, { folder, random });
-  const { store, digestKeyHolder: holder } = await openStore(settings, { folder, masterKeys });
+  const masterKeys = () => readMasterKeys(settings, folder, random);
+  const { store, digestKeyHolder: holder } = await openStore(settings, folder, masterKeys);
   try {
-    if (newDigestKey) await replaceLostDigestKey({ holder, master: masterKeys(), random });
+    if (newDigestKey) await replaceLostDigestKey(holder, masterKeys(), random);
   } finally {
     await store.close();
   }
@@ -73,7 +73,7 @@ export async function backupStore(
     );
   }
   const folder = dataFolderAt(settings.dataDir);
-  await backupSqliteStore({ dataDir: folder.path, file });
+  await backupSqliteStore(folder.path, file);
   return {
     keyFiles: [folder.masterKeyFile, folder.digestKeyFile, folder.adminKeyFile].filter((path) =>
       existsSync(path),

@@ -25,10 +25,10 @@ export interface Companions {
 /** Opens both in parallel. If one fails, the other is closed again. */
 export async function openCompanions(
   settings: Pick<Settings, "queueUrl" | "queuePrefix" | "redisUrl" | "redisPrefix">,
-  parts: { readonly random: Random; readonly telemetry: Telemetry },
+  random: Random, telemetry: Telemetry,
 ): Promise<Companions> {
   const { queueUrl, queuePrefix, redisUrl, redisPrefix } = settings;
-  const common = { ...parts, clock: systemClock, connectTimeoutMs, lookup: infrastructureLookup };
+  const common = { random, telemetry, clock: systemClock, connectTimeoutMs, lookup: infrastructureLookup };
   const opening = [
     queueUrl === null ? nothing : openQueue({ ...common, url: queueUrl, prefix: queuePrefix }),
     redisUrl === null ? nothing : openState({ ...common, url: redisUrl, prefix: redisPrefix }),

@@ -23,15 +23,9 @@ export interface OpenedStore {
 /** PostgreSQL if there is a URL, otherwise SQLite in the data folder. Only the selected adapter is loaded. */
 export async function openStore(
   settings: StoreSettings,
-  parts: {
-    readonly folder: DataFolder;
-    readonly masterKeys: () => MasterKeys;
-    /** Used with PostgreSQL only. */
-    readonly companions?: Companions;
-  },
+  folder: DataFolder, masterKeys: () => MasterKeys, /** Used with PostgreSQL only. */ companions?: Companions,
 ): Promise<OpenedStore> {
   const { databaseUrl } = settings;
-  const { folder, masterKeys, companions } = parts;
   const now = systemClock.now();
   if (databaseUrl === null) {
     const { openSqliteStore } = await import("../adapters/store/sqlite/open.ts");

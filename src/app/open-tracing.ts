@@ -13,21 +13,21 @@ type Environment = Readonly<Record<string, string | undefined>>;
  */
 export async function openTracing(
   env: Environment,
-  parts: { readonly clock: Clock; readonly log: Logger },
+  clock: Clock, log: Logger,
 ): Promise<OtlpTracer | null> {
   if (!isAskedFor(env)) return null;
   const { OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: argument } = env;
   const sampling = samplingOf({ sampler, argument });
   if (sampling === null) {
     const fields = { sampler, argument };
-    parts.log.error(
+    log.error(
       fields,
       "OTEL_TRACES_SAMPLER or OTEL_TRACES_SAMPLER_ARG is not valid; tracing is disabled",
     );
     return null;
   }
   const { OtlpTracer: Tracer } = await import("../adapters/telemetry/otlp/otlp-tracer.ts");
-  return new Tracer({ ...parts, sampling, serviceVersion: version, lookup: infrastructureLookup });
+  return new Tracer({ clock, log, sampling, serviceVersion: version, lookup: infrastructureLookup });
 }
 
 function isAskedFor(env: Environment): boolean {

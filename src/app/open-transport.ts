@@ -13,7 +13,7 @@ import { openInThread } from "./sender-settings.ts";
 /** Sends on this thread or on separate threads, depending on `POSTHORN_SENDER_THREADS`. */
 export function openTransport(
   settings: Settings,
-  { clock, log }: { readonly clock: Clock; readonly log: Telemetry["log"] },
+  clock: Clock, log: Telemetry["log"],
 ): Transport {
   const { concurrency, gatewayInFlight, egressAllow, dev, egressProxy } = settings;
   const { threads, plainHere } = shareOut(settings.senderThreads, availableParallelism());

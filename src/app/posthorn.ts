@@ -93,12 +93,12 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
     ? prepareDataFolder(settings.dataDir)
     : { folder: dataFolderAt(settings.dataDir), warnings: [] };
   await using started = new UndoSteps();
-  const master = readMasterKeys(settings, { folder, random });
-  const { metrics, tracer, telemetry } = await openTelemetry(overrides, { log, started });
-  const companions = await openCompanions(settings, { random, telemetry });
+  const master = readMasterKeys(settings, folder, random);
+  const { metrics, tracer, telemetry } = await openTelemetry(overrides, log, started);
+  const companions = await openCompanions(settings, random, telemetry);
   started.defer("companions", () => companions.close());
   const masterKeys = () => master;
-  const { store, digestKeyHolder: holder } = await openStore(settings, { folder, masterKeys, companions });
+  const { store, digestKeyHolder: holder } = await openStore(settings, folder, masterKeys, companions);
   started.defer("store", () => store.close());
   const keys = await loadKeys(settings, { master, holder, store, folder, random });
   for (const warning of [...warnings, ...keys.warnings]) log.warn({}, warning);
@@ -123,16 +123,16 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   // First to open and last to close, so that they report the progress of startup and shutdown.
   const probes = listens && !hasApi ? await openProbes(listening) : null;
   started.defer("probes", async () => probes?.close(probesGraceMs));
-  started.defer("engine", () => engine.stop({ graceMs: grace.remainingMs() }));
+  started.defer("engine", () => engine.stop(grace.remainingMs()));
   await engine.start();
   started.defer("services", () => lifecycle.stop());
   await lifecycle.start();
-  started.defer("roles", watchRoles(assembled, store, { listens }));
+  started.defer("roles", watchRoles(assembled, store, listens));
   started.defer("gauges", sampleGauges({ settings, store, engine, clock, random, log }));
   const api = listens && hasApi ? await openApi(listening) : null;
   // At most half, so that slow callers leave time for deliveries in flight.
   started.defer("api", async () => api?.close(grace.remainingMs() / 2));
-  const inbound = await openGateway(listening, { listens, apiUrl: api?.url ?? null });
+  const inbound = await openGateway(listening, listens, api?.url ?? null);
   started.defer("gateway", () => inbound.close(grace.remainingMs() / 2));
   readings.phase = "running";
   started.keep();
@@ -161,7 +161,7 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
 function watchRoles(
   { presence, gatewayDirectory }: Pick<AssembledEngine, "presence" | "gatewayDirectory">,
   store: Store,
-  { listens }: { readonly listens: boolean },
+  listens: boolean,
 ): () => Promise<void> {
   presence.start({
     hasSources: () => listens && gatewayDirectory.sources().some(({ active }) => active),
@@ -177,11 +177,11 @@ function stoppingOf({ current }: UndoSteps, engine: AssembledEngine["engine"]): 
 
 async function openTelemetry(
   { tracingFrom = {} }: Overrides,
-  { log, started }: { readonly log: Logger; readonly started: UndoSteps },
+  log: Logger, started: UndoSteps,
 ) {
-  const metrics = createPrometheusMetrics({ monotonicMs: () => systemClock.monotonicMs() });
+  const metrics = createPrometheusMetrics(() => systemClock.monotonicMs());
   started.defer("metrics", () => metrics.stop());
-  const tracer = await openTracing(tracingFrom, { clock: systemClock, log });
+  const tracer = await openTracing(tracingFrom, systemClock, log);
   started.defer("tracing", () => tracer?.close());
   const telemetry: Telemetry = { log, metrics: metrics.metrics, ...(tracer !== null && { tracer }) };
   return { metrics, tracer, telemetry };

@@ -90,7 +90,7 @@ function retentionOf(settings: Settings) {
 export async function assembleEngine(parts: EngineParts): Promise<AssembledEngine> {
   const { settings, store, companions, clock, keys, random, telemetry } = parts;
   const policy = createAddressPolicy({ allow: settings.egressAllow, allowLoopback: settings.dev });
-  const transport = parts.transport ?? openTransport(settings, { clock, log: telemetry.log });
+  const transport = parts.transport ?? openTransport(settings, clock, telemetry.log);
   const urlRules = {
     policy,
     allowHttp: settings.dev || settings.egressAllowHttp,
@@ -99,8 +99,8 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
   const requestOrigin = requestOriginOf(settings);
   const local: LocalAddress = { url: null };
   const schemaCompiler = createSchemaCompiler();
-  const tenants = await loadTenantDirectory({ registry: store.registry, clock });
-  const schemas = new SchemaRegistry({ registry: store.registry, compiler: schemaCompiler });
+  const tenants = await loadTenantDirectory(store.registry, clock);
+  const schemas = new SchemaRegistry(store.registry, schemaCompiler);
   const { workQueue = null, sharedState = null } = companions ?? {};
   const statisticsKeptMs = keptMsOf(settings);
   const engine = new Engine({

@@ -41,7 +41,7 @@ export function failed(detail: string, hint: string | null = null): Result {
   return { state: "failed", detail, hint };
 }
 
-export function skipped(detail: string, { hint }: { readonly hint: string }): Result {
+export function skipped(detail: string, hint: string): Result {
   return { state: "skipped", detail, hint };
 }
 

@@ -175,7 +175,7 @@ function refusal({ message, status, code, errors }: ApiError): CommandFailure {
   const hints = errors.map(({ field, message: what }) => `  ${field === "" ? "the request" : field} ${what}`);
   if (code === "unauthenticated")
     hints.push("Set POSTHORN_KEY or --key. The admin key is in the server's data folder.");
-  return new RefusedError(`${message} (${status} ${code})`, { code, hints });
+  return new RefusedError(`${message} (${status} ${code})`, code, hints);
 }
 
 function isProblem(answer: Json | null): boolean {

@@ -78,13 +78,13 @@ export class OptionValues {
     const text = this.text(name);
     return text === undefined
       ? undefined
-      : timeOf(text, { flag: `--${dashed(name)}`, now: Date.now(), direction });
+      : timeOf(text, `--${dashed(name)}`, Date.now(), direction);
   }
 
   /** Parsed JSON value of an option. */
   json(name: string): unknown {
     const text = this.text(name);
-    return text === undefined ? undefined : parseJson(text, { what: `--${dashed(name)}` });
+    return text === undefined ? undefined : parseJson(text, `--${dashed(name)}`);
   }
 }
 
@@ -118,7 +118,7 @@ export function clientCommand(
       const call = { client, terminal, args: command.args, options, invocation };
       await (repeats(command) && options.given("watch") ? watch(call, run) : run(call));
     } catch (error) {
-      throw await withOtherKind(error, { client, args: command.args });
+      throw await withOtherKind(error, client, command.args);
     }
   });
 }
@@ -148,14 +148,14 @@ function repeats(command: Command): boolean {
 /** Adds a hint if an id that was not found belongs to another kind of resource, because all ids look alike. */
 async function withOtherKind(
   failure: unknown,
-  { client, args }: { readonly client: ApiClient; readonly args: readonly string[] },
+  client: ApiClient, args: readonly string[],
 ): Promise<unknown> {
   const id = args.find((arg) => uuidForm.test(arg));
   if (!(failure instanceof RefusedError) || failure.code !== "not_found" || id === undefined) return failure;
   for (const { kind, plural, commands } of kinds) {
     if (!(await exists(client, `/v1/${plural}/${id}`))) continue;
     const hint = `This id belongs to ${kind}: ${commands.map((one) => `posthorn ${one} ${id}`).join(", or ")}`;
-    return new RefusedError(failure.message, { code: failure.code, hints: [...failure.hints, hint] });
+    return new RefusedError(failure.message, failure.code, [...failure.hints, hint]);
   }
   return failure;
 }
@@ -206,13 +206,7 @@ const pageLimitDefault = defaultOf(pageLimitField);
 /** Prints a list: a table, or one JSON object per line. */
 export async function printList(
   call: ClientCall,
-  list: {
-    readonly path: string;
-    readonly query?: CallOptions["query"];
-    readonly columns: readonly Column<Json>[];
-    /** Printed if the list is empty. */
-    readonly none: string;
-  },
+  path: string, columns: readonly Column<Json>[], /** Printed if the list is empty. */ none: string, query?: CallOptions["query"],
 ): Promise<void> {
   const { client, terminal, options } = call;
   const { limit, ...from } = pageQuery(options);
@@ -220,9 +214,9 @@ export async function printList(
   let shown = 0;
   let { cursor }: { cursor?: unknown } = from;
   for (;;) {
-    const page = await client.get(list.path, {
+    const page = await client.get(path, {
       query: {
-        ...list.query,
+        ...query,
         ...(limit !== undefined && { limit: options.flag("all") ? limit : limit - shown }),
         ...(typeof cursor === "string" && { cursor }),
       },
@@ -239,8 +233,8 @@ export async function printList(
     if (isCutShort) terminal.note(`searched back to ${cellText(page["searched_to"])}, ${shown} found so far`);
   }
   if (!terminal.json) {
-    if (rows.length > 0) printTable(terminal, { columns: columnsOf(terminal, list.columns), rows });
-    else terminal.note(list.none);
+    if (rows.length > 0) printTable(terminal, columnsOf(terminal, columns), rows);
+    else terminal.note(none);
   }
   if (typeof cursor === "string") terminal.note(`more rows: --cursor ${cursor}, or --all`);
 }
@@ -269,7 +263,7 @@ function memberAt(row: Json, name: string): unknown {
   return name.split(".").reduce<unknown>((value, part) => (value as Json | null | undefined)?.[part], row);
 }
 
-export function parseJson(text: string, { what }: { readonly what: string }): unknown {
+export function parseJson(text: string, what: string): unknown {
   try {
     return parseLossless(text);
   } catch (error) {

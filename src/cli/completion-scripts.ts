@@ -97,9 +97,9 @@ function zsh(program: Command): string {
   const described = (place: Place): string =>
     [
       ...place.values.map((value) => quoted(value)),
-      ...place.commands.map((command) => entry({ word: command.name(), description: command.description() })),
+      ...place.commands.map((command) => entry(command.name(), command.description())),
       ...place.options.flatMap(({ long, description }) =>
-        long === undefined || long === null ? [] : [entry({ word: long, description })],
+        long === undefined || long === null ? [] : [entry(long, description)],
       ),
     ].join(" ");
   return `#compdef posthorn
@@ -136,7 +136,7 @@ if [[ $funcstack[1] == _posthorn ]]; then _posthorn "$@"; else compdef _posthorn
 }
 
 /** A completion entry: word and description, separated by a colon. */
-function entry({ word, description }: { readonly word: string; readonly description: string }): string {
+function entry(word: string, description: string): string {
   return quoted(`${word.replaceAll(":", "\\:")}:${oneLine(description)}`);
 }
 

@@ -3,7 +3,7 @@ import type { OptionValues } from "./client-command.ts";
 
 /** Applies the list filters to streamed rows. */
 export function deliveryFilter(options: OptionValues): (row: Json) => boolean {
-  const isOneOf = ({ option, field }: { readonly option: string; readonly field: string }) => {
+  const isOneOf = (option: string, field: string) => {
     const wanted = options.list(option);
     return (row: Json) => wanted === undefined || wanted.includes(String(row[field]));
   };
@@ -13,13 +13,13 @@ export function deliveryFilter(options: OptionValues): (row: Json) => boolean {
   const errorText = options.text("error")?.toLowerCase();
   const tests: readonly ((row: Json) => boolean)[] = [
     (row) =>
-      types === undefined || types.some((wanted) => matchesType({ wanted, type: String(row["event_type"]) })),
-    isOneOf({ option: "status", field: "status" }),
-    isOneOf({ option: "category", field: "failure_category" }),
-    isOneOf({ option: "waitingFor", field: "waiting_for" }),
-    isOneOf({ option: "origin", field: "origin" }),
-    isOneOf({ option: "webhook", field: "webhook_id" }),
-    isOneOf({ option: "tenant", field: "tenant_id" }),
+      types === undefined || types.some((wanted) => matchesType(wanted, String(row["event_type"]))),
+    isOneOf("status", "status"),
+    isOneOf("category", "failure_category"),
+    isOneOf("waitingFor", "waiting_for"),
+    isOneOf("origin", "origin"),
+    isOneOf("webhook", "webhook_id"),
+    isOneOf("tenant", "tenant_id"),
     (row) =>
       statuses === undefined || statuses.some((one) => matchesStatus(one, row["last_http_status_code"])),
     (row) => Number(row["attempt_count"] ?? 0) >= attemptMin,
@@ -29,7 +29,7 @@ export function deliveryFilter(options: OptionValues): (row: Json) => boolean {
 }
 
 /** `order.*` matches all types below `order`, `*` matches all types. */
-function matchesType({ wanted, type }: { readonly wanted: string; readonly type: string }): boolean {
+function matchesType(wanted: string, type: string): boolean {
   if (wanted === "*") return true;
   return wanted.endsWith(".*") ? type.startsWith(wanted.slice(0, -1)) : type === wanted;
 }

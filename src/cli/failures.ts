@@ -23,9 +23,9 @@ export class RefusedError extends CommandFailure {
   override readonly name = "RefusedError";
   readonly code: string;
 
-  constructor(message: string, refusal: { readonly code: string; readonly hints: readonly string[] }) {
-    super(message, refusal.hints);
-    this.code = refusal.code;
+  constructor(message: string, code: string, hints: readonly string[]) {
+    super(message, hints);
+    this.code = code;
   }
 }
 

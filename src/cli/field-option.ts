@@ -13,7 +13,7 @@ export class FieldOption extends Option {
   constructor(
     flags: string,
     field: Field,
-    { says, none }: { readonly says?: string; readonly none?: string } = {},
+    says?: string, none?: string,
   ) {
     super(flags, helpOf(field, says));
     this.field = field;
@@ -35,7 +35,7 @@ export class FieldOption extends Option {
 }
 
 export function tenantOption(): FieldOption {
-  return new FieldOption("--tenant <id>", tenantIdField, { says: "tenant (administrators)" });
+  return new FieldOption("--tenant <id>", tenantIdField, "tenant (administrators)");
 }
 
 function valueOf(kind: Kind, given: string | readonly string[]): unknown {

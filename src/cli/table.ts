@@ -12,9 +12,8 @@ const gap = "  ";
 /** Prints a table with a header. Lines are truncated to the terminal width. */
 export function printTable<Row>(
   terminal: Terminal,
-  table: { readonly columns: readonly Column<Row>[]; readonly rows: readonly Row[] },
+  columns: readonly Column<Row>[], rows: readonly Row[],
 ): void {
-  const { columns, rows } = table;
   const cells = rows.map((row) => columns.map(({ value }) => cellText(value(row))));
   const widths = columns.map(({ title }, index) =>
     Math.max(title.length, ...cells.map((line) => line[index]?.length ?? 0)),

@@ -14,16 +14,16 @@ for (const [text, expected] of [
   ["2026-11-01T08:00:00Z", "2026-11-01T08:00:00Z"],
 ] as const) {
   test(`--since ${text} is ${expected}`, () => {
-    assert.equal(timeOf(text, { flag: "--since", now, direction: "ago" }), expected);
+    assert.equal(timeOf(text, "--since", now, "ago"), expected);
   });
 }
 
 test("a duration with an unknown unit is rejected with the allowed formats", () => {
   assert.throws(
-    () => timeOf("3 fortnights", { flag: "--since", now, direction: "ago" }),
+    () => timeOf("3 fortnights", "--since", now, "ago"),
     (error) => error instanceof UsageError && /--since takes a time/.test(error.message),
   );
-  assert.equal(timeOf("30d", { flag: "--expires", now, direction: "ahead" }), "2026-12-22T12:00:00.000Z");
+  assert.equal(timeOf("30d", "--expires", now, "ahead"), "2026-12-22T12:00:00.000Z");
 });
 
 test("relative times are formatted from now", () => {

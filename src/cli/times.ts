@@ -16,15 +16,15 @@ const unitMs: Readonly<Record<string, number>> = {
  */
 export function timeOf(
   text: string,
-  context: { readonly flag: string; readonly now: number; readonly direction: "ago" | "ahead" },
+  flag: string, now: number, direction: "ago" | "ahead",
 ): string {
   const [, count = "", unit = ""] = /^(\d{1,6})\s*([a-z]+)$/i.exec(text) ?? [];
   if (count === "") return text;
   const spanMs = Number(count) * (unitMs[unit.toLowerCase()] ?? Number.NaN);
-  const time = new Date(context.now + (context.direction === "ago" ? -spanMs : spanMs));
+  const time = new Date(now + (direction === "ago" ? -spanMs : spanMs));
   if (Number.isNaN(time.getTime()))
     throw new UsageError(
-      `${context.flag} takes a time such as 2026-01-31, or a duration such as 90m, 1h or 7d`,
+      `${flag} takes a time such as 2026-01-31, or a duration such as 90m, 1h or 7d`,
     );
   return time.toISOString();
 }

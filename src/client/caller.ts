@@ -119,7 +119,7 @@ export class Caller {
         if (wasUnanswered && method === "DELETE" && error instanceof ApiError && error.status === 404)
           return undefined as Answer;
         wasUnanswered ||= error instanceof UnansweredError;
-        const delayMs = retryDelayMs(error, { rules: this.#rules, attempts, random: this.#parts.random() });
+        const delayMs = retryDelayMs(error, this.#rules, attempts, this.#parts.random());
         if (delayMs === null) throw error;
         await this.#parts.time.sleep(delayMs, request.signal);
       }
@@ -167,7 +167,7 @@ export class Caller {
       const response = await this.open(bounded, failed);
       const url = this.addressOf(request.path);
       const text = await textOf(response, { failed, request: bounded, url });
-      return this.#read(text, { response, failed });
+      return this.#read(text, response, failed);
     } catch (error) {
       // Throw the caller's own abort reason.
       if (request.signal?.aborted === true) throw request.signal.reason;
@@ -182,7 +182,7 @@ export class Caller {
 
   #read(
     text: string,
-    { response, failed }: { readonly response: Response; readonly failed: FailedCall },
+    response: Response, failed: FailedCall,
   ): unknown {
     if (text === "") {
       if (response.status === 204) return undefined;

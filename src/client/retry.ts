@@ -40,14 +40,10 @@ const passingStatuses = new Set([408, 429, 500, 502, 503, 504]);
  */
 export function retryDelayMs(
   error: PosthornClientError,
-  {
-    rules,
-    attempts,
-    random,
-  }: { readonly rules: RetryRules; readonly attempts: number; readonly random: number },
+  rules: RetryRules, attempts: number, random: number,
 ): number | null {
   if (attempts >= rules.attemptsMax || !passes(error) || !rules.mayRetry(error)) return null;
-  const ownMs = backoffMs(rules, { pauses: attempts - 1, random });
+  const ownMs = backoffMs(rules, attempts - 1, random);
   const askedMs = (retryAfterSeconds(error) ?? 0) * 1_000;
   return askedMs > rules.retryAfterMsMax ? null : Math.max(ownMs, askedMs);
 }

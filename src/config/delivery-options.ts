@@ -117,7 +117,7 @@ export const delivery = {
     group: "Delivery",
     description:
       "How long a delivery stays leased to a process that may have crashed. Must be longer than the longest request (90 s).",
-    kind: milliseconds({ min: 1_000, max: 3_600_000 }),
+    kind: milliseconds(1_000, 3_600_000),
     fallback: 300_000,
   }),
   commitWindowMs: option({
@@ -126,7 +126,7 @@ export const delivery = {
     description:
       "Maximum time that writes wait under load to be grouped, and that the result of a request waits for another write. " +
       "Without load, a publish never waits. Deliveries completed within this time before a crash are sent again.",
-    kind: milliseconds({ min: 0, max: 1_000 }),
+    kind: milliseconds(0, 1_000),
     fallback: 20,
   }),
   bufferBytesMax: option({

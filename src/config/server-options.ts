@@ -128,7 +128,7 @@ export const server = {
     group: "Server",
     description:
       "How long running requests may take to finish at shutdown; unfinished deliveries are sent after the next start.",
-    kind: milliseconds({ min: 0, max: 600_000 }),
+    kind: milliseconds(0, 600_000),
     fallback: 30_000,
   }),
 } as const;

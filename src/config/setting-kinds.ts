@@ -153,5 +153,5 @@ export const callsPerMinute: ValueKind<number> = {
 /** For retention settings. */
 export const days = integer({ min: 1, max: 3_650, unit: "days" });
 /** For most durations. */
-export const milliseconds = (range: { readonly min: number; readonly max: number }): ValueKind<number> =>
-  integer({ ...range, unit: "ms" });
+export const milliseconds = (min: number, max: number): ValueKind<number> =>
+  integer({ min, max, unit: "ms" });

@@ -83,27 +83,27 @@ export function gatherEnvironment(
   );
   for (const [name, option] of optionEntries) {
     const raw = present.get(option.env);
-    if (raw !== undefined && !isServiceLink({ name: option.env, raw })) {
+    if (raw !== undefined && !isServiceLink(option.env, raw)) {
       given.push({ option: name, raw, source: { kind: "environment", name: option.env } });
     }
     if (option.secret !== true) continue;
     const path = present.get(`${option.env}_FILE`);
     if (path === undefined) continue;
     addSecretFile(
-      { given, problems, unread },
+      given, problems, unread,
       { name, key: `${option.env}_FILE`, path, kind: "environment", readFile },
     );
   }
   const known = optionEntries.flatMap(([, option]) => namesOf(option, (base) => option.env + base));
   for (const [name, raw] of present) {
     if (known.includes(name) || otherVariables.has(name) || name.startsWith("POSTHORN_TEST_")) continue;
-    if (isServiceLink({ name, raw })) continue;
+    if (isServiceLink(name, raw)) continue;
     problems.push(`${name} (environment) is not a setting${didYouMean(name, known)}`);
   }
   return { given, problems, unread };
 }
 
-function isServiceLink({ name, raw }: { readonly name: string; readonly raw: string }): boolean {
+function isServiceLink(name: string, raw: string): boolean {
   return serviceLink.test(name) || (servicePort.test(name) && servicePortValue.test(raw));
 }
 
@@ -132,7 +132,7 @@ export function gatherFile(path: string, readFile: ReadFile): Gathered {
         kind: "file" as const,
         readFile,
       };
-      addSecretFile({ given, problems, unread }, secret);
+      addSecretFile(given, problems, unread, secret);
     } else {
       problems.push(`${key} (${path}) is not a setting${didYouMean(key, known)}`);
     }
@@ -156,7 +156,7 @@ function readYaml(path: string, readFile: ReadFile): Record<string, unknown> | s
 }
 
 function addSecretFile(
-  into: { readonly given: Given[]; readonly problems: string[]; readonly unread: OptionName[] },
+  given: Given[], problems: string[], unread: OptionName[],
   secret: {
     readonly name: OptionName;
     readonly key: string;
@@ -166,13 +166,13 @@ function addSecretFile(
   },
 ): void {
   const refuse = (problem: string): void => {
-    into.problems.push(`${secret.key} names ${secret.path}, which ${problem}`);
-    into.unread.push(secret.name);
+    problems.push(`${secret.key} names ${secret.path}, which ${problem}`);
+    unread.push(secret.name);
   };
   try {
     const raw = secret.readFile(secret.path).trim();
     if (raw === "") refuse("is empty");
-    else into.given.push({ option: secret.name, raw, source: { kind: secret.kind, name: secret.key } });
+    else given.push({ option: secret.name, raw, source: { kind: secret.kind, name: secret.key } });
   } catch (error) {
     refuse(`cannot be read: ${reasonOf(error)}`);
   }

@@ -13,7 +13,7 @@ const doublingsMax = 50;
  */
 export function backoffMs(
   { delayMsMin, delayMsMax }: BackoffBounds,
-  { pauses, random = 1 }: { readonly pauses: number; readonly random?: number | undefined },
+  pauses: number, random: number | undefined = 1,
 ): number {
   const ceilingMs = Math.min(delayMsMax, delayMsMin * 2 ** Math.min(pauses, doublingsMax));
   return ceilingMs * (0.5 + random / 2);
@@ -30,7 +30,7 @@ export class Backoff {
 
   /** How long to wait before the next attempt. `random` is uniform in [0, 1). */
   nextMs(random?: number): number {
-    const delayMs = backoffMs(this.#bounds, { pauses: this.#pauses, random });
+    const delayMs = backoffMs(this.#bounds, this.#pauses, random);
     this.#pauses += 1;
     return delayMs;
   }

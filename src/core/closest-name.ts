@@ -5,7 +5,7 @@ export function closestName(name: string, known: Iterable<string>): string | nul
   let best: string | null = null;
   let bestDistance = Math.max(2, Math.floor(name.length / 3)) + 1;
   for (const candidate of known) {
-    const distance = editDistance({ from: wanted, to: normalise(candidate) });
+    const distance = editDistance(wanted, normalise(candidate));
     if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
   }
   return best;
@@ -17,7 +17,7 @@ function normalise(name: string): string {
 }
 
 /** Levenshtein distance, computed one row at a time. */
-function editDistance({ from, to }: { readonly from: string; readonly to: string }): number {
+function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (let i = 1; i <= from.length; i++) {
     const next = [i];

@@ -134,8 +134,8 @@ test("EDS-9.6-3 EDS-11.8-1 a retry that could only start after the maximum age i
 
 test("WDS-150 waiting consumes no attempt, but age ends it", () => {
   const { ageMsMax } = policy;
-  assert.equal(isTooOld(fresh, { ageMsMax, now: createdAt + ageMsMax }), false);
-  assert.equal(isTooOld(fresh, { ageMsMax, now: createdAt + ageMsMax + 1 }), true);
+  assert.equal(isTooOld(fresh, ageMsMax, createdAt + ageMsMax), false);
+  assert.equal(isTooOld(fresh, ageMsMax, createdAt + ageMsMax + 1), true);
   const expired = step(fresh, { kind: "expired" }, createdAt + ageMsMax + 1);
   assert.deepEqual([expired.state, expired.reason, expired.attemptCount], ["exhausted", "expired", 0]);
 });
@@ -199,7 +199,7 @@ for (const state of ["exhausted", "cancelled", "skipped", "failed"] as const) {
       reason: null,
       retried: { at: now, attemptCount },
     });
-    assert.equal(isTooOld(retried, { ageMsMax: policy.ageMsMax, now: now + policy.ageMsMax }), false);
+    assert.equal(isTooOld(retried, policy.ageMsMax, now + policy.ageMsMax), false);
     const failed = step(retried, attempted(transient, now), now);
     assert.deepEqual([failed.state, failed.attemptCount], ["failed", attemptCount + 1]);
     assert.equal(failed.dueAt, now + 5_000, "the first delay of the schedule");

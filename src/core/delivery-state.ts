@@ -155,9 +155,9 @@ function retry(progress: DeliveryProgress, now: number): DeliveryProgress {
 /** Whether a delivery exceeds the maximum age; it then becomes `expired` unless it has ended. */
 export function isTooOld(
   progress: Pick<DeliveryProgress, "createdAt" | "retried">,
-  limit: { readonly ageMsMax: number; readonly now: number },
+  ageMsMax: number, now: number,
 ): boolean {
-  return limit.now - agesFrom(progress) > limit.ageMsMax;
+  return now - agesFrom(progress) > ageMsMax;
 }
 
 type AttemptedEvent = DeliveryEvents["attempted"];

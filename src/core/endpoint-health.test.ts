@@ -47,8 +47,8 @@ test("410 suspends at once and once; after 24 hours the suspension becomes final
   assert.deepEqual(observe(health, 410, { now: start }), { kind: "suspend", reason: "gone" });
   assert.equal(observe(health, 410, { now: start + 1 }), null);
   assert.equal(health.suspendedAt, start);
-  assert.equal(suspensionElapsed({ suspendedAt: start, now: start + 24 * hourMs - 1 }, rules), false);
-  assert.equal(suspensionElapsed({ suspendedAt: start, now: start + 24 * hourMs }, rules), true);
+  assert.equal(suspensionElapsed(start, start + 24 * hourMs - 1, rules), false);
+  assert.equal(suspensionElapsed(start, start + 24 * hourMs, rules), true);
   healthReenabled(health);
   assert.deepEqual(observe(health, 410, { now: start + 2 }), { kind: "suspend", reason: "gone" });
 });
@@ -182,7 +182,7 @@ test("no pause is longer than events live, nor than five days, whatever Retry-Af
   const bound = (retryAfterMs: number, ageMsMax: number): number => {
     const pause = pauseAfter(observationOf(429), retryAfterMs);
     assert.ok(pause !== null);
-    const bounded = boundedPause(pause, { now: start, ageMsMax });
+    const bounded = boundedPause(pause, start, ageMsMax);
     assert.equal(bounded.reason, "retry_after");
     return bounded.until - start;
   };

@@ -195,10 +195,10 @@ export function observeExhausted(
 
 /** A suspended webhook that is not enabled in time becomes disabled. `suspendedAt` and `now` in Unix ms. */
 export function suspensionElapsed(
-  suspension: { readonly suspendedAt: number; readonly now: number },
+  suspendedAt: number, now: number,
   rules: DisableRules,
 ): boolean {
-  return suspension.now - suspension.suspendedAt >= rules.suspendedToDisabledMs;
+  return now - suspendedAt >= rules.suspendedToDisabledMs;
 }
 
 /**
@@ -284,7 +284,7 @@ const pauseMsMax = 5 * 86_400_000;
  */
 export function boundedPause(
   pause: EndpointPause,
-  { now, ageMsMax }: { readonly now: number; readonly ageMsMax: number },
+  now: number, ageMsMax: number,
 ): EndpointPause {
   const untilMax = now + Math.min(ageMsMax, pauseMsMax);
   return pause.until <= untilMax ? pause : { until: untilMax, reason: pause.reason };
@@ -311,14 +311,14 @@ export function endpointPause(observation: PauseObservation, rules: PauseRules):
   const unanswered = statusCode === null && verdict.category === "network" && verdict.receiverStateUnknown;
   const longestMs = Math.max(askedMs, categoryMs, throttleMs, unanswered ? rules.unansweredMs : 0);
   if (longestMs <= 0) return null;
-  return { until: now + longestMs, reason: pauseReason(verdict, { longestMs, askedMs, throttleMs }) };
+  return { until: now + longestMs, reason: pauseReason(verdict, longestMs, askedMs, throttleMs) };
 }
 
 function pauseReason(
   verdict: Verdict,
-  pause: { readonly longestMs: number; readonly askedMs: number; readonly throttleMs: number },
+  longestMs: number, askedMs: number, throttleMs: number,
 ): PauseReason {
-  if (pause.longestMs === pause.askedMs) return "retry_after";
-  if (pause.longestMs === pause.throttleMs) return "throttle";
+  if (longestMs === askedMs) return "retry_after";
+  if (longestMs === throttleMs) return "throttle";
   return verdict.category === "rate_limit" || verdict.category === "timeout" ? verdict.category : "failure";
 }

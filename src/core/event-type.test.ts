@@ -50,7 +50,7 @@ test("WDS-43 WDS-82 TS16-115 a webhook gets the types it names, and those below 
     ["*", "posthornx.y", true],
   ];
   for (const [pattern, type, expected] of table)
-    assert.equal(matches({ pattern, type }), expected, `${pattern} ${type}`);
+    assert.equal(matches(pattern, type), expected, `${pattern} ${type}`);
   assert.equal(isSystemEventType("posthorn.test"), true);
   assert.equal(isSystemEventType("posthorn"), false);
 });

@@ -42,7 +42,7 @@ export function isSystemEventType(name: string): boolean {
 }
 
 /** Whether a webhook with this pattern receives events of this type. Both must be valid. */
-export function matches({ pattern, type }: { readonly pattern: string; readonly type: string }): boolean {
+export function matches(pattern: string, type: string): boolean {
   if (pattern === "*") return !isSystemEventType(type);
   if (!pattern.endsWith(".*")) return pattern === type;
   // Keep the dot: `order.*` must not match `orders.created`.

@@ -123,17 +123,17 @@ export class WaitingSlots {
    */
   take(
     owner: SlotOwner,
-    request: { readonly bytes: number; readonly isHanging: boolean },
+    bytes: number, isHanging: boolean,
   ): WaitingSlot | null {
-    const narrowest = request.isHanging ? hanging : all;
+    const narrowest = isHanging ? hanging : all;
     for (let share = narrowest; share >= 0; share -= 1) {
       const tenantHolds = this.#tenants.get(owner.tenantId)?.[share] ?? 0;
       if (this.#slots.refuses(share, tenantHolds, this.#keys.get(owner.key)?.[share] ?? 0)) return null;
     }
-    const weight = 1 + Math.floor(request.bytes / bytesPerSlot);
+    const weight = 1 + Math.floor(bytes / bytesPerSlot);
     this.#count(owner, narrowest, weight);
     this.#requests += 1;
-    return { owner, weight, isHanging: request.isHanging };
+    return { owner, weight, isHanging };
   }
 
   /** Marks a request as hanging after five seconds, even beyond the share for those, because it cannot be revoked. */

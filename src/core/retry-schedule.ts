@@ -114,22 +114,22 @@ function listProblems(candidate: Record<string, unknown>): ScheduleProblem[] {
   }
   // Not flatMap, which would skip the holes of a sparse array.
   return Array.from(delaysMs, (delayMs: unknown, index) => {
-    return numberProblems(`delaysMs[${index}]`, delayMs, { min: 0, max: scheduleDelayMsMax });
+    return numberProblems(`delaysMs[${index}]`, delayMs, 0, scheduleDelayMsMax);
   }).flat();
 }
 
 function exponentialProblems(candidate: Record<string, unknown>): ScheduleProblem[] {
   const attempts = candidate["attemptsMax"];
-  const problems = numberProblems("attemptsMax", attempts, { min: 1, max: scheduleAttemptsMax });
+  const problems = numberProblems("attemptsMax", attempts, 1, scheduleAttemptsMax);
   if (problems.length === 0 && !Number.isInteger(attempts)) {
     problems.push({ field: "attemptsMax", problem: "must be a whole number" });
   }
   return [
     ...problems,
-    ...numberProblems("baseDelayMs", candidate["baseDelayMs"], { min: 1, max: scheduleDelayMsMax }),
+    ...numberProblems("baseDelayMs", candidate["baseDelayMs"], 1, scheduleDelayMsMax),
     // Below 1, the expected delay would decrease from retry to retry (EDS-9.6-1).
-    ...numberProblems("multiplier", candidate["multiplier"], { min: 1, max: 100 }),
-    ...numberProblems("delayMsMax", candidate["delayMsMax"], { min: 1, max: scheduleDelayMsMax }),
+    ...numberProblems("multiplier", candidate["multiplier"], 1, 100),
+    ...numberProblems("delayMsMax", candidate["delayMsMax"], 1, scheduleDelayMsMax),
   ];
 }
 
@@ -137,8 +137,8 @@ function jitterProblems(jitter: unknown): ScheduleProblem[] {
   if (!isRecord(jitter)) return [{ field: "jitter", problem: "must be an object with `from` and `to`" }];
   const { from, to } = jitter as Partial<Jitter>;
   const problems = [
-    ...numberProblems("jitter.from", from, { min: 0, max: jitterFactorMax }),
-    ...numberProblems("jitter.to", to, { min: 0, max: jitterFactorMax }),
+    ...numberProblems("jitter.from", from, 0, jitterFactorMax),
+    ...numberProblems("jitter.to", to, 0, jitterFactorMax),
   ];
   if (problems.length > 0) return problems;
   if (Number(to) < Number(from))
@@ -150,11 +150,11 @@ function jitterProblems(jitter: unknown): ScheduleProblem[] {
 function numberProblems(
   field: string,
   value: unknown,
-  range: { readonly min: number; readonly max: number },
+  min: number, max: number,
 ): ScheduleProblem[] {
   // NaN fails both comparisons, so this must be the positive form of the test.
-  if (typeof value === "number" && value >= range.min && value <= range.max) return [];
-  return [{ field, problem: `must be a number from ${range.min} to ${range.max}` }];
+  if (typeof value === "number" && value >= min && value <= max) return [];
+  return [{ field, problem: `must be a number from ${min} to ${max}` }];
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

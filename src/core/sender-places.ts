@@ -103,7 +103,7 @@ export class Places {
       if (ageMs < waitingAfterMs) break;
       const isHanging = ageMs >= hangingAfterMs;
       if (held.waiting === null) {
-        held.waiting = this.#waitingSlots.take(held.owner, { bytes: held.bytes, isHanging });
+        held.waiting = this.#waitingSlots.take(held.owner, held.bytes, isHanging);
         if (held.waiting !== null) this.#countActive(held, -1);
       } else if (isHanging) this.#waitingSlots.hangs(held.waiting);
       if (isHanging && held.waiting !== null) this.#aging.delete(held);

@@ -12,13 +12,6 @@ export interface UuidSource {
   next(): string;
 }
 
-export interface UuidSourceOptions {
-  /** Unix milliseconds, wall clock. */
-  readonly now: () => number;
-  /** Returns secure random bytes. Called for {@link poolBytes} at a time, because each call is slow. */
-  readonly randomBytes: (bytes: number) => Uint8Array;
-}
-
 const poolBytes = 4096;
 const randomHexPerId = 16;
 const counterMax = 0xfff;
@@ -32,8 +25,8 @@ const variantHex = new Map(
 );
 
 /** Creates an independent source: its ids increase; ids of different sources interleave. */
-export function createUuidV7Source(options: UuidSourceOptions): UuidSource {
-  const takeRandomHex = createRandomHexPool(options.randomBytes);
+export function createUuidV7Source(/** Unix milliseconds, wall clock. */ now: () => number, /** Returns secure random bytes. Called for {@link poolBytes} at a time, because each call is slow. */ randomBytes: (bytes: number) => Uint8Array): UuidSource {
+  const takeRandomHex = createRandomHexPool(randomBytes);
   let timeMs = -1;
   let counter = counterMax;
   let prefix = "";
@@ -51,7 +44,7 @@ export function createUuidV7Source(options: UuidSourceOptions): UuidSource {
 
   return {
     next: () => {
-      const nowMs = Math.floor(options.now());
+      const nowMs = Math.floor(now());
       if (nowMs > timeMs || timeMs < 0) startMillisecond(nowMs);
       else if (counter === counterMax) startMillisecond(timeMs + 1);
       else counter++;

@@ -50,7 +50,7 @@ export class DeliveryChanges {
     // It may have been the head that a lane waited for, including a lane from before a change of the ordering.
     this.#options.dispatcher.headsChanged(endpoint);
     const lane = endpoint.lane(command.lane);
-    this.#options.dispatcher.stored(lane, { tier: lane.tier(result.priority), dueAt: command.retry.at });
+    this.#options.dispatcher.stored(lane, lane.tier(result.priority), command.retry.at);
     return result;
   }
 
@@ -74,7 +74,7 @@ export class DeliveryChanges {
       const endpoint = directory.get(delivery.lane.webhookId);
       if (endpoint === undefined || delivery.state !== "pending") continue;
       const lane = endpoint.lane(delivery.lane);
-      dispatcher.stored(lane, { tier: lane.tier(delivery.priority), dueAt: delivery.dueAt });
+      dispatcher.stored(lane, lane.tier(delivery.priority), delivery.dueAt);
     }
   }
 }

@@ -93,10 +93,10 @@ export class Engine implements EngineAccess {
   constructor(options: EngineOptions) {
     this.#options = options;
     const { clock, random } = options;
-    const ids = createUuidV7Source({ now: () => clock.now(), randomBytes: (count) => random.bytes(count) });
+    const ids = createUuidV7Source(() => clock.now(), (count) => random.bytes(count));
     this.nextId = () => ids.next();
     const { tracer } = options.telemetry;
-    this.#spans = tracer === undefined ? null : new EventSpans({ tracer, clock });
+    this.#spans = tracer === undefined ? null : new EventSpans(tracer, clock);
     this.#wakeups = new Wakeups(clock, () => this.#upkeep.clockSetBack());
     this.#shared = createSharedParts(options, {
       woke: (tenantQueue) => this.#dispatcher.considerTenantQueue(tenantQueue),
@@ -292,8 +292,8 @@ export class Engine implements EngineAccess {
   }
 
   /** Stops claiming, waits for requests in flight up to the grace time, releases the rest, writes settlements. */
-  async stop(grace: { readonly graceMs: number }): Promise<void> {
-    this.#stopping ??= this.#stop(grace.graceMs);
+  async stop(graceMs: number): Promise<void> {
+    this.#stopping ??= this.#stop(graceMs);
     await this.#stopping;
   }
 

@@ -117,7 +117,7 @@ test("statistics left behind are completed before hours are added up, and those 
   await round(0, () => 0, {
     statistics: {
       recover: async ({ writtenBefore }) => noted("recover", writtenBefore),
-      rollUp: async ({ endedBefore }) => noted("roll up", endedBefore),
+      rollUp: async (endedBefore) => noted("roll up", endedBefore),
       forget: async ({ before }) => noted("forget minutes", before.minute),
     },
   });

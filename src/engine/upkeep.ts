@@ -195,7 +195,7 @@ export class Upkeep {
       const webhook = directory.get(delivery.webhookId)?.webhook;
       // A tenant must not be notified of another tenant's delivery.
       if (webhook === undefined || webhook.tenantId !== delivery.tenantId) return [];
-      return expiredEvent(webhook, { delivery, now: clock.now() });
+      return expiredEvent(webhook, delivery, clock.now());
     });
   }
 
@@ -229,7 +229,7 @@ export class Upkeep {
       statistics.recover({ writtenBefore: clock.now() - silentWriterMs, limit }),
     );
     await this.#repeat("statistics added up", (limit) =>
-      statistics.rollUp({ endedBefore: clock.now() - settlingMs, limit }),
+      statistics.rollUp(clock.now() - settlingMs, limit),
     );
     const now = clock.now();
     const before = { minute: now - kept.minute, hour: now - kept.hour, day: now - kept.day };
@@ -264,7 +264,7 @@ export class Upkeep {
       const tookMs = clock.monotonicMs() - startedAt;
       changed += result.changed;
       if (!result.more) break;
-      limit = nextLimit(limit, { tookMs });
+      limit = nextLimit(limit, tookMs);
       await this.#pause(tookMs);
     }
     if (changed > 0) this.#options.telemetry.log.info({ what, rows: changed }, "upkeep");
@@ -305,7 +305,7 @@ function horizons(directory: Directory): ReadonlyMap<string, number> {
 }
 
 /** Grows up to twofold while steps are fast, and shrinks at once when one was slow. */
-function nextLimit(limit: number, { tookMs }: { readonly tookMs: number }): number {
+function nextLimit(limit: number, tookMs: number): number {
   const fitting = Math.floor(limit * Math.min(2, stepMs / Math.max(tookMs, 1)));
   return Math.min(stepRowsMax, Math.max(stepRowsMin, fitting));
 }

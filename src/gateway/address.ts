@@ -23,7 +23,7 @@ export function readAddress(url: string): InboundAddress | null {
   const at = url.indexOf("?");
   const path = at < 0 ? url : url.slice(0, at);
   const query = at < 0 ? "" : url.slice(at);
-  if (path.startsWith(secretPrefix)) return readSecret({ behind: path.slice(secretPrefix.length), query });
+  if (path.startsWith(secretPrefix)) return readSecret(path.slice(secretPrefix.length), query);
   if (!path.startsWith(partyPrefix)) return null;
   const parsed = parseWebhookPath(path);
   const behind = path.slice(partyPrefix.length);
@@ -36,13 +36,7 @@ export function readAddress(url: string): InboundAddress | null {
   return { token: null, party, eventType, rest, shown: url, isUnsafe };
 }
 
-function readSecret({
-  behind,
-  query,
-}: {
-  readonly behind: string;
-  readonly query: string;
-}): InboundAddress | null {
+function readSecret(behind: string, query: string): InboundAddress | null {
   const slash = behind.indexOf("/");
   const token = slash < 0 ? behind : behind.slice(0, slash);
   const rest = `${slash < 0 ? "" : behind.slice(slash)}${query}`;

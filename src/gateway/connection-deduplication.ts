@@ -70,7 +70,7 @@ export class ConnectionDeduplication {
     return {
       ways: { ...left, ignored: [...ways.ignored, ...ignored] },
       isRunning,
-      ended: (taken) => this.#ended(authentic, { held, taken }),
+      ended: (taken) => this.#ended(authentic, held, taken),
     };
   }
 
@@ -108,7 +108,7 @@ export class ConnectionDeduplication {
 
   async #ended(
     { key }: Authentic,
-    { held, taken }: { readonly held: readonly Held[]; readonly taken: (connection: Connection) => boolean },
+    held: readonly Held[], taken: (connection: Connection) => boolean,
   ): Promise<void> {
     const { answers, clock, telemetry } = this.#options;
     try {

@@ -51,7 +51,7 @@ test("a change of one connection that takes long does not keep those of other te
     changes: new KeyedQueue(),
   });
   const rename = (tenantId: string) =>
-    connections.update({ tenantId }, { id: `of ${tenantId}`, input: { name: "new" } });
+    connections.update({ tenantId }, `of ${tenantId}`, { name: "new" });
   void rename("slow");
   assert.equal((await rename("quick")).name, "new");
 });

@@ -42,7 +42,7 @@ export class Connections implements ConnectionService {
   }
 
   list(scope: Scope, query: ConnectionQuery): readonly Connection[] {
-    const tenantId = tenantFilter({ scope, tenantId: query.tenantId });
+    const tenantId = tenantFilter(scope, query.tenantId);
     const { sourceId, webhookId } = query;
     return this.#options.directory
       .connections()
@@ -67,7 +67,7 @@ export class Connections implements ConnectionService {
     return changes.run(`create ${given.sourceId}`, async () => {
       const now = clock.now();
       const problems = new ProblemList();
-      const input = readFields(connectionFields, given, { problems, use: "create" });
+      const input = readFields(connectionFields, given, problems, "create");
       judgeRules(input, problems);
       problems.throwIfAny("the connection");
       const tenantId = await this.#requireEnds(scope, given);
@@ -122,13 +122,13 @@ export class Connections implements ConnectionService {
 
   update(
     scope: Scope,
-    { id, input: given }: { readonly id: string; readonly input: ConnectionChange },
+    id: string, given: ConnectionChange,
   ): Promise<Connection> {
     const { store, directory, clock, held, changes } = this.#options;
     return changes.run(id, async () => {
       const before = this.get(scope, id);
       const problems = new ProblemList();
-      const input = readFields(connectionChangeFields, given, { problems });
+      const input = readFields(connectionChangeFields, given, problems);
       judgeRules(input, problems);
       problems.throwIfAny("the connection");
       const now = clock.now();

@@ -62,7 +62,7 @@ export interface Gateway extends GatewayServices {
 
 export function createGateway(options: GatewayOptions): Gateway {
   const { access, store, directory, tenants, secretBox, clock, random } = options;
-  const limitedLog = new LimitedLog({ clock, log: options.telemetry.log });
+  const limitedLog = new LimitedLog(clock, options.telemetry.log);
   const telemetry = { log: limitedLog, metrics: options.telemetry.metrics };
   const { ownAddresses, limits } = options;
   const description = describeService(options.deployment);

@@ -34,17 +34,12 @@ export function givenMessage({
  */
 export function loggedMessage(
   { headers, path }: Pick<ReceivedRequest, "headers" | "path">,
-  kept: {
-    readonly body: Uint8Array | typeof notKept;
-    /** Query parameters that the log omits; null if they are unknown. */
-    readonly secretParameters: readonly string[] | null;
-  },
+  body: Uint8Array | typeof notKept, /** Query parameters that the log omits; null if they are unknown. */ secretParameters: readonly string[] | null,
 ): PartlyKnownMessage {
   const fields = headers.flatMap((name, at) =>
     at % 2 === 0 ? [[name, headers[at + 1] ?? ""] as const] : [],
   );
-  const head = filteredHead({ headers: fields, url: path, rest: restOfShown(path) });
-  const { body, secretParameters } = kept;
+  const head = filteredHead(fields, path, restOfShown(path));
   const leftOut = (secretParameters ?? []).map((name) => [name, notKept] as const);
   return {
     headers: withoutMasks(head.headers),

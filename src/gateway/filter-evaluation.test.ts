@@ -94,7 +94,7 @@ suite("filters over many requests", () => {
 
 suite("what filters see of the log", () => {
   const see = (path: string, secretParameters: readonly string[] | null, filter: object) => {
-    const message = loggedMessage({ headers: [], path }, { body: notKept, secretParameters });
+    const message = loggedMessage({ headers: [], path }, notKept, secretParameters);
     return compileFilter(filter).examine(message);
   };
 

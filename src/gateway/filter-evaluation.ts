@@ -78,13 +78,13 @@ export class FilterEvaluations implements FilterService {
     }
     const source = this.#options.directory.source(sourceId ?? "");
     if (source === undefined || !isVisible(scope, source)) throw new NotFoundError("the source");
-    return this.#examineLast(filter, { source, last });
+    return this.#examineLast(filter, source, last);
   }
 
   /** Newest first, yielding to other work, until the budget is spent. */
   async #examineLast(
     filter: Filter,
-    { source, last }: { readonly source: Source; readonly last: number },
+    source: Source, last: number,
   ): Promise<RequestsEvaluation> {
     const { log, clock } = this.#options;
     // Time spent on writing pending rows does not count towards the budget.
@@ -147,7 +147,7 @@ export class FilterEvaluations implements FilterService {
   }
 
   #messageOf(request: ReceivedRequest, body: Uint8Array | typeof notKept) {
-    return loggedMessage(request, { body, secretParameters: this.#secretParametersOf(request.sourceId) });
+    return loggedMessage(request, body, this.#secretParametersOf(request.sourceId));
   }
 
   /** Null if the omitted parameters are unknown because the source is gone or its verification is unusable. */
@@ -175,7 +175,7 @@ class Found implements EvaluatedRequests {
 
 function readInput(given: FilterEvaluationInput): FilterEvaluationInput {
   const problems = new ProblemList();
-  const input = readFields(filterEvaluationFields, given, { problems });
+  const input = readFields(filterEvaluationFields, given, problems);
   judgeFilter(input.filter, problems);
   judgeTexts(input.message, problems);
   const named = targets.filter((name) => given[name] !== undefined);

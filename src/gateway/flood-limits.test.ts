@@ -54,7 +54,7 @@ test("of each kind of line one a minute is written, with the count of the rest",
   const written: string[] = [];
   const write = (fields: LogFields, message: string): void =>
     void written.push(`${message} ${JSON.stringify(fields)}`);
-  const log = new LimitedLog({ clock, log: { debug: write, info: write, warn: write, error: write } });
+  const log = new LimitedLog(clock, { debug: write, info: write, warn: write, error: write });
   for (let n = 0; n < 1_000; n += 1) log.warn({ sourceId: n % 2 === 0 ? "a" : "b" }, "refused");
   log.error({}, "failed");
   assert.deepEqual(written, ['refused {"sourceId":"a"}', "failed {}"]);

@@ -59,7 +59,7 @@ const callbackTimeoutMs = 10_000;
 export async function giveConsent(
   { transport, urlRules, calls }: ConsentSender,
   tenantId: string,
-  { message, consent }: { readonly message: ReceivedMessage; readonly consent: Consent },
+  message: ReceivedMessage, consent: Consent,
 ): Promise<void> {
   const judged = judgeUrl(message.headers.get("webhook-request-callback")?.trim() ?? "", urlRules);
   if (judged.kind === "refused")

@@ -100,7 +100,7 @@ export class GatewayInbound implements Inbound {
       retryAfterSeconds,
     });
     const ended = rejected(answer, { cause: "too_many_failures", detail: null });
-    this.#note(incoming, { ended, durationMs: 0 });
+    this.#note(incoming, ended, 0);
     return answer;
   }
 
@@ -127,13 +127,13 @@ export class GatewayInbound implements Inbound {
     };
     let ended: Ended;
     try {
-      ended = await this.#steps(incoming, { isTooLarge: request.body === null, elapsedMs });
+      ended = await this.#steps(incoming, request.body === null, elapsedMs);
     } catch (error) {
       if (error instanceof StepsSpentError) ended = this.#tooManySteps(incoming, error);
       else ended = this.#unexpected(incoming, error);
     }
     ended = { ...ended, answer: keptPrivate(ended.answer, request) };
-    this.#note(incoming, { ended, durationMs: elapsedMs() });
+    this.#note(incoming, ended, elapsedMs());
     return ended.answer;
   }
 
@@ -185,7 +185,7 @@ export class GatewayInbound implements Inbound {
 
   async #steps(
     incoming: Incoming,
-    { isTooLarge, elapsedMs }: { readonly isTooLarge: boolean; readonly elapsedMs: () => number },
+    isTooLarge: boolean, elapsedMs: () => number,
   ): Promise<Ended> {
     const { source, request, message } = incoming;
     const verifier = this.#options.box.verifier(source);
@@ -193,7 +193,7 @@ export class GatewayInbound implements Inbound {
     if (fault !== undefined) return rejected(faulted(fault), fault);
     const probed = source.active && !incoming.address.isUnsafe ? answerToProbe(incoming, verifier) : null;
     if (probed !== null) return probed;
-    const refused = this.#refusalOf(incoming, { verifier, isTooLarge });
+    const refused = this.#refusalOf(incoming, verifier, isTooLarge);
     if (refused !== null) return refused;
     if (request.method === "OPTIONS") return asksConsent(incoming);
     const hops = nextHops(message.headers.get(hopHeader), this.#options.deploymentId);
@@ -224,11 +224,11 @@ export class GatewayInbound implements Inbound {
       const answer = refusal("rate_limited", "This source has reached its rate limit.", more);
       return { ...rejected(answer, { cause: "rate_limited", detail: null }), isProven: true };
     }
-    const authentic = authenticOf(incoming, { received, verifier, field, hops: hops.value });
+    const authentic = authenticOf(incoming, received, verifier, field, hops.value);
     const { eventType, originalType, scheme } = authentic;
     const known = { eventType, originalType, scheme, isProven: true };
     const delivered = await this.#options.deliverer.deliver(authentic, (stored) => {
-      const row = this.#rowOf(incoming, { ended: { ...stored, ...known }, durationMs: elapsedMs() });
+      const row = this.#rowOf(incoming, { ...stored, ...known }, elapsedMs());
       this.#admission.charge(row, true);
       return row;
     });
@@ -238,7 +238,7 @@ export class GatewayInbound implements Inbound {
   /** Refusals that do not depend on the message content. */
   #refusalOf(
     { source, request, address }: Incoming,
-    { verifier, isTooLarge }: { readonly verifier: SourceVerifier; readonly isTooLarge: boolean },
+    verifier: SourceVerifier, isTooLarge: boolean,
   ): Ended | null {
     if (address.isUnsafe) {
       const detail = "The path after the source address could escape the path of a receiver.";
@@ -303,7 +303,7 @@ export class GatewayInbound implements Inbound {
 
   #note(
     incoming: Incoming,
-    { ended, durationMs }: { readonly ended: Ended; readonly durationMs: number },
+    ended: Ended, durationMs: number,
   ): void {
     const { requests, telemetry } = this.#options;
     const { outcome, isLogged = false } = ended;
@@ -313,14 +313,14 @@ export class GatewayInbound implements Inbound {
     const admitted = this.#admission.admits(incoming.source, kind);
     if (typeof admitted === "string") requests.countMore(admitted);
     if (admitted !== true) return;
-    const row = this.#rowOf(incoming, { ended, durationMs });
+    const row = this.#rowOf(incoming, ended, durationMs);
     this.#admission.added(row, kind);
     requests.add(row);
   }
 
   #rowOf(
     incoming: Incoming,
-    { ended, durationMs }: { readonly ended: Ended; readonly durationMs: number },
+    ended: Ended, durationMs: number,
   ): ReceivedRequest {
     const { requests, box } = this.#options;
     const { source, request, receivedAt, message } = incoming;

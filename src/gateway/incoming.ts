@@ -57,14 +57,8 @@ export interface Authentic {
 
 export function authenticOf(
   incoming: Incoming,
-  how: {
-    readonly received: Verified;
-    readonly verifier: SourceVerifier;
-    readonly field: KeyField;
-    readonly hops: string;
-  },
+  received: Verified, verifier: SourceVerifier, field: KeyField, hops: string,
 ): Authentic {
-  const { received, verifier, field, hops } = how;
   const { source, address, message, receivedAt, request } = incoming;
   const { body } = request;
   const reading = new MessageReading(body);
@@ -185,19 +179,11 @@ function filteredMessage(
   { body }: Pick<MessageReading, "body">,
 ): FilteredMessage {
   const { headers } = message;
-  return { ...filteredHead({ headers, url: request.url, rest: address.rest }), body };
+  return { ...filteredHead(headers, request.url, address.rest), body };
 }
 
 /** The parts that filters see apart from the body; `url` and `rest` come from the address. */
-export function filteredHead({
-  headers,
-  url,
-  rest,
-}: {
-  readonly headers: Iterable<readonly [name: string, value: string]>;
-  readonly url: string;
-  readonly rest: string;
-}): Omit<FilteredMessage, "body"> {
+export function filteredHead(headers: Iterable<readonly [name: string, value: string]>, url: string, rest: string): Omit<FilteredMessage, "body"> {
   return {
     headers: Object.fromEntries([...headers]),
     query: firstValues(queryOf(url)),

@@ -21,9 +21,9 @@ export class LimitedLog implements Logger {
   /** Keyed by message; there are only a few. */
   readonly #windows = new Map<string, Window>();
 
-  constructor(options: { readonly clock: Pick<Clock, "schedule">; readonly log: Logger }) {
-    this.#clock = options.clock;
-    this.#log = options.log;
+  constructor(clock: Pick<Clock, "schedule">, log: Logger) {
+    this.#clock = clock;
+    this.#log = log;
   }
 
   debug(fields: LogFields, message: string): void {

@@ -26,7 +26,7 @@ export class MessageReading {
   constructor(bytes: Uint8Array, budget = new StepBudget(stepsMax)) {
     this.#bytes = bytes;
     this.#budget = budget;
-    this.look = new Look({ budget });
+    this.look = new Look(budget);
   }
 
   /** Undefined if it is not JSON. */

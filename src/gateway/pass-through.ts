@@ -100,7 +100,7 @@ export class PassThrough {
     if (claimed.kind !== "claimed") return repeated(claimed, connection);
     let outcome: Outcome;
     try {
-      outcome = await this.#ask(authentic, { connection, claim });
+      outcome = await this.#ask(authentic, connection, claim);
     } catch (error) {
       await this.#free(claim);
       throw error;
@@ -131,7 +131,7 @@ export class PassThrough {
 
   async #ask(
     authentic: Authentic,
-    { connection, claim }: { readonly connection: Connection; readonly claim: AnswerClaim },
+    connection: Connection, claim: AnswerClaim,
   ): Promise<Outcome> {
     const { incoming, eventType, contentType } = authentic;
     const { source, request } = incoming;
@@ -143,16 +143,15 @@ export class PassThrough {
       relayed: withOwnKey(authentic),
       timeoutMs: Math.max(1, source.budgetMs - Math.max(0, spentMs) - marginMs),
       retries: source.retriesWithinBudget,
-      judge: (answered) => this.#judged(answered, { connection, source, claim }),
+      judge: (answered) => this.#judged(answered, connection, source, claim),
     });
     return forwarded.kind === "answered" ? forwarded.judged : notAsked(forwarded, connection);
   }
 
   #judged(
     { verdict, result, eventId }: Answered,
-    to: { readonly connection: Connection; readonly source: Source; readonly claim: AnswerClaim },
+    connection: Connection, source: Source, claim: AnswerClaim,
   ): Outcome & Judged {
-    const { connection, source, claim } = to;
     const { observation, responseSample } = result;
     const isOversized = (responseSample?.length ?? 0) >= responseBodyBytesMaxAllowed;
     const isWhole = observation.kind === "response" && observation.complete && !isOversized;

@@ -12,7 +12,7 @@ export function refusal(
   more: { readonly retryAfterSeconds?: number; readonly headers?: Record<string, string> } = {},
 ): InboundAnswer {
   const error = new ReceiverError(code, detail, more);
-  const answer = problemAnswer(error, { style, headers: more.headers ?? {} });
+  const answer = problemAnswer(error, style, more.headers ?? {});
   return { ...answer, body: answer.body ?? "" };
 }
 

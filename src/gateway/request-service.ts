@@ -65,7 +65,7 @@ export class Requests implements RequestService {
     { page, ...query }: RequestQuery,
   ): Promise<SearchedPage<ReceivedRequest, RequestPlace>> {
     const { store, log, clock } = this.#options;
-    const filter = { ...query, tenantId: tenantFilter({ scope, tenantId: query.tenantId }) };
+    const filter = { ...query, tenantId: tenantFilter(scope, query.tenantId) };
     await log.flush();
     const budget = new SearchBudget(clock, searchBounds);
     return searchedPage<ReceivedRequest, RequestPlace>(page, {
@@ -93,7 +93,7 @@ export class Requests implements RequestService {
 
   async bookmark(
     scope: Scope,
-    { id, name }: { readonly id: string; readonly name: string | null },
+    id: string, name: string | null,
   ): Promise<ReceivedRequest> {
     const request = await this.#find(scope, id);
     await this.#marks.run(request.tenantId, async () => {
@@ -131,10 +131,10 @@ export class Requests implements RequestService {
 
   async replay(
     scope: Scope,
-    { id, input: given }: { readonly id: string; readonly input: RequestReplayInput },
+    id: string, given: RequestReplayInput,
   ): Promise<ReceivedRequest> {
     const problems = new ProblemList();
-    const { connectionIds = null } = readFields(requestReplayFields, given, { problems });
+    const { connectionIds = null } = readFields(requestReplayFields, given, problems);
     problems.throwIfAny("the replay");
     const request = await this.#find(scope, id);
     const source = this.#options.directory.source(request.sourceId);
@@ -165,8 +165,8 @@ export class Requests implements RequestService {
     if (event === null || event.body === null)
       throw new PosthornError("payload_gone", "the payload was removed by retention");
     const webhooks = connections.map(({ webhookId }) => ({ id: webhookId }));
-    const originals = await originalsOf(this.#options.history, { event, webhooks });
-    const sent = await requeueFor(event, { connections, originals, access, now: clock.now() });
+    const originals = await originalsOf(this.#options.history, event, webhooks);
+    const sent = await requeueFor(event, connections, originals, access, clock.now());
     scope.audit?.written();
     const others = request.forwards.filter(
       ({ connectionId }) => !sent.some((one) => one.connectionId === connectionId),
@@ -198,7 +198,7 @@ export class Requests implements RequestService {
         "conflict",
         "the request cannot be accepted: its key or its hops are not valid",
       );
-    const authentic = authenticOf(incoming, { received, verifier, field, hops: hops.value });
+    const authentic = authenticOf(incoming, received, verifier, field, hops.value);
     const { eventType, originalType, scheme } = authentic;
     const noted = ({ outcome, forwards, eventId }: Delivered): ReceivedRequest => ({
       ...request, eventType, originalType, scheme, outcome, forwards, eventId,
@@ -217,7 +217,7 @@ export class Requests implements RequestService {
     const { message } = this.#incomingOf(request, source);
     const consent = await answerConsent(message, source);
     if (!consent.isGiven) throw new PosthornError("conflict", consent.detail);
-    await giveConsent(this.#options.consent, source.tenantId, { message, consent });
+    await giveConsent(this.#options.consent, source.tenantId, message, consent);
     scope.audit?.written();
     return this.#noted({ ...request, detail: "The sender was notified that it may deliver." });
   }

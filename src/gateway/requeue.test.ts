@@ -27,7 +27,7 @@ test("a webhook that another process made a moment ago gets what is sent again, 
     }),
   };
   const connections = [connection("old"), connection("new"), connection("deleted")];
-  const sent = await requeueFor(event, { connections, originals: new Map(), access, now: 0 });
+  const sent = await requeueFor(event, connections, new Map(), access, 0);
   assert.deepEqual(
     sent.map(({ webhookId }) => webhookId),
     ["old", "new"],

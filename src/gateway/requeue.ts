@@ -8,15 +8,8 @@ import { replaysOf, requireAccepted } from "../services/deliveries/redelivery.ts
 /** Creates new deliveries of a received event, with the key and ID of its sender. */
 export async function requeueFor(
   event: StoredEvent,
-  to: {
-    readonly connections: readonly Connection[];
-    /** Original deliveries of the event by webhook, which the new ones copy. */
-    readonly originals: ReadonlyMap<string, string>;
-    readonly access: Pick<EngineAccess, "gateway" | "nextId" | "placeOf" | "requeue" | "webhook">;
-    readonly now: number;
-  },
+  connections: readonly Connection[], /** Original deliveries of the event by webhook, which the new ones copy. */ originals: ReadonlyMap<string, string>, access: Pick<EngineAccess, "gateway" | "nextId" | "placeOf" | "requeue" | "webhook">, now: number,
 ): Promise<readonly ForwardNote[]> {
-  const { connections, originals, access, now } = to;
   await access.gateway.known(connections.map(({ webhookId }) => webhookId));
   const targets = connections.flatMap((connection) => {
     const webhook = access.webhook(connection.webhookId)?.webhook;
@@ -24,7 +17,7 @@ export async function requeueFor(
   });
   if (targets.length === 0) throw new PosthornError("conflict", "no connection leads to an active webhook");
   const webhooks = targets.map(({ webhook }) => webhook);
-  const deliveries = replaysOf(access, { event, webhooks, originals, now });
+  const deliveries = replaysOf(access, event, webhooks, originals, now);
   requireAccepted(await access.requeue({ eventId: event.id, deliveries }));
   return targets.map(({ connection: { id, webhookId } }) => ({
     connectionId: id,

@@ -14,11 +14,11 @@ const hourMs = 3_600_000;
 function open() {
   const clock = { time: Date.UTC(2026, 0, 1), now: () => clock.time };
   const bytes = (count: number) => randomBytes(count);
-  const ids = createUuidV7Source({ now: () => clock.time, randomBytes: bytes });
+  const ids = createUuidV7Source(() => clock.time, bytes);
   const store = { saveSource: async () => undefined, sources: async () => [], connections: async () => [] };
   const directory = new GatewayDirectory(store);
   const secretBox: Pick<SecretBox, "seal" | "open"> = {
-    seal: ({ plaintext }) => Buffer.from(plaintext),
+    seal: (plaintext) => Buffer.from(plaintext),
     open: ({ ciphertext }) => Buffer.from(ciphertext).toString(),
   };
   const sources = new Sources({
@@ -37,14 +37,14 @@ test("the old address of a source works for its overlap and not after it, also w
   const input = { name: "one", verification: { type: "none" } };
   const first = await sources.create(admin, input);
   const { id } = first.view.source;
-  const second = await sources.rotate(admin, { id, input: { overlapSeconds: 3_600 } });
+  const second = await sources.rotate(admin, id, { overlapSeconds: 3_600 });
   assert.deepEqual([works(first.path), works(second.path)], [true, true]);
   clock.time += hourMs - 1;
   assert.deepEqual([works(first.path), works(second.path)], [true, true], "a moment before its end");
   clock.time += 1;
   assert.deepEqual([works(first.path), works(second.path)], [false, true], "at its end");
 
-  const third = await sources.rotate(admin, { id, input: {} });
+  const third = await sources.rotate(admin, id, {});
   clock.time += 24 * hourMs - 1;
   assert.equal(works(second.path), true, "a day where none is named");
   clock.time += 1;
@@ -56,8 +56,8 @@ test("a second rotation ends the overlap of the first", async () => {
   const input = { name: "one", verification: { type: "none" } };
   const first = await sources.create(admin, input);
   const { id } = first.view.source;
-  const second = await sources.rotate(admin, { id, input: { overlapSeconds: 3_600 } });
-  const third = await sources.rotate(admin, { id, input: { overlapSeconds: 3_600 } });
+  const second = await sources.rotate(admin, id, { overlapSeconds: 3_600 });
+  const third = await sources.rotate(admin, id, { overlapSeconds: 3_600 });
   assert.deepEqual(
     [first, second, third].map(({ path }) => works(path)),
     [false, true, true],

@@ -72,14 +72,14 @@ interface ReadSource {
 export function readSource(given: SourceInput, base: Settable, how: Reading): ReadSource {
   const { problems, now } = how;
   const use = how.verifier === null ? "create" : "update";
-  const input = readFields(sourceFields, given, { problems, use });
+  const input = readFields(sourceFields, given, problems, use);
   const verifier = input.verification === undefined ? how.verifier : verifierOf(input.verification, problems);
   if (input.verification !== undefined && verifier?.needsClientCertificate === true && !how.takesCertificates)
     problems.add({ field: "verification.type", message: noCertificates });
   if (!how.isOperator && (input.party ?? base.party) !== base.party)
     problems.add({ field: "party", message: onlyOperators });
   const eventType = input.eventType === undefined ? base.eventType : input.eventType;
-  if (eventType !== null) judgeEventType(eventType, { problems, verifier });
+  if (eventType !== null) judgeEventType(eventType, problems, verifier);
   judgeHeaders(input.forwardHeaders ?? [], problems);
   judgeOverrides(input.statusOverrides ?? {}, problems);
   const { verification, customResponse, rateLimit, dedupWindowMs, allowPut, tenantId: _, ...others } = input;
@@ -147,7 +147,7 @@ function verifierOf(configuration: unknown, problems: ProblemList): SourceVerifi
 
 function judgeEventType(
   source: EventTypeSource,
-  { problems, verifier }: { readonly problems: ProblemList; readonly verifier: SourceVerifier | null },
+  problems: ProblemList, verifier: SourceVerifier | null,
 ): void {
   const places = (["fixed", "header", "pointer", "query", "path"] as const).filter(
     (name) => source[name] !== undefined && source[name] !== null && source[name] !== false,

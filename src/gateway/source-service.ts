@@ -66,7 +66,7 @@ export class Sources implements SourceService {
   }
 
   list(scope: Scope, query: { readonly tenantId: string | null }): readonly SourceView[] {
-    const tenantId = tenantFilter({ scope, tenantId: query.tenantId });
+    const tenantId = tenantFilter(scope, query.tenantId);
     return this.#options.directory
       .sources()
       .filter((source) => (tenantId ?? source.tenantId) === source.tenantId)
@@ -126,7 +126,7 @@ export class Sources implements SourceService {
 
   update(
     scope: Scope,
-    { id, input }: { readonly id: string; readonly input: SourceInput },
+    id: string, input: SourceInput,
   ): Promise<SourceView> {
     return this.#change(scope, id, (before) => {
       const { box, clock, takesCertificates } = this.#options;
@@ -159,13 +159,13 @@ export class Sources implements SourceService {
 
   async rotate(
     scope: Scope,
-    { id, input }: { readonly id: string; readonly input: SourceRotateInput },
+    id: string, input: SourceRotateInput,
   ): Promise<SourceWithPath> {
     const problems = new ProblemList();
     const { overlapSeconds = defaultOf(sourceRotateFields.overlapSeconds) } = readFields(
       sourceRotateFields,
       input,
-      { problems },
+      problems,
     );
     problems.throwIfAny("the rotation");
     await this.#change(scope, id, (before) => {
@@ -183,7 +183,7 @@ export class Sources implements SourceService {
     { id, version, by }: { readonly id: string; readonly version: string; readonly by: string },
   ): Promise<SourceView> {
     const problems = new ProblemList();
-    readFields(sourceAcknowledgeFields, { version }, { problems });
+    readFields(sourceAcknowledgeFields, { version }, problems);
     problems.throwIfAny("the acknowledgement");
     return this.#change(scope, id, (before) => {
       const { description, clock } = this.#options;

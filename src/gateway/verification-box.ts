@@ -17,7 +17,7 @@ export class VerificationBox {
   }
 
   seal({ id }: Pick<Source, "id">, plaintext: string): string {
-    return Buffer.from(this.#secretBox.seal({ plaintext, context: contextOf(id) })).toString("base64");
+    return Buffer.from(this.#secretBox.seal(plaintext, contextOf(id))).toString("base64");
   }
 
   open({ id }: Pick<Source, "id">, sealed: string): string {

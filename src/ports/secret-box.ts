@@ -4,7 +4,7 @@
  */
 export interface SecretBox {
   /** AES-256-GCM; `context` (for example the webhook's id) is authenticated, so ciphertexts cannot be swapped. */
-  seal(input: { readonly plaintext: string; readonly context: string }): Uint8Array;
+  seal(plaintext: string, context: string): Uint8Array;
   /** Throws `SecretUnreadableError` if no known key decrypts it. */
   open(input: { readonly ciphertext: Uint8Array; readonly context: string }): string;
   /** Keyed digest for equality checks; the same for every master key. */

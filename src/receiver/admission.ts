@@ -3,20 +3,13 @@ import type { ReceivedMessage } from "./message/message.ts";
 import { pathOf } from "./message/message-url.ts";
 import { ReceiverError } from "./receiver-error.ts";
 
-/** Requirements on a message that are checked before its signature. */
-export interface AdmissionRules {
-  readonly bodyBytesMax: number;
-  /** Patterns such as `application/json` or `application/*+json`. Null accepts every type, including none. */
-  readonly contentTypes: readonly string[] | null;
-}
-
 /** Throws ReceiverError 405, 413 or 415. */
-export function admit(message: ReceivedMessage, rules: AdmissionRules): void {
+export function admit(message: ReceivedMessage, bodyBytesMax: number, /** Patterns such as `application/json` or `application/*+json`. Null accepts every type, including none. */ contentTypes: readonly string[] | null): void {
   if (message.method !== "POST") {
     throw new ReceiverError("method_not_allowed", "Messages are delivered by POST.");
   }
-  if (message.body.byteLength > rules.bodyBytesMax) throw tooLarge(rules.bodyBytesMax);
-  if (rules.contentTypes !== null) checkFormat(message, rules.contentTypes);
+  if (message.body.byteLength > bodyBytesMax) throw tooLarge(bodyBytesMax);
+  if (contentTypes !== null) checkFormat(message, contentTypes);
 }
 
 /** Throws ReceiverError `not_found`. */
@@ -32,13 +25,13 @@ function checkFormat({ headers }: ReceivedMessage, contentTypes: readonly string
   const encoding = headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
   if (encoding !== "identity") throw unsupported("Send the body without a Content-Encoding.");
   const type = (headers.get("content-type") ?? "").replace(/;.*$/s, "").trim().toLowerCase();
-  if (!contentTypes.some((pattern) => isOfType({ type, pattern: pattern.toLowerCase() }))) {
+  if (!contentTypes.some((pattern) => isOfType(type, pattern.toLowerCase()))) {
     throw unsupported(`Send one of: ${contentTypes.join(", ")}.`);
   }
 }
 
 /** A `*` in a pattern matches any characters except a slash. */
-function isOfType({ type, pattern }: { readonly type: string; readonly pattern: string }): boolean {
+function isOfType(type: string, pattern: string): boolean {
   const star = pattern.indexOf("*");
   if (star < 0) return type === pattern;
   const [before, after] = [pattern.slice(0, star), pattern.slice(star + 1)];

@@ -74,7 +74,7 @@ class Endpoint<Transaction> implements Receiver {
       ...(isAboutToken && { "www-authenticate": "Bearer" }),
       ...(error.code === "method_not_allowed" && { allow: this.#allow() }),
     };
-    return problemAnswer(error, { style: this.#style, headers });
+    return problemAnswer(error, this.#style, headers);
   }
 
   retire(): void {
@@ -104,7 +104,7 @@ class Endpoint<Transaction> implements Receiver {
     }
     if (overload !== undefined) checkLoad(this.#inFlight - 1, overload);
     const { contentTypes } = this.#options;
-    admit(message, { bodyBytesMax: this.bodyBytesMax, contentTypes });
+    admit(message, this.bodyBytesMax, contentTypes);
     const echo = this.#options.echoesChallenges === true ? echoChallenge(message.body) : null;
     if (echo !== null) return echo;
     const authentic = await this.#authenticate(message);
@@ -179,9 +179,7 @@ class Endpoint<Transaction> implements Receiver {
     }
     if (handler === undefined) throw new ReceiverError("misconfigured", "there is no handler");
     const { signal } = budget;
-    return runHandler(handler, verifiedMessage(facts, { signal, transaction }), {
-      processedStatus: statuses.processed,
-    });
+    return runHandler(handler, verifiedMessage(facts, { signal, transaction }), statuses.processed);
   }
 
   #toAnswer(result: DeduplicatedAnswer, facts: MessageFacts): ReceiverAnswer {

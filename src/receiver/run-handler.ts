@@ -9,10 +9,10 @@ import type { VerifiedMessage } from "./message/verified-message.ts";
 export async function runHandler<Transaction>(
   handler: MessageHandler<Transaction>,
   received: VerifiedMessage<Transaction>,
-  options: { readonly processedStatus: number | undefined },
+  processedStatus: number | undefined,
 ): Promise<StoredAnswer> {
   try {
-    return readHandlerAnswer(await handler(received), options.processedStatus);
+    return readHandlerAnswer(await handler(received), processedStatus);
   } catch (error) {
     if (error instanceof ReceiverError) throw error;
     throw new ReceiverError("handler_failed", "The handler threw.", { cause: error });

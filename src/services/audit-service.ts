@@ -18,9 +18,9 @@ export class AuditLog {
   readonly #store: AuditStore;
   readonly #clock: Pick<Clock, "monotonicMs">;
 
-  constructor(options: { readonly store: AuditStore; readonly clock: Pick<Clock, "monotonicMs"> }) {
-    this.#store = options.store;
-    this.#clock = options.clock;
+  constructor(store: AuditStore, clock: Pick<Clock, "monotonicMs">) {
+    this.#store = store;
+    this.#clock = clock;
   }
 
   /** Records a change that its service has not recorded in the same transaction. */
@@ -32,7 +32,7 @@ export class AuditLog {
   async list(scope: Scope, query: AuditListQuery): Promise<SearchedPage<StoredAuditEntry>> {
     judgeFilters(auditFilters, query);
     const { actor = null, action = null, target = null, from = null, to = null } = query;
-    const tenantId = tenantFilter({ scope, tenantId: query.tenantId ?? null });
+    const tenantId = tenantFilter(scope, query.tenantId ?? null);
     const filter = { tenantId, actor, action, target, from, to };
     const budget = new SearchBudget(this.#clock, searchBounds);
     return searchedPage<StoredAuditEntry>(query.page, {

@@ -105,7 +105,7 @@ export function createServices(options: ServicesOptions): ManagedServices {
   const live = new LiveFeed({
     access, listing, operations, alerts, problems, requests, statistics, clock, telemetry,
   });
-  const recovery = new WebhookRecovery({ history, operations, clock });
+  const recovery = new WebhookRecovery(history, operations, clock);
   const tenantKeys = new TenantKeys({ access, store: store.webhooks, secretBox, clock, random });
   const secrets = new WebhookSecrets({ store: store.webhooks, tenantKeys, secretBox, clock, random });
   const credentials = new WebhookCredentials({ secretBox, clock });
@@ -139,7 +139,7 @@ export function createServices(options: ServicesOptions): ManagedServices {
     eventTypes: new EventTypes({ registry, compiler: options.schemaCompiler, schemas, tenants, clock }),
     tenants: tenantService,
     apiKeys,
-    audit: new AuditLog({ store: store.audit, clock }),
+    audit: new AuditLog(store.audit, clock),
     search: new Search({ access, history, operations, clock, gateway: gatewayDirectory }),
     live, desk, alerts, statistics, problems, notifications: told?.notifications ?? null,
     ...portal, gatewayDirectory, urlChecks: new UrlChecks({ access, urlRules }),

@@ -10,7 +10,7 @@ import type { ProblemList } from "./problem-list.ts";
 export function readFields<F extends Fields>(
   fields: F,
   given: object,
-  { problems, use = "update" }: { readonly problems: ProblemList; readonly use?: "create" | "update" },
+  problems: ProblemList, use: "create" | "update" = "update",
 ): InputOf<F> {
   const read: Record<string, unknown> = {};
   for (const [name, field] of Object.entries(fields)) {

@@ -52,11 +52,11 @@ export function requireWholeTenant({ portal }: Scope): void {
 /** The webhook. The error is the same whether it does not exist or belongs to another tenant. */
 export function requireWebhook(
   access: Pick<EngineAccess, "webhook">,
-  query: { readonly scope: Scope; readonly id: string },
+  scope: Scope, id: string,
 ): LiveWebhook {
-  const live = access.webhook(query.id);
-  const isSeen = live !== undefined && isVisible(query.scope, live.webhook);
-  if (!isSeen || !seesWebhook(query.scope, query.id)) throw new NotFoundError("the webhook");
+  const live = access.webhook(id);
+  const isSeen = live !== undefined && isVisible(scope, live.webhook);
+  if (!isSeen || !seesWebhook(scope, id)) throw new NotFoundError("the webhook");
   return live;
 }
 
@@ -75,11 +75,7 @@ export function resolveTenant(
 }
 
 /** Limits a listing to what the caller may see; null is everything. */
-export function tenantFilter(request: {
-  readonly scope: Scope;
-  readonly tenantId: string | null;
-}): string | null {
-  const { scope, tenantId } = request;
+export function tenantFilter(scope: Scope, tenantId: string | null): string | null {
   if (scope.tenantId !== null && tenantId !== null && tenantId !== scope.tenantId) {
     throw invalidTenant("is not the tenant of this API key");
   }

@@ -40,7 +40,7 @@ export class Search {
     judgeFilters({ text: searchTextField }, { text });
     const [byId, byKey] = await Promise.all([this.#byId(scope, text), this.#byKey(scope, text)]);
     const hits = [...byId, ...byKey];
-    return [...hits, ...this.#byBeginning(scope, { text, hitsMax: searchHitsMax - hits.length })];
+    return [...hits, ...this.#byBeginning(scope, text, searchHitsMax - hits.length)];
   }
 
   async #byId(scope: Scope, text: string): Promise<readonly SearchHit[]> {
@@ -108,7 +108,7 @@ export class Search {
 
   #byBeginning(
     scope: Scope,
-    { text, hitsMax }: { readonly text: string; readonly hitsMax: number },
+    text: string, hitsMax: number,
   ): readonly SearchHit[] {
     const start = text.toLowerCase();
     const hits: SearchHit[] = [];

@@ -40,7 +40,7 @@ export async function searchedPage<Row, Place = SearchPlace>(
       if (takes !== null && !takes(row)) continue;
       if (toSkip > 0) toSkip -= 1;
       else rows.push(row);
-      if (rows.length === limit) return fullPage(rows, { found, searching });
+      if (rows.length === limit) return fullPage(rows, found, searching);
     }
     if (found.next === null || found.isCutShort || budget.isSpent) {
       const next = found.next === null ? null : { ...found.next, skip: toSkip };
@@ -54,7 +54,7 @@ export async function searchedPage<Row, Place = SearchPlace>(
 /** The next page starts after the last row; rows read beyond it are read again. */
 function fullPage<Row, Place>(
   rows: readonly Row[],
-  { found, searching }: { readonly found: SearchPage<Row, Place>; readonly searching: Searching<Row, Place> },
+  found: SearchPage<Row, Place>, searching: Searching<Row, Place>,
 ): SearchedPage<Row, Place> {
   const last = rows.at(-1);
   if (last === undefined || (last === found.rows.at(-1) && found.next === null))

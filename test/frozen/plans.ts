@@ -29,7 +29,7 @@ type Plan = readonly [sql: string, lines: readonly string[]];
 
 function sqlitePlans(statements: readonly string[]): readonly Plan[] {
   using db = new DatabaseSync(":memory:");
-  migrate(db, { now: start });
+  migrate(db, start);
   return statements.map((sql) => {
     const rows = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all();
     const depths = new Map<unknown, number>([[0, 0]]);

@@ -28,7 +28,7 @@ export async function replayTests(tests: readonly RecordedTest[], report: Report
 
 function replaySqlite(units: readonly Unit[], report: Report): void {
   using db = new DatabaseSync(":memory:", { enableForeignKeyConstraints: false });
-  migrate(db, { now: start });
+  migrate(db, start);
   for (const recorded of units.flatMap(({ statements }) => statements)) {
     let result: unknown;
     try {

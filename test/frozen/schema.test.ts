@@ -7,6 +7,6 @@ import { sqliteSchema } from "./schema.ts";
 test("the schema of SQLite is as frozen", (t) => {
   const db = new DatabaseSync(":memory:");
   t.after(() => db.close());
-  migrate(db, { now: 0 });
+  migrate(db, 0);
   assertFrozen("schema-sqlite.txt", sqliteSchema(db), "sorted");
 });

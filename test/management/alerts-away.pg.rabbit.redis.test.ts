@@ -161,7 +161,7 @@ async function openScene(t: TestContext, url: string) {
   return {
     clock, store, lines,
     looks: () => looks,
-    alerts: async () => (await alerts.current({ endedAfter: 0 })).map(({ state }) => state),
+    alerts: async () => (await alerts.current(0)).map(({ state }) => state),
     told: () => subjectsTold({ store }),
   };
 }

@@ -75,7 +75,7 @@ async function failing(world: World): Promise<{ readonly id: string; readonly si
   const { webhook } = await world.createWebhook({ profile: "standard", events: ["order.*"] });
   await world.publish();
   const since = await world.until(async () => {
-    const rows = await world.store.notifications?.failing({ after: null, limit: 9 });
+    const rows = await world.store.notifications?.failing(null, 9);
     return rows?.length === 1 && world.engine.webhook(webhook.id)?.health.failingSince;
   });
   return { id: webhook.id, since };
@@ -98,7 +98,7 @@ suite("owners of failing webhooks", () => {
     await scene.look();
     assert.deepEqual(scene.subjects(), ["Deliveries to https://example.com/hook are failing"]);
 
-    const end = spokenTime(disabledAt, { language: "en", timeZone: "Europe/Berlin" });
+    const end = spokenTime(disabledAt, "en", "Europe/Berlin");
     skipTo((since + disabledAt) / 2 - minuteMs);
     await scene.look();
     assert.equal(scene.subjects().length, 1, "not before half of the time");
@@ -278,7 +278,7 @@ suite("mail", () => {
     for (const bouncesTo of [null, "bounces@example.org"]) {
       const mailer = createSmtpMailer({ url: scene.server.url, from, bouncesTo, requiresTls: false });
       const told = scene.world.notifications({ mailer });
-      await told.notifications.test(admin, { owner: "default", id });
+      await told.notifications.test(admin, "default", id);
       await told.sender.round();
     }
     const { mails } = scene.server;
@@ -297,13 +297,13 @@ suite("mail", () => {
     server.refused.add("ada@example.com");
     const [channel] = await told.notifications.list(admin, "default");
     const id = channel?.channel.id ?? "";
-    await told.notifications.test(admin, { owner: "default", id });
+    await told.notifications.test(admin, "default", id);
     await told.sender.round();
     const [refused] = await told.notifications.list(admin, "default");
     assert.notEqual(refused?.status.refusedAt, null);
     assert.match(refused?.status.lastError ?? "", /no such user/);
     server.refused.clear();
-    await told.notifications.test(admin, { owner: "default", id });
+    await told.notifications.test(admin, "default", id);
     await told.sender.round();
     assert.deepEqual(scene.subjects(), ["A test of this channel"]);
     const [again] = await told.notifications.list(admin, "default");
@@ -348,7 +348,7 @@ suite("strangers", () => {
     }
     const added = await told.notifications.put(admin, { owner: "default", channels: addresses(20) });
     for (const { channel } of added)
-      await assert.rejects(told.notifications.test(admin, { owner: "default", id: channel.id }), {
+      await assert.rejects(told.notifications.test(admin, "default", channel.id), {
         code: "conflict",
         message: /not confirmed/,
       });
@@ -396,28 +396,28 @@ suite("strangers", () => {
     const put = (channels: readonly ChannelInput[]) =>
       told.notifications.put(admin, { owner: "default", channels });
     const [first] = await told.notifications.list(admin, "default");
-    await told.notifications.test(admin, { owner: "default", id: first?.channel.id ?? "" });
+    await told.notifications.test(admin, "default", first?.channel.id ?? "");
     await told.sender.round();
     const token = tokenIn(server.mails[0]?.mail.text ?? "", "unsubscribe") ?? "";
     await told.notifications.decide(token, false);
     server.forget();
     const refused = { code: "conflict", message: /Only the reader can resubscribe/ };
     await assert.rejects(
-      told.notifications.test(admin, { owner: "default", id: first?.channel.id ?? "" }),
+      told.notifications.test(admin, "default", first?.channel.id ?? ""),
       refused,
     );
     await put([]);
     const [again] = await put([{ ...owner, address: "Ada@EXAMPLE.com", topics: ["paused"] }]);
     const id = again?.channel.id ?? "";
     assert.notEqual(id, first?.channel.id);
-    await assert.rejects(told.notifications.test(admin, { owner: "default", id }), refused);
+    await assert.rejects(told.notifications.test(admin, "default", id), refused);
     const { webhook } = await world.createWebhook();
     await world.services.webhooks.pause(admin, { id: webhook.id });
     await world.until(async () => (await world.store.notifications?.pendingEvents(9))?.length === 0);
     await told.sender.round();
     assert.deepEqual(scene.subjects(), []);
     await told.notifications.decide(token, true);
-    await told.notifications.test(admin, { owner: "default", id });
+    await told.notifications.test(admin, "default", id);
     await told.sender.round();
     assert.deepEqual(scene.subjects(), ["A test of this channel"]);
   });
@@ -458,7 +458,7 @@ suite("strangers", () => {
     };
     const [mine, other] = [await idOf("default", "a@example.com"), await idOf("other", "b@example.com")];
     await confirmAll(scene);
-    const sendTest = (tenant: string, id: string) => told.notifications.test(admin, { owner: tenant, id });
+    const sendTest = (tenant: string, id: string) => told.notifications.test(admin, tenant, id);
     for (let count = 0; count < 10; count += 1) await sendTest("default", mine);
     await assert.rejects(sendTest("default", mine), { code: "rate_limited" });
     for (let count = 0; count < 2; count += 1) await sendTest("other", other);
@@ -551,7 +551,7 @@ suite("chat", () => {
     const [channel] = await told.notifications.put(admin, { owner: null, channels: [pager] });
     assert.equal(channel?.channel.webhookId, null);
     const test = async () => {
-      const sent = await told.notifications.test(admin, { owner: null, id: channel?.channel.id ?? "" });
+      const sent = await told.notifications.test(admin, null, channel?.channel.id ?? "");
       await told.sender.round();
       const { rows } = await told.notifications.sent(admin, everything);
       return rows.find(({ id }) => id === sent.notificationId);
@@ -591,7 +591,7 @@ suite("chat", () => {
     const [german, english] = await told.notifications.put(admin, { owner: "default", channels });
     await confirmAll({ told, server });
     for (const saved of [german, english])
-      await told.notifications.test(admin, { owner: "default", id: saved?.channel.id ?? "" });
+      await told.notifications.test(admin, "default", saved?.channel.id ?? "");
     await told.sender.round();
     const addressees = () => server.mails.flatMap(({ recipients }) => recipients);
     assert.deepEqual(addressees(), ["bob@example.com"]);
@@ -625,7 +625,7 @@ suite("chat", () => {
       told.notifications.rotateSecret(of, { owner: "default", id: channelId });
     const rotated = await rotate({ tenantId: "default" }, id);
     assert.equal(rotated.previous?.secret, made?.secret);
-    await told.notifications.test(admin, { owner: "default", id });
+    await told.notifications.test(admin, "default", id);
     const request = await world.until(async () => {
       await told.sender.round();
       return world.requests.find(({ path }) => path === "/told");

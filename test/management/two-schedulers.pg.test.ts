@@ -65,7 +65,7 @@ test("alerts and messages to owners go out once, also when one server takes over
   const { webhook } = await world.createWebhook({ circuitBreaker: { enabled: false } });
   await world.publish();
   await eventually("the failure to be stored", {
-    ask: async () => (await world.store.notifications?.failing({ after: null, limit: 9 }))?.length ?? 0,
+    ask: async () => (await world.store.notifications?.failing(null, 9))?.length ?? 0,
     holds: (count) => count === 1,
   });
   await world.services.webhooks.circuit(admin, {

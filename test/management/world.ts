@@ -105,8 +105,8 @@ export async function openWorld(
     const secretBox = createSecretBox(box);
     const schemaCompiler = createSchemaCompiler();
     const telemetry = { log: recordingLogger(log), metrics: silentMetrics };
-    const tenants = await loadTenantDirectory({ registry: store.registry, clock });
-    const schemas = new SchemaRegistry({ registry: store.registry, compiler: schemaCompiler });
+    const tenants = await loadTenantDirectory(store.registry, clock);
+    const schemas = new SchemaRegistry(store.registry, schemaCompiler);
     const urlRules = { policy: createAddressPolicy({ allow: [], allowLoopback: false }), allowHttp: false };
     const transport = fakeTransport({ requests, statuses, answers });
     const engine = new Engine({
@@ -169,7 +169,7 @@ export async function openWorld(
     running.sampler.stop();
     running.gauges.stop();
     await running.services.lifecycle.stop();
-    await running.engine.stop({ graceMs: 1_000 });
+    await running.engine.stop(1_000);
     await running.store.close();
   };
 

@@ -12,10 +12,10 @@ const { version } = JSON.parse(read("package.json")) as { version: string };
 test("a tag is released when all versions and the changelog are of it", () => {
   const withSection = (path: string) =>
     path === "CHANGELOG.md" ? `## [${version}] - 2026-11-23\n` : read(path);
-  assert.deepEqual(releaseProblems({ tag: `v${version}`, read: withSection }), []);
-  assert.equal(releaseProblems({ tag: "v99.0.0", read: withSection }).length, releasedPackages.length + 2);
-  assert.match(releaseProblems({ tag: `v${version}`, read })[0] ?? "", /CHANGELOG\.md has no section/);
-  assert.match(releaseProblems({ tag: "main", read })[0] ?? "", /is not a tag/);
+  assert.deepEqual(releaseProblems(`v${version}`, withSection), []);
+  assert.equal(releaseProblems("v99.0.0", withSection).length, releasedPackages.length + 2);
+  assert.match(releaseProblems(`v${version}`, read)[0] ?? "", /CHANGELOG\.md has no section/);
+  assert.match(releaseProblems("main", read)[0] ?? "", /is not a tag/);
 });
 
 interface Step {

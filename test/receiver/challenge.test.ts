@@ -10,7 +10,7 @@ test("WDS-170 a receiver that was told to echoes the challenge of a registration
   const challenge = "aZ09_-~.+/=";
   const answer = await ask({ echoesChallenges: true }, challengeBody(challenge));
   assert.equal(answer.status, 200);
-  assert.equal(isEcho({ body: String(answer.body), challenge }), true);
+  assert.equal(isEcho(String(answer.body), challenge), true);
   assert.equal(answer.headers["content-type"], "text/plain; charset=utf-8");
 });
 

@@ -61,7 +61,7 @@ export interface WorldOptions {
 }
 
 const plainBox: SecretBox = {
-  seal: ({ plaintext }) => Buffer.from(plaintext),
+  seal: (plaintext) => Buffer.from(plaintext),
   open: ({ ciphertext }) => Buffer.from(ciphertext).toString(),
   digest: (plaintext) => plaintext,
 };
@@ -193,7 +193,7 @@ function inThread({ ca }: WorldOptions): Transport {
 }
 
 async function shut(running: Running): Promise<void> {
-  await running.engine.stop({ graceMs: 2_000 });
+  await running.engine.stop(2_000);
   await running.store.close();
 }
 

@@ -299,19 +299,19 @@ test("CEW-4.2.2-2 the sender is told by POST with the rate that it gets, and onl
   const source = { ...newSource, handshake, id: "s", tenantId: "t", tokens: [], createdAt: 0 };
   const message = asking("https://events.example.com/consent?id=7");
   const consent = await answerConsent(message, source);
-  await giveConsent({ transport, urlRules, calls }, "t", { message, consent });
+  await giveConsent({ transport, urlRules, calls }, "t", message, consent);
   assert.deepEqual(
     [sent[0]?.method, sent[0]?.origin, sent[0]?.path, sent[0]?.headers],
     ["POST", "https://events.example.com", "/consent?id=7", ["WebHook-Allowed-Rate", "20"]],
   );
   for (const callback of ["http://events.example.com/", "https://user@events.example.com/", ""])
     await assert.rejects(
-      giveConsent({ transport, urlRules, calls }, "t", { message: asking(callback), consent }),
+      giveConsent({ transport, urlRules, calls }, "t", asking(callback), consent),
     );
   assert.equal(sent.length, 1);
   // A tenant cannot have such requests sent without end.
-  await giveConsent({ transport, urlRules, calls }, "t", { message, consent });
-  const third = giveConsent({ transport, urlRules, calls }, "t", { message, consent });
+  await giveConsent({ transport, urlRules, calls }, "t", message, consent);
+  const third = giveConsent({ transport, urlRules, calls }, "t", message, consent);
   await assert.rejects(third, { code: "rate_limited", retryAfterSeconds: 60 });
   assert.equal(sent.length, 2);
 });

@@ -239,7 +239,7 @@ test("WDS-27 a webhook that hangs does not slow the others, even when its backlo
   const tookMs = performance.now() - startedAt;
   assert.ok(tookMs < 200_000, `2,000 healthy deliveries took ${tookMs} ms beside 30 hanging webhooks`);
   assert.ok(world.engine.activity().active <= 20);
-  await world.engine.stop({ graceMs: 10 });
+  await world.engine.stop(10);
   await world.close();
   await healthy.close();
   await Promise.all(hanging.map((peer) => peer.close()));

@@ -17,7 +17,7 @@ test("WDS-196 an engine stops to its end when what is on its way cannot be given
     release: () => Promise.reject(new StoreUnavailableError("the database cannot be reached")),
   });
 
-  await world.engine.stop({ graceMs: 50 });
+  await world.engine.stop(50);
   assert.deepEqual(
     world.logged.map(({ level }) => level),
     ["warn"],

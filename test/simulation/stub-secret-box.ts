@@ -2,7 +2,7 @@ import type { SecretBox } from "../../src/ports/secret-box.ts";
 
 /** Keeps secrets readable: encryption has its own tests, and here it would only cost time. The keys inside are real. */
 export const stubSecretBox: SecretBox = {
-  seal: ({ plaintext, context }) => Buffer.from(`${context}\n${plaintext}`),
+  seal: (plaintext, context) => Buffer.from(`${context}\n${plaintext}`),
   open: ({ ciphertext, context }) => {
     const [sealedFor, plaintext] = Buffer.from(ciphertext).toString().split("\n");
     if (sealedFor !== context || plaintext === undefined)

@@ -147,7 +147,7 @@ function sealed(
   const { plaintext, webhookId, now } = secret;
   return {
     kind,
-    ciphertext: stubSecretBox.seal({ plaintext, context: webhookId }),
+    ciphertext: stubSecretBox.seal(plaintext, webhookId),
     digest: stubSecretBox.digest(plaintext),
     createdAt: now,
     expiresAt: null,

@@ -259,7 +259,7 @@ export class World {
     this.#trace("stop");
     const stoppedAtMs = this.time.monotonicMs();
     const faultsBefore = this.store.lastFaultAtMonotonicMs;
-    run.engine.stop({ graceMs: stopGraceMs }).then(
+    run.engine.stop(stopGraceMs).then(
       () => {
         if (!run.alive) return;
         const isClean = this.store.lastFaultAtMonotonicMs === faultsBefore;

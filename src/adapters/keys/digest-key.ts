@@ -26,21 +26,14 @@ export interface DigestKeyHolder {
 const context = "posthorn digest key";
 
 /** Opens the digest key, or creates it on the first start. */
-export async function loadDigestKey(input: {
-  readonly holder: DigestKeyHolder;
-  readonly ring: KeyRing;
-  readonly random: Random;
-  /** Whether secrets are stored; their digests were computed with this key. */
-  readonly hasSecrets: () => Promise<boolean>;
-}): Promise<Uint8Array> {
-  const { holder, ring } = input;
-  const seal = (plaintext: Uint8Array) => ring.seal({ plaintext, context });
+export async function loadDigestKey(holder: DigestKeyHolder, ring: KeyRing, random: Random, /** Whether secrets are stored; their digests were computed with this key. */ hasSecrets: () => Promise<boolean>): Promise<Uint8Array> {
+  const seal = (plaintext: Uint8Array) => ring.seal(plaintext, context);
   let stored = await holder.read();
   if (stored === null) {
-    if (await input.hasSecrets()) throw lostDigestKey(holder.place);
-    stored = await holder.create(seal(input.random.bytes(masterKeyBytes)));
+    if (await hasSecrets()) throw lostDigestKey(holder.place);
+    stored = await holder.create(seal(random.bytes(masterKeyBytes)));
   }
-  const key = openDigestKey({ holder, ring, stored });
+  const key = openDigestKey(holder, ring, stored);
   if (!ring.isCurrent(stored)) await holder.replace(seal(key));
   return key;
 }
@@ -52,17 +45,13 @@ function lostDigestKey(place: string): KeyFileError {
   );
 }
 
-function openDigestKey(input: {
-  readonly holder: DigestKeyHolder;
-  readonly ring: KeyRing;
-  readonly stored: Uint8Array;
-}): Uint8Array {
+function openDigestKey(holder: DigestKeyHolder, ring: KeyRing, stored: Uint8Array): Uint8Array {
   try {
-    return input.ring.open({ ciphertext: input.stored, context });
+    return ring.open({ ciphertext: stored, context });
   } catch (cause) {
     if (!(cause instanceof SecretUnreadableError)) throw cause;
     throw new KeyFileError(
-      `the master key does not fit the stored secrets (${input.holder.place} was sealed with another one); ` +
+      `the master key does not fit the stored secrets (${holder.place} was sealed with another one); ` +
         "set POSTHORN_MASTER_KEY to the key that was in use, or add that key to POSTHORN_MASTER_KEY_PREVIOUS",
       { cause },
     );

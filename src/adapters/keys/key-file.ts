@@ -38,7 +38,7 @@ export function readOrCreateKeyFile(input: {
 }): KeyFile {
   const found = readKeyFile(input.path);
   if (found !== null) return found;
-  const created = createKeyFile({ path: input.path, text: input.generate() });
+  const created = createKeyFile(input.path, input.generate());
   const stored = readKeyFile(input.path);
   if (stored === null) throw new KeyFileError(`${input.path} vanished while it was being created`);
   return { ...stored, created };
@@ -65,11 +65,11 @@ export function readKeyFile(path: string): KeyFile | null {
 }
 
 /** False when another process created the file first. */
-function createKeyFile({ path, text }: { readonly path: string; readonly text: string }): boolean {
+function createKeyFile(path: string, text: string): boolean {
   const temporary = `${path}.${process.pid}.tmp`;
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    writeNewFile({ path: temporary, text: `${text}\n` });
+    writeNewFile(temporary, `${text}\n`);
     linkSync(temporary, path);
     syncDirectory(dirname(path));
     return true;
@@ -81,7 +81,7 @@ function createKeyFile({ path, text }: { readonly path: string; readonly text: s
   }
 }
 
-function writeNewFile({ path, text }: { readonly path: string; readonly text: string }): void {
+function writeNewFile(path: string, text: string): void {
   removeIfThere(path);
   const file = openSync(path, "wx", 0o600);
   try {

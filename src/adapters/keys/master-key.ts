@@ -23,13 +23,13 @@ export function parseMasterKey(text: string): Uint8Array | null {
 }
 
 /** Reads the master key from the data folder; creates it on the first start. */
-export function loadMasterKeyFile(input: { readonly path: string; readonly random: Random }): MasterKey {
-  const generate = () => Buffer.from(input.random.bytes(masterKeyBytes)).toString("base64");
-  const file: KeyFile = readOrCreateKeyFile({ path: input.path, generate });
+export function loadMasterKeyFile(path: string, random: Random): MasterKey {
+  const generate = () => Buffer.from(random.bytes(masterKeyBytes)).toString("base64");
+  const file: KeyFile = readOrCreateKeyFile({ path, generate });
   const bytes = parseMasterKey(file.text);
   if (bytes === null) {
     throw new KeyFileError(
-      `${input.path} does not hold a master key (32 bytes as base64 or hex); restore it from a backup. ` +
+      `${path} does not hold a master key (32 bytes as base64 or hex); restore it from a backup. ` +
         "Without it the stored secrets cannot be read",
     );
   }

@@ -29,24 +29,24 @@ function folderOf(t: TestContext): string {
 test("a sealed text opens with the same context, and two seals of one text differ", () => {
   const box = boxOf(keyA);
   for (const plaintext of ["", "whsec_äöü", "x".repeat(10_000)]) {
-    const ciphertext = box.seal({ plaintext, context: "webhook-1" });
+    const ciphertext = box.seal(plaintext, "webhook-1");
     assert.equal(box.open({ ciphertext, context: "webhook-1" }), plaintext);
-    assert.notDeepEqual(box.seal({ plaintext, context: "webhook-1" }), ciphertext);
+    assert.notDeepEqual(box.seal(plaintext, "webhook-1"), ciphertext);
     if (plaintext !== "") assert.ok(!Buffer.from(ciphertext).includes(plaintext));
   }
 });
 
 test("the layout is version, key id, nonce, ciphertext, tag", () => {
-  const ciphertext = boxOf(keyA).seal({ plaintext: "four", context: "c" });
+  const ciphertext = boxOf(keyA).seal("four", "c");
   assert.equal(ciphertext.length, 1 + 8 + 12 + 4 + 16);
   assert.equal(ciphertext[0], 1);
-  const other = boxOf(keyA).seal({ plaintext: "four", context: "c" });
+  const other = boxOf(keyA).seal("four", "c");
   assert.deepEqual(other.subarray(0, 9), ciphertext.subarray(0, 9), "the key id follows from the key");
 });
 
 test("another context, a changed byte, a truncated text and a foreign key are refused", () => {
   const box = boxOf(keyA);
-  const ciphertext = box.seal({ plaintext: "secret", context: "webhook-1" });
+  const ciphertext = box.seal("secret", "webhook-1");
   const refused = (bytes: Uint8Array, context: string, opener = box) =>
     assert.throws(() => opener.open({ ciphertext: bytes, context }), SecretUnreadableError);
   refused(ciphertext, "webhook-2");
@@ -62,27 +62,22 @@ test("another context, a changed byte, a truncated text and a foreign key are re
 test("after a change of the master key old ciphertexts open and the digest is the same", () => {
   const before = boxOf(keyA);
   const after = boxOf(keyB, keyA);
-  const ciphertext = before.seal({ plaintext: "secret", context: "w" });
+  const ciphertext = before.seal("secret", "w");
   assert.equal(after.open({ ciphertext, context: "w" }), "secret");
   assert.equal(after.digest("secret"), before.digest("secret"));
   assert.notEqual(after.digest("secret"), after.digest("secret2"));
   const ring = createKeyRing({ current: keyB, previous: [keyA], random });
   assert.equal(ring.isCurrent(ciphertext), false);
-  assert.equal(ring.isCurrent(after.seal({ plaintext: "", context: "w" })), true);
+  assert.equal(ring.isCurrent(after.seal("", "w")), true);
   assert.throws(() =>
-    before.open({ ciphertext: after.seal({ plaintext: "s", context: "w" }), context: "w" }),
+    before.open({ ciphertext: after.seal("s", "w"), context: "w" }),
   );
 });
 
 test("the digest key survives a change of the master key, and a wrong master key is named at start", async (t) => {
   const path = join(folderOf(t), "digest.key");
   const load = (current: Uint8Array, ...previous: readonly Uint8Array[]) =>
-    loadDigestKey({
-      holder: createDigestKeyFile(path),
-      ring: createKeyRing({ current, previous, random }),
-      random,
-      hasSecrets: async () => false,
-    });
+    loadDigestKey(createDigestKeyFile(path), createKeyRing({ current, previous, random }), random, async () => false);
   const first = Buffer.from(await load(keyA));
   assert.deepEqual(Buffer.from(await load(keyA)), first);
   assert.ok(!readFileSync(path, "utf8").includes(first.toString("base64")));
@@ -101,12 +96,7 @@ test("the digest key survives a change of the master key, and a wrong master key
 test("a missing digest key is created again only if no secret depends on it", async (t) => {
   const path = join(folderOf(t), "digest.key");
   const load = (stored: boolean) =>
-    loadDigestKey({
-      holder: createDigestKeyFile(path),
-      ring: createKeyRing({ current: keyA, previous: [], random }),
-      random,
-      hasSecrets: async () => stored,
-    });
+    loadDigestKey(createDigestKeyFile(path), createKeyRing({ current: keyA, previous: [], random }), random, async () => stored);
   await assert.rejects(load(true), (error: unknown) => {
     return error instanceof KeyFileError && /digest\.key is missing, .*restore it/.test(error.message);
   });
@@ -140,11 +130,11 @@ test("a master key is 32 bytes as hex or base64, nothing else", () => {
 test("a key file is created once with a private mode, and read afterwards", (t) => {
   const folder = folderOf(t);
   const path = join(folder, "data", "master.key");
-  const created = loadMasterKeyFile({ path, random });
+  const created = loadMasterKeyFile(path, random);
   assert.equal(created.created, true);
   assert.equal(statSync(path).mode & 0o777, 0o600);
   assert.equal(statSync(join(folder, "data")).mode & 0o777, 0o700);
-  assert.deepEqual(loadMasterKeyFile({ path, random }), { ...created, created: false });
+  assert.deepEqual(loadMasterKeyFile(path, random), { ...created, created: false });
   assert.deepEqual(readdirSync(join(folder, "data")), ["master.key"], "no temporary file is left");
 });
 
@@ -163,16 +153,16 @@ test("if two processes start together, both use the first one's key", (t) => {
 
 test("a key file readable by others causes a warning; an empty or damaged one is refused with advice", (t) => {
   const path = join(folderOf(t), "master.key");
-  const key = loadMasterKeyFile({ path, random });
+  const key = loadMasterKeyFile(path, random);
   chmodSync(path, 0o644);
-  const [warning] = loadMasterKeyFile({ path, random }).warnings;
+  const [warning] = loadMasterKeyFile(path, random).warnings;
   assert.match(warning ?? "", /chmod 600/);
   assert.ok(!warning?.includes(Buffer.from(key.bytes).toString("base64")));
   writeFileSync(path, "");
-  assert.throws(() => loadMasterKeyFile({ path, random }), /is empty; restore it/);
+  assert.throws(() => loadMasterKeyFile(path, random), /is empty; restore it/);
   writeFileSync(path, "canary-not-a-key");
   assert.throws(
-    () => loadMasterKeyFile({ path, random }),
+    () => loadMasterKeyFile(path, random),
     (error: unknown) => error instanceof KeyFileError && !error.message.includes("canary"),
   );
 });

@@ -29,7 +29,7 @@ export const masterKeyBytes = 32;
 
 /** The current master key, which seals new secrets, and older keys, which still open what they sealed. */
 export interface KeyRing {
-  seal(input: { readonly plaintext: Uint8Array; readonly context: string }): Uint8Array;
+  seal(plaintext: Uint8Array, context: string): Uint8Array;
   /** Throws `SecretUnreadableError`. */
   open(input: { readonly ciphertext: Uint8Array; readonly context: string }): Uint8Array;
   /** Whether the current key sealed it. Anything else should be sealed again before an old key is dropped. */
@@ -52,13 +52,13 @@ export function createKeyRing(input: {
     [...input.previous.map(deriveKey), current].map((key) => [key.id.toString("hex"), key]),
   );
   return {
-    seal: ({ plaintext, context }) =>
-      sealWith(current, { plaintext, context, nonce: input.random.bytes(nonceBytes) }),
+    seal: (plaintext, context) =>
+      sealWith(current, plaintext, context, input.random.bytes(nonceBytes)),
     open({ ciphertext, context }) {
       const key = known.get(keyIdOf(ciphertext));
       if (key === undefined)
         throw new SecretUnreadableError("the ciphertext was made with an unknown master key");
-      return openWith(key, { ciphertext, context });
+      return openWith(key, ciphertext, context);
     },
     isCurrent: (ciphertext) => keyIdOf(ciphertext) === current.id.toString("hex"),
   };
@@ -72,7 +72,7 @@ export function createSecretBox(input: {
   const { ring } = input;
   const digestKey = Buffer.from(input.digestKey);
   return {
-    seal: ({ plaintext, context }) => ring.seal({ plaintext: Buffer.from(plaintext, "utf8"), context }),
+    seal: (plaintext, context) => ring.seal(Buffer.from(plaintext, "utf8"), context),
     open: (sealed) => Buffer.from(ring.open(sealed)).toString("utf8"),
     digest: (plaintext) => createHmac("sha256", digestKey).update(plaintext, "utf8").digest("base64url"),
   };
@@ -84,8 +84,8 @@ function deriveKey(masterKey: Uint8Array): DerivedKey {
     throw new RangeError(`a master key must have ${masterKeyBytes} bytes, not ${masterKey.length}`);
   }
   return {
-    id: hkdf(masterKey, { purpose: "posthorn master key id", bytes: keyIdBytes }),
-    key: hkdf(masterKey, { purpose: "posthorn secret box v1", bytes: 32 }),
+    id: hkdf(masterKey, "posthorn master key id", keyIdBytes),
+    key: hkdf(masterKey, "posthorn secret box v1", 32),
   };
 }
 
@@ -94,30 +94,30 @@ export function masterKeyId(masterKey: Uint8Array): string {
   return deriveKey(masterKey).id.toString("hex");
 }
 
-function hkdf(masterKey: Uint8Array, output: { readonly purpose: string; readonly bytes: number }): Buffer {
-  return Buffer.from(hkdfSync("sha256", masterKey, "", output.purpose, output.bytes));
+function hkdf(masterKey: Uint8Array, purpose: string, bytes: number): Buffer {
+  return Buffer.from(hkdfSync("sha256", masterKey, "", purpose, bytes));
 }
 
 function sealWith(
   { id, key }: DerivedKey,
-  input: { readonly plaintext: Uint8Array; readonly context: string; readonly nonce: Uint8Array },
+  plaintext: Uint8Array, context: string, nonce: Uint8Array,
 ): Uint8Array {
-  const header = Buffer.concat([Buffer.of(layoutVersion), id, input.nonce]);
-  const cipher = createCipheriv("aes-256-gcm", key, input.nonce);
-  cipher.setAAD(Buffer.concat([header, Buffer.from(input.context, "utf8")]));
-  const body = Buffer.concat([cipher.update(input.plaintext), cipher.final()]);
+  const header = Buffer.concat([Buffer.of(layoutVersion), id, nonce]);
+  const cipher = createCipheriv("aes-256-gcm", key, nonce);
+  cipher.setAAD(Buffer.concat([header, Buffer.from(context, "utf8")]));
+  const body = Buffer.concat([cipher.update(plaintext), cipher.final()]);
   return Uint8Array.from(Buffer.concat([header, body, cipher.getAuthTag()]));
 }
 
 function openWith(
   { key }: DerivedKey,
-  input: { readonly ciphertext: Uint8Array; readonly context: string },
+  ciphertext: Uint8Array, context: string,
 ): Uint8Array {
-  const bytes = Buffer.from(input.ciphertext);
+  const bytes = Buffer.from(ciphertext);
   const header = bytes.subarray(0, headerBytes);
   const nonce = header.subarray(1 + keyIdBytes);
   const decipher = createDecipheriv("aes-256-gcm", key, nonce, { authTagLength: tagBytes });
-  decipher.setAAD(Buffer.concat([header, Buffer.from(input.context, "utf8")]));
+  decipher.setAAD(Buffer.concat([header, Buffer.from(context, "utf8")]));
   decipher.setAuthTag(bytes.subarray(bytes.length - tagBytes));
   try {
     return Buffer.concat([

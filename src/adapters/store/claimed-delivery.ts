@@ -71,13 +71,7 @@ export type ClaimedRow = [
  * Selects these columns of a delivery `d` and its event `e`. `names` are the expressions for tenant, webhook, and the
  * webhook's tenant, if they differ from rows `tenant`, `webhook` and `w`.
  */
-export function claimedSql({
-  timestamp,
-  names = "tenant.word, webhook.word, w.tenant",
-}: {
-  readonly timestamp: string;
-  readonly names?: string;
-}): string {
+export function claimedSql(timestamp: string, names: string = "tenant.word, webhook.word, w.tenant"): string {
   return `d.id, ${names}, e.id, e.event_type, d.priority, d.state, d.attempt_count,
     d.created_at, d.first_attempt_at, d.due_at, d.reason, d.format, ${timestamp}, e.source, e.idempotency_key,
     e.sequence_number, e.content_type, e.raw, e.priority, e.body, e.trace,
@@ -87,7 +81,7 @@ export function claimedSql({
 /** `first` is the position of the first of these columns. */
 export function toClaimedDelivery(
   row: readonly unknown[],
-  { first, lease, strings }: { readonly first: number; readonly lease: Lease; readonly strings: Strings },
+  first: number, lease: Lease, strings: Strings,
 ): ClaimedDelivery {
   return {
     lease,

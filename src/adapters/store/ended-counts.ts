@@ -28,7 +28,7 @@ export function endedBuckets(ended: readonly EndedDeliveries[], at: number): rea
     for (const bucket of bucketsOf({ kind: "delivery", at, tenant, subject })) {
       const name = `${bucket.tenant} ${bucket.subject}`;
       const known = found.get(name) ?? { bucket, counts: new Counts() };
-      known.counts.add(key, { times: count });
+      known.counts.add(key, count);
       found.set(name, known);
     }
   }

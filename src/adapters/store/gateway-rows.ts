@@ -16,7 +16,7 @@ import { uuidV7Floor, uuidV7TimeMs } from "../../core/uuid.ts";
 /** A row as both stores select it. */
 export type RequestRow = readonly [document: string, bookmark: string | null, body: Uint8Array | null];
 
-export function requestColumns({ body }: { readonly body: string }): string {
+export function requestColumns(body: string): string {
   return `document, bookmark, ${body}`;
 }
 

@@ -4,12 +4,12 @@ export class SchemaTooNewError extends Error {
   readonly found: number;
   readonly known: number;
 
-  constructor(versions: { readonly found: number; readonly known: number }) {
+  constructor(found: number, known: number) {
     super(
-      `the database has schema ${versions.found}, this version supports up to ${versions.known}: upgrade Posthorn`,
+      `the database has schema ${found}, this version supports up to ${known}: upgrade Posthorn`,
     );
-    this.found = versions.found;
-    this.known = versions.known;
+    this.found = found;
+    this.known = known;
   }
 }
 

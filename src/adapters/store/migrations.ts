@@ -26,7 +26,7 @@ export interface AppliedMigration {
 export function planFrom(applied: readonly AppliedMigration[], known: readonly Migration[]): MigrationPlan {
   const newest = applied.at(-1)?.number ?? 0;
   const newestKnown = known.at(-1)?.number ?? 0;
-  if (newest > newestKnown) throw new SchemaTooNewError({ found: newest, known: newestKnown });
+  if (newest > newestKnown) throw new SchemaTooNewError(newest, newestKnown);
   for (const row of applied) {
     const migration = known.find(({ number }) => number === row.number);
     if (migration === undefined || checksum(migration) !== row.checksum)

@@ -48,24 +48,12 @@ export function isTargetFull(error: unknown): boolean {
 
 const needsEmpty = "a move needs an empty database";
 
-export function holdsSomething({
-  store,
-  what,
-}: {
-  readonly store: string;
-  readonly what: string;
-}): StoreMovedError {
+export function holdsSomething(store: string, what: string): StoreMovedError {
   const name = what.split(" WHERE ")[0]?.replace("_", " ") ?? "";
   return new StoreMovedError(`${store} holds ${name} already: ${needsEmpty}`);
 }
 
-export function otherMoveInto({
-  store,
-  source,
-}: {
-  readonly store: string;
-  readonly source: string;
-}): StoreMovedError {
+export function otherMoveInto(store: string, source: string): StoreMovedError {
   return new StoreMovedError(
     `a move from ${source} into ${store} has begun and is not complete: continue that one, or empty the database`,
   );

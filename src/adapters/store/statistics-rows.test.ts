@@ -14,7 +14,7 @@ const hour = 3_600_000;
 
 function rowOf(tenant: number, subject: number, count: number): PortionRow {
   const counts = new Counts();
-  counts.add(1, { times: count });
+  counts.add(1, count);
   return [tenant, subject, counts.pack()];
 }
 

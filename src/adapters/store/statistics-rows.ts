@@ -37,7 +37,7 @@ export function leftInJournal(entries: readonly JournalEntry[]): readonly LeftBu
     const all = unpackFacts(facts);
     const counted = written === null ? all : written.flatMap((at) => all[at] ?? []);
     for (const fact of counted)
-      for (const bucket of bucketsOf(fact)) noteFact(left, { bucket, number, fact });
+      for (const bucket of bucketsOf(fact)) noteFact(left, bucket, number, fact);
   }
   return [...left.values()];
 }
@@ -49,11 +49,7 @@ export interface LeftBucket {
 
 function noteFact(
   left: Map<string, LeftBucket>,
-  {
-    bucket,
-    number,
-    fact,
-  }: { readonly bucket: StoredBucket; readonly number: number; readonly fact: Fact<number> },
+  bucket: StoredBucket, number: number, fact: Fact<number>,
 ): void {
   const name = `${bucket.kind} ${bucket.start} ${bucket.tenant} ${bucket.subject}`;
   const known = left.get(name);

@@ -11,13 +11,6 @@ import type {
 } from "../../ports/store/webhooks.ts";
 import type { Page, PageRequest } from "../../ports/store.ts";
 
-/** The stored data when a change of a webhook is written. */
-export interface BeforeChange {
-  /** Null for a new webhook. */
-  readonly document: string | null;
-  readonly keys: readonly StoredKey[];
-}
-
 export type StoredKey = Pick<StoredSecret, "kind" | "digest">;
 
 interface WebhookChange {
@@ -29,13 +22,13 @@ interface WebhookChange {
 /** The webhook to store, with its revision, and the history entry of the change. */
 export function webhookChange(
   given: Webhook,
-  { document, keys }: BeforeChange,
+  /** Null for a new webhook. */ document: string | null, keys: readonly StoredKey[],
   { secrets, audit, events }: SavedBeside,
 ): WebhookChange {
   const before = document === null ? null : webhookFromDocument(parseLossless(document));
   const changedKeys = secrets === undefined ? [] : changedNames(keys, secrets);
   const keysChanged = changedKeys.length > 0;
-  const saved = { ...given, revision: revisionAfter(given, { before, keysChanged }) };
+  const saved = { ...given, revision: revisionAfter(given, before, keysChanged) };
   const of = { keys: changedKeys, at: audit?.at ?? given.updatedAt, by: audit?.actor ?? null };
   const told = typeof events === "function" ? events(saved) : (events ?? []);
   return { saved, entries: webhookHistory(before, saved, of), beside: { audit, events: told } };

@@ -32,13 +32,13 @@ export function serveDashboard(app: FastifyInstance, { dashboard, log, basePath 
     const path = (request.params as { readonly "*": string })["*"];
     void dashboard
       .files()
-      .then((files) => sendFile(reply, { request, file: fileAt(files, { path, assetHeaders, pageHeaders }) }))
+      .then((files) => sendFile(reply, { request, file: fileAt(files, path, assetHeaders, pageHeaders) }))
       .catch((error: unknown) => {
         if (error instanceof NotFoundError) return send(reply, renderProblem(error, basePath));
         log.error({ error: messageOf(error) }, "the dashboard is unavailable");
         return send(
           reply,
-          unavailablePage({ title: "The dashboard is unavailable", reason: messageOf(error) }),
+          unavailablePage("The dashboard is unavailable", messageOf(error)),
         );
       });
   });

@@ -110,7 +110,7 @@ export class Sessions {
   /** The cookie's content and lifetime. */
   cookieOf({ id, keyHash, endsAt, idleUntil }: Session): SessionCookie {
     const plaintext = JSON.stringify([id, keyHash, endsAt, idleUntil]);
-    const token = Buffer.from(this.#options.secretBox.seal({ plaintext, context })).toString("base64url");
+    const token = Buffer.from(this.#options.secretBox.seal(plaintext, context)).toString("base64url");
     const seconds = Math.max(0, Math.floor((endsAt - this.#options.clock.now()) / secondMs));
     return { id: this.cookieId, token, seconds };
   }

@@ -56,7 +56,7 @@ export function serveInbound(app: FastifyInstance, options: ApiOptions, memory: 
     // The body is read here rather than by a parser, because Fastify refuses media types that it cannot parse.
     child.addHook("onRequest", (request, reply) => {
       const head = headOf(request);
-      const accept = (): Promise<InboundAnswer> => withBody(inbound, request.raw, head, { bytesMax, memory });
+      const accept = (): Promise<InboundAnswer> => withBody(inbound, request.raw, head, bytesMax, memory);
       const refusing = inbound.refuse(head);
       if (refusing === null) return answerWith(accept(), request, reply);
       const answer = refusing.then((refused) => {
@@ -159,13 +159,12 @@ function withBody(
   inbound: Inbound,
   raw: IncomingMessage,
   head: InboundHead,
-  bounds: { readonly bytesMax: number; readonly memory: BodyMemory },
+  bytesMax: number, memory: BodyMemory,
 ): Promise<InboundAnswer> {
   if (bodyless.has(head.method)) {
     dropBody(raw);
     return inbound.handle({ ...head, body: new Uint8Array() });
   }
-  const { bytesMax, memory } = bounds;
   return new Promise<InboundAnswer>((resolve) => {
     readBody(
       raw,

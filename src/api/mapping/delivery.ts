@@ -48,14 +48,14 @@ export function deliveryJson(view: DeliveryView): Record<string, unknown> {
 /** Includes the parts that `include` requests. */
 export function listedDeliveryJson(
   row: ListedDelivery,
-  { include, scope }: { readonly include: readonly string[]; readonly scope: Scope },
+  include: readonly string[], scope: Scope,
 ): Record<string, unknown> {
   const { delivery, webhook } = row;
   const { lastAttempt: last } = delivery;
   return {
     ...deliveryJson(row),
     ...(include.includes("last_attempt") && {
-      last_attempt: last === null ? null : attemptJson(last, { delivery, last, scope }),
+      last_attempt: last === null ? null : attemptJson(last, delivery, last, scope),
     }),
     ...(include.includes("webhook") && {
       webhook: webhook && {
@@ -71,7 +71,7 @@ export function listedDeliveryJson(
 
 export function deliveryWithAttemptsJson(
   view: DeliveryView,
-  { attempts, scope }: { readonly attempts: readonly AttemptRecord[]; readonly scope: Scope },
+  attempts: readonly AttemptRecord[], scope: Scope,
 ): Record<string, unknown> {
   return {
     ...deliveryJson(view),
@@ -80,7 +80,7 @@ export function deliveryWithAttemptsJson(
     receiver_state_unknown: attempts.at(-1)?.receiverStateUnknown ?? false,
     waits: [...attempts.flatMap(({ notes }) => notes?.waits ?? []), ...view.waits].map(waitJson),
     attempts: attempts.map((attempt) =>
-      attemptJson(attempt, { delivery: view.delivery, last: attempts.at(-1), scope }),
+      attemptJson(attempt, view.delivery, attempts.at(-1), scope),
     ),
     retries: view.delivery.retries.map((retry) => retryJson(retry, scope)),
   };
@@ -117,7 +117,7 @@ const causesOfCustomers: Readonly<Record<string, string>> = {
 };
 
 /** An attempt as in WDS-67 to 80. */
-function attemptJson(attempt: AttemptRecord, { delivery, last, scope }: ShownFor): Record<string, unknown> {
+function attemptJson(attempt: AttemptRecord, delivery: StoredDelivery, last: AttemptRecord | undefined, scope: Scope): Record<string, unknown> {
   const failedStatus = attempt === last && delivery.progress.state === "exhausted" ? "exhausted" : "failed";
   return {
     id: attempt.id,
@@ -141,12 +141,6 @@ function attemptJson(attempt: AttemptRecord, { delivery, last, scope }: ShownFor
     receiver_state_unknown: attempt.receiverStateUnknown,
     ...traceJson(attempt.notes?.trace ?? null, scope),
   };
-}
-
-interface ShownFor {
-  readonly delivery: StoredDelivery;
-  readonly last: AttemptRecord | undefined;
-  readonly scope: Scope;
 }
 
 function traceJson(trace: AttemptTrace | null, scope: Scope): Record<string, unknown> {

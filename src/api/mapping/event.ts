@@ -34,7 +34,7 @@ type PublishedFrom = Pick<PublishInput, "traceparent" | "tracestate">;
 export function tracedBy(headers: IncomingHttpHeaders): PublishedFrom | null {
   const { traceparent, tracestate } = headers;
   if (traceparent === undefined) return null;
-  const trace = parseTraceContext({ traceparent, tracestate });
+  const trace = parseTraceContext(traceparent, tracestate);
   return trace && { traceparent: traceparentOf(trace), ...present("tracestate", trace.state ?? undefined) };
 }
 

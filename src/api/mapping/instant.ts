@@ -8,7 +8,7 @@ export function parseInstant(text: string): number | null {
   const match = pattern.exec(text);
   if (match === null) return null;
   const [, year, month, day, hour, minute, second, fraction, zone] = match;
-  if (!isDay(Number(year), { month: Number(month), day: Number(day) })) return null;
+  if (!isDay(Number(year), Number(month), Number(day))) return null;
   const midnight = Date.parse(`${year}-${month}-${day}T00:00:00.000Z`);
   if (hour === undefined || zone === undefined) return midnight;
   const offsetMinutes = zoneMinutes(zone);
@@ -32,7 +32,7 @@ export function formatInstantOrNull(unixMs: number | null): string | null {
   return unixMs === null ? null : formatInstant(unixMs);
 }
 
-function isDay(year: number, { month, day }: { readonly month: number; readonly day: number }): boolean {
+function isDay(year: number, month: number, day: number): boolean {
   if (month < 1 || month > 12 || day < 1) return false;
   return day <= new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
 }

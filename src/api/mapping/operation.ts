@@ -58,12 +58,12 @@ function filterJson(selection: OperationSelection): Json {
   if (kind === "dead_letters") {
     const { tenantId, webhookIds, eventTypes, categories, from, to } = selection;
     const lists = { webhook_id: webhookIds, event_type: eventTypes, failure_category: categories };
-    return withoutNulls({ ...lists, tenant_id: tenantId, ...timesJson({ from, to }) });
+    return withoutNulls({ ...lists, tenant_id: tenantId, ...timesJson(from, to) });
   }
   if (kind === "deliveries") {
     const { tenantId, webhookId, eventId, states, from, to } = selection;
     const ids = { webhook_id: webhookId === null ? null : [webhookId], event_id: eventId };
-    return withoutNulls({ ...ids, status: states, tenant_id: tenantId, ...timesJson({ from, to }) });
+    return withoutNulls({ ...ids, status: states, tenant_id: tenantId, ...timesJson(from, to) });
   }
   const { filter, statuses, waitingFor } = selection;
   const { states: _states, httpStatuses, from, to, ...others } = filter;
@@ -79,7 +79,7 @@ function filterJson(selection: OperationSelection): Json {
             ...httpStatuses.classes.map((digit) => `${digit}xx`),
             ...(httpStatuses.none ? ["none"] : []),
           ],
-    ...timesJson({ from, to }),
+    ...timesJson(from, to),
   });
 }
 
@@ -88,7 +88,7 @@ function nameOf(name: string): string {
   return field === undefined ? name : apiName(name, field);
 }
 
-function timesJson({ from, to }: { readonly from: number | null; readonly to: number | null }): Json {
+function timesJson(from: number | null, to: number | null): Json {
   return { from: formatInstantOrNull(from), to: formatInstantOrNull(to) };
 }
 
@@ -114,7 +114,7 @@ export function bulkStartedJson(started: BulkStarted, scope: Scope): Json {
   return {
     ...operationStartedJson(started),
     count_is_exact: started.isExact,
-    samples: started.samples.map((row) => listedDeliveryJson(row, { include: ["webhook"], scope })),
+    samples: started.samples.map((row) => listedDeliveryJson(row, ["webhook"], scope)),
     excluded: started.excluded,
     filter: filterJson(started.selection),
     requests_per_second: started.requestsPerSecond,

@@ -45,7 +45,7 @@ function answering(options: PortalOptions, work: Work) {
         reply,
         error instanceof NotFoundError
           ? renderProblem(error, basePath)
-          : renderError(error, { log, requestId: request.id, basePath }),
+          : renderError(error, log, request.id, basePath),
       ),
     );
   };
@@ -63,7 +63,7 @@ async function sendPage(options: PortalOptions, request: FastifyRequest, reply: 
     "permissions-policy": `${noPermissions}, clipboard-write=(self)`,
     "cache-control": "no-store",
   };
-  sendFile(reply, { request, file: fileAt(files, { path, assetHeaders, pageHeaders }) });
+  sendFile(reply, { request, file: fileAt(files, path, assetHeaders, pageHeaders) });
 }
 
 async function filesOf({ portal, log }: PortalOptions, reply: FastifyReply) {
@@ -71,7 +71,7 @@ async function filesOf({ portal, log }: PortalOptions, reply: FastifyReply) {
     return await portal.files();
   } catch (error) {
     log.error({ error: messageOf(error) }, "the portal is unavailable");
-    send(reply, unavailablePage({ title: "The portal is unavailable", reason: messageOf(error) }));
+    send(reply, unavailablePage("The portal is unavailable", messageOf(error)));
     return null;
   }
 }

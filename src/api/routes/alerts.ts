@@ -56,7 +56,7 @@ function listRulesRoute(services: Services): Route {
     answers: { 200: { description: "All rules.", schema: alertRuleListSchema } },
     errors: [],
     handle: async ({ scope, query }) => {
-      const rules = await alertsOf(services).rules(scope, { tenantId: tenantOf(query) });
+      const rules = await alertsOf(services).rules(scope, tenantOf(query));
       return { status: 200, body: { data: rules.map(alertRuleJson) } };
     },
   });
@@ -162,7 +162,7 @@ function listRoute(services: Services, pager: Pager): Route {
       const filters = filtersOf(alertFilters, query);
       const listing = { tenantId: scope.tenantId, route: "alerts", filters };
       const page = await alertsOf(services).list(scope, { ...filters, page: pager.request(query, listing) });
-      return { status: 200, body: pager.answer(page, { listing, toJson: alertJson }) };
+      return { status: 200, body: pager.answer(page, listing, alertJson) };
     },
   });
 }
@@ -184,7 +184,7 @@ function muteRoute(services: Services): Route {
     audit: { action: "alert.mute", target: "alert" },
     handle: async ({ scope, params, body }) => {
       const input = inputOf(alertMuteFields, body);
-      return { status: 200, body: alertJson(await alertsOf(services).mute(scope, { id: params.id, input })) };
+      return { status: 200, body: alertJson(await alertsOf(services).mute(scope, params.id, input)) };
     },
   });
 }
@@ -192,7 +192,7 @@ function muteRoute(services: Services): Route {
 type RuleCall = Call<{ readonly name: string }, { readonly tenant_id?: string }>;
 
 async function shownBefore(services: Services, { scope, params, query }: RuleCall): Promise<object> {
-  const rules = await alertsOf(services).rules(scope, { tenantId: tenantOf(query) });
+  const rules = await alertsOf(services).rules(scope, tenantOf(query));
   const rule = rules.find(({ name }) => name === params.name);
   return rule === undefined ? {} : alertRuleJson(rule);
 }

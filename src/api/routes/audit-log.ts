@@ -26,7 +26,7 @@ export function auditLogRoute({ services }: ApiOptions, pager: Pager): Route {
       const listing = { tenantId: scope.tenantId, route: "audit log", filters };
       const page = pager.searchRequest(query, listing);
       const found = await services.audit.list(scope, { ...filters, page });
-      return { status: 200, body: pager.searchAnswer(found, { listing, toJson: entryJson }) };
+      return { status: 200, body: pager.searchAnswer(found, listing, entryJson) };
     },
   });
 }

@@ -123,7 +123,7 @@ function changeRoute(options: ApiOptions): Route {
     audit: { action: "connection.update", target: "connection", before: before(options) },
     handle: async ({ scope, params: { id }, body }) => {
       const input = inputOf(connectionChangeFields, body);
-      const changed = await options.gateway.connections.update(scope, { id, input });
+      const changed = await options.gateway.connections.update(scope, id, input);
       return { status: 200, body: await shown(options, changed) };
     },
   });

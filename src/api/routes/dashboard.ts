@@ -58,9 +58,9 @@ function loginRoute(options: SessionRoutesOptions): Route {
       const opened = openedBy(options.sessions, body);
       if (opened === null) {
         limits.countWrongLogin(connection.remoteAddress ?? "", untold);
-        throw new UnauthenticatedError({ detail: wrongLogin(body), challenge: 'Bearer realm="posthorn"' });
+        throw new UnauthenticatedError(wrongLogin(body), 'Bearer realm="posthorn"');
       }
-      return sessionAnswer(opened, { options, headers });
+      return sessionAnswer(opened, options, headers);
     },
   });
 }
@@ -98,7 +98,7 @@ function sessionRoute(options: SessionRoutesOptions): Route {
     handle: async ({ headers }) => {
       const found = options.sessions.find(readSessionCookie(headers, options.sessions.cookieId) ?? "");
       if (found === null) throw noSession();
-      return sessionAnswer(found, { options, headers });
+      return sessionAnswer(found, options, headers);
     },
   });
 }
@@ -160,15 +160,12 @@ export function loginPath(code: string): string {
 }
 
 function noSession(): UnauthenticatedError {
-  return new UnauthenticatedError({
-    detail: "The session has ended. Log in again.",
-    challenge: 'Bearer realm="posthorn"',
-  });
+  return new UnauthenticatedError("The session has ended. Log in again.", 'Bearer realm="posthorn"');
 }
 
 function sessionAnswer(
   { session, principal }: OpenSession,
-  { options, headers }: { readonly options: SessionRoutesOptions; readonly headers: Call["headers"] },
+  options: SessionRoutesOptions, headers: Call["headers"],
 ): Answer {
   const { sessions, dev, dashboard } = options;
   const body: SessionView = {

@@ -37,7 +37,7 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
         ...filters,
         page: pager.request(query, listing),
       });
-      return { status: 200, body: pager.answer(page, { listing, toJson: deliveryJson }) };
+      return { status: 200, body: pager.answer(page, listing, deliveryJson) };
     },
   });
 }

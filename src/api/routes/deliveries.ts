@@ -57,7 +57,7 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
       const listing = { tenantId: scope.tenantId, route: "deliveries", filters };
       const page = pager.searchRequest(query, listing);
       const found = await services.deliveries.list(scope, { ...filters, page });
-      return { status: 200, body: pager.searchAnswer(found, { listing, toJson: rowJson(query, scope) }) };
+      return { status: 200, body: pager.searchAnswer(found, listing, rowJson(query, scope)) };
     },
   });
 }
@@ -81,7 +81,7 @@ function listOfWebhookRoute({ services }: ApiOptions, pager: Pager): Route {
       const listing = { tenantId: scope.tenantId, route: "webhook deliveries", filters };
       const page = pager.searchRequest(query, listing);
       const found = await services.deliveries.listOfWebhook(scope, { ...filters, page });
-      return { status: 200, body: pager.searchAnswer(found, { listing, toJson: rowJson(query, scope) }) };
+      return { status: 200, body: pager.searchAnswer(found, listing, rowJson(query, scope)) };
     },
   });
 }
@@ -89,7 +89,7 @@ function listOfWebhookRoute({ services }: ApiOptions, pager: Pager): Route {
 /** A row with the parts requested by `include`. */
 export function rowJson({ include = [] }: { readonly include?: readonly string[] }, scope: Scope) {
   const names = include.flatMap((entry) => entry.split(","));
-  return (row: ListedDelivery) => listedDeliveryJson(row, { include: names, scope });
+  return (row: ListedDelivery) => listedDeliveryJson(row, names, scope);
 }
 
 function getRoute({ services }: ApiOptions): Route {
@@ -111,7 +111,7 @@ function getRoute({ services }: ApiOptions): Route {
     errors: ["not_found"],
     handle: async ({ scope, params }) => {
       const { view, attempts } = await services.deliveries.get(scope, params.id);
-      return { status: 200, body: deliveryWithAttemptsJson(view, { attempts, scope }) };
+      return { status: 200, body: deliveryWithAttemptsJson(view, attempts, scope) };
     },
   });
 }

@@ -37,7 +37,7 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
       const listing = { tenantId: scope.tenantId, route: "problems", filters };
       const page = pager.searchRequest(query, listing);
       const found = await services.problems.list(scope, { ...filters, page });
-      return { status: 200, body: pager.searchAnswer(found, { listing, toJson: deliveryProblemJson }) };
+      return { status: 200, body: pager.searchAnswer(found, listing, deliveryProblemJson) };
     },
   });
 }

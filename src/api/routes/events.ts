@@ -190,7 +190,7 @@ function readRoutes({ services }: ApiOptions, pager: Pager): readonly Route[] {
         const listing = { tenantId: scope.tenantId, route: "events", filters };
         const page = pager.searchRequest(query, listing);
         const found = await services.events.list(scope, { ...filters, page });
-        return { status: 200, body: pager.searchAnswer(found, { listing, toJson: eventSummaryJson }) };
+        return { status: 200, body: pager.searchAnswer(found, listing, eventSummaryJson) };
       },
     }),
     defineRoute({
@@ -226,7 +226,7 @@ function readRoutes({ services }: ApiOptions, pager: Pager): readonly Route[] {
         const listing = { tenantId: scope.tenantId, route: "event deliveries", filters };
         const page = pager.searchRequest(query, listing);
         const found = await services.events.deliveries(scope, { ...filters, page });
-        return { status: 200, body: pager.searchAnswer(found, { listing, toJson: rowJson(query, scope) }) };
+        return { status: 200, body: pager.searchAnswer(found, listing, rowJson(query, scope)) };
       },
     }),
   ];

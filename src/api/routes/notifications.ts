@@ -96,7 +96,7 @@ function operatorRoutes(options: ApiOptions): readonly Route[] {
       answers: { 202: { description: "The test is queued.", schema: channelTestSchema } },
       audit: { action: "notification_channel.test", target: "notification_channel" },
       handle: async ({ scope, params: { id } }) =>
-        testAnswer(await serviceOf(options).test(scope, { owner, id })),
+        testAnswer(await serviceOf(options).test(scope, owner, id)),
     }),
   ];
 }
@@ -151,7 +151,7 @@ function tenantRoutes(options: ApiOptions): readonly Route[] {
       answers: { 202: { description: "The test is queued.", schema: channelTestSchema } },
       audit: { action: "notification_channel.test", target: "notification_channel", idFrom: "channel_id" },
       handle: async ({ scope, params: { id: owner, channel_id: id } }) =>
-        testAnswer(await serviceOf(options).test(scope, { owner, id })),
+        testAnswer(await serviceOf(options).test(scope, owner, id)),
     }),
     rotateRoute(options),
   ];
@@ -200,7 +200,7 @@ function sentRoute(options: ApiOptions, pager: Pager): Route {
       const found = await serviceOf(options).sent(scope, { ...filters, owner: undefined, page });
       return {
         status: 200,
-        body: pager.answer(found, { listing, toJson: (each) => notificationJson(each, scope) }),
+        body: pager.answer(found, listing, (each) => notificationJson(each, scope)),
       };
     },
   });
@@ -234,7 +234,7 @@ function readerRoutes(options: ApiOptions): readonly Route[] {
       summary: "Show the subscription page of an address",
       answers: html("A page with a button."),
       handle: async ({ params: { token } }) =>
-        readerPage(await linked(token), { title: "confirm.title", text: "confirm.ask", start: token }),
+        readerPage(await linked(token), "confirm.title", "confirm.ask", token),
     }),
     defineRoute({
       ...described,
@@ -246,7 +246,7 @@ function readerRoutes(options: ApiOptions): readonly Route[] {
       answers: html("The address is subscribed."),
       audit: { none: "readers subscribe their own address; the channel shows since when" },
       handle: async ({ params: { token } }) =>
-        readerPage(await decide(token, true), { title: "confirm.title", text: "confirm.done" }),
+        readerPage(await decide(token, true), "confirm.title", "confirm.done"),
     }),
     defineRoute({
       ...described, method: "GET", path: stopPath, operationId: "showUnsubscribe",
@@ -255,8 +255,8 @@ function readerRoutes(options: ApiOptions): readonly Route[] {
       handle: async ({ params: { token } }) => {
         const found = await linked(token);
         return found.consent.unsubscribedAt === null
-          ? readerPage(found, { title: "unsubscribe.title", text: "unsubscribe.ask", stop: token })
-          : readerPage(found, { title: "confirm.title", text: "unsubscribe.again", start: token });
+          ? readerPage(found, "unsubscribe.title", "unsubscribe.ask", undefined, token)
+          : readerPage(found, "confirm.title", "unsubscribe.again", token);
       },
     }),
     defineRoute({
@@ -265,22 +265,12 @@ function readerRoutes(options: ApiOptions): readonly Route[] {
       answers: html("The address is unsubscribed."),
       audit: { none: "readers unsubscribe their own address; the channel shows since when" },
       handle: async ({ params: { token } }) =>
-        readerPage(await decide(token, false), {
-          title: "unsubscribe.title", text: "unsubscribe.done", start: token,
-        }),
+        readerPage(await decide(token, false), "unsubscribe.title", "unsubscribe.done", token),
     }),
   ];
 }
 
-interface ReaderPage {
-  readonly title: MessageName;
-  readonly text: MessageName;
-  /** Tokens of the buttons that subscribe and unsubscribe. */
-  readonly start?: string;
-  readonly stop?: string;
-}
-
-function readerPage({ address, language }: LinkedAddress, { title, text, start, stop }: ReaderPage): Answer {
+function readerPage({ address, language }: LinkedAddress, title: MessageName, text: MessageName, /** Tokens of the buttons that subscribe and unsubscribe. */ start?: string, stop?: string): Answer {
   const say = (name: MessageName) => escapeHtml(wording.say(language, name, { address }));
   const button = (way: string, token: string, name: MessageName) =>
     `<form method="post" action="../${way}/${encodeURIComponent(token)}"><button>${say(name)}</button></form>`;

@@ -112,7 +112,7 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
     handle: async ({ scope, query }) => {
       const listing = { tenantId: scope.tenantId, route: "operations", filters: {} };
       const page = await services.deadLetters.operationList(scope, pager.request(query, listing));
-      return { status: 200, body: pager.answer(page, { listing, toJson: operationJson }) };
+      return { status: 200, body: pager.answer(page, listing, operationJson) };
     },
   });
 }

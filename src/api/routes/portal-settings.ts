@@ -88,7 +88,7 @@ function putRoute({ services }: ApiOptions, { path, of, whose, access, params }:
     },
     handle: async (call) => {
       const input = inputOf(portalSettingsFields, call.body);
-      const level = await services.portalLooks.put(call.scope, { tenantId: tenantOf(call.params), input });
+      const level = await services.portalLooks.put(call.scope, tenantOf(call.params), input);
       return { status: 200, body: settingsJson(level) };
     },
   });
@@ -116,7 +116,7 @@ function putLogoRoute({ services }: ApiOptions, { path, of, whose, access, param
       description: "The image.",
       handle: async ({ scope, params: named, query, body }) => {
         const place = { tenantId: tenantOf(named), scheme: query.scheme };
-        await services.portalLooks.putLogo(scope, { place, bytes: body.body });
+        await services.portalLooks.putLogo(scope, place, body.body);
         return { status: 204 };
       },
     }),

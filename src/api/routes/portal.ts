@@ -40,11 +40,7 @@ function exchangeRoute(options: ApiOptions): Route {
       const redeemed = await services.portalSessions.redeem(body.code);
       if (redeemed === null) {
         limits.countWrongCode(connection.remoteAddress ?? "", untold);
-        throw new UnauthenticatedError({
-          detail:
-            "This code was already used, is older than a minute, or was revoked. Request a new session.",
-          challenge: 'Bearer realm="posthorn"',
-        });
+        throw new UnauthenticatedError("This code was already used, is older than a minute, or was revoked. Request a new session.", 'Bearer realm="posthorn"');
       }
       return { status: 200, headers: noStore, body: await tokenJson(options, redeemed, headers) };
     },

@@ -60,7 +60,7 @@ function listRoute({ gateway }: ApiOptions, pager: Pager): Route {
       const listing = { tenantId: scope.tenantId, route: "requests", filters };
       const page = pager.byId.searchRequest(query, listing);
       const found = await gateway.requests.list(scope, { ...filters, page });
-      return { status: 200, body: pager.byId.searchAnswer(found, { listing, toJson: gatewayRequestJson }) };
+      return { status: 200, body: pager.byId.searchAnswer(found, listing, gatewayRequestJson) };
     },
   });
 }
@@ -101,7 +101,7 @@ function replayRoute({ gateway }: ApiOptions): Route {
     audit: { action: "request.replay", target: "request" },
     handle: async ({ scope, params: { id }, body }) => {
       const input = inputOf(requestReplayFields, body);
-      return { status: 202, body: withBody(await gateway.requests.replay(scope, { id, input })) };
+      return { status: 202, body: withBody(await gateway.requests.replay(scope, id, input)) };
     },
   });
 }
@@ -121,7 +121,7 @@ function bookmarkRoute({ gateway }: ApiOptions): Route {
     audit: { action: "request.bookmark", target: "request" },
     handle: async ({ scope, params: { id }, body }) => {
       const { name = null } = inputOf(requestBookmarkFields, body);
-      return { status: 200, body: withBody(await gateway.requests.bookmark(scope, { id, name })) };
+      return { status: 200, body: withBody(await gateway.requests.bookmark(scope, id, name)) };
     },
   });
 }

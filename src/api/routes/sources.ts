@@ -167,7 +167,7 @@ function changeRoute(options: ApiOptions): Route {
     audit: { action: "source.update", target: "source", before: before(options) },
     handle: async ({ scope, params: { id }, body }) => {
       const input = inputOf(sourceFields, body);
-      return { status: 200, body: sourceJson(await options.gateway.sources.update(scope, { id, input })) };
+      return { status: 200, body: sourceJson(await options.gateway.sources.update(scope, id, input)) };
     },
   });
 }
@@ -229,7 +229,7 @@ function rotateRoute(options: ApiOptions): Route {
     audit: { action: "source.rotate", target: "source" },
     handle: async ({ scope, params: { id }, body, headers }) => {
       const input = inputOf(sourceRotateFields, body);
-      const rotated = await options.gateway.sources.rotate(scope, { id, input });
+      const rotated = await options.gateway.sources.rotate(scope, id, input);
       return addressAnswer(options, { ...rotated, headers, status: 200 });
     },
   });

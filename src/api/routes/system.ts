@@ -150,18 +150,18 @@ export function documentationRoutes(pages: StaticPages, basePath: string): reado
   };
   const page = (
     path: string,
-    more: { readonly operationId: string; readonly summary: string; readonly answer: () => Answer },
+    operationId: string, summary: string, answer: () => Answer,
   ) =>
     defineRoute({
       method: "GET",
       path,
-      operationId: more.operationId,
+      operationId,
       tag: "System",
-      summary: more.summary,
+      summary,
       access: "public",
       answers: { 200: { description: "The page.", schema: Type.String(), contentType: "text/html" } },
       errors: [],
-      handle: async () => more.answer(),
+      handle: async () => answer(),
     });
   return [
     defineRoute({
@@ -186,16 +186,8 @@ export function documentationRoutes(pages: StaticPages, basePath: string): reado
       errors: [],
       handle: async () => pages.openApi(),
     }),
-    page("/docs", { operationId: "getDocs", summary: "Show the API reference", answer: pages.docs }),
-    page("/docs/errors", {
-      operationId: "getErrorDocs",
-      summary: "Show all error codes",
-      answer: pages.errors,
-    }),
-    page("/docs/idempotency", {
-      operationId: "getIdempotencyDocs",
-      summary: "Show the documentation of Idempotency-Key",
-      answer: pages.idempotency,
-    }),
+    page("/docs", "getDocs", "Show the API reference", pages.docs),
+    page("/docs/errors", "getErrorDocs", "Show all error codes", pages.errors),
+    page("/docs/idempotency", "getIdempotencyDocs", "Show the documentation of Idempotency-Key", pages.idempotency),
   ];
 }

@@ -29,10 +29,10 @@ export function webhookActionRoutes(options: ApiOptions): readonly Route[] {
     backlogRoute(options),
     circuitRoute(options),
     testRoute(options),
-    switchRoute(options, { action: "enable", change: (scope, id) => webhooks.enable(scope, id) }),
+    switchRoute(options, "enable", (scope, id) => webhooks.enable(scope, id)),
     pauseRoute(options),
-    switchRoute(options, { action: "resume", change: (scope, id) => webhooks.resume(scope, id) }),
-    switchRoute(options, { action: "disable", change: (scope, id) => webhooks.disable(scope, id) }),
+    switchRoute(options, "resume", (scope, id) => webhooks.resume(scope, id)),
+    switchRoute(options, "disable", (scope, id) => webhooks.disable(scope, id)),
     recoverRoute(options),
   ];
 }
@@ -134,12 +134,8 @@ const switchSummaries = {
 
 function switchRoute(
   { services }: ApiOptions,
-  more: {
-    readonly action: keyof typeof switchSummaries;
-    readonly change: (scope: Scope, id: string) => Promise<WebhookView>;
-  },
+  action: keyof typeof switchSummaries, change: (scope: Scope, id: string) => Promise<WebhookView>,
 ): Route {
-  const { action, change } = more;
   return defineRoute({
     method: "POST",
     path: `/v1/webhooks/{id}/${action}`,

@@ -78,7 +78,7 @@ function documentRoute({ services, profiles, clock }: ApiOptions, document: Docu
       if (profile === undefined) throw new Error("the query was validated against the profiles");
       const tenant = tenantOf(scope, asked.tenant_id);
       const pace = new RequestPace(clock);
-      const registered = catalogueOf(services.eventTypes, { scope, tenant, pace });
+      const registered = catalogueOf(services.eventTypes, scope, tenant, pace);
       const eventTypes = asked.operational_events === true ? withOperational(registered) : registered;
       const catalogue = await createMessageCatalogue(profile, { tenantId: tenant, eventTypes });
       return { status: 200, text: await jsonInTurns(create(catalogue), pace) };
@@ -89,9 +89,8 @@ function documentRoute({ services, profiles, clock }: ApiOptions, document: Docu
 /** Reads a tenant's event types by name, one page at a time, yielding between pages. */
 async function* catalogueOf(
   service: EventTypeService,
-  asked: { readonly scope: Scope; readonly tenant: string; readonly pace: RequestPace },
+  scope: Scope, tenant: string, pace: RequestPace,
 ): AsyncIterable<EventType> {
-  const { scope, tenant, pace } = asked;
   for (let after: EventTypeKey | null = null; ; ) {
     const page: EventTypePage = await service.list(scope, { tenantId: tenant, after, limit: pageLimitMax });
     for (const eventType of page.rows) {

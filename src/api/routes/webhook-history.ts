@@ -65,7 +65,7 @@ function historyRoute(
       const listing = { tenantId: scope.tenantId, route: route.operationId, filters: { webhookId } };
       const page = pager.request(query, listing);
       const found = await services.webhooks.history(scope, { webhookId, revisionsOnly, page });
-      return { status: 200, body: pager.answer(found, { listing, toJson }) };
+      return { status: 200, body: pager.answer(found, listing, toJson) };
     },
   });
 }

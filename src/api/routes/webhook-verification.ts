@@ -18,8 +18,8 @@ import { webhookBefore, webhookParams, webhookTenant } from "./webhooks.ts";
 export function webhookVerificationRoutes(options: ApiOptions): readonly Route[] {
   return [
     verifyRoute(options),
-    callbackRoute(options, { method: "GET", operationId: "confirmVerification" }),
-    callbackRoute(options, { method: "POST", operationId: "postVerificationConfirmation" }),
+    callbackRoute(options, "GET", "confirmVerification"),
+    callbackRoute(options, "POST", "postVerificationConfirmation"),
     incidentRoute(options),
   ];
 }
@@ -53,7 +53,7 @@ function verifyRoute({ services }: ApiOptions): Route {
 /** CEW-4.1.3-3: GET works too, because a person who finds the URL in a log opens it in a browser. */
 function callbackRoute(
   { services }: ApiOptions,
-  { method, operationId }: { readonly method: "GET" | "POST"; readonly operationId: string },
+  method: "GET" | "POST", operationId: string,
 ): Route {
   return defineRoute({
     method,

@@ -28,8 +28,8 @@ export function webhookRoutes(options: ApiOptions, pager: Pager): readonly Route
     createRoute(options),
     listRoute(options, pager),
     getRoute(options),
-    updateRoute(options, { method: "PUT", operationId: "updateWebhook" }),
-    updateRoute(options, { method: "PATCH", operationId: "patchWebhook" }),
+    updateRoute(options, "PUT", "updateWebhook"),
+    updateRoute(options, "PATCH", "patchWebhook"),
     deleteRoute(options),
   ];
 }
@@ -149,7 +149,7 @@ function getRoute({ services }: ApiOptions): Route {
 /** PUT merges like PATCH, so that a client that omits a field does not reset it. */
 function updateRoute(
   { services }: ApiOptions,
-  { method, operationId }: { readonly method: "PUT" | "PATCH"; readonly operationId: string },
+  method: "PUT" | "PATCH", operationId: string,
 ): Route {
   return defineRoute({
     method,

@@ -12,7 +12,7 @@ const durationMs = (description: string) => Type.Integer({ minimum: 0, descripti
 /** An object whose member names follow a pattern. */
 function mapOf(
   names: string,
-  { values, description }: { readonly values: Schema; readonly description: string },
+  values: Schema, description: string,
 ) {
   return Type.Unsafe<Readonly<Record<string, unknown>>>({
     type: "object",
@@ -47,14 +47,8 @@ const statusRule = closed(
 
 const classification = closed(
   {
-    statuses: mapOf(statusNames, {
-      values: statusRule,
-      description: "Exact statuses, which take precedence.",
-    }),
-    classes: mapOf("^[1-5]$", {
-      values: statusRule,
-      description: "Classes by first digit, for statuses that are not listed.",
-    }),
+    statuses: mapOf(statusNames, statusRule, "Exact statuses, which take precedence."),
+    classes: mapOf("^[1-5]$", statusRule, "Classes by first digit, for statuses that are not listed."),
     fallback: statusRule,
     incomplete_response: oneOf(["transient", "by_status"], {
       description: "Outcome of a response that breaks off after its status line.",
@@ -103,15 +97,9 @@ const pauses = closed(
     retry_after_statuses: Type.Array(status, {
       description: "Statuses whose Retry-After pauses all deliveries of the webhook.",
     }),
-    categories_ms: mapOf(categoryNames, {
-      values: durationMs("Minimum pause."),
-      description: "Pauses after a failure of a category.",
-    }),
+    categories_ms: mapOf(categoryNames, durationMs("Minimum pause."), "Pauses after a failure of a category."),
     unanswered_ms: durationMs("Pause after a connection that closed without a response; 0 for none."),
-    throttle_statuses_ms: mapOf(statusNames, {
-      values: durationMs("Duration."),
-      description: "Statuses after which the webhook is throttled.",
-    }),
+    throttle_statuses_ms: mapOf(statusNames, durationMs("Duration."), "Statuses after which the webhook is throttled."),
   },
   { title: "ProfilePauses", description: "When a failure holds back all deliveries of a webhook." },
 );
@@ -180,15 +168,9 @@ const profileProperties = {
   description: Type.String(),
   classification,
   schedule,
-  retry_delay_floors_ms: mapOf(categoryNames, {
-    values: durationMs("Minimum delay."),
-    description: "Minimum delays before a retry, by failure category.",
-  }),
+  retry_delay_floors_ms: mapOf(categoryNames, durationMs("Minimum delay."), "Minimum delays before a retry, by failure category."),
   age_ms_max: durationMs("A delivery older than this becomes a dead letter, `expired`."),
-  attempts_max_by_category: mapOf(categoryNames, {
-    values: Type.Integer({ minimum: 1 }),
-    description: "Maximum number of requests after failures of a category.",
-  }),
+  attempts_max_by_category: mapOf(categoryNames, Type.Integer({ minimum: 1 }), "Maximum number of requests after failures of a category."),
   sunset: oneOf(["terminal", "ignored"], {
     description: "Whether a failure after the time in a `Sunset` header is final.",
   }),

@@ -23,7 +23,7 @@ export function dataSchemas(eventType: EventType, titles: UniqueNames): DataSche
   return {
     name,
     schemas: [
-      [name, described(eventType, { title, pointerTo })],
+      [name, described(eventType, title, pointerTo)],
       ...parts.map((part): NamedSchema => {
         const schema = asObject(embedSchema(part.definition, pointerTo));
         return [places.get(part.key) ?? "", { title: titles.of(`${title} ${part.name}`), ...schema }];
@@ -35,7 +35,7 @@ export function dataSchemas(eventType: EventType, titles: UniqueNames): DataSche
 /** Unique component names. */
 function componentNames(parts: readonly { readonly name: string }[]): readonly string[] {
   const taken = new Set<string>();
-  return parts.map(({ name }) => untaken(name.replaceAll(/[^\w.-]/g, "_"), { taken, separator: "_" }));
+  return parts.map(({ name }) => untaken(name.replaceAll(/[^\w.-]/g, "_"), taken, "_"));
 }
 
 /** Maps a reference to a definition, to a place inside one, or to a place in the surrounding schema. */
@@ -51,7 +51,7 @@ function pointersTo(dataName: string, places: ReadonlyMap<string | undefined, st
 /** Without a registered schema, only the rule for publishing applies: data is a non-empty object. */
 function described(
   { schema, description, deprecated }: EventType,
-  { title, pointerTo }: { readonly title: string; readonly pointerTo: PointerTo },
+  title: string, pointerTo: PointerTo,
 ): object {
   const own =
     schema === null ? { ...openObject, minProperties: 1 } : asObject(embedSchema(schema, pointerTo));

@@ -17,17 +17,11 @@ export function embedSchema(schema: unknown, pointerTo: PointerTo): unknown {
 function embed(schema: unknown, pointerTo: PointerTo): unknown {
   if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return schema;
   return Object.fromEntries(
-    Object.entries(schema).map(([keyword, value]) => [keyword, embedKeyword({ keyword, value, pointerTo })]),
+    Object.entries(schema).map(([keyword, value]) => [keyword, embedKeyword(keyword, value, pointerTo)]),
   );
 }
 
-interface Keyword {
-  readonly keyword: string;
-  readonly value: unknown;
-  readonly pointerTo: PointerTo;
-}
-
-function embedKeyword({ keyword, value, pointerTo }: Keyword): unknown {
+function embedKeyword(keyword: string, value: unknown, pointerTo: PointerTo): unknown {
   if (keyword === "$ref" && typeof value === "string")
     return value.startsWith("#") ? pointerTo(value) : value;
   if (ofSchema.has(keyword)) return embed(value, pointerTo);

@@ -59,7 +59,7 @@ export async function createMessageCatalogue(
       const data = { $ref: schemaPointer + ofData.name };
       const title = titles.of(schemaName);
       schemas.push([schemaName, bodySchema(format, { title, eventType: eventType.name, data })]);
-      return documentMessage(profile, { eventType, format, schemaName });
+      return documentMessage(profile, eventType, format, schemaName);
     });
     eventTypes.push({ eventType, messages });
   }
@@ -68,9 +68,8 @@ export async function createMessageCatalogue(
 
 function documentMessage(
   profile: Profile,
-  message: { readonly eventType: EventType; readonly format: PayloadFormatName; readonly schemaName: string },
+  eventType: EventType, format: PayloadFormatName, schemaName: string,
 ): DocumentedMessage {
-  const { eventType, format, schemaName } = message;
   const exampleOf = (data: unknown) => exampleMessage(profile, { format, eventType: eventType.name, data });
   const { headers } = exampleOf({ id: 1 });
   return {

@@ -100,7 +100,7 @@ async function openDatabaseSource(url: string, masterKeys: () => MasterKeys): Pr
     place: source.place,
     rows: source,
     digestKey: () => source.digestKey(),
-    stop: () => stopDatabase(source, { url, masterKeys }),
+    stop: () => stopDatabase(source, url, masterKeys),
     isServed: () => source.isServed(),
     markMoved: (to) => source.markMoved(to),
     movedTo: async () => {
@@ -118,7 +118,7 @@ const incompletePlace = "another store, which is not complete";
  */
 async function stopDatabase(
   source: PostgresMoveSource,
-  { url, masterKeys }: { readonly url: string; readonly masterKeys: () => MasterKeys },
+  url: string, masterKeys: () => MasterKeys,
 ): Promise<Stopped | null> {
   if (await source.isServed()) return null;
   await source.markMoved({ place: incompletePlace, at: systemClock.now() });
@@ -127,7 +127,7 @@ async function stopDatabase(
   };
   try {
     if (!(await source.isServed())) {
-      await countJournal({ url, masterKeys });
+      await countJournal(url, masterKeys);
       return { release };
     }
   } catch (error) {
@@ -144,14 +144,11 @@ async function writeFollowing({ deliveries }: Pick<Store, "deliveries">): Promis
 }
 
 /** Counts the facts left by processes that are gone. */
-async function countJournal(given: {
-  readonly url: string;
-  readonly masterKeys: () => MasterKeys;
-}): Promise<void> {
+async function countJournal(url: string, masterKeys: () => MasterKeys): Promise<void> {
   const { openPostgresStore } = await import("../../adapters/store/postgres/open.ts");
   const now = systemClock.now();
-  const masterKeyIds = masterKeyIdsOf(given.masterKeys());
-  const store = await openPostgresStore({ url: given.url, now, masterKeyIds, evenIfMoved: true });
+  const masterKeyIds = masterKeyIdsOf(masterKeys());
+  const store = await openPostgresStore({ url, now, masterKeyIds, evenIfMoved: true });
   try {
     const step = { writtenBefore: Number.MAX_SAFE_INTEGER, limit: 1_000 };
     while ((await store.statistics?.recover(step))?.more === true);
@@ -162,7 +159,7 @@ async function countJournal(given: {
 }
 
 /** Throws the errors of opening the target, without changing anything. */
-export async function judgeTarget(to: string, { source }: { readonly source: string }): Promise<void> {
+export async function judgeTarget(to: string, source: string): Promise<void> {
   if (!isPostgres(to)) return;
   const { judgePostgresMoveTarget } = await import("../../adapters/store/postgres/open-moving.ts");
   await judgePostgresMoveTarget({ url: to, source });
@@ -170,9 +167,9 @@ export async function judgeTarget(to: string, { source }: { readonly source: str
 
 export async function openTarget(
   to: string,
-  given: { readonly source: string; readonly masterKeys: MasterKeys },
+  source: string, masterKeys: MasterKeys,
 ): Promise<MoveTo> {
-  return isPostgres(to) ? openDatabaseTarget(to, given) : openFolderTarget(to, given);
+  return isPostgres(to) ? openDatabaseTarget(to, { source, masterKeys }) : openFolderTarget(to, { source, masterKeys });
 }
 
 async function openDatabaseTarget(

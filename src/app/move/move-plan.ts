@@ -27,7 +27,7 @@ export async function planMove(request: MoveRequest): Promise<MovePlan> {
   const { from, to } = request;
   const source = await openSource(from, { masterKeys: () => masterKeysOf(request), isLook: true });
   try {
-    await unlessMoved(source, () => judgeTarget(to, { source: source.place }));
+    await unlessMoved(source, () => judgeTarget(to, source.place));
     await source.rows.freeze();
     const parts: { part: string; rows: number }[] = [];
     for (const part of movedParts) parts.push({ part: part.name, rows: await source.rows.count(part) });
@@ -45,7 +45,7 @@ export async function runMove(
   const source = await openSource(from, { masterKeys: () => masterKeysOf(request), isLook: false });
   try {
     const masterKeys = masterKeysOf(request);
-    const target = await unlessMoved(source, () => openTarget(to, { source: source.place, masterKeys }));
+    const target = await unlessMoved(source, () => openTarget(to, source.place, masterKeys));
     try {
       const report = await moveStore({ from: source, to: target, now: () => performance.now(), ...watch });
       return { ...report, to: target.place };
@@ -80,7 +80,7 @@ export async function reopenMoved(request: Omit<MoveRequest, "to">): Promise<voi
 /** Secrets move in sealed form, so both ends need the same key. Without a setting, the key of the folder is used. */
 function masterKeysOf({ from, settings }: Pick<MoveRequest, "from" | "settings">): MasterKeys {
   if (settings.masterKey === null && isPostgres(from)) throw new MissingMasterKeyError();
-  return readMasterKeys(settings, { folder: dataFolderAt(from), random: createSystemRandom() });
+  return readMasterKeys(settings, dataFolderAt(from), createSystemRandom());
 }
 
 /** Only a data folder contains its key. */

@@ -44,7 +44,7 @@ export async function moveStore(move: {
       const parts = await copyAll(move);
       if (stopped !== null) {
         tell({ kind: "finishing" });
-        await finish({ from, to });
+        await finish(from, to);
         moved = true;
         return { parts, rounds: number, standstillMs: now() - since };
       }
@@ -71,7 +71,7 @@ async function copyAll({
       replaced += more.replaced;
       tell({ kind: "progress", part: part.name, rows, written });
     };
-    await new PartMove({ part, source: from.rows, target: to.rows, moved }).run();
+    await new PartMove(part, from.rows, to.rows, moved).run();
     done.push({ part: part.name, rows, written, replaced });
     if (replaced > 0) tell({ kind: "replaced", part: part.name, rows: replaced });
   }
@@ -79,7 +79,7 @@ async function copyAll({
 }
 
 /** Marks the source first: servers on both stores would deliver everything twice. */
-async function finish({ from, to }: { readonly from: MoveFrom; readonly to: MoveTo }): Promise<void> {
+async function finish(from: MoveFrom, to: MoveTo): Promise<void> {
   const digestKey = await from.digestKey();
   if (digestKey !== null) await to.keepDigestKey(digestKey);
   await from.markMoved({ place: to.place, at: systemClock.now() });

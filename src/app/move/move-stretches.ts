@@ -19,7 +19,7 @@ class MoveRefusedError extends Error {
 
   constructor(
     part: MovedPart,
-    { rows, cause }: { readonly rows: readonly MovedRow[]; readonly cause: Error },
+    rows: readonly MovedRow[], cause: Error,
   ) {
     const key = (row: MovedRow | undefined) => row?.slice(0, part.keyLength).join(", ") ?? "";
     super(
@@ -64,18 +64,12 @@ export class PartMove {
   readonly #documentPlace: number;
   #limit = rowsMin;
 
-  constructor(move: {
-    readonly part: MovedPart;
-    readonly source: MoveSource;
-    readonly target: MoveTarget;
-    /** Called after each stretch with its contribution to the totals. */
-    readonly moved: (rows: StretchMoved) => void;
-  }) {
-    this.#part = move.part;
-    this.#documentPlace = Object.keys(move.part.columns).indexOf("document");
-    this.#source = move.source;
-    this.#target = move.target;
-    this.#moved = move.moved;
+  constructor(part: MovedPart, source: MoveSource, target: MoveTarget, /** Called after each stretch with its contribution to the totals. */ moved: (rows: StretchMoved) => void) {
+    this.#part = part;
+    this.#documentPlace = Object.keys(part.columns).indexOf("document");
+    this.#source = source;
+    this.#target = target;
+    this.#moved = moved;
   }
 
   async run(): Promise<void> {
@@ -116,7 +110,7 @@ export class PartMove {
       await this.#target.replace(this.#part, stretch, rows);
     } catch (error) {
       if (!(error instanceof Error) || error instanceof StoreUnavailableError) throw error;
-      throw new MoveRefusedError(this.#part, { rows, cause: error });
+      throw new MoveRefusedError(this.#part, rows, error);
     }
     const there = await this.#target.read(this.#part, { after, upTo, limit: rows.length + 1 });
     if (digestOf(there) !== stretch.digest) throw new MoveMismatchError(this.#part.name, stretch);

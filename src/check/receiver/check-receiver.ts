@@ -92,12 +92,10 @@ class Examination {
     const result = await check.run(this.#benchFor(check));
     const isLimited = this.#seen.slice(before).some(({ answer }) => hasStatus(answer, 429));
     if (isLimited)
-      return skipped("responded with 429, which says nothing about this rule", {
-        hint: "Raise the rate limit for the check.",
-      });
+      return skipped("responded with 429, which says nothing about this rule", "Raise the rate limit for the check.");
     if (check === honestCheck && result.state === "failed") this.#isHonestRefused = true;
     if (check.sends === "forged" && result.state === "passed" && this.#isHonestRefused)
-      return skipped("refused like the valid message, so it proves nothing", { hint: mendFirst });
+      return skipped("refused like the valid message, so it proves nothing", mendFirst);
     return result;
   }
 
@@ -136,15 +134,13 @@ class Examination {
     if (sends !== "forged" && sends !== "valid") return null;
     const { allowValid, receiver } = this.#options;
     if (!this.#messages.canAuthenticate)
-      return skipped("needs the secret of the webhook", { hint: "Give --secret, or POSTHORN_CHECK_SECRET." });
+      return skipped("needs the secret of the webhook", "Give --secret, or POSTHORN_CHECK_SECRET.");
     if (receiver.profile.registration.bearerTokenRequired && receiver.bearerToken === null)
-      return skipped("needs the bearer token", { hint: "Give --token, or POSTHORN_CHECK_TOKEN." });
+      return skipped("needs the bearer token", "Give --token, or POSTHORN_CHECK_TOKEN.");
     if (sends === "forged") return null;
     if (!allowValid)
-      return skipped("sends messages that the receiver may process", {
-        hint: "Allow it with --allow-valid.",
-      });
-    return this.#isHonestRefused ? skipped("the valid message was not accepted", { hint: mendFirst }) : null;
+      return skipped("sends messages that the receiver may process", "Allow it with --allow-valid.");
+    return this.#isHonestRefused ? skipped("the valid message was not accepted", mendFirst) : null;
   }
 }
 

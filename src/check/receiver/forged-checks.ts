@@ -51,7 +51,7 @@ export const forgedChecks: readonly ReceiverCheck[] = [
     spoil: ({ messages }) => {
       const value = messages.newEventId();
       const isSigned = messages.scheme === "v1" || messages.scheme === "v1a";
-      return isSigned ? replaced(messages.make(), { name: "Webhook-ID", value }) : null;
+      return isSigned ? replaced(messages.make(), "Webhook-ID", value) : null;
     },
   }),
   forged({
@@ -61,7 +61,7 @@ export const forgedChecks: readonly ReceiverCheck[] = [
     spoil: ({ messages }) => {
       const message = messages.make();
       if (headerOf(message.headers, "Signature-Input")?.includes('"idempotency-key"') !== true) return null;
-      return replaced(message, { name: "Idempotency-Key", value: `"${messages.newEventId()}"` });
+      return replaced(message, "Idempotency-Key", `"${messages.newEventId()}"`);
     },
   }),
   forged({
@@ -70,7 +70,7 @@ export const forgedChecks: readonly ReceiverCheck[] = [
     fix: "Require that the signature covers content-digest; comparing it with the body is not enough.",
     spoil: ({ messages }) => {
       const { headers, body } = altered(messages.make());
-      return replaced({ headers, body }, { name: "Content-Digest", value: contentDigest(body) });
+      return replaced({ headers, body }, "Content-Digest", contentDigest(body));
     },
   }),
   forged({
@@ -108,7 +108,7 @@ export const forgedChecks: readonly ReceiverCheck[] = [
       const name = ["Webhook-Signature", "X-Webhook-Signature", "Signature"].find(
         (candidate) => headerOf(message.headers, candidate) !== undefined,
       );
-      return name === undefined ? null : replaced(message, { name, value: "v1,%%%, t=,v1=, sig1=::" });
+      return name === undefined ? null : replaced(message, name, "v1,%%%, t=,v1=, sig1=::");
     },
   }),
   forged({
@@ -118,7 +118,7 @@ export const forgedChecks: readonly ReceiverCheck[] = [
     spoil: ({ messages }) => {
       const message = messages.make();
       const value = headerOf(message.headers, "Webhook-Signature")?.replaceAll(/v1a?,/g, "v9,");
-      return value === undefined ? null : replaced(message, { name: "Webhook-Signature", value });
+      return value === undefined ? null : replaced(message, "Webhook-Signature", value);
     },
   }),
   withToken({
@@ -159,14 +159,14 @@ function movedTime(message: Posted): Posted | null {
   ];
   for (const { name, time, moved } of places) {
     const value = headerOf(message.headers, name);
-    if (value !== undefined) return replaced(message, { name, value: value.replace(time, moved) });
+    if (value !== undefined) return replaced(message, name, value.replace(time, moved));
   }
   return null;
 }
 
-function replaced(message: Posted, header: { readonly name: string; readonly value: string }): Posted | null {
-  if (headerOf(message.headers, header.name) === undefined) return null;
-  return { ...message, headers: withHeader(message.headers, header) };
+function replaced(message: Posted, name: string, value: string): Posted | null {
+  if (headerOf(message.headers, name) === undefined) return null;
+  return { ...message, headers: withHeader(message.headers, { name, value }) };
 }
 
 function without(message: Posted, name: string): Posted | null {

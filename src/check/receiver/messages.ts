@@ -65,7 +65,7 @@ export class SampleMessages {
   /** The scheme that signs the messages; null if they carry only a token, or no credentials. */
   readonly scheme: SignatureSchemeName | null;
   readonly #receiver: ReceiverUnderCheck;
-  readonly #ids = createUuidV7Source({ now: () => Date.now(), randomBytes: (count) => randomBytes(count) });
+  readonly #ids = createUuidV7Source(() => Date.now(), (count) => randomBytes(count));
   readonly #keys: Readonly<Record<NonNullable<MessageChange["keys"]>, SigningKeys>>;
 
   /** Throws a `RangeError` that says what is wrong with secret or scheme, without revealing the secret. */
@@ -96,10 +96,7 @@ export class SampleMessages {
     const eventId = change.eventId ?? this.newEventId();
     const compose = prepareComposer(profile.headers, {
       traces: "off",
-      signers: prepareSigners(this.scheme === null ? [] : [this.scheme], {
-        id: keyId,
-        keys: this.#keys[change.keys ?? "right"],
-      }),
+      signers: prepareSigners(this.scheme === null ? [] : [this.scheme], keyId, this.#keys[change.keys ?? "right"]),
       userAgent: "Posthorn/check",
       requestOrigin: origin,
       targetUri: url.href,
@@ -129,7 +126,7 @@ export class SampleMessages {
 
   #delivery(eventId: string, change: MessageChange & { readonly now: number }): ClaimedDelivery {
     const { eventType, profile } = this.#receiver;
-    const content = contentOf(change, { eventId, eventType });
+    const content = contentOf(change, eventId, eventType);
     const format: PayloadFormatName = change.raw === undefined ? profile.payloadFormats[0] : "data";
     return {
       ...content,
@@ -170,19 +167,19 @@ function schemeFor({ profile, scheme }: ReceiverUnderCheck, keys: SigningKeys): 
 
 function contentOf(
   change: MessageChange & { readonly now: number },
-  event: { readonly eventId: string; readonly eventType: string },
+  eventId: string, eventType: string,
 ): EventContent {
   const timestamp = change.occurredAt ?? change.now;
-  const data = { check: event.eventId, word: change.word ?? honestWord };
+  const data = { check: eventId, word: change.word ?? honestWord };
   const { contentType, body } = change.raw ?? {
     contentType: standardContentType,
     body: renderStandardPayload({
-      eventType: event.eventType, timestamp, dataJson: JSON.stringify(data),
+      eventType, timestamp, dataJson: JSON.stringify(data),
       metadataJson: null, links: null,
     }),
   };
   return {
-    ...event,
+    eventId, eventType,
     tenantId: "check", timestamp, source: null, idempotencyKey: null,
     eventPriority: "normal", sequenceNumber: 1, raw: change.raw !== undefined, contentType, body,
   };

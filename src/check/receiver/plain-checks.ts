@@ -105,13 +105,13 @@ export const plainChecks: readonly ReceiverCheck[] = [
     id: "foreign-origin", title: "grants nothing to a foreign origin", level: "must",
     requirements: "CEW-4.2-1 CEW-4.2.1-1", sends: "nothing_valid",
     fix: "Grant only the origins that you agreed with, or * for all of them.",
-    run: (bench) => askPermission(bench, { origin: "posthorn-check.invalid", judge: foreignOrigin }),
+    run: (bench) => askPermission(bench, "posthorn-check.invalid", foreignOrigin),
   },
   {
     id: "handshake", title: "grants permission to its sender, or none", level: "must",
     requirements: "CEW-4.2-1 CEW-4.2-5 CEW-4.2.1-1 CEW-4.2.2-1", sends: "nothing_valid",
     fix: "Answer OPTIONS with WebHook-Allowed-Origin and WebHook-Allowed-Rate, or with 405.",
-    run: (bench) => askPermission(bench, { origin: bench.receiver.origin, judge: ownOrigin }),
+    run: (bench) => askPermission(bench, bench.receiver.origin, ownOrigin),
   },
 ];
 
@@ -137,7 +137,7 @@ type Answered = ProbeAnswer & { readonly kind: "answer" };
 
 async function askPermission(
   bench: Bench,
-  { origin, judge }: { readonly origin: string; readonly judge: (answer: Answered, bench: Bench) => Result },
+  origin: string, judge: (answer: Answered, bench: Bench) => Result,
 ): Promise<Result> {
   const headers = ["WebHook-Request-Origin", origin, "WebHook-Request-Rate", "120"];
   const answer = await bench.send({ method: "OPTIONS", headers });

@@ -128,11 +128,11 @@ async function judgeSignatures({ verifier, requests }: SenderSession): Promise<R
     const isUnsigned = ({ headers }: RecordedRequest): boolean =>
       signatureHeaders.every((name) => headerText(headers, name) === null);
     if (requests.some(isUnsigned)) return failed("a request without any signature");
-    return skipped("no secret was given", { hint: "Give --secret, or POSTHORN_CHECK_SECRET." });
+    return skipped("no secret was given", "Give --secret, or POSTHORN_CHECK_SECRET.");
   }
   const verifiable = requests.filter(hasSignableId);
   if (verifiable.length === 0)
-    return skipped("message ids with a period cannot be verified", { hint: "Fix the message id first." });
+    return skipped("message ids with a period cannot be verified", "Fix the message id first.");
   for (const request of verifiable) {
     const { method, path: url, body, receivedAt } = request;
     const message = { method, url, body, headers: lookup(request) };

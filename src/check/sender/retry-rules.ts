@@ -96,9 +96,7 @@ export const retryRules: readonly SenderRule[] = [
   },
 ];
 
-const secondEventMissing: Result = skipped("only one event arrived", {
-  hint: "Publish a second event while the check runs.",
-});
+const secondEventMissing: Result = skipped("only one event arrived", "Publish a second event while the check runs.");
 
 interface Attempts extends RecordedEvent {
   readonly first: RecordedRequest;
@@ -110,8 +108,6 @@ function retried({ events }: SenderSession, judge: (attempts: Attempts) => Resul
   const requests = events[0]?.requests ?? [];
   const [first, second] = requests;
   if (first === undefined || second === undefined)
-    return skipped("the first event was not sent again", {
-      hint: "Fix `retries` first, or let the check run longer.",
-    });
+    return skipped("the first event was not sent again", "Fix `retries` first, or let the check run longer.");
   return judge({ requests, first, second });
 }

@@ -33,23 +33,16 @@ export function addAlertsCommand(program: Command, invocation: Invocation): void
   const alerts = program.command("alerts").description("show and mute alerts");
   const list = addPageOptions(alerts.command("list").description("list alerts, newest first"))
     .addOption(
-      new FieldOption("--state <states>", alertFilters.states, {
-        says: "states such as firing, comma-separated",
-      }),
+      new FieldOption("--state <states>", alertFilters.states, "states such as firing, comma-separated"),
     )
     .addOption(new FieldOption("--rule <name>", alertFilters.rule))
     .addOption(tenantOption());
   clientCommand(list, invocation, (call) =>
-    printList(call, {
-      path: "/v1/alerts",
-      query: {
+    printList(call, "/v1/alerts", alertColumns, "no alerts", {
         state: call.options.list("state"),
         rule: call.options.text("rule"),
         tenant_id: call.options.text("tenant"),
-      },
-      columns: alertColumns,
-      none: "no alerts",
-    }),
+      }),
   );
   const mute = alerts
     .command("mute")
@@ -78,12 +71,7 @@ export function addAlertRulesCommand(program: Command, invocation: Invocation): 
   const rules = program.command("alert-rules").description("manage alert rules");
   const list = rules.command("list").description("list built-in and custom rules").addOption(tenantOption());
   clientCommand(list, invocation, (call) =>
-    printList(call, {
-      path: "/v1/alert-rules",
-      query: { tenant_id: call.options.text("tenant") },
-      columns: ruleColumns,
-      none: "no rules",
-    }),
+    printList(call, "/v1/alert-rules", ruleColumns, "no rules", { tenant_id: call.options.text("tenant") }),
   );
   for (const [name, says] of [
     ["put", "create or change a rule. Omitted options keep their values"],

@@ -30,19 +30,14 @@ export function addAuditCommand(program: Command, invocation: Invocation): void 
     .addOption(tenantOption());
   clientCommand(audit, invocation, (call) => {
     const { options } = call;
-    return printList(call, {
-      path: "/v1/audit-log",
-      query: {
+    return printList(call, "/v1/audit-log", columns, "no changes", {
         actor: options.text("actor"),
         action: options.text("action"),
         target: options.text("target"),
         from: options.time("from") ?? options.time("since"),
         to: options.time("to"),
         tenant_id: options.text("tenant"),
-      },
-      columns,
-      none: "no changes",
-    });
+      });
   });
 }
 

@@ -144,7 +144,7 @@ const explainedMax = 3;
 async function explainInactive({ client, terminal }: ClientCall, started: Json): Promise<void> {
   const inactive = (started["inactive_webhooks"] ?? []) as readonly Json[];
   for (const { webhook_id: id, status, count } of inactive.slice(0, explainedMax)) {
-    terminal.note(inactiveText({ id, status }));
+    terminal.note(inactiveText(id, status));
     terminal.note(`  dead letters waiting for it: ${String(count)}`);
     const path = `/v1/webhooks/${String(id)}`;
     const since = String((await client.get(path))["created_at"]).slice(0, 10);
@@ -161,7 +161,7 @@ async function explainInactive({ client, terminal }: ClientCall, started: Json):
 }
 
 /** One line with the obstacle and the command that removes it. */
-export function inactiveText({ id, status }: { readonly id: unknown; readonly status: unknown }): string {
+export function inactiveText(id: unknown, status: unknown): string {
   const command = status === "unverified" ? "verify" : "enable";
   return `webhook ${String(id)} is ${String(status)}; nothing is sent until: posthorn webhooks ${command} ${String(id)}`;
 }

@@ -78,7 +78,7 @@ function explain(error: unknown): never {
 async function examineReceiver(text: string, call: Call): Promise<readonly Finding[]> {
   const { options, terminal } = call;
   const receiver = receiverOf(text, call);
-  const timeoutMs = numberIn(options, { name: "timeoutMs", flag: "--timeout-ms", from: 1, to: 600_000 });
+  const timeoutMs = numberIn(options, "timeoutMs", "--timeout-ms", 1, 600_000);
   const isShown = terminal.isLive && !terminal.json;
   const { checkReceiver } = await import("../../check/receiver/check-receiver.ts");
   let toldAt = performance.now();
@@ -113,7 +113,7 @@ function receiverOf(text: string, { options, invocation: { env } }: Call): Recei
     eventType: eventTypeOf(options),
     keyId: keyIdOf(options),
     origin: originOf(options),
-    promptMs: numberIn(options, { name: "promptMs", flag: "--prompt-ms", from: 1, to: 600_000 }),
+    promptMs: numberIn(options, "promptMs", "--prompt-ms", 1, 600_000),
   };
 }
 
@@ -122,12 +122,7 @@ async function watchSender(port: number, call: Call): Promise<readonly Finding[]
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
     throw new UsageError(`--sender takes 0 to 65535, not ${port}`);
   const stop = new AbortController();
-  const seconds = numberIn(options, {
-    name: "durationSeconds",
-    flag: "--duration-seconds",
-    from: 1,
-    to: 86_400,
-  });
+  const seconds = numberIn(options, "durationSeconds", "--duration-seconds", 1, 86_400);
   const profile = profileOf(options);
   const { checkSender } = await import("../../check/sender/check-sender.ts");
   const { verifierFor } = await import("../../check/sender/verifier.ts");
@@ -211,9 +206,8 @@ function urlOf(text: string): URL {
 
 function numberIn(
   options: OptionValues,
-  option: { readonly name: string; readonly flag: string; readonly from: number; readonly to: number },
+  name: string, flag: string, from: number, to: number,
 ): number {
-  const { name, flag, from, to } = option;
   const value = options.number(name) ?? from;
   if (value >= from && value <= to) return value;
   throw new UsageError(`${flag} takes ${from} to ${to}, not ${value}`);

@@ -36,14 +36,11 @@ export function addConfigCommand(program: Command, invocation: Invocation): void
         terminal.object({ name, value, source: source.kind, from: source.name });
       return;
     }
-    printTable(terminal, {
-      columns: [
+    printTable(terminal, [
         { title: "SETTING", value: ({ name }) => name },
         { title: "VALUE", value: ({ value }) => value },
         { title: "FROM", value: ({ source }) => source.name },
-      ],
-      rows,
-    });
+      ], rows);
   });
 }
 

@@ -15,19 +15,14 @@ export function addDeadLetterCommands(program: Command, invocation: Invocation):
     addPageOptions(dlq.command("list").description("list dead letters, newest first")),
   ).option("--tenant <id>", "only this tenant (administrators)");
   clientCommand(list, invocation, (call) =>
-    printList(call, {
-      path: "/v1/dlq",
-      query: {
+    printList(call, "/v1/dlq", [{ title: "WEBHOOK", value: (row) => row["webhook_id"] }, ...deliveryColumns], "no dead letters", {
         webhook_id: call.options.list("webhook"),
         event_type: call.options.list("type"),
         failure_category: call.options.list("category"),
         from: call.options.time("from"),
         to: call.options.time("to"),
         tenant_id: call.options.text("tenant"),
-      },
-      columns: [{ title: "WEBHOOK", value: (row) => row["webhook_id"] }, ...deliveryColumns],
-      none: "no dead letters",
-    }),
+      }),
   );
 
   const retry = addCircuitOption(
@@ -89,7 +84,7 @@ function addDiscardCommand(dlq: Command, invocation: Invocation): void {
     const isNone = Object.values(filter).every((value) => value === undefined);
     return runBulk(call, {
       path: "/v1/dlq/discard-batch",
-      body: selectionBody(args, { filter: isNone ? null : filter, isAll: options.flag("all") }),
+      body: selectionBody(args, isNone ? null : filter, options.flag("all")),
       what: "dead letters",
       done: "discarded",
     });

@@ -66,7 +66,7 @@ export function printDelivery(terminal: Terminal, delivery: Json): void {
   terminal.data("");
   const rows = attempts as readonly Json[];
   if (rows.length === 0) terminal.data("no attempts yet");
-  else printTable(terminal, { columns: attemptColumns, rows });
+  else printTable(terminal, attemptColumns, rows);
   for (const row of rows) printTrace(terminal, row);
 }
 
@@ -130,7 +130,7 @@ function addRetryCommand(deliveries: Command, invocation: Invocation): void {
       addSelection(deliveries.command("retry").description("retry deliveries now, by ids or list filters")),
       retryDeliveriesFields.requestsPerSecond,
     ),
-  ).addOption(new FieldOption("--priority <priority>", deliveryRetryFields.priority, { says: "" }));
+  ).addOption(new FieldOption("--priority <priority>", deliveryRetryFields.priority, ""));
   clientCommand(retry, invocation, (call) => {
     const { args, options } = call;
     const filter = filterBody(options);
@@ -138,7 +138,7 @@ function addRetryCommand(deliveries: Command, invocation: Invocation): void {
     return runBulk(call, {
       path: "/v1/deliveries/retry-batch",
       body: {
-        ...selectionBody(args, { filter, isAll: options.flag("all") }),
+        ...selectionBody(args, filter, options.flag("all")),
         priority: options.text("priority"),
       },
       what: "deliveries",
@@ -156,7 +156,7 @@ async function retryOne({ client, terminal, options }: ClientCall, id: string): 
   if (retried["waiting_for"] === "circuit_open")
     terminal.note("waiting behind an open circuit. To send immediately, repeat with --close-circuits");
   const { id: webhookId, status } = await client.get(`/v1/webhooks/${String(delivery["webhook_id"])}`);
-  if (status !== "active") terminal.note(inactiveText({ id: webhookId, status }));
+  if (status !== "active") terminal.note(inactiveText(webhookId, status));
 }
 
 function addCancelCommand(deliveries: Command, invocation: Invocation): void {
@@ -170,7 +170,7 @@ function addCancelCommand(deliveries: Command, invocation: Invocation): void {
     const { args, options } = call;
     return runBulk(call, {
       path: "/v1/deliveries/cancel-batch",
-      body: selectionBody(args, { filter: filterBody(options), isAll: options.flag("all") }),
+      body: selectionBody(args, filterBody(options), options.flag("all")),
       what: "deliveries",
       done: "cancelled",
     });
@@ -180,7 +180,7 @@ function addCancelCommand(deliveries: Command, invocation: Invocation): void {
 /** Adds the arguments and filters that select deliveries. */
 function addSelection(command: Command): Command {
   return addDeliveryFilters(command.argument("[delivery-ids...]"))
-    .addOption(new FieldOption("--webhook <id>", webhookIds, { says: "only this webhook, repeatable" }))
+    .addOption(new FieldOption("--webhook <id>", webhookIds, "only this webhook, repeatable"))
     .addOption(new FieldOption("--event <id>", eventId))
     .addOption(new FieldOption("--idempotency-key <key>", idempotencyKey))
     .addOption(new FieldOption("--source <id>", sourceId))
@@ -205,7 +205,7 @@ function filterBody(options: OptionValues): Json | null {
 /** Ids or a filter. Selecting everything requires `isAll`. */
 export function selectionBody(
   ids: readonly string[],
-  { filter, isAll }: { readonly filter: Json | null; readonly isAll: boolean },
+  filter: Json | null, isAll: boolean,
 ): Json {
   if (ids.length > 0) {
     if (filter !== null) throw new UsageError("pass ids or filters, not both");
@@ -289,7 +289,7 @@ function addListCommand(deliveries: Command, invocation: Invocation): void {
         .description("list deliveries of all webhooks or of one, newest first")
         .argument("[webhook-id]"),
     )
-      .addOption(new FieldOption("--webhook <id>", webhookIds, { says: "only this webhook, repeatable" }))
+      .addOption(new FieldOption("--webhook <id>", webhookIds, "only this webhook, repeatable"))
       .addOption(new FieldOption("--event <id>", eventId))
       .addOption(new FieldOption("--idempotency-key <key>", idempotencyKey))
       .addOption(new FieldOption("--source <id>", sourceId))
@@ -300,15 +300,8 @@ function addListCommand(deliveries: Command, invocation: Invocation): void {
     const [webhookId] = args;
     const query = deliveryFilterQuery(options);
     if (webhookId !== undefined)
-      return printList(call, {
-        path: `/v1/webhooks/${encodeURIComponent(webhookId)}/deliveries`,
-        query,
-        columns: deliveryColumns,
-        none: "no deliveries",
-      });
-    return printList(call, {
-      path: "/v1/deliveries",
-      query: {
+      return printList(call, `/v1/webhooks/${encodeURIComponent(webhookId)}/deliveries`, deliveryColumns, "no deliveries", query);
+    return printList(call, "/v1/deliveries", columnsOverWebhooks, "no deliveries", {
         ...query,
         webhook_id: options.list("webhook"),
         event_id: options.text("event"),
@@ -316,9 +309,6 @@ function addListCommand(deliveries: Command, invocation: Invocation): void {
         source_id: options.text("source"),
         tenant_id: options.text("tenant"),
         include: "webhook",
-      },
-      columns: columnsOverWebhooks,
-      none: "no deliveries",
-    });
+      });
   });
 }

@@ -87,8 +87,8 @@ async function demo(terminal: Terminal, startPosthorn: typeof StartPosthorn): Pr
       `${event.event_type} accepted as ${String(receipt["id"])}, stored, ${String(receipt["deliveries"])} delivery`,
     );
   }
-  const deliveries = await untilDelivered({ client, webhookId: String(webhook["id"]), story });
-  await showHistory({ terminal, client, deliveries });
+  const deliveries = await untilDelivered(client, String(webhook["id"]), story);
+  await showHistory(terminal, client, deliveries);
   story.tell(
     "done",
     `${eventIds.length} events, ${deliveries.length} delivered, ${flaky.requests} requests; nothing was lost. Next: npm start`,
@@ -120,12 +120,7 @@ class FlakyReceiver {
   }
 }
 
-async function untilDelivered(search: {
-  readonly client: ApiClient;
-  readonly webhookId: string;
-  readonly story: Story;
-}): Promise<readonly Json[]> {
-  const { client, webhookId, story } = search;
+async function untilDelivered(client: ApiClient, webhookId: string, story: Story): Promise<readonly Json[]> {
   const told = new Set<string>();
   const endsAt = performance.now() + doneWithinMs;
   while (performance.now() < endsAt) {
@@ -150,12 +145,7 @@ async function untilDelivered(search: {
   );
 }
 
-async function showHistory(show: {
-  readonly terminal: Terminal;
-  readonly client: ApiClient;
-  readonly deliveries: readonly Json[];
-}): Promise<void> {
-  const { terminal, client, deliveries } = show;
+async function showHistory(terminal: Terminal, client: ApiClient, deliveries: readonly Json[]): Promise<void> {
   const most = deliveries.toSorted((a, b) => Number(b["attempt_count"]) - Number(a["attempt_count"]))[0];
   const delivery = await client.get(`/v1/deliveries/${String(most?.["id"])}`);
   if (terminal.json) return terminal.object({ what: "history", delivery });

@@ -40,12 +40,7 @@ export function addEventCommands(program: Command, invocation: Invocation): void
     addDeliveryFilters(events.command("deliveries").description("list the deliveries of an event")),
   ).argument("<event-id>");
   clientCommand(deliveries, invocation, (call) =>
-    printList(call, {
-      path: `/v1/events/${encodeURIComponent(call.args[0] ?? "")}/deliveries`,
-      query: deliveryFilterQuery(call.options),
-      columns: deliveryColumns,
-      none: "no deliveries: no webhook subscribed to this event type when it was published",
-    }),
+    printList(call, `/v1/events/${encodeURIComponent(call.args[0] ?? "")}/deliveries`, deliveryColumns, "no deliveries: no webhook subscribed to this event type when it was published", deliveryFilterQuery(call.options)),
   );
 
   const matches = addPageOptions(
@@ -54,11 +49,7 @@ export function addEventCommands(program: Command, invocation: Invocation): void
       .description("show which webhooks an event was sent to, and why not to the others"),
   ).argument("<event-id>");
   clientCommand(matches, invocation, (call) =>
-    printList(call, {
-      path: `/v1/events/${encodeURIComponent(call.args[0] ?? "")}/matches`,
-      columns: matchColumns,
-      none: "the tenant has no webhooks",
-    }),
+    printList(call, `/v1/events/${encodeURIComponent(call.args[0] ?? "")}/matches`, matchColumns, "the tenant has no webhooks"),
   );
 
   const replay = events
@@ -66,9 +57,7 @@ export function addEventCommands(program: Command, invocation: Invocation): void
     .description("deliver a stored event again, to all webhooks that currently subscribe or to selected ones")
     .argument("<event-id>")
     .addOption(
-      new FieldOption("--webhook <id>", replayFields.webhookIds, {
-        says: "only this webhook, repeatable",
-      }),
+      new FieldOption("--webhook <id>", replayFields.webhookIds, "only this webhook, repeatable"),
     );
   clientCommand(replay, invocation, async ({ client, terminal, args: [id = ""], options }) => {
     const made = await client.post(`/v1/events/${encodeURIComponent(id)}/replay`, {
@@ -93,9 +82,7 @@ function addListCommand(events: Command, invocation: Invocation): void {
     .option("--to <time>", "accepted before this time, date, or duration before now such as 1h")
     .addOption(tenantOption());
   clientCommand(list, invocation, (call) =>
-    printList(call, {
-      path: "/v1/events",
-      query: {
+    printList(call, "/v1/events", columns, "no events. Publish one with: posthorn publish order.completed", {
         event_type: call.options.list("type"),
         source: call.options.text("source"),
         idempotency_key: call.options.text("idempotencyKey"),
@@ -104,9 +91,6 @@ function addListCommand(events: Command, invocation: Invocation): void {
         from: call.options.time("from") ?? call.options.time("since"),
         to: call.options.time("to"),
         tenant_id: call.options.text("tenant"),
-      },
-      columns,
-      none: "no events. Publish one with: posthorn publish order.completed",
-    }),
+      }),
   );
 }

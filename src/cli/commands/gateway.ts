@@ -79,14 +79,9 @@ function addSources(sources: Command, invocation: Invocation): void {
     tenantOption(),
   );
   clientCommand(list, invocation, (call) =>
-    printList(call, {
-      path: "/v1/sources",
-      query: { tenant_id: call.options.text("tenant") },
-      columns: sourceColumns,
-      none: "no sources. Create one with: posthorn sources create",
-    }),
+    printList(call, "/v1/sources", sourceColumns, "no sources. Create one with: posthorn sources create", { tenant_id: call.options.text("tenant") }),
   );
-  addOne(sources, invocation, { name: "get", path: "/v1/sources", says: "print a source" });
+  addOne(sources, invocation, "get", "/v1/sources", "print a source");
   const address = sources.command("address").description("print the secret address").argument("<source-id>");
   clientCommand(address, invocation, async ({ client, terminal, args: [id = ""] }) => {
     const found = await client.get(`/v1/sources/${encodeURIComponent(id)}/address`);
@@ -105,7 +100,7 @@ function addSources(sources: Command, invocation: Invocation): void {
     else terminal.data(String(made["url"]));
   });
   addAcknowledge(sources, invocation);
-  addChange(sources, invocation, { path: "/v1/sources", says: "change a source" });
+  addChange(sources, invocation, "/v1/sources", "change a source");
   addDelete(sources, invocation, "/v1/sources");
 }
 
@@ -148,15 +143,10 @@ function addConnections(connections: Command, invocation: Invocation): void {
   });
   const list = addPageOptions(connections.command("list").description("list connections, newest first"));
   clientCommand(list, invocation, (call) =>
-    printList(call, {
-      path: "/v1/connections",
-      query: {},
-      columns: connectionColumns,
-      none: "no connections. Create one with: posthorn connections create",
-    }),
+    printList(call, "/v1/connections", connectionColumns, "no connections. Create one with: posthorn connections create", {}),
   );
-  addOne(connections, invocation, { name: "get", path: "/v1/connections", says: "print a connection" });
-  addChange(connections, invocation, { path: "/v1/connections", says: "change a connection" });
+  addOne(connections, invocation, "get", "/v1/connections", "print a connection");
+  addChange(connections, invocation, "/v1/connections", "change a connection");
   for (const [name, paused] of [
     ["pause", true],
     ["resume", false],
@@ -184,18 +174,13 @@ function addRequests(requests: Command, invocation: Invocation): void {
     .addOption(new FieldOption("--outcome <outcome>", requestFilters.outcome))
     .addOption(new FieldOption("--cause <cause>", requestFilters.rejectionCause));
   clientCommand(list, invocation, (call) =>
-    printList(call, {
-      path: "/v1/requests",
-      query: {
+    printList(call, "/v1/requests", requestColumns, "no requests", {
         source_id: call.options.text("source"),
         outcome: call.options.text("outcome"),
         rejection_cause: call.options.text("cause"),
-      },
-      columns: requestColumns,
-      none: "no requests",
-    }),
+      }),
   );
-  addOne(requests, invocation, { name: "get", path: "/v1/requests", says: "print a request with its body" });
+  addOne(requests, invocation, "get", "/v1/requests", "print a request with its body");
   const replay = requests
     .command("replay")
     .description("replay a request through its connections")
@@ -217,7 +202,7 @@ function addRequests(requests: Command, invocation: Invocation): void {
 function addOne(
   parent: Command,
   invocation: Invocation,
-  { name, path, says }: { readonly name: string; readonly path: string; readonly says: string },
+  name: string, path: string, says: string,
 ): void {
   const command = parent.command(name).description(says).argument("<id>");
   clientCommand(command, invocation, async ({ client, terminal, args: [id = ""] }) => {
@@ -228,7 +213,7 @@ function addOne(
 function addChange(
   parent: Command,
   invocation: Invocation,
-  { path, says }: { readonly path: string; readonly says: string },
+  path: string, says: string,
 ): void {
   const command = parent
     .command("update")

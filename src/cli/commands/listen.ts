@@ -51,7 +51,7 @@ async function listen(command: Command, invocation: Invocation): Promise<void> {
   const options = new OptionValues(command.opts());
   const { parts, json } = printedParts(options);
   const terminal = invocation.terminal({ json });
-  if (options.given("source")) return followed(command, { options, invocation, terminal, parts });
+  if (options.given("source")) return followed(command, options, invocation, terminal, parts);
   const answer = answererOf(options, parts);
   const profile = profileOf(options);
   const secrets = options.list("secret") ?? [];
@@ -76,11 +76,7 @@ async function listen(command: Command, invocation: Invocation): Promise<void> {
       profile: profile ?? standard,
       client,
       terminal,
-      secrets: new ListenSecrets({
-        env: invocation.env,
-        server: server.url,
-        port: options.number("port") ?? 0,
-      }),
+      secrets: new ListenSecrets(invocation.env, server.url, options.number("port") ?? 0),
     });
     check = await createCheck(await registration.keys());
     await replayLast({
@@ -99,14 +95,8 @@ async function listen(command: Command, invocation: Invocation): Promise<void> {
 /** Polls the server instead of opening a port, so that the server does not need to reach this machine. */
 async function followed(
   command: Command,
-  shown: {
-    readonly options: OptionValues;
-    readonly invocation: Invocation;
-    readonly terminal: Terminal;
-    readonly parts: PrintedParts;
-  },
+  options: OptionValues, invocation: Invocation, terminal: Terminal, parts: PrintedParts,
 ): Promise<void> {
-  const { options, invocation, terminal, parts } = shown;
   for (const name of ["register", "replay", "port", "profile"])
     if (options.given(name)) throw new UsageError(`--source cannot be combined with --${name}`);
   const target = forwardTarget(options.text("forwardTo"));

@@ -36,7 +36,7 @@ function addMigrateCommand(program: Command, invocation: Invocation): void {
       const report = await (plan === true
         ? planMigrations(settings)
         : migrateStore(settings, { newDigestKey }));
-      printReport(terminal, { report, verb: plan === true ? "would apply" : "applied" });
+      printReport(terminal, report, plan === true ? "would apply" : "applied");
     } catch (error) {
       throw startFailure(error);
     }
@@ -45,7 +45,7 @@ function addMigrateCommand(program: Command, invocation: Invocation): void {
 
 function printReport(
   terminal: Terminal,
-  { report, verb }: { readonly report: MigrationReport; readonly verb: string },
+  report: MigrationReport, verb: string,
 ): void {
   if (terminal.json) return terminal.object({ from: report.from, steps: report.steps });
   if (report.steps.length === 0) return terminal.data(`the database is up to date (version ${report.from})`);

@@ -35,7 +35,7 @@ export function addMoveCommand(program: Command, invocation: Invocation): void {
     const terminal = invocation.terminal({ json: options.json === true });
     process.umask(ownerOnly);
     try {
-      await run(options, { terminal, env: invocation.env });
+      await run(options, terminal, invocation.env);
     } catch (error) {
       throw withMoveOptions(startFailure(error, "cannot move"));
     }
@@ -60,7 +60,7 @@ To continue after an interruption, run the same command again. See docs/moving.m
 
 async function run(
   { from, to, reopen, dryRun }: MoveOptions,
-  { terminal, env }: { readonly terminal: Terminal; readonly env: Invocation["env"] },
+  terminal: Terminal, env: Invocation["env"],
 ): Promise<void> {
   const moving = await import("../../app/move/move-plan.ts");
   const resolution = resolveSettings({ flags: {}, env, file: undefined });

@@ -44,7 +44,7 @@ export function addNotificationCommands(program: Command, invocation: Invocation
     notifications.command("set").description("replace all channels with a JSON document from standard input"),
   );
   clientCommand(set, invocation, async ({ client, terminal, options }) => {
-    const body = parseJson(await readInput(invocation.stdin), { what: "standard input" });
+    const body = parseJson(await readInput(invocation.stdin), "standard input");
     printChannels(terminal, await client.call("PUT", { path: pathOf(options), body }));
   });
 
@@ -66,12 +66,7 @@ export function addNotificationCommands(program: Command, invocation: Invocation
     .addOption(new FieldOption("--channel <id>", notificationFilters.channelId))
     .addOption(new FieldOption("--state <state>", notificationFilters.state));
   clientCommand(list, invocation, (call) =>
-    printList(call, {
-      path: "/v1/notifications",
-      query: { channel_id: call.options.text("channel"), state: call.options.text("state") },
-      columns: sentColumns,
-      none: "no notifications",
-    }),
+    printList(call, "/v1/notifications", sentColumns, "no notifications", { channel_id: call.options.text("channel"), state: call.options.text("state") }),
   );
 }
 
@@ -87,7 +82,7 @@ function printChannels(terminal: Terminal, answer: Json): void {
   if (terminal.json) for (const row of rows) terminal.object(row);
   else if (rows.length === 0) terminal.note("no channels");
   else {
-    printTable(terminal, { columns: channelColumns, rows });
+    printTable(terminal, channelColumns, rows);
     for (const { id, secret } of rows)
       if (typeof secret === "string")
         terminal.note(`signing secret of ${String(id)}, shown only once: ${secret}`);

@@ -29,7 +29,7 @@ export function addOperationCommands(program: Command, invocation: Invocation): 
 
   const list = addPageOptions(operations.command("list").description("list bulk operations, newest first"));
   clientCommand(list, invocation, (call) =>
-    printList(call, { path: "/v1/operations", columns, none: "no operations" }),
+    printList(call, "/v1/operations", columns, "no operations"),
   );
 
   const show = operations
@@ -44,9 +44,9 @@ export function addOperationCommands(program: Command, invocation: Invocation): 
     printOne(terminal, options.flag("watch") ? await followOperation(call, operation) : operation);
   });
 
-  addChange({ operations, invocation }, { name: "pause", says: "pause an operation", status: "paused" });
+  addChange(operations, invocation, { name: "pause", says: "pause an operation", status: "paused" });
   addChange(
-    { operations, invocation },
+    operations, invocation,
     { name: "resume", says: "resume a paused operation", status: "running" },
   );
 
@@ -70,7 +70,7 @@ export function addOperationCommands(program: Command, invocation: Invocation): 
 }
 
 function addChange(
-  { operations, invocation }: { readonly operations: Command; readonly invocation: Invocation },
+  operations: Command, invocation: Invocation,
   change: { readonly name: string; readonly says: string; readonly status: string },
 ): void {
   const command = operations

@@ -29,12 +29,7 @@ export function addPortalSessionCommands(program: Command, invocation: Invocatio
     tenantOption(),
   );
   clientCommand(list, invocation, (call) =>
-    printList(call, {
-      path: "/v1/portal-sessions",
-      query: { tenant_id: call.options.text("tenant") },
-      columns,
-      none: "no sessions. Create one with: posthorn portal-sessions create",
-    }),
+    printList(call, "/v1/portal-sessions", columns, "no sessions. Create one with: posthorn portal-sessions create", { tenant_id: call.options.text("tenant") }),
   );
   addRevoke(sessions, invocation);
 }
@@ -45,9 +40,7 @@ function addCreate(sessions: Command, invocation: Invocation): void {
     .description("create a session and print its link, which works once within one minute")
     .addOption(tenantOption())
     .addOption(
-      new FieldOption("--capability <names>", portalSessionFields.capabilities, {
-        says: "capabilities, comma-separated (default: read access, endpoints:write, deliveries:retry and test:send)",
-      }),
+      new FieldOption("--capability <names>", portalSessionFields.capabilities, "capabilities, comma-separated (default: read access, endpoints:write, deliveries:retry and test:send)"),
     )
     .addOption(new FieldOption("--expires-in <seconds>", portalSessionFields.expiresInSeconds))
     .addOption(new FieldOption("--reference <text>", portalSessionFields.reference))
@@ -77,9 +70,7 @@ function addRevoke(sessions: Command, invocation: Invocation): void {
     .description("end a session, or all sessions with a reference")
     .argument("[session-id]")
     .addOption(
-      new FieldOption("--reference <text>", portalRevokeFields.reference, {
-        says: "end all sessions with this reference",
-      }),
+      new FieldOption("--reference <text>", portalRevokeFields.reference, "end all sessions with this reference"),
     )
     .addOption(tenantOption());
   clientCommand(revoke, invocation, async ({ client, terminal, args: [id = ""], options }) => {

@@ -29,7 +29,7 @@ export function addProblemCommands(program: Command, invocation: Invocation): vo
       webhook_id: options.list("webhook"),
       tenant_id: options.text("tenant"),
     };
-    return printList(call, { path: "/v1/problems", query, columns, none: "no problems" });
+    return printList(call, "/v1/problems", columns, "no problems", query);
   });
 
   const get = problems.command("get").description("show a problem").argument("<problem-id>");

@@ -19,11 +19,9 @@ export function addPublishCommand(program: Command, invocation: Invocation): voi
     .option("--file <path>", "read the data from this file, or - for standard input")
     .option("--content-type <type>", "publish raw bytes of this media type instead of a JSON object")
     .addOption(
-      new FieldOption("--idempotency-key <key>", eventFields.idempotencyKey, {
-        says: "publishing the same key again within 24 h creates no second event",
-      }),
+      new FieldOption("--idempotency-key <key>", eventFields.idempotencyKey, "publishing the same key again within 24 h creates no second event"),
     )
-    .addOption(new FieldOption("--priority <priority>", eventFields.priority, { says: "" }))
+    .addOption(new FieldOption("--priority <priority>", eventFields.priority, ""))
     .addOption(new FieldOption("--source <name>", eventFields.source))
     .option("--timestamp <time>", "time of the event, RFC 3339")
     .option("--metadata <json>", "metadata of the event")
@@ -49,7 +47,7 @@ async function publish(call: ClientCall): Promise<void> {
   const headers = traceHeadersOf(options);
   const request: CallOptions =
     contentType === undefined
-      ? { headers, raw: { contentType: "application/json", body: bodyOf(fields, { given, options }) } }
+      ? { headers, raw: { contentType: "application/json", body: bodyOf(fields, given, options) } }
       : { headers, query: fields, raw: { contentType, body: bytesOf(given, call) } };
   const receipt = await client.post("/v1/events", request);
   printOne(terminal, receipt);
@@ -98,10 +96,10 @@ async function readFileBytes(path: string): Promise<Buffer<ArrayBuffer>> {
 /** Inserts data and metadata as raw text, because the server stores their text and parsing could change it. */
 function bodyOf(
   fields: Readonly<Record<string, string | undefined>>,
-  { given, options }: { readonly given: Given | null; readonly options: ClientCall["options"] },
+  given: Given | null, options: ClientCall["options"],
 ): Buffer<ArrayBuffer> {
   const metadata = options.text("metadata");
-  if (metadata !== undefined) parseJson(metadata, { what: "--metadata" });
+  if (metadata !== undefined) parseJson(metadata, "--metadata");
   return Buffer.concat([
     Buffer.from(JSON.stringify(fields).slice(0, -1)),
     Buffer.from(metadata === undefined ? ',"data":' : `,"metadata":${metadata},"data":`),
@@ -111,7 +109,7 @@ function bodyOf(
 }
 
 function dataOf(given: Given): Buffer<ArrayBuffer> {
-  const data = parseJson(given.bytes.toString("utf8"), { what: given.what });
+  const data = parseJson(given.bytes.toString("utf8"), given.what);
   if (typeof data !== "object" || data === null || Array.isArray(data)) {
     throw new UsageError("the data must be a JSON object", [
       `For example: posthorn publish order.completed '{"order_id":"4711"}'`,

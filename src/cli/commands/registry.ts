@@ -57,12 +57,7 @@ function addEventTypeCommands(eventTypes: Command, invocation: Invocation): void
   const withTenant = (command: Command): Command => command.addOption(tenantOption());
   const list = withTenant(addPageOptions(eventTypes.command("list").description("list event types")));
   clientCommand(list, invocation, (call) =>
-    printList(call, {
-      path: "/v1/event-types",
-      query: { tenant_id: call.options.text("tenant") },
-      columns: eventTypeColumns,
-      none: "no event types are registered. Events of any type are accepted",
-    }),
+    printList(call, "/v1/event-types", eventTypeColumns, "no event types are registered. Events of any type are accepted", { tenant_id: call.options.text("tenant") }),
   );
 
   const get = withTenant(
@@ -97,7 +92,7 @@ function addEventTypeCommands(eventTypes: Command, invocation: Invocation): void
         description: options.text("description"),
         schema:
           schema === "-"
-            ? parseJson(await readInput(stdin), { what: "standard input" })
+            ? parseJson(await readInput(stdin), "standard input")
             : options.json("schema"),
         examples: examplesOf(options),
         deprecated: options.given("deprecated") ? options.flag("deprecated") : undefined,
@@ -125,7 +120,7 @@ function addEventTypeCommands(eventTypes: Command, invocation: Invocation): void
 function examplesOf(options: OptionValues): readonly unknown[] | undefined {
   const given = options.texts("example");
   if (given?.length === 1 && given[0] === "none") return [];
-  return given?.map((text) => parseJson(text, { what: "--example" }));
+  return given?.map((text) => parseJson(text, "--example"));
 }
 
 const documents = [
@@ -152,7 +147,7 @@ function addDocumentCommands(eventTypes: Command, invocation: Invocation): void 
 function addTenantCommands(tenants: Command, invocation: Invocation): void {
   const list = addPageOptions(tenants.command("list").description("list tenants"));
   clientCommand(list, invocation, (call) =>
-    printList(call, { path: "/v1/tenants", columns: tenantColumns, none: "no tenants" }),
+    printList(call, "/v1/tenants", tenantColumns, "no tenants"),
   );
 
   const get = tenants.command("get").description("show a tenant").argument("<tenant-id>");
@@ -168,9 +163,7 @@ function addTenantCommands(tenants: Command, invocation: Invocation): void {
   addRateLimitOptions(put, "requests per minute, in total for all its webhooks")
     .addOption(new FieldOption("--webhooks-max <count>", tenantFields.webhooksMax))
     .addOption(
-      new FieldOption("--worker-pool <name>", tenantFields.workerPool, {
-        says: "worker pool that delivers for this tenant",
-      }),
+      new FieldOption("--worker-pool <name>", tenantFields.workerPool, "worker pool that delivers for this tenant"),
     );
   clientCommand(put, invocation, async ({ client, terminal, args: [id = ""], options }) => {
     const body = {
@@ -188,11 +181,9 @@ function addKeyCommands(keys: Command, invocation: Invocation): void {
     .command("create")
     .description("create an API key. It is shown only once")
     .argument("<name>", "name of the key")
-    .addOption(new FieldOption("--role <role>", apiKeyFields.role, { says: "" }).makeOptionMandatory())
+    .addOption(new FieldOption("--role <role>", apiKeyFields.role, "").makeOptionMandatory())
     .addOption(
-      new FieldOption("--tenant <id>", apiKeyFields.tenantId, {
-        says: "tenant of the key, required for all roles except admin",
-      }),
+      new FieldOption("--tenant <id>", apiKeyFields.tenantId, "tenant of the key, required for all roles except admin"),
     )
     .option("--expires <time>", "expiry: a time, or a duration from now such as 90d");
   clientCommand(create, invocation, async ({ client, terminal, args: [name], options }) => {
@@ -210,11 +201,7 @@ function addKeyCommands(keys: Command, invocation: Invocation): void {
 
   const list = addPageOptions(keys.command("list").description("list API keys, without the keys themselves"));
   clientCommand(list, invocation, (call) =>
-    printList(call, {
-      path: "/v1/api-keys",
-      columns: keyColumns,
-      none: "no API keys other than the admin key of the server",
-    }),
+    printList(call, "/v1/api-keys", keyColumns, "no API keys other than the admin key of the server"),
   );
 
   const revoke = keys.command("revoke").description("revoke an API key immediately").argument("<key-id>");

@@ -24,7 +24,7 @@ export function addSearchCommand(program: Command, invocation: Invocation): void
     const { data } = await client.get("/v1/search", { query: { q } });
     const rows = data as readonly Json[];
     if (terminal.json) for (const row of rows) terminal.object(row);
-    else if (rows.length > 0) printTable(terminal, { columns, rows });
+    else if (rows.length > 0) printTable(terminal, columns, rows);
     else terminal.note("no results");
   });
 }

@@ -91,7 +91,7 @@ function printWelcome(terminal: Terminal, running: RunningPosthorn): void {
     ...(url === null ? [] : [`  admin key  ${keyPlace}`, `  API docs   ${url}/docs`]),
     ...Object.entries(places).map(([name, place]) => `  ${name.padEnd(10)} ${place}`),
     "",
-    ...(url === null ? [] : nextSteps(serverFlags(running), { strong, hasDashboard: link !== null })),
+    ...(url === null ? [] : nextSteps(serverFlags(running), strong, link !== null)),
     `Stop with Ctrl-C. ${settings.dev ? "Do not expose this mode to the internet. See docs/operations.md." : ""}`,
     "",
   ];
@@ -100,7 +100,7 @@ function printWelcome(terminal: Terminal, running: RunningPosthorn): void {
 
 function nextSteps(
   flags: string,
-  { strong, hasDashboard }: { readonly strong: (text: string) => string; readonly hasDashboard: boolean },
+  strong: (text: string) => string, hasDashboard: boolean,
 ): readonly string[] {
   const ui = [
     `  ${strong(`${programCommand} ui${flags}`)}`,

@@ -15,19 +15,15 @@ export function addStatisticsCommands(program: Command, invocation: Invocation):
 
   const deliveries = withCommon(
     stats.command("deliveries").description("attempts and deliveries over time"),
-    {
-      fields: deliveryStatisticsFields,
-    },
+    deliveryStatisticsFields,
   ).option("--webhook <id>", "only this webhook, repeatable", collect);
   clientCommand(deliveries, invocation, (call) =>
-    printStatistics(call, { path: "/v1/stats/deliveries", columns: deliveryColumns, more: webhooksOf(call) }),
+    printStatistics(call, "/v1/stats/deliveries", deliveryColumns, webhooksOf(call)),
   );
 
-  const events = withCommon(stats.command("events").description("published events over time"), {
-    fields: eventStatisticsFields,
-  });
+  const events = withCommon(stats.command("events").description("published events over time"), eventStatisticsFields);
   clientCommand(events, invocation, (call) =>
-    printStatistics(call, { path: "/v1/stats/events", columns: eventColumns, more: {} }),
+    printStatistics(call, "/v1/stats/events", eventColumns, {}),
   );
 
   const gauges = withTime(
@@ -44,7 +40,7 @@ function webhooksOf({ options }: ClientCall): { readonly webhook_id: readonly st
 
 function withCommon(
   command: Command,
-  { fields }: { readonly fields: typeof deliveryStatisticsFields | typeof eventStatisticsFields },
+  fields: typeof deliveryStatisticsFields | typeof eventStatisticsFields,
 ): Command {
   return withTime(command)
     .addOption(new FieldOption("--step <length>", fields.step))
@@ -94,7 +90,7 @@ async function printGauges({ client, terminal, options }: ClientCall): Promise<v
   if (terminal.json) return terminal.object(answer);
   const rows = answer["points"] as readonly Json[];
   if (rows.length === 0) return terminal.note("no data in this time range");
-  printTable(terminal, { columns: gaugeColumns, rows });
+  printTable(terminal, gaugeColumns, rows);
 }
 
 function beginning(row: Json): string {
@@ -108,9 +104,9 @@ const eventColumns = ["published", "duplicate", "unmatched", "deliveries"];
 /** Prints a table of points, or the response as JSON. */
 async function printStatistics(
   { client, terminal, options }: ClientCall,
-  of: { readonly path: string; readonly columns: readonly string[]; readonly more: Json },
+  path: string, columns: readonly string[], more: Json,
 ): Promise<void> {
-  const answer = await client.get(of.path, {
+  const answer = await client.get(path, {
     query: {
       from: options.time("since"),
       to: options.time("until"),
@@ -120,7 +116,7 @@ async function printStatistics(
       limit: options.text("limit"),
       time_zone: options.text("timeZone"),
       tenant_id: options.text("tenant"),
-      ...(of.more as Record<string, readonly string[] | undefined>),
+      ...(more as Record<string, readonly string[] | undefined>),
     },
   });
   if (terminal.json) return terminal.object(answer);
@@ -129,18 +125,15 @@ async function printStatistics(
     (each["points"] as readonly Json[]).map((point): Json => Object.assign({ key: each["key"] }, point)),
   );
   if (rows.length === 0) return terminal.note("no data in this time range");
-  const asked = options.list("measures") ?? [...of.columns, ...timeColumns];
+  const asked = options.list("measures") ?? [...columns, ...timeColumns];
   const known = asked.filter((name) => rows.some((row) => row[name] !== undefined));
-  printTable(terminal, {
-    columns: columnsOf(known, { isGrouped: options.text("groupBy") !== undefined }),
-    rows,
-  });
+  printTable(terminal, columnsOf(known, options.text("groupBy") !== undefined), rows);
   terminal.note(`complete until ${cellText(answer["complete_until"])}`);
 }
 
 function columnsOf(
   measures: readonly string[],
-  { isGrouped }: { readonly isGrouped: boolean },
+  isGrouped: boolean,
 ): readonly Column<Json>[] {
   return [
     { title: "FROM (UTC)", value: beginning },

@@ -21,6 +21,6 @@ export function addSystemCommand(program: Command, invocation: Invocation): void
     const { settings, ...fields } = answer;
     printFields(terminal, fields);
     terminal.data("");
-    printTable(terminal, { columns, rows: settings as readonly Json[] });
+    printTable(terminal, columns, settings as readonly Json[]);
   });
 }

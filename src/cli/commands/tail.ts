@@ -17,9 +17,7 @@ export function addTailCommand(program: Command, invocation: Invocation): void {
     program.command("tail").description("print deliveries as they change, until stopped"),
   )
     .addOption(
-      new FieldOption("--webhook <id>", deliveryListFields.webhookIds, {
-        says: "only this webhook, repeatable",
-      }),
+      new FieldOption("--webhook <id>", deliveryListFields.webhookIds, "only this webhook, repeatable"),
     )
     .addOption(tenantOption())
     .addHelpText(

@@ -72,20 +72,20 @@ function changed(data: Json, changes: readonly string[]): Json {
   return changes.reduce((before, change) => {
     const at = change.indexOf("=");
     if (at < 1) throw new UsageError(`--set takes path=value, not "${change}"`);
-    return withValue(before, { names: change.slice(0, at).split("."), value: valueOf(change.slice(at + 1)) });
+    return withValue(before, change.slice(0, at).split("."), valueOf(change.slice(at + 1)));
   }, data);
 }
 
 function withValue(
   of: unknown,
-  { names, value }: { readonly names: readonly string[]; readonly value: unknown },
+  names: readonly string[], value: unknown,
 ): Json {
   const [name = "", ...rest] = names;
   const object: Json = typeof of === "object" && of !== null && !Array.isArray(of) ? { ...of } : {};
-  return { ...object, [name]: rest.length === 0 ? value : withValue(object[name], { names: rest, value }) };
+  return { ...object, [name]: rest.length === 0 ? value : withValue(object[name], rest, value) };
 }
 
 function valueOf(text: string): unknown {
   const isJson = /^(-?\d|true$|false$|null$|["[{])/.test(text);
-  return isJson ? parseJson(text, { what: `the value ${text} of --set` }) : text;
+  return isJson ? parseJson(text, `the value ${text} of --set`) : text;
 }

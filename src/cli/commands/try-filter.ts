@@ -17,12 +17,12 @@ export function addTryFilter(connections: Command, invocation: Invocation): void
     .description("show which received messages a filter would forward, and why not the others")
     .argument("<filter>", 'filter of a connection, for example {"body":{"action":"opened"}}')
     .addOption(new FieldOption("--source <id>", sourceId))
-    .addOption(new FieldOption("--last <count>", last, { says: "with --source, number of requests" }))
+    .addOption(new FieldOption("--last <count>", last, "with --source, number of requests"))
     .addOption(new FieldOption("--request <id>", requestId))
     .option("--message <json>", 'message to test, for example {"body":{"action":"closed"}}');
   clientCommand(command, invocation, async ({ client, terminal, args: [filter = ""], options }) => {
     const body = {
-      filter: parseJson(filter, { what: "the filter" }),
+      filter: parseJson(filter, "the filter"),
       request_id: options.text("request"), source_id: options.text("source"),
       ...(options.given("source") && { last: options.number("last") }),
       message: options.json("message"),
@@ -51,7 +51,7 @@ function printMessage(terminal: Terminal, { matches, rule, trace }: Json): void 
   else if (matches === false) terminal.data(`the message would be filtered out by ${cellText(rule)}`);
   else terminal.data("the result is unknown, because it depends on data that the log does not store");
   const rows = trace as readonly Json[];
-  if (rows.length > 0) printTable(terminal, { columns: traceColumns, rows });
+  if (rows.length > 0) printTable(terminal, traceColumns, rows);
 }
 
 /** A request, and whether it would be forwarded. */
@@ -88,7 +88,7 @@ function printRequests(terminal: Terminal, found: Json): void {
   const rows = kinds.flatMap(([kind, sentOn]) =>
     (samples[kind] ?? []).map((row): Sample => ({ row, sentOn })),
   );
-  if (rows.length > 0) printTable(terminal, { columns: sampleColumns, rows });
+  if (rows.length > 0) printTable(terminal, sampleColumns, rows);
   if (found["complete"] === false)
     terminal.note(
       `the search reached its time limit and covers requests since ${cellText(found["searched_to"])}`,

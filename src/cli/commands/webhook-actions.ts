@@ -19,7 +19,7 @@ export function addWebhookActions(webhooks: Command, invocation: Invocation): vo
   const test = webhooks
     .command("test")
     .description("send a test event to this webhook only")
-    .addOption(new FieldOption("--type <type>", testFields.eventType, { says: "event type of the test" }));
+    .addOption(new FieldOption("--type <type>", testFields.eventType, "event type of the test"));
   onWebhook(test, invocation, async ({ client, terminal, options }, path) => {
     const result = await client.post(`${path}/test`, { body: { event_type: options.text("type") } });
     printOne(terminal, result);
@@ -103,9 +103,7 @@ function addRotateCommand(webhooks: Command, invocation: Invocation): void {
     .option("--revoke", "drop all old keys immediately")
     .addOption(new FieldOption("--overlap-seconds <seconds>", rotateFields.overlapSeconds))
     .addOption(
-      new FieldOption("--secret <secret>", rotateFields.secret, {
-        says: "new secret (default: generated)",
-      }),
+      new FieldOption("--secret <secret>", rotateFields.secret, "new secret (default: generated)"),
     )
     .option("--force", "end the overlap of an earlier rotation");
   onWebhook(rotate, invocation, async ({ client, terminal, options }, path) => {
@@ -137,9 +135,7 @@ function addCircuitCommand(webhooks: Command, invocation: Invocation): void {
     .argument("<webhook-id>")
     .argument("<action>", "reset, open or close")
     .addOption(
-      new FieldOption("--seconds <seconds>", circuitActionFields.durationSeconds, {
-        says: "duration of the forced state",
-      }),
+      new FieldOption("--seconds <seconds>", circuitActionFields.durationSeconds, "duration of the forced state"),
     );
   clientCommand(circuit, invocation, async ({ client, terminal, args: [id = "", action = ""], options }) => {
     const actions: Readonly<Record<string, string>> = {
@@ -174,9 +170,7 @@ export function addRecoverCommand(parent: Command, invocation: Invocation): void
         "deliveries created before this time, date, or duration before now such as 1h",
       )
       .addOption(
-        new FieldOption("--status <status>", recoverFields.states, {
-          says: "repeatable (default: exhausted and skipped)",
-        }),
+        new FieldOption("--status <status>", recoverFields.states, "repeatable (default: exhausted and skipped)"),
       ),
   );
   onWebhook(addCircuitOption(options), invocation, (call, path) =>

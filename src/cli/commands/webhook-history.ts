@@ -34,7 +34,7 @@ export function addWebhookHistoryCommands(webhooks: Command, invocation: Invocat
     onWebhook(
       addPageOptions(webhooks.command(name).description(`${says}, newest first`)),
       invocation,
-      (call, path) => printList(call, { path: `${path}/${name}`, columns, none: "no entries" }),
+      (call, path) => printList(call, `${path}/${name}`, columns, "no entries"),
     );
 }
 

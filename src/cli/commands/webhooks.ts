@@ -48,9 +48,7 @@ export function addWebhookCommands(webhooks: Command, invocation: Invocation): v
     .argument("<url>", "https URL of the receiver")
     .addOption(eventsOption().makeOptionMandatory())
     .addOption(
-      new FieldOption("--secret <secret>", webhookFields.secret, {
-        says: "whsec_… or whsk_… (default: generated)",
-      }),
+      new FieldOption("--secret <secret>", webhookFields.secret, "whsec_… or whsk_… (default: generated)"),
     )
     .addOption(tenantOption());
   clientCommand(create, invocation, async ({ client, terminal, args: [url], options }) => {
@@ -106,9 +104,7 @@ function addListCommand(webhooks: Command, invocation: Invocation): void {
   clientCommand(list, invocation, (call) => {
     const sort = call.options.text("sort");
     const numbers = shownNumbers[sort ?? ""];
-    return printList(call, {
-      path: "/v1/webhooks",
-      query: {
+    return printList(call, "/v1/webhooks", numbers === undefined ? columns : columns.toSpliced(2, 0, numbers.column), "no webhooks. Create one with: posthorn webhooks create URL --events 'order.*'", {
         include: numbers?.include,
         event_type: call.options.text("type"),
         active: call.options.text("active"),
@@ -120,10 +116,7 @@ function addListCommand(webhooks: Command, invocation: Invocation): void {
         q: call.options.text("search"),
         sort,
         tenant_id: call.options.text("tenant"),
-      },
-      columns: numbers === undefined ? columns : columns.toSpliced(2, 0, numbers.column),
-      none: "no webhooks. Create one with: posthorn webhooks create URL --events 'order.*'",
-    });
+      });
   });
 }
 
@@ -161,24 +154,20 @@ async function describeDeletion(client: ApiClient, path: string): Promise<string
 const countedMax = 250;
 
 const eventsOption = () =>
-  new FieldOption("--events <types>", webhookFields.events, {
-    says: "event types such as order.*, comma-separated or repeated",
-  });
+  new FieldOption("--events <types>", webhookFields.events, "event types such as order.*, comma-separated or repeated");
 
 function addWebhookOptions(command: Command): Command {
   command
     .addOption(new FieldOption("--description <text>", webhookFields.description))
-    .addOption(new FieldOption("--profile <name>", webhookFields.profile, { says: "delivery profile" }))
-    .addOption(new FieldOption("--ordering <guarantee>", webhookFields.ordering, { says: "" }))
+    .addOption(new FieldOption("--profile <name>", webhookFields.profile, "delivery profile"))
+    .addOption(new FieldOption("--ordering <guarantee>", webhookFields.ordering, ""))
     .addOption(
-      new FieldOption("--timeout-ms <ms>", webhookFields.timeoutMs, { says: "timeout of a request" }),
+      new FieldOption("--timeout-ms <ms>", webhookFields.timeoutMs, "timeout of a request"),
     );
   return addRateLimitOptions(command, "requests per minute")
-    .addOption(new FieldOption("--verification <method>", webhookFields.verification, { says: "" }))
+    .addOption(new FieldOption("--verification <method>", webhookFields.verification, ""))
     .addOption(
-      new FieldOption("--active <boolean>", webhookFields.active, {
-        says: "false creates or keeps it disabled",
-      }),
+      new FieldOption("--active <boolean>", webhookFields.active, "false creates or keeps it disabled"),
     )
     .option("--header <name:value>", "sent with every request, repeatable", collect)
     .option("--set <json>", 'other API fields, for example {"retry_config":{"schedule_ms":[5000,60000]}}');
@@ -218,7 +207,7 @@ function webhookBody(options: OptionValues): Record<string, unknown> {
     rate_limit: rateLimitOf(options),
     active: options.boolean("active"),
     headers: headersOf(options.texts("header")),
-    ...(more === undefined ? {} : (parseJson(more, { what: "--set" }) as object)),
+    ...(more === undefined ? {} : (parseJson(more, "--set") as object)),
   };
 }
 

@@ -6,14 +6,9 @@ export class ListenSecrets {
   readonly #name: string;
   #isKept = false;
 
-  constructor(of: {
-    readonly env: Readonly<Record<string, string | undefined>>;
-    readonly server: string;
-    /** 0 for any port. */
-    readonly port: number;
-  }) {
-    this.#path = ownFile("listen.json", of.env);
-    this.#name = `${of.server} ${of.port}`;
+  constructor(env: Readonly<Record<string, string | undefined>>, server: string, /** 0 for any port. */ port: number) {
+    this.#path = ownFile("listen.json", env);
+    this.#name = `${server} ${port}`;
   }
 
   /** Whether the next run will use the same secret. */

@@ -33,7 +33,7 @@ export async function register(order: {
     profile: profile.name,
     ...tokenFor(profile),
   };
-  const webhook = await createWithSecret({ client, terminal, body, secrets });
+  const webhook = await createWithSecret(client, terminal, body, secrets);
   const id = String(webhook["id"]);
   const path = `/v1/webhooks/${id}`;
   terminal.note(`registered webhook ${id} for ${types.join(", ")}. It is deleted on exit`);
@@ -46,7 +46,7 @@ export async function register(order: {
   terminal.note(`publish an event: ${programCommand} publish ${exampleType(types)}${client.urlFlag}`);
   return {
     id,
-    keys: async () => ({ secrets: await secretsOf(webhook, { client, path }), profile, keyId: id }),
+    keys: async () => ({ secrets: await secretsOf(webhook, client, path), profile, keyId: id }),
     [Symbol.asyncDispose]: async () => {
       await client.call("DELETE", { path });
       terminal.note(`deleted webhook ${id}`);
@@ -58,13 +58,7 @@ export async function register(order: {
 const secretVariable = "POSTHORN_WEBHOOK_SECRET";
 
 /** Reuses the secret of the last run, so that the application needs no new one. */
-async function createWithSecret(order: {
-  readonly client: ApiClient;
-  readonly terminal: Terminal;
-  readonly body: Json;
-  readonly secrets: ListenSecrets;
-}): Promise<Json> {
-  const { client, terminal, body, secrets } = order;
+async function createWithSecret(client: ApiClient, terminal: Terminal, body: Json, secrets: ListenSecrets): Promise<Json> {
   const secret = secrets.last();
   try {
     const made = await client.post("/v1/webhooks", { body: { ...body, ...(secret !== null && { secret }) } });
@@ -88,7 +82,7 @@ function tokenFor({ registration }: Profile): { readonly bearer_token?: string }
 /** The shared secret, if any, and the tenant's public key if a scheme uses it. */
 async function secretsOf(
   webhook: Json,
-  { client, path }: { readonly client: ApiClient; readonly path: string },
+  client: ApiClient, path: string,
 ): Promise<readonly string[]> {
   const { schemes } = webhook["signing"] as { readonly schemes: readonly SignatureSchemeName[] };
   const secret = webhook["secret"];

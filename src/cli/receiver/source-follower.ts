@@ -65,7 +65,7 @@ export async function followSource(order: {
   const floor = before.length < pageRows ? "" : idOf(before.at(-1) ?? {});
   order.begun();
   while (!(await isAborted(signal))) {
-    const { rows, isComplete } = await unseen(client, { sourceId, seen, floor });
+    const { rows, isComplete } = await unseen(client, sourceId, seen, floor);
     if (!isComplete) order.missed();
     for (const row of rows.toReversed()) {
       seen.add(idOf(row));
@@ -78,11 +78,7 @@ export async function followSource(order: {
 
 async function unseen(
   client: ApiClient,
-  {
-    sourceId,
-    seen,
-    floor,
-  }: { readonly sourceId: string; readonly seen: ReadonlySet<string>; readonly floor: string },
+  sourceId: string, seen: ReadonlySet<string>, floor: string,
 ): Promise<{ readonly rows: readonly Json[]; readonly isComplete: boolean }> {
   const rows: Json[] = [];
   let cursor: unknown;

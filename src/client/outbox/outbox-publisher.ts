@@ -95,14 +95,14 @@ export class OutboxPublisher {
     const { token, signal } = of;
     const known = await this.#knownAlready(batch, signal);
     const unknown = batch.filter(({ id }) => !known.has(id));
-    const results = unknown.length === 0 ? [] : await this.#send(unknown, { client, signal });
+    const results = unknown.length === 0 ? [] : await this.#send(unknown, client, signal);
     const done: string[] = [...known];
     const waiting: OutboxEntry[] = [];
     for (const [index, entry] of unknown.entries()) {
       const result = results[index];
       if (result === undefined || ("error" in result && passingCodes.has(result.error.code)))
         waiting.push(entry);
-      else if ("error" in result) await this.#park(entry, { token, error: problemText(result.error) });
+      else if ("error" in result) await this.#park(entry, token, problemText(result.error));
       else done.push(entry.id);
     }
     await this.#surely(() => store.done({ token, ids: done }));
@@ -112,7 +112,7 @@ export class OutboxPublisher {
 
   async #send(
     batch: readonly OutboxEntry[],
-    { client, signal }: { readonly client: Pick<Client<never>, "call">; readonly signal: AbortSignal },
+    client: Pick<Client<never>, "call">, signal: AbortSignal,
   ): Promise<EventBatchResult["results"]> {
     const body = `{"events":[${batch.map(({ event }) => event).join(",")}]}`;
     try {
@@ -148,7 +148,7 @@ export class OutboxPublisher {
 
   async #park(
     entry: OutboxEntry,
-    { token, error }: { readonly token: string; readonly error: string },
+    token: string, error: string,
   ): Promise<void> {
     const { store, time, onParked } = this.#options;
     const { id, event } = entry;
@@ -161,7 +161,7 @@ export class OutboxPublisher {
     const { store, time } = this.#options;
     const asked = cause instanceof ApiError ? (cause.retryAfterSeconds ?? 0) * 1_000 : 0;
     const attempts = Math.max(...entries.map((entry) => entry.attempts));
-    const delayMs = Math.max(asked, backoffMs(releaseBounds, { pauses: attempts - 1 }));
+    const delayMs = Math.max(asked, backoffMs(releaseBounds, attempts - 1));
     const ids = entries.map(({ id }) => id);
     await this.#surely(() => store.release({ token, ids, dueAt: time.now() + delayMs }));
   }
@@ -174,7 +174,7 @@ export class OutboxPublisher {
       } catch (error) {
         if (pauses >= surePauses)
           throw new Error(`the outbox cannot be written: ${messageOf(error)}`, { cause: error });
-        await this.#options.time.sleep(backoffMs({ delayMsMin: 10, delayMsMax: 1_000 }, { pauses }));
+        await this.#options.time.sleep(backoffMs({ delayMsMin: 10, delayMsMax: 1_000 }, pauses));
       }
     }
   }

@@ -73,7 +73,7 @@ export function nextRecord(
 ): AlertRecord | null {
   const { rule, observation, now } = step;
   if (observation !== null)
-    return held(record ?? begun(rule, { ...step, observation }), { rule, observation, now });
+    return held(record ?? begun(rule, { ...step, observation }), rule, observation, now);
   if (record === null || record.state === "pending") return null;
   if (record.state === "resolved" || now - record.lastHeldAt < rule.keepFiringForMs) return record;
   return { ...record, state: "resolved", resolvedAt: now };
@@ -98,11 +98,7 @@ function begun(
 
 function held(
   record: AlertRecord,
-  {
-    rule,
-    observation,
-    now,
-  }: { readonly rule: AlertRule; readonly observation: AlertObservation; readonly now: number },
+  rule: AlertRule, observation: AlertObservation, now: number,
 ): AlertRecord {
   const { value, summary } = observation;
   const { severity, threshold, title } = rule;

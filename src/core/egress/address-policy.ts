@@ -119,9 +119,9 @@ export class InvalidCidrError extends Error {
   readonly code = "invalid_cidr";
   readonly cidr: string;
 
-  constructor(refused: { readonly cidr: string; readonly problem: string }) {
-    super(`"${refused.cidr}" is not a CIDR block: ${refused.problem}`);
-    this.cidr = refused.cidr;
+  constructor(cidr: string, problem: string) {
+    super(`"${cidr}" is not a CIDR block: ${problem}`);
+    this.cidr = cidr;
   }
 }
 
@@ -213,18 +213,18 @@ function blocks(rows: readonly (readonly [string, NonPublicAddressClass])[]): Cl
 /** A block such as `10.0.0.0/8`; a single address is a block of size one. Throws {@link InvalidCidrError}. */
 function parseCidr(cidr: string): Block {
   const match = /^([0-9a-fA-F:.]+)(?:\/(0|[1-9]\d{0,2}))?$/.exec(cidr);
-  if (match === null) throw new InvalidCidrError({ cidr, problem: "expected address/prefix" });
+  if (match === null) throw new InvalidCidrError(cidr, "expected address/prefix");
   const [, address = "", prefix] = match;
   const ip = parseAddress(address);
-  if (ip === null) throw new InvalidCidrError({ cidr, problem: "not an IP address" });
-  const prefixBits = prefixBitsOf(prefix, { address, ip });
+  if (ip === null) throw new InvalidCidrError(cidr, "not an IP address");
+  const prefixBits = prefixBitsOf(prefix, address, ip);
   if (prefixBits < 0 || prefixBits > ip.bits) {
-    throw new InvalidCidrError({ cidr, problem: "the prefix length does not fit the address" });
+    throw new InvalidCidrError(cidr, "the prefix length does not fit the address");
   }
   // Silently widening 10.0.0.1/8 to 10.0.0.0/8 would allow more than intended.
   const hostBits = BigInt(ip.bits - prefixBits);
   if ((ip.value >> hostBits) << hostBits !== ip.value) {
-    throw new InvalidCidrError({ cidr, problem: "bits are set after the prefix" });
+    throw new InvalidCidrError(cidr, "bits are set after the prefix");
   }
   return { ...ip, prefixBits };
 }
@@ -232,10 +232,10 @@ function parseCidr(cidr: string): Block {
 /** The prefix length of a mapped block such as ::ffff:10.0.0.0/104 counts from the IPv6 side. */
 function prefixBitsOf(
   prefix: string | undefined,
-  block: { readonly address: string; readonly ip: IpAddress },
+  address: string, ip: IpAddress,
 ): number {
-  if (prefix === undefined) return block.ip.bits;
-  const isMapped = block.ip.bits === 32 && block.address.includes(":");
+  if (prefix === undefined) return ip.bits;
+  const isMapped = ip.bits === 32 && address.includes(":");
   return Number(prefix) - (isMapped ? 96 : 0);
 }
 

@@ -7,7 +7,7 @@ import { classifyAddress } from "./address-policy.ts";
  *
  * @param host of the URL, in the form of `URL.hostname`.
  */
-export function withoutInnerAddresses(text: string, { host }: { readonly host: string }): string {
+export function withoutInnerAddresses(text: string, host: string): string {
   const own = host.replaceAll(/^\[|\]$/g, "").toLowerCase();
   return text.replaceAll(addressLike, (found) => {
     const address = addressIn(found);

@@ -288,8 +288,8 @@ export function secret<F extends Field>(one: F, openMembers: readonly string[] =
 }
 
 /** The same field with a different description. */
-export function described<Value>(one: Field<Value>, notes: { readonly doc: string }): Field<Value> {
-  return { ...one, ...notes };
+export function described<Value>(one: Field<Value>, doc: string): Field<Value> {
+  return { ...one, doc };
 }
 
 /** The default of a field that has one. */

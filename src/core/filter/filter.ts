@@ -65,10 +65,7 @@ export class Look {
   readonly #budget: StepBudget;
   readonly #lists = new Map<readonly unknown[], Items>();
 
-  constructor({
-    budget = new StepBudget(),
-    trace = null,
-  }: { budget?: StepBudget; trace?: TraceStep[] | null } = {}) {
+  constructor(budget: StepBudget = new StepBudget(), trace: TraceStep[] | null = null) {
     this.#budget = budget;
     this.trace = trace;
   }
@@ -133,19 +130,19 @@ function filterOf(source: unknown, { isStrict }: { readonly isStrict: boolean })
   const rule = compile(source, { at: "", depth: 0, counted: { nodes: 0 }, of: "message", isStrict });
   // For a complete message the result is never undefined.
   const filter = (message: FilteredMessage, look = new Look()): string | null => rule(message, look) ?? null;
-  const examine: Filter["examine"] = (message, trace) => rule(message, new Look({ trace: trace ?? null }));
+  const examine: Filter["examine"] = (message, trace) => rule(message, new Look(undefined, trace ?? null));
   return Object.assign(filter, { examine });
 }
 
 function compile(source: unknown, place: Compiling): Rule {
   const { at, depth, counted, of, isStrict } = place;
   counted.nodes += 1;
-  if (counted.nodes > nodesMax) throw refused({ field: at }, `the filter has more than ${nodesMax} parts`);
-  if (depth > depthMax) throw refused({ field: at }, `is nested more than ${depthMax} levels deep`);
+  if (counted.nodes > nodesMax) throw refused(at, `the filter has more than ${nodesMax} parts`);
+  if (depth > depthMax) throw refused(at, `is nested more than ${depthMax} levels deep`);
   if (!isRecord(source) || isRawNumber(source)) {
-    if (of === "message") throw refused({ field: at }, "must be an object");
+    if (of === "message") throw refused(at, "must be an object");
     if (Array.isArray(source))
-      throw refused({ field: at }, "must be a value or an object; use $in for a list");
+      throw refused(at, "must be a value or an object; use $in for a list");
     return comparison("$eq", source, place);
   }
   if (isStrict) refuseEmptyRange(source, place);
@@ -162,17 +159,17 @@ function memberRule(name: string, value: unknown, inside: Compiling): Rule {
   switch (of) {
     case "message":
       if (!(parts as readonly string[]).includes(name))
-        throw refused({ field: at }, `must be one of ${parts.join(", ")}, $and, $or and $not`);
+        throw refused(at, `must be one of ${parts.join(", ")}, $and, $or and $not`);
       return member(name, compile(value, { ...inside, of: partKinds[name as keyof typeof partKinds] }));
     case "headers":
-      if (isStrict && !headerName.test(name)) throw refused({ field: at }, "is not a header name");
+      if (isStrict && !headerName.test(name)) throw refused(at, "is not a header name");
       return member(name.toLowerCase(), compile(value, { ...inside, of: "text" }));
     case "query":
       return member(name, compile(value, { ...inside, of: "text" }));
     case "text":
       if (isStrict)
         throw refused(
-          { field: at },
+          at,
           "never matches: headers, query parameters and the path are strings, which have no members",
         );
       return member(name, compile(value, inside));
@@ -195,11 +192,11 @@ function logical(name: string, value: unknown, place: Compiling): Rule {
       return allOf(listOf(value, at).map(inner));
     case "$or": {
       const rules = listOf(value, at).map(inner);
-      return noted(name, { at, rule: anyOf(rules, shown(at)) });
+      return noted(name, at, anyOf(rules, shown(at)));
     }
     case "$not": {
       const rule = compile(value, place);
-      return noted(name, { at, rule: opposite(rule, shown(at)) });
+      return noted(name, at, opposite(rule, shown(at)));
     }
     default:
       counted.nodes += 1;
@@ -211,11 +208,11 @@ function comparison(name: string, value: unknown, { at, of, isStrict }: Compilin
   const test = comparisons[name];
   if (test === undefined || !Object.hasOwn(comparisons, name))
     throw refused(
-      { field: at },
+      at,
       `is not an operator; use one of ${Object.keys(comparisons).join(", ")}, $and, $or and $not`,
     );
   const rule = test(value);
-  if (rule === null) throw refused({ field: at }, "cannot be compared with this value");
+  if (rule === null) throw refused(at, "cannot be compared with this value");
   if (isStrict) refuseHopeless(name, value, { at, of });
   const refusal = shown(at);
   const pathInTrace = shortened(refusal);
@@ -245,17 +242,17 @@ const charactersPerStep = 64;
 function refuseHopeless(name: string, value: unknown, { at, of }: Pick<Compiling, "at" | "of">): void {
   const isList = Array.isArray(value);
   if (name === "$in" && isList && value.length === 0)
-    throw refused({ field: at }, "never matches: the list is empty");
+    throw refused(at, "never matches: the list is empty");
   if (of === "message" || of === "headers" || of === "query")
     throw refused(
-      { field: at },
+      at,
       `never matches: name what to compare ${of === "message" ? "of the message" : `within ${of}`}`,
     );
   if (of === "value" || name === "$exist") return;
   const values: readonly unknown[] = isList ? value : [value];
   if (values.every((one) => typeof one === "string")) return;
   throw refused(
-    { field: at },
+    at,
     "never matches: headers, query parameters and the path are strings; write the value in quotes",
   );
 }
@@ -268,7 +265,7 @@ function refuseEmptyRange(rule: Readonly<Record<string, unknown>>, { at }: Compi
       const order = orderOf(from, to);
       if (order === undefined ? from === undefined || to === undefined : order < 0) continue;
       if (order === 0 && low === "$gte" && high === "$lte") continue;
-      throw refused({ field: at }, `never matches: no value satisfies both ${low} and ${high}`);
+      throw refused(at, `never matches: no value satisfies both ${low} and ${high}`);
     }
 }
 
@@ -396,7 +393,7 @@ function opposite(rule: Rule, refusal: string): Rule {
 }
 
 /** Adds a trace step for the rule after those of its conditions. */
-function noted(operator: string, { at, rule }: { readonly at: string; readonly rule: Rule }): Rule {
+function noted(operator: string, at: string, rule: Rule): Rule {
   const path = shortened(shown(at));
   return (given, look) => {
     const verdict = rule(given, look);
@@ -408,13 +405,13 @@ function noted(operator: string, { at, rule }: { readonly at: string; readonly r
 
 function listOf(value: unknown, at: string): readonly unknown[] {
   if (Array.isArray(value) && value.length > 0) return value as readonly unknown[];
-  throw refused({ field: at }, "must be a list of rules");
+  throw refused(at, "must be a list of rules");
 }
 
 function shown(at: string): string {
   return at.slice(1);
 }
 
-function refused({ field }: { readonly field: string }, message: string): InvalidRequestError {
+function refused(field: string, message: string): InvalidRequestError {
   return new InvalidRequestError("the filter is not valid", [{ field, message }]);
 }

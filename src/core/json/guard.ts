@@ -54,7 +54,7 @@ export function parseJson(raw: Buffer, bounds: JsonBounds, name: JsonName = body
  * PosthornError that says why. Throws like `parseJson` for problems around the list, for invalid JSON, and for too many
  * values in total.
  */
-export function parseElements(raw: Buffer, { bounds, list }: ElementRules): unknown {
+export function parseElements(raw: Buffer, bounds: JsonBounds, list: string): unknown {
   try {
     return parseJson(raw, bounds);
   } catch (error) {
@@ -76,11 +76,6 @@ export function parseElements(raw: Buffer, { bounds, list }: ElementRules): unkn
     });
     return value;
   }
-}
-
-export interface ElementRules {
-  readonly bounds: JsonBounds;
-  readonly list: string;
 }
 
 /** Invalid UTF-8 is replaced here; the check of the element itself refuses it. */

@@ -44,14 +44,14 @@ export function endOfString(bytes: Uint8Array, start: number): number {
 /** A native search is ten times as fast for a long string, but slower for a short one. */
 function farEndOfString(bytes: Uint8Array, start: number): number {
   let index = bytes.indexOf(quote, start);
-  while (index >= 0 && isEscaped(bytes, { start, index })) index = bytes.indexOf(quote, index + 1);
+  while (index >= 0 && isEscaped(bytes, start, index)) index = bytes.indexOf(quote, index + 1);
   return index < 0 ? bytes.length : index;
 }
 
 /** Whether an odd number of backslashes precedes the quote. An escape does not begin before `start`. */
 function isEscaped(
   bytes: Uint8Array,
-  { start, index }: { readonly start: number; readonly index: number },
+  start: number, index: number,
 ): boolean {
   let before = index;
   while (before > start && bytes[before - 1] === backslash) before -= 1;

@@ -60,7 +60,7 @@ suite("wall clocks", () => {
   test("every minute of a day with a change is found, and never in the past", () => {
     for (const from of ["2026-03-28T12:00Z", "2026-10-24T12:00Z", "2026-07-01T00:00Z"]) {
       for (let minute = 0; minute < 1_440; minute += 7) {
-        const found = nextAt(at(from), { minute, timeZone: "Europe/Berlin" });
+        const found = nextAt(at(from), minute, "Europe/Berlin");
         assert.ok(found >= at(from));
         assert.ok(found - at(from) <= 25 * 3_600_000);
         const isLeapt = from.includes("-03-") && minute >= 120 && minute < 180;

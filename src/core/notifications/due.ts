@@ -18,7 +18,7 @@ export function afterQuietHours(
   at: number,
 ): number {
   if (quietHours === null || !isQuiet(quietHours, minuteOfDay(at, timeZone))) return at;
-  return nextAt(at, { minute: quietHours.until, timeZone });
+  return nextAt(at, quietHours.until, timeZone);
 }
 
 function digestAt(
@@ -26,9 +26,9 @@ function digestAt(
   now: number,
 ): number {
   if (frequency === "immediate") return now;
-  if (frequency === "daily") return nextAt(now, { minute: digestMinute, timeZone });
+  if (frequency === "daily") return nextAt(now, digestMinute, timeZone);
   const nextHour = (Math.floor(minuteOfDay(now, timeZone) / 60) + 1) % 24;
-  return nextAt(now, { minute: nextHour * 60, timeZone });
+  return nextAt(now, nextHour * 60, timeZone);
 }
 
 /** Quiet hours may span midnight. Equal start and end would mean all day and are ignored. */

@@ -26,13 +26,13 @@ export function minuteOfDay(at: number, timeZone: string): number {
  * When clocks in the zone next show this minute of the day, not before `from`. If clocks skip it, the moment at which
  * they would have shown it.
  */
-export function nextAt(from: number, at: { readonly minute: number; readonly timeZone: string }): number {
+export function nextAt(from: number, minute: number, timeZone: string): number {
   const begun = Math.ceil(from / minuteMs) * minuteMs;
-  const guess = begun + forward(at.minute - minuteOfDay(begun, at.timeZone)) * minuteMs;
+  const guess = begun + forward(minute - minuteOfDay(begun, timeZone)) * minuteMs;
   // Clocks may have changed in between, by less than half a day.
-  const off = forward(minuteOfDay(guess, at.timeZone) - at.minute);
+  const off = forward(minuteOfDay(guess, timeZone) - minute);
   const mended = guess - (off > dayMinutes / 2 ? off - dayMinutes : off) * minuteMs;
-  return mended >= from && minuteOfDay(mended, at.timeZone) === at.minute ? mended : guess;
+  return mended >= from && minuteOfDay(mended, timeZone) === minute ? mended : guess;
 }
 
 function forward(minutes: number): number {

@@ -60,7 +60,7 @@ function moreThanShown(
 /** Combines several messages into one, for channels that accept a single form. */
 export function digestContent(
   contents: readonly NotificationContent[],
-  { language, name }: { readonly language: NotificationLanguage; readonly name: DigestSubject },
+  language: NotificationLanguage, name: DigestSubject,
   wording: Wording,
 ): NotificationContent {
   const severities = new Set(contents.map(({ severity }) => severity));

@@ -59,7 +59,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 /** A moment in a language and time zone, such as `Wednesday, 4 March 2026 at 10:00 CET`. */
 export function spokenTime(
   at: number,
-  { language, timeZone }: { readonly language: NotificationLanguage; readonly timeZone: string },
+  language: NotificationLanguage, timeZone: string,
 ): string {
   const locale = { en: "en-GB", de: "de-DE" }[language];
   return new Intl.DateTimeFormat(locale, {

@@ -104,11 +104,11 @@ const frequent: ReadonlySet<OperationalEventType> = new Set([
  */
 export function mayHear(
   listener: Webhook,
-  { event, about }: { readonly event: OperationalEvent; readonly about: Webhook | null },
+  event: OperationalEvent, about: Webhook | null,
 ): boolean {
   if (listener.id === event.webhookId) return false;
   if (!frequent.has(event.type) || about === null || about.tenantId !== listener.tenantId) return true;
-  return !operationalEventTypes.some((type) => about.events.some((pattern) => matches({ pattern, type })));
+  return !operationalEventTypes.some((type) => about.events.some((pattern) => matches(pattern, type)));
 }
 
 /** The type of the events that carry messages to notification channels. */

@@ -22,13 +22,10 @@ export interface Accent {
 }
 
 export function repairedAccent(colour: string, scheme: Scheme): Accent {
-  const text = moved(colour, {
-    isEnough: (candidate) => grounds[scheme].every((ground) => contrast([candidate, ground]) >= contrastMin),
-    towards: scheme === "light" ? 0 : 1,
-  });
+  const text = moved(colour, (candidate) => grounds[scheme].every((ground) => contrast([candidate, ground]) >= contrastMin), scheme === "light" ? 0 : 1);
   // White on the accent, if that requires no more change than black.
-  const towardsWhite = moved(colour, { isEnough: onto("#ffffff"), towards: 0 });
-  const towardsBlack = moved(colour, { isEnough: onto("#000000"), towards: 1 });
+  const towardsWhite = moved(colour, onto("#ffffff"), 0);
+  const towardsBlack = moved(colour, onto("#000000"), 1);
   const isWhite = distance([colour, towardsWhite]) <= distance([colour, towardsBlack]);
   return isWhite
     ? { text, fill: towardsWhite, onFill: "#ffffff" }
@@ -55,7 +52,7 @@ type Triple = readonly [number, number, number];
 /** The nearest sufficient lightness; the ends of the scale are black and white, which suffice. */
 function moved(
   colour: string,
-  { isEnough, towards }: { readonly isEnough: (candidate: string) => boolean; readonly towards: 0 | 1 },
+  isEnough: (candidate: string) => boolean, towards: 0 | 1,
 ): string {
   const plain = colour.toLowerCase();
   if (isEnough(plain)) return plain;

@@ -58,7 +58,7 @@ export function exampleMessage(profile: Profile, { format, eventType, data }: Ex
   const own: Partial<Record<HeaderValueSource, string>> = {
     content_type: contentType,
     event_type: eventType,
-    ...signatures(profile.signatureSchemes, { contentType, body }),
+    ...signatures(profile.signatureSchemes, contentType, body),
   };
   const lines = profile.headers.flatMap((header): (readonly [string, string])[] => {
     if ("literal" in header) return [[header.name, header.literal]];
@@ -72,7 +72,7 @@ export function exampleMessage(profile: Profile, { format, eventType, data }: Ex
 /** The headers that these schemes create. */
 function signatures(
   schemes: readonly SignatureSchemeName[],
-  { contentType, body }: { readonly contentType: string; readonly body: Uint8Array },
+  contentType: string, body: Uint8Array,
 ): Partial<Record<HeaderValueSource, string>> {
   const timestampSeconds = Number(headerDescriptions.timestamp_unix.example);
   const symmetric = parseSecret(exampleKeys.secret) as SymmetricKey;

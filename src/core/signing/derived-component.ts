@@ -5,9 +5,8 @@ import type { SignedMessage } from "./signed-message.ts";
 /** The value of a component such as `@method`; null if the message has none or the component is not supported. */
 export function derivedValue(
   message: SignedMessage,
-  component: { readonly name: string; readonly parameters: Parameters },
+  name: string, parameters: Parameters,
 ): string | null {
-  const { name, parameters } = component;
   if (name === "@query-param") return queryParameter(message, parameters);
   if (parameters.size > 0) return null;
   if (name === "@method") return message.method ?? null;
@@ -36,14 +35,14 @@ function splitTarget(uri: string | undefined): Target | null {
   if (uri === undefined || match === null) return null;
   const scheme = (match[1] ?? "").toLowerCase();
   const path = match[3] === undefined || match[3] === "" ? "/" : match[3];
-  const authority = normalAuthority({ authority: match[2] ?? "", scheme });
+  const authority = normalAuthority(match[2] ?? "", scheme);
   return { uri, scheme, authority, path, query: match[4] ?? "" };
 }
 
 /** In lower case, without the default port of the scheme (RFC 9421, section 2.2.3). */
-function normalAuthority(parts: { readonly authority: string; readonly scheme: string }): string {
-  const lower = parts.authority.toLowerCase();
-  const port = defaultPorts[parts.scheme];
+function normalAuthority(authority: string, scheme: string): string {
+  const lower = authority.toLowerCase();
+  const port = defaultPorts[scheme];
   return port !== undefined && lower.endsWith(port) ? lower.slice(0, -port.length) : lower;
 }
 

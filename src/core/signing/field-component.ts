@@ -21,9 +21,8 @@ const knownTypes: Readonly<Record<string, StructuredFieldType>> = {
 /** The value of a field with its component parameters; null if there is none. `name` is in lower case. */
 export function fieldValue(
   message: SignedMessage,
-  component: { readonly name: string; readonly parameters: Parameters },
+  name: string, parameters: Parameters,
 ): string | null {
-  const { name, parameters } = component;
   if (name !== name.toLowerCase() || !areKnown(parameters)) return null;
   const linesOf = parameters.has("tr") ? message.trailerLines : message.fieldLines;
   const lines = (linesOf?.(name) ?? []).map(canonicalLine);
@@ -33,7 +32,7 @@ export function fieldValue(
   }
   const value = lines.join(", ");
   const key = parameters.get("key");
-  if (key !== undefined) return key.kind === "string" ? dictionaryMember({ value, key: key.value }) : null;
+  if (key !== undefined) return key.kind === "string" ? dictionaryMember(value, key.value) : null;
   if (!parameters.has("sf")) return value;
   return canonicalField(value, message.structuredFields?.[name] ?? knownTypes[name]);
 }
@@ -72,9 +71,9 @@ function asBytes(line: string): string {
   return `:${encodeBase64(new TextEncoder().encode(line))}:`;
 }
 
-function dictionaryMember(field: { readonly value: string; readonly key: string }): string | null {
-  const parsed = parseDictionary(field.value);
-  const member = parsed.kind === "parsed" ? parsed.value.get(field.key) : undefined;
+function dictionaryMember(value: string, key: string): string | null {
+  const parsed = parseDictionary(value);
+  const member = parsed.kind === "parsed" ? parsed.value.get(key) : undefined;
   return member === undefined ? null : serializeMember(member);
 }
 

@@ -71,7 +71,7 @@ interface PreparedKey {
  */
 export function prepareHttpSignatureSigner(options: HttpSignatureOptions): HttpSignatureSigner {
   const keys = options.keys.map((key, index) =>
-    prepareKey(key, { label: `sig${index + 1}`, tag: options.tag ?? defaultTag }),
+    prepareKey(key, `sig${index + 1}`, options.tag ?? defaultTag),
   );
   if (keys.length === 0) throw new UnsignableMessageError("no_keys", "a signer needs a key");
   return (message) => {
@@ -83,7 +83,7 @@ export function prepareHttpSignatureSigner(options: HttpSignatureOptions): HttpS
     for (const { label, parameters, sign } of keys) {
       const params = `${components};created=${message.createdSeconds}${parameters}`;
       signatureInput.push(`${label}=${params}`);
-      const content = placeContent({ prefix: `${lines}"@signature-params": ${params}`, body: nothing });
+      const content = placeContent(`${lines}"@signature-params": ${params}`, nothing);
       signature.push(`${label}=:${sign(content)}:`);
     }
     return {
@@ -107,12 +107,12 @@ function coveredLines(message: HttpMessageToSign, digest: string): string {
 
 function prepareKey(
   key: AsymmetricKey | NamedSymmetricKey,
-  names: { readonly label: string; readonly tag: string },
+  label: string, tag: string,
 ): PreparedKey {
   const keyId = key.kind === "asymmetric" ? publicKeyJwk(key.publicKey).kid : key.keyId;
   const algorithm = key.kind === "asymmetric" ? "ed25519" : "hmac-sha256";
-  const parameters = `;keyid=${serializeString(keyId)};alg="${algorithm}";tag=${serializeString(names.tag)}`;
-  return { label: names.label, parameters, sign: prepareSign(key) };
+  const parameters = `;keyid=${serializeString(keyId)};alg="${algorithm}";tag=${serializeString(tag)}`;
+  return { label, parameters, sign: prepareSign(key) };
 }
 
 function prepareSign(key: AsymmetricKey | NamedSymmetricKey): (content: Content) => string {

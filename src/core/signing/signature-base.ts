@@ -32,6 +32,6 @@ export function buildSignatureBase(message: SignedMessage, input: SignatureInput
 
 function componentValue(message: SignedMessage, item: Item): string | null {
   const name = item.value.kind === "string" ? item.value.value : "";
-  if (name.startsWith("@")) return derivedValue(message, { name, parameters: item.parameters });
-  return fieldValue(message, { name, parameters: item.parameters });
+  if (name.startsWith("@")) return derivedValue(message, name, item.parameters);
+  return fieldValue(message, name, item.parameters);
 }

@@ -24,8 +24,7 @@ export type Content =
   | { readonly kind: "large"; readonly prefix: string; readonly body: Uint8Array };
 
 /** Stores the content to be signed; valid until the next call. `prefix` is ASCII. */
-export function placeContent(input: { readonly prefix: string; readonly body: Uint8Array }): Content {
-  const { prefix, body } = input;
+export function placeContent(prefix: string, body: Uint8Array): Content {
   if (body.length > scratchBodyBytesMax || prefix.length > prefixBytesMax) {
     return { kind: "large", prefix, body };
   }
@@ -42,11 +41,11 @@ export function contentBytes(content: Content): Uint8Array {
 
 /** Prepares HMAC-SHA256 with `key` of any length. The result is text in `encoding` (hex is lower case). */
 export function prepareMac(key: Uint8Array, encoding: "base64" | "hex"): (content: Content) => string {
-  const innerPad = padOf(key, { fill: 0x36, bytes: blockBytes });
-  const outer = padOf(key, { fill: 0x5c, bytes: blockBytes + digestBytes });
+  const innerPad = padOf(key, 0x36, blockBytes);
+  const outer = padOf(key, 0x5c, blockBytes + digestBytes);
   const keyObject = createSecretKey(key);
   return (content) => {
-    if (content.kind === "large") return macOfLarge({ key: keyObject, content, encoding });
+    if (content.kind === "large") return macOfLarge(keyObject, content, encoding);
     scratch.set(innerPad, 0);
     // A binary string is the cheapest form of the digest, because it needs no buffer.
     outer.write(hash("sha256", scratch.subarray(0, content.end), "binary"), blockBytes, "latin1");
@@ -55,18 +54,14 @@ export function prepareMac(key: Uint8Array, encoding: "base64" | "hex"): (conten
 }
 
 /** The key mixed into one block of `fill`, in a buffer of `bytes` in total. */
-function padOf(key: Uint8Array, size: { readonly fill: number; readonly bytes: number }): Buffer {
+function padOf(key: Uint8Array, fill: number, bytes: number): Buffer {
   const short = key.length > blockBytes ? hash("sha256", key, "buffer") : key;
-  const pad = Buffer.alloc(size.bytes);
-  for (let index = 0; index < blockBytes; index++) pad[index] = (short[index] ?? 0) ^ size.fill;
+  const pad = Buffer.alloc(bytes);
+  for (let index = 0; index < blockBytes; index++) pad[index] = (short[index] ?? 0) ^ fill;
   return pad;
 }
 
-function macOfLarge(input: {
-  readonly key: KeyObject;
-  readonly content: Extract<Content, { kind: "large" }>;
-  readonly encoding: "base64" | "hex";
-}): string {
-  const { prefix, body } = input.content;
-  return createHmac("sha256", input.key).update(prefix, "latin1").update(body).digest(input.encoding);
+function macOfLarge(key: KeyObject, content: Extract<Content, { kind: "large" }>, encoding: "base64" | "hex"): string {
+  const { prefix, body } = content;
+  return createHmac("sha256", key).update(prefix, "latin1").update(body).digest(encoding);
 }

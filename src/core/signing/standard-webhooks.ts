@@ -60,7 +60,7 @@ function writeContent({ messageId, timestampSeconds, body }: MessageToSign): Con
     );
   }
   requireUnixSeconds(timestampSeconds);
-  return placeContent({ prefix: `${messageId}.${timestampSeconds}.`, body });
+  return placeContent(`${messageId}.${timestampSeconds}.`, body);
 }
 
 function prepareHmac(key: SymmetricKey): EntrySigner {
@@ -150,23 +150,23 @@ function verifyWith(keys: readonly PreparedVerificationKey[], message: MessageTo
   const { toleranceSeconds } = message;
   if (!(ageSeconds <= toleranceSeconds)) return rejected("too_old", `signed ${ageSeconds} s ago`);
   if (!(-ageSeconds <= toleranceSeconds)) return rejected("too_new", `${-ageSeconds} s ahead`);
-  const content = placeContent({ prefix: `${messageId}.${timestamp}.`, body: message.body });
-  const scheme = matchingScheme(keys, { signatures, content });
+  const content = placeContent(`${messageId}.${timestamp}.`, message.body);
+  const scheme = matchingScheme(keys, signatures, content);
   if (scheme === null) return rejected("no_matching_signature", "no signature matches a key");
   return { kind: "verified", messageId, timestampSeconds, scheme };
 }
 
 function matchingScheme(
   keys: readonly PreparedVerificationKey[],
-  claim: { readonly signatures: string; readonly content: Content },
+  signatures: string, content: Content,
 ): "v1" | "v1a" | null {
-  for (const entry of claim.signatures.split(" ", signatureEntriesMax)) {
+  for (const entry of signatures.split(" ", signatureEntriesMax)) {
     const comma = entry.indexOf(",");
     const scheme = entry.slice(0, Math.max(comma, 0));
     const signature = entry.slice(comma + 1);
     for (const key of keys) {
       if (key.scheme !== scheme) continue;
-      if (key.matches({ signature, content: claim.content })) return key.scheme;
+      if (key.matches({ signature, content })) return key.scheme;
     }
   }
   return null;

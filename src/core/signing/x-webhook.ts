@@ -30,7 +30,7 @@ export function prepareXWebhookSigner(secretTexts: readonly string[]): XWebhookS
   const macs = secretTexts.map((text) => prepareMac(Buffer.from(text, "utf8"), "hex"));
   return ({ timestampSeconds, body }) => {
     requireUnixSeconds(timestampSeconds);
-    const content = placeContent({ prefix: `${timestampSeconds}.`, body });
+    const content = placeContent(`${timestampSeconds}.`, body);
     return `t=${timestampSeconds}${entries(macs, content)}`;
   };
 }

@@ -12,7 +12,7 @@ const entries = fc.array(fc.tuple(fc.integer({ min: 1, max: 998 }), fc.integer({
 
 function countsOf(pairs: readonly (readonly [number, number])[]): Counts {
   const counts = new Counts();
-  for (const [key, times] of pairs) counts.add(key, { times });
+  for (const [key, times] of pairs) counts.add(key, times);
   return counts;
 }
 
@@ -49,7 +49,7 @@ test("bytes that end within a number are refused", () => {
 test("twelve status codes are kept, the others are one, and nothing is lost", () => {
   const counts = new Counts();
   for (let code = 400; code < 430; code += 1)
-    counts.add(keys.status + code, { times: code === 417 ? 1_000 : 430 - code });
+    counts.add(keys.status + code, code === 417 ? 1_000 : 430 - code);
   const kept = Counts.unpack(counts.pack());
   const codes = kept.within({ from: keys.status, to: keys.statusEnd });
   assert.equal(codes.length, 12);
@@ -82,12 +82,12 @@ test("property: percentiles of added buckets are those of all times, within a te
       sum.addAll(bucketOf(right));
       const sorted = [...left, ...right].toSorted((a, b) => a - b);
       const actual = sorted[Math.ceil(sorted.length * share) - 1] ?? 0;
-      const read = percentile(sum, { name: "duration", share }) ?? Number.NaN;
+      const read = percentile(sum, "duration", share) ?? Number.NaN;
       assert.ok(Math.abs(read - actual) <= actual * 0.1 + 1e-9, `${read} for ${actual}`);
     }),
   );
 });
 
 test("without anything counted there is no percentile", () => {
-  assert.equal(percentile(new Counts(), { name: "duration", share: 0.5 }), null);
+  assert.equal(percentile(new Counts(), "duration", 0.5), null);
 });

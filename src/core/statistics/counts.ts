@@ -17,7 +17,7 @@ export class Counts {
     this.#cell(key).times += 1;
   }
 
-  add(key: number, { times }: { readonly times: number }): void {
+  add(key: number, times: number): void {
     if (times !== 0) this.#cell(key).times += times;
   }
 
@@ -96,7 +96,7 @@ function withFewCodes(counted: Counted): Counted {
   );
   const few = new Counts();
   for (const [key, times] of counted)
-    few.add(isStatusKey(key) && !kept.has(key) ? keys.statusOther : key, { times });
+    few.add(isStatusKey(key) && !kept.has(key) ? keys.statusOther : key, times);
   return few.within(everyKey);
 }
 

@@ -24,7 +24,7 @@ export function timeAt(place: number): number {
 /** The duration that the given share stays below (nearest rank), in milliseconds; null if nothing was counted. */
 export function percentile(
   counts: Counts,
-  { name, share }: { readonly name: DistributionName; readonly share: number },
+  name: DistributionName, share: number,
 ): number | null {
   const from = keys[name];
   const places = counts.within({ from, to: from + distributionSpan });

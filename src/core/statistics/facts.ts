@@ -27,7 +27,7 @@ export interface Fact<Name = string> {
 
 export function addFact(counts: Counts, fact: Pick<Fact, "keys" | "amount">): void {
   for (const key of fact.keys) counts.count(key);
-  counts.add(keys.amount, { times: fact.amount });
+  counts.add(keys.amount, fact.amount);
 }
 
 /** The facts of a settlement. `attempt` is null if no request was sent. */

@@ -19,17 +19,14 @@ function fact(more: Partial<Fact> = {}): Fact {
   };
 }
 
-const open = () => new OpenBuckets({ typesPerTenantMax: 2 });
+const open = () => new OpenBuckets(2);
 const nameOf = ({ tenant, subject }: BucketRow) => `${tenant ?? "-"}/${subject ?? "-"}`;
 const accepted = ({ counts }: BucketRow) => Counts.unpack(counts).get(keys.accepted);
 
 test("a fact counts for its subject, its tenant and all tenants", () => {
   const buckets = open();
-  buckets.add([fact(), fact({ subject: "w2" }), fact({ tenant: "elm", subject: "w3" })], {
-    commit: 1,
-    now: start,
-  });
-  const rows = buckets.take({ now: start + 60_000, limit: 64 });
+  buckets.add([fact(), fact({ subject: "w2" }), fact({ tenant: "elm", subject: "w3" })], 1, start);
+  const rows = buckets.take(start + 60_000, 64);
   assert.deepEqual(Object.fromEntries(rows.map((row) => [nameOf(row), accepted(row)])), {
     "oak/w1": 1,
     "oak/-": 2,
@@ -42,8 +39,8 @@ test("a fact counts for its subject, its tenant and all tenants", () => {
 
 test("a webhook's delivery of another tenant's event counts for the event's tenant", () => {
   const buckets = open();
-  buckets.add([fact(), fact({ tenant: "elm" })], { commit: 1, now: start });
-  const rows = buckets.take({ now: start + 60_000, limit: 64 });
+  buckets.add([fact(), fact({ tenant: "elm" })], 1, start);
+  const rows = buckets.take(start + 60_000, 64);
   assert.deepEqual(Object.fromEntries(rows.map((row) => [nameOf(row), accepted(row)])), {
     "oak/w1": 2,
     "oak/-": 1,
@@ -54,19 +51,19 @@ test("a webhook's delivery of another tenant's event counts for the event's tena
 
 test("a minute that nothing is written of yet is not forgotten", () => {
   const buckets = open();
-  buckets.add([fact()], { commit: 1, now: start });
+  buckets.add([fact()], 1, start);
   buckets.dropWritten(start + 120_000);
-  const rows = buckets.take({ now: start + 120_000, limit: 9 });
+  const rows = buckets.take(start + 120_000, 9);
   buckets.putBack(rows, { from: 1, since: start });
   assert.equal(buckets.unwrittenSince, start);
 });
 
 test("rows are written once a second, the longest unwritten first, and no more than the limit", () => {
   const buckets = open();
-  buckets.add([fact()], { commit: 1, now: start });
-  assert.deepEqual(buckets.take({ now: start + 999, limit: 9 }), []);
-  buckets.add([fact({ subject: "w2" })], { commit: 2, now: start + 500 });
-  const names = (now: number, limit: number) => buckets.take({ now, limit }).map(nameOf);
+  buckets.add([fact()], 1, start);
+  assert.deepEqual(buckets.take(start + 999, 9), []);
+  buckets.add([fact({ subject: "w2" })], 2, start + 500);
+  const names = (now: number, limit: number) => buckets.take(now, limit).map(nameOf);
   assert.deepEqual(names(start + 1_000, 2), ["oak/w1", "oak/-"]);
   assert.deepEqual(names(start + 1_000, 2), ["-/-"]);
   assert.deepEqual(names(start + 1_499, 9), []);
@@ -75,27 +72,27 @@ test("rows are written once a second, the longest unwritten first, and no more t
 
 test("a minute that is over is written at once", () => {
   const buckets = open();
-  buckets.add([fact({ at: start + 59_900 })], { commit: 1, now: start + 59_900 });
-  assert.equal(buckets.take({ now: start + 60_000, limit: 9 }).length, 3);
+  buckets.add([fact({ at: start + 59_900 })], 1, start + 59_900);
+  assert.equal(buckets.take(start + 60_000, 9).length, 3);
 });
 
 test("what is written tells how far, and a commit that failed takes it back", () => {
   const buckets = open();
-  buckets.add([fact()], { commit: 4, now: start });
+  buckets.add([fact()], 4, start);
   assert.equal(buckets.writtenTo, 3);
   assert.equal(buckets.unwrittenSince, start);
-  const rows = buckets.take({ now: start + 1_000, limit: 9 });
+  const rows = buckets.take(start + 1_000, 9);
   assert.deepEqual([buckets.writtenTo, buckets.unwrittenSince], [4, null]);
   buckets.putBack(rows, { from: 4, since: start });
   assert.deepEqual([buckets.writtenTo, buckets.unwrittenSince], [3, start]);
-  assert.deepEqual(buckets.take({ now: start + 1_000, limit: 9 }).map(nameOf), rows.map(nameOf));
+  assert.deepEqual(buckets.take(start + 1_000, 9).map(nameOf), rows.map(nameOf));
 });
 
 test("a clock that is set back adds rows to an old minute and replaces none", () => {
   const buckets = open();
   const counted = (at: number, now: number) => {
-    buckets.add([fact({ at })], { commit: 1, now });
-    const rows = buckets.take({ now: now + 60_000, limit: 9 });
+    buckets.add([fact({ at })], 1, now);
+    const rows = buckets.take(now + 60_000, 9);
     buckets.dropWritten(now + 120_000);
     return rows[0]?.part;
   };
@@ -108,12 +105,12 @@ test("a clock that is set back adds rows to an old minute and replaces none", ()
 test("after so many types of a tenant in a minute the others are one", () => {
   const buckets = open();
   const publish = (eventType: string) => {
-    const subject = buckets.subjectOf({ tenantId: "oak", eventType, at: start });
-    buckets.add([fact({ kind: "event", subject })], { commit: 1, now: start });
+    const subject = buckets.subjectOf("oak", eventType, start);
+    buckets.add([fact({ kind: "event", subject })], 1, start);
     return subject;
   };
   assert.deepEqual(["a", "b", "c", "a"].map(publish), ["a", "b", otherTypes, "a"]);
-  assert.equal(buckets.subjectOf({ tenantId: "elm", eventType: "c", at: start }), "c");
+  assert.equal(buckets.subjectOf("elm", "c", start), "c");
 });
 
 test("property: rows written in any rhythm, with what was not written, are what happened", () => {
@@ -135,7 +132,7 @@ test("property: rows written in any rhythm, with what was not written, are what 
         now += ms;
         const commit = index + 1;
         const written = { from: buckets.writtenTo + 1, since: buckets.unwrittenSince ?? now };
-        const rows = buckets.take({ now, limit });
+        const rows = buckets.take(now, limit);
         if (fails) {
           buckets.putBack(rows, written);
           continue;
@@ -149,7 +146,7 @@ test("property: rows written in any rhythm, with what was not written, are what 
         while ((journal[0]?.commit ?? Number.POSITIVE_INFINITY) <= writtenTo) journal.shift();
         const happened = fact({ at: now, subject });
         journal.push({ commit, fact: happened });
-        buckets.add([happened], { commit, now });
+        buckets.add([happened], commit, now);
         buckets.dropWritten(now);
       }
       const total = (name: string) =>

@@ -51,21 +51,21 @@ export class OpenBuckets {
   #newestDropped = Number.NEGATIVE_INFINITY;
   #reopened = 0;
 
-  constructor({ typesPerTenantMax }: { readonly typesPerTenantMax: number }) {
+  constructor(typesPerTenantMax: number) {
     this.#typesPerTenantMax = typesPerTenantMax;
   }
 
   /** Counts the facts of a commit. */
-  add(facts: readonly Fact[], { commit, now }: { readonly commit: number; readonly now: number }): void {
+  add(facts: readonly Fact[], commit: number, now: number): void {
     this.#lastCommit = Math.max(this.#lastCommit, commit);
     for (const fact of facts) {
       const minute = this.#minute(bucketAt(fact.at, "minute"));
       const own = this.#bucket(minute, fact);
-      this.#count(own, { fact, commit, now });
+      this.#count(own, fact, commit, now);
       // A delivery may be stopped because its event belongs to another tenant than its webhook. It then counts for the
       // event's tenant.
       let around = own.tenant === fact.tenant ? own.within : this.#bucket(minute, { ...fact, subject: null });
-      for (; around !== null; around = around.within) this.#count(around, { fact, commit, now });
+      for (; around !== null; around = around.within) this.#count(around, fact, commit, now);
     }
   }
 
@@ -73,16 +73,15 @@ export class OpenBuckets {
    * The type under which an event is counted. Limited to a few hundred types per tenant and minute; all others share
    * one.
    */
-  subjectOf(event: { readonly tenantId: string; readonly eventType: string; readonly at: number }): string {
-    const { tenantId, eventType } = event;
-    const minute = this.#minute(bucketAt(event.at, "minute"));
+  subjectOf(tenantId: string, eventType: string, at: number): string {
+    const minute = this.#minute(bucketAt(at, "minute"));
     if (minute.buckets.has(nameOf("event", { tenant: tenantId, subject: eventType }))) return eventType;
     const known = minute.subjectsByTenant.get(tenantId) ?? 0;
     return known < this.#typesPerTenantMax ? eventType : otherTypes;
   }
 
   /** Rows to write with the next commit. If the commit fails, return them with `putBack`. */
-  take({ now, limit }: { readonly now: number; readonly limit: number }): readonly BucketRow[] {
+  take(now: number, limit: number): readonly BucketRow[] {
     const rows: BucketRow[] = [];
     for (const bucket of this.#unwritten) {
       const isPast = bucket.start + stepMs.minute <= now;
@@ -173,7 +172,7 @@ export class OpenBuckets {
     return bucket;
   }
 
-  #count(bucket: OpenBucket, { fact, commit, now }: Counted): void {
+  #count(bucket: OpenBucket, fact: Fact, commit: number, now: number): void {
     addFact(bucket.counts, fact);
     if (this.#unwritten.has(bucket)) return;
     bucket.unwrittenSince = now;
@@ -184,12 +183,6 @@ export class OpenBuckets {
   #row({ kind, start, tenant, subject, part, counts }: OpenBucket): BucketRow {
     return { kind, start, tenant, subject, part, countedTo: this.#lastCommit, counts: counts.pack() };
   }
-}
-
-interface Counted {
-  readonly fact: Fact;
-  readonly commit: number;
-  readonly now: number;
 }
 
 /** Ids and types contain no line feed. */

@@ -25,11 +25,7 @@ const traceparentLengthMax = 128;
 const zeros = /^0+$/;
 
 /** Null for an invalid `traceparent`, which the specification says to ignore. An invalid `tracestate` is omitted. */
-export function parseTraceContext(given: {
-  readonly traceparent: unknown;
-  readonly tracestate?: unknown;
-}): TraceContext | null {
-  const { traceparent, tracestate } = given;
+export function parseTraceContext(traceparent: unknown, tracestate?: unknown): TraceContext | null {
   if (typeof traceparent !== "string" || traceparent.length > traceparentLengthMax) return null;
   const [, version, traceId = "", spanId = "", flags = "", more] = traceparentForm.exec(traceparent) ?? [];
   if (version === undefined || version === "ff" || zeros.test(traceId) || zeros.test(spanId)) return null;

@@ -18,7 +18,7 @@ export function exampleValue(schema: unknown, root: unknown = schema, depth = 0)
   const whole = merged(schema, root);
   const { type } = whole;
   const kind: unknown = Array.isArray(type) ? (type as unknown[]).find((one) => one !== "null") : type;
-  return ofKind(kind, whole, { root, depth: depth + 1 });
+  return ofKind(kind, whole, root, depth + 1);
 }
 
 /** The schema merged with its first alternative and all its parts. */
@@ -40,12 +40,7 @@ function merged(schema: SchemaObject, root: unknown): SchemaObject {
   return { ...whole, ...(Object.keys(properties).length > 0 && { properties }), required };
 }
 
-interface Place {
-  readonly root: unknown;
-  readonly depth: number;
-}
-
-function ofKind(kind: unknown, schema: SchemaObject, { root, depth }: Place): unknown {
+function ofKind(kind: unknown, schema: SchemaObject, root: unknown, depth: number): unknown {
   if (kind === "string") return textOf(schema);
   if (kind === "integer" || kind === "number") return numberOf(schema);
   if (kind === "boolean") return true;

@@ -11,14 +11,14 @@ export class UniqueNames {
     const words = text.split(/[^A-Za-z0-9]+/).filter((word) => word !== "");
     const joined = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("");
     const base = /^[A-Za-z]/.test(joined) ? joined : `Event${joined}`;
-    return untaken(base, { taken: this.#taken });
+    return untaken(base, this.#taken);
   }
 }
 
 /** The name, with a number appended if it is taken; it is taken from then on. */
 export function untaken(
   base: string,
-  { taken, separator = "" }: { readonly taken: Set<string>; readonly separator?: string },
+  taken: Set<string>, separator: string = "",
 ): string {
   let name = base;
   for (let number = 2; taken.has(name); number += 1) name = `${base}${separator}${number}`;

@@ -11,8 +11,7 @@ export function challengeBody(challenge: string): string {
  * Accepts the challenge as the whole text, or as the member `challenge` of a JSON object; surrounding white space is
  * ignored.
  */
-export function isEcho(seen: { readonly body: string; readonly challenge: string }): boolean {
-  const { body, challenge } = seen;
+export function isEcho(body: string, challenge: string): boolean {
   const text = body.trim();
   if (text === challenge) return true;
   try {

@@ -6,13 +6,7 @@ export interface DnsRecord {
 }
 
 /** The record for a host. Its name is separate, to avoid conflicts with other records. */
-export function dnsRecord({
-  hostname,
-  token,
-}: {
-  readonly hostname: string;
-  readonly token: string;
-}): DnsRecord {
+export function dnsRecord(hostname: string, token: string): DnsRecord {
   return { name: `_posthorn-challenge.${hostname}`, value: `posthorn-verification=${token}` };
 }
 

@@ -17,11 +17,11 @@ function hook(whenUnsupported: "refuse" | "slow" = "refuse", status: WebhookStat
     whenUnsupported,
   });
   const waits = { ...verification, tokenDigest: "digest", tokenExpiresAt: 9 };
-  return settled({ ...blankWebhook({ id: "w", tenantId: "t", now: 0 }), status, verification: waits }, 1);
+  return settled({ ...blankWebhook("w", "t", 0), status, verification: waits }, 1);
 }
 
 const after = (webhook: Webhook, outcome: VerificationOutcome) =>
-  afterVerification(webhook, { outcome, now: 5 });
+  afterVerification(webhook, outcome, 5);
 
 test("a webhook waits until it is permitted, and stops when it is refused", () => {
   const pending = hook();

@@ -41,10 +41,9 @@ export function isPermitted(verification: WebhookVerification): boolean {
 /** The webhook with the result of its verification. */
 export function afterVerification(
   webhook: Webhook,
-  change: { readonly outcome: VerificationOutcome; readonly now: number },
+  outcome: VerificationOutcome, now: number,
 ): Webhook {
-  const { outcome, now } = change;
-  const verification = { ...webhook.verification, detail: outcome.detail, ...moved(webhook, change) };
+  const verification = { ...webhook.verification, detail: outcome.detail, ...moved(webhook, { outcome, now }) };
   if (outcome.kind === "granted" || outcome.kind === "refused") {
     return settled(
       { ...webhook, verification: { ...verification, tokenDigest: null, tokenExpiresAt: null } },

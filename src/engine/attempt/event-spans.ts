@@ -29,9 +29,9 @@ export class EventSpans {
   #troubleSecond = 0;
   #troubleCount = 0;
 
-  constructor(options: { readonly tracer: Tracer; readonly clock: Clock }) {
-    this.#tracer = options.tracer;
-    this.#clock = options.clock;
+  constructor(tracer: Tracer, clock: Clock) {
+    this.#tracer = tracer;
+    this.#clock = clock;
   }
 
   /** An event was committed. */

@@ -78,7 +78,7 @@ export class OwnerAlerts {
   /** Reports a dead letter; only the first of each hour is reported. */
   exhausted(
     { webhook }: Endpoint,
-    { delivery, progress }: { readonly delivery: ClaimedDelivery; readonly progress: DeliveryProgress },
+    delivery: ClaimedDelivery, progress: DeliveryProgress,
   ): void {
     // A tenant must not be notified of another tenant's delivery.
     if (delivery.tenantId !== webhook.tenantId) return;
@@ -89,7 +89,7 @@ export class OwnerAlerts {
     this.#remember(name, now);
     const { attemptCount, reason } = progress;
     this.#options.operationalEvents.tell(
-      exhaustedEvent(webhook, { delivery: { ...delivery, attemptCount }, reason, now }),
+      exhaustedEvent(webhook, { ...delivery, attemptCount }, reason, now),
     );
   }
 
@@ -104,18 +104,14 @@ export class OwnerAlerts {
  */
 export function expiredEvent(
   webhook: Webhook,
-  { delivery, now }: { readonly delivery: ExpiredDelivery; readonly now: number },
+  delivery: ExpiredDelivery, now: number,
 ): OperationalEvent {
-  return exhaustedEvent(webhook, { delivery, reason: endings.expired.reason, now });
+  return exhaustedEvent(webhook, delivery, endings.expired.reason, now);
 }
 
 function exhaustedEvent(
   webhook: Webhook,
-  {
-    delivery,
-    reason,
-    now,
-  }: { readonly delivery: ExpiredDelivery; readonly reason: string | null; readonly now: number },
+  delivery: ExpiredDelivery, reason: string | null, now: number,
 ): OperationalEvent {
   const data = {
     delivery_id: delivery.id, event_id: delivery.eventId, event_type: delivery.eventType,

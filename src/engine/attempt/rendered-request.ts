@@ -42,7 +42,7 @@ export function renderRequest(from: RenderedFrom): RenderedRequest {
   return {
     method: "POST", url: urlOf(from), body,
     headers: headers.map((text, at) =>
-      at % 2 === 0 ? text : shown(config, { name: headers[at - 1] ?? "", value: text }),
+      at % 2 === 0 ? text : shown(config, headers[at - 1] ?? "", text),
     ),
     differences: differencesOf(from),
   };
@@ -60,9 +60,9 @@ function urlOf({ config, attempt, event }: RenderedFrom): string {
   );
 }
 
-function shown(config: EndpointConfig, field: { readonly name: string; readonly value: string }): string {
-  if (config.credentialHeaders.includes(field.name.toLowerCase())) return mask;
-  return withoutSecrets(config, maskedField(field));
+function shown(config: EndpointConfig, name: string, value: string): string {
+  if (config.credentialHeaders.includes(name.toLowerCase())) return mask;
+  return withoutSecrets(config, maskedField({ name, value }));
 }
 
 function withoutSecrets({ shownSecrets: secrets }: EndpointConfig, text: string): string {

@@ -189,9 +189,9 @@ export class Settler {
     const { endpoint } = flight;
     const { verdict, now } = attempt;
     const statusCode = statusOf(attempt.result);
-    this.#recordCircuit(flight, { verdict, statusCode, now });
+    this.#recordCircuit(flight, verdict, statusCode, now);
     if (verdict.outcome === "accepted") endpoint.succeeded(now);
-    else this.#pause(flight, { verdict, statusCode, retryAfterMs: attempt.retryAfterMs, now });
+    else this.#pause(flight, verdict, statusCode, attempt.retryAfterMs, now);
     const decision = observeHealth(
       endpoint.health,
       { verdict, statusCode, now, exhausted: exhaustedOf(attempt.progress) },
@@ -216,21 +216,21 @@ export class Settler {
       });
     }
     if (statusCode === permanentRedirect && location !== null && endpoint.policy.followPermanentRedirect)
-      this.#options.lifecycle.movedPermanently(endpoint, { from: flight.webhook.url, location });
+      this.#options.lifecycle.movedPermanently(endpoint, flight.webhook.url, location);
   }
 
   #recordCircuit(
     flight: Flight,
-    attempt: { readonly verdict: Verdict; readonly statusCode: number | null; readonly now: number },
+    verdict: Verdict, statusCode: number | null, now: number,
   ): void {
     const { endpoint, probe } = flight;
-    const signal = circuitSignal(endpoint.policy, attempt.verdict, attempt.statusCode);
+    const signal = circuitSignal(endpoint.policy, verdict, statusCode);
     if (signal === "ignored") {
       if (probe !== null) releaseProbe(endpoint.circuit, probe);
       return;
     }
     const move = recordResult(endpoint.circuit, endpoint.policy.circuitBreaker, {
-      now: attempt.now,
+      now,
       accepted: signal === "success",
       lease: probe,
     });
@@ -240,22 +240,17 @@ export class Settler {
 
   #pause(
     flight: Flight,
-    attempt: {
-      readonly verdict: Verdict;
-      readonly statusCode: number | null;
-      readonly retryAfterMs: number | null;
-      readonly now: number;
-    },
+    verdict: Verdict, statusCode: number | null, retryAfterMs: number | null, now: number,
   ): void {
     const { endpoint } = flight;
     this.#options.states.changed(endpoint);
     const { pauses, ageMsMax } = endpoint.policy;
-    const asked = endpointPause(attempt, pauses);
+    const asked = endpointPause({ verdict, statusCode, retryAfterMs, now }, pauses);
     if (asked === null) return;
-    const pause = boundedPause(asked, { now: attempt.now, ageMsMax });
-    if (!endpoint.pause(pause, attempt.now) || pause.until - attempt.now < pauseAlertMs) return;
+    const pause = boundedPause(asked, now, ageMsMax);
+    if (!endpoint.pause(pause, now) || pause.until - now < pauseAlertMs) return;
     this.#options.ownerAlerts.report(endpoint, {
-      deliveryId: flight.delivery.id, statusCode: attempt.statusCode, location: null,
+      deliveryId: flight.delivery.id, statusCode, location: null,
       attention: "notify", reason: "long_pause", pausedUntil: pause.until,
     });
   }
@@ -277,7 +272,7 @@ export class Settler {
   #report(delivery: ClaimedDelivery, report: Report): void {
     const { progress } = report;
     if (progress.state === "exhausted" && report.event.kind !== "compose_failed")
-      this.#options.ownerAlerts.exhausted(report.endpoint, { delivery, progress });
+      this.#options.ownerAlerts.exhausted(report.endpoint, delivery, progress);
     this.#options.commits.settle({
       settlement: settlementOf(delivery, report),
       delivery,
@@ -301,7 +296,7 @@ export class Settler {
       delivery,
       isAwaited: report.isAwaited,
       done: ({ kind }) => {
-        if (kind === "written") this.#logLate(delivery, { ended, progress });
+        if (kind === "written") this.#logLate(delivery, ended, progress);
         report.done(kind === "written" ? progress : null);
       },
     });
@@ -334,7 +329,7 @@ export class Settler {
 
   #logLate(
     delivery: ClaimedDelivery,
-    { ended, progress }: { readonly ended: DeliveryProgress; readonly progress: DeliveryProgress },
+    ended: DeliveryProgress, progress: DeliveryProgress,
   ): void {
     this.#options.telemetry.log.info(
       {

@@ -56,7 +56,7 @@ export class ClusterMember {
     this.#work = new SerialWork((error) => {
       options.telemetry.log.warn({ err: String(error) }, "webhook ownership call failed; retrying");
     });
-    this.#acquirer = new WebhookAcquirer(options, { self: this, work: this.#work });
+    this.#acquirer = new WebhookAcquirer(options, this, this.#work);
   }
 
   /** The number of this worker; null before it joined and after it was reaped. */

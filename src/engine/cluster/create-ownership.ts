@@ -93,7 +93,7 @@ function createShared(parts: OwnershipParts, store: OwnershipStore): Ownership {
     },
     order: async (endpoint, order) => {
       if (endpoint.owned) return;
-      await store.order({ webhookId: endpoint.webhook.id, order: JSON.stringify(order) });
+      await store.order(endpoint.webhook.id, JSON.stringify(order));
     },
     refresh: (webhookIds, part) => (part === "states" ? sync.loadStates(webhookIds) : sync.load(webhookIds)),
     isLeader,
@@ -129,7 +129,7 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): WorkerParts {
     endpoints: () => directory.all(),
     load: (ids) => sync.load(ids),
     acquired: (each) => dispatcher.considerEndpoint(each),
-    follow: (orders) => follow(parts, { store, orders, worker: member.worker }),
+    follow: (orders) => follow(parts, store, orders, member.worker),
     resumed: () => dispatcher.schedulePump(),
     workers: (count) => directory.shareTenantLimits(count),
     poolOf: ({ webhook }) => options.poolOf?.(webhook.tenantId) ?? defaultPool,
@@ -183,13 +183,8 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): WorkerParts {
 /** Follows each order once. Orders are deleted when their effect is stored; until then repeats have no effect. */
 function follow(
   parts: OwnershipParts,
-  given: {
-    readonly store: OwnershipStore;
-    readonly orders: readonly RuntimeOrder[];
-    readonly worker: number | null;
-  },
+  store: OwnershipStore, orders: readonly RuntimeOrder[], worker: number | null,
 ): void {
-  const { store, orders, worker } = given;
   const refs: number[] = [];
   for (const order of orders) {
     const endpoint: Endpoint | undefined = parts.directory.get(order.webhookId);

@@ -50,7 +50,7 @@ export class EndpointReporter {
     const rows: EndpointReportRow[] = [];
     const changed: Endpoint[] = [];
     for (const endpoint of owned()) {
-      const report = reportOf(endpoint, { now, deliveries: onTheirWay.get(endpoint) ?? [] });
+      const report = reportOf(endpoint, now, onTheirWay.get(endpoint) ?? []);
       const { ownerEpoch } = endpoint;
       // Repeated under each owner epoch, because reports of other epochs are ignored.
       const document = report === null ? "" : JSON.stringify(report);

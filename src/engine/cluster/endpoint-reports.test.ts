@@ -35,7 +35,7 @@ function count(endpoint: Endpoint, results: string): void {
 /** Applies an owner's report in another process, after serialization. */
 function reported(owner: Endpoint, deliveries: readonly string[] = []): Endpoint {
   const other = bareEndpoint({ policy: owner.policy, now });
-  const report = reportOf(owner, { now, deliveries });
+  const report = reportOf(owner, now, deliveries);
   applyReport(other, report === null ? null : parseReport(JSON.stringify(report)), now);
   return other;
 }
@@ -54,19 +54,19 @@ const reasonFor = (endpoint: Endpoint, delivery = waiting(), at = now) => {
 
 suite("an owner's report on an endpoint", () => {
   test("nothing when the store says as much", () => {
-    assert.equal(reportOf(bareEndpoint({ now }), { now, deliveries: [] }), null);
+    assert.equal(reportOf(bareEndpoint({ now }), now, []), null);
     const idle = bareEndpoint({ now });
     addLane(idle, { eventType: "a", wakeAt: now - 1 });
-    assert.equal(reportOf(idle, { now, deliveries: [] }), null, "a head that was due waits for nothing");
+    assert.equal(reportOf(idle, now, []), null, "a head that was due waits for nothing");
     const old = bareEndpoint({ now });
     count(old, "+-");
-    assert.equal(reportOf(old, { now: now + 10 * 60_000, deliveries: [] }), null, "results of long ago");
+    assert.equal(reportOf(old, now + 10 * 60_000, []), null, "results of long ago");
   });
 
   test("which deliveries are on their way, a hundred at most", () => {
     const owner = bareEndpoint({ now, inFlight: 150 });
     const ids = Array.from({ length: 150 }, (_, index) => `d${index}`);
-    const report = reportOf(owner, { now, deliveries: ids });
+    const report = reportOf(owner, now, ids);
     assert.equal(report?.inFlight, 150);
     assert.deepEqual(report?.deliveries, ids.slice(0, 100));
   });
@@ -76,7 +76,7 @@ suite("an owner's report on an endpoint", () => {
     addLane(owner, { eventType: "sleeps", wakeAt: now + 5_000 });
     addLane(owner, { eventType: "flies", isFlying: true });
     addLane(owner, { eventType: "idle" });
-    assert.deepEqual(reportOf(owner, { now, deliveries: [] })?.heads, [
+    assert.deepEqual(reportOf(owner, now, [])?.heads, [
       ["t:sleeps", now + 5_000],
       ["t:flies", null],
     ]);
@@ -87,7 +87,7 @@ suite("an owner's report on an endpoint", () => {
     count(owner, "++-");
     assert.ok(owner.bucket !== null);
     tryTake(owner.bucket, now);
-    const report = reportOf(owner, { now, deliveries: [] });
+    const report = reportOf(owner, now, []);
     assert.deepEqual([report?.successes, report?.failures], [2, 1]);
     assert.equal(report?.rateFullAt, now + 1_000);
   });
@@ -136,7 +136,7 @@ suite("what a process that does not own an endpoint makes of it", () => {
   test("counts of the circuit once, however often somebody looks", () => {
     const owner = bareEndpoint({ now });
     count(owner, "+++--");
-    const report = reportOf(owner, { now, deliveries: [] });
+    const report = reportOf(owner, now, []);
     const other = bareEndpoint({ now });
     for (let look = 0; look < 3; look += 1) applyReport(other, report, now);
     const { window } = other.circuit;

@@ -8,9 +8,8 @@ import type { Endpoint } from "../endpoint/endpoint.ts";
 /** The report on an owned endpoint; null if it equals the stored state. */
 export function reportOf(
   endpoint: Endpoint,
-  seen: { readonly now: number; readonly deliveries: readonly string[] },
+  now: number, deliveries: readonly string[],
 ): EndpointReport | null {
-  const { now, deliveries } = seen;
   const { circuit, bucket, tenantQueue } = endpoint;
   advanceWindow(circuit.window, now);
   const { successes, failures } = circuit.window;

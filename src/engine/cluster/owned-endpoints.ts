@@ -151,7 +151,7 @@ export class OwnedEndpoints {
     // token.
     const emptyFullAt = now + bucket.toleranceMs + bucket.intervalMs;
     const notedFullAt = recollection?.rateFullAt ?? null;
-    fillAt(bucket, inheritedFullAt(acquired.rate, { notedFullAt, emptyFullAt }));
+    fillAt(bucket, inheritedFullAt(acquired.rate, notedFullAt, emptyFullAt));
     endpoint.inheritBucket(bucket);
   }
 }
@@ -166,10 +166,10 @@ const nothingKnown: Promise<Recollections> = Promise.resolve(new Map());
  */
 function inheritedFullAt(
   rate: RateHandover,
-  known: { readonly notedFullAt: number | null; readonly emptyFullAt: number },
+  notedFullAt: number | null, emptyFullAt: number,
 ): number {
-  if (rate.kind === "unknown") return known.notedFullAt ?? known.emptyFullAt;
-  return Math.max(rate.kind === "full_at" ? rate.fullAt : 0, known.notedFullAt ?? 0);
+  if (rate.kind === "unknown") return notedFullAt ?? emptyFullAt;
+  return Math.max(rate.kind === "full_at" ? rate.fullAt : 0, notedFullAt ?? 0);
 }
 
 /** The state for the next owner. */

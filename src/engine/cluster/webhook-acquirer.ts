@@ -76,11 +76,11 @@ export class WebhookAcquirer {
 
   constructor(
     options: WebhookAcquirerOptions,
-    by: { readonly self: AcquiringWorker; readonly work: SerialWork },
+    self: AcquiringWorker, work: SerialWork,
   ) {
     this.#options = options;
-    this.#self = by.self;
-    this.#work = by.work;
+    this.#self = self;
+    this.#work = work;
     const { clock, telemetry } = options;
     this.#wantedAlarm = new Alarm(clock);
     this.#polls = new Loop({

@@ -70,7 +70,7 @@ function world(changedStates: () => readonly WebhookRuntimeState[] = () => []): 
     telemetry,
     waitingStates: new WaitingStates(
       changedStates,
-      new OperationalEvents({ touch: () => undefined, stored: () => undefined }),
+      new OperationalEvents(() => undefined, () => undefined),
     ),
     riders: null,
     recovered: () => void (recovered += 1),

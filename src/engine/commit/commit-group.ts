@@ -105,7 +105,7 @@ export class CommitGroup {
     this.#options = options;
     this.#retry = new Alarm(options.clock);
     const { windowMs: waitMsMax } = options;
-    this.#settlements = new WaitingSettlements(options.clock, { waitMsMax, waited: this.#settlementsWaited });
+    this.#settlements = new WaitingSettlements(options.clock, waitMsMax, this.#settlementsWaited);
   }
 
   publish(pending: PendingPublish): void {
@@ -264,7 +264,7 @@ export class CommitGroup {
     const riding = riders.compose(group, rows);
     try {
       const result = await store.commit({ ...group.batch, ...riding });
-      riders.committed(riding, { group, result });
+      riders.committed(riding, group, result);
       return result;
     } catch (error) {
       riders.failed(riding);
@@ -340,7 +340,7 @@ export class CommitGroup {
     const pauses = this.#failures - 1;
     const delayMs = backoffMs(
       { delayMsMin: retryDelayMsMin, delayMsMax },
-      { pauses, random: random.uniform() },
+      pauses, random.uniform(),
     );
     telemetry.log.error(
       {

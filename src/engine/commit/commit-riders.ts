@@ -33,13 +33,12 @@ export class CommitRiders {
   }
 
   compose({ batch, settlements }: Group, rows: { readonly carriesRows: boolean }): Riding {
-    const statistics = this.#statistics?.compose({ publishes: batch.publishes, settlements }, rows);
+    const statistics = this.#statistics?.compose(batch.publishes, settlements, rows);
     const problems = this.#problems?.compose(settlements, batch.publishes);
     return { ...(statistics !== undefined && { statistics }), ...(problems !== undefined && { problems }) };
   }
 
-  committed(riding: Riding, done: { readonly group: Group; readonly result: CommitResult }): void {
-    const { group, result } = done;
+  committed(riding: Riding, group: Group, result: CommitResult): void {
     if (riding.statistics !== undefined) this.#statistics?.committed(riding.statistics, result);
     this.#problems?.committed(group, result);
   }

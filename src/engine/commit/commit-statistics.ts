@@ -55,25 +55,22 @@ export class CommitStatistics {
 
   /** The statistics of the next commit. Without rows if a part of a failed commit is written separately. */
   compose(
-    group: {
-      readonly publishes: readonly PublishCommand[];
-      readonly settlements: readonly PendingSettlement[];
-    },
+    publishes: readonly PublishCommand[], settlements: readonly PendingSettlement[],
     { carriesRows }: { readonly carriesRows: boolean },
   ): StatisticsBatch {
     const now = this.#options.clock.now();
     const oldest = { from: this.#buckets.writtenTo + 1, since: this.#buckets.unwrittenSince ?? now };
     const limit = this.#options.store.rowsPerCommitMax;
     const mayWrite = carriesRows && !this.#isInDoubt;
-    const due = () => (this.#isEnding ? this.#buckets.takeAll(limit) : this.#buckets.take({ now, limit }));
+    const due = () => (this.#isEnding ? this.#buckets.takeAll(limit) : this.#buckets.take(now, limit));
     const rows = mayWrite ? due() : [];
     this.#number += 1;
     return {
       writer: this.#writer,
       number: this.#number,
       at: now,
-      settled: group.settlements.map(factOf),
-      published: group.publishes.map((command) => this.#publishedCount(command)),
+      settled: settlements.map(factOf),
+      published: publishes.map((command) => this.#publishedCount(command)),
       rows,
       writtenTo: mayWrite ? this.#buckets.writtenTo : 0,
       unwritten: oldest,
@@ -84,7 +81,7 @@ export class CommitStatistics {
     if (batch.writer !== this.#writer) return;
     const now = this.#options.clock.now();
     this.#isInDoubt = false;
-    this.#buckets.add(factsOf(batch, result), { commit: batch.number, now });
+    this.#buckets.add(factsOf(batch, result), batch.number, now);
     this.#buckets.dropWritten(now);
     if (this.#buckets.unwrittenSince !== null && !this.#quiet.isSet) this.#quiet.set(quietMs, this.#wasQuiet);
   }
@@ -122,7 +119,7 @@ export class CommitStatistics {
 
   #publishedCount({ event, deliveries, later = [], attempted = [] }: PublishCommand): PublishedCount {
     const { tenantId, createdAt: at, body } = event;
-    const eventType = this.#buckets.subjectOf({ tenantId, eventType: event.eventType, at });
+    const eventType = this.#buckets.subjectOf(tenantId, event.eventType, at);
     const counted = { tenantId, eventType, at };
     const all = later.length === 0 ? deliveries : [...deliveries, ...later];
     const skipped = all.filter(({ state }) => state === "skipped").map(({ lane }) => lane.webhookId);
@@ -156,7 +153,7 @@ function factOf({ settlement, delivery }: PendingSettlement): Fact | null {
 }
 
 function emptyBuckets(): OpenBuckets {
-  return new OpenBuckets({ typesPerTenantMax });
+  return new OpenBuckets(typesPerTenantMax);
 }
 
 /** Limit per minute; further types of the tenant are counted together. */

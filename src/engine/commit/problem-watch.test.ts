@@ -24,7 +24,7 @@ const log = { debug() {}, info() {}, warn() {}, error() {} };
 
 function newWatch(troubled: readonly string[] = []): ProblemWatch {
   return new ProblemWatch({
-    store: { troubledWebhooks: async ({ after }) => (after === null ? troubled : []) },
+    store: { troubledWebhooks: async (after) => (after === null ? troubled : []) },
     clock: new ManualClock(),
     telemetry: { log } as unknown as Telemetry,
   });

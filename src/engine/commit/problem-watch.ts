@@ -44,7 +44,7 @@ export class ProblemWatch {
   /** Loads webhooks that already had problems before this process started. */
   async load(): Promise<void> {
     for (let after: string | null = null; ; ) {
-      const found: readonly string[] = await this.#options.store.troubledWebhooks({ after, limit: pageMax });
+      const found: readonly string[] = await this.#options.store.troubledWebhooks(after, pageMax);
       for (const id of found) if (!this.#troubled.has(id)) this.#troubled.set(id, 0);
       after = found.at(-1) ?? null;
       if (found.length < pageMax) return;

@@ -25,10 +25,10 @@ export class WaitingSettlements {
   #isDue = false;
 
   /** `waited` is called when the oldest settlement has waited long enough. */
-  constructor(clock: Clock, wait: { readonly waitMsMax: number; readonly waited: () => void }) {
+  constructor(clock: Clock, waitMsMax: number, waited: () => void) {
     this.#patience = new Alarm(clock);
-    this.#waitMsMax = wait.waitMsMax;
-    this.#waited = wait.waited;
+    this.#waitMsMax = waitMsMax;
+    this.#waited = waited;
   }
 
   get length(): number {

@@ -90,7 +90,7 @@ function tokenRequest(credentials: OAuth2Credentials): OutboundRequest {
   if (scope !== null) form.set("scope", scope);
   if (audience !== null) form.set("audience", audience);
   const headers = ["Content-Type", "application/x-www-form-urlencoded", "Accept", "application/json"];
-  if (authentication === "basic") headers.push("Authorization", basic({ clientId, clientSecret }));
+  if (authentication === "basic") headers.push("Authorization", basic(clientId, clientSecret));
   else {
     form.set("client_id", clientId);
     form.set("client_secret", clientSecret);
@@ -109,7 +109,7 @@ function tokenRequest(credentials: OAuth2Credentials): OutboundRequest {
 }
 
 /** RFC 6749, 2.3.1: both parts are form-encoded first, so that a colon in the ID is unambiguous. */
-function basic({ clientId, clientSecret }: { clientId: string; clientSecret: string }): string {
+function basic(clientId: string, clientSecret: string): string {
   const pair = `${formEncoded(clientId)}:${formEncoded(clientSecret)}`;
   return `Basic ${Buffer.from(pair).toString("base64")}`;
 }

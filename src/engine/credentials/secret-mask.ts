@@ -70,10 +70,10 @@ export function maskSecrets(
   const found = views.flatMap((view) => {
     const lower = { ...view, text: lowerCase(view.text) };
     return folded.flatMap((secret) =>
-      occurrences(lower, secret).concat(wasCut ? beginningAtTheEnd(lower, { secret, end }) : []),
+      occurrences(lower, secret).concat(wasCut ? beginningAtTheEnd(lower, secret, end) : []),
     );
   });
-  if (end >= compactLengthMin) found.push(...rewritten(views, known, { wasCut, end }));
+  if (end >= compactLengthMin) found.push(...rewritten(views, known, wasCut, end));
   return blotted(text, found);
 }
 
@@ -95,7 +95,7 @@ const compactViewsMax = 4;
 function rewritten(
   views: readonly View[],
   secrets: readonly string[],
-  { wasCut, end }: { readonly wasCut: boolean; readonly end: number },
+  wasCut: boolean, end: number,
 ): readonly Stretch[] {
   const forms = new Set(secrets.flatMap(compactForms).filter(({ length }) => length >= compactLengthMin));
   return views.slice(0, compactViewsMax).flatMap((view) => {
@@ -104,7 +104,7 @@ function rewritten(
       const found: Stretch[] = [];
       for (let at = compact.text.indexOf(form); at >= 0; at = compact.text.indexOf(form, at + form.length))
         found.push(stretchOf(compact, at, at + form.length));
-      return wasCut ? found.concat(compactBeginning(compact, { form, end })) : found;
+      return wasCut ? found.concat(compactBeginning(compact, form, end)) : found;
     });
   });
 }
@@ -116,7 +116,7 @@ function stretchOf({ origins, ends }: CompactView, from: number, to: number): St
 
 function compactBeginning(
   view: CompactView,
-  { form, end }: { readonly form: string; readonly end: number },
+  form: string, end: number,
 ): readonly Stretch[] {
   const { text, origins } = view;
   for (let at = Math.max(0, text.length - form.length + 1); at <= text.length - 8; at += 1)
@@ -188,7 +188,7 @@ const wordCharacter = /[\p{L}\p{N}_-]/u;
 
 function beginningAtTheEnd(
   { text, origins }: View,
-  { secret, end }: { readonly secret: string; readonly end: number },
+  secret: string, end: number,
 ): readonly Stretch[] {
   for (let at = Math.max(0, text.length - secret.length + 1); at < text.length; at += 1) {
     if (text[at] !== secret[0] || !secret.startsWith(text.slice(at))) continue;
@@ -203,7 +203,7 @@ function viewsOf(text: string, wasCut: boolean): readonly View[] {
   const views = [...latest];
   for (let depth = 0; depth < encodingsMax && latest.length > 0; depth += 1) {
     latest = latest.flatMap((view) =>
-      encodings.flatMap((encoding) => decoded(view, { encoding, wasCut }) ?? []),
+      encodings.flatMap((encoding) => decoded(view, encoding, wasCut) ?? []),
     );
     views.push(...latest);
   }
@@ -213,7 +213,7 @@ function viewsOf(text: string, wasCut: boolean): readonly View[] {
 /** Null if the text contains no such encoding. */
 function decoded(
   view: View,
-  { encoding, wasCut }: { readonly encoding: Encoding; readonly wasCut: boolean },
+  encoding: Encoding, wasCut: boolean,
 ): View | null {
   const { escape, begun, decode } = encoding;
   const source = wasCut ? view.text.replace(begun, "") : view.text;

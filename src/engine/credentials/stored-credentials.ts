@@ -19,11 +19,11 @@ export class StoredCredentials {
 
   constructor(
     webhook: Webhook,
-    from: { readonly secrets: readonly StoredSecret[]; readonly secretBox: SecretBox },
+    secrets: readonly StoredSecret[], secretBox: SecretBox,
   ) {
     this.#webhook = webhook;
-    this.#secrets = from.secrets;
-    this.#secretBox = from.secretBox;
+    this.#secrets = secrets;
+    this.#secretBox = secretBox;
   }
 
   /** Flat name-value list of the headers that are the same in every attempt. */

@@ -201,7 +201,7 @@ export class Capacity {
     const { endpoint, bytes, hasHung } = place;
     const owner = { tenantId: endpoint.tenantQueue.tenantId, key: endpoint.webhook.id };
     const isHanging = hasHung || endpoint.pace === "silent";
-    place.waiting = this.#options.waitingSlots.take(owner, { bytes, isHanging });
+    place.waiting = this.#options.waitingSlots.take(owner, bytes, isHanging);
     if (place.waiting === null) return false;
     this.#overdue.delete(place);
     this.#freeActive(place);

@@ -76,7 +76,7 @@ test("I-7 nothing of an ordered lane overtakes a head whose lease was lost", asy
   const [head] = scene.flights;
   assert.ok(head !== undefined);
   const { reservations } = scene.dispatcher;
-  assert.equal(reservations.reserve(lane, { tier: 0, bytes: 2 }), true, "it would be kept in memory");
+  assert.equal(reservations.reserve(lane, 0, 2), true, "it would be kept in memory");
   scene.dispatcher.answered(head, "quick", true);
   scene.dispatcher.lost(head);
   const underWay = scene.delivery();
@@ -88,7 +88,7 @@ test("I-7 nothing of an ordered lane overtakes a head whose lease was lost", asy
     "what was in memory waits in the store behind the head, and so does what was being committed",
   );
   assert.equal(
-    reservations.reserve(lane, { tier: 0, bytes: 2 }),
+    reservations.reserve(lane, 0, 2),
     false,
     "nor is anything newer kept in memory",
   );

@@ -126,16 +126,16 @@ export class Dispatcher implements FlightListener {
   }
 
   /** A delivery of the lane was committed without a lease: the store holds it, due at `dueAt`. */
-  stored(lane: Lane, due: { readonly tier: number; readonly dueAt: number }): void {
+  stored(lane: Lane, tier: number, dueAt: number): void {
     if (!lane.endpoint.owned) {
       if (this.#running) this.#options.ownership().wanted(lane.key.webhookId);
       return;
     }
-    if (due.dueAt > this.#options.clock.now()) {
-      this.#options.wakeups.at(lane, due.dueAt);
+    if (dueAt > this.#options.clock.now()) {
+      this.#options.wakeups.at(lane, dueAt);
       return;
     }
-    lane.markMore(due.tier);
+    lane.markMore(tier);
     this.consider(lane);
   }
 
@@ -165,7 +165,7 @@ export class Dispatcher implements FlightListener {
       lane.freed(this.#options.clock.now());
       if (retryAt !== null) this.giveBack(lane);
     }
-    if (retryAt !== null) this.stored(lane, { tier: lane.tier(flight.delivery.priority), dueAt: retryAt });
+    if (retryAt !== null) this.stored(lane, lane.tier(flight.delivery.priority), retryAt);
     else if (lane.ordered) this.consider(lane);
     this.schedulePump();
   }
@@ -339,7 +339,7 @@ export class Dispatcher implements FlightListener {
       return true;
     }
     const { endpoint } = lane;
-    if (isTooOld(head.progress, { ageMsMax: endpoint.policy.ageMsMax, now }))
+    if (isTooOld(head.progress, endpoint.policy.ageMsMax, now))
       return this.#drop(lane, { kind: "expired" });
     const why = unsendable(head, endpoint.policy);
     if (why !== null) return this.#drop(lane, why);

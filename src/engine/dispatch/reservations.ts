@@ -30,8 +30,8 @@ export class Reservations {
    * Whether a delivery that is about to be committed may be leased and kept in memory. Only if the store has no older
    * delivery of the lane, so that order and priority hold, and if memory is available.
    */
-  reserve(lane: Lane, delivery: { readonly tier: number; readonly bytes: number }): boolean {
-    if (this.#mayReserve(lane, delivery)) {
+  reserve(lane: Lane, tier: number, bytes: number): boolean {
+    if (this.#mayReserve(lane, { tier, bytes })) {
       lane.reserve();
       return true;
     }

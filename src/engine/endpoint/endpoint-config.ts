@@ -58,8 +58,8 @@ export function buildEndpointConfig(input: EndpointConfigInput): EndpointConfig 
   const policy = resolvePolicy(webhook, input.profile);
   const own = secrets.filter((secret) => inForce(secret, now));
   const tenantKeys = input.tenantKeys.filter((secret) => inForce(secret, now));
-  const credentials = new StoredCredentials(webhook, { secrets: own, secretBox: input.secretBox });
-  const keys = signingKeys(input, { policy, own, tenantKeys });
+  const credentials = new StoredCredentials(webhook, own, input.secretBox);
+  const keys = signingKeys(input, policy, own, tenantKeys);
   const isSignable = canSign(policy.signatureSchemes, keys);
   const url = new URL(webhook.url);
   const path = credentials.pathOf(url);
@@ -70,7 +70,7 @@ export function buildEndpointConfig(input: EndpointConfigInput): EndpointConfig 
     canSign: isSignable,
     compose: isSignable
       ? prepareComposer(policy.headers, {
-          signers: prepareSigners(policy.signatureSchemes, { id: webhook.id, keys }),
+          signers: prepareSigners(policy.signatureSchemes, webhook.id, keys),
           userAgent,
           requestOrigin,
           targetUri: url.origin + path,
@@ -105,23 +105,19 @@ function inForce(secret: StoredSecret, now: number): boolean {
 
 function signingKeys(
   { webhook, secretBox }: EndpointConfigInput,
-  from: {
-    readonly policy: DeliveryPolicy;
-    readonly own: readonly StoredSecret[];
-    readonly tenantKeys: readonly StoredSecret[];
-  },
+  policy: DeliveryPolicy, own: readonly StoredSecret[], tenantKeys: readonly StoredSecret[],
 ): SigningKeys {
-  const { signatureSchemes } = from.policy;
-  const ownPairs = from.own.filter((secret) => secret.kind === "ed25519");
-  const pairs = ownPairs.length > 0 ? ownPairs : from.tenantKeys;
+  const { signatureSchemes } = policy;
+  const ownPairs = own.filter((secret) => secret.kind === "ed25519");
+  const pairs = ownPairs.length > 0 ? ownPairs : tenantKeys;
   const context = ownPairs.length > 0 ? webhook.id : webhook.tenantId;
-  const symmetric = from.own.filter((secret) => secret.kind === "symmetric");
+  const symmetric = own.filter((secret) => secret.kind === "symmetric");
   return {
     ed25519: needsKey(signatureSchemes, "ed25519")
-      ? openKeys(pairs, { context, secretBox }).flatMap(({ key }) => (key.kind === "asymmetric" ? [key] : []))
+      ? openKeys(pairs, context, secretBox).flatMap(({ key }) => (key.kind === "asymmetric" ? [key] : []))
       : [],
     symmetric: needsKey(signatureSchemes, "symmetric")
-      ? openKeys(symmetric, { context: webhook.id, secretBox }).flatMap(({ key, text }) =>
+      ? openKeys(symmetric, webhook.id, secretBox).flatMap(({ key, text }) =>
           key.kind === "symmetric" ? [{ key, text }] : [],
         )
       : [],
@@ -131,12 +127,12 @@ function signingKeys(
 /** Newest first, so that the current key's signature precedes the old one's during a rotation. */
 function openKeys(
   secrets: readonly StoredSecret[],
-  how: { readonly context: string; readonly secretBox: SecretBox },
+  context: string, secretBox: SecretBox,
 ) {
   return secrets
     .toSorted((a, b) => b.createdAt - a.createdAt)
     .map((secret) => {
-      const text = how.secretBox.open({ ciphertext: secret.ciphertext, context: how.context });
+      const text = secretBox.open({ ciphertext: secret.ciphertext, context });
       const key = parseSecret(text);
       if (key.kind === "invalid") throw new Error(`a stored signing key is not usable: ${key.reason}`);
       return { key, text };

@@ -47,7 +47,7 @@ export function explain(input: ExplainInput): DeliveryView {
     waitingFor: wait.waitingFor,
     waitingUntil: endpoint === undefined ? null : until,
     nextAttemptAt: until === null ? null : Math.max(until, now),
-    waits: endpoint === undefined ? [] : gatesSince(endpoint, { dueAt, now }),
+    waits: endpoint === undefined ? [] : gatesSince(endpoint, dueAt, now),
     gates: waitsOf(input, wait).map((each) => gateOf(each, input)),
   };
 }
@@ -143,7 +143,7 @@ function orderWait(input: ExplainInput, endpoint: Endpoint): Wait | null {
 
 function gatesSince(
   { gateLog, tenantQueue }: Endpoint,
-  { dueAt, now }: { readonly dueAt: number; readonly now: number },
+  dueAt: number, now: number,
 ): readonly DeliveryWait[] {
   const time = { from: dueAt, until: now };
   return [...(gateLog?.within(time) ?? []), ...(tenantQueue.gateLog?.within(time) ?? [])];

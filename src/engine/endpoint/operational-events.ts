@@ -11,9 +11,9 @@ export class OperationalEvents {
   #waiting: OperationalEvent[] = [];
 
   /** `touch`: there are events to write. `stored`: they are written, and may be published. */
-  constructor(options: { readonly touch: () => void; readonly stored: () => void }) {
-    this.#touch = options.touch;
-    this.#stored = options.stored;
+  constructor(touch: () => void, stored: () => void) {
+    this.#touch = touch;
+    this.#stored = stored;
   }
 
   /** Adds an event, once per key. */

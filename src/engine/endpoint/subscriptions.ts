@@ -21,16 +21,16 @@ export class Subscriptions {
   }
 
   /** In order of creation. Do not keep or change the array. */
-  of(tenantId: string, event: { readonly type: string }): readonly Endpoint[] {
+  of(tenantId: string, type: string): readonly Endpoint[] {
     const tenant = this.#tenants.get(tenantId);
     if (tenant === undefined) return [];
-    const known = tenant.matches.get(event.type);
+    const known = tenant.matches.get(type);
     if (known !== undefined) return known;
     const found = [...tenant.endpoints.values()].filter((endpoint) =>
-      endpoint.webhook.events.some((pattern) => matches({ pattern, type: event.type })),
+      endpoint.webhook.events.some((pattern) => matches(pattern, type)),
     );
     if (tenant.matches.size >= matchesKeptMax) tenant.matches.clear();
-    tenant.matches.set(event.type, found);
+    tenant.matches.set(type, found);
     return found;
   }
 

@@ -100,22 +100,22 @@ export class TenantAllowance {
   /** Null if the shared state did not reply. `jitter` is a random number from 0 to 1. */
   answered(
     grant: TokenGrant | null,
-    asked: { readonly draw: TokenDraw; readonly sentAtMs: number; readonly jitter: number },
+    draw: TokenDraw, sentAtMs: number, jitter: number,
   ): void {
     this.#isAsking = false;
     if (grant === null) return;
     this.#tokens += grant.granted;
     this.#drawnAtMs = this.#options.clock.monotonicMs();
-    if (grant.waitMs === 0 || asked.draw.limit !== this.#limit) return;
+    if (grant.waitMs === 0 || draw.limit !== this.#limit) return;
     const { requestsPerMinute, burst } = this.#limit;
     const intervalMs = 60_000 / requestsPerMinute;
     // Waiting a moment before drawing from an empty bucket again loses nothing, and makes the call worthwhile.
     const slackMs = Math.min(restMsMax, ((burst - 1) * intervalMs) / 4);
     const restMs = Math.max(grant.waitMs, slackMs / 2);
     // Jitter, so that workers waiting for the same tokens do not always draw in the same order.
-    const jitterMs = asked.jitter * Math.max(slackMs, Math.min(jitterMsMax, intervalMs * jitterShare));
+    const jitterMs = jitter * Math.max(slackMs, Math.min(jitterMsMax, intervalMs * jitterShare));
     // Counted from the request, so that the next request arrives when the token does.
-    this.#refusedUntilMs = asked.sentAtMs + restMs + jitterMs;
+    this.#refusedUntilMs = sentAtMs + restMs + jitterMs;
   }
 
   /** Returns all its tokens. */

@@ -101,7 +101,7 @@ export class TenantAllowances {
     }
     for (const [index, draw] of draws.entries()) {
       const allowance = asking[index] as TenantAllowance;
-      allowance.answered(grants[index] ?? null, { draw, sentAtMs, jitter: random.uniform() });
+      allowance.answered(grants[index] ?? null, draw, sentAtMs, random.uniform());
       if (allowance.tokens > 0) this.#holders.add(allowance);
       this.#options.woke(allowance.tenantQueue);
     }

@@ -18,12 +18,6 @@ export interface LifecycleOptions {
   readonly told: () => void;
 }
 
-/** A 308 response to a request to `from`; `location` as received, relative to `from`. */
-export interface PermanentRedirect {
-  readonly from: string;
-  readonly location: string;
-}
-
 /**
  * Webhooks that are stopped automatically: suspended or disabled by the rules of their profile, with a log line and
  * an operational event. Nothing is deleted, and waiting deliveries stay until the webhook is enabled again.
@@ -56,7 +50,7 @@ export class WebhookLifecycle {
    * A webhook moves at most once an hour. A webhook that is redirected back and forth and subscribes to operational
    * events would otherwise cause an event with each move.
    */
-  movedPermanently(endpoint: Endpoint, { from, location }: PermanentRedirect): void {
+  movedPermanently(endpoint: Endpoint, from: string, location: string): void {
     const before = endpoint.webhook;
     const moved = URL.parse(location, from)?.href ?? "";
     // The receiver repeats the query of the request, including the token, which is added again to each request.
@@ -65,8 +59,8 @@ export class WebhookLifecycle {
     const judgement = judgeUrl(target, this.#options.urlRules);
     const accepted =
       judgement.kind === "ok" &&
-      isSameOwner(judgement.hostname, { before: before.url }) &&
-      (!showsCredentials(endpoint) || isSameOrigin(judgement.url, { before: before.url }));
+      isSameOwner(judgement.hostname, before.url) &&
+      (!showsCredentials(endpoint) || isSameOrigin(judgement.url, before.url));
     const { log } = this.#options.telemetry;
     const { id, tenantId } = before;
     if (!accepted) {
@@ -79,7 +73,7 @@ export class WebhookLifecycle {
     this.#rememberMove(id);
     this.#options.apply(webhook);
     this.#track(
-      this.#storeAndTell({ endpoint, webhook }, ({ revision }) => ({
+      this.#storeAndTell(endpoint, webhook, ({ revision }) => ({
         type: "posthorn.webhook.moved",
         of: revision,
         at: updatedAt,
@@ -126,7 +120,7 @@ export class WebhookLifecycle {
     );
     const type = to.status === "suspended" ? "posthorn.webhook.suspended" : "posthorn.webhook.disabled";
     const data = { status, reason, since: instant(now) };
-    this.#track(this.#storeAndTell({ endpoint, webhook }, () => ({ type, of: now, at: now, data })));
+    this.#track(this.#storeAndTell(endpoint, webhook, () => ({ type, of: now, at: now, data })));
   }
 
   #track(work: Promise<void>): void {
@@ -135,7 +129,7 @@ export class WebhookLifecycle {
   }
 
   async #storeAndTell(
-    { endpoint, webhook }: { readonly endpoint: Endpoint; readonly webhook: Webhook },
+    endpoint: Endpoint, webhook: Webhook,
     newsOf: (saved: Webhook) => Parameters<typeof webhookEvent>[1],
   ): Promise<void> {
     const { store, telemetry, told } = this.#options;
@@ -163,12 +157,12 @@ function showsCredentials({ config }: Endpoint): boolean {
   return config.oauth2 !== null || config.shownSecrets.length > 0;
 }
 
-function isSameOrigin(url: string, known: { readonly before: string }): boolean {
-  return new URL(url).origin === new URL(known.before).origin;
+function isSameOrigin(url: string, before: string): boolean {
+  return new URL(url).origin === new URL(before).origin;
 }
 
 /** The same host, or a subdomain of it. */
-function isSameOwner(hostname: string, url: { readonly before: string }): boolean {
-  const known = new URL(url.before).hostname;
+function isSameOwner(hostname: string, before: string): boolean {
+  const known = new URL(before).hostname;
   return hostname === known || hostname.endsWith(`.${known}`);
 }

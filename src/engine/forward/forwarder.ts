@@ -146,7 +146,7 @@ export class Forwarder {
     const { verdict, result } = last;
     const judged = request.judge({ verdict, result, eventId });
     const written = this.#record
-      .write(endpoint, { attempts, answer: judged.keeps })
+      .write(endpoint, attempts, judged.keeps)
       .catch((error: unknown) => this.#notWritten(endpoint, error));
     if (judged.keeps !== null) await written;
     return { kind: "answered", judged };
@@ -201,8 +201,8 @@ export class Forwarder {
     }
     const { result, accessToken } = sent;
     const verdict = verdictOn(forwarding, { result, accessToken });
-    this.#learn(endpoint, { verdict, result, probe });
-    this.#pause(endpoint, { verdict, result });
+    this.#learn(endpoint, verdict, result, probe);
+    this.#pause(endpoint, verdict, result);
     attempts.push({ delivery, verdict, result, startedAt: now });
     return null;
   }
@@ -222,7 +222,7 @@ export class Forwarder {
     const gateMs = closed === null ? (endpoint.pausedUntil ?? now) - now : closed.waitMs;
     if (gateMs === null) return null;
     const askedMs = retryAfterMsOf(last.result, now) ?? 0;
-    const ownMs = backoffMs(retryDelays, { pauses: attempts.length - 1 });
+    const ownMs = backoffMs(retryDelays, attempts.length - 1);
     const delayMs = closed === null ? Math.max(askedMs, ownMs, gateMs) : Math.max(gateMs, gateMsMin);
     return this.#timeIsLeft(deadlineMs - delayMs) ? delayMs : null;
   }
@@ -289,9 +289,8 @@ export class Forwarder {
   /** Updates the circuit of this process; if another process owns the webhook, it has a separate circuit. */
   #learn(
     endpoint: Endpoint,
-    seen: { readonly verdict: Verdict; readonly result: TransportResult; readonly probe: number | null },
+    verdict: Verdict, result: TransportResult, probe: number | null,
   ): void {
-    const { verdict, result, probe } = seen;
     const { clock, states } = this.#options;
     const now = clock.now();
     const signal = circuitSignal(endpoint.policy, verdict, statusOf(result));
@@ -313,14 +312,14 @@ export class Forwarder {
   /** A pause requested by the receiver applies to all messages to it. */
   #pause(
     endpoint: Endpoint,
-    { verdict, result }: { readonly verdict: Verdict; readonly result: TransportResult },
+    verdict: Verdict, result: TransportResult,
   ): void {
     const now = this.#options.clock.now();
     const seen = { verdict, statusCode: statusOf(result), retryAfterMs: retryAfterMsOf(result, now), now };
     const { pauses, ageMsMax } = endpoint.policy;
     const asked = endpointPause(seen, pauses);
     if (asked === null) return;
-    endpoint.pause(boundedPause(asked, { now, ageMsMax }), now);
+    endpoint.pause(boundedPause(asked, now, ageMsMax), now);
     this.#options.states.changed(endpoint);
   }
 }

@@ -38,7 +38,7 @@ async function written(attempts: readonly ForwardedAttempt[]): Promise<readonly 
     nextId: () => "attempt",
     leaseMs: 1_000,
   });
-  await record.write(bareEndpoint({ id: "w" }), { attempts, answer: null });
+  await record.write(bareEndpoint({ id: "w" }), attempts, null);
   return commands;
 }
 

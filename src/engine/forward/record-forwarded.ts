@@ -48,14 +48,14 @@ export class ForwardRecord {
   /** Resolves once it is committed; rejects if that fails. */
   write(
     endpoint: Endpoint,
-    { attempts, answer }: { readonly attempts: readonly ForwardedAttempt[]; readonly answer: KeptAnswer },
+    attempts: readonly ForwardedAttempt[], answer: KeptAnswer,
   ): Promise<void> {
     const [first] = attempts;
     if (first === undefined) return Promise.resolve();
     const lane = endpoint.laneFor(first.delivery.eventType);
     const deliveries = lane.ordered ? [] : attempts.map((attempt) => this.#newDelivery(attempt, lane));
     const command: PublishCommand = {
-      ...commandOf(first.delivery, { deliveries, startedAt: first.startedAt }),
+      ...commandOf(first.delivery, deliveries, first.startedAt),
       ...(!lane.ordered && { attempted: attempts.map((attempt) => this.#settled(endpoint, attempt)) }),
       ...(answer !== null && { answer }),
     };
@@ -94,7 +94,7 @@ export class ForwardRecord {
 
 function commandOf(
   delivery: ComposedDelivery,
-  { deliveries, startedAt }: { readonly deliveries: readonly NewDelivery[]; readonly startedAt: number },
+  deliveries: readonly NewDelivery[], startedAt: number,
 ): PublishCommand {
   const { eventId, tenantId, eventType, timestamp, source, contentType, relayed } = delivery;
   return {

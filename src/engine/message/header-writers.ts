@@ -36,17 +36,12 @@ export function compileHeaders(headers: readonly ProfileHeader[], context: Messa
       const { name, literal } = header;
       return [({ headers: written }: MessageDraft) => void written.push(name, literal)];
     }
-    const writer = writerOf(header.value, { name: header.name, context });
+    const writer = writerOf(header.value, header.name, context);
     return writer === null ? [] : [writer];
   });
 }
 
-interface NamedHeader {
-  readonly name: string;
-  readonly context: MessageContext;
-}
-
-function writerOf(source: HeaderValueSource, { name, context }: NamedHeader): HeaderWriter | null {
+function writerOf(source: HeaderValueSource, name: string, context: MessageContext): HeaderWriter | null {
   const { signers, userAgent, requestOrigin } = context;
   switch (source) {
     case "content_format":

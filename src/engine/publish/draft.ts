@@ -38,16 +38,9 @@ export function content({
 /** The delivery as a claim would have returned it: leased by the transaction that stored it. */
 export function claimed(
   draft: Draft,
-  leased: {
-    readonly delivery: NewDelivery;
-    readonly lease: Lease;
-    /** Tenant of the webhook, as this process knows it. */
-    readonly webhookTenantId: string;
-    readonly sequenceNumber: number;
-  },
+  delivery: NewDelivery, lease: Lease, /** Tenant of the webhook, as this process knows it. */ webhookTenantId: string, sequenceNumber: number,
 ): ClaimedDelivery {
   const { event } = draft.command;
-  const { delivery, lease, webhookTenantId, sequenceNumber } = leased;
   return {
     lease,
     id: delivery.id,

@@ -72,7 +72,7 @@ export class EventGate {
     const tenantId = tenantOf(scope, input);
     const given = this.#read(input);
     if (given instanceof PosthornError) return given;
-    const problems = fieldProblems(input, { given, now });
+    const problems = fieldProblems(input, given, now);
     if (scope.tenantId !== null && tenantId !== scope.tenantId) {
       problems.push({ field: "tenant_id", message: "is not the tenant of this API key" });
     } else if (!this.#options.tenantExists(tenantId)) {
@@ -80,7 +80,7 @@ export class EventGate {
     }
     if (problems.length > 0) return new InvalidRequestError(summary(problems), problems);
     const payload =
-      input.raw === undefined ? this.#json({ tenantId, input, given }, allowance) : this.#raw(input.raw);
+      input.raw === undefined ? this.#json(tenantId, input, given, allowance) : this.#raw(input.raw);
     if (payload instanceof PosthornError) return payload;
     const timestamp = input.timestamp === undefined ? now : (parseTimestamp(input.timestamp) ?? now);
     const trace = input.traceparent === undefined ? null : traceOf(input);
@@ -91,9 +91,9 @@ export class EventGate {
     try {
       const bytesMax = this.#options.payloadBytesMax;
       return {
-        data: readGiven({ field: "data", value: input.data, text: input.dataJson }, bytesMax),
+        data: readGiven("data", input.data, input.dataJson, bytesMax),
         metadata: readGiven(
-          { field: "metadata", value: input.metadata, text: input.metadataJson },
+          "metadata", input.metadata, input.metadataJson,
           envelopeBytesMax,
         ),
       };
@@ -104,10 +104,9 @@ export class EventGate {
   }
 
   #json(
-    event: { readonly tenantId: string; readonly input: PublishInput; readonly given: GivenJson },
+    tenantId: string, input: PublishInput, given: GivenJson,
     allowance?: ValidationAllowance,
   ): AcceptedPayload | PosthornError {
-    const { tenantId, input, given } = event;
     const dataJson = given.data.text ?? jsonOf("data", given.data.value);
     if (dataJson instanceof PosthornError) return dataJson;
     // A UTF-16 unit becomes at most three bytes of UTF-8, so short texts need no count.
@@ -140,7 +139,7 @@ export class EventGate {
 }
 
 function traceOf({ traceparent, tracestate }: PublishInput): TraceContext | null {
-  return parseTraceContext({ traceparent, tracestate });
+  return parseTraceContext(traceparent, tracestate);
 }
 
 function tenantOf(scope: Scope, input: PublishInput): string {
@@ -159,7 +158,7 @@ interface GivenJson {
 }
 
 function readGiven(
-  { field, value, text }: { readonly field: string; readonly value: unknown; readonly text: unknown },
+  field: string, value: unknown, text: unknown,
   bytesMax: number,
 ): GivenValue {
   if (value instanceof JsonText) return value;
@@ -178,7 +177,7 @@ function notReadable({ field, message }: FieldError): InvalidRequestError {
 
 function fieldProblems(
   input: PublishInput,
-  { given, now }: { readonly given: GivenJson; readonly now: number },
+  given: GivenJson, now: number,
 ): FieldError[] {
   const problems = eventFieldProblems(
     {

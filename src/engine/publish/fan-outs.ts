@@ -57,7 +57,7 @@ export class FanOuts {
         const endpoint = directory.get(key.webhookId);
         if (endpoint === undefined || state !== "pending") continue;
         const lane = endpoint.lane(key);
-        dispatcher.stored(lane, { tier: lane.tier(priority), dueAt });
+        dispatcher.stored(lane, lane.tier(priority), dueAt);
       }
       const tookMs = clock.monotonicMs() - startedMs;
       await new Promise<void>((resolve) => void clock.schedule(Math.min(tookMs, restMsMax), resolve));

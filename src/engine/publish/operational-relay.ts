@@ -52,7 +52,7 @@ export class OperationalRelay {
   constructor(options: OperationalRelayOptions) {
     this.#options = options;
     const { clock, telemetry, isShared, touch } = options;
-    this.events = new OperationalEvents({ touch, stored: () => this.stored() });
+    this.events = new OperationalEvents(touch, () => this.stored());
     this.#loop = new Loop({
       clock,
       round: () => this.round(),
@@ -137,8 +137,8 @@ export class OperationalRelay {
     const { directory } = this.#options;
     const about = event.webhookId === null ? null : (directory.get(event.webhookId)?.webhook ?? null);
     return directory.subscriptions
-      .of(tenantId, { type: event.type })
-      .filter(({ webhook }) => mayHear(webhook, { event, about }));
+      .of(tenantId, event.type)
+      .filter(({ webhook }) => mayHear(webhook, event, about));
   }
 }
 

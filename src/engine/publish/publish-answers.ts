@@ -9,18 +9,18 @@ import type { PublishReceipt } from "./publish-call.ts";
 export function answer(
   draft: Draft,
   result: PublishResult,
-  promise: { readonly resolve: (receipt: PublishReceipt) => void; readonly reject: (error: Error) => void },
+  resolve: (receipt: PublishReceipt) => void, reject: (error: Error) => void,
 ): void {
   const { event } = draft.command;
   const { id, eventType, tenantId, timestamp } = event;
   const idempotencyKey = event.idempotencyKey ?? id;
-  if (result.kind === "key_conflict") return promise.reject(keyReused(result.eventId));
+  if (result.kind === "key_conflict") return reject(keyReused(result.eventId));
   if (result.kind === "duplicate")
-    return promise.resolve(repeatReceipt(result.original, { tenantId, idempotencyKey }));
+    return resolve(repeatReceipt(result.original, { tenantId, idempotencyKey }));
   const { sequenceNumber } = result;
   const deliveries = deliveryCount(draft);
   const deliveriesFollowing = deliveries - draft.deliveries.length;
-  promise.resolve({
+  resolve({
     id, eventType, tenantId, timestamp, idempotencyKey, sequenceNumber, deliveries,
     duplicate: false,
     ...(deliveriesFollowing > 0 && { deliveriesFollowing }),

@@ -124,20 +124,20 @@ export class Publisher {
     const { knownPublishes } = this.#options;
     const { idempotencyKey } = accepted.input;
     if (knownPublishes !== null && idempotencyKey !== undefined)
-      return this.#publishKeyed(accepted, { knownPublishes, idempotencyKey });
+      return this.#publishKeyed(accepted, knownPublishes, idempotencyKey);
     return this.#store(accepted);
   }
 
   /** Queries the shared memory first. Only repeats are answered from it. */
   async #publishKeyed(
     accepted: AcceptedInput,
-    by: { readonly knownPublishes: KnownPublishes; readonly idempotencyKey: string },
+    knownPublishes: KnownPublishes, idempotencyKey: string,
   ): Promise<PublishReceipt> {
-    const key = { tenantId: accepted.tenantId, idempotencyKey: by.idempotencyKey };
+    const key = { tenantId: accepted.tenantId, idempotencyKey };
     const runningKey = nameOf(key);
     if (this.#running.has(runningKey)) throw inProgress();
     this.#running.add(runningKey);
-    const known = await by.knownPublishes.recall(key);
+    const known = await knownPublishes.recall(key);
     this.#running.delete(runningKey);
     if (known === null) return this.#store(accepted);
     this.#options.telemetry.metrics.eventPublished({ duplicate: true });
@@ -147,7 +147,7 @@ export class Publisher {
 
   #store(accepted: AcceptedInput): Promise<PublishReceipt> {
     const { tenantId, input } = accepted;
-    const endpoints = () => this.#options.subscriptions.of(tenantId, { type: input.eventType });
+    const endpoints = () => this.#options.subscriptions.of(tenantId, input.eventType);
     return this.#commit(accepted, { endpoints, origin: "publish" });
   }
 
@@ -173,7 +173,7 @@ export class Publisher {
   }
 
   #rowsOf({ tenantId, input }: AcceptedInput): number {
-    const { length } = this.#options.subscriptions.of(tenantId, { type: input.eventType });
+    const { length } = this.#options.subscriptions.of(tenantId, input.eventType);
     return 1 + Math.min(length, this.#eventRowsMax);
   }
 
@@ -188,7 +188,7 @@ export class Publisher {
     const { tenantId, eventType: type } = event;
     const { origin = "test" } = event;
     if (only !== undefined) return this.publishTo({ endpoints: () => [only], origin }, event);
-    const endpoints = () => this.#options.subscriptions.of(tenantId, { type });
+    const endpoints = () => this.#options.subscriptions.of(tenantId, type);
     return this.publishTo({ endpoints, origin: "publish" }, event);
   }
 
@@ -311,15 +311,15 @@ export class Publisher {
       createdAt: now,
       origin,
       format: lane.endpoint.policy.payloadFormat,
-      claim: state === "pending" && mayClaim && this.#reserve(lane, { priority, bytes }),
+      claim: state === "pending" && mayClaim && this.#reserve(lane, priority, bytes),
       leaseUntil: now + this.#options.leaseMs,
     };
   }
 
   /** Leases a delivery that may be sent at once. */
-  #reserve(lane: Lane, delivery: { readonly priority: Priority; readonly bytes: number }): boolean {
+  #reserve(lane: Lane, priority: Priority, bytes: number): boolean {
     const { reservations } = this.#options.dispatcher;
-    return reservations.reserve(lane, { tier: lane.tier(delivery.priority), bytes: delivery.bytes });
+    return reservations.reserve(lane, lane.tier(priority), bytes);
   }
 
   // ---- commit -------------------------------------------------------------------------------------------------
@@ -352,7 +352,7 @@ export class Publisher {
           this.#remember(draft, result);
           if (draft.command.later !== undefined) this.#options.fanOuts.kick();
           if (result instanceof Error) reject(publishError(result));
-          else answer(draft, result, { resolve, reject });
+          else answer(draft, result, resolve, reject);
         },
       });
     });
@@ -382,15 +382,10 @@ export class Publisher {
       if (isLeased) {
         dispatcher.reservations.accept(
           lane,
-          claimed(draft, {
-            delivery,
-            lease,
-            webhookTenantId: lane.endpoint.webhook.tenantId,
-            sequenceNumber: accepted.sequenceNumber,
-          }),
+          claimed(draft, delivery, lease, lane.endpoint.webhook.tenantId, accepted.sequenceNumber),
         );
       } else if (delivery.state === "pending") {
-        dispatcher.stored(lane, { tier: lane.tier(delivery.priority), dueAt: delivery.dueAt });
+        dispatcher.stored(lane, lane.tier(delivery.priority), delivery.dueAt);
       }
     }
   }

@@ -20,7 +20,7 @@ export function messageSections(profile: Profile): string {
     "### Payload",
     ...(profile.emptyDataRefused ? [emptyDataLine] : []),
     `The examples are signed with the secret \`${exampleKeys.secret}\` and the key pair of \`${exampleKeys.publicKey}\`.`,
-    ...payloadFormats.map((format, index) => formatSection(profile, { format, isDefault: index === 0 })),
+    ...payloadFormats.map((format, index) => formatSection(profile, format, index === 0)),
   ].join("\n\n");
 }
 
@@ -39,7 +39,7 @@ function signatureLines({ signatureSchemes, signatureSchemesAllowed }: Profile):
 
 function formatSection(
   profile: Profile,
-  { format, isDefault }: { readonly format: PayloadFormatName; readonly isDefault: boolean },
+  format: PayloadFormatName, isDefault: boolean,
 ): string {
   const { headers, body } = exampleMessage(profile, { format, ...exampleEvent });
   const { pathname, host } = new URL(exampleKeys.url);

@@ -15,7 +15,7 @@ export interface AlertStore {
   /** False if the rule does not exist. */
   deleteRule(rule: AlertRuleName, audit?: AuditEntry): Promise<boolean>;
   /** Active alerts, and those that ended after a time; oldest first, bounded. */
-  current(since: { readonly endedAfter: number }): Promise<readonly AlertRecord[]>;
+  current(endedAfter: number): Promise<readonly AlertRecord[]>;
   /** Writes the current alerts and deletes those that never fired, in one transaction. */
   save(change: AlertChange): Promise<void>;
   get(query: { readonly tenantId: string | null; readonly id: string }): Promise<AlertRecord | null>;
@@ -25,7 +25,7 @@ export interface AlertStore {
   /** Replaces the mute with the same key. */
   saveMute(mute: AlertMute, audit?: AuditEntry): Promise<void>;
   /** Deletes alerts and mutes that ended before a time. */
-  forget(step: { readonly before: number; readonly limit: number }): Promise<StepResult>;
+  forget(before: number, limit: number): Promise<StepResult>;
 }
 
 /** A null `tenantId` is the operator. */

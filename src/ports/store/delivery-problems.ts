@@ -26,10 +26,7 @@ export interface DeliveryProblemStore {
   /** Writes mute and note as given, with the audit row; null if the problem does not exist. */
   change(command: ChangeProblemCommand, audit?: AuditEntry): Promise<StoredProblem | null>;
   /** Webhooks with an open or recovering problem, in a stable order. */
-  troubledWebhooks(page: {
-    readonly after: string | null;
-    readonly limit: number;
-  }): Promise<readonly string[]>;
+  troubledWebhooks(after: string | null, limit: number): Promise<readonly string[]>;
   /** Resolves recovering problems that have not failed since a time. */
   resolveQuiet(step: QuietProblemsStep): Promise<ResolvedProblems>;
   /** Removes problems that were resolved, or last noticed, before a time. */

@@ -27,10 +27,7 @@ export interface HistoryStore {
     readonly id: string;
   }): Promise<StoredDelivery | null>;
   /** The existing deliveries among these IDs (at most 250), in no particular order. */
-  getDeliveries(query: {
-    readonly tenantId: string | null;
-    readonly ids: readonly string[];
-  }): Promise<readonly StoredDelivery[]>;
+  getDeliveries(tenantId: string | null, ids: readonly string[]): Promise<readonly StoredDelivery[]>;
   /** Events among these whose body was removed by retention. At most a few hundred. */
   payloadsGone(eventIds: readonly string[]): Promise<ReadonlySet<string>>;
   /** Attempts of one delivery, oldest first. */
@@ -45,11 +42,11 @@ export interface HistoryStore {
   countDeadLetters(query: Omit<DeadLetterQuery, "page"> & { readonly countMax: number }): Promise<number>;
   countDeliveries(query: Omit<DeliveryQuery, "page"> & { readonly countMax: number }): Promise<number>;
   /** Waiting deliveries of a webhook, counted up to `countMax`; `oldestCreatedAt` considers only the counted ones. */
-  backlog(query: { readonly webhookId: string; readonly countMax: number }): Promise<Backlog>;
+  backlog(webhookId: string, countMax: number): Promise<Backlog>;
   /** Waiting deliveries of each webhook, counted up to `countMax`. Webhooks without work are omitted. */
   waitingOf(query: WaitingQuery): Promise<ReadonlyMap<string, WaitingCount>>;
   /** Attempts of a webhook since a time; reads the newest 10,000 at most. */
-  attemptStats(query: { readonly webhookId: string; readonly since: number }): Promise<AttemptStats>;
+  attemptStats(webhookId: string, since: number): Promise<AttemptStats>;
 }
 
 /** A page of the deliveries of an operation. */

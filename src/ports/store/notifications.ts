@@ -37,7 +37,7 @@ export interface NotificationQueue {
   rememberAddresses(owner: AddressOwner, addresses: readonly NewAddress[]): Promise<void>;
   /** How many addresses of an owner are unconfirmed: in total, and among those added since a time. */
   unconfirmed(owner: AddressOwner, since: number): Promise<{ readonly all: number; readonly recent: number }>;
-  confirmationSent(sent: { readonly id: string; readonly at: number }): Promise<void>;
+  confirmationSent(id: string, at: number): Promise<void>;
   /** The recipient opts in, which also confirms the address, or opts out. */
   saveConsent(decision: {
     readonly id: string;
@@ -56,7 +56,7 @@ export interface NotificationQueue {
    */
   settle(
     outcomes: readonly NotificationOutcome[],
-    by: { readonly holder: string; readonly counted?: readonly NotificationCounter[] },
+    holder: string, counted?: readonly NotificationCounter[],
   ): Promise<void>;
   /** Newest first. */
   list(query: NotificationQuery): Promise<Page<StoredNotification>>;
@@ -67,7 +67,7 @@ export interface NotificationQueue {
   /** Writes or ends an episode together with its notifications, in one transaction. */
   saveEpisode(command: SaveEpisode): Promise<void>;
   /** Webhooks whose last attempts failed without a success since, with their stored health, by ID. */
-  failing(page: { readonly after: string | null; readonly limit: number }): Promise<readonly FailingRow[]>;
+  failing(after: string | null, limit: number): Promise<readonly FailingRow[]>;
 
   /** Removes relayed events, finished messages, and counters, from before a time. */
   forget(step: { readonly before: number; readonly limit: number }): Promise<StepResult>;

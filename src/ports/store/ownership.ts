@@ -69,7 +69,7 @@ export interface OwnershipStore {
   /** Ends a worker. Its webhooks are free at once. */
   leave(worker: number): Promise<void>;
   /** Stores an order for the current or next owner of the webhook. Opaque JSON. */
-  order(command: { readonly webhookId: string; readonly order: string }): Promise<void>;
+  order(webhookId: string, order: string): Promise<void>;
   /** Waiting orders for the webhooks of a worker, or for these webhooks; oldest first. */
   orders(
     query: { readonly worker: number } | { readonly webhookIds: readonly string[] },

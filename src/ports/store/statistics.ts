@@ -27,7 +27,7 @@ export interface StatisticsStore {
   /** Adds the journals of writers that have not written since a time, Unix milliseconds. */
   recover(step: { readonly writtenBefore: number; readonly limit: number }): Promise<StepResult>;
   /** Rolls up minutes into hours, then hours into days, that ended before a time. */
-  rollUp(step: { readonly endedBefore: number; readonly limit: number }): Promise<StepResult>;
+  rollUp(endedBefore: number, limit: number): Promise<StepResult>;
   /** Removes buckets that began before a time, by step. */
   forget(step: StatisticsForgetting): Promise<StepResult>;
   /** Writes gauge readings of one process and replaces its earlier readings for the same bucket. */

@@ -39,19 +39,15 @@ export function isAskedByGet(name: ChallengeName): boolean {
 /** For GET requests: every valid one is a challenge. */
 export function answerGet(
   crypto: ReceiverCrypto,
-  {
-    name,
-    message,
-    keys,
-  }: { readonly name: ChallengeName; readonly message: ReceivedMessage; readonly keys: ChallengeKeys },
+  name: ChallengeName, message: ReceivedMessage, keys: ChallengeKeys,
 ): MaybePromise<ChallengeAnswer | Rejected> {
   const query = queryOf(message.url);
-  return name === "meta" ? answerMeta(crypto, { query, keys }) : answerX(crypto, { query, keys });
+  return name === "meta" ? answerMeta(crypto, query, keys) : answerX(crypto, query, keys);
 }
 
 function answerMeta(
   crypto: ReceiverCrypto,
-  { query, keys }: { readonly query: URLSearchParams; readonly keys: ChallengeKeys },
+  query: URLSearchParams, keys: ChallengeKeys,
 ): ChallengeAnswer | Rejected {
   const challenge = query.get("hub.challenge") ?? "";
   if (query.get("hub.mode") !== "subscribe" || !metaChallenge.test(challenge))
@@ -65,7 +61,7 @@ function answerMeta(
 
 function answerX(
   crypto: ReceiverCrypto,
-  { query, keys }: { readonly query: URLSearchParams; readonly keys: ChallengeKeys },
+  query: URLSearchParams, keys: ChallengeKeys,
 ): MaybePromise<ChallengeAnswer | Rejected> {
   const token = query.get("crc_token") ?? "";
   const [secret] = keys.secrets;
@@ -79,11 +75,7 @@ function answerX(
 /** For verified messages; null if the message is not a challenge. */
 export function answerPost(
   crypto: ReceiverCrypto,
-  {
-    name,
-    message,
-    keys,
-  }: { readonly name: ChallengeName; readonly message: ReceivedMessage; readonly keys: ChallengeKeys },
+  name: ChallengeName, message: ReceivedMessage, keys: ChallengeKeys,
 ): MaybePromise<ChallengeAnswer | null> {
   const { body } = message;
   if (name === "slack") {

@@ -176,7 +176,7 @@ function build(value: unknown, building: Building): SourceVerifier | null {
       pointer: at,
       detail: `no more than ${configurationBounds.allVerifiersMax} verifiers are allowed in total`,
     });
-  const faulty = fieldProblems(given, { fields: kind.fields, at });
+  const faulty = fieldProblems(given, kind.fields, at);
   problems.push(...faulty);
   return faulty.length > 0 ? null : buildOne(type, given, { ...building, kind });
 }
@@ -201,7 +201,7 @@ function buildOne(
 
 function buildComposition(type: string, given: Configuration, building: Building): SourceVerifier | null {
   const { at, problems, depth } = building;
-  const faulty = fieldProblems(given, { fields: compositions[type]?.fields ?? {}, at });
+  const faulty = fieldProblems(given, compositions[type]?.fields ?? {}, at);
   problems.push(...faulty);
   if (faulty.length > 0) return null;
   const parts = (given["verifiers"] as readonly unknown[]).map((each, index) =>

@@ -32,7 +32,7 @@ export const configurationBounds = {
 /** Every problem of the fields; empty if the values can be used. */
 export function fieldProblems(
   configuration: Configuration,
-  { fields, at }: { readonly fields: Fields; readonly at: string },
+  fields: Fields, at: string,
 ): readonly ConfigurationProblem[] {
   const unknown = Object.keys(configuration)
     .filter((name) => name !== "type" && configuration[name] !== undefined && !Object.hasOwn(fields, name))
@@ -43,7 +43,7 @@ export function fieldProblems(
       return field.isRequired
         ? [{ pointer: `${at}/${name}`, detail: `${name} is missing: ${field.description}` }]
         : [];
-    return valueProblems(value, { name, field, pointer: `${at}/${name}` });
+    return valueProblems(value, name, field, `${at}/${name}`);
   });
   return [...unknown, ...faulty];
 }
@@ -57,11 +57,7 @@ function unknownField(name: string, fields: Fields): string {
 
 function valueProblems(
   value: unknown,
-  {
-    name,
-    field,
-    pointer,
-  }: { readonly name: string; readonly field: ConfigurationField; readonly pointer: string },
+  name: string, field: ConfigurationField, pointer: string,
 ): readonly ConfigurationProblem[] {
   const { toleranceSecondsMax, verifiersMax } = configurationBounds;
   const unless = (isFine: boolean, rule: string) =>
@@ -70,7 +66,7 @@ function valueProblems(
     case "text":
       return unless(isText(value), textRule);
     case "texts":
-      return textsProblems(value, { name, pointer });
+      return textsProblems(value, name, pointer);
     case "number":
       return unless(
         typeof value === "number" && value >= 0 && value <= toleranceSecondsMax,
@@ -92,7 +88,7 @@ function valueProblems(
 
 function textsProblems(
   value: unknown,
-  { name, pointer }: { readonly name: string; readonly pointer: string },
+  name: string, pointer: string,
 ): readonly ConfigurationProblem[] {
   const { textsMax } = configurationBounds;
   if (!Array.isArray(value)) return isText(value) ? [] : [{ pointer, detail: `${name} must be ${textRule}` }];

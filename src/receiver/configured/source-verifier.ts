@@ -75,7 +75,7 @@ export function singleSource(crypto: ReceiverCrypto, single: SingleSource): Sour
   const accepted = (message: ReceivedMessage, verification: AcceptedVerification): Received => ({
     kind: "verified",
     verification,
-    ...valuesOf(message, { verification, preset, vouchesFor }),
+    ...valuesOf(message, verification, preset, vouchesFor),
   });
   return {
     type,
@@ -92,14 +92,14 @@ export function singleSource(crypto: ReceiverCrypto, single: SingleSource): Sour
         if (name === null || !isAskedByGet(name))
           return rejected("missing_header", "this source does not answer GET requests");
         return andThen(
-          answerGet(crypto, { name, message, keys }),
+          answerGet(crypto, name, message, keys),
           (answer): Received => ("kind" in answer ? answer : { kind: "challenge", answer }),
         );
       }
       return andThen(verifier.verify(message, now), (verification): MaybePromise<Received> => {
         if (verification.kind === "rejected") return verification;
         if (name === null) return accepted(message, verification);
-        return andThen(answerPost(crypto, { name, message, keys }), (answer) =>
+        return andThen(answerPost(crypto, name, message, keys), (answer) =>
           answer === null ? accepted(message, verification) : { kind: "challenge", answer },
         );
       });
@@ -116,15 +116,7 @@ function secretParametersOf(type: string, given: Configuration): readonly string
 
 function valuesOf(
   message: ReceivedMessage,
-  {
-    verification,
-    preset,
-    vouchesFor,
-  }: {
-    readonly verification: AcceptedVerification;
-    readonly preset: Preset | null;
-    readonly vouchesFor: (source: ValueSource) => boolean;
-  },
+  verification: AcceptedVerification, preset: Preset | null, vouchesFor: (source: ValueSource) => boolean,
 ): Pick<Extract<Received, { readonly kind: "verified" }>, "key" | "eventType"> {
   const read = valueReader(message);
   const { messageId } = verification;

@@ -208,7 +208,7 @@ export const verifierKinds: Readonly<Record<string, VerifierKind>> = {
       },
     },
     build: (crypto, given) =>
-      prepareClientCertificateVerifier(crypto, { fingerprints: textsIn(given, "fingerprints") }),
+      prepareClientCertificateVerifier(crypto, textsIn(given, "fingerprints")),
     covers: requestCovered,
   },
   none: {

@@ -21,9 +21,9 @@ const p256 = { name: "ECDSA", namedCurve: "P-256" } as const;
  */
 export function createWebCrypto(subtle: Subtle): ReceiverCrypto {
   const hmacKeys = {
-    sha1: remembered((bytes) => importHmac(subtle, { bytes, hash: "SHA-1" })),
-    sha256: remembered((bytes) => importHmac(subtle, { bytes, hash: "SHA-256" })),
-    sha512: remembered((bytes) => importHmac(subtle, { bytes, hash: "SHA-512" })),
+    sha1: remembered((bytes) => importHmac(subtle, bytes, "SHA-1")),
+    sha256: remembered((bytes) => importHmac(subtle, bytes, "SHA-256")),
+    sha512: remembered((bytes) => importHmac(subtle, bytes, "SHA-512")),
   };
   const ed25519Key = remembered((bytes) => importEd25519(subtle, bytes));
   const ecdsaKey = remembered((bytes) => subtle.importKey("spki", bytes, p256, false, ["verify"]));
@@ -55,8 +55,8 @@ function constantTimeEqual(left: Uint8Array, right: Uint8Array): boolean {
   return difference === 0;
 }
 
-function importHmac(subtle: Subtle, input: { readonly bytes: Bytes; readonly hash: string }): Promise<Key> {
-  return subtle.importKey("raw", input.bytes, { name: "HMAC", hash: input.hash }, false, ["sign"]);
+function importHmac(subtle: Subtle, bytes: Bytes, hash: string): Promise<Key> {
+  return subtle.importKey("raw", bytes, { name: "HMAC", hash }, false, ["sign"]);
 }
 
 async function importEd25519(subtle: Subtle, bytes: Bytes): Promise<Key> {

@@ -36,7 +36,7 @@ async function answer(receiver: Receiver, request: ExpressRequest) {
   if (request.rawBody instanceof Uint8Array)
     return exchange(receiver, { request, url, body: request.rawBody });
   if (body instanceof Uint8Array) return exchange(receiver, { request, url, body });
-  throw alreadyParsed({ by: "Express", remedy });
+  throw alreadyParsed("Express", remedy);
 }
 
 const remedy = `Put the receiver before the parser:

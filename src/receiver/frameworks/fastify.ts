@@ -76,10 +76,7 @@ export async function fastifyReceiver(
     if (contentType !== undefined)
       (raw.headers as Record<string, string | string[]>)["content-type"] = contentType;
     if (raw.readableDidRead === true) {
-      throw alreadyParsed({
-        by: "Fastify",
-        remedy: "Make sure that no hook reads `request.raw` on its path.\n",
-      });
+      throw alreadyParsed("Fastify", "Make sure that no hook reads `request.raw` on its path.\n");
     }
     const stream = body === undefined || body === null ? raw : (body as BodyStream);
     const answer = await exchange(receiver, { request: raw, url, stream });

@@ -19,7 +19,7 @@ export function fetchHandler(receiver: Receiver): (request: Request) => Promise<
     "Call the receiver first, or pass it `request.clone()`, created before the body is read:\n\n  const handle = fetchHandler(receiver);\n  const response = await handle(request.clone());\n";
   return async (request) => {
     if (!isFetchRequest(request)) throw notFetch("fetchHandler");
-    if (request.bodyUsed) throw alreadyParsed({ by: "The application", remedy });
+    if (request.bodyUsed) throw alreadyParsed("The application", remedy);
     return toResponse(await exchangeFetch(receiver, request));
   };
 }

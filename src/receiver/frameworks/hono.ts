@@ -19,7 +19,7 @@ export function honoHandler(
   return async (context) => {
     const { raw } = (context as Partial<typeof context>).req ?? {};
     if (raw === undefined || !isFetchRequest(raw)) throw notFetch("honoHandler");
-    if (raw.bodyUsed) throw alreadyParsed({ by: "Hono", remedy });
+    if (raw.bodyUsed) throw alreadyParsed("Hono", remedy);
     return toResponse(await exchangeFetch(receiver, raw));
   };
 }

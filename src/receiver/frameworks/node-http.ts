@@ -17,7 +17,7 @@ export function nodeHttpListener(
   return (request, response) => {
     if (request.readableDidRead === true) {
       // Not thrown, because nothing would catch it, and an attacker may choose a type that a parser accepts.
-      writeAnswer(response, receiver.refuse(alreadyParsed({ by: "The application", remedy })));
+      writeAnswer(response, receiver.refuse(alreadyParsed("The application", remedy)));
       return;
     }
     exchange(receiver, { request, url: request.url ?? "/" }).then(

@@ -24,11 +24,11 @@ export interface InboxStore {
   /** Parks an entry that cannot be processed. */
   park(claim: InboxClaim & { readonly parkedAt: number; readonly error: string }): Promise<boolean>;
   /** Parked entries, oldest first. */
-  listParked(request: { readonly limit: number }): Promise<readonly ParkedEntry[]>;
+  listParked(limit: number): Promise<readonly ParkedEntry[]>;
   /** Makes a parked entry due and resets its attempts. False if it does not exist. */
-  requeue(request: { readonly id: string; readonly now: number }): Promise<boolean>;
+  requeue(id: string, now: number): Promise<boolean>;
   /** Removes a parked entry. False if it does not exist. */
-  discard(request: { readonly id: string }): Promise<boolean>;
+  discard(id: string): Promise<boolean>;
 }
 
 export interface NewInboxEntry {

@@ -123,18 +123,18 @@ class StoredInbox implements Inbox {
   }
 
   async parked({ limit = 100 } = {}): Promise<readonly ParkedMessage[]> {
-    const entries = await this.#store.listParked({ limit });
+    const entries = await this.#store.listParked(limit);
     return entries.map((entry) => parkedMessage(entry, entry));
   }
 
   async requeue(id: string): Promise<boolean> {
-    const isRequeued = await this.#store.requeue({ id, now: this.#now() });
+    const isRequeued = await this.#store.requeue(id, this.#now());
     this.#wakeOne();
     return isRequeued;
   }
 
   async discard(id: string): Promise<boolean> {
-    return this.#store.discard({ id });
+    return this.#store.discard(id);
   }
 
   async #work(): Promise<void> {
@@ -173,11 +173,11 @@ class StoredInbox implements Inbox {
     if (entry === null) return false;
     if (entry.attempt > attemptsMax) {
       // Every attempt was claimed and none was settled, so this message probably crashes the process.
-      await this.#park(entry, { token, error: "no attempt finished" });
+      await this.#park(entry, token, "no attempt finished");
       return true;
     }
     const failure = await this.#attempt(entry, leaseMs);
-    await this.#settle(entry, { token, failure });
+    await this.#settle(entry, token, failure);
     return true;
   }
 
@@ -186,7 +186,7 @@ class StoredInbox implements Inbox {
     try {
       const run = { signal: AbortSignal.timeout(leaseMs), transaction: undefined };
       const received = verifiedMessage(readEnvelope(entry), run);
-      const { status } = await runHandler(this.#options.handler, received, { processedStatus: undefined });
+      const { status } = await runHandler(this.#options.handler, received, undefined);
       return status < 400 ? null : failureOf(status, `the handler returned ${status}`);
     } catch (error) {
       this.#options.onError?.(error);
@@ -197,7 +197,7 @@ class StoredInbox implements Inbox {
 
   async #settle(
     entry: InboxEntry,
-    { token, failure }: { readonly token: string; readonly failure: Failure | null },
+    token: string, failure: Failure | null,
   ): Promise<void> {
     const { id, attempt } = entry;
     if (failure === null) {
@@ -206,13 +206,13 @@ class StoredInbox implements Inbox {
     }
     const { error, isFinal } = failure;
     if (isFinal || attempt >= (this.#options.attemptsMax ?? 10)) {
-      await this.#park(entry, { token, error });
+      await this.#park(entry, token, error);
       return;
     }
     await this.#store.postpone({ id, token, error, dueAt: this.#now() + this.#delayMs(attempt) });
   }
 
-  async #park(entry: InboxEntry, { token, error }: { readonly token: string; readonly error: string }) {
+  async #park(entry: InboxEntry, token: string, error: string) {
     const parkedAt = this.#now();
     const isOurs = await this.#store.park({ id: entry.id, token, parkedAt, error });
     if (isOurs) this.#options.onParked?.(parkedMessage(entry, { parkedAt, error }));
@@ -221,7 +221,7 @@ class StoredInbox implements Inbox {
   #delayMs(attempt: number): number {
     const { retryDelayMsMin = 1_000, retryDelayMsMax = 3_600_000, random = Math.random } = this.#options;
     const bounds = { delayMsMin: retryDelayMsMin, delayMsMax: retryDelayMsMax };
-    return Math.round(backoffMs(bounds, { pauses: attempt - 1, random: random() }));
+    return Math.round(backoffMs(bounds, attempt - 1, random()));
   }
 }
 

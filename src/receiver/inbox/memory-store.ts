@@ -38,18 +38,18 @@ export function createMemoryInboxStore(): InboxStore {
     done: async (claim) => settle(claim, null),
     postpone: async ({ dueAt, error, ...claim }) => settle(claim, { dueAt, error }),
     park: async ({ parkedAt, error, ...claim }) => settle(claim, { parkedAt, error }),
-    listParked: async ({ limit }) =>
+    listParked: async (limit) =>
       [...entries.values()]
         .filter(isParked)
         .sort((left, right) => left.parkedAt - right.parkedAt)
         .slice(0, limit),
-    requeue: async ({ id, now }) => {
+    requeue: async (id, now) => {
       const entry = entries.get(id);
       if (entry === undefined || !isParked(entry)) return false;
       entries.set(id, { ...entry, parkedAt: null, attempt: 0, dueAt: now });
       return true;
     },
-    discard: async ({ id }) => {
+    discard: async (id) => {
       const entry = entries.get(id);
       return entry !== undefined && isParked(entry) && entries.delete(id);
     },

@@ -28,10 +28,10 @@ export function createPostgresInboxStore(
     done: ({ id, token }) => didChange(sql.done, [id, token]),
     postpone: ({ id, token, dueAt, error }) => didChange(sql.postpone, [id, token, dueAt, error]),
     park: ({ id, token, parkedAt, error }) => didChange(sql.park, [id, token, parkedAt, error]),
-    listParked: async ({ limit }) =>
+    listParked: async (limit) =>
       ((await queryable.query(sql.listParked, [limit])).rows as InboxRow[]).map(parkedOf),
-    requeue: ({ id, now }) => didChange(sql.requeue, [id, now]),
-    discard: ({ id }) => didChange(sql.discard, [id]),
+    requeue: (id, now) => didChange(sql.requeue, [id, now]),
+    discard: (id) => didChange(sql.discard, [id]),
   };
 }
 

@@ -24,9 +24,9 @@ export function createSqliteInboxStore(
       Number(sql.postpone.run(dueAt, error, id, token).changes) > 0,
     park: async ({ id, token, parkedAt, error }) =>
       Number(sql.park.run(parkedAt, error, id, token).changes) > 0,
-    listParked: async ({ limit }) => (sql.listParked.all(limit) as InboxRow[]).map(parkedOf),
-    requeue: async ({ id, now }) => Number(sql.requeue.run(now, id).changes) > 0,
-    discard: async ({ id }) => Number(sql.discard.run(id).changes) > 0,
+    listParked: async (limit) => (sql.listParked.all(limit) as InboxRow[]).map(parkedOf),
+    requeue: async (id, now) => Number(sql.requeue.run(now, id).changes) > 0,
+    discard: async (id) => Number(sql.discard.run(id).changes) > 0,
   };
 }
 

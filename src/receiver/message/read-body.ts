@@ -27,7 +27,7 @@ export async function readBody(
   // Leaving a `for await` loop early would destroy the stream, and with it the connection.
   for (let chunk = await chunks.next(); chunk.done !== true; chunk = await chunks.next()) {
     bytes += chunk.value.byteLength;
-    kept = bytes <= bodyBytesMax ? withChunk(kept, { chunk: chunk.value, bytes }) : nothing;
+    kept = bytes <= bodyBytesMax ? withChunk(kept, chunk.value, bytes) : nothing;
     if (bytes > bodyBytesMax * (1 + discardedBytesFactor)) {
       return { kind: "too_large", error: tooLarge(bodyBytesMax), isAtEnd: false };
     }
@@ -44,7 +44,7 @@ const nothing = new Uint8Array();
  */
 function withChunk(
   kept: Uint8Array,
-  { chunk, bytes }: { readonly chunk: Uint8Array; readonly bytes: number },
+  chunk: Uint8Array, bytes: number,
 ): Uint8Array {
   const end = bytes - chunk.byteLength;
   if (end === 0) return chunk;

@@ -25,7 +25,7 @@ export function createAdyenVerifier(crypto: ReceiverCrypto, options: AdyenOption
   return createClaimVerifier(crypto, {
     name: "adyen",
     producer: options.producer ?? "adyen",
-    proof: hmacProof(crypto, { hash: "sha256", keys: keyTexts(options.secrets, "secrets").map(hexKey) }),
+    proof: hmacProof(crypto, "sha256", keyTexts(options.secrets, "secrets").map(hexKey)),
     claimOf,
     isMessageIdUnsigned: false,
     messageIdOf(message) {
@@ -39,9 +39,7 @@ export function createAdyenVerifier(crypto: ReceiverCrypto, options: AdyenOption
 function claimOf(message: ReceivedMessage): Claim | Rejected {
   const item = itemOf(message);
   if (isRejected(item)) return item;
-  const signature = base64Bytes(textOf(objectOf(item["additionalData"])?.["hmacSignature"]), {
-    lengthMax: signatureBytes,
-  });
+  const signature = base64Bytes(textOf(objectOf(item["additionalData"])?.["hmacSignature"]), signatureBytes);
   if (signature === null) return rejected("body_altered", "hmacSignature is not 32 bytes in base64");
   const amount = objectOf(item["amount"]);
   const signed = [

@@ -14,7 +14,7 @@ export function textOf(bytes: Uint8Array): string {
 }
 
 /** Null unless the text is exactly `length` bytes in hexadecimal, in either case. */
-export function hexBytes(text: string, { length }: { readonly length: number }): Uint8Array | null {
+export function hexBytes(text: string, length: number): Uint8Array | null {
   if (text.length !== length * 2 || !/^[0-9a-f]*$/i.test(text)) return null;
   const bytes = new Uint8Array(length);
   for (let at = 0; at < length; at += 1) bytes[at] = Number.parseInt(text.slice(at * 2, at * 2 + 2), 16);
@@ -24,7 +24,7 @@ export function hexBytes(text: string, { length }: { readonly length: number }):
 /**
  * Null unless the text is canonical, padded base64 of 1 to `lengthMax` bytes, so that each value has a single spelling.
  */
-export function base64Bytes(text: string, { lengthMax }: { readonly lengthMax: number }): Uint8Array | null {
+export function base64Bytes(text: string, lengthMax: number): Uint8Array | null {
   if (text === "" || text.length > Math.ceil(lengthMax / 3) * 4) return null;
   const bytes = decodeBase64(text);
   return bytes === null || bytes.length > lengthMax ? null : bytes;

@@ -31,7 +31,7 @@ export function createMandrillVerifier(crypto: ReceiverCrypto, options: Mandrill
   return createClaimVerifier(crypto, {
     name: "mandrill",
     producer: options.producer ?? "mandrill",
-    proof: hmacProof(crypto, { hash: "sha1", keys: secretBytes(options.secrets) }),
+    proof: hmacProof(crypto, "sha1", secretBytes(options.secrets)),
     claimOf: (message) => mandrillClaim(message, address),
     isMessageIdUnsigned: true,
     messageIdOf: () => null,
@@ -41,7 +41,7 @@ export function createMandrillVerifier(crypto: ReceiverCrypto, options: Mandrill
 function mandrillClaim(message: ReceivedMessage, address: string): Claim | Rejected {
   const header = headerOf(message, "X-Mandrill-Signature");
   if (isRejected(header)) return header;
-  const signature = base64Bytes(header, { lengthMax: signatureBytes });
+  const signature = base64Bytes(header, signatureBytes);
   if (signature === null)
     return rejected("malformed_header", "X-Mandrill-Signature is not 20 bytes in base64");
   if (message.body.length > formBytesMax) return rejected("body_altered", "the form is too large");

@@ -22,8 +22,8 @@ export function createMailgunVerifier(crypto: ReceiverCrypto, options: MailgunOp
   return createClaimVerifier(crypto, {
     name: "mailgun",
     producer: options.producer ?? "mailgun",
-    proof: hmacProof(crypto, { hash: "sha256", keys: secretBytes(options.secrets) }),
-    claimOf: (message, { nowSeconds }) => claimOf(message, { nowSeconds, toleranceSeconds }),
+    proof: hmacProof(crypto, "sha256", secretBytes(options.secrets)),
+    claimOf: (message, { nowSeconds }) => claimOf(message, nowSeconds, toleranceSeconds),
     isMessageIdUnsigned: false,
     messageIdOf: ({ body }) => messageIdFrom(objectOf(fieldOf(body, "signature"))?.["token"]),
   });
@@ -31,7 +31,7 @@ export function createMailgunVerifier(crypto: ReceiverCrypto, options: MailgunOp
 
 function claimOf(
   message: ReceivedMessage,
-  clock: { readonly nowSeconds: number; readonly toleranceSeconds: number },
+  nowSeconds: number, toleranceSeconds: number,
 ): Claim | Rejected {
   const body = unprovenBody(message);
   if (isRejected(body)) return body;
@@ -40,10 +40,10 @@ function claimOf(
   const time = typeof timestamp === "number" ? String(timestamp) : timestamp;
   if (typeof time !== "string" || typeof token !== "string" || messageIdFrom(token) === null)
     return rejected("body_altered", "the body has no signature with timestamp and token");
-  const timestampSeconds = timestampOf(time, clock);
+  const timestampSeconds = timestampOf(time, { nowSeconds, toleranceSeconds });
   if (isRejected(timestampSeconds)) return timestampSeconds;
   const signatures = [fields["signature"], fields["parent-signature"]].flatMap((text) =>
-    typeof text === "string" ? (hexBytes(text, { length: signatureBytes }) ?? []) : [],
+    typeof text === "string" ? (hexBytes(text, signatureBytes) ?? []) : [],
   );
   if (signatures.length === 0)
     return rejected("body_altered", `the signature is not ${2 * signatureBytes} hexadecimal digits`);

@@ -12,14 +12,14 @@ const svixKeyBytesMax = 256;
 
 /** 64 hexadecimal digits, as in Discord's developer portal. */
 export function discordKey(text: string): Uint8Array {
-  const key = hexBytes(text, { length: ed25519KeyBytes });
+  const key = hexBytes(text, ed25519KeyBytes);
   if (key === null) throw misconfigured("a Discord public key must be 64 hexadecimal digits");
   return key;
 }
 
 /** Base64 (SPKI), as SendGrid's settings page shows it. */
 export function sendgridKey(text: string): Uint8Array {
-  const key = text.startsWith(p256KeyStart) ? base64Bytes(text, { lengthMax: p256KeyBytes }) : null;
+  const key = text.startsWith(p256KeyStart) ? base64Bytes(text, p256KeyBytes) : null;
   if (key?.length !== p256KeyBytes)
     throw misconfigured("a SendGrid public key must be base64 that begins with MFkwEwYH");
   return key;
@@ -28,14 +28,14 @@ export function sendgridKey(text: string): Uint8Array {
 /** `whsec_` and base64, or only the base64, as Svix's libraries accept it. */
 export function svixKey(text: string): Uint8Array {
   const encoded = text.startsWith(svixPrefix) ? text.slice(svixPrefix.length) : text;
-  const key = base64Bytes(encoded, { lengthMax: svixKeyBytesMax });
+  const key = base64Bytes(encoded, svixKeyBytesMax);
   if (key === null) throw misconfigured("the secret must be whsec_ and padded base64");
   return key;
 }
 
 /** Any number of bytes in hexadecimal. */
 export function hexKey(text: string): Uint8Array {
-  const key = text.length % 2 === 0 ? hexBytes(text, { length: text.length / 2 }) : null;
+  const key = text.length % 2 === 0 ? hexBytes(text, text.length / 2) : null;
   if (key === null) throw misconfigured("the key must be hexadecimal digits, two for each byte");
   return key;
 }

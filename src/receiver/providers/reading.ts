@@ -28,13 +28,13 @@ export function headerOf({ headers }: ReceivedMessage, name: string): string | R
 /** The values after the prefix, of entries that have it: `v1=` in `t=1,v1=aa,v1=bb` gives aa and bb. */
 export function entriesIn(
   header: string,
-  list: { readonly separator: string; readonly prefix: string },
+  separator: string, prefix: string,
 ): readonly string[] {
   return header
-    .split(list.separator, entriesMax)
+    .split(separator, entriesMax)
     .map((entry) => entry.trim())
-    .filter((entry) => entry.startsWith(list.prefix))
-    .map((entry) => entry.slice(list.prefix.length));
+    .filter((entry) => entry.startsWith(prefix))
+    .map((entry) => entry.slice(prefix.length));
 }
 
 /** Formats in which providers write a signed time. */

@@ -82,9 +82,9 @@ export function createSchemeVerifier(
   return createClaimVerifier(crypto, {
     name: scheme.name,
     producer: options.producer ?? scheme.name,
-    proof: proofOf(crypto, { scheme, keys: keyTexts(options[option], option).map(keyOf) }),
+    proof: proofOf(crypto, scheme, keyTexts(options[option], option).map(keyOf)),
     claimOf: (message, now) => claimOf(message, { ...reader, ...now }),
-    messageIdOf: (message) => messageIdOf(message, { scheme, options }),
+    messageIdOf: (message) => messageIdOf(message, scheme, options),
     isMessageIdUnsigned: scheme.signedId === undefined,
     ...(scheme.timestampField !== undefined && {
       bodyTimeOf: (message, now) => bodyTimeOf(message, { ...reader, ...now }),
@@ -102,12 +102,12 @@ export function signsAddress({ signed }: ProviderScheme): boolean {
 
 function proofOf(
   crypto: ReceiverCrypto,
-  { scheme, keys }: { readonly scheme: ProviderScheme; readonly keys: readonly Uint8Array[] },
+  scheme: ProviderScheme, keys: readonly Uint8Array[],
 ): Proof {
   const { algorithm } = scheme;
   const isEd25519 = algorithm === "Ed25519";
   if (!isEd25519 && algorithm !== "ECDSA P-256 with SHA-256")
-    return hmacProof(crypto, { hash: hmacHashes[algorithm], keys });
+    return hmacProof(crypto, hmacHashes[algorithm], keys);
   return publicKeyProof(
     (claim) => (isEd25519 ? crypto.verifyEd25519(claim) : crypto.verifyEcdsaP256(claim)),
     keys,
@@ -148,7 +148,7 @@ function moreHeaders({ headers }: ReceivedMessage, scheme: ProviderScheme): read
 function timeIn(header: string, { headers, signature }: ProviderScheme): string | Rejected | null {
   const { separator = "", timestampPrefix: prefix } = signature;
   if (prefix === undefined) return null;
-  const [time, ...others] = entriesIn(header, { separator, prefix });
+  const [time, ...others] = entriesIn(header, separator, prefix);
   if (time !== undefined && others.length === 0) return time;
   return rejected("malformed_header", `${headers.signature} must have exactly one ${prefix}`);
 }
@@ -161,10 +161,10 @@ function signaturesIn(
   const entries =
     separator === undefined
       ? values.filter((entry) => entry.startsWith(prefix)).map((entry) => entry.slice(prefix.length))
-      : values.flatMap((value) => entriesIn(value, { separator, prefix }));
+      : values.flatMap((value) => entriesIn(value, separator, prefix));
   const signatures = entries.flatMap(
     (text) =>
-      (encoding === "hex" ? hexBytes(text, { length: bytes }) : base64Bytes(text, { lengthMax: bytes })) ??
+      (encoding === "hex" ? hexBytes(text, bytes) : base64Bytes(text, bytes)) ??
       [],
   );
   if (signatures.length > 0) return signatures;
@@ -206,7 +206,7 @@ function textWith(text: string, inserted: Inserted): string {
 
 function messageIdOf(
   { headers, body }: ReceivedMessage,
-  { scheme, options }: { readonly scheme: ProviderScheme; readonly options: SchemeOptions },
+  scheme: ProviderScheme, options: SchemeOptions,
 ): string | null {
   const { signedId, unsignedIdHeader } = scheme;
   if (signedId === "header") return messageIdFrom(headers.get(scheme.headers.id ?? "")?.trim());

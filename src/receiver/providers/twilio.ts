@@ -37,7 +37,7 @@ export function createTwilioVerifier(crypto: ReceiverCrypto, options: TwilioOpti
   const signatureVerifier = createClaimVerifier(crypto, {
     name: "twilio",
     producer: options.producer ?? "twilio",
-    proof: hmacProof(crypto, { hash: "sha1", keys: secretBytes(options.secrets) }),
+    proof: hmacProof(crypto, "sha1", secretBytes(options.secrets)),
     claimOf: (message) => claimOf(message, { addresses, parameters }),
     isMessageIdUnsigned: true,
     messageIdOf: (message) =>
@@ -48,7 +48,7 @@ export function createTwilioVerifier(crypto: ReceiverCrypto, options: TwilioOpti
   return {
     verify: (message, now) =>
       andThen(signatureVerifier.verify(message, now), (result) =>
-        result.kind === "verified" ? withBodyChecked(crypto, { message, result }) : result,
+        result.kind === "verified" ? withBodyChecked(crypto, message, result) : result,
       ),
   };
 }
@@ -63,7 +63,7 @@ interface Expected {
 function claimOf(message: ReceivedMessage, expected: Expected): Claim | Rejected {
   const header = headerOf(message, "X-Twilio-Signature");
   if (isRejected(header)) return header;
-  const signature = base64Bytes(header, { lengthMax: signatureBytes });
+  const signature = base64Bytes(header, signatureBytes);
   if (signature === null) return rejected("malformed_header", "X-Twilio-Signature is not 20 bytes in base64");
   const query = queryOf(message);
   if (query.length > queryLengthMax) return rejected("malformed_header", "the query is too long");
@@ -118,11 +118,11 @@ function bodyDigestOf(message: ReceivedMessage): string | null {
 /** The query is authentic at this point; this checks that the body matches its digest. */
 function withBodyChecked(
   crypto: ReceiverCrypto,
-  { message, result }: { readonly message: ReceivedMessage; readonly result: Verification },
+  message: ReceivedMessage, result: Verification,
 ) {
   const text = bodyDigestOf(message);
   if (text === null) return result;
-  const expected = hexBytes(text, { length: digestBytes });
+  const expected = hexBytes(text, digestBytes);
   return andThen(crypto.digest({ hash: "sha256", data: message.body }), (digest) =>
     expected !== null && crypto.equal(expected, digest)
       ? result

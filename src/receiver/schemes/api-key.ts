@@ -33,12 +33,12 @@ export function prepareApiKeyVerifier(
   if (header !== undefined && !headerName.test(header))
     throw misconfigured("header must be the name of a header field");
   if (query === "") throw misconfigured("query must be the name of a query parameter");
-  const known = readByProducer(options.keys, { option: "keys", read: utf8 });
+  const known = readByProducer(options.keys, "keys", utf8);
   return {
     verify(message) {
       const given = keyOf(message, options);
       if (isRejected(given)) return given;
-      const producer = producerOf(crypto, { known, given: utf8(given) });
+      const producer = producerOf(crypto, known, utf8(given));
       if (producer === null) return rejected("bad_token", "unknown key");
       const verified = { kind: "verified", scheme, producer, messageId: null } as const;
       return { ...verified, timestampSeconds: null, isKeyAuthentic: true };

@@ -34,7 +34,7 @@ export function prepareBasicVerifier(
       const [, encoded = ""] = /^basic +([A-Za-z0-9+/]+={0,2})$/i.exec(header) ?? [];
       const given = encoded === "" ? null : decodeBase64(encoded);
       if (given === null) return rejected("malformed_header", "Authorization is not Basic credentials");
-      const producer = producerOf(crypto, { known, given });
+      const producer = producerOf(crypto, known, given);
       if (producer === null) return rejected("bad_token", "unknown name or password");
       const verified = { kind: "verified", scheme: "basic", producer, messageId: null } as const;
       return { ...verified, timestampSeconds: null, isKeyAuthentic: true };

@@ -22,12 +22,12 @@ const tokenLengthMax = 4096;
 
 /** A token contains neither a message id nor a time. Throws ReceiverError `misconfigured` for invalid tokens. */
 export function prepareBearerVerifier(crypto: ReceiverCrypto, options: BearerOptions): MessageVerifier {
-  const known = readByProducer(options.tokens, { option: "tokens", read: tokenBytes });
+  const known = readByProducer(options.tokens, "tokens", tokenBytes);
   return {
     verify(message) {
       const token = tokenOf(message, options);
       if (isRejected(token)) return token;
-      const producer = producerOf(crypto, { known, given: utf8(token) });
+      const producer = producerOf(crypto, known, utf8(token));
       if (producer === null) return rejected("bad_token", "unknown bearer token");
       const verified = { kind: "verified", scheme: "bearer", producer, messageId: null } as const;
       return { ...verified, timestampSeconds: null, isKeyAuthentic: true };

@@ -19,7 +19,7 @@ const keysMax = 64;
  */
 export function readByProducer<Value>(
   given: ByProducer,
-  { option, read: readText }: { readonly option: string; readonly read: (text: string) => Value },
+  option: string, readText: (text: string) => Value,
 ): readonly { readonly producer: string; readonly value: Value }[] {
   const isNamed = typeof given === "object" && given !== null && !Array.isArray(given);
   const named = isNamed ? Object.entries(given) : [["default", given] as const];

@@ -8,20 +8,15 @@ import { rejected, type Rejected } from "../providers/reading.ts";
 import { type ByProducer, readByProducer } from "./by-producer.ts";
 import { producerOf } from "./known-token.ts";
 
-export interface ClientCertificateOptions {
-  /**
-   * SHA-256 of the certificate (DER) or of its public key (SubjectPublicKeyInfo, DER), in hexadecimal; colons are
-   * allowed. The fingerprint of the public key stays the same if the certificate is renewed with the same key.
-   */
-  readonly fingerprints: ByProducer;
-}
-
 /** A message without a certificate is refused, so a missing proxy cannot open the endpoint. Throws `misconfigured`. */
 export function prepareClientCertificateVerifier(
   crypto: ReceiverCrypto,
-  options: ClientCertificateOptions,
+  /**
+   * SHA-256 of the certificate (DER) or of its public key (SubjectPublicKeyInfo, DER), in hexadecimal; colons are
+   * allowed. The fingerprint of the public key stays the same if the certificate is renewed with the same key.
+   */ fingerprints: ByProducer,
 ): MessageVerifier {
-  const known = readByProducer(options.fingerprints, { option: "fingerprints", read: fingerprintBytes });
+  const known = readByProducer(fingerprints, "fingerprints", fingerprintBytes);
   return {
     verify(message, { nowSeconds }) {
       const seen = message.clientCertificate ?? null;
@@ -30,7 +25,7 @@ export function prepareClientCertificateVerifier(
       if (outdated !== null) return outdated;
       const { certificateSha256, publicKeySha256 } = seen;
       const producers = [certificateSha256, publicKeySha256].map((given) =>
-        given === null ? null : producerOf(crypto, { known, given: utf8(given) }),
+        given === null ? null : producerOf(crypto, known, utf8(given)),
       );
       const producer = producers.find((name) => name !== null);
       if (producer === undefined || producer === null)

@@ -12,7 +12,7 @@ export interface KnownToken {
  */
 export function producerOf(
   crypto: ReceiverCrypto,
-  { known, given }: { readonly known: readonly KnownToken[]; readonly given: Uint8Array },
+  known: readonly KnownToken[], given: Uint8Array,
 ): string | null {
   let producer: string | null = null;
   for (const { producer: name, value } of known) {

@@ -42,7 +42,7 @@ export function prepareStandardWebhooksVerifier(
   crypto: ReceiverCrypto,
   options: StandardWebhooksOptions,
 ): MessageVerifier {
-  const keys = readByProducer(options.keys, { option: "keys", read: readVerificationKey });
+  const keys = readByProducer(options.keys, "keys", readVerificationKey);
   const toleranceSeconds = toleranceOf(options);
   const publicKeys = keys.filter(({ value }) => value.kind === "ed25519").length;
   const v1aMax = Math.max(rotatingSignatures, Math.floor(ed25519TrialsMax / Math.max(1, publicKeys)));
@@ -63,7 +63,7 @@ export function prepareStandardWebhooksVerifier(
       if (isRejected(timestampSeconds)) return timestampSeconds;
       const signatures = signaturesIn(header, counts);
       const data = [utf8(`${messageId}.${time}.`), message.body];
-      const signer = firstMatch(keys, (key) => hasSigned(crypto, { key: key.value, signatures, data }));
+      const signer = firstMatch(keys, (key) => hasSigned(crypto, key.value, signatures, data));
       return andThen(signer, (key): Verification => {
         if (key === null) return unsigned(keys, signatures);
         const { producer } = key;
@@ -96,13 +96,8 @@ function schemeOf(key: VerificationKey): "v1" | "v1a" {
 
 function hasSigned(
   crypto: ReceiverCrypto,
-  claim: {
-    readonly key: VerificationKey;
-    readonly signatures: Signatures;
-    readonly data: readonly Uint8Array[];
-  },
+  key: VerificationKey, signatures: Signatures, data: readonly Uint8Array[],
 ): MaybePromise<boolean> {
-  const { key, signatures, data } = claim;
   if (key.kind === "ed25519") {
     const verify = (signature: Uint8Array): MaybePromise<boolean> =>
       crypto.verifyEd25519({ publicKey: key.bytes, signature, data });

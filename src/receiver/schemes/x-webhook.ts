@@ -32,7 +32,7 @@ const header = "X-Webhook-Signature";
  * Throws ReceiverError `misconfigured` for keys that are not shared secrets.
  */
 export function prepareXWebhookVerifier(crypto: ReceiverCrypto, options: XWebhookOptions): MessageVerifier {
-  const keys = readByProducer(options.secrets, { option: "secrets", read: keysOf }).flatMap(
+  const keys = readByProducer(options.secrets, "secrets", keysOf).flatMap(
     ({ producer, value }) => value.map((bytes) => ({ producer, bytes })),
   );
   const toleranceSeconds = toleranceOf(options);
@@ -40,14 +40,14 @@ export function prepareXWebhookVerifier(crypto: ReceiverCrypto, options: XWebhoo
     verify(message, { nowSeconds }) {
       const value = headerOf(message, header);
       if (isRejected(value)) return value;
-      const [time, ...moreTimes] = entriesIn(value, { separator: ",", prefix: "t=" });
+      const [time, ...moreTimes] = entriesIn(value, ",", "t=");
       if (time === undefined || moreTimes.length > 0) {
         return rejected("malformed_header", `${header} must have exactly one t=`);
       }
       const timestampSeconds = timestampOf(time, { nowSeconds, toleranceSeconds });
       if (isRejected(timestampSeconds)) return timestampSeconds;
-      const signatures = entriesIn(value, { separator: ",", prefix: "v1=" }).flatMap(
-        (text) => hexBytes(text, { length: signatureBytes }) ?? [],
+      const signatures = entriesIn(value, ",", "v1=").flatMap(
+        (text) => hexBytes(text, signatureBytes) ?? [],
       );
       if (signatures.length === 0)
         return rejected("malformed_header", `${header} has no v1= of 64 hex digits`);

@@ -9,14 +9,14 @@ import {
 /** Operational events for the alerts that channels are notified of. */
 export function alertEvents(messages: readonly AlertMessage[], now: number): readonly OperationalEvent[] {
   return messages.flatMap(({ fired, resolved }) => [
-    ...fired.map((alert) => eventOf(alert, { type: "posthorn.alert.fired", at: now })),
-    ...resolved.map((alert) => eventOf(alert, { type: "posthorn.alert.resolved", at: now })),
+    ...fired.map((alert) => eventOf(alert, "posthorn.alert.fired", now)),
+    ...resolved.map((alert) => eventOf(alert, "posthorn.alert.resolved", now)),
   ]);
 }
 
 function eventOf(
   alert: AlertRecord,
-  { type, at }: { readonly type: "posthorn.alert.fired" | "posthorn.alert.resolved"; readonly at: number },
+  type: "posthorn.alert.fired" | "posthorn.alert.resolved", at: number,
 ): OperationalEvent {
   const { id, rule, severity, summary, value, threshold, tenantId, webhookId, firedAt } = alert;
   return {

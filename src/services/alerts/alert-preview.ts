@@ -38,7 +38,7 @@ const rowsMax = 50_000;
 /** Evaluates a custom rule against the last seven days. */
 export async function previewOf(
   rule: AlertRule,
-  { store, now }: { readonly store: StatisticsStore; readonly now: number },
+  store: StatisticsStore, now: number,
 ): Promise<AlertPreview> {
   const from = bucketAt(now - previewMs, "hour");
   const read = rule.metric !== null && isOfInstallation(rule.metric) ? gaugePoints : countedPoints;
@@ -54,30 +54,24 @@ interface Reading {
 
 async function countedPoints(rule: AlertRule, { store, from, now }: Reading): Promise<readonly Point[]> {
   const middle = bucketAt(now - minutesMs, "hour");
-  const byHour = await countsBy(rule, { store, step: "hour", from, to: middle });
-  const hours = startsOf({ from, to: middle, everyMs: stepMs.hour }).map((at) => ({
+  const byHour = await countsBy(rule, store, "hour", from, middle);
+  const hours = startsOf(from, middle, stepMs.hour).map((at) => ({
     at: at + stepMs.hour,
     value: countedValue(rule, byHour.get(at) ?? new Counts()),
   }));
-  const byMinute = await countsBy(rule, { store, step: "minute", from: middle - rule.windowMs, to: now });
+  const byMinute = await countsBy(rule, store, "minute", middle - rule.windowMs, now);
   const everyMs = Math.max(gridMsMin, bucketAt(rule.windowMs / 12, "minute"));
-  const minutes = startsOf({ from: middle + everyMs, to: now, everyMs }).map((at) => ({
+  const minutes = startsOf(middle + everyMs, now, everyMs).map((at) => ({
     at,
-    value: countedValue(rule, within(byMinute, { from: at - rule.windowMs, to: at })),
+    value: countedValue(rule, within(byMinute, at - rule.windowMs, at)),
   }));
   return [...hours, ...minutes];
 }
 
 async function countsBy(
   rule: AlertRule,
-  range: {
-    readonly store: StatisticsStore;
-    readonly step: StatisticsStep;
-    readonly from: number;
-    readonly to: number;
-  },
+  store: StatisticsStore, step: StatisticsStep, from: number, to: number,
 ): Promise<ReadonlyMap<number, Counts>> {
-  const { store, step, from, to } = range;
   const { rows } = await store.read({ ...bucketsOf(rule), step, from, to, limit: rowsMax });
   const sums = new Map<number, Counts>();
   for (const { start, counts } of rows) {
@@ -90,7 +84,7 @@ async function countsBy(
 
 function within(
   byMinute: ReadonlyMap<number, Counts>,
-  { from, to }: { readonly from: number; readonly to: number },
+  from: number, to: number,
 ): Counts {
   const sum = new Counts();
   for (let at = from; at < to; at += stepMs.minute) {
@@ -127,15 +121,7 @@ function gaugeOf({ metric }: AlertRule, spans: readonly GaugeSpan[]): number | n
     : waiting.reduce((sum, each) => sum + (each?.max ?? 0), 0);
 }
 
-function startsOf({
-  from,
-  to,
-  everyMs,
-}: {
-  readonly from: number;
-  readonly to: number;
-  readonly everyMs: number;
-}): readonly number[] {
+function startsOf(from: number, to: number, everyMs: number): readonly number[] {
   return Array.from(
     { length: Math.max(0, Math.ceil((to - from) / everyMs)) },
     (_, at) => from + at * everyMs,

@@ -67,8 +67,8 @@ export class Alerts {
     this.#options = options;
   }
 
-  async rules(scope: Scope, query: { readonly tenantId: string | null }): Promise<readonly AlertRule[]> {
-    const owner = tenantFilter({ scope, tenantId: query.tenantId });
+  async rules(scope: Scope, tenantId: string | null): Promise<readonly AlertRule[]> {
+    const owner = tenantFilter(scope, tenantId);
     return visibleRules(allRules(await this.#options.store.rules()), owner);
   }
 
@@ -120,13 +120,13 @@ export class Alerts {
         "statistics are disabled (POSTHORN_STATS), so the rule cannot be evaluated",
         [],
       );
-    return previewOf(customRule(judged), { store: statistics, now: clock.now() });
+    return previewOf(customRule(judged), statistics, clock.now());
   }
 
   async list(scope: Scope, query: AlertListQuery): Promise<Page<AlertView>> {
     const { store } = this.#options;
     const { rule, page } = query;
-    const tenantId = tenantFilter({ scope, tenantId: query.tenantId });
+    const tenantId = tenantFilter(scope, query.tenantId);
     const { rows, next } = await store.list({ tenantId, rule, page, states: query.states ?? [] });
     return { rows: await this.#views(rows), next };
   }
@@ -140,11 +140,11 @@ export class Alerts {
   /** Mutes this rule for this subject, even if the alert resolves and fires again. */
   async mute(
     scope: Scope,
-    command: { readonly id: string; readonly input: AlertMuteInput },
+    id: string, input: AlertMuteInput,
   ): Promise<AlertView> {
-    const alert = await this.#require(scope, command.id);
+    const alert = await this.#require(scope, id);
     const problems = new ProblemList();
-    const { until, reason = null } = readFields(alertMuteFields, command.input, { problems, use: "create" });
+    const { until, reason = null } = readFields(alertMuteFields, input, problems, "create");
     problems.throwIfAny("the mute");
     const mute: AlertMute = { key: alertKey(alert), until, reason };
     await this.#options.store.saveMute(mute, scope.audit?.take({ id: alert.id, tenantId: alert.tenantId }));
@@ -182,13 +182,13 @@ export class Alerts {
     const problems = new ProblemList();
     for (const problem of judgeField(alertRuleNameField, { path: "name", value: name }))
       problems.add(problem);
-    const input = readFields(alertRuleFields, target.input, { problems });
+    const input = readFields(alertRuleFields, target.input, problems);
     const judged = { tenantId, name, input };
     judgeRule(judged, problems);
     problems.throwIfAny("the rule");
     const { webhookId = null } = input;
     if (webhookId !== null) {
-      const { webhook } = requireWebhook(this.#options.access, { scope, id: webhookId });
+      const { webhook } = requireWebhook(this.#options.access, scope, webhookId);
       if (tenantId !== null && webhook.tenantId !== tenantId) throw new NotFoundError("the webhook");
     }
     return judged;

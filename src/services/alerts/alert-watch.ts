@@ -83,23 +83,23 @@ export class AlertWatch {
     const now = clock.now();
     const [stored, current, mutes] = await Promise.all([
       store.rules(),
-      store.current({ endedAfter: now - endedLatelyMs }),
+      store.current(now - endedLatelyMs),
       store.mutes(),
     ]);
     const rules = allRules(stored);
-    const { records, gone } = await this.#look(rules, { current, now });
-    const told = await this.#tell(dueMessages(records, { rules, mutes, now }), { records, now });
+    const { records, gone } = await this.#look(rules, current, now);
+    const told = await this.#tell(dueMessages(records, { rules, mutes, now }), records, now);
     const before = new Map(current.map((record) => [record.id, record]));
     const put = told.filter((record) => record !== before.get(record.id));
     if (put.length > 0 || gone.length > 0) await store.save({ put, remove: gone });
-    await store.forget({ before: now - historyMs, limit: forgottenAtOnce });
+    await store.forget(now - historyMs, forgottenAtOnce);
     this.#storeFailures = 0;
     this.#storeFailingSince = null;
   }
 
   async #look(
     rules: readonly AlertRule[],
-    { current, now }: { readonly current: readonly AlertRecord[]; readonly now: number },
+    current: readonly AlertRecord[], now: number,
   ): Promise<{ readonly records: readonly AlertRecord[]; readonly gone: readonly string[] }> {
     const { sources, nextId } = this.#options;
     const readings = new AlertReadings(sources.store, now);
@@ -148,7 +148,7 @@ export class AlertWatch {
 
   async #tell(
     messages: readonly AlertMessage[],
-    { records, now }: { readonly records: readonly AlertRecord[]; readonly now: number },
+    records: readonly AlertRecord[], now: number,
   ): Promise<readonly AlertRecord[]> {
     if (messages.length === 0) return records;
     const drafts = messages.map((message) => ({

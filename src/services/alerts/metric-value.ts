@@ -35,7 +35,7 @@ export function countedValue({ metric, attemptsMin }: Measured, counts: Counts):
     case "duration_ms_p95":
       return attempts < Math.max(1, attemptsMin)
         ? null
-        : percentile(counts, { name: "duration", share: 0.95 });
+        : percentile(counts, "duration", 0.95);
     default:
       return null;
   }

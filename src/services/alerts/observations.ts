@@ -46,9 +46,8 @@ const ofInstallation = { tenantId: null, webhookId: null, subject: "installation
 
 function installation(
   rule: AlertRule,
-  seen: { readonly value: number | null; readonly summary: string },
+  value: number | null, summary: string,
 ): readonly AlertObservation[] {
-  const { value, summary } = seen;
   return value === null || !exceeds(value, rule) ? [] : [{ ...ofInstallation, value, summary }];
 }
 
@@ -68,40 +67,31 @@ const bySource: Readonly<Record<AlertSource, Observe>> = {
     }),
   places: async ({ rule, readings }) => {
     const value = await readings.placesUsed();
-    return installation(rule, {
-      value,
-      summary: `${percent(value ?? 0)} of the request slots are in use`,
-    });
+    return installation(rule, value, `${percent(value ?? 0)} of the request slots are in use`);
   },
   waiting: async ({ rule, readings }) => {
     const value = await gaugeValue("waiting", readings);
-    return installation(rule, { value, summary: `${value} deliveries are waiting` });
+    return installation(rule, value, `${value} deliveries are waiting`);
   },
   // Age matters more than the count: many deliveries may be waiting for closed gates.
   late: async ({ rule, readings }) => {
     const value = secondsOf(await readings.lasting("oldest_due_ms"));
-    return installation(rule, {
-      value,
-      summary: `the oldest delivery that is ready to send has been due for ${value} s`,
-    });
+    return installation(rule, value, `the oldest delivery that is ready to send has been due for ${value} s`);
   },
   silent_publisher: silentPublishers,
   payload_growth: payloadGrowth,
   statistics: async ({ rule, readings }) => {
     const since = await readings.unwrittenSince();
     const value = since === null ? 0 : Math.round((readings.now - since) / 1_000);
-    return installation(rule, { value, summary: `statistics are ${value} s behind` });
+    return installation(rule, value, `statistics are ${value} s behind`);
   },
   retention: async ({ rule, readings }) => {
     const value = secondsOf(await readings.largest("upkeep_lag_ms"));
-    return installation(rule, {
-      value,
-      summary: `no maintenance round has finished for ${Math.round((value ?? 0) / 60)} min`,
-    });
+    return installation(rule, value, `no maintenance round has finished for ${Math.round((value ?? 0) / 60)} min`);
   },
   disk: async ({ rule, readings }) => {
     const value = await readings.largest("disk_used");
-    return installation(rule, { value, summary: `${percent(value ?? 0)} of the disk is used` });
+    return installation(rule, value, `${percent(value ?? 0)} of the disk is used`);
   },
   workers: poolsWithoutWorkers,
   queue: async ({ sources }) =>
@@ -165,8 +155,8 @@ async function perhapsOpen({ sources, readings, webhookIds }: Looking): Promise<
     if (circuit.phase !== "closed") ids.add(webhook.id);
   }
   const windowMs = failuresLookedAtMs;
-  for (const tenantId of await failingTenants(readings, { windowMs, failuresMin: 1 }))
-    for (const id of (await countsOf(readings, { tenantId, windowMs })).keys()) ids.add(id);
+  for (const tenantId of await failingTenants(readings, windowMs, 1))
+    for (const id of (await countsOf(readings, tenantId, windowMs)).keys()) ids.add(id);
   const parts = Math.ceil(all.length / inTurnMax);
   const part = Math.floor(readings.now / roundMs) % Math.max(1, parts);
   for (const id of all.slice(part * inTurnMax, (part + 1) * inTurnMax)) ids.add(id);
@@ -198,7 +188,7 @@ async function deadLetters({ rule, readings }: Looking): Promise<readonly AlertO
 /** Tenants with enough failed attempts that one of their webhooks may be failing. */
 async function failingTenants(
   readings: AlertReadings,
-  { windowMs, failuresMin }: { readonly windowMs: number; readonly failuresMin: number },
+  windowMs: number, failuresMin: number,
 ): Promise<readonly string[]> {
   const counts = await readings.counts({
     kind: "delivery", of: { level: "tenants", tenantIds: null }, windowMs,
@@ -210,7 +200,7 @@ async function failingTenants(
 
 async function countsOf(
   readings: AlertReadings,
-  { tenantId, windowMs }: { readonly tenantId: string; readonly windowMs: number },
+  tenantId: string, windowMs: number,
 ): Promise<ReadonlyMap<string, Counts>> {
   const counts = await readings.counts({
     kind: "delivery", of: { level: "subjects", tenantId, subjects: null }, windowMs,
@@ -224,8 +214,8 @@ async function ofWebhooks(
 ): Promise<readonly AlertObservation[]> {
   const { windowMs, attemptsMin } = rule;
   const found: AlertObservation[] = [];
-  for (const tenantId of await failingTenants(readings, { windowMs, failuresMin: 1 })) {
-    for (const [webhookId, counts] of await countsOf(readings, { tenantId, windowMs })) {
+  for (const tenantId of await failingTenants(readings, windowMs, 1)) {
+    for (const [webhookId, counts] of await countsOf(readings, tenantId, windowMs)) {
       if (attemptsOf(counts) < Math.max(1, attemptsMin)) continue;
       const value = tell.measure(counts);
       const webhook = sources.access.webhook(webhookId)?.webhook;

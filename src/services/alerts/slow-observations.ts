@@ -23,7 +23,7 @@ const known = new WeakMap<object, Map<string, Known>>();
 
 function onceAnHour(
   { rule, sources }: Looking,
-  { hour, look }: { readonly hour: number; readonly look: () => Promise<readonly AlertObservation[]> },
+  hour: number, look: () => Promise<readonly AlertObservation[]>,
 ): Promise<readonly AlertObservation[]> {
   const ofSources = known.get(sources) ?? new Map<string, Known>();
   known.set(sources, ofSources);
@@ -46,7 +46,7 @@ async function lastHourOf({ readings }: Looking): Promise<number | null> {
 export async function silentPublishers(looking: Looking): Promise<readonly AlertObservation[]> {
   const hour = await lastHourOf(looking);
   if (hour === null) return [];
-  return onceAnHour(looking, { hour, look: () => silentAt(looking, hour) });
+  return onceAnHour(looking, hour, () => silentAt(looking, hour));
 }
 
 async function silentAt({ readings }: Looking, hour: number): Promise<readonly AlertObservation[]> {
@@ -84,7 +84,7 @@ function publishedIn(counts: Counts): boolean {
 export async function payloadGrowth(looking: Looking): Promise<readonly AlertObservation[]> {
   const hour = await lastHourOf(looking);
   if (hour === null) return [];
-  return onceAnHour(looking, { hour, look: () => growthAt(looking, hour) });
+  return onceAnHour(looking, hour, () => growthAt(looking, hour));
 }
 
 async function growthAt({ rule, readings }: Looking, hour: number): Promise<readonly AlertObservation[]> {

@@ -52,7 +52,7 @@ export class DeadLetters implements DeadLetterService {
   }
 
   async list(scope: Scope, query: DeadLetterQuery): Promise<Page<DeliveryView>> {
-    const tenantId = tenantFilter({ scope, tenantId: query.tenantId });
+    const tenantId = tenantFilter(scope, query.tenantId);
     const page = await this.#options.history.listDeadLetters({ ...query, tenantId });
     return { rows: page.rows.map((row) => this.#options.access.explain(row)), next: page.next };
   }
@@ -168,7 +168,7 @@ function isOf({ tenantId, webhookIds }: DeadLetterSelection, webhook: Webhook): 
 
 function validate(command: RetryBatchCommand, now: number): void {
   const problems = new ProblemList();
-  const { from = null, to = null, startAt = null } = readFields(retryBatchFields, command, { problems });
+  const { from = null, to = null, startAt = null } = readFields(retryBatchFields, command, problems);
   if (from !== null && to !== null && to <= from) {
     problems.add({ field: "filter.to", message: "must be after from" });
   }

@@ -62,7 +62,7 @@ export class DeliveryListing {
   async byIds(tenantId: string | null, ids: readonly string[]): Promise<readonly ListedDelivery[]> {
     if (ids.length === 0) return [];
     const { access, history } = this.#options;
-    const found = await history.getDeliveries({ tenantId, ids });
+    const found = await history.getDeliveries(tenantId, ids);
     await access.refresh(waitingWebhooks(found.map((row) => access.explain(row))));
     return found.map((row) => this.listed(row));
   }

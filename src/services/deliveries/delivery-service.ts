@@ -80,7 +80,7 @@ export class Deliveries implements DeliveryService {
   }
 
   async list(scope: Scope, query: DeliveryListQuery): Promise<DeliveryPage> {
-    const tenantId = tenantFilter({ scope, tenantId: query.tenantId ?? null });
+    const tenantId = tenantFilter(scope, query.tenantId ?? null);
     const webhookIds = seenWebhooks(scope, query.webhookIds);
     return this.#options.listing.page(tenantId, { ...query, webhookIds });
   }
@@ -88,18 +88,18 @@ export class Deliveries implements DeliveryService {
   async listOfWebhook(scope: Scope, query: DeliveriesOfWebhookQuery): Promise<DeliveryPage> {
     const { access, listing } = this.#options;
     await access.refresh([query.webhookId]);
-    const { webhook } = requireWebhook(access, { scope, id: query.webhookId });
+    const { webhook } = requireWebhook(access, scope, query.webhookId);
     return listing.page(webhook.tenantId, { ...query, webhookIds: [webhook.id] });
   }
 
   async retry(scope: Scope, command: RetryDeliveryCommand): Promise<RetriedDelivery> {
     const { access, clock } = this.#options;
     await access.refresh([command.webhookId]);
-    const { webhook } = requireWebhook(access, { scope, id: command.webhookId });
+    const { webhook } = requireWebhook(access, scope, command.webhookId);
     const delivery = await this.#require(scope, command.deliveryId);
     if (delivery.webhookId !== webhook.id) throw new NotFoundError("the delivery");
     const problems = new ProblemList();
-    readFields(deliveryRetryFields, command, { problems });
+    readFields(deliveryRetryFields, command, problems);
     problems.throwIfAny("the retry");
     if (command.closeCircuit === true) {
       requireCircuitRights(scope);
@@ -107,16 +107,16 @@ export class Deliveries implements DeliveryService {
     }
     // A successful delivery is not changed: a copy of it is sent.
     if (delivery.progress.state === "success")
-      return this.#replay(delivery, { webhook, priority: command.priority ?? null });
+      return this.#replay(delivery, webhook, command.priority ?? null);
     const retry = { at: clock.now(), by: authorOf(scope), operationId: null };
     const priority = command.priority ?? null;
-    requireAccepted(await access.retry(retryOf(access, delivery, { webhook, priority, retry })));
+    requireAccepted(await access.retry(retryOf(access, delivery, webhook, priority, retry)));
     return this.#handle(scope, delivery.id);
   }
 
   async #replay(
     delivery: StoredDelivery,
-    { webhook, priority }: { readonly webhook: Webhook; readonly priority: Priority | null },
+    webhook: Webhook, priority: Priority | null,
   ): Promise<RetriedDelivery> {
     const { access, clock } = this.#options;
     const { eventId, eventType, id: replayOf } = delivery;

@@ -41,15 +41,8 @@ export function newReplay(
 /** Replays of one event to webhooks that may receive it. */
 export function replaysOf(
   access: Pick<EngineAccess, "placeOf" | "nextId">,
-  replay: {
-    readonly event: Pick<StoredEvent, "eventType" | "priority">;
-    readonly webhooks: readonly Webhook[];
-    /** Deliveries of the event by webhook, which the new ones refer to as originals. */
-    readonly originals: ReadonlyMap<string, string>;
-    readonly now: number;
-  },
+  event: Pick<StoredEvent, "eventType" | "priority">, webhooks: readonly Webhook[], /** Deliveries of the event by webhook, which the new ones refer to as originals. */ originals: ReadonlyMap<string, string>, now: number,
 ): readonly Replay[] {
-  const { event, webhooks, originals, now } = replay;
   const { eventType, priority } = event;
   return webhooks.map((webhook) =>
     newReplay(access, {
@@ -67,10 +60,7 @@ export function replaysOf(
 /** The latest delivery of an event per webhook, which a replay refers to. */
 export async function originalsOf(
   history: Pick<HistoryStore, "listDeliveries">,
-  {
-    event,
-    webhooks,
-  }: { readonly event: Pick<StoredEvent, "id">; readonly webhooks: readonly { readonly id: string }[] },
+  event: Pick<StoredEvent, "id">, webhooks: readonly { readonly id: string }[],
 ): Promise<ReadonlyMap<string, string>> {
   const left = new Set(webhooks.map(({ id }) => id));
   const found = new Map<string, string>();
@@ -97,13 +87,8 @@ const rowsAtOnce = 200;
 export function retryOf(
   access: Pick<EngineAccess, "placeOf">,
   delivery: Pick<StoredDelivery, "id" | "eventType">,
-  to: {
-    readonly webhook: Webhook;
-    readonly priority: Priority | null;
-    readonly retry: Omit<DeliveryRetry, "attemptCount">;
-  },
+  webhook: Webhook, priority: Priority | null, retry: Omit<DeliveryRetry, "attemptCount">,
 ): RetryCommand {
-  const { webhook, priority, retry } = to;
   return { deliveryId: delivery.id, ...access.placeOf(webhook, delivery.eventType), priority, retry };
 }
 

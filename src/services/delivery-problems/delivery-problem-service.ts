@@ -54,7 +54,7 @@ export class DeliveryProblems {
   async list(scope: Scope, query: ProblemListQuery): Promise<SearchedPage<DeliveryProblemView>> {
     judgeFilters(problemFilters, query);
     const { store, clock } = this.#options;
-    const tenantId = tenantFilter({ scope, tenantId: query.tenantId ?? null });
+    const tenantId = tenantFilter(scope, query.tenantId ?? null);
     const filter = { tenantId, states: query.states ?? null, webhookIds: query.webhookIds ?? null };
     if (store === null) return { rows: [], next: null, searchedTo: null, isComplete: true };
     const now = clock.now();
@@ -117,7 +117,7 @@ export class DeliveryProblems {
 
 function readChange(command: ChangeProblem, now: number): InputOf<typeof problemChangeFields> {
   const problems = new ProblemList();
-  const read = readFields(problemChangeFields, command, { problems });
+  const read = readFields(problemChangeFields, command, problems);
   const { muted, mutedUntil = null, muteReason = null } = read;
   if (mutedUntil !== null && (mutedUntil <= now || mutedUntil - now > muteMsMax))
     problems.add({ field: "muted_until", message: "must be in the future and at most a year ahead" });

@@ -44,7 +44,7 @@ export class EventTypes implements EventTypeService {
   }
 
   async list(scope: Scope, query: EventTypeListQuery): Promise<EventTypePage> {
-    const tenantId = tenantFilter({ scope, tenantId: query.tenantId });
+    const tenantId = tenantFilter(scope, query.tenantId);
     const { limit = defaultOf(pageLimitField), offset = 0, after = null } = query;
     return this.#options.registry.eventTypePage({ tenantId, after, offset, limit, bytesMax: pageBytesMax });
   }
@@ -93,7 +93,7 @@ export class EventTypes implements EventTypeService {
     const base = before ?? { ...blank, tenantId, name, createdAt: now };
     const eventType: EventType = {
       ...base,
-      ...readFields(eventTypeFields, input, { problems }),
+      ...readFields(eventTypeFields, input, problems),
       updatedAt: now,
     };
     reportName(name, problems);

@@ -34,7 +34,7 @@ function scene(): Scene {
       return { kind: "compiled", bytes: 1, validate: (data) => (data === schema ? [] : invalid) };
     },
   };
-  const registry = new SchemaRegistry({ registry: store as RegistryStore, compiler });
+  const registry = new SchemaRegistry(store as RegistryStore, compiler);
   const made: Scene = { registry, stored, reads, compiled, reading: Promise.resolve() };
   return made;
 }

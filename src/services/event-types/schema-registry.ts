@@ -37,9 +37,9 @@ export class SchemaRegistry implements EventSchemas {
   /** Number of the last change; results of reads that started before it are discarded. */
   #change = 0;
 
-  constructor(from: { readonly registry: RegistryStore; readonly compiler: SchemaCompiler }) {
-    this.#registry = from.registry;
-    this.#compiler = from.compiler;
+  constructor(registry: RegistryStore, compiler: SchemaCompiler) {
+    this.#registry = registry;
+    this.#compiler = compiler;
   }
 
   prepare(eventType: EventTypeKey): Promise<void> | null {

@@ -37,9 +37,9 @@ export async function eventMatches(
     .filter(({ id, tenantId }) => tenantId === event.tenantId && (after === null || id < after))
     .toSorted((left, right) => (left.id > right.id ? -1 : 1));
   const shown = webhooks.slice(offset, offset + limit);
-  const deliveries = await newestDeliveries({ history, clock }, { event, webhooks: shown });
+  const deliveries = await newestDeliveries({ history, clock }, event, shown);
   const rows = shown.map((webhook) =>
-    matchOf(event, { webhook, delivery: deliveries.get(webhook.id) ?? null }),
+    matchOf(event, webhook, deliveries.get(webhook.id) ?? null),
   );
   const hasMore = webhooks.length > offset + limit;
   return { rows, next: hasMore ? (shown.at(-1)?.id ?? null) : null };
@@ -48,7 +48,7 @@ export async function eventMatches(
 /** The latest delivery of the event for each of these webhooks. */
 async function newestDeliveries(
   { history, clock }: Pick<EventMatchesOptions, "history" | "clock">,
-  { event, webhooks }: { readonly event: StoredEvent; readonly webhooks: readonly Webhook[] },
+  event: StoredEvent, webhooks: readonly Webhook[],
 ): Promise<ReadonlyMap<string, StoredDelivery>> {
   const found = new Map<string, StoredDelivery>();
   const filter = {
@@ -76,7 +76,7 @@ async function newestDeliveries(
 
 function matchOf(
   event: StoredEvent,
-  { webhook, delivery }: { readonly webhook: Webhook; readonly delivery: StoredDelivery | null },
+  webhook: Webhook, delivery: StoredDelivery | null,
 ): EventMatch {
   if (delivery !== null) {
     const isSkipped = delivery.progress.state === "skipped";
@@ -88,6 +88,6 @@ function matchOf(
 /** Judged by the webhook's current state: its state at the time of publishing is known only for its deliveries. */
 function whyNot(event: StoredEvent, webhook: Webhook): EventMatch["reason"] {
   const { eventType: type, createdAt } = event;
-  if (!webhook.events.some((pattern) => matches({ pattern, type }))) return "other_type";
+  if (!webhook.events.some((pattern) => matches(pattern, type))) return "other_type";
   return webhook.createdAt > createdAt ? "made_later" : "changed_later";
 }

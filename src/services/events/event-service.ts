@@ -82,7 +82,7 @@ export class Events {
     const { history, clock } = this.#options;
     const { dataContains = null } = query;
     const filter: EventFilter = {
-      tenantId: tenantFilter({ scope, tenantId: query.tenantId ?? null }),
+      tenantId: tenantFilter(scope, query.tenantId ?? null),
       eventTypes: query.eventTypes ?? null,
       source: query.source ?? null,
       idempotencyKey: query.idempotencyKey ?? null,
@@ -124,7 +124,7 @@ export class Events {
    */
   async replay(scope: Scope, command: ReplayCommand): Promise<readonly DeliveryHandle[]> {
     const problems = new ProblemList();
-    const { webhookIds = null } = readFields(replayFields, command, { problems });
+    const { webhookIds = null } = readFields(replayFields, command, problems);
     problems.throwIfAny("the replay");
     const event = await this.get(scope, command.eventId);
     if (event.body === null)
@@ -140,8 +140,8 @@ export class Events {
   async #requeue(event: StoredEvent, targets: readonly Webhook[]): Promise<readonly DeliveryHandle[]> {
     const { access, clock } = this.#options;
     const now = clock.now();
-    const originals = await originalsOf(this.#options.history, { event, webhooks: targets });
-    const deliveries = replaysOf(access, { event, webhooks: targets, originals, now });
+    const originals = await originalsOf(this.#options.history, event, targets);
+    const deliveries = replaysOf(access, event, targets, originals, now);
     requireAccepted(await access.requeue({ eventId: event.id, deliveries }));
     return deliveries.map(({ id, lane }) => ({ deliveryId: id, webhookId: lane.webhookId }));
   }
@@ -150,7 +150,7 @@ export class Events {
   #subscribers(event: StoredEvent): readonly Webhook[] {
     return this.#ofTenant(event.tenantId).filter(
       ({ status, events }) =>
-        status === "active" && events.some((pattern) => matches({ pattern, type: event.eventType })),
+        status === "active" && events.some((pattern) => matches(pattern, event.eventType)),
     );
   }
 

@@ -29,14 +29,14 @@ export interface SourceService {
   /** Outcomes of up to 100 latest requests per source, by source id. */
   recent(views: readonly SourceView[]): Promise<ReadonlyMap<string, RecentRequests>>;
   create(scope: Scope, input: SourceInput): Promise<SourceWithPath>;
-  update(scope: Scope, command: { readonly id: string; readonly input: SourceInput }): Promise<SourceView>;
+  update(scope: Scope, id: string, input: SourceInput): Promise<SourceView>;
   delete(scope: Scope, id: string): Promise<void>;
   /** The current secret address. */
   address(scope: Scope, id: string): SourceWithPath;
   /** A new secret address; the previous one works during the overlap. */
   rotate(
     scope: Scope,
-    command: { readonly id: string; readonly input: SourceRotateInput },
+    id: string, input: SourceRotateInput,
   ): Promise<SourceWithPath>;
   acknowledge(
     scope: Scope,
@@ -71,7 +71,7 @@ export interface ConnectionService {
   create(scope: Scope, input: ConnectionInput): Promise<Connection>;
   update(
     scope: Scope,
-    command: { readonly id: string; readonly input: ConnectionChange },
+    id: string, input: ConnectionChange,
   ): Promise<Connection>;
   delete(scope: Scope, id: string): Promise<void>;
 }
@@ -89,11 +89,11 @@ export interface RequestService {
   /** Applies the current connections. A rejected request is verified again first, regardless of its age. */
   replay(
     scope: Scope,
-    command: { readonly id: string; readonly input: RequestReplayInput },
+    id: string, input: RequestReplayInput,
   ): Promise<ReceivedRequest>;
   bookmark(
     scope: Scope,
-    command: { readonly id: string; readonly name: string | null },
+    id: string, name: string | null,
   ): Promise<ReceivedRequest>;
 }
 

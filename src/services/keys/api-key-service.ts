@@ -70,9 +70,9 @@ export class ApiKeys implements ApiKeyService {
 
   holderOf(hash: string): Principal | null {
     const { adminKeyHash, clock } = this.#options;
-    if (adminKeyHash !== null && isEqual({ hash, expected: adminKeyHash })) return adminPrincipal;
+    if (adminKeyHash !== null && isEqual(hash, adminKeyHash)) return adminPrincipal;
     const apiKey = this.#byHash.get(hash);
-    if (apiKey === undefined || !isEqual({ hash, expected: apiKey.hash })) return null;
+    if (apiKey === undefined || !isEqual(hash, apiKey.hash)) return null;
     if (apiKey.expiresAt !== null && apiKey.expiresAt <= clock.now()) return null;
     return { keyId: apiKey.id, role: apiKey.role, tenantId: apiKey.tenantId };
   }
@@ -149,13 +149,13 @@ export function hashApiKey(key: string): string {
   return createHash("sha256").update(key, "utf8").digest("hex");
 }
 
-function isEqual({ hash, expected }: { readonly hash: string; readonly expected: string }): boolean {
+function isEqual(hash: string, expected: string): boolean {
   return hash.length === expected.length && timingSafeEqual(Buffer.from(hash), Buffer.from(expected));
 }
 
 function validate(given: ApiKeyInput, now: number): void {
   const problems = new ProblemList();
-  const { role, tenantId = null, expiresAt = null } = readFields(apiKeyFields, given, { problems });
+  const { role, tenantId = null, expiresAt = null } = readFields(apiKeyFields, given, problems);
   if (role === "admin" && tenantId !== null) {
     problems.add({
       field: "tenant_id",

@@ -21,7 +21,7 @@ function scene() {
     },
   } as unknown as WebhookStore;
   const secretBox: SecretBox = {
-    seal: ({ plaintext, context }) => Buffer.from(`${context} ${plaintext}`),
+    seal: (plaintext, context) => Buffer.from(`${context} ${plaintext}`),
     open: () => assert.fail(),
     digest: (plaintext) => plaintext,
   };

@@ -43,7 +43,7 @@ export class TenantKeys {
     let keys = await store.tenantKeys(tenantId);
     if (keys.length === 0) {
       const plaintext = generateEd25519Key((count) => random.bytes(count)).secret;
-      const ciphertext = secretBox.seal({ plaintext, context: tenantId });
+      const ciphertext = secretBox.seal(plaintext, tenantId);
       const digest = secretBox.digest(plaintext);
       keys = [{ kind: "ed25519", ciphertext, digest, createdAt: clock.now(), expiresAt: null }];
       await store.saveTenantKeys({ tenantId, keys });

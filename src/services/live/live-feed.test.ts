@@ -26,10 +26,7 @@ class Minutes {
       clock: this.#clock, statistics, alerts: null,
       ...({} as Omit<LiveFeedOptions, "clock" | "statistics" | "alerts">),
     });
-    await feed.watch(scope, {
-      topics: [{ kind: "stats" }], since: null,
-      listener: { told: (news) => this.#told.push(news) },
-    });
+    await feed.watch(scope, [{ kind: "stats" }], null, { told: (news) => this.#told.push(news) });
     return this;
   }
 

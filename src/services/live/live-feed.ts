@@ -84,13 +84,8 @@ export class LiveFeed {
    */
   async watch(
     scope: Scope,
-    asked: {
-      readonly topics: readonly LiveTopic[];
-      readonly since: number | null;
-      readonly listener: LiveListener;
-    },
+    topics: readonly LiveTopic[], since: number | null, listener: LiveListener,
   ): Promise<LiveWatch> {
-    const { topics, since, listener } = asked;
     const watches: LiveWatch[] = [];
     this.#clients += 1;
     const watch = {
@@ -100,7 +95,7 @@ export class LiveFeed {
       },
     };
     try {
-      for (const topic of topics) watches.push(await this.#join(scope, { topic, listener }));
+      for (const topic of topics) watches.push(await this.#join(scope, topic, listener));
       if (since === null) return watch;
       for (const topic of topics) {
         const missed = await this.#watched.get(keyOf(scope, topic))?.sight.missedSince(since);
@@ -120,10 +115,10 @@ export class LiveFeed {
 
   async #join(
     scope: Scope,
-    { topic, listener }: { readonly topic: LiveTopic; readonly listener: LiveListener },
+    topic: LiveTopic, listener: LiveListener,
   ): Promise<LiveWatch> {
     const key = keyOf(scope, topic);
-    const watched = this.#watched.get(key) ?? this.#begin(scope, { topic, key });
+    const watched = this.#watched.get(key) ?? this.#begin(scope, topic, key);
     watched.listeners.add(listener);
     const close = (): void => {
       watched.listeners.delete(listener);
@@ -139,7 +134,7 @@ export class LiveFeed {
     return { close };
   }
 
-  #begin(scope: Scope, { topic, key }: { readonly topic: LiveTopic; readonly key: string }): Watched {
+  #begin(scope: Scope, topic: LiveTopic, key: string): Watched {
     const sight = this.#sightOf(scope, topic);
     const begun = this.#requireTopic(scope, topic).then(() => sight.begin());
     const watched: Watched = { sight, begun, listeners: new Set() };
@@ -150,7 +145,7 @@ export class LiveFeed {
   async #requireTopic(scope: Scope, topic: LiveTopic): Promise<void> {
     if (topic.kind !== "deliveries" || topic.webhookId === null) return;
     await this.#options.access.refresh([topic.webhookId]);
-    requireWebhook(this.#options.access, { scope, id: topic.webhookId });
+    requireWebhook(this.#options.access, scope, topic.webhookId);
   }
 
   #sightOf(scope: Scope, topic: LiveTopic): Sight {

@@ -9,12 +9,9 @@ export class AddressLinks {
   readonly #secretBox: Pick<SecretBox, "digest">;
   readonly #publicUrl: () => string | null;
 
-  constructor(options: {
-    readonly secretBox: Pick<SecretBox, "digest">;
-    readonly publicUrl: () => string | null;
-  }) {
-    this.#secretBox = options.secretBox;
-    this.#publicUrl = options.publicUrl;
+  constructor(secretBox: Pick<SecretBox, "digest">, publicUrl: () => string | null) {
+    this.#secretBox = secretBox;
+    this.#publicUrl = publicUrl;
   }
 
   /** False if readers cannot reach this system, so that no address can be confirmed. */

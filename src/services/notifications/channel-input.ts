@@ -23,17 +23,17 @@ type Problem = readonly [field: string, message: string];
 /** A validated set of channels. */
 export function readChannels(
   given: readonly ChannelInput[],
-  { before, rules }: { readonly before: readonly StoredChannel[]; readonly rules: ChannelRules },
+  before: readonly StoredChannel[], rules: ChannelRules,
 ): readonly ChannelInput[] {
   const problems = new ProblemList();
-  const read = readFields(channelSetFields, { channels: given }, { problems });
+  const read = readFields(channelSetFields, { channels: given }, problems);
   problems.throwIfAny("the set of channels");
   const { channels } = read;
   for (const [index, input] of channels.entries()) {
     const known = before.find(({ channel }) => channel.id === input.id)?.channel;
     for (const [field, message] of [
       ...identityProblems(input, known),
-      ...targetProblems(input, { known, rules }),
+      ...targetProblems(input, known, rules),
     ])
       problems.add({ field: `channels[${index}].${field}`, message });
   }
@@ -65,7 +65,7 @@ const apiNames = { address: "address", url: "url", integrationKey: "integration_
 
 function* targetProblems(
   input: ChannelInput,
-  { known, rules }: { readonly known: NotificationChannel | undefined; readonly rules: ChannelRules },
+  known: NotificationChannel | undefined, rules: ChannelRules,
 ): Iterable<Problem> {
   const { kind, url } = input;
   if (kind === "email" && !rules.sendsMail)

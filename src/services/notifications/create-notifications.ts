@@ -63,7 +63,7 @@ export function createNotifications(parts: NotificationParts): NotificationServi
   const { secretBox } = common;
   const nextId = () => access.nextId();
   const wording = new Wording(means.overrides);
-  const links = new AddressLinks({ secretBox, publicUrl: asFunction(means.publicUrl) });
+  const links = new AddressLinks(secretBox, asFunction(means.publicUrl));
   const desk = new NotificationDesk({ queue, clock: common.clock, nextId });
   const messages = new LadderMessages({ wording, history, linkTo: linkBy(means.linkTemplate) });
   const sender = new NotificationSender({

@@ -70,7 +70,7 @@ export class FailureLadder {
     const episodes = new Map((await queue.episodes()).map((episode) => [episode.webhookId, episode]));
     const failing = new Set<string>();
     for (let after: string | null = null; !this.#loop.isStopped; ) {
-      const rows = await queue.failing({ after, limit: pageRows });
+      const rows = await queue.failing(after, pageRows);
       for (const { webhookId, health } of rows) {
         if (await this.#climb(webhookId, { health, episode: episodes.get(webhookId) ?? null }))
           failing.add(webhookId);
@@ -119,7 +119,7 @@ export class FailureLadder {
     const { since, failing, steps, told, episode } = climbed;
     const last = steps.findLast((step): step is LadderStep => step !== failingEvent);
     const channels = await queue.channels();
-    const drafts = last === undefined ? [] : await this.#drafts(live, { step: last, failing });
+    const drafts = last === undefined ? [] : await this.#drafts(live, last, failing);
     const notifications = desk.addressed(drafts, channels);
     const events = steps.includes(failingEvent) ? [await this.#failingEvent(live, failing)] : [];
     const channelIds = [...(episode?.channelIds ?? []), ...notifications.map(({ channelId }) => channelId)];
@@ -133,12 +133,11 @@ export class FailureLadder {
 
   async #drafts(
     live: LiveWebhook,
-    told: { readonly step: LadderStep; readonly failing: FailingWebhook },
+    step: LadderStep, failing: FailingWebhook,
   ): Promise<readonly NotificationDraft[]> {
     const { messages } = this.#options;
     const { id, tenantId } = live.webhook;
-    const { step, failing } = told;
-    const content = await messages.failing(live, told);
+    const content = await messages.failing(live, { step, failing });
     const topic = step === "first_problem" || step === "disabled" ? step : "failing";
     const draftFor = (owner: string | null): NotificationDraft => ({
       key: `${step}:${id}:${failing.failingSince}`, tenantId: owner, topic, webhookId: id, content,
@@ -172,21 +171,20 @@ export class FailureLadder {
       const live = access.webhook(webhookId);
       if (live === undefined || !healths.has(webhookId))
         await queue.saveEpisode({ webhookId, episode: null, events: [], notifications: [] });
-      else await this.#recovered(live, { episode, health: healths.get(webhookId) ?? null });
+      else await this.#recovered(live, episode, healths.get(webhookId) ?? null);
     }
   }
 
   /** Waits for an accepted delivery: enabling the webhook does not prove that it works. */
   async #recovered(
     live: LiveWebhook,
-    of: { readonly episode: FailureEpisode; readonly health: EndpointHealth | null },
+    episode: FailureEpisode, health: EndpointHealth | null,
   ): Promise<void> {
     const { queue, desk, access, messages } = this.#options;
-    const { episode, health } = of;
     const { webhookId, since, channelIds, told } = episode;
     const at = health?.lastAcceptedAt ?? null;
     if (health === null || health.failingSince !== null || at === null || at < since) return;
-    const content = await messages.recovered(live, { since, at });
+    const content = await messages.recovered(live, since, at);
     const draftFor = (tenantId: string | null): NotificationDraft => ({
       key: `recovered:${webhookId}:${since}`, tenantId, topic: "failing" as const, webhookId, content,
       channelIds, group: `failing:${webhookId}`,
@@ -203,7 +201,7 @@ export class FailureLadder {
   }
 
   async #waiting({ webhook }: LiveWebhook): Promise<number> {
-    const { waiting } = await this.#options.history.backlog({ webhookId: webhook.id, countMax: waitingMax });
+    const { waiting } = await this.#options.history.backlog(webhook.id, waitingMax);
     return waiting.high + waiting.normal + waiting.low;
   }
 }

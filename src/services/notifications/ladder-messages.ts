@@ -37,7 +37,7 @@ export class LadderMessages {
     const isOpenEnded = disabledAt === null && step === "half_time";
     const name = isOpenEnded ? "still_failing" : step;
     return (language, timeZone) => {
-      const time = (at: number | null) => (at === null ? "-" : spokenTime(at, { language, timeZone }));
+      const time = (at: number | null) => (at === null ? "-" : spokenTime(at, language, timeZone));
       const values = {
         url: shownUrl(webhookUrlShown(live.webhook)), tenant: live.webhook.tenantId,
         since: time(failingSince), disabled_at: time(disabledAt),
@@ -50,7 +50,7 @@ export class LadderMessages {
       return {
         subject: say(`${name}.subject`),
         text: say(`${name}.text`),
-        facts: [...this.#about(live, { language, since: values.since }), ...facts(language), ...next],
+        facts: [...this.#about(live, language, values.since), ...facts(language), ...next],
         severity: step === "disabled" ? "critical" : "warning",
         link: this.#options.linkTo(live.webhook),
         resolves: false,
@@ -60,21 +60,21 @@ export class LadderMessages {
 
   async recovered(
     live: LiveWebhook,
-    { since, at }: { readonly since: number; readonly at: number },
+    since: number, at: number,
   ): Promise<Content> {
     const { id, tenantId } = live.webhook;
     const { requests, accepted } = await this.#attempts(id, since);
     return (language, timeZone) => {
       const values = {
         url: shownUrl(webhookUrlShown(live.webhook)), tenant: tenantId,
-        since: spokenTime(since, { language, timeZone }), duration: spokenDuration(at - since),
+        since: spokenTime(since, language, timeZone), duration: spokenDuration(at - since),
         failed: requests - accepted,
       };
       const say = (message: MessageName) => this.#options.wording.say(language, message, values);
       return {
         subject: say("recovered.subject"),
         text: say("recovered.text"),
-        facts: this.#about(live, { language, since: values.since }),
+        facts: this.#about(live, language, values.since),
         severity: "info",
         link: this.#options.linkTo(live.webhook),
         resolves: true,
@@ -84,7 +84,7 @@ export class LadderMessages {
 
   #about(
     { webhook }: LiveWebhook,
-    { language, since }: { readonly language: NotificationLanguage; readonly since: string },
+    language: NotificationLanguage, since: string,
   ): readonly NotificationFact[] {
     const { wording } = this.#options;
     return [
@@ -98,7 +98,7 @@ export class LadderMessages {
   }
 
   async #attempts(webhookId: string, since: number) {
-    const stats = await this.#options.history.attemptStats({ webhookId, since });
+    const stats = await this.#options.history.attemptStats(webhookId, since);
     return { requests: stats.total, accepted: stats.accepted };
   }
 
@@ -106,7 +106,7 @@ export class LadderMessages {
   async #facts(live: LiveWebhook): Promise<(language: NotificationLanguage) => readonly NotificationFact[]> {
     const { history, wording } = this.#options;
     const { id } = live.webhook;
-    const { waiting, isMore } = await history.backlog({ webhookId: id, countMax: waitingMax });
+    const { waiting, isMore } = await history.backlog(id, waitingMax);
     const count = waiting.high + waiting.normal + waiting.low;
     const answer = await this.#lastAnswer(id);
     return (language) => [

@@ -122,8 +122,8 @@ export class NotificationChannels {
       const before = await this.list(scope, owner);
       const { urlRules, sendsMail, links } = this.#options;
       const canConfirm = owner === null || links.areReachable;
-      const inputs = readChannels(command.channels, { before, rules: { urlRules, sendsMail, canConfirm } });
-      await this.#requireWebhooks(owner, { inputs, before });
+      const inputs = readChannels(command.channels, before, { urlRules, sendsMail, canConfirm });
+      await this.#requireWebhooks(owner, inputs, before);
       await this.#rememberAddresses(owner, inputs);
       const channels: NotificationChannel[] = [];
       const secrets = new Map<string, string | null>();
@@ -168,7 +168,7 @@ export class NotificationChannels {
    */
   async test(
     scope: Scope,
-    { owner, id }: { readonly owner: ChannelOwner; readonly id: string },
+    owner: ChannelOwner, id: string,
   ): Promise<{ readonly notificationId: string }> {
     const stored = (await this.list(scope, owner)).find(({ channel }) => channel.id === id);
     if (stored === undefined) throw new NotFoundError("the channel");
@@ -315,11 +315,11 @@ export class NotificationChannels {
   /** Existing references may be to deleted webhooks; new ones must belong to the owner. */
   async #requireWebhooks(
     owner: ChannelOwner,
-    set: { readonly inputs: readonly ChannelInput[]; readonly before: readonly StoredChannel[] },
+    inputs: readonly ChannelInput[], before: readonly StoredChannel[],
   ): Promise<void> {
     const problems = new ProblemList();
-    for (const [index, { id, webhookIds }] of set.inputs.entries()) {
-      const had = set.before.find(({ channel }) => channel.id === id)?.channel.webhookIds ?? [];
+    for (const [index, { id, webhookIds }] of inputs.entries()) {
+      const had = before.find(({ channel }) => channel.id === id)?.channel.webhookIds ?? [];
       for (const webhookId of (webhookIds ?? []).filter((each) => !had.includes(each)))
         if (!(await this.#hasWebhook(owner, webhookId)))
           problems.add({
@@ -367,7 +367,7 @@ export class NotificationChannels {
 
   #sealed(channelId: string, key: string | undefined): string | null {
     if (key === undefined) return null;
-    const sealed = this.#options.secretBox.seal({ plaintext: key, context: channelId });
+    const sealed = this.#options.secretBox.seal(key, channelId);
     return Buffer.from(sealed).toString("base64");
   }
 

@@ -157,7 +157,7 @@ export class NotificationSender {
       const batch = isAlone ? [first] : await withRest();
       const status = { ...stored.status, limitedUntil };
       const sent = { state: "again", error: null, dueAt: limitedUntil } as const;
-      await this.#settle({ ...stored, status }, { batch, sent });
+      await this.#settle({ ...stored, status }, batch, sent);
       await this.#options.queue.saveStatus({ channelId: stored.channel.id, status });
       return sent;
     }
@@ -169,7 +169,7 @@ export class NotificationSender {
     );
     const isDone = sent.state === "sent" || sent.state === "handed_over";
     const status = stored && { ...stored.status, ...(isDone && { limitedUntil: null }) };
-    await this.#settle(stored && status && { ...stored, status }, { batch, sent });
+    await this.#settle(stored && status && { ...stored, status }, batch, sent);
     return sent;
   }
 
@@ -233,7 +233,7 @@ export class NotificationSender {
       unsubscribeUrl,
       messageId,
     });
-    if (result.kind === "sent") await queue.confirmationSent({ id: consent.id, at: clock.now() });
+    if (result.kind === "sent") await queue.confirmationSent(consent.id, clock.now());
     return sentBy(result);
   }
 
@@ -298,7 +298,7 @@ export class NotificationSender {
     const content =
       batch.length === 1
         ? first.content
-        : composed(() => digestContent(contents, { language, name }, this.#options.wording));
+        : composed(() => digestContent(contents, language, name, this.#options.wording));
     const { eventId } = await access.publishSystemEvent({
       tenantId: operatorTenantId, eventType: carriedType, onlyWebhookId: live.webhook.id,
       data: composed(() => chatBody(kind, { ...first, content })),
@@ -315,16 +315,16 @@ export class NotificationSender {
 
   async #settle(
     stored: StoredChannel | undefined,
-    { batch, sent }: { readonly batch: readonly StoredNotification[]; readonly sent: Sent },
+    batch: readonly StoredNotification[], sent: Sent,
   ): Promise<void> {
     const { queue, clock, telemetry } = this.#options;
-    const outcomes = batch.map((notification) => this.#outcome(notification, { stored, sent }));
+    const outcomes = batch.map((notification) => this.#outcome(notification, stored, sent));
     const isDone = sent.state === "sent" || sent.state === "handed_over";
     const counted =
       isDone && batch[0]?.topic !== confirmationTopic && stored !== undefined
         ? limitsOf(stored, clock.now()).map(({ counter }) => counter)
         : [];
-    await queue.settle(outcomes, { holder: this.#holder, counted });
+    await queue.settle(outcomes, this.#holder, counted);
     const channel = stored?.channel.kind ?? "gone";
     for (const { state, error } of outcomes) {
       const outcome = state === "waiting" ? "retried" : state;
@@ -351,7 +351,7 @@ export class NotificationSender {
 
   #outcome(
     { id, attempts: before, createdAt }: StoredNotification,
-    { stored, sent }: { readonly stored: StoredChannel | undefined; readonly sent: Sent },
+    stored: StoredChannel | undefined, sent: Sent,
   ): NotificationOutcome {
     const { clock, random } = this.#options;
     const now = clock.now();
@@ -359,7 +359,7 @@ export class NotificationSender {
     const ended = { id, attempts, dueAt: now, at: now, error: sent.error, eventId: sent.eventId ?? null };
     if (sent.state !== "again") return { ...ended, state: sent.state };
     if (now - createdAt > givenUpAfterMs) return { ...ended, state: "failed" };
-    const pauseMs = sent.error === null ? 0 : backoffMs(retry, { pauses: before, random: random.uniform() });
+    const pauseMs = sent.error === null ? 0 : backoffMs(retry, before, random.uniform());
     const dueAt = sent.dueAt ?? now + Math.round(pauseMs);
     return {
       ...ended,

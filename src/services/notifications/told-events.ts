@@ -44,16 +44,15 @@ export function draftsAbout(event: OperationalEvent, wording: Wording): readonly
   const subject = typeof problemId === "string" ? problemId : (webhookId ?? event.tenantId);
   const draftFor = (tenantId: string | null): NotificationDraft => ({
     key, tenantId, topic: told.topic, webhookId, group: `${told.topic}:${subject}`,
-    content: (language) => contentOf(event, { told, language, wording }),
+    content: (language) => contentOf(event, told, language, wording),
   });
   return [draftFor(event.tenantId), draftFor(null)];
 }
 
 function contentOf(
   { data, tenantId }: OperationalEvent,
-  by: { readonly told: Told; readonly language: NotificationLanguage; readonly wording: Wording },
+  told: Told, language: NotificationLanguage, wording: Wording,
 ): NotificationContent {
-  const { told, language, wording } = by;
   const values = {
     ...Object.fromEntries(Object.entries(data).map(([name, value]) => [name, spoken(value)])),
     reason: spoken(data["reason"] ?? data["status_code"] ?? data["error_code"] ?? data["category"]),

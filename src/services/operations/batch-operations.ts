@@ -203,7 +203,7 @@ export class BatchOperations {
       const changed: BatchOperation = {
         ...stored,
         ...(requestsPerSecond !== undefined && { requestsPerSecond }),
-        ...(status !== undefined && statusOf(stored, { status, now })),
+        ...(status !== undefined && statusOf(stored, status, now)),
         updatedAt: now,
       };
       const audit = scope.audit?.peek({ id, tenantId: stored.tenantId });
@@ -232,7 +232,7 @@ function hasEnded({ status }: BatchOperation): boolean {
 /** Resuming an operation that is not paused leaves it with its current process. */
 function statusOf(
   stored: BatchOperation,
-  { status, now }: { readonly status: "running" | "paused" | "cancelled"; readonly now: number },
+  status: "running" | "paused" | "cancelled", now: number,
 ): Partial<BatchOperation> {
   if (status === "running") return isAtRest(stored) ? { status: "pending", runner: null } : {};
   return { status, finishedAt: status === "cancelled" ? now : null, ratePerSecond: null };
@@ -240,7 +240,7 @@ function statusOf(
 
 function validate(command: ChangeOperationCommand): void {
   const problems = new ProblemList();
-  const { requestsPerSecond, status } = readFields(operationChangeFields, command, { problems });
+  const { requestsPerSecond, status } = readFields(operationChangeFields, command, problems);
   if (requestsPerSecond === undefined && status === undefined)
     problems.add({ field: "", message: "must contain rate_limit or status" });
   problems.throwIfAny("the change");

@@ -91,7 +91,7 @@ export class BulkActions {
   ): Promise<Pick<Order, "selection" | "before">> {
     if (ids !== undefined && ids !== null) return namedOnes(scope, ids);
     const asked: DeliveryFilters = filter ?? {};
-    const tenantId = tenantFilter({ scope, tenantId: asked.tenantId ?? null });
+    const tenantId = tenantFilter(scope, asked.tenantId ?? null);
     const now = this.#options.clock.now();
     const to = Math.min(asked.to ?? now, now);
     const selection = selectionOf(tenantId, { ...asked, to });
@@ -104,7 +104,7 @@ export class BulkActions {
   ): Promise<Pick<Order, "selection" | "before">> {
     if (ids !== undefined && ids !== null) return namedOnes(scope, ids);
     const { webhookIds = null, eventTypes = null, categories = null, from = null } = filter ?? {};
-    const tenantId = tenantFilter({ scope, tenantId: filter?.tenantId ?? null });
+    const tenantId = tenantFilter(scope, filter?.tenantId ?? null);
     const now = this.#options.clock.now();
     const to = Math.min(filter?.to ?? now, now);
     const selection = {
@@ -195,7 +195,7 @@ function validate(
   },
 ): void {
   const problems = new ProblemList();
-  readFields(fields, command, { problems });
+  readFields(fields, command, problems);
   const { ids, filter } = command;
   if ((ids === undefined) === (filter === undefined))
     problems.add({ field: "ids", message: "is required without a filter" });

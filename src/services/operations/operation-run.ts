@@ -204,7 +204,7 @@ export class OperationRun {
     if (this.operation.closesCircuits) await this.#closeOnce(webhook.id);
     if (delivery.progress.state === "success") return this.#replay(delivery, webhook);
     const retry = { at: clock.now(), by: null, operationId };
-    const result = await access.retry(retryOf(access, delivery, { webhook, priority, retry }));
+    const result = await access.retry(retryOf(access, delivery, webhook, priority, retry));
     switch (result.kind) {
       case "accepted":
         return done;

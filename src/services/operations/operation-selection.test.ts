@@ -30,8 +30,8 @@ function rowsOf(count: number) {
 
 async function readAll(history: HistoryStore, before: number): Promise<readonly number[]> {
   const positions: number[] = [];
-  for (const slice of await sliceSelection(history, { selection, before, isCancelled: never })) {
-    positions.push(...(await readSlice(history, { selection, slice })).map((row) => row.position));
+  for (const slice of await sliceSelection(history, selection, before, never)) {
+    positions.push(...(await readSlice(history, selection, slice)).map((row) => row.position));
   }
   return positions;
 }
@@ -60,10 +60,10 @@ test("what came later is left alone", async () => {
 test("deliveries that join a slice after it was cut push none of the old ones out", async () => {
   const rows = rowsOf(150);
   const history = historyOf(rows);
-  const [slice] = await sliceSelection(history, { selection, before: 450, isCancelled: never });
+  const [slice] = await sliceSelection(history, selection, 450, never);
   assert.ok(slice !== undefined);
   for (let position = 1; position < 450; position += 1) rows.add(position);
-  const positions = (await readSlice(history, { selection, slice })).map((row) => row.position);
+  const positions = (await readSlice(history, selection, slice)).map((row) => row.position);
   assert.equal(positions.length, 450);
   assert.deepEqual(
     positions,

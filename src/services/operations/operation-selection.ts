@@ -21,7 +21,7 @@ export async function measureSelection(
   history: HistoryStore,
   selection: Selection,
 ): Promise<{ readonly count: number; readonly before: number }> {
-  const newest = await readPage(history, { selection, before: null, limit: 1 });
+  const newest = await readPage(history, selection, null, 1);
   const before = (newest.rows[0]?.position ?? -1) + 1;
   if (selection.kind === "dead_letters") {
     return { before, count: await history.countDeadLetters({ ...withoutKind(selection), countMax }) };
@@ -35,15 +35,11 @@ export async function measureSelection(
  */
 export async function sliceSelection(
   history: HistoryStore,
-  work: { readonly selection: Selection; readonly before: number; readonly isCancelled: () => boolean },
+  selection: Selection, before: number, isCancelled: () => boolean,
 ): Promise<readonly Slice[]> {
   const slices: Slice[] = [];
-  for (let below: number | null = work.before; below !== null && !work.isCancelled(); ) {
-    const page: Page<StoredDelivery> = await readPage(history, {
-      selection: work.selection,
-      before: below,
-      limit: pageRows,
-    });
+  for (let below: number | null = before; below !== null && !isCancelled(); ) {
+    const page: Page<StoredDelivery> = await readPage(history, selection, below, pageRows);
     const oldest = page.rows.at(-1);
     if (oldest === undefined) break;
     slices.push({ from: oldest.position - 1, below });
@@ -55,13 +51,12 @@ export async function sliceSelection(
 /** Deliveries of a slice, oldest first. */
 export async function readSlice(
   history: HistoryStore,
-  work: { readonly selection: Selection; readonly slice: Slice },
+  selection: Selection, slice: Slice,
 ): Promise<readonly StoredDelivery[]> {
-  const { selection, slice } = work;
   const found: StoredDelivery[] = [];
   // More than one page only if deliveries joined the selection after it was cut.
   for (let below: number | null = slice.below; below !== null && below > slice.from; ) {
-    const page: Page<StoredDelivery> = await readPage(history, { selection, before: below, limit: pageRows });
+    const page: Page<StoredDelivery> = await readPage(history, selection, below, pageRows);
     found.push(...page.rows.filter((row) => row.position > slice.from));
     const oldest = page.rows.at(-1);
     below = oldest === undefined || oldest.position <= slice.from ? null : page.next;
@@ -71,10 +66,9 @@ export async function readSlice(
 
 function readPage(
   history: HistoryStore,
-  request: { readonly selection: Selection; readonly before: number | null; readonly limit: number },
+  selection: Selection, before: number | null, limit: number,
 ): Promise<Page<StoredDelivery>> {
-  const { selection } = request;
-  const page: PageRequest = { limit: request.limit, before: request.before, offset: 0 };
+  const page: PageRequest = { limit, before, offset: 0 };
   if (selection.kind === "dead_letters") return history.listDeadLetters({ ...withoutKind(selection), page });
   return history.listDeliveries({ ...withoutKind(selection), page });
 }

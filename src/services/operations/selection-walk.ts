@@ -75,7 +75,7 @@ export class SelectionWalk {
     const { selection } = walked;
     if (selection.kind === "ids") return this.#byId(walked, selection);
     if (selection.kind === "search") return this.#bySearch(walked, selection);
-    return this.#bySlices(walked, { selection, isCancelled });
+    return this.#bySlices(walked, selection, isCancelled);
   }
 
   async *#byId(
@@ -85,7 +85,7 @@ export class SelectionWalk {
     const { history, access, listing } = this.#options;
     for (let at = cursor ?? 0; at < ids.length; at += idsAtOnce) {
       const some = ids.slice(at, at + idsAtOnce);
-      const stored = await history.getDeliveries({ tenantId, ids: some });
+      const stored = await history.getDeliveries(tenantId, some);
       await access.refresh([...new Set(stored.map((row) => row.webhookId))]);
       const byId = new Map(stored.map((row) => [row.id, listing.listed(row)]));
       const rows = some.map((id, index): Found["rows"][number] => [byId.get(id) ?? null, at + index + 1]);
@@ -118,18 +118,12 @@ export class SelectionWalk {
 
   async *#bySlices(
     { before }: Walked,
-    {
-      selection,
-      isCancelled,
-    }: {
-      readonly selection: Exclude<OperationSelection, { readonly kind: "ids" | "search" }>;
-      readonly isCancelled: () => boolean;
-    },
+    selection: Exclude<OperationSelection, { readonly kind: "ids" | "search" }>, isCancelled: () => boolean,
   ): AsyncIterable<Found> {
     const { history, listing } = this.#options;
-    for (const slice of await sliceSelection(history, { selection, before: before ?? 0, isCancelled })) {
+    for (const slice of await sliceSelection(history, selection, before ?? 0, isCancelled)) {
       if (isCancelled()) return;
-      const stored = await readSlice(history, { selection, slice });
+      const stored = await readSlice(history, selection, slice);
       yield { rows: stored.map((row) => [listing.listed(row), null]), cursor: null };
     }
   }

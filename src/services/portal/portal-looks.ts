@@ -69,12 +69,11 @@ export class PortalLooks {
   /** Omitted fields keep their values. */
   async put(
     scope: Scope,
-    command: { readonly tenantId: string | null; readonly input: PortalSettingsInput },
+    tenantId: string | null, input: PortalSettingsInput,
   ) {
-    const { tenantId, input } = command;
     this.#require(scope, tenantId);
     const problems = new ProblemList();
-    const read = readFields(portalSettingsFields, input, { problems });
+    const read = readFields(portalSettingsFields, input, problems);
     problems.throwIfAny("the settings");
     await this.#changes.run(tenantId ?? "", async () => {
       const { store, clock } = this.#options;
@@ -86,7 +85,7 @@ export class PortalLooks {
     return this.#level(tenantId);
   }
 
-  async putLogo(scope: Scope, { place, bytes }: { readonly place: LogoPlace; readonly bytes: Uint8Array }) {
+  async putLogo(scope: Scope, place: LogoPlace, bytes: Uint8Array) {
     this.#require(scope, place.tenantId);
     const mediaType = logoTypeOf(bytes);
     if (mediaType === null) {

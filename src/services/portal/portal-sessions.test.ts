@@ -13,7 +13,7 @@ function open() {
   const store = new ModelPortal();
   const clock = { time: Date.UTC(2026, 0, 1), now: () => clock.time };
   const bytes = (count: number) => randomBytes(count);
-  const ids = createUuidV7Source({ now: () => clock.time, randomBytes: bytes });
+  const ids = createUuidV7Source(() => clock.time, bytes);
   const settings = async () => ({ origins: null, capabilities: ["endpoints:read"] as const });
   const make = () =>
     new PortalSessions({

@@ -62,7 +62,7 @@ export class PortalSessions {
   async create(scope: Scope, given: PortalSessionInput): Promise<PortalSessionCreated> {
     const { store, access, clock, random, looks } = this.#options;
     const problems = new ProblemList();
-    const input = readFields(portalSessionFields, given, { problems });
+    const input = readFields(portalSessionFields, given, problems);
     problems.throwIfAny("the session");
     const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: input.tenantId ?? null });
     await this.#requireWebhooks(tenantId, input.webhookIds ?? []);
@@ -101,7 +101,7 @@ export class PortalSessions {
     const problems = new ProblemList();
     for (const [index, id] of webhookIds.entries()) {
       try {
-        requireWebhook(access, { scope: { tenantId }, id });
+        requireWebhook(access, { tenantId }, id);
       } catch {
         problems.add({ field: `webhook_ids[${index}]`, message: "does not exist" });
       }
@@ -120,7 +120,7 @@ export class PortalSessions {
     },
   ): Promise<{ readonly rows: readonly PortalSession[]; readonly next: string | null }> {
     const { limit } = query;
-    const tenantId = tenantFilter({ scope, tenantId: query.tenantId });
+    const tenantId = tenantFilter(scope, query.tenantId);
     const found = await this.#options.store.sessions({ ...query, tenantId, limit: limit + 1 });
     const rows = found.slice(0, limit);
     return { rows, next: found.length > limit ? (rows.at(-1)?.id ?? null) : null };
@@ -144,7 +144,7 @@ export class PortalSessions {
   async revoke(scope: Scope, given: PortalRevokeInput): Promise<number> {
     const { store, tenants, clock } = this.#options;
     const problems = new ProblemList();
-    const { reference, tenantId: asked } = readFields(portalRevokeFields, given, { problems });
+    const { reference, tenantId: asked } = readFields(portalRevokeFields, given, problems);
     problems.throwIfAny("the revocation");
     const tenantId = resolveTenant(tenants, { scope, tenantId: asked ?? null });
     const audit = scope.audit?.peek({ id: "", tenantId });

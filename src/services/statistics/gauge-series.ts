@@ -29,7 +29,7 @@ export function gaugeStep(step: TimeAxis["step"]): StatisticsStep {
 /** Points with data. Others are omitted, because their values are unknown rather than zero. */
 export function gaugePoints(
   rows: readonly GaugeRow[],
-  { axis, now }: { readonly axis: TimeAxis; readonly now: number },
+  axis: TimeAxis, now: number,
 ): readonly GaugePoint[] {
   const byPoint = Map.groupBy(rows, ({ start }) => Math.max(0, pointAt(axis, start)));
   return [...byPoint]

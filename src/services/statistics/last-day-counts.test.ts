@@ -48,9 +48,9 @@ class MinuteCounts {
 
   #counts(start: number, spanMs: number): Uint8Array {
     const counts = new Counts();
-    counts.add(keys.accepted, { times: spanMs / minute });
+    counts.add(keys.accepted, spanMs / minute);
     const failing = Math.min(spanMs, Math.max(0, start + spanMs - this.failingSince));
-    counts.add(keys.transient, { times: failing / minute });
+    counts.add(keys.transient, failing / minute);
     return counts.pack();
   }
 }

@@ -12,7 +12,7 @@ const count =
 const timeAt =
   (name: DistributionName, share: number): Measuring =>
   (counts) => {
-    const ms = percentile(counts, { name, share });
+    const ms = percentile(counts, name, share);
     return ms === null ? null : Number(ms.toPrecision(3));
   };
 

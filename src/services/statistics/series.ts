@@ -17,15 +17,12 @@ export interface Series {
 /** Rows of several writers and buckets, summed by key and point. */
 export function seriesOf(
   rows: readonly StatisticsRow[],
-  of: {
-    readonly axis: Pick<TimeAxis, "starts" | "end">;
-    readonly keyOf: (row: StatisticsRow) => string | null;
-  },
+  axis: Pick<TimeAxis, "starts" | "end">, keyOf: (row: StatisticsRow) => string | null,
 ): readonly Series[] {
   const byKey = new Map<string | null, Series>();
   for (const row of rows) {
-    const at = Math.max(0, pointAt(of.axis, row.start));
-    const key = of.keyOf(row);
+    const at = Math.max(0, pointAt(axis, row.start));
+    const key = keyOf(row);
     const series = byKey.get(key) ?? { key, points: new Map<number, Counts>(), totals: new Counts() };
     byKey.set(key, series);
     const point = series.points.get(at) ?? new Counts();
@@ -39,7 +36,7 @@ export function seriesOf(
 
 function addTo(
   byKey: Map<string | null, Series>,
-  { key, at, counts }: { readonly key: string | null; readonly at: number; readonly counts: Counts },
+  key: string | null, at: number, counts: Counts,
 ): void {
   const known = byKey.get(key);
   const series = known ?? { key, points: new Map<number, Counts>(), totals: new Counts() };
@@ -53,7 +50,7 @@ function addTo(
 /** The series with the highest counts, and all others combined as `other`. */
 export function splitSeries(
   series: readonly Series[],
-  { groupBy, limit }: { readonly groupBy: DeliveryGroup | EventGroup; readonly limit: number },
+  groupBy: DeliveryGroup | EventGroup, limit: number,
 ): readonly Series[] {
   const parts = partsOf(groupBy);
   const split = parts === null ? series : series.flatMap((whole) => dividedBy(whole, parts));
@@ -75,7 +72,7 @@ function weightOf({ totals }: Series): number {
 function together(series: readonly Series[]): Series {
   const byKey = new Map<string | null, Series>();
   for (const { points } of series)
-    for (const [at, counts] of points) addTo(byKey, { key: otherKey, at, counts });
+    for (const [at, counts] of points) addTo(byKey, otherKey, at, counts);
   return byKey.get(otherKey) ?? { key: otherKey, points: new Map(), totals: new Counts() };
 }
 
@@ -112,8 +109,8 @@ function dividedBy(whole: Series, parts: (counts: Counts) => readonly Part[]): r
       const attempts = counted(counts);
       if (attempts === 0) continue;
       const part = new Counts();
-      part.add(keys.accepted, { times: attempts });
-      addTo(byKey, { key: name, at, counts: part });
+      part.add(keys.accepted, attempts);
+      addTo(byKey, name, at, part);
     }
   return [...byKey.values()];
 }

@@ -99,12 +99,6 @@ export interface WebhookFailures {
   readonly attempts: number;
 }
 
-interface AcceptedQuery {
-  readonly webhookId: string;
-  /** Start of a minute, Unix milliseconds. */
-  readonly since: number;
-}
-
 export class Statistics {
   readonly #options: StatisticsOptions;
   readonly #reader: StatisticsReader | null;
@@ -119,29 +113,29 @@ export class Statistics {
   /** Attempts and deliveries over time. */
   async deliveries(scope: Scope, query: DeliveryStatisticsQuery): Promise<StatisticsView> {
     judgeFilters(deliveryStatisticsFields, query);
-    const tenantId = tenantFilter({ scope, tenantId: query.tenantId ?? null });
+    const tenantId = tenantFilter(scope, query.tenantId ?? null);
     const { groupBy = null } = query;
     const webhookIds = seenWebhooks(scope, query.webhookIds);
     const measures = wantedOf<DeliveryMeasure>(query.measures, deliveryMeasuresDefault);
     const isOfWebhooks = groupBy === "webhook" || (webhookIds ?? []).length > 0;
     const whose = isOfWebhooks
       ? this.#ofWebhooks(tenantId, webhookIds)
-      : [ofTenants(tenantId, { separately: groupBy === "tenant" })];
+      : [ofTenants(tenantId, groupBy === "tenant")];
     const known = groupsOfAttempts.includes(groupBy ?? "") ? (["attempts"] as const) : measures;
-    return this.#view("delivery", { query, whose, groupBy, measures: known });
+    return this.#view("delivery", query, whose, groupBy, known);
   }
 
   /** Published events over time. */
   async events(scope: Scope, query: EventStatisticsQuery): Promise<StatisticsView> {
     judgeFilters(eventStatisticsFields, query);
-    const tenantId = tenantFilter({ scope, tenantId: query.tenantId ?? null });
+    const tenantId = tenantFilter(scope, query.tenantId ?? null);
     const { groupBy = null } = query;
     const whose: StatisticsOf =
       groupBy === "event_type"
         ? { level: "subjects", tenantId, subjects: null }
-        : ofTenants(tenantId, { separately: groupBy === "tenant" });
+        : ofTenants(tenantId, groupBy === "tenant");
     const measures = wantedOf<EventMeasure>(query.measures, eventMeasures);
-    return this.#view("event", { query, whose: [whose], groupBy, measures });
+    return this.#view("event", query, [whose], groupBy, measures);
   }
 
   /**
@@ -159,7 +153,7 @@ export class Statistics {
     if (rows.length > gaugeRowsMax) throw tooMuch();
     return {
       stepSeconds: pointSeconds(axis.step), from: range.from, to: range.to,
-      points: gaugePoints(rows, { axis, now }),
+      points: gaugePoints(rows, axis, now),
       now: { at: now, ...(await this.#options.deliveries.depth()) },
     };
   }
@@ -195,7 +189,7 @@ export class Statistics {
   }
 
   /** Accepted attempts of a webhook since the start of a minute; null if statistics are disabled. */
-  async acceptedSince({ webhookId, since }: AcceptedQuery): Promise<number | null> {
+  async acceptedSince(webhookId: string, /** Start of a minute, Unix milliseconds. */ since: number): Promise<number | null> {
     if (this.#reader === null) return null;
     const now = this.#options.clock.now();
     const span = { from: since, to: now, finest: "minute", now } as const;
@@ -237,8 +231,7 @@ export class Statistics {
     );
   }
 
-  async #view(kind: FactKind, asked: AskedView): Promise<StatisticsView> {
-    const { query, groupBy } = asked;
+  async #view(kind: FactKind, query: Omit<DeliveryStatisticsQuery, "groupBy" | "measures" | "webhookIds">, whose: readonly StatisticsOf[], groupBy: DeliveryGroup | EventGroup | null, measures: readonly (DeliveryMeasure | EventMeasure)[]): Promise<StatisticsView> {
     const now = this.#options.clock.now();
     const to = query.to ?? now;
     const { step, timeZone } = query;
@@ -249,10 +242,10 @@ export class Statistics {
     const hoursMs =
       timeZone === null || timeZone === undefined || timeZone === "UTC" ? 2 * stepMs.day : this.#hoursMs();
     const finest = ({ "1m": "minute", "5m": "minute", "1h": "hour", "1d": "day" } as const)[axis.step];
-    const rows = await this.#rows(kind, { whose: asked.whose, axis, finest, now, hoursMs });
-    const whole = seriesOf(rows, { axis, keyOf: keyOf(groupBy) });
+    const rows = await this.#rows(kind, { whose, axis, finest, now, hoursMs });
+    const whole = seriesOf(rows, axis, keyOf(groupBy));
     const split =
-      groupBy === null ? whole : splitSeries(whole, { groupBy, limit: query.limit ?? statisticsSeriesMax });
+      groupBy === null ? whole : splitSeries(whole, groupBy, query.limit ?? statisticsSeriesMax);
     const completeUntil = Math.min((await this.#reader?.progress())?.unwrittenSince ?? now, now);
     return {
       stepSeconds: pointSeconds(axis.step),
@@ -260,7 +253,7 @@ export class Statistics {
       to: axis.end,
       completeUntil,
       lagSeconds: (now - completeUntil) / 1_000,
-      series: shown(split, { axis, now, measures: asked.measures }),
+      series: shown(split, axis, now, measures),
     };
   }
 
@@ -290,13 +283,6 @@ export class Statistics {
   }
 }
 
-interface AskedView {
-  readonly query: Omit<DeliveryStatisticsQuery, "groupBy" | "measures" | "webhookIds">;
-  readonly whose: readonly StatisticsOf[];
-  readonly groupBy: DeliveryGroup | EventGroup | null;
-  readonly measures: readonly (DeliveryMeasure | EventMeasure)[];
-}
-
 /** The names are already validated. */
 function wantedOf<Name extends string>(
   asked: readonly string[] | null | undefined,
@@ -306,7 +292,7 @@ function wantedOf<Name extends string>(
   return names.length === 0 ? otherwise : names;
 }
 
-function ofTenants(tenantId: string | null, { separately }: { readonly separately: boolean }): StatisticsOf {
+function ofTenants(tenantId: string | null, separately: boolean): StatisticsOf {
   if (tenantId !== null) return { level: "tenants", tenantIds: [tenantId] };
   return separately ? { level: "tenants", tenantIds: null } : { level: "all" };
 }
@@ -319,13 +305,8 @@ function keyOf(groupBy: DeliveryGroup | EventGroup | null): (row: StatisticsRow)
 /** Points from the first one with a count in any series: earlier data does not exist. */
 function shown(
   series: readonly Series[],
-  more: {
-    readonly axis: TimeAxis;
-    readonly now: number;
-    readonly measures: readonly (DeliveryMeasure | EventMeasure)[];
-  },
+  axis: TimeAxis, now: number, measures: readonly (DeliveryMeasure | EventMeasure)[],
 ): readonly SeriesView[] {
-  const { axis, now, measures } = more;
   const first = Math.min(...series.flatMap(({ points }) => [...points.keys()]));
   const nothing = new Counts();
   return series.map(({ key, points, totals }) => ({

@@ -34,15 +34,12 @@ export class TenantDirectory {
 }
 
 /** Loads the tenants, and creates `default` on the first start. */
-export async function loadTenantDirectory(from: {
-  readonly registry: RegistryStore;
-  readonly clock: Clock;
-}): Promise<TenantDirectory> {
+export async function loadTenantDirectory(registry: RegistryStore, clock: Clock): Promise<TenantDirectory> {
   const directory = new TenantDirectory();
-  for (const tenant of await from.registry.tenants()) directory.set(tenant);
+  for (const tenant of await registry.tenants()) directory.set(tenant);
   if (directory.has(defaultTenantId)) return directory;
-  const tenant = newTenant(defaultTenantId, from.clock.now());
-  await from.registry.saveTenant(tenant);
+  const tenant = newTenant(defaultTenantId, clock.now());
+  await registry.saveTenant(tenant);
   directory.set(tenant);
   return directory;
 }

@@ -62,7 +62,7 @@ export class Tenants implements TenantService {
     const problems = new ProblemList();
     for (const problem of judgeField(tenantIdField, { path: "id", value: id })) problems.add(problem);
     const base = existing ?? newTenant(id, now);
-    const read = readFields(tenantFields, input, { problems });
+    const read = readFields(tenantFields, input, problems);
     const rateLimit = mergeRateLimit(base.rateLimit, read.rateLimit);
     const tenant: Tenant = { ...base, ...read, rateLimit, updatedAt: changedAt(base, now) };
     problems.throwIfAny("the tenant");

@@ -25,7 +25,7 @@ export function readClientCertificate(
   { now, problems }: { readonly now: number; readonly problems: ProblemList },
 ): CertificateAndKey | null {
   const { certificatePem, privateKeyPem } = value;
-  const certificate = readCertificate(certificatePem, { now, problems });
+  const certificate = readCertificate(certificatePem, now, problems);
   const key = readKey(privateKeyPem, problems);
   if (certificate === null || key === null) return null;
   if (!certificate.checkPrivateKey(key) || !isUsable(certificatePem, key)) {
@@ -40,7 +40,7 @@ const keyField = "client_certificate.private_key_pem";
 
 function readCertificate(
   value: string,
-  { now, problems }: { readonly now: number; readonly problems: ProblemList },
+  now: number, problems: ProblemList,
 ): X509Certificate | null {
   const problem = (message: string): null => {
     problems.add({ field: certificateField, message });
@@ -101,11 +101,11 @@ export function certificateView(certificatePem: string, now: number): ClientCert
     issuer: oneLine(certificate.issuer),
     fingerprint: certificate.fingerprint256,
     expiresAt,
-    warning: warningOf({ expiresAt, now }),
+    warning: warningOf(expiresAt, now),
   };
 }
 
-function warningOf({ expiresAt, now }: { readonly expiresAt: number; readonly now: number }): string | null {
+function warningOf(expiresAt: number, now: number): string | null {
   if (expiresAt <= now) return "the certificate has expired";
   return expiresAt - now <= warningMs ? "the certificate expires within two weeks" : null;
 }

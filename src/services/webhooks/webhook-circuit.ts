@@ -24,7 +24,7 @@ export async function changeCircuit(
   how: { readonly access: Pick<EngineAccess, "circuitChanged">; readonly clock: Clock },
 ): Promise<CircuitSnapshot> {
   const problems = new ProblemList();
-  readFields(circuitActionFields, command, { problems });
+  readFields(circuitActionFields, command, problems);
   problems.throwIfAny("the circuit breaker action");
   const now = how.clock.now();
   const { durationSeconds = defaultOf(circuitActionFields.durationSeconds) } = command;
@@ -50,14 +50,14 @@ export async function openCircuitsOf(
   await how.access.refresh(ids);
   const now = how.clock.now();
   return ids.flatMap((webhookId) =>
-    openCircuitOf(how.access.webhook(webhookId), { count: counts.get(webhookId) ?? 0, now }),
+    openCircuitOf(how.access.webhook(webhookId), counts.get(webhookId) ?? 0, now),
   );
 }
 
 /** The same for one webhook; empty if its circuit is closed. */
 export function openCircuitOf(
   live: LiveWebhook | undefined,
-  { count, now }: { readonly count: number; readonly now: number },
+  count: number, now: number,
 ): readonly OpenCircuit[] {
   const circuit = notClosed(live, now);
   if (live === undefined || circuit === null) return [];

@@ -37,11 +37,11 @@ export function checkCredentials(input: WebhookInput, context: CredentialsContex
  * certificate is kept, because its private key is not sent.
  */
 export function requireCredentialsAnew(
-  urls: { readonly before: string; readonly after: string },
+  before: string, after: string,
   { input, oauth2, held, problems }: MovedCredentials,
 ): void {
-  const origin = URL.parse(urls.before)?.origin;
-  if (origin === undefined || origin === (URL.parse(urls.after)?.origin ?? origin)) return;
+  const origin = URL.parse(before)?.origin;
+  if (origin === undefined || origin === (URL.parse(after)?.origin ?? origin)) return;
   const kept = [
     { field: "bearer_token", isKept: held.bearerToken && input.bearerToken === undefined },
     {
@@ -85,7 +85,7 @@ function readCredentialHeaders(
  */
 export function mergeOAuth2(
   base: OAuth2Client | null,
-  { change, context }: { readonly change: WebhookInput["oauth2"]; readonly context: CredentialsContext },
+  change: WebhookInput["oauth2"], context: CredentialsContext,
 ): OAuth2Client | null {
   const { problems } = context;
   if (change === undefined) return base;

@@ -43,20 +43,19 @@ export class WebhookCredentials {
   /** The secrets after a validated input: absent keeps, null removes. */
   replaced(
     webhookId: string,
-    change: { readonly secrets: readonly StoredSecret[]; readonly input: WebhookInput },
+    secrets: readonly StoredSecret[], input: WebhookInput,
   ): readonly StoredSecret[] {
-    const { bearerToken, credentialHeaders, clientCertificate, oauth2 } = change.input;
+    const { bearerToken, credentialHeaders, clientCertificate, oauth2 } = input;
     const texts: readonly (readonly [CredentialKind, string | null | undefined])[] = [
       ["bearer", bearerToken],
       ["oauth2_client_secret", oauth2 === null ? null : oauth2?.clientSecret],
       ["credential_headers", headersText(credentialHeaders)],
       ["client_certificate", certificateText(clientCertificate)],
     ];
-    let { secrets } = change;
     for (const [kind, text] of texts) {
       if (text === undefined) continue;
       const others = secrets.filter((secret) => secret.kind !== kind);
-      secrets = text === null ? others : [...others, this.#seal(webhookId, { kind, text })];
+      secrets = text === null ? others : [...others, this.#seal(webhookId, kind, text)];
     }
     return secrets;
   }
@@ -98,11 +97,10 @@ export class WebhookCredentials {
 
   #seal(
     webhookId: string,
-    credential: { readonly kind: CredentialKind; readonly text: string },
+    kind: CredentialKind, text: string,
   ): StoredSecret {
-    const { kind, text } = credential;
     const { secretBox, clock } = this.#options;
-    const ciphertext = secretBox.seal({ plaintext: text, context: webhookId });
+    const ciphertext = secretBox.seal(text, webhookId);
     // Credentials may be reused and may be weak. Their digest is bound to the webhook, so that it cannot be used to
     // find equal ones.
     const digest = secretBox.digest(`${kind} ${webhookId} ${text}`);

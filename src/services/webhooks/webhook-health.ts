@@ -11,9 +11,9 @@ const statsSpanMs = 86_400_000;
 /** The current state of a webhook's endpoint, and its attempts of the last day (WDS-105). */
 export async function webhookHealth(
   live: LiveWebhook,
-  from: { readonly history: HistoryStore; readonly clock: Clock },
+  history: HistoryStore, clock: Clock,
 ): Promise<WebhookHealthView> {
-  const now = from.clock.now();
+  const now = clock.now();
   const { webhook, policy, pausedUntil } = live;
   const statsSince = now - statsSpanMs;
   const isPaused = pausedUntil !== null && pausedUntil > now;
@@ -26,7 +26,7 @@ export async function webhookHealth(
     pausedUntil: isPaused ? pausedUntil : null,
     pauseReason: isPaused ? live.pauseReason : null,
     inFlight: live.report?.inFlight ?? live.inFlight,
-    stats: await from.history.attemptStats({ webhookId: webhook.id, since: statsSince }),
+    stats: await history.attemptStats(webhook.id, statsSince),
     statsSince,
     lastSuccessAt: live.lastSuccessAt,
     disablesAt: webhook.status === "disabled" ? null : disablesAt(live.health, policy.disable),

@@ -43,7 +43,7 @@ export class WebhookIncidents {
 
   async report(live: LiveWebhook, command: ReportIncidentCommand): Promise<{ readonly eventId: string }> {
     const problems = new ProblemList();
-    readFields(incidentFields, command, { problems });
+    readFields(incidentFields, command, problems);
     problems.throwIfAny("the report");
     const now = this.#options.clock.now();
     this.#limit(live.webhook.id, now);
@@ -62,18 +62,18 @@ export class WebhookIncidents {
     const published = await this.#options.access.publishSystemEvent({
       tenantId, eventType: incidentEventType, data, onlyWebhookId: null,
     });
-    await this.#tellOperator(live.webhook, { eventId: published.eventId, data });
+    await this.#tellOperator(live.webhook, published.eventId, data);
     return published;
   }
 
   /** The tenant's webhooks already receive it, under the id that was returned to the receiver. */
   async #tellOperator(
     webhook: Webhook,
-    report: { readonly eventId: string; readonly data: Readonly<Record<string, unknown>> },
+    eventId: string, data: Readonly<Record<string, unknown>>,
   ): Promise<void> {
     const { store, access, clock } = this.#options;
-    const told = { type: incidentEventType, of: report.eventId, at: clock.now() } as const;
-    const event = { ...webhookEvent(webhook, told), data: report.data, onlyForOperator: true } as const;
+    const told = { type: incidentEventType, of: eventId, at: clock.now() } as const;
+    const event = { ...webhookEvent(webhook, told), data, onlyForOperator: true } as const;
     await store.notifications?.appendEvents([event]);
     access.relay.stored();
   }

@@ -22,12 +22,7 @@ export interface MergeContext {
 }
 
 /** The defaults of a webhook. Its URL and events must still be set. */
-export function blankWebhook(identity: {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly now: number;
-}): Webhook {
-  const { id, tenantId, now } = identity;
+export function blankWebhook(id: string, tenantId: string, now: number): Webhook {
   return {
     id,
     tenantId,
@@ -62,12 +57,12 @@ export function mergeWebhook(base: Webhook, input: WebhookInput, context: MergeC
   const merged: Webhook = {
     ...base,
     ...storedAsGiven(input),
-    ...mergeStatus(base, { active: input.active, now }),
+    ...mergeStatus(base, input.active, now),
     url: input.url === undefined ? base.url : readUrl(input.url, context),
-    oauth2: mergeOAuth2(base.oauth2, { change: input.oauth2, context }),
-    agreements: mergeObject(base.agreements, { change: input.agreements, none: webhookDefaults.agreements }),
-    retry: mergeRetry(base.retry, { input, problems }),
-    circuitBreaker: mergeObject(base.circuitBreaker, { change: input.circuitBreaker, none: {} }),
+    oauth2: mergeOAuth2(base.oauth2, input.oauth2, context),
+    agreements: mergeObject(base.agreements, input.agreements, webhookDefaults.agreements),
+    retry: mergeRetry(base.retry, input, problems),
+    circuitBreaker: mergeObject(base.circuitBreaker, input.circuitBreaker, {}),
     rateLimit: mergeRateLimit(base.rateLimit, input.rateLimit),
     updatedAt: changedAt(base, now),
   };
@@ -75,10 +70,10 @@ export function mergeWebhook(base: Webhook, input: WebhookInput, context: MergeC
     problems.add({ field: header === null ? "headers" : `headers.${header}`, message: detail });
   }
   requireCredentialsAnew(
-    { before: base.url, after: merged.url },
+    base.url, merged.url,
     { input, oauth2: merged.oauth2, held: context.held, problems },
   );
-  const webhook = { ...merged, verification: mergeVerification(base, { merged, input, problems }) };
+  const webhook = { ...merged, verification: mergeVerification(base, merged, input, problems) };
   reportContradictions(webhook, { credentials, problems });
   return settled(webhook, now);
 }
@@ -109,7 +104,7 @@ function storedAsGiven(input: WebhookInput): Partial<Webhook> {
 /** Omitted members keep their values; `null` removes all of them (EDS-9.2-2). */
 function mergeObject<Value extends object>(
   base: Value,
-  { change, none }: { readonly change: Partial<Value> | null | undefined; readonly none: Value },
+  change: Partial<Value> | null | undefined, none: Value,
 ): Value {
   return change === null ? none : { ...base, ...change };
 }
@@ -120,7 +115,7 @@ function mergeObject<Value extends object>(
  */
 export function mergeStatus(
   base: Webhook,
-  { active, now }: { readonly active: boolean | undefined; readonly now: number },
+  active: boolean | undefined, now: number,
 ): Pick<Webhook, "status" | "statusReason" | "statusChangedAt"> {
   const { status, statusReason, statusChangedAt } = base;
   const isOn = status === "active" || status === "unverified";

@@ -207,5 +207,5 @@ function says({ url, description }: Webhook, text: string): boolean {
 function receives(webhook: Webhook, eventType: string): boolean {
   if (webhook.events.includes(eventType)) return true;
   if (!isEventTypeName(eventType)) return false;
-  return webhook.events.some((pattern) => matches({ pattern, type: eventType }));
+  return webhook.events.some((pattern) => matches(pattern, eventType));
 }

@@ -7,7 +7,7 @@ import type { PauseCommand } from "../services.ts";
 /** Reads a pause command. Throws InvalidRequestError if the end is in the past or too far ahead. */
 export function readPause(command: PauseCommand, now: number): WebhookPause {
   const problems = new ProblemList();
-  const { until = null, reason = null } = readFields(pauseFields, command, { problems });
+  const { until = null, reason = null } = readFields(pauseFields, command, problems);
   if (until !== null && (until <= now || until - now > pauseMsMax))
     problems.add({ field: "until", message: "must be in the future and at most a year ahead" });
   problems.throwIfAny("the pause");
@@ -17,9 +17,8 @@ export function readPause(command: PauseCommand, now: number): WebhookPause {
 /** Sets or removes a pause; an existing pause keeps its start. */
 export function withPause(
   webhook: Webhook,
-  change: { readonly pause: WebhookPause | null; readonly now: number },
+  pause: WebhookPause | null, now: number,
 ): Webhook {
-  const { pause, now } = change;
   const since = pauseAt(webhook, now)?.since ?? now;
   return { ...webhook, pause: pause && { ...pause, since }, updatedAt: changedAt(webhook, now) };
 }

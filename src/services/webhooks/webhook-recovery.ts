@@ -21,14 +21,10 @@ export class WebhookRecovery {
   readonly #operations: BatchOperations;
   readonly #clock: Pick<Clock, "now">;
 
-  constructor(options: {
-    readonly history: HistoryStore;
-    readonly operations: BatchOperations;
-    readonly clock: Pick<Clock, "now">;
-  }) {
-    this.#history = options.history;
-    this.#operations = options.operations;
-    this.#clock = options.clock;
+  constructor(history: HistoryStore, operations: BatchOperations, clock: Pick<Clock, "now">) {
+    this.#history = history;
+    this.#operations = operations;
+    this.#clock = clock;
   }
 
   async recover(scope: Scope, live: LiveWebhook, command: RecoverCommand): Promise<RecoveryStarted> {
@@ -45,7 +41,7 @@ export class WebhookRecovery {
       to: command.until ?? null,
     };
     const { count, before } = await measureSelection(this.#history, selection);
-    const openCircuits = count === 0 ? [] : openCircuitOf(live, { count, now: this.#clock.now() });
+    const openCircuits = count === 0 ? [] : openCircuitOf(live, count, this.#clock.now());
     if (command.dryRun === true) return { operation: null, count, openCircuits };
     if (status !== "active") {
       throw new PosthornError(
@@ -84,7 +80,7 @@ export class WebhookRecovery {
 
 function validate(command: RecoverCommand): void {
   const problems = new ProblemList();
-  const { since, until = null } = readFields(recoverFields, command, { problems });
+  const { since, until = null } = readFields(recoverFields, command, problems);
   if (until !== null && until <= since) problems.add({ field: "until", message: "must be after since" });
   problems.throwIfAny("the recovery");
 }

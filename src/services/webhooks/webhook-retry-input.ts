@@ -37,29 +37,24 @@ const exponentialNames = Object.keys(exponentialFields) as readonly (keyof typeo
 /** Merges `retry_config` and `timeout_ms` into the current values. `null` resets to the profile. */
 export function mergeRetry(
   base: WebhookRetryOverrides,
-  change: {
-    readonly input: Pick<WebhookInput, "retry" | "timeoutMs">;
-    readonly problems: ProblemList;
-  },
+  input: Pick<WebhookInput, "retry" | "timeoutMs">, problems: ProblemList,
 ): WebhookRetryOverrides {
-  const { input, problems } = change;
   const { retry, timeoutMs } = input;
   if (typeof timeoutMs === "number" && (retry?.timeoutMs ?? timeoutMs) !== timeoutMs) {
     problems.add({ field: "timeout_ms", message: "contradicts retry_config.timeout_ms; give one of them" });
   }
-  const merged = mergeRetryConfig(base, { retry, problems });
+  const merged = mergeRetryConfig(base, retry, problems);
   return timeoutMs === undefined ? merged : { ...merged, timeoutMs };
 }
 
 function mergeRetryConfig(
   base: WebhookRetryOverrides,
-  change: { readonly retry: RetryInput | null | undefined; readonly problems: ProblemList },
+  retry: RetryInput | null | undefined, problems: ProblemList,
 ): WebhookRetryOverrides {
-  const { retry, problems } = change;
   if (retry === undefined) return base;
   if (retry === null) return noRetryOverrides;
   return {
-    schedule: mergeSchedule(base.schedule, { retry, problems }),
+    schedule: mergeSchedule(base.schedule, retry, problems),
     ageMsMax: retry.maxAgeMs ?? base.ageMsMax,
     timeoutMs: retry.timeoutMs ?? base.timeoutMs,
     timeoutGrowthFactor: retry.timeoutGrowthFactor ?? base.timeoutGrowthFactor,
@@ -69,9 +64,8 @@ function mergeRetryConfig(
 /** A single exponential field selects the exponential form; `schedule_ms` selects the list. */
 function mergeSchedule(
   base: RetrySchedule | null,
-  change: { readonly retry: RetryInput; readonly problems: ProblemList },
+  retry: RetryInput, problems: ProblemList,
 ): RetrySchedule | null {
-  const { retry, problems } = change;
   const asked = exponentialNames.filter((name) => retry[name] !== undefined);
   if (retry.scheduleMs !== undefined) {
     const fields = asked.map((name) => `retry_config.${apiPath(name, retryFields[name])}`);

@@ -21,7 +21,7 @@ export async function requireRoom(tenantId: string, options: WebhookRoomOptions)
   let count = 0;
   for (const { webhook } of access.webhooks()) if (webhook.tenantId === tenantId) count += 1;
   if (count < limit) return;
-  await options.store.notifications?.appendEvents([limitReached({ tenantId, limit }, options.clock.now())]);
+  await options.store.notifications?.appendEvents([limitReached(tenantId, limit, options.clock.now())]);
   access.relay.stored();
   throw new PosthornError(
     "limit_reached",
@@ -30,7 +30,7 @@ export async function requireRoom(tenantId: string, options: WebhookRoomOptions)
 }
 
 function limitReached(
-  { tenantId, limit }: { readonly tenantId: string; readonly limit: number },
+  tenantId: string, limit: number,
   at: number,
 ): OperationalEvent {
   const type = "posthorn.tenant.limit_reached";

@@ -77,14 +77,14 @@ export class WebhookSecrets {
   /** The webhook's keys, with those added that its schemes require. Creates the tenant's key if necessary. */
   async complete(
     webhook: Pick<Webhook, "id" | "tenantId">,
-    keys: { readonly policy: DeliveryPolicy; readonly secrets: readonly StoredSecret[] },
+    policy: DeliveryPolicy, secrets: readonly StoredSecret[],
   ): Promise<readonly StoredSecret[]> {
-    const { signatureSchemes } = keys.policy;
-    const has = (kind: StoredSecret["kind"]) => keys.secrets.some((secret) => secret.kind === kind);
+    const { signatureSchemes } = policy;
+    const has = (kind: StoredSecret["kind"]) => secrets.some((secret) => secret.kind === kind);
     if (needsKey(signatureSchemes, "ed25519") && !has("ed25519"))
       await this.#options.tenantKeys.ensure(webhook.tenantId);
-    if (!needsKey(signatureSchemes, "symmetric") || has("symmetric")) return keys.secrets;
-    return [this.seal(webhook.id, this.#generate("symmetric")), ...keys.secrets];
+    if (!needsKey(signatureSchemes, "symmetric") || has("symmetric")) return secrets;
+    return [this.seal(webhook.id, this.#generate("symmetric")), ...secrets];
   }
 
   /** Seals a key for storage. */
@@ -92,7 +92,7 @@ export class WebhookSecrets {
     const { secretBox, clock } = this.#options;
     return {
       kind: key.kind,
-      ciphertext: secretBox.seal({ plaintext: key.text, context: webhookId }),
+      ciphertext: secretBox.seal(key.text, webhookId),
       digest: secretBox.digest(key.text),
       createdAt: clock.now(),
       expiresAt: null,
@@ -159,7 +159,7 @@ export class WebhookSecrets {
 
   #readRotation(command: RotateSecretCommand, policy: DeliveryPolicy): PlainKey {
     const problems = new ProblemList();
-    const { secret = null } = readFields(rotateFields, command, { problems });
+    const { secret = null } = readFields(rotateFields, command, problems);
     const supplied = secret === null ? null : this.readSupplied(secret, problems);
     if (supplied !== null) requireScheme(supplied, { policy, problems });
     problems.throwIfAny("the rotation");

@@ -98,15 +98,15 @@ export class Webhooks implements WebhookService {
     const { access, clock, credentials, secrets, urlRules } = this.#options;
     const problems = new ProblemList();
     const now = clock.now();
-    const input = readFields(webhookFields, given, { problems, use: "create" });
-    const base = blankWebhook({ id: access.nextId(), tenantId, now });
+    const input = readFields(webhookFields, given, problems, "create");
+    const base = blankWebhook(access.nextId(), tenantId, now);
     const webhook = mergeWebhook(base, input, { urlRules, now, problems, held: noCredentials });
     const supplied = input.secret === undefined ? null : secrets.readSupplied(input.secret, problems);
     const policy = policyOf(webhook);
     if (supplied !== null && policy !== null) requireScheme(supplied, { policy, problems });
     problems.throwIfAny("the webhook");
     const own = supplied === null ? [] : [secrets.seal(webhook.id, supplied)];
-    return { webhook, supplied, secrets: credentials.replaced(webhook.id, { secrets: own, input }) };
+    return { webhook, supplied, secrets: credentials.replaced(webhook.id, own, input) };
   }
 
   async #insert(scope: Scope, { webhook, supplied, secrets }: Draft): Promise<LiveWebhook> {
@@ -120,7 +120,7 @@ export class Webhooks implements WebhookService {
   }
 
   async list(scope: Scope, query: WebhookListQuery): ReturnType<WebhookService["list"]> {
-    const tenantId = tenantFilter({ scope, tenantId: query.tenantId ?? null });
+    const tenantId = tenantFilter(scope, query.tenantId ?? null);
     const narrowed = { ...query, tenantId, webhookIds: seenWebhooks(scope, null) };
     const { store } = this.#options;
     const { history, deliveries } = store;
@@ -135,7 +135,7 @@ export class Webhooks implements WebhookService {
   }
 
   healthCounts(scope: Scope, query: WebhookFilters): ReturnType<WebhookService["healthCounts"]> {
-    const tenantId = tenantFilter({ scope, tenantId: query.tenantId ?? null });
+    const tenantId = tenantFilter(scope, query.tenantId ?? null);
     return countedHealth({ ...query, tenantId, webhookIds: seenWebhooks(scope, null) }, this.#options);
   }
 
@@ -156,7 +156,7 @@ export class Webhooks implements WebhookService {
       const current = this.#require(scope, id);
       last = current.webhook;
       const { webhook, secrets } = this.#merged(current, input);
-      return this.#save(withProof(webhook, { proven, current: last }), secrets, scope);
+      return this.#save(withProof(webhook, proven, last), secrets, scope);
     });
     return this.#view(await this.#asked(live, last));
   }
@@ -165,7 +165,7 @@ export class Webhooks implements WebhookService {
     const { clock, credentials, urlRules } = this.#options;
     const { webhook: base, secrets } = live;
     const problems = new ProblemList();
-    const input = readFields(webhookFields, given, { problems });
+    const input = readFields(webhookFields, given, problems);
     if (given.tenantId !== undefined && given.tenantId !== base.tenantId) {
       problems.add({ field: "tenant_id", message: "cannot be changed" });
     }
@@ -175,7 +175,7 @@ export class Webhooks implements WebhookService {
     const held = credentials.held(base.id, secrets);
     const webhook = mergeWebhook(base, input, { urlRules, now: clock.now(), problems, held });
     problems.throwIfAny("the webhook");
-    return { webhook, secrets: credentials.replaced(base.id, { secrets, input }) };
+    return { webhook, secrets: credentials.replaced(base.id, secrets, input) };
   }
 
   async delete(scope: Scope, id: string): Promise<void> {
@@ -203,7 +203,7 @@ export class Webhooks implements WebhookService {
     const now = this.#options.clock.now();
     const pause = readPause(command, now);
     return this.#change(scope, command.id, (live) =>
-      this.#save(withPause(live.webhook, { pause, now }), live.secrets, scope),
+      this.#save(withPause(live.webhook, pause, now), live.secrets, scope),
     );
   }
 
@@ -212,7 +212,7 @@ export class Webhooks implements WebhookService {
     await this.#change(scope, id, async (live) =>
       live.webhook.pause === null
         ? live
-        : this.#save(withPause(live.webhook, { pause: null, now: clock.now() }), live.secrets, scope),
+        : this.#save(withPause(live.webhook, null, clock.now()), live.secrets, scope),
     );
     await this.#options.access.resume(id);
     return this.#view(this.#require(scope, id));
@@ -243,12 +243,12 @@ export class Webhooks implements WebhookService {
 
   async health(scope: Scope, id: string): ReturnType<WebhookService["health"]> {
     const { store, clock } = this.#options;
-    return webhookHealth(await this.#fresh(scope, id), { history: store.history, clock });
+    return webhookHealth(await this.#fresh(scope, id), store.history, clock);
   }
 
   async backlog(scope: Scope, id: string): ReturnType<WebhookService["backlog"]> {
     const { store, statistics, clock } = this.#options;
-    return webhookBacklog(await this.#fresh(scope, id), { history: store.history, statistics, clock });
+    return webhookBacklog(await this.#fresh(scope, id), store.history, statistics, clock);
   }
 
   async history(scope: Scope, query: WebhookHistoryQuery): ReturnType<WebhookService["history"]> {
@@ -299,7 +299,7 @@ export class Webhooks implements WebhookService {
   ): Promise<WebhookView> {
     return this.#change(scope, change.id, async (live) => {
       const now = this.#options.clock.now();
-      const status = mergeStatus(live.webhook, { active: change.active, now });
+      const status = mergeStatus(live.webhook, change.active, now);
       if (status.status === live.webhook.status) return live;
       const updatedAt = changedAt(live.webhook, now);
       return this.#save(settled({ ...live.webhook, ...status, updatedAt }, now), live.secrets, scope);
@@ -343,7 +343,7 @@ export class Webhooks implements WebhookService {
   async #save(given: Webhook, secrets: readonly StoredSecret[], scope: Scope | null): Promise<LiveWebhook> {
     const { access, store } = this.#options;
     const policy = requirePolicy(given);
-    const completed = await this.#options.secrets.complete(given, { policy, secrets });
+    const completed = await this.#options.secrets.complete(given, policy, secrets);
     const before = access.webhook(given.id) ?? null;
     let events: readonly OperationalEvent[] = [];
     const webhook = await store.webhooks.save(given, {
@@ -363,7 +363,7 @@ export class Webhooks implements WebhookService {
   }
 
   #require(scope: Scope, id: string): LiveWebhook {
-    return requireWebhook(this.#options.access, { scope, id });
+    return requireWebhook(this.#options.access, scope, id);
   }
 
   #view(live: LiveWebhook): WebhookView {

@@ -23,7 +23,7 @@ export async function sendTestEvent(
 ): Promise<{ readonly eventId: string; readonly deliveryId: string }> {
   const { webhook } = live;
   const problems = new ProblemList();
-  readFields(testFields, how, { problems });
+  readFields(testFields, how, problems);
   problems.throwIfAny("the test");
   const eventType = how.eventType ?? testEventType;
   if (webhook.status !== "active") {

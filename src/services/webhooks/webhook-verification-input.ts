@@ -16,12 +16,11 @@ import type { ProblemList } from "../problem-list.ts";
  */
 export function mergeVerification(
   base: Webhook,
-  change: { readonly merged: Webhook; readonly input: WebhookInput; readonly problems: ProblemList },
+  merged: Webhook, input: WebhookInput, problems: ProblemList,
 ): WebhookVerification {
-  const { merged, input, problems } = change;
   const rules = findProfile(merged.profile)?.registration;
-  const choice = readChoice(base, { input, rules, problems });
-  checkRequired(choice, { merged, rules, problems });
+  const choice = readChoice(base, input, rules, problems);
+  checkRequired(choice, merged, rules, problems);
   const { verification } = base;
   if (isSameQuestion(verification, choice) && isSameTarget(choice.method, [base.url, merged.url])) {
     if (verification.whenUnsupported === choice.whenUnsupported) return verification;
@@ -35,16 +34,10 @@ export function needsAsking(base: Webhook | null, next: Webhook): boolean {
   return next.verification.state === "pending" && next.verification !== base?.verification;
 }
 
-interface ChoiceContext {
-  readonly input: WebhookInput;
-  readonly rules: RegistrationRules | undefined;
-  readonly problems: ProblemList;
-}
-
-function readChoice(base: Webhook, { input, rules, problems }: ChoiceContext): VerificationChoice {
+function readChoice(base: Webhook, input: WebhookInput, rules: RegistrationRules | undefined, problems: ProblemList): VerificationChoice {
   const { verification, verifyUrl } = input;
   const given = verification ?? (verifyUrl === true ? "challenge" : verification);
-  const choice = given === undefined ? keptChoice(base, rules) : readGiven(base, { given, rules, problems });
+  const choice = given === undefined ? keptChoice(base, rules) : readGiven(base, given, rules, problems);
   if (verifyUrl === true && choice.method !== "challenge") {
     const message = 'verify_url: true is the method "challenge"; verification names another';
     problems.contradiction(["verify_url", "verification"], message);
@@ -72,15 +65,10 @@ function defaultChoice(rules: RegistrationRules | undefined): VerificationChoice
 
 function readGiven(
   base: Webhook,
-  from: {
-    readonly given: NonNullable<WebhookInput["verification"]> | null;
-    readonly rules: RegistrationRules | undefined;
-    readonly problems: ProblemList;
-  },
+  given: NonNullable<WebhookInput["verification"]> | null, rules: RegistrationRules | undefined, problems: ProblemList,
 ): VerificationChoice {
-  const { given, rules, problems } = from;
   if (given === null) return defaultChoice(rules);
-  if (typeof given === "object") return readObject(base, { given, problems });
+  if (typeof given === "object") return readObject(base, given, problems);
   return given === base.verification.method
     ? keptChoice(base, undefined)
     : { method: given, requestedRatePerMinute: null, whenUnsupported: "refuse" };
@@ -88,9 +76,8 @@ function readGiven(
 
 function readObject(
   base: Webhook,
-  from: { readonly given: VerificationInput; readonly problems: ProblemList },
+  given: VerificationInput, problems: ProblemList,
 ): VerificationChoice {
-  const { given, problems } = from;
   const { method, requestedRatePerMinute: rate, whenUnsupported } = given;
   const before = method === base.verification.method ? base.verification : null;
   if (method !== "cloudevents") {
@@ -108,13 +95,8 @@ function readObject(
 
 function checkRequired(
   choice: VerificationChoice,
-  context: {
-    readonly merged: Webhook;
-    readonly rules: RegistrationRules | undefined;
-    readonly problems: ProblemList;
-  },
+  merged: Webhook, rules: RegistrationRules | undefined, problems: ProblemList,
 ): void {
-  const { merged, rules, problems } = context;
   if (rules?.verificationRequired !== true || choice.method === rules.verification) return;
   const message = `the profile ${merged.profile} requires the verification ${rules.verification}`;
   problems.contradiction(["verification", "profile"], message);
@@ -134,7 +116,7 @@ function isSameTarget(method: VerificationChoice["method"], urls: readonly [stri
 /** The result of a challenge counts only for the change that triggered it. */
 export function withProof(
   webhook: Webhook,
-  { proven, current }: { readonly proven: Webhook; readonly current: Webhook },
+  proven: Webhook, current: Webhook,
 ): Webhook {
   const { method } = webhook.verification;
   if (method !== "challenge" || !needsAsking(current, webhook)) return webhook;

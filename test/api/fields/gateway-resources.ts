@@ -30,7 +30,7 @@ export async function gatewayResources(
       fields: sourceFields,
       method: "PATCH",
       path: fixed(`/v1/sources/${id}`),
-      call: (input) => gateway.sources.update(admin, { id, input }),
+      call: (input) => gateway.sources.update(admin, id, input),
       always: {},
       specials: {
         "tenantId": { accepted: [] },
@@ -50,7 +50,7 @@ export async function gatewayResources(
       fields: sourceRotateFields,
       method: "POST",
       path: fixed(`/v1/sources/${id}/address/rotate`),
-      call: (input) => gateway.sources.rotate(admin, { id, input }),
+      call: (input) => gateway.sources.rotate(admin, id, input),
       always: {},
       specials: {},
     },
@@ -69,7 +69,7 @@ export async function gatewayResources(
       fields: connectionChangeFields,
       method: "PATCH",
       path: fixed(`/v1/connections/${connection.id}`),
-      call: (input) => gateway.connections.update(admin, { id: connection.id, input }),
+      call: (input) => gateway.connections.update(admin, connection.id, input),
       always: {},
       specials: {
         "filter": { accepted: [{ body: { a: 1 } }] },

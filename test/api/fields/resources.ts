@@ -85,7 +85,7 @@ export async function resourcesOf(running: RunningPosthorn): Promise<readonly Re
       path: fixed("/v1/webhooks/check-url"),
       call: async (input) => {
         const problems = new ProblemList();
-        const { url } = readFields(urlCheckFields, input, { problems });
+        const { url } = readFields(urlCheckFields, input, problems);
         problems.throwIfAny("the URL");
         return services.urlChecks.check(admin, url);
       },
@@ -121,7 +121,7 @@ export async function resourcesOf(running: RunningPosthorn): Promise<readonly Re
       fields: portalSettingsFields,
       method: "PUT",
       path: fixed("/v1/portal-settings"),
-      call: (input) => services.portalLooks.put(admin, { tenantId: null, input }),
+      call: (input) => services.portalLooks.put(admin, null, input),
       always: {},
       specials: { origins: { accepted: [[], ["https://app.example.com"]] }, ...themeSpecials },
     },

@@ -45,7 +45,7 @@ export function createEvents(world: World, options: EventOptions): Services["eve
       const rows = [...world.events.values()].filter(
         (event) =>
           event.tenantId === (scope.tenantId ?? query.tenantId ?? event.tenantId) &&
-          (query.eventTypes?.some((pattern) => matches({ pattern, type: event.eventType })) ?? true) &&
+          (query.eventTypes?.some((pattern) => matches(pattern, event.eventType)) ?? true) &&
           event.createdAt >= (query.from ?? 0) &&
           event.createdAt <= (query.to ?? Infinity),
       );
@@ -118,7 +118,7 @@ function publishOne(
     .filter(
       ({ webhook }) =>
         webhook.tenantId === tenantId &&
-        webhook.events.some((pattern) => matches({ pattern, type: input.eventType })),
+        webhook.events.some((pattern) => matches(pattern, input.eventType)),
     );
   const event: StoredEvent = {
     id: randomUUID(),

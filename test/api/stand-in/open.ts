@@ -85,7 +85,7 @@ export async function openStandIn(
   const dashboard = { sessions, version: "0.0.0", files: async () => new Map() };
   const changed = { ...options, dashboard, ...change(options) };
   const api = await createApi(changed);
-  const { url } = await api.listen({ host: "127.0.0.1", port: 0 });
+  const { url } = await api.listen("127.0.0.1", 0);
   return { baseUrl: url, adminKey, close: () => api.close(1_000), api, options: changed, answers, errors };
 }
 
@@ -102,7 +102,7 @@ const clock: Clock = {
 function createBox(): SecretBox {
   const key = randomBytes(32);
   return {
-    seal: ({ plaintext, context }) => {
+    seal: (plaintext, context) => {
       const nonce = randomBytes(12);
       const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(context));
       return Buffer.concat([nonce, cipher.update(plaintext, "utf8"), cipher.final(), cipher.getAuthTag()]);

@@ -165,7 +165,7 @@ function createWebhooks({ shelf, ...world }: World, { now }: StandInOptions): Se
             webhook.tenantId === (scope.tenantId ?? query.tenantId ?? webhook.tenantId) &&
             (query.active === null || query.active === (webhook.status === "active")) &&
             (query.eventType === null ||
-              webhook.events.some((pattern) => matches({ pattern, type: query.eventType ?? "" }))),
+              webhook.events.some((pattern) => matches(pattern, query.eventType ?? ""))),
         );
       const start =
         (query.after === null ? 0 : all.findIndex(({ webhook }) => webhook.id === query.after) + 1) +
@@ -190,12 +190,12 @@ function createWebhooks({ shelf, ...world }: World, { now }: StandInOptions): Se
     enable: (scope, id) => setActive(scope, { id, active: true }),
     pause: async (scope, command) => {
       const entry = shelf.find(scope, command.id);
-      entry.webhook = withPause(entry.webhook, { pause: readPause(command, now()), now: now() });
+      entry.webhook = withPause(entry.webhook, readPause(command, now()), now());
       return shelf.view(entry);
     },
     resume: async (scope, id) => {
       const entry = shelf.find(scope, id);
-      entry.webhook = withPause(entry.webhook, { pause: null, now: now() });
+      entry.webhook = withPause(entry.webhook, null, now());
       return shelf.view(entry);
     },
     disable: (scope, id) => setActive(scope, { id, active: false }),

@@ -73,7 +73,7 @@ export function createWebhookShelf({
       if (!tenants.exists(tenantId) || (scope.tenantId ?? tenantId) !== tenantId) {
         throw new InvalidRequestError("not valid", [{ field: "tenant_id", message: "does not exist" }]);
       }
-      const blank = blankWebhook({ id: randomUUID(), tenantId, now: now() });
+      const blank = blankWebhook(randomUUID(), tenantId, now());
       const webhook = merge(blank, { input, credentials: {}, now: now() });
       const secret = newSecret(input.secret ?? null);
       const entry = {

@@ -127,7 +127,7 @@ function parking(check: Promised): void {
     await park(store, "b", 20);
     await park(store, "a", 10);
     assert.equal(await store.claim({ ...claim, now: 99_000 }), null);
-    const parked = await store.listParked({ limit: 10 });
+    const parked = await store.listParked(10);
     assert.deepEqual(
       parked.map(({ id, parkedAt, error, attempt }) => [id, parkedAt, error, attempt]),
       [
@@ -135,23 +135,23 @@ function parking(check: Promised): void {
         ["b", 20, "never", 1],
       ],
     );
-    assert.equal((await store.listParked({ limit: 1 })).length, 1);
+    assert.equal((await store.listParked(1)).length, 1);
   });
 
   check("a requeued message starts again", async ({ store }) => {
     await park(store, "a", 10);
-    assert.equal(await store.requeue({ id: "a", now: 3_000 }), true);
-    assert.equal(await store.requeue({ id: "a", now: 3_000 }), false);
-    assert.deepEqual(await store.listParked({ limit: 10 }), []);
+    assert.equal(await store.requeue("a", 3_000), true);
+    assert.equal(await store.requeue("a", 3_000), false);
+    assert.deepEqual(await store.listParked(10), []);
     assert.equal((await store.claim({ ...claim, now: 3_000 }))?.attempt, 1);
   });
 
   check("only a parked message is discarded", async ({ store }) => {
     await store.put({ ...entry, id: "waiting" });
-    assert.equal(await store.discard({ id: "waiting" }), false);
+    assert.equal(await store.discard("waiting"), false);
     await store.claim(claim);
     await park(store, "a", 10);
-    assert.equal(await store.discard({ id: "a" }), true);
-    assert.deepEqual(await store.listParked({ limit: 10 }), []);
+    assert.equal(await store.discard("a"), true);
+    assert.deepEqual(await store.listParked(10), []);
   });
 }

@@ -49,7 +49,7 @@ export const alerts: StoreTheme = (check) => {
     await kept.save({ put: [first, second], remove: [] });
     const fired = { ...first, state: "firing", firedAt: start + 1, summary: "s" } as const;
     await kept.save({ put: [fired], remove: [second.id] });
-    assert.deepEqual(await kept.current({ endedAfter: start }), [fired]);
+    assert.deepEqual(await kept.current(start), [fired]);
     assert.deepEqual(await kept.get({ tenantId: "a", id: first.id }), fired);
     assert.equal(await kept.get({ tenantId: "b", id: first.id }), null);
     assert.equal(await kept.get({ tenantId: null, id: second.id }), null);
@@ -79,10 +79,10 @@ export const alerts: StoreTheme = (check) => {
       const ended = (resolvedAt: number) => alert({ state: "resolved", resolvedAt });
       const [open, late, old] = [alert(), ended(start + hour), ended(start)];
       await kept.save({ put: [open, late, old], remove: [] });
-      const current = await kept.current({ endedAfter: start });
+      const current = await kept.current(start);
       assert.deepEqual(new Set(idsOf(current)), new Set(idsOf([open, late])));
-      assert.deepEqual(await kept.forget({ before: start + 1, limit: 1 }), { changed: 1, more: true });
-      assert.deepEqual(await kept.forget({ before: start + 1, limit: 1 }), { changed: 0, more: false });
+      assert.deepEqual(await kept.forget(start + 1, 1), { changed: 1, more: true });
+      assert.deepEqual(await kept.forget(start + 1, 1), { changed: 0, more: false });
       assert.equal((await kept.list(all)).rows.length, 2);
     },
   );
@@ -93,7 +93,7 @@ export const alerts: StoreTheme = (check) => {
     const mute = { key: "k", until: start + hour, reason: "at night" };
     await kept.saveMute(mute);
     await kept.saveMute({ key: "old", until: start - 1, reason: null });
-    await kept.forget({ before: start, limit: 10 });
+    await kept.forget(start, 10);
     assert.deepEqual(await kept.mutes(), [mute]);
   });
 };

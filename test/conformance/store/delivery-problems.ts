@@ -191,7 +191,7 @@ export const deliveryProblems: StoreTheme = (check) => {
         (await listed(store)).map(({ state }) => state),
         ["recovering"],
       );
-      assert.deepEqual(await problemsOf(store).troubledWebhooks({ after: null, limit: 9 }), [webhookId]);
+      assert.deepEqual(await problemsOf(store).troubledWebhooks(null, 9), [webhookId]);
       const failedAgain = await fail(store, { webhookId });
       assert.equal(failedAgain.result.problemMoves, undefined);
       assert.deepEqual(
@@ -209,7 +209,7 @@ export const deliveryProblems: StoreTheme = (check) => {
         (await listed(store)).map(({ state, resolvedAt }) => [state, resolvedAt]),
         [["resolved", at]],
       );
-      assert.deepEqual(await problemsOf(store).troubledWebhooks({ after: null, limit: 9 }), []);
+      assert.deepEqual(await problemsOf(store).troubledWebhooks(null, 9), []);
       for (let index = 0; index < 3; index += 1) await fail(store, { webhookId, at: at + 1 });
       assert.deepEqual(
         (await listed(store)).map(({ state, count, resolvedAt }) => [state, count, resolvedAt]),

@@ -62,12 +62,12 @@ export const history: StoreTheme = (check) => {
       const foreign = only((await publish(store, { event: { tenantId: "b" } })).deliveries).id;
       const ids = [foreign, second, newId(), "no id", first];
       const idsOf = async (tenantId: string | null) =>
-        (await store.history.getDeliveries({ tenantId, ids })).map(({ id }) => id).sort();
+        (await store.history.getDeliveries(tenantId, ids)).map(({ id }) => id).sort();
       assert.deepEqual(await idsOf("a"), [first, second].sort());
       assert.deepEqual(await idsOf("b"), [foreign]);
       assert.deepEqual(await idsOf(null), [first, second, foreign].sort());
-      assert.deepEqual(await store.history.getDeliveries({ tenantId: null, ids: [] }), []);
-      const [read] = await store.history.getDeliveries({ tenantId: null, ids: [first] });
+      assert.deepEqual(await store.history.getDeliveries(null, []), []);
+      const [read] = await store.history.getDeliveries(null, [first]);
       assert.deepEqual(read, await store.history.getDelivery({ tenantId: null, id: first }));
     },
   );
@@ -120,7 +120,7 @@ export const history: StoreTheme = (check) => {
     for (const each of waiting)
       await publish(store, { deliveries: [{ lane: lane("counted"), ...each }, other] });
     await publishSettled(store, { deliveries: [{ lane: lane("counted"), createdAt: start }] }, {});
-    const backlog = (webhookId: string, countMax: number) => store.history.backlog({ webhookId, countMax });
+    const backlog = (webhookId: string, countMax: number) => store.history.backlog(webhookId, countMax);
     const all = { waiting: { high: 1, normal: 1, low: 2 }, isMore: false, oldestCreatedAt: start + 1 };
     assert.deepEqual(await backlog("counted", 10), all);
     assert.deepEqual(await backlog("counted", 4), all);
@@ -253,7 +253,7 @@ export const history: StoreTheme = (check) => {
     ];
     for (const attempt of attempts) await publishSettled(store, {}, { attempt });
     await publishSettled(store, { deliveries: [{ lane: lane("other") }] }, { attempt: newAttempt() });
-    assert.deepEqual(await store.history.attemptStats({ webhookId: "webhook-1", since: start + 2 }), {
+    assert.deepEqual(await store.history.attemptStats("webhook-1", start + 2), {
       total: 4,
       accepted: 1,
       transient: 2,
@@ -263,7 +263,7 @@ export const history: StoreTheme = (check) => {
       durationMsP95: 40,
       lastAttemptAt: start + 5,
     });
-    assert.deepEqual(await store.history.attemptStats({ webhookId: "never seen", since: 0 }), {
+    assert.deepEqual(await store.history.attemptStats("never seen", 0), {
       total: 0,
       accepted: 0,
       transient: 0,

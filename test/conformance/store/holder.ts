@@ -43,7 +43,7 @@ export class Holder {
     const commits = new CommitGroup({
       store: store.deliveries, clock: this.#clock, random, telemetry, windowMs: 0, rowsMax: 100,
       riders: null, recovered: silent,
-      waitingStates: new WaitingStates(() => [], new OperationalEvents({ touch: silent, stored: silent })),
+      waitingStates: new WaitingStates(() => [], new OperationalEvents(silent, silent)),
     });
     const heard = (word: string) => () => void (this.#heard = word);
     const dispatcher = {

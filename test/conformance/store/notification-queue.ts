@@ -165,13 +165,13 @@ const queue: StoreTheme = (check) => {
     await notifications.enqueue([sent, again]);
     await notifications.claim(lease);
     const outcome = { attempts: 1, dueAt: start, at: start + 5, error: null, eventId: null };
-    await notifications.settle([{ ...outcome, id: sent.id, state: "failed" }], { holder: "two" });
+    await notifications.settle([{ ...outcome, id: sent.id, state: "failed" }], "two");
     await notifications.settle(
       [
         { ...outcome, id: sent.id, state: "sent", eventId: "e" },
         { ...outcome, id: again.id, state: "waiting", dueAt: start + minute, error: "away" },
       ],
-      { holder: "one" },
+      "one",
     );
     const reopened = queueOf(await open.reopen());
     assert.deepEqual(await reopened.claim({ ...lease, now: start + minute - 1 }), []);
@@ -209,7 +209,7 @@ const queue: StoreTheme = (check) => {
     await notifications.enqueue([sent, waits]);
     await notifications.claim(lease);
     const outcome = { attempts: 1, dueAt: start, at: start, error: null, eventId: null };
-    await notifications.settle([{ ...outcome, id: sent.id, state: "sent" }], { holder: "one" });
+    await notifications.settle([{ ...outcome, id: sent.id, state: "sent" }], "one");
     assert.equal((await notifications.forget({ before: start + 1, limit: 9 })).changed, 1);
     assert.deepEqual(idsOf((await notifications.list(everything)).rows), [waits.id]);
   });
@@ -262,7 +262,7 @@ const consents: StoreTheme = (check) => {
     await notifications.rememberAddresses(null, [{ ...row, id: newId() }]);
     assert.deepEqual(await notifications.unconfirmed("a", start), { all: 2, recent: 2 });
     assert.deepEqual(await notifications.unconfirmed("a", start + 1), { all: 2, recent: 0 });
-    await notifications.confirmationSent({ id: row.id, at: start + 1 });
+    await notifications.confirmationSent(row.id, start + 1);
     await notifications.saveConsent({ id: row.id, at: start + 2, wanted: true });
     await notifications.saveConsent({ id: row.id, at: start + 3, wanted: false });
     const stopped = {
@@ -301,9 +301,7 @@ const consents: StoreTheme = (check) => {
     await notifications.enqueue([sent]);
     await notifications.claim(lease);
     const outcome = { attempts: 1, dueAt: start, at: start + hour, error: null, eventId: null };
-    await notifications.settle([{ ...outcome, id: sent.id, state: "sent" }], {
-      holder: "one", counted: [two, one],
-    });
+    await notifications.settle([{ ...outcome, id: sent.id, state: "sent" }], "one", [two, one]);
     const later = { ...one, since: start + hour };
     assert.deepEqual(await notifications.counts([one, two, later]), [2, 1, 0]);
     assert.equal((await notifications.forget({ before: start + 1, limit: 9 })).changed, 2);
@@ -370,12 +368,12 @@ const episodes: StoreTheme = (check) => {
       ],
     });
     const ids = (rows: readonly { readonly webhookId: string }[]) => rows.map(({ webhookId }) => webhookId);
-    assert.deepEqual(ids(await notifications.failing({ after: null, limit: 1 })), ["w1"]);
-    assert.deepEqual(ids(await notifications.failing({ after: "w1", limit: 9 })), ["w3"]);
+    assert.deepEqual(ids(await notifications.failing(null, 1)), ["w1"]);
+    assert.deepEqual(ids(await notifications.failing("w1", 9)), ["w3"]);
     await store.deliveries.commit({
       publishes: [], requeues: [], retries: [], settlements: [], webhookStates: [state("w1", null)],
     });
-    assert.deepEqual(ids(await notifications.failing({ after: null, limit: 9 })), ["w3"]);
+    assert.deepEqual(ids(await notifications.failing(null, 9)), ["w3"]);
   });
 };
 

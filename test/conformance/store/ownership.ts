@@ -308,8 +308,8 @@ export const ownership: StoreTheme = (check) => {
   check("orders wait for the owner, oldest first, until they were followed", async (store, open) => {
     const other = await another(open);
     const id = await webhookWithWork(store);
-    await ownershipOf(other).order({ webhookId: id, order: "1" });
-    await ownershipOf(other).order({ webhookId: id, order: "2" });
+    await ownershipOf(other).order(id, "1");
+    await ownershipOf(other).order(id, "2");
     const worker = await ownershipOf(store).join({ aliveMs: longMs, pool: "default" });
     assert.deepEqual(await ownershipOf(store).orders({ worker }), []);
     await acquire(store, worker);
@@ -365,7 +365,7 @@ export const ownership: StoreTheme = (check) => {
     await store.webhooks.save(webhook);
     await store.webhooks.saveTenantKeys({ tenantId: "acme", keys: [] });
     await store.registry.deleteApiKey("none");
-    await ownershipOf(store).order({ webhookId: webhook.id, order: "{}" });
+    await ownershipOf(store).order(webhook.id, "{}");
     await ended.promise;
     assert.deepEqual(
       heard.map((change) => (change.kind === "config" ? change.change : null)),

@@ -32,7 +32,7 @@ function hasColumns(row: StoredDelivery, filter: DeliveryFilter): boolean {
     (filter.tenantId ?? row.tenantId) === row.tenantId,
     (filter.eventId ?? row.eventId) === row.eventId,
     isAmong(filter.webhookIds, row.webhookId),
-    filter.eventTypes?.some((pattern) => matches({ pattern, type })) ?? true,
+    filter.eventTypes?.some((pattern) => matches(pattern, type)) ?? true,
     isAmong(filter.states, progress.state),
     isAmong(filter.categories, row.category),
     isAmong(filter.origins, row.origin),
@@ -85,7 +85,7 @@ export function eventFulfils(
   const { eventType: type } = event;
   const conditions = [
     (filter.tenantId ?? event.tenantId) === event.tenantId,
-    filter.eventTypes?.some((pattern) => matches({ pattern, type })) ?? true,
+    filter.eventTypes?.some((pattern) => matches(pattern, type)) ?? true,
     (filter.source ?? event.source) === event.source,
     (filter.unmatched ?? event.deliveries === 0) === (event.deliveries === 0),
     filter.dataContains === null || Buffer.from(body ?? []).includes(filter.dataContains),

@@ -41,7 +41,7 @@ function fact(more: Partial<Fact> = {}): Fact {
 
 function row(accepted: number, more: Partial<BucketRow> = {}): BucketRow {
   const counts = new Counts();
-  counts.add(keys.accepted, { times: accepted });
+  counts.add(keys.accepted, accepted);
   return {
     kind: "delivery", start, tenant: "oak", subject: "webhook-1", part: 0, countedTo: 1,
     counts: counts.pack(), ...more,
@@ -100,7 +100,7 @@ async function sumOf(store: Store, more: Partial<StatisticsQuery> = {}): Promise
 }
 
 const rolledUp = async (store: Store, endedBefore: number): Promise<void> => {
-  await runToEnd(() => statisticsOf(store).rollUp({ endedBefore, limit: 1 }));
+  await runToEnd(() => statisticsOf(store).rollUp(endedBefore, 1));
 };
 
 export const statistics: StoreTheme = (check) => {

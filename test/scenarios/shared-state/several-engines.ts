@@ -131,7 +131,7 @@ export class SeveralEngines {
   }
 
   async stop(): Promise<void> {
-    await this.until(Promise.all(this.engines.map((engine) => engine.stop({ graceMs: 1_000 }))));
+    await this.until(Promise.all(this.engines.map((engine) => engine.stop(1_000))));
   }
 
   async #run(end: { readonly untilMs: number; readonly isDone: () => boolean }): Promise<void> {

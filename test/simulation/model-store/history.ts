@@ -48,13 +48,7 @@ export class ModelHistory implements HistoryStore {
     return row === undefined || !isOf(row.event, query.tenantId) ? null : storedDelivery(row);
   }
 
-  async getDeliveries({
-    tenantId,
-    ids,
-  }: {
-    readonly tenantId: string | null;
-    readonly ids: readonly string[];
-  }): Promise<readonly StoredDelivery[]> {
+  async getDeliveries(tenantId: string | null, ids: readonly string[]): Promise<readonly StoredDelivery[]> {
     const found = await Promise.all(ids.map((id) => this.getDelivery({ tenantId, id })));
     return found.filter((delivery) => delivery !== null);
   }
@@ -93,13 +87,7 @@ export class ModelHistory implements HistoryStore {
     return Math.min(query.countMax, this.#deliveries(query).length);
   }
 
-  async backlog({
-    webhookId,
-    countMax,
-  }: {
-    readonly webhookId: string;
-    readonly countMax: number;
-  }): Promise<Backlog> {
+  async backlog(webhookId: string, countMax: number): Promise<Backlog> {
     const waiting = { high: 0, normal: 0, low: 0 };
     const rows = [...this.#rows.waiting()].filter((row) => row.lane.webhookId === webhookId);
     const counted = rows.slice(0, countMax);
@@ -112,18 +100,18 @@ export class ModelHistory implements HistoryStore {
   async waitingOf({ webhookIds, countMax }: WaitingQuery): Promise<ReadonlyMap<string, WaitingCount>> {
     const counts = new Map<string, WaitingCount>();
     for (const webhookId of webhookIds) {
-      const { waiting, isMore, oldestCreatedAt } = await this.backlog({ webhookId, countMax });
+      const { waiting, isMore, oldestCreatedAt } = await this.backlog(webhookId, countMax);
       const total = waiting.high + waiting.normal + waiting.low;
       if (oldestCreatedAt !== null) counts.set(webhookId, { total, isMore, oldestCreatedAt });
     }
     return counts;
   }
 
-  async attemptStats(query: { readonly webhookId: string; readonly since: number }): Promise<AttemptStats> {
+  async attemptStats(webhookId: string, since: number): Promise<AttemptStats> {
     const attempts = [...this.#rows.deliveries.values()]
-      .filter((row) => row.lane.webhookId === query.webhookId)
+      .filter((row) => row.lane.webhookId === webhookId)
       .flatMap((row) => row.attempts)
-      .filter((attempt) => attempt.executedAt >= query.since)
+      .filter((attempt) => attempt.executedAt >= since)
       .toSorted((a, b) => b.executedAt - a.executedAt)
       .slice(0, statsAttemptsMax);
     const byCategory: Partial<Record<FailureCategory, number>> = {};

@@ -29,7 +29,7 @@ export class ModelUpkeep implements UpkeepStore {
     const horizon = (row: DeliveryRow): number =>
       step.ageMsByWebhook.get(row.lane.webhookId) ?? step.ageMsDefault;
     const old = [...this.#rows.waiting()].filter(
-      (row) => isTooOld(row.progress, { ageMsMax: horizon(row), now }) && !isHeld(row, now),
+      (row) => isTooOld(row.progress, horizon(row), now) && !isHeld(row, now),
     );
     return inSteps(old, step.limit, (row) => this.#rows.end(row, { ending: endings.expired, at: now }));
   }

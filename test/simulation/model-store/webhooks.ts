@@ -21,7 +21,7 @@ export class ModelWebhooks implements WebhookStore {
     const before = row?.webhook ?? null;
     const webhook = {
       ...given,
-      revision: revisionAfter(given, { before, keysChanged: secrets !== undefined }),
+      revision: revisionAfter(given, before, secrets !== undefined),
     };
     if (row === undefined)
       this.#rows.webhooks.set(given.id, { webhook, secrets: secrets ?? [], runtime: null, deletedAt: null });

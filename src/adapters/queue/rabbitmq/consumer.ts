@@ -177,7 +177,7 @@ export class Consumer {
     } catch (error) {
       // Replace the channel and everything that belongs to it.
       const reason = messageOf(error);
-      if (this.#kept.isCurrent(channel)) this.#kept.giveUp({ reason, since });
+      if (this.#kept.isCurrent(channel)) this.#kept.giveUp(reason, since);
       void closeQuietly(channel);
     } finally {
       if (this.#restoring === channel) this.#restoring = null;
@@ -219,12 +219,12 @@ export class Consumer {
     const lane = decoded.kind === "lanes" && decoded.lanes.length === 1 ? decoded.lanes[0] : undefined;
     if (lane === undefined) {
       const reason = decoded.kind === "unreadable" ? decoded.reason : "more than one lane";
-      return this.#park(channel, { message, reason });
+      return this.#park(channel, message, reason);
     }
     const hint = { lane, pool: this.#consumer.pool, priority };
     try {
       if ((await this.#ask(hint)) === "done") this.#done(channel, message);
-      else await this.#passOn(channel, { message, hint });
+      else await this.#passOn(channel, message, hint);
     } catch (error) {
       log.error({ error, lane }, "handling a hint failed unexpectedly");
       this.#fail(channel, message);
@@ -244,7 +244,7 @@ export class Consumer {
   /** Publish the new hint before acknowledging the old one: a crash in between leaves two, not none. */
   async #passOn(
     channel: Channel,
-    { message, hint }: { readonly message: ConsumeMessage; readonly hint: WorkHint },
+    message: ConsumeMessage, hint: WorkHint,
   ): Promise<void> {
     const { publisher, random } = this.#options;
     await this.#pause(passOnMsMin + random.uniform() * (passOnMsMax - passOnMsMin));
@@ -255,7 +255,7 @@ export class Consumer {
 
   async #park(
     channel: Channel,
-    { message, reason }: { readonly message: ConsumeMessage; readonly reason: string },
+    message: ConsumeMessage, reason: string,
   ): Promise<void> {
     const { publisher, counters, log } = this.#options;
     const { routingKey } = message.fields;

@@ -8,7 +8,7 @@ export async function readDepth(connection: ChannelModel, topology: Topology): P
   const waiting: WorkQueueDepth["waiting"][number][] = [];
   for (const pool of topology.pools) {
     try {
-      waiting.push(...(await countPool(connection, { topology, pool })));
+      waiting.push(...(await countPool(connection, topology, pool)));
     } catch (error) {
       // Skip a pool whose queues are not ours: none of our hints wait there, and the reannouncer needs the other pools.
       if (!isProblem(error, "mismatch", "no_permission")) throw error;
@@ -20,7 +20,7 @@ export async function readDepth(connection: ChannelModel, topology: Topology): P
 
 async function countPool(
   connection: ChannelModel,
-  { topology, pool }: { readonly topology: Topology; readonly pool: string },
+  topology: Topology, pool: string,
 ): Promise<WorkQueueDepth["waiting"]> {
   if (topology.isRefused(pool)) return [];
   // Use a separate channel, because a refusal closes it.

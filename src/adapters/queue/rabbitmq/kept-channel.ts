@@ -84,7 +84,7 @@ export class KeptChannel<Kind extends Channel> {
   }
 
   /** Replaces a channel that is open but unusable since that time (monotonic ms), after a pause. */
-  giveUp({ reason, since }: { readonly reason: string; readonly since: number }): void {
+  giveUp(reason: string, since: number): void {
     const connection = this.#connection;
     if (connection === null || !this.#isReady) return;
     this.#isReady = false;

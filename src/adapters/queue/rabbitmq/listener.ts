@@ -66,11 +66,11 @@ export class Listener {
         const { topology, random } = this.#options;
         const queue = topology.workerQueue(worker, Buffer.from(random.bytes(4)).toString("hex"));
         await topology.declareCommon(channel);
-        await topology.declareWorkerQueue(channel, { worker, queue });
+        await topology.declareWorkerQueue(channel, worker, queue);
         // Notifications may be lost, so they need no acknowledgement.
         await channel.consume(
           queue,
-          (message) => this.#heard(channel, { worker, body: message?.content ?? null }),
+          (message) => this.#heard(channel, worker, message?.content ?? null),
           {
             noAck: true,
           },
@@ -103,7 +103,7 @@ export class Listener {
 
   #heard(
     channel: Channel,
-    { worker, body }: { readonly worker: number; readonly body: Buffer | null },
+    worker: number, body: Buffer | null,
   ): void {
     if (worker !== this.#worker) return;
     if (body === null) {

@@ -200,7 +200,7 @@ export class Publisher {
   /** A queue may have no leader: it accepts messages without confirming them, and callers would wait. */
   #giveUp(since: number): void {
     if (this.#session?.isBlocked === true) return;
-    this.#kept.giveUp({ reason: "messages are not confirmed", since });
+    this.#kept.giveUp("messages are not confirmed", since);
     this.#inFlight.fail();
   }
 

@@ -43,7 +43,7 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
   try {
     const connections = await connectBoth(options, sockets);
     signal.throwIfAborted();
-    return new OpenSession(connections, { sockets, clock: options.clock });
+    return new OpenSession(connections, sockets, options.clock);
   } catch (error) {
     sockets.end();
     throw connectError(error, options.address.at);
@@ -169,7 +169,7 @@ class OpenSession implements Session {
 
   constructor(
     { sending, receiving }: Connections,
-    { sockets, clock }: { readonly sockets: Sockets; readonly clock: Clock },
+    sockets: Sockets, clock: Clock,
   ) {
     this.sending = sending;
     this.receiving = receiving;

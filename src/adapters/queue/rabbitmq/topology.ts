@@ -175,7 +175,7 @@ export class Topology {
   /** Declares a queue that only this connection sees, and that is deleted with its consumer. */
   async declareWorkerQueue(
     channel: Channel,
-    { worker, queue }: { readonly worker: number; readonly queue: string },
+    worker: number, queue: string,
   ): Promise<void> {
     await declared(`the queue ${queue}`, channel.assertQueue(queue, workerQueueOptions));
     await this.bindWorkerQueue(channel, { worker, queue });

@@ -24,7 +24,7 @@ export function checkSchema(schema: Record<string, unknown>): CheckedSchema {
   if (schema["$schema"] !== undefined && schema["$schema"] !== dialect)
     return refusal([{ field: "schema.$schema", message: `must be ${dialect}, or absent` }]);
   if (metaSchema.validateSchema(schema) !== true) {
-    const problems = toFieldProblems(metaSchema.errors ?? [], { name: "schema", value: schema });
+    const problems = toFieldProblems(metaSchema.errors ?? [], "schema", schema);
     // Alternatives of one keyword each report a problem; show only the first.
     return refusal(
       problems.filter(({ field }, index) => problems.findIndex((other) => other.field === field) === index),
@@ -68,15 +68,15 @@ const hopeless: FieldProblem = {
 
 function problemsOfPatternsAndFormats(subschemas: readonly Subschema[]): readonly FieldProblem[] {
   const problems: FieldProblem[] = [];
-  const check = ({ pattern, field }: { readonly pattern: string; readonly field: string }): void => {
+  const check = (pattern: string, field: string): void => {
     const program = compilePattern(pattern);
     if (program.kind === "refused") problems.push({ field, message: program.reason });
   };
   for (const { schema, field } of subschemas) {
     if (typeof schema["pattern"] === "string")
-      check({ pattern: schema["pattern"], field: `${field}.pattern` });
+      check(schema["pattern"], `${field}.pattern`);
     for (const pattern of Object.keys(schema["patternProperties"] ?? {}))
-      check({ pattern, field: `${field}.patternProperties` });
+      check(pattern, `${field}.patternProperties`);
     const format = schema["format"];
     if (format !== undefined && !(typeof format === "string" && safeFormats.has(format))) {
       const message = `must be one of ${[...safeFormats.keys()].join(", ")}`;

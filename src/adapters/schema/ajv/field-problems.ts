@@ -12,11 +12,11 @@ const fieldLengthMax = 200;
  */
 export function toFieldProblems(
   errors: readonly ErrorObject[],
-  root: { readonly name: string; readonly value: unknown },
+  name: string, value: unknown,
 ): readonly FieldProblem[] {
   const problems = new Map<string, FieldProblem>();
   for (const error of errors) {
-    const path = pathOf(error, root);
+    const path = pathOf(error, { name, value });
     const field = path.length > fieldLengthMax ? `${path.slice(0, fieldLengthMax)}…` : path;
     const message = messageOf(error);
     problems.set(`${field} ${message}`, { field, message });

@@ -74,16 +74,16 @@ export function readyCode(
   { first, listing }: { readonly first: string; readonly listing: string },
   values: readonly unknown[],
 ): GeneratedCode | null {
-  const readyFirst = tried(first, { values, unitsMax: validationUnitsMax });
+  const readyFirst = tried(first, values, validationUnitsMax);
   if (!readyFirst.isAffordable) return null;
   // Drop a listing that is too costly.
-  const readyListing = tried(listing, { values, unitsMax: listingUnitsMax });
+  const readyListing = tried(listing, values, listingUnitsMax);
   return { first: readyFirst.code, listing: readyListing.code };
 }
 
 function tried(
   text: string,
-  { values, unitsMax }: { readonly values: readonly unknown[]; readonly unitsMax: number },
+  values: readonly unknown[], unitsMax: number,
 ): { readonly code: ReadyCode; readonly isAffordable: boolean } {
   const script = new Script(wrapped(text));
   const validate = load(script);
@@ -112,7 +112,7 @@ function run(
     // The budget ran out, or the stack overflowed (data or references nested too deeply).
     return { kind: "too_costly" };
   }
-  return { kind: "judged", problems: toFieldProblems(validate.errors ?? [], { name: "data", value: data }) };
+  return { kind: "judged", problems: toFieldProblems(validate.errors ?? [], "data", data) };
 }
 
 // ---- runtime functions that generated code calls
@@ -124,7 +124,7 @@ const budget = new ValidationBudget();
 const runtime = {
   charge(cost: readonly [base: number, perKey: number, readsText: boolean], data: unknown): void {
     const [base, perKey, readsText] = cost;
-    chargeFor({ base, perKey, readsText }, { data, purse: budget });
+    chargeFor({ base, perKey, readsText }, data, budget);
   },
   /** The program is compiled when the first text is checked. */
   pattern(pattern: string): { test(text: string): boolean } {
@@ -132,7 +132,7 @@ const runtime = {
     return {
       test: (text) => {
         instructions ??= programOf(pattern);
-        return matchesAnywhere(instructions, { text, purse: budget });
+        return matchesAnywhere(instructions, text, budget);
       },
     };
   },

@@ -17,9 +17,8 @@ export interface Purse {
  */
 export function matchesAnywhere(
   instructions: readonly Instruction[],
-  input: { readonly text: string; readonly purse: Purse },
+  text: string, purse: Purse,
 ): boolean {
-  const { text, purse } = input;
   const states = new StateSet(instructions);
   let before = -1;
   for (let index = 0; ; ) {

@@ -8,10 +8,7 @@ function run(pattern: string, text: string): { readonly matched: boolean; readon
   const program = compilePattern(pattern);
   assert.ok(program.kind === "program", `${pattern}: ${program.kind === "refused" ? program.reason : ""}`);
   let units = 0;
-  const matched = matchesAnywhere(program.instructions, {
-    text,
-    purse: { spend: (more) => void (units += more) },
-  });
+  const matched = matchesAnywhere(program.instructions, text, { spend: (more) => void (units += more) });
   return { matched, units };
 }
 

@@ -68,7 +68,7 @@ export function surveySchema(schema: Readonly<Record<string, unknown>>): SchemaS
 
 /** Problems of size or depth. Checks depth first: serialising a very deep schema would not return. */
 export function sizeProblemOf(schema: unknown): FieldProblem | null {
-  if (!isWithinDepth({ value: schema, depthLeft: schemaDepthMax })) {
+  if (!isWithinDepth(schema, schemaDepthMax)) {
     return { field: "schema", message: `is nested more than ${schemaDepthMax} deep` };
   }
   const bytes = new TextEncoder().encode(JSON.stringify(schema)).length;
@@ -76,16 +76,10 @@ export function sizeProblemOf(schema: unknown): FieldProblem | null {
   return { field: "schema", message: `has ${bytes} bytes; the limit is ${schemaBytesMax} bytes` };
 }
 
-function isWithinDepth({
-  value,
-  depthLeft,
-}: {
-  readonly value: unknown;
-  readonly depthLeft: number;
-}): boolean {
+function isWithinDepth(value: unknown, depthLeft: number): boolean {
   if (typeof value !== "object" || value === null) return true;
   if (depthLeft === 0) return false;
-  return Object.values(value).every((inner) => isWithinDepth({ value: inner, depthLeft: depthLeft - 1 }));
+  return Object.values(value).every((inner) => isWithinDepth(inner, depthLeft - 1));
 }
 
 interface Visited {

@@ -73,9 +73,8 @@ export function costOf(schema: Readonly<Record<string, unknown>>): SubschemaCost
 /** Charges for applying a subschema to a value. */
 export function chargeFor(
   cost: SubschemaCost,
-  application: { readonly data: unknown; readonly purse: Purse },
+  data: unknown, purse: Purse,
 ): void {
-  const { data, purse } = application;
   let units = cost.base;
   if (cost.readsText && typeof data === "string") units += Math.floor(data.length / charactersPerUnit);
   if (cost.perKey > 0 && typeof data === "object" && data !== null)

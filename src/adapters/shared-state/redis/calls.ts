@@ -42,7 +42,7 @@ export class Calls {
       this.failed += 1;
       throw new SharedStateUnavailableError("Redis is unavailable");
     }
-    const answer = answerWithin(work(client), { clock, timeoutMs });
+    const answer = answerWithin(work(client), clock, timeoutMs);
     this.#underway.add(answer);
     try {
       return await answer;

@@ -41,7 +41,7 @@ export class RedisConfigNews implements ConfigNews {
 
   /** Called for every message of the channel. Ignores everything except announcements of other processes. */
   heard(payload: string): void {
-    const change = announced({ payload, self: this.#options.self });
+    const change = announced(payload, this.#options.self);
     if (change !== null) this.notify({ kind: "config", change });
   }
 
@@ -54,13 +54,7 @@ export class RedisConfigNews implements ConfigNews {
   }
 }
 
-function announced({
-  payload,
-  self,
-}: {
-  readonly payload: string;
-  readonly self: string;
-}): ConfigChange | null {
+function announced(payload: string, self: string): ConfigChange | null {
   const message = tryParseJson(payload);
   if (!isRecord(message) || message["from"] === self || !isRecord(message["change"])) return null;
   const { kind, webhookIds, tenantIds } = message["change"];

@@ -80,7 +80,7 @@ export class Connection {
     const ready = client.connect().then(async () => prepare(client));
     try {
       const outcome = Promise.race([ready, broken.promise, this.#closed.promise]);
-      await answerWithin(outcome, { clock, timeoutMs });
+      await answerWithin(outcome, clock, timeoutMs);
       return client;
     } catch (error) {
       discard(client);
@@ -102,7 +102,7 @@ export class Connection {
   async #heartbeat(client: RedisClient): Promise<void> {
     const { clock } = this.#options;
     try {
-      await answerWithin(client.ping(), { clock, timeoutMs: attemptTimeoutMs });
+      await answerWithin(client.ping(), clock, attemptTimeoutMs);
       if (this.#client === client) this.#alarm.set(heartbeatMs, () => void this.#heartbeat(client));
     } catch (error) {
       this.lose(client, error);

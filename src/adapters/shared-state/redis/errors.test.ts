@@ -104,7 +104,7 @@ test("a bug passes through unchanged", () => {
 test("Redis before 6.2 is too old, later ones and Valkey are not", () => {
   const judge = (info: string): string | null => {
     try {
-      judgeVersion({ info, at: place.at });
+      judgeVersion(info, place.at);
       return null;
     } catch (error) {
       return problemOf(error);

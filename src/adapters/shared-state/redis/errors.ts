@@ -116,7 +116,7 @@ export function setupError(
     );
   }
   const refusal = refusalOf(error);
-  if (refusal !== null) return refusedSetup({ refusal, at });
+  if (refusal !== null) return refusedSetup(refusal, at);
   if (/DB index is out of range|SELECT is not allowed/.test(error.message)) {
     return new SharedStateSetupError("missing", `Redis at ${at} has no database of that number: use /0`);
   }
@@ -164,13 +164,7 @@ export function lastingProblem(
   return known.problem === "tls" && isAway ? null : known;
 }
 
-function refusedSetup({
-  refusal,
-  at,
-}: {
-  readonly refusal: string;
-  readonly at: string;
-}): SharedStateSetupError {
+function refusedSetup(refusal: string, at: string): SharedStateSetupError {
   switch (refusal) {
     case "NOAUTH":
     case "WRONGPASS":

@@ -54,7 +54,7 @@ export async function openRedisSharedState(options: RedisSharedStateOptions): Pr
       callTimeoutMs: options.callTimeoutMs ?? callTimeoutMsDefault,
     });
     try {
-      await state.open({ timeoutMs: Math.max(1, deadline - clock.monotonicMs()) });
+      await state.open(Math.max(1, deadline - clock.monotonicMs()));
       return state;
     } catch (error) {
       await state.close();

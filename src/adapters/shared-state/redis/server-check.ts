@@ -8,7 +8,7 @@ const versionMin = [6, 2] as const;
 
 /** Throws SharedStateSetupError for a server that is too old, or a cluster that one connection cannot serve. */
 export async function checkServer(client: RedisClient, at: string): Promise<void> {
-  judgeVersion({ info: await told(client.info("server")), at });
+  judgeVersion(await told(client.info("server")), at);
   if (!/^cluster_enabled:1\s*$/m.test(await told(client.info("cluster")))) return;
   const [, size = "1"] = /^cluster_size:(\d+)\s*$/m.exec(await told(client.clusterInfo())) ?? [];
   // For a user without this permission the rehearsal shows it: its keys are in different slots.
@@ -16,7 +16,7 @@ export async function checkServer(client: RedisClient, at: string): Promise<void
 }
 
 /** An unreadable version is accepted: some services hide it. */
-export function judgeVersion({ info, at }: { readonly info: string; readonly at: string }): void {
+export function judgeVersion(info: string, at: string): void {
   const [, version, major, minor] = /^redis_version:((\d+)\.(\d+)\S*)/m.exec(info) ?? [];
   if (version === undefined) return;
   const [majorMin, minorMin] = versionMin;
@@ -43,7 +43,7 @@ const placesTried = 16;
 /** Executes every kind of call once, on keys that expire after a second, to detect missing permissions. */
 export async function rehearse(
   client: RedisClient,
-  { keys, clock }: { readonly keys: Keys; readonly clock: Clock },
+  keys: Keys, clock: Clock,
 ): Promise<void> {
   const [limit, endpoint, publish] = [
     keys.rehearsal("limit"),

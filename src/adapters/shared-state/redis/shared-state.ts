@@ -66,7 +66,7 @@ export class RedisSharedState implements SharedState {
       ...parts,
       prepare: async (client) => {
         await checkServer(client, at);
-        await rehearse(client, { keys, clock });
+        await rehearse(client, keys, clock);
       },
       lost: (error) => this.#went(error),
       stillLost: (error) => this.#stays(error),
@@ -114,10 +114,10 @@ export class RedisSharedState implements SharedState {
   }
 
   /** Rejects with the client's error. The error of the connection for calls takes precedence. */
-  async open(timeouts: { readonly timeoutMs: number }): Promise<void> {
-    const listening = this.#listening.open(timeouts);
+  async open(timeoutMs: number): Promise<void> {
+    const listening = this.#listening.open({ timeoutMs });
     listening.catch(() => undefined);
-    await this.#commands.open(timeouts);
+    await this.#commands.open({ timeoutMs });
     await listening;
   }
 

@@ -55,7 +55,7 @@ export class PostgresAlerts implements AlertStore {
     return rows.length > 0;
   }
 
-  async current({ endedAfter }: { readonly endedAfter: number }): Promise<readonly AlertRecord[]> {
+  async current(endedAfter: number): Promise<readonly AlertRecord[]> {
     const rows = await this.#database.rows<AlertDocumentRow>(
       "SELECT document FROM posthorn.alerts WHERE ended_at IS NULL OR ended_at > $1 ORDER BY seq LIMIT $2",
       [endedAfter, currentAlertsMax],
@@ -122,7 +122,7 @@ export class PostgresAlerts implements AlertStore {
     });
   }
 
-  async forget({ before, limit }: { readonly before: number; readonly limit: number }): Promise<StepResult> {
+  async forget(before: number, limit: number): Promise<StepResult> {
     await this.#database.rows("DELETE FROM posthorn.alert_mutes WHERE until < $1", [before]);
     const rows = await this.#database.rows(
       `DELETE FROM posthorn.alerts WHERE seq = ANY (ARRAY(

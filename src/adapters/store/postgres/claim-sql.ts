@@ -115,7 +115,7 @@ function claimSqlWith(keysBounded: string): string {
   FROM summary s
   UNION ALL
   SELECT c.at::int, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-    c.delivery, c.fence, c.attempts, ${claimedSql({ timestamp: "e.occurred_at" })}, c.rank
+    c.delivery, c.fence, c.attempts, ${claimedSql("e.occurred_at")}, c.rank
   FROM leased c CROSS JOIN LATERAL (SELECT * FROM posthorn.deliveries d WHERE d.seq = c.delivery OFFSET 0) AS d
   CROSS JOIN LATERAL (SELECT * FROM posthorn.events e WHERE e.seq = d.event OFFSET 0) AS e
   LEFT JOIN posthorn.words tenant ON tenant.ref = e.tenant LEFT JOIN posthorn.words webhook ON webhook.ref = d.webhook

@@ -47,14 +47,11 @@ export class Claimer {
 
   constructor(
     state: StoreState,
-    context: {
-      readonly release: (leases: readonly Lease[]) => Promise<void>;
-      readonly lost: LostLeases;
-    },
+    release: (leases: readonly Lease[]) => Promise<void>, lost: LostLeases,
   ) {
     this.#state = state;
-    this.#release = context.release;
-    this.#lost = context.lost;
+    this.#release = release;
+    this.#lost = lost;
   }
 
   async claim(requests: readonly ClaimRequest[]): Promise<readonly ClaimResult[]> {
@@ -109,7 +106,7 @@ export class Claimer {
     freed();
     const asked = ordered ? claimable : wanted;
     for (const { place, request } of wanted) results[place] = nothing(request.now + againMs);
-    return this.#collect(rows, { asked, results });
+    return this.#collect(rows, asked, results);
   }
 
   /** Only one process at a time claims from an ordered lane; lanes locked by another process are left out. */
@@ -128,7 +125,7 @@ export class Claimer {
     wanted: readonly Wanted[],
   ): Promise<{ readonly rows: readonly ClaimRow[]; readonly freed: () => void }> {
     const refs = wanted.map(({ lane }) => lane.ref);
-    const freed = await this.#lost.free(runner, { lanes: refs, processNumber: this.#state.processNumber });
+    const freed = await this.#lost.free(runner, refs, this.#state.processNumber);
     const wantedMost = wanted.reduce((sum, { request }) => sum + request.limit, 0);
     const isSmall = this.#found <= fewFound && wantedMost <= fewWanted;
     const rows = await runner.rows<ClaimRow>(isSmall ? claimSql : claimManySql, [
@@ -147,7 +144,7 @@ export class Claimer {
 
   async #collect(
     rows: readonly ClaimRow[],
-    { asked, results }: { readonly asked: readonly Wanted[]; readonly results: ClaimResult[] },
+    asked: readonly Wanted[], results: ClaimResult[],
   ): Promise<readonly Wanted[]> {
     const taken = rows.filter((row) => row[column.ref] !== null);
     const leases = taken.map(leaseOf);
@@ -168,7 +165,7 @@ export class Claimer {
       const first = lanes.find((row) => row[column.ref] === null);
       if (wanted === undefined || first === undefined) continue;
       if (first[column.stale]) stale.push(wanted);
-      else results[wanted.place] = this.#result(first, { lanes, wanted });
+      else results[wanted.place] = this.#result(first, lanes, wanted);
       if ((first[column.blockedUntil] ?? first[column.othersLeaseEnd]) !== null) blocked.push(wanted);
     }
     await this.#freeForeignLeases(blocked, results);
@@ -195,7 +192,7 @@ export class Claimer {
 
   #result(
     summary: ClaimRow,
-    { lanes, wanted }: { readonly lanes: readonly ClaimRow[]; readonly wanted: Wanted },
+    lanes: readonly ClaimRow[], wanted: Wanted,
   ): ClaimResult {
     const { lane, request } = wanted;
     const { strings } = this.#state;
@@ -206,7 +203,7 @@ export class Claimer {
           left[column.queuePosition] - right[column.queuePosition] ||
           (left[column.ref] ?? 0) - (right[column.ref] ?? 0),
       )
-      .map((row) => toClaimedDelivery(row, { first: column.id, lease: leaseOf(row), strings }));
+      .map((row) => toClaimedDelivery(row, column.id, leaseOf(row), strings));
     if (lane.ordered) return { deliveries, ...orderedRest(summary, request.now) };
     const [high, normal, low] = [
       summary[column.moreHigh],

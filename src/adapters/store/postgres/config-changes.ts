@@ -31,11 +31,11 @@ export class ConfigAnnouncer {
 
   constructor(
     database: Database,
-    more: { readonly processNumber: () => number; readonly alsoNotify: (change: ConfigChange) => void },
+    processNumber: () => number, alsoNotify: (change: ConfigChange) => void,
   ) {
     this.#database = database;
-    this.#processNumber = more.processNumber;
-    this.#alsoNotify = more.alsoNotify;
+    this.#processNumber = processNumber;
+    this.#alsoNotify = alsoNotify;
   }
 
   async announce(change: ConfigChange): Promise<void> {

@@ -255,15 +255,15 @@ export class Connection {
   /** The statement as the session keeps it; null if its text has to be sent. */
   kept(text: string, values: readonly Value[]): KnownStatement | null {
     const { name } = this.nameOf(text, values);
-    return name !== undefined && isKept(this.client, { name, text }) ? { name, values } : null;
+    return name !== undefined && isKept(this.client, name, text) ? { name, values } : null;
   }
 
   /** Runs statements in one round trip, in a transaction that begins with it or has begun before. */
   async together(
     statements: readonly KnownStatement[],
-    { begin }: { readonly begin: boolean },
+    begin: boolean,
   ): Promise<readonly Rows[]> {
-    const batch = new StatementBatch(statements, { begin });
+    const batch = new StatementBatch(statements, begin);
     send(this.client, batch);
     return this.#answer(batch.answer, this.#answerMs);
   }

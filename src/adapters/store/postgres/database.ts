@@ -76,7 +76,7 @@ export class Database implements Transactor {
     values: readonly Value[] = [],
     bounds?: ServerBounds,
   ): Promise<readonly Row[]> {
-    return this.#rows<Row>({ sql, values }, { within: null, bounds });
+    return this.#rows<Row>({ sql, values }, null, bounds);
   }
 
   transaction<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
@@ -87,16 +87,15 @@ export class Database implements Transactor {
   within(incarnation: Incarnation): Transactor {
     return {
       rows: (sql, values, bounds) =>
-        this.#rows({ sql, values: values ?? [] }, { within: incarnation, bounds }),
+        this.#rows({ sql, values: values ?? [] }, incarnation, bounds),
       transaction: (work) => this.#transaction(work, incarnation),
     };
   }
 
   async #rows<Row extends readonly unknown[]>(
     { sql, values }: Statement,
-    run: { readonly within: Incarnation | null; readonly bounds: ServerBounds | undefined },
+    within: Incarnation | null, bounds: ServerBounds | undefined,
   ): Promise<readonly Row[]> {
-    const { within, bounds } = run;
     return this.#retrying(async () => {
       const commit: Commit = { isSent: false };
       try {
@@ -158,9 +157,9 @@ export class Database implements Transactor {
     const mayGather = bounds === null && connection.incarnation !== null;
     const statements = new GatheredStatements({
       begin: () =>
-        this.#begin(connection, { within, text: beginWith(bounds, connection.greeting), answerMs }),
+        this.#begin(connection, within, beginWith(bounds, connection.greeting), answerMs),
       run: (statement) => this.#run(connection, { ...statement, answerMs }),
-      together: mayGather ? (gathered, begun) => this.#together(connection, { gathered, begun }) : null,
+      together: mayGather ? (gathered, begun) => this.#together(connection, gathered, begun) : null,
     });
     if (!mayGather) await statements.begin();
     else assertWithin(connection, within);
@@ -188,13 +187,8 @@ export class Database implements Transactor {
   /** Behind a pooler the transaction itself reads the server run, in the same round trip. */
   async #begin(
     connection: Connection,
-    begin: {
-      readonly within: Incarnation | null;
-      readonly text: string;
-      readonly answerMs: number | undefined;
-    },
+    within: Incarnation | null, text: string, answerMs: number | undefined,
   ): Promise<void> {
-    const { within, text, answerMs } = begin;
     if (within === null || connection.incarnation !== null) {
       assertWithin(connection, within);
       await connection.query({ text }, answerMs);
@@ -224,7 +218,7 @@ export class Database implements Transactor {
   /** Null if the session does not keep all of them. */
   async #together(
     connection: Connection,
-    { gathered, begun }: { readonly gathered: readonly Statement[]; readonly begun: boolean },
+    gathered: readonly Statement[], begun: boolean,
   ): Promise<readonly Rows[] | null> {
     const kept = gathered
       .map(({ sql, values }) => connection.kept(sql, values))
@@ -232,7 +226,7 @@ export class Database implements Transactor {
     const [first] = gathered;
     if (first === undefined || kept.length < gathered.length) return null;
     await this.#planFor(connection, first);
-    return connection.together(kept, { begin: !begun });
+    return connection.together(kept, !begun);
   }
 
   /** Changes only the session, so its outcome says nothing about later statements. */

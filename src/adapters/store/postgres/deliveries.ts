@@ -100,7 +100,7 @@ export class PostgresDeliveries implements DeliveryStore {
   constructor(state: StoreState) {
     this.#state = state;
     const release = (leases: readonly Lease[]): Promise<void> => this.release(leases);
-    this.#claimer = new Claimer(state, { release, lost: this.#lost });
+    this.#claimer = new Claimer(state, release, this.#lost);
   }
 
   async commit(batch: CommitBatch): Promise<CommitResult> {
@@ -114,11 +114,8 @@ export class PostgresDeliveries implements DeliveryStore {
       const { result, lanes } = onlySettles
         ? await this.#settleAlone(batch)
         : await database.transaction((transaction) => {
-            leased.rows = new DeliveryRows({
-              processNumber: this.#state.processNumber,
-              deltas: new Deltas(),
-            });
-            return this.#write(transaction, { batch, deliveries: leased.rows });
+            leased.rows = new DeliveryRows(this.#state.processNumber, new Deltas());
+            return this.#write(transaction, batch, leased.rows);
           });
       announcer.announce(lanes);
       return result;
@@ -237,7 +234,7 @@ export class PostgresDeliveries implements DeliveryStore {
    */
   async #write(
     transaction: Transaction,
-    { batch, deliveries }: { readonly batch: CommitBatch; readonly deliveries: DeliveryRows },
+    batch: CommitBatch, deliveries: DeliveryRows,
   ): Promise<Committed> {
     const { deltas } = deliveries;
     const need = this.#needOf(batch);
@@ -280,11 +277,7 @@ export class PostgresDeliveries implements DeliveryStore {
     const [publishes, settled] = await Promise.all([
       publishing.runAtOnce(batch.publishes),
       writeSettlements(transaction, settling),
-      this.#countPublishes(transaction, {
-        counting,
-        settling,
-        publishes: batch.publishes.map(() => accepted),
-      }),
+      this.#countPublishes(transaction, counting, settling, batch.publishes.map(() => accepted)),
     ]);
     return { publishes, requeues: [], retries: [], ...settled };
   }
@@ -314,21 +307,13 @@ export class PostgresDeliveries implements DeliveryStore {
     const attempted = batch.publishes.flatMap((command, at) => attemptedOf(command, publishes[at]));
     const settling = this.#settleBatch([...batch.settlements, ...attempted], counting);
     const { settled, ...more } = await writeSettlements(transaction, settling);
-    await this.#countPublishes(transaction, { counting, settling, publishes });
+    await this.#countPublishes(transaction, counting, settling, publishes);
     return { publishes, requeues, retries, ...more, settled: settled.slice(0, batch.settlements.length) };
   }
 
   async #countPublishes(
     transaction: Transaction,
-    {
-      counting,
-      settling,
-      publishes,
-    }: {
-      readonly counting: Counting | null;
-      readonly settling: SettleBatch;
-      readonly publishes: readonly Pick<PublishResult, "kind">[];
-    },
+    counting: Counting | null, settling: SettleBatch, publishes: readonly Pick<PublishResult, "kind">[],
   ): Promise<void> {
     if (counting === null) return;
     const facts = factsOf({ ...counting.statistics, settled: [] }, { publishes, settled: [] });

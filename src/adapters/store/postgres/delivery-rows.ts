@@ -30,20 +30,16 @@ export interface LeasedDelivery {
  * Steps of a statement that writes the deliveries of $1 to $21; the last one is `queued`. `seq` and `event` are
  * expressions over the batch `g` and what `from` adds to it. Ordered lanes use the position as queue position.
  */
-export function insertDeliveriesSteps(made: {
-  readonly seq: string;
-  readonly event: string;
-  readonly from: string;
-}): string {
+export function insertDeliveriesSteps(seq: string, event: string, from: string): string {
   return `given AS (
-    SELECT ${made.seq} AS seq, id, ${made.event} AS event, tenant, webhook, lane, state, priority, origin, format, created_at,
-      due_at, CASE WHEN ordered AND rank IS NOT NULL THEN ${made.seq} ELSE rank END AS rank, lease_until, owner, bytes,
+    SELECT ${seq} AS seq, id, ${event} AS event, tenant, webhook, lane, state, priority, origin, format, created_at,
+      due_at, CASE WHEN ordered AND rank IS NOT NULL THEN ${seq} ELSE rank END AS rank, lease_until, owner, bytes,
       ordered, reason
     FROM unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::int[], $5::int[], $6::int[], $7::smallint[],
       $8::smallint[], $9::smallint[], $10::smallint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[],
       $15::int[], $16::int[], $17::boolean[], $18::text[])
     AS g (seq, id, event, tenant, webhook, lane, state, priority, origin, format, created_at, due_at, rank,
-      lease_until, owner, bytes, ordered, reason) ${made.from}),
+      lease_until, owner, bytes, ordered, reason) ${from}),
   history AS (
     INSERT INTO posthorn.deliveries (seq, id, event, tenant, webhook, lane, state, priority, origin, format,
       created_at, due_at, reason)
@@ -56,7 +52,7 @@ export function insertDeliveriesSteps(made: {
     FROM given WHERE rank IS NOT NULL)`;
 }
 
-const insertSql = `WITH ${insertDeliveriesSteps({ seq: "g.seq", event: "g.event", from: "" })} SELECT`;
+const insertSql = `WITH ${insertDeliveriesSteps("g.seq", "g.event", "")} SELECT`;
 
 /** New deliveries of one commit, column by column, written with one statement. */
 export class DeliveryRows {
@@ -71,9 +67,9 @@ export class DeliveryRows {
   /** Lanes with deliveries that the committer did not lease. */
   readonly lanesWithFree = new Set<number>();
 
-  constructor(context: { readonly processNumber: number; readonly deltas: Deltas }) {
-    this.#processNumber = context.processNumber;
-    this.deltas = context.deltas;
+  constructor(processNumber: number, deltas: Deltas) {
+    this.#processNumber = processNumber;
+    this.deltas = deltas;
   }
 
   /** Identifies everything that the transaction writes; null when it writes no deliveries. */

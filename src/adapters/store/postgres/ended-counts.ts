@@ -27,7 +27,7 @@ const writeSql = `UPDATE ${table} AS s SET counts = u.counts
 export async function writeEnded(
   transaction: Transaction,
   ended: readonly EndedDeliveries[],
-  { at }: { readonly at: number },
+  at: number,
 ): Promise<void> {
   if (ended.length === 0) return;
   const buckets = endedBuckets(ended, at);

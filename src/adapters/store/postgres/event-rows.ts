@@ -30,21 +30,17 @@ interface KeyRow {
  * be sent as hexadecimal text. `seq` and `sequenceNumber` are expressions over the batch `g` and what `from` adds to
  * it.
  */
-export function insertEventsSql(made: {
-  readonly seq: string;
-  readonly sequenceNumber: string;
-  readonly from: string;
-}): string {
+export function insertEventsSql(seq: string, sequenceNumber: string, from: string): string {
   return `INSERT INTO posthorn.events (seq, id, sequence_number, occurred_at, created_at, tenant, event_type,
     content_type, delivery_count, requeue_count, priority, raw, source, idempotency_key, body, trace, relayed)
-  SELECT ${made.seq}, g.id, ${made.sequenceNumber}, occurred_at, created_at, g.tenant, event_type, content_type,
+  SELECT ${seq}, g.id, ${sequenceNumber}, occurred_at, created_at, g.tenant, event_type, content_type,
     deliveries, 0, priority, raw, source, idempotency_key, substring($15::bytea FROM body_from FOR body_bytes),
     decode(trace, 'hex'), decode(relayed, 'hex')
   FROM unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::bigint[], $5::bigint[], $6::int[], $7::int[], $8::int[],
     $9::int[], $10::smallint[], $11::int[], $12::int[], $13::text[], $14::text[], $16::boolean[],
     $17::text[], $18::text[])
   AS g (seq, id, sequence_number, occurred_at, created_at, tenant, event_type, content_type, deliveries, priority,
-    body_from, body_bytes, source, idempotency_key, raw, trace, relayed) ${made.from}`;
+    body_from, body_bytes, source, idempotency_key, raw, trace, relayed) ${from}`;
 }
 
 /** Keys of repeated events replace expired ones. */
@@ -53,7 +49,7 @@ const insertSql = `WITH keyed AS (
     SELECT * FROM unnest($19::int[], $20::text[], $21::uuid[], $22::text[], $23::bigint[])
     ON CONFLICT (tenant, key) DO UPDATE SET event = excluded.event, fingerprint = excluded.fingerprint,
       expires_at = excluded.expires_at)
-  ${insertEventsSql({ seq: "g.seq", sequenceNumber: "g.sequence_number", from: "" })}`;
+  ${insertEventsSql("g.seq", "g.sequence_number", "")}`;
 
 /** New events of one commit with their deduplication keys, column by column, written with one statement. */
 export class EventRows {
@@ -106,10 +102,10 @@ export class EventRows {
     this.#bodyBytes += event.body.byteLength;
   }
 
-  addKey(event: NewEvent, stored: { readonly tenant: number; readonly expiresAt: number }): void {
+  addKey(event: NewEvent, tenant: number, expiresAt: number): void {
     const key = storable(event.idempotencyKey ?? "");
     const { id, fingerprint } = event;
-    this.#keys.set(`${stored.tenant} ${key}`, { ...stored, key, event: id, fingerprint });
+    this.#keys.set(`${tenant} ${key}`, { tenant, expiresAt, key, event: id, fingerprint });
   }
 
   /** $1 to $18 of `insertEventsSql`. */

@@ -71,7 +71,7 @@ type ExpiredRow = [
 /**
  * A limited lookup in each lane of webhook $1, in an order that only the index has, so that the table is never scanned.
  */
-const inLanes = ({ condition, order }: { readonly condition: string; readonly order: string }): string =>
+const inLanes = (condition: string, order: string): string =>
   `SELECT q.delivery FROM posthorn.lanes l CROSS JOIN LATERAL (
         SELECT q.delivery FROM posthorn.queue q WHERE q.lane = l.ref AND ${condition} ORDER BY ${order} LIMIT $3
         FOR UPDATE SKIP LOCKED) AS q
@@ -82,8 +82,8 @@ const inLanes = ({ condition, order }: { readonly condition: string; readonly or
  * and each with the limit, so that a lane of a million is not read to end a hundred. Locks as above.
  */
 const cancelSql = `WITH picked AS MATERIALIZED (
-    SELECT delivery FROM (${inLanes({ condition: "q.owner IS NULL", order: "q.rank, q.delivery" })}
-      UNION ALL ${inLanes({ condition: "q.owner IS NOT NULL", order: "q.lease_until" })}) AS waiting
+    SELECT delivery FROM (${inLanes("q.owner IS NULL", "q.rank, q.delivery")}
+      UNION ALL ${inLanes("q.owner IS NOT NULL", "q.lease_until")}) AS waiting
     LIMIT $3),
   gone AS (DELETE FROM posthorn.queue q WHERE q.delivery = ANY (ARRAY(SELECT delivery FROM picked))
     RETURNING q.delivery, q.priority, ${endedUnder}),
@@ -115,12 +115,12 @@ export class Expiry {
       return webhook === null ? [] : [{ webhook, ageMs }];
     });
     const retried = await this.#state.aside.transaction((transaction) =>
-      this.#visit(transaction, { step, above: this.#retriedAbove, ages, sql: expireRetriedSql }),
+      this.#visit(transaction, step, this.#retriedAbove, ages, expireRetriedSql),
     );
     const hasMore = retried.full || retried.seen === windowRows;
     this.#retriedAbove = hasMore ? (retried.reached ?? 0) : 0;
     const { changed, more } = await this.#sweep.step((transaction, above) =>
-      this.#visit(transaction, { step, above, ages, sql: expireSql }),
+      this.#visit(transaction, step, above, ages, expireSql),
     );
     return { changed: changed + retried.changed, more: more || hasMore };
   }
@@ -138,7 +138,7 @@ export class Expiry {
       );
       const counted = step.isCounted === true ? endedFrom(ended, endingKey(endings.webhook_deleted)) : [];
       if (changed === step.limit || step.keepsMark === true) {
-        await writeEnded(transaction, counted, { at: step.now });
+        await writeEnded(transaction, counted, step.now);
         return { changed, more: changed === step.limit };
       }
       const [left] = await transaction.rows<[any: boolean]>(anyLeftSql, [webhook]);
@@ -148,23 +148,17 @@ export class Expiry {
           step.webhookId,
         ]);
       }
-      await writeEnded(transaction, counted, { at: step.now });
+      await writeEnded(transaction, counted, step.now);
       return { changed, more: waits && changed > 0 };
     });
   }
 
   async #visit(
     transaction: Transaction,
-    visit: {
-      readonly step: ExpireStep;
-      readonly above: number;
-      readonly ages: readonly { readonly webhook: number; readonly ageMs: number }[];
-      readonly sql: string;
-    },
+    step: ExpireStep, above: number, ages: readonly { readonly webhook: number; readonly ageMs: number }[], sql: string,
   ): Promise<Visit> {
-    const { step, above, ages } = visit;
     const ageMsMin = Math.min(step.ageMsDefault, ...ages.map(({ ageMs }) => ageMs));
-    const [row] = await transaction.rows<ExpireRow>(visit.sql, [
+    const [row] = await transaction.rows<ExpireRow>(sql, [
       step.now, above, step.limit,
       numbers(ages.map(({ webhook }) => webhook)),
       numbers(ages.map(({ ageMs }) => ageMs)),
@@ -175,7 +169,7 @@ export class Expiry {
     if (step.tell !== undefined && firsts !== null)
       await writeOperationalEvents(transaction, step.tell(await expiredOnes(transaction, firsts)));
     if (step.isCounted === true)
-      await writeEnded(transaction, endedFrom(ended, endingKey(endings.expired)), { at: step.now });
+      await writeEnded(transaction, endedFrom(ended, endingKey(endings.expired)), step.now);
     return toVisit([changed, seen, reached, firstLeft, anyOld, full]);
   }
 }

@@ -48,7 +48,7 @@ export async function fanOut(state: StoreState): Promise<FanOutPart | null> {
     const [event, part, document, tenant, bodyBytes] = found;
     const deliveries = unpackPart(document);
     await lanes.ensure(deliveries.map(({ lane }) => lane));
-    const rows = new DeliveryRows({ processNumber: state.processNumber, deltas: new Deltas() });
+    const rows = new DeliveryRows(state.processNumber, new Deltas());
     const isWritten = await database.transaction(async (transaction) => {
       const locked = await transaction.rows<PartRow>(lockSql, [event, part]);
       if (locked.length === 0) return false;

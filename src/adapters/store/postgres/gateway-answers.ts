@@ -19,7 +19,7 @@ export class GatewayAnswers implements AnswerStore {
   readonly #database: Database;
   readonly #aside: Database;
 
-  constructor({ database, aside }: { readonly database: Database; readonly aside: Database }) {
+  constructor(database: Database, aside: Database) {
     this.#database = database;
     this.#aside = aside;
   }

@@ -55,7 +55,7 @@ export class PostgresGateway implements GatewayStore {
     this.#database = database;
     this.#aside = aside;
     this.#searches = new RequestSearches(aside);
-    this.answers = new GatewayAnswers({ database, aside });
+    this.answers = new GatewayAnswers(database, aside);
   }
 
   sources(): Promise<readonly Source[]> {
@@ -185,7 +185,7 @@ export class PostgresGateway implements GatewayStore {
   }
 
   async request(id: string): Promise<ReceivedRequest | null> {
-    const sql = `SELECT ${requestColumns({ body: "body" })} FROM posthorn.gateway_requests WHERE id = $1`;
+    const sql = `SELECT ${requestColumns("body")} FROM posthorn.gateway_requests WHERE id = $1`;
     const [row] = await this.#aside.rows<RequestRow>(sql, [id]);
     return row === undefined ? null : toRequest(row);
   }

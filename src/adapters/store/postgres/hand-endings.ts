@@ -50,14 +50,14 @@ export async function endByHand(state: StoreState, command: EndCommand): Promise
   if (command.tenantId !== null) await strings.lookUp([command.tenantId]);
   const tenant = command.tenantId === null ? null : strings.find(command.tenantId);
   if (command.tenantId !== null && tenant === null) return command.ids.map(() => "not_found");
-  const { results, lanes } = await aside.transaction((transaction) => end(transaction, { command, tenant }));
+  const { results, lanes } = await aside.transaction((transaction) => end(transaction, command, tenant));
   announcer.announce(lanes);
   return results;
 }
 
 async function end(
   transaction: Transaction,
-  { command, tenant }: { readonly command: EndCommand; readonly tenant: number | null },
+  command: EndCommand, tenant: number | null,
 ): Promise<Ended> {
   const { event, ids, now } = command;
   const rows = new Map((await lockedRows(transaction, ids)).map((row) => [row[0], row]));
@@ -78,7 +78,7 @@ async function end(
   if (command.isCounted === true) {
     const key = endingKey(endings[event]);
     const ended = chosen.map((row): EndedDeliveries => ({ tenant: row[2], webhook: row[7], key, count: 1 }));
-    await writeEnded(transaction, ended, { at: now });
+    await writeEnded(transaction, ended, now);
   }
   return { results, lanes: event === "discarded" ? [] : [...new Set(chosen.map((row) => row[4]))] };
 }

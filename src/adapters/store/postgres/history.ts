@@ -64,7 +64,7 @@ export class PostgresHistory implements HistoryStore {
     readonly tenantId: string | null;
     readonly id: string;
   }): Promise<StoredEvent | null> {
-    const rows = await this.#byId<EventRow>(events, { column: "e.id", id: query.id });
+    const rows = await this.#byId<EventRow>(events, "e.id", query.id);
     return ownedBy(query.tenantId, await this.#rows.events(rows));
   }
 
@@ -76,21 +76,18 @@ export class PostgresHistory implements HistoryStore {
     readonly tenantId: string | null;
     readonly id: string;
   }): Promise<StoredDelivery | null> {
-    const rows = await this.#byId<DeliveryRow>(deliveries, { column: "d.id", id: query.id });
+    const rows = await this.#byId<DeliveryRow>(deliveries, "d.id", query.id);
     return ownedBy(query.tenantId, await this.#rows.deliveries(rows));
   }
 
-  async getDeliveries(query: {
-    readonly tenantId: string | null;
-    readonly ids: readonly string[];
-  }): Promise<readonly StoredDelivery[]> {
+  async getDeliveries(tenantId: string | null, ids: readonly string[]): Promise<readonly StoredDelivery[]> {
     const { columns, from } = deliveries;
     const rows = await this.#state.aside.rows<DeliveryRow>(
       `SELECT ${columns} FROM ${from} WHERE d.id = ANY ($1::uuid[])`,
-      [plainWords(query.ids.filter(isStoredId))],
+      [plainWords(ids.filter(isStoredId))],
     );
     const found = await this.#rows.deliveries(rows);
-    return found.filter((row) => query.tenantId === null || row.tenantId === query.tenantId);
+    return found.filter((row) => tenantId === null || row.tenantId === tenantId);
   }
 
   async payloadsGone(eventIds: readonly string[]): Promise<ReadonlySet<string>> {
@@ -117,7 +114,7 @@ export class PostgresHistory implements HistoryStore {
 
   async listDeliveries(query: DeliveryQuery): Promise<Page<StoredDelivery>> {
     const filter = await deliveryFilter(this.#state.strings, query);
-    const { rows, next } = await this.#page<DeliveryRow>(deliveries, { filter, page: query.page });
+    const { rows, next } = await this.#page<DeliveryRow>(deliveries, filter, query.page);
     return { rows: await this.#rows.deliveries(rows), next };
   }
 
@@ -127,7 +124,7 @@ export class PostgresHistory implements HistoryStore {
 
   async listDeadLetters(query: DeadLetterQuery): Promise<Page<StoredDelivery>> {
     const filter = await deadLetterFilter(this.#state.strings, query);
-    const { rows, next } = await this.#page<DeliveryRow>(deadLetters, { filter, page: query.page });
+    const { rows, next } = await this.#page<DeliveryRow>(deadLetters, filter, query.page);
     return { rows: await this.#rows.deliveries(rows), next };
   }
 
@@ -135,40 +132,40 @@ export class PostgresHistory implements HistoryStore {
     query: Omit<DeadLetterQuery, "page"> & { readonly countMax: number },
   ): Promise<number> {
     const filter = await deadLetterFilter(this.#state.strings, query);
-    return this.#count(deadLetters, { filter, countMax: query.countMax });
+    return this.#count(deadLetters, filter, query.countMax);
   }
 
   async countDeliveries(query: Omit<DeliveryQuery, "page"> & { readonly countMax: number }): Promise<number> {
     const filter = await deliveryFilter(this.#state.strings, query);
-    return this.#count(deliveries, { filter, countMax: query.countMax });
+    return this.#count(deliveries, filter, query.countMax);
   }
 
-  async backlog(query: { readonly webhookId: string; readonly countMax: number }): Promise<Backlog> {
-    return backlogOfWebhook(this.#state, query);
+  async backlog(webhookId: string, countMax: number): Promise<Backlog> {
+    return backlogOfWebhook(this.#state, { webhookId, countMax });
   }
 
   async waitingOf(query: WaitingQuery): Promise<ReadonlyMap<string, WaitingCount>> {
     return waitingOfWebhooks(this.#state, query);
   }
 
-  async attemptStats(query: { readonly webhookId: string; readonly since: number }): Promise<AttemptStats> {
-    return attemptStats(this.#state, query);
+  async attemptStats(webhookId: string, since: number): Promise<AttemptStats> {
+    return attemptStats(this.#state, { webhookId, since });
   }
 
   async #byId<Row extends readonly unknown[]>(
     { columns, from }: Omit<Listing, "position">,
-    key: { readonly column: string; readonly id: string },
+    column: string, id: string,
   ): Promise<readonly Row[]> {
-    if (!isStoredId(key.id)) return [];
+    if (!isStoredId(id)) return [];
     return this.#state.aside.rows<Row>(
-      `SELECT ${columns} FROM ${from} WHERE ${key.column} = $1::uuid LIMIT 1`,
-      [key.id],
+      `SELECT ${columns} FROM ${from} WHERE ${column} = $1::uuid LIMIT 1`,
+      [id],
     );
   }
 
   async #page<Row extends readonly [position: number, ...columns: unknown[]]>(
     { columns, from, position }: Listing,
-    { filter, page }: { readonly filter: Filter | null; readonly page: PageRequest },
+    filter: Filter | null, page: PageRequest,
   ): Promise<Page<Row>> {
     if (filter === null) return { rows: [], next: null };
     const at = filter.values.length;
@@ -184,7 +181,7 @@ export class PostgresHistory implements HistoryStore {
 
   async #count(
     { from }: Listing,
-    { filter, countMax }: { readonly filter: Filter | null; readonly countMax: number },
+    filter: Filter | null, countMax: number,
   ): Promise<number> {
     if (filter === null) return 0;
     const [row] = await this.#state.aside.rows<[count: number]>(

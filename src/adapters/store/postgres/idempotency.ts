@@ -96,5 +96,5 @@ export class PostgresIdempotency implements IdempotencyStore {
 function stateOf(row: EntryRow | undefined, entry: IdempotencyClaim): IdempotencyState {
   if (row === undefined) return { kind: "running" };
   const [fingerprint, status, body] = row;
-  return answerOf({ fingerprint, status, body }, entry) ?? { kind: "running" };
+  return answerOf(fingerprint, status, body, entry) ?? { kind: "running" };
 }

@@ -83,7 +83,7 @@ suite("calls that arrive late", () => {
     const scene = await Scene.open(t);
     const { ownership, webhookId, worker } = scene;
     const { ownerEpoch } = only(await scene.acquire());
-    await ownership.order({ webhookId, order: "open the circuit" });
+    await ownership.order(webhookId, "open the circuit");
     const [order] = await ownership.orders({ worker });
     assert.ok(order !== undefined);
     await scene.release(ownerEpoch);

@@ -45,11 +45,11 @@ export class LostLeases {
   }
 
   noteClaims(error: unknown, claims: readonly LostClaim[]): void {
-    note(this.#claims, { error, lost: claims });
+    note(this.#claims, error, claims);
   }
 
   noteDeliveries(error: unknown, deliveries: readonly LeasedDelivery[]): void {
-    note(this.#deliveries, { error, lost: deliveries });
+    note(this.#deliveries, error, deliveries);
   }
 
   /**
@@ -58,7 +58,7 @@ export class LostLeases {
    */
   async free(
     runner: Runner,
-    { lanes, processNumber }: { readonly lanes: readonly number[]; readonly processNumber: number },
+    lanes: readonly number[], processNumber: number,
   ): Promise<() => void> {
     const found: (() => void)[] = [];
     const claims = lostIn(this.#claims, lanes);
@@ -88,7 +88,7 @@ export class LostLeases {
 /** Only if the outcome is unknown: what was certainly not written needs no lookup. */
 function note<Lost>(
   known: Map<Lost, number>,
-  { error, lost }: { readonly error: unknown; readonly lost: readonly Lost[] },
+  error: unknown, lost: readonly Lost[],
 ): void {
   if (!(error instanceof StoreUnavailableError) || error.outcome !== "unknown") return;
   const forgetAtMs = performance.now() + rememberMs;

@@ -42,7 +42,7 @@ export async function openPostgresMoveSource({ url }: { readonly url: string }):
     await Promise.allSettled([reader.end(), asker.end()]);
     throw setupError(error, at);
   }
-  return new PostgresRows({ reader, asker, place: at });
+  return new PostgresRows(reader, asker, at);
 }
 
 function connectionTo(url: string): pg.Client {
@@ -57,10 +57,10 @@ class PostgresRows implements PostgresMoveSource {
   readonly #reader: pg.Client;
   readonly #asker: pg.Client;
 
-  constructor(parts: { readonly reader: pg.Client; readonly asker: pg.Client; readonly place: string }) {
-    this.#reader = parts.reader;
-    this.#asker = parts.asker;
-    this.place = parts.place;
+  constructor(reader: pg.Client, asker: pg.Client, place: string) {
+    this.#reader = reader;
+    this.#asker = asker;
+    this.place = place;
   }
 
   async freeze(): Promise<void> {

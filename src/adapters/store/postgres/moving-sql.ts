@@ -84,7 +84,7 @@ export const raiseAttemptLast = `UPDATE posthorn.deliveries d SET attempt_last =
 export const identities = `SELECT table_name, column_name FROM information_schema.columns
   WHERE table_schema = 'posthorn' AND is_identity = 'YES' AND table_name = ANY ($1::text[])`;
 
-export function numberOn({ table, column }: { readonly table: string; readonly column: string }): string {
+export function numberOn(table: string, column: string): string {
   return `SELECT setval(pg_get_serial_sequence('posthorn.${table}', '${column}'),
     coalesce(max(${column}), 0) + 1, false) FROM posthorn.${table}`;
 }

@@ -24,10 +24,10 @@ export class PostgresMoveTarget implements MoveTarget {
   readonly #partitions: Partitions;
   readonly #close: () => Promise<void>;
 
-  constructor(parts: { readonly database: Transactor; readonly close: () => Promise<void> }) {
-    this.#database = parts.database;
-    this.#partitions = new Partitions(parts.database);
-    this.#close = parts.close;
+  constructor(database: Transactor, close: () => Promise<void>) {
+    this.#database = database;
+    this.#partitions = new Partitions(database);
+    this.#close = close;
   }
 
   async kept(part: MovedPart): Promise<readonly KeptStretch[]> {
@@ -52,7 +52,7 @@ export class PostgresMoveTarget implements MoveTarget {
     const { number, upTo } = stretch;
     await this.#database.transaction(async (transaction) => {
       await remove(transaction, part, stretch);
-      await insert(transaction, part, { stretch, rows });
+      await insert(transaction, part, stretch, rows);
       await transaction.rows(
         `INSERT INTO ${movingTable} VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (part, number) DO UPDATE
          SET rows = excluded.rows, digest = excluded.digest, fingerprint = excluded.fingerprint`,
@@ -77,7 +77,7 @@ export class PostgresMoveTarget implements MoveTarget {
     await this.#database.transaction(async (transaction) => {
       const names = movedParts.map(({ name }) => name);
       const counted = await transaction.rows<[table: string, column: string]>(identities, [texts(names)]);
-      for (const [table, column] of counted) await transaction.rows(numberOn({ table, column }));
+      for (const [table, column] of counted) await transaction.rows(numberOn(table, column));
       for (const sql of finishing) await transaction.rows(sql);
       await transaction.rows(`DROP TABLE ${movingTable}`);
     });
@@ -103,7 +103,7 @@ async function remove(transaction: Transaction, part: MovedPart, stretch: Stretc
 async function insert(
   transaction: Transaction,
   part: MovedPart,
-  { stretch, rows }: { readonly stretch: Stretch; readonly rows: readonly MovedRow[] },
+  stretch: Stretch, rows: readonly MovedRow[],
 ): Promise<void> {
   if (rows.length === 0) return;
   await transaction.rows(insertSql(part), columnsOf(part, rows));

@@ -19,19 +19,11 @@ const insertSql = `WITH bumped AS (${bumpedSql}),
       nextval('posthorn.delivery_blocks') * ${blockSize} AS delivery
     FROM (SELECT count(*) FROM bumped) AS locked),
   stored AS (${shifted(
-    insertEventsSql({
-      seq: "b.event + g.seq",
-      sequenceNumber: "s.last + g.sequence_number",
-      from: "CROSS JOIN blocks b JOIN bumped s ON s.tenant = g.tenant",
-    }),
+    insertEventsSql("b.event + g.seq", "s.last + g.sequence_number", "CROSS JOIN blocks b JOIN bumped s ON s.tenant = g.tenant"),
     2,
   )}),
   ${shifted(
-    insertDeliveriesSteps({
-      seq: "b.delivery + g.seq",
-      event: "b.event + g.event",
-      from: "CROSS JOIN blocks b",
-    }),
+    insertDeliveriesSteps("b.delivery + g.seq", "b.event + g.event", "CROSS JOIN blocks b"),
     20,
   )}
   SELECT b.event, b.delivery, s.tenant, s.last FROM blocks b CROSS JOIN bumped s`;
@@ -49,7 +41,7 @@ interface Placed {
 /** Writes rows whose numbers are relative (`relativeNumbers`). There must be at least one event. */
 export async function writeNewEvents(
   transaction: Transaction,
-  { events, deliveries }: { readonly events: EventRows; readonly deliveries: DeliveryRows },
+  events: EventRows, deliveries: DeliveryRows,
 ): Promise<Placed> {
   const counts = [...events.countsByTenant];
   const rows = await transaction.rows<[event: number, delivery: number, tenant: number, last: number]>(

@@ -204,7 +204,7 @@ export class PostgresNotificationQueue implements NotificationQueue {
     return { all: row?.[0] ?? 0, recent: row?.[1] ?? 0 };
   }
 
-  async confirmationSent({ id, at }: { readonly id: string; readonly at: number }): Promise<void> {
+  async confirmationSent(id: string, at: number): Promise<void> {
     await this.#database.rows("UPDATE posthorn.mail_addresses SET confirmation_sent_at = $1 WHERE id = $2", [
       at,
       id,
@@ -261,7 +261,7 @@ export class PostgresNotificationQueue implements NotificationQueue {
 
   async settle(
     outcomes: readonly NotificationOutcome[],
-    { holder, counted = [] }: { readonly holder: string; readonly counted?: readonly NotificationCounter[] },
+    holder: string, counted: readonly NotificationCounter[] = [],
   ): Promise<void> {
     if (outcomes.length === 0) return;
     if (counted.length === 0) return this.#settle(this.#database, outcomes, holder);
@@ -335,14 +335,11 @@ export class PostgresNotificationQueue implements NotificationQueue {
     });
   }
 
-  async failing(page: {
-    readonly after: string | null;
-    readonly limit: number;
-  }): Promise<readonly FailingRow[]> {
+  async failing(after: string | null, limit: number): Promise<readonly FailingRow[]> {
     const rows = await this.#database.rows<[webhookId: string, health: string]>(
       `SELECT webhook, health FROM posthorn.webhook_states
        WHERE strpos(health, '"failingSince":null') = 0 AND webhook > $1 ORDER BY webhook LIMIT $2`,
-      [page.after ?? "", page.limit],
+      [after ?? "", limit],
     );
     return rows.map(([webhookId, health]) => ({ webhookId, health }));
   }

@@ -37,14 +37,14 @@ export async function openPostgresMoveTarget(
   try {
     await checkMasterKey(database, options.masterKeyIds);
     await database.transaction((transaction) =>
-      begin(transaction, { at: address.at, source: options.source }),
+      begin(transaction, address.at, options.source),
     );
   } catch (error) {
     await database.close();
     throw error;
   }
   return {
-    rows: new PostgresMoveTarget({ database, close: () => database.close() }),
+    rows: new PostgresMoveTarget(database, () => database.close()),
     place: address.at,
     digestKey: digestKeyRow(database, address.at),
   };
@@ -63,7 +63,7 @@ export async function judgePostgresMoveTarget(options: {
     const [found] = await database.rows<[isMoving: boolean]>(
       `SELECT to_regclass('${movingTable}') IS NOT NULL`,
     );
-    if (found?.[0] === true) await sameMove(database, { at, source: options.source });
+    if (found?.[0] === true) await sameMove(database, at, options.source);
     else await refuseFull(database, at);
   });
 }
@@ -71,14 +71,14 @@ export async function judgePostgresMoveTarget(options: {
 /** Deletes what a first start has created, and closes the database for servers. */
 async function begin(
   transaction: Transaction,
-  { at, source }: { readonly at: string; readonly source: string },
+  at: string, source: string,
 ): Promise<void> {
   await transaction.rows(
     `CREATE TABLE IF NOT EXISTS ${movingTable} (
        part text COLLATE "C", number integer, up_to text NOT NULL, rows integer NOT NULL, digest text NOT NULL,
        fingerprint text NOT NULL, PRIMARY KEY (part, number))`,
   );
-  if (await sameMove(transaction, { at, source })) return;
+  if (await sameMove(transaction, at, source)) return;
   await refuseFull(transaction, at);
   const tables = [...movedParts.map(({ name }) => name), ...alsoEmptied].map((name) => `posthorn.${name}`);
   await transaction.rows(`TRUNCATE ${tables.join(", ")}`);
@@ -88,17 +88,17 @@ async function begin(
 /** Whether this move has already begun. */
 async function sameMove(
   runner: Runner,
-  { at, source }: { readonly at: string; readonly source: string },
+  at: string, source: string,
 ): Promise<boolean> {
   const [begun] = await runner.rows<[source: string]>(`SELECT up_to FROM ${movingTable} WHERE part = ''`);
   if (begun === undefined) return false;
-  if (begun[0] !== source) throw otherMoveInto({ store: at, source: begun[0] });
+  if (begun[0] !== source) throw otherMoveInto(at, begun[0]);
   return true;
 }
 
 async function refuseFull(runner: Runner, at: string): Promise<void> {
   for (const table of tellingTables) {
     const rows = await runner.rows(`SELECT FROM posthorn.${table} LIMIT 1`);
-    if (rows.length > 0) throw holdsSomething({ store: at, what: table });
+    if (rows.length > 0) throw holdsSomething(at, table);
   }
 }

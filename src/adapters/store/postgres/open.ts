@@ -256,7 +256,7 @@ async function assemble(parts: StoreParts, options: PostgresStoreOptions): Promi
   const { database, aside, control, unanswered, incarnations } = parts;
   const alsoNotify = options.configChanged ?? (() => undefined);
   const processNumber = (): number => incarnate.state.processNumber;
-  const config = new ConfigAnnouncer(database, { processNumber, alsoNotify });
+  const config = new ConfigAnnouncer(database, processNumber, alsoNotify);
   const incarnate = new IncarnateParts({
     database, aside, incarnations, config,
     workQueue: options.workQueue ?? null,

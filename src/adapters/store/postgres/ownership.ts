@@ -140,7 +140,7 @@ export class PostgresOwnership implements OwnershipStore {
     readonly limit: number;
   }): Promise<PendingLanePage> {
     const after = page.after === null ? 0 : Number(page.after);
-    const { lanes, next } = await pendingLanesAfter(this.#state, { after, limit: page.limit });
+    const { lanes, next } = await pendingLanesAfter(this.#state, after, page.limit);
     return {
       lanes: lanes.filter(({ worker }) => worker === null),
       next: next === null ? null : String(next),
@@ -205,12 +205,12 @@ export class PostgresOwnership implements OwnershipStore {
     this.#state.announcer.announce(rows.map(([lane]) => lane));
   }
 
-  async order(command: { readonly webhookId: string; readonly order: string }): Promise<void> {
+  async order(webhookId: string, order: string): Promise<void> {
     await this.#state.database.rows(
       "INSERT INTO posthorn.runtime_orders (webhook, document) VALUES ($1, $2)",
-      [command.webhookId, command.order],
+      [webhookId, order],
     );
-    await this.#config.announce({ kind: "orders", webhookIds: [command.webhookId] });
+    await this.#config.announce({ kind: "orders", webhookIds: [webhookId] });
   }
 
   async orders(

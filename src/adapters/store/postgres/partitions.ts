@@ -31,13 +31,13 @@ export class Partitions {
   async ensure(now: number): Promise<void> {
     if (now < this.#madeUntil) return;
     for (let offset = -1; offset <= monthsAhead; offset += 1)
-      await this.ensureMonthOf(monthStart(now, { months: offset }));
-    this.#madeUntil = monthStart(now, { months: 1 });
+      await this.ensureMonthOf(monthStart(now, offset));
+    this.#madeUntil = monthStart(now, 1);
   }
 
   /** Creates the partition of the month that contains a time. */
   async ensureMonthOf(time: number): Promise<void> {
-    const month = { from: monthStart(time, { months: 0 }), to: monthStart(time, { months: 1 }) };
+    const month = { from: monthStart(time, 0), to: monthStart(time, 1) };
     await this.#database.transaction((transaction) => makePartition(transaction, month));
   }
 
@@ -57,7 +57,7 @@ export class Partitions {
     );
     for (const [name] of names) {
       const from = monthOf(name);
-      if (from === null || monthStart(from, { months: 1 }) > before) continue;
+      if (from === null || monthStart(from, 1) > before) continue;
       await this.#database.transaction(async (transaction) => {
         await transaction.rows(lockTimeout);
         await transaction.rows(`DROP TABLE IF EXISTS posthorn.${name}`);
@@ -102,9 +102,9 @@ async function makePartition(transaction: Transaction, month: Month): Promise<vo
   );
 }
 
-function monthStart(time: number, later: { readonly months: number }): number {
+function monthStart(time: number, months: number): number {
   const date = new Date(time);
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + later.months, 1);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months, 1);
 }
 
 function partitionName(month: number): string {

@@ -44,11 +44,11 @@ export async function pendingLanesIn(
 /** A page of all pending lanes, and where the next one starts. */
 export async function pendingLanesAfter(
   state: PendingLanesState,
-  page: { readonly after: number; readonly limit: number },
+  after: number, limit: number,
 ): Promise<{ readonly lanes: readonly PendingLane[]; readonly next: number | null }> {
-  const rows = await state.database.rows<PendingLaneRow>(pageSql, [page.after, page.limit]);
+  const rows = await state.database.rows<PendingLaneRow>(pageSql, [after, limit]);
   const last = rows.at(-1)?.[0] ?? null;
-  return { lanes: await pendingLanesOf(state, rows), next: rows.length < page.limit ? null : last };
+  return { lanes: await pendingLanesOf(state, rows), next: rows.length < limit ? null : last };
 }
 
 async function pendingLanesOf(

@@ -40,14 +40,14 @@ export async function writeProblems(
      ORDER BY id FOR NO KEY UPDATE`,
     [texts(webhookIds)],
   );
-  const rows = await readKnown(runner, { facts, marked });
+  const rows = await readKnown(runner, facts, marked);
   const known = {
     rows,
     webhooks: new Set(locked.map(([id]) => id)),
     room: await readRoom(runner, crowdedOf(facts, rows)),
     earlier: await readEarlier(runner, repeatable(facts)),
   };
-  const { saved, removedIds, moves } = appliedProblems(batch, { facts, known });
+  const { saved, removedIds, moves } = appliedProblems(batch, facts, known);
   if (removedIds.length > 0)
     await runner.rows("DELETE FROM posthorn.delivery_problems WHERE id = ANY ($1::uuid[])", [
       plainWords(removedIds),
@@ -78,7 +78,7 @@ export async function saveProblems(runner: Runner, problems: readonly DeliveryPr
 
 async function readKnown(
   runner: Runner,
-  { facts, marked }: { readonly facts: readonly ProblemFact[]; readonly marked: readonly string[] },
+  facts: readonly ProblemFact[], marked: readonly string[],
 ): Promise<readonly StoredProblem[]> {
   const ids = [...new Set(facts.flatMap(candidateIds))];
   const rows = await runner.rows<ProblemRow>(

@@ -39,20 +39,20 @@ export class PostgresDeliveryProblems implements DeliveryProblemStore {
     const { filter, limit } = search;
     const before = search.after?.position ?? Number.MAX_SAFE_INTEGER;
     if (filter.webhookIds !== null)
-      return problemPage(await this.#matching(search, { before, from: 0 }), { limit, last: null });
+      return problemPage(await this.#matching(search, before, 0), limit, null);
     const [window = [null, 0]] = await this.#database.rows<[lowest: number | null, count: number]>(
       `SELECT min(position), count(*)::int FROM
          (SELECT position FROM posthorn.delivery_problems WHERE position < $1 ORDER BY position DESC LIMIT $2) AS w`,
       [before, problemRowsAtOnce],
     );
     const [lowest, count] = window;
-    const found = await this.#matching(search, { before, from: lowest ?? 0 });
-    return problemPage(found, { limit, last: count < problemRowsAtOnce ? null : lowest });
+    const found = await this.#matching(search, before, lowest ?? 0);
+    return problemPage(found, limit, count < problemRowsAtOnce ? null : lowest);
   }
 
   #matching(
     { filter, now, limit }: ProblemSearch,
-    { before, from }: { readonly before: number; readonly from: number },
+    before: number, from: number,
   ): Promise<readonly ProblemRow[]> {
     const { tenantId, webhookIds, states } = filter;
     return this.#database.rows<ProblemRow>(
@@ -88,14 +88,11 @@ export class PostgresDeliveryProblems implements DeliveryProblemStore {
     return changed ? this.get(command) : null;
   }
 
-  async troubledWebhooks(page: {
-    readonly after: string | null;
-    readonly limit: number;
-  }): Promise<readonly string[]> {
+  async troubledWebhooks(after: string | null, limit: number): Promise<readonly string[]> {
     const rows = await this.#database.rows<[webhook: string]>(
       `SELECT DISTINCT webhook FROM posthorn.delivery_problems WHERE ${unresolvedSql} AND webhook > $1
        ORDER BY webhook LIMIT $2`,
-      [page.after ?? "", page.limit],
+      [after ?? "", limit],
     );
     return rows.map(([webhook]) => webhook);
   }

@@ -63,10 +63,7 @@ export class PublishBatch {
   /** Runs commands that need no reads in one statement; the numbers are relative. */
   async runAtOnce(commands: readonly PublishCommand[]): Promise<readonly PublishResult[]> {
     const results = commands.map((command) => this.#publish(command));
-    const placed = await writeNewEvents(this.#transaction, {
-      events: this.#events,
-      deliveries: this.#deliveries,
-    });
+    const placed = await writeNewEvents(this.#transaction, this.#events, this.#deliveries);
     this.#events.placedAt(placed.event);
     this.#deliveries.placedAt(placed.delivery);
     return results.map((result, at) => {
@@ -96,19 +93,19 @@ export class PublishBatch {
     if (known !== undefined && known.expiresAt > event.createdAt) return answerToRepeat(event, known);
     const seq = this.#numbers.nextEvent();
     const sequenceNumber = this.#numbers.nextSequence(tenant);
-    this.#addEvent(command, { seq, tenant, sequenceNumber });
-    if (isKeyed(command)) this.#remember(command, { tenant, sequenceNumber });
+    this.#addEvent(command, seq, tenant, sequenceNumber);
+    if (isKeyed(command)) this.#remember(command, tenant, sequenceNumber);
     const leases = this.#addDeliveries(command, { seq, tenant });
     return { kind: "accepted", sequenceNumber, leases };
   }
 
   #addEvent(
     { event, deliveries, later = [] }: PublishCommand,
-    ref: { readonly seq: number; readonly tenant: number; readonly sequenceNumber: number },
+    seq: number, tenant: number, sequenceNumber: number,
   ): void {
     const { strings } = this.#state;
     this.#events.add(event, {
-      ...ref,
+      seq, tenant, sequenceNumber,
       eventType: strings.ref(event.eventType),
       contentType: strings.ref(event.contentType),
       priority: priorityCodes.encode[event.priority],
@@ -135,22 +132,22 @@ export class PublishBatch {
 
   #remember(
     { event, dedupUntil, deliveries, later = [] }: PublishCommand,
-    at: { readonly tenant: number; readonly sequenceNumber: number },
+    tenant: number, sequenceNumber: number,
   ): void {
     const { id, eventType, timestamp, fingerprint } = event;
     const expiresAt = dedupUntil ?? 0;
-    this.#earlier.set(keyName(at.tenant, event), {
+    this.#earlier.set(keyName(tenant, event), {
       fingerprint,
       expiresAt,
       original: {
         id,
         eventType,
         timestamp,
-        sequenceNumber: at.sequenceNumber,
+        sequenceNumber,
         deliveries: deliveries.length + later.length,
       },
     });
-    this.#events.addKey(event, { tenant: at.tenant, expiresAt });
+    this.#events.addKey(event, tenant, expiresAt);
   }
 
   /** The tenants are locked, so no other commit can add one of these keys until this one ends. */

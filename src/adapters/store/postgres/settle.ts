@@ -109,7 +109,7 @@ function countedSteps(first: number, from: string): string {
   const written = `(SELECT CASE WHEN count(w.at) < count(*)
       THEN coalesce(array_agg(f.place - 1) FILTER (WHERE w.at IS NOT NULL), '{}') END
     FROM unnest($${first + statisticsValuesCount}::int[]) WITH ORDINALITY AS f (at, place) LEFT JOIN ${from} w ON w.at = f.at)`;
-  return statisticsSteps(first, { written, when: `EXISTS (SELECT FROM ${from})` });
+  return statisticsSteps(first, written, `EXISTS (SELECT FROM ${from})`);
 }
 
 /**
@@ -193,7 +193,7 @@ export async function writeSettlements(runner: Runner, batch: SettleBatch): Prom
       ...attemptColumns(given),
       plainWords(given.map(({ lease }) => lease.deliveryId)),
       batch.processNumber,
-      ...countedValues(given, { counting, part: "settlements" }),
+      ...countedValues(given, counting, "settlements"),
     ],
   );
   for (const [at] of rows) settled[at] = written;
@@ -202,7 +202,7 @@ export async function writeSettlements(runner: Runner, batch: SettleBatch): Prom
   const before = new Set(await writtenBefore(runner, doubtful));
   for (const at of before) settled[at] = written;
   const late = refused().filter((each) => each.late === true);
-  for (const at of await writeLate(runner, { given: late, counting })) settled[at] = written;
+  for (const at of await writeLate(runner, late, counting)) settled[at] = written;
   const others = refused().filter((each) => each.late !== true);
   for (const [at, progress] of await endedMeanwhile(runner, others))
     settled[at] = { kind: "ended", progress };
@@ -220,14 +220,14 @@ export function takesRows({ settlements, counting }: SettleBatch): boolean {
 /** Writes the reports of lease holders whose delivery was ended by another process. Each reports once. */
 async function writeLate(
   runner: Runner,
-  { given, counting }: { readonly given: readonly Placed[]; readonly counting: Counting | null },
+  given: readonly Placed[], counting: Counting | null,
 ): Promise<readonly number[]> {
   if (given.length === 0) return [];
   const rows = await runner.rows<[at: number]>(counting === null ? lateSql.plain : lateSql.counting, [
     ...progressColumns(given),
     ...attemptColumns(given),
     plainWords(given.map(({ lease }) => lease.deliveryId)),
-    ...countedValues(given, { counting, part: "lateSettlements" }),
+    ...countedValues(given, counting, "lateSettlements"),
   ]);
   return rows.map(([at]) => at);
 }
@@ -235,7 +235,7 @@ async function writeLate(
 /** The facts of these settlements, and the batch index of each. Buckets are written with the first statement. */
 function countedValues(
   given: readonly Placed[],
-  { counting, part }: { readonly counting: Counting | null; readonly part: JournalPart },
+  counting: Counting | null, part: JournalPart,
 ): readonly Value[] {
   if (counting === null) return [];
   const { statistics, strings } = counting;

@@ -19,22 +19,17 @@ export type Rows = readonly (readonly unknown[])[];
 interface Wire {
   readonly stream: { cork(): void; uncork(): void };
   readonly parsedStatements: Readonly<Record<string, string | undefined>>;
-  parse(message: { readonly text: string; readonly name: string }): void;
-  bind(message: {
-    readonly portal: string;
-    readonly statement: string;
-    readonly values: readonly Value[];
-    readonly valueMapper: (value: Value) => Buffer | string | null;
-  }): void;
-  describe(message: { readonly type: "P"; readonly name: string }): void;
-  execute(message: { readonly portal: string }): void;
+  parse(text: string, name: string): void;
+  bind(portal: string, statement: string, values: readonly Value[], valueMapper: (value: Value) => Buffer | string | null): void;
+  describe(type: "P", name: string): void;
+  execute(portal: string): void;
   sync(): void;
 }
 
 /** Whether the session keeps this statement under this name, as far as its client knows. */
 export function isKept(
   client: pg.ClientBase,
-  { name, text }: { readonly name: string; readonly text: string },
+  name: string, text: string,
 ): boolean {
   const { connection } = client as unknown as { readonly connection: Wire };
   return connection.parsedStatements[name] === text;
@@ -54,7 +49,7 @@ export class StatementBatch {
   #parsers: ((text: string) => unknown)[] = [];
   #unreadable: unknown = null;
 
-  constructor(statements: readonly KnownStatement[], { begin }: { readonly begin: boolean }) {
+  constructor(statements: readonly KnownStatement[], begin: boolean) {
     this.#statements = statements;
     this.#begin = begin;
     this.#settle = Promise.withResolvers();
@@ -65,14 +60,14 @@ export class StatementBatch {
     wire.stream.cork();
     try {
       if (this.#begin) {
-        wire.parse({ text: "BEGIN", name: "" });
-        wire.bind({ portal: "", statement: "", values: [], valueMapper: onTheWire });
-        wire.execute({ portal: "" });
+        wire.parse("BEGIN", "");
+        wire.bind("", "", [], onTheWire);
+        wire.execute("");
       }
       for (const { name, values } of this.#statements) {
-        wire.bind({ portal: "", statement: name, values, valueMapper: onTheWire });
-        wire.describe({ type: "P", name: "" });
-        wire.execute({ portal: "" });
+        wire.bind("", name, values, onTheWire);
+        wire.describe("P", "");
+        wire.execute("");
       }
       wire.sync();
     } finally {
@@ -80,11 +75,11 @@ export class StatementBatch {
     }
   }
 
-  handleRowDescription({ fields }: { readonly fields: readonly { readonly dataTypeID: number }[] }): void {
+  handleRowDescription(fields: readonly { readonly dataTypeID: number }[]): void {
     this.#parsers = fields.map(({ dataTypeID }) => columnTypes.getTypeParser(dataTypeID));
   }
 
-  handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
+  handleDataRow(fields: readonly (string | null)[]): void {
     try {
       this.#rows.push(fields.map((text, at) => (text === null ? null : (this.#parsers[at]?.(text) ?? text))));
     } catch (error) {

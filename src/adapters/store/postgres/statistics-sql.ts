@@ -19,7 +19,7 @@ const columnsOfRows = 6;
  */
 export function statisticsSteps(
   first: number,
-  { written, when }: { readonly written: string; readonly when: string },
+  written: string, when: string,
 ): string {
   const at = (offset: number): string => `$${first + offset}`;
   const saved = factKinds.map((kind, index) => savedSql(kind, first + 6 + index * columnsOfRows));
@@ -113,7 +113,7 @@ export interface Counting {
   readonly strings: StringTable;
 }
 
-const aloneSql = `WITH ${statisticsSteps(1, { written: "NULL::integer[]", when: "true" })} SELECT`;
+const aloneSql = `WITH ${statisticsSteps(1, "NULL::integer[]", "true")} SELECT`;
 
 /** Writes statistics of publishes, whose outcome is known, and buckets that belong to no settlement. */
 export async function writeStatistics(

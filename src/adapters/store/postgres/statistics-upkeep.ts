@@ -50,7 +50,7 @@ export class StatisticsUpkeep {
       const entries = rows.map(([number, facts, written]): JournalEntry => {
         return { number, facts, written: written === null ? null : (JSON.parse(written) as number[]) };
       });
-      const changed = await complete(transaction, { writer, entries });
+      const changed = await complete(transaction, writer, entries);
       // Delete only what was read: a writer that was merely silent may have written more.
       await transaction.rows("DELETE FROM posthorn.stat_journal WHERE writer = $1 AND number <= $2", [
         writer,
@@ -153,14 +153,14 @@ export class StatisticsUpkeep {
 /** Adds missing counts to the rows of a writer; returns the number of changed rows. */
 async function complete(
   transaction: Transaction,
-  { writer, entries }: { readonly writer: number; readonly entries: readonly JournalEntry[] },
+  writer: number, entries: readonly JournalEntry[],
 ): Promise<number> {
   const left = leftInJournal(entries);
   const countedTo = entries.at(-1)?.number ?? 0;
   let changed = 0;
   for (const kind of factKinds) {
     const ofKind = left.filter(({ bucket }) => bucket.kind === kind);
-    const last = await lastRows(transaction, { kind, writer, left: ofKind });
+    const last = await lastRows(transaction, kind, writer, ofKind);
     const rows = ofKind.flatMap((each, index) => {
       const row = last.get(index) ?? null;
       const counts = completedRow(each, row);
@@ -188,9 +188,8 @@ async function complete(
 /** The last row that the writer wrote for each bucket, by index in the list. */
 async function lastRows(
   transaction: Transaction,
-  of: { readonly kind: FactKind; readonly writer: number; readonly left: readonly LeftBucket[] },
+  kind: FactKind, writer: number, left: readonly LeftBucket[],
 ): Promise<ReadonlyMap<number, { part: number; countedTo: number; counts: Uint8Array }>> {
-  const { kind, writer, left } = of;
   const rows = await transaction.rows<LastRow>(
     `SELECT (g.place - 1)::integer, s.part, s.counted_to, s.counts
      FROM unnest($2::bigint[], $3::int[], $4::int[]) WITH ORDINALITY AS g (bucket, tenant, subject, place)

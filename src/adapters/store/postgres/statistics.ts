@@ -130,8 +130,8 @@ export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitM
     return this.#upkeep.recover(step);
   }
 
-  async rollUp(step: { readonly endedBefore: number; readonly limit: number }): Promise<StepResult> {
-    return this.#upkeep.rollUp(step);
+  async rollUp(endedBefore: number, limit: number): Promise<StepResult> {
+    return this.#upkeep.rollUp({ endedBefore, limit });
   }
 
   async forget(step: StatisticsForgetting): Promise<StepResult> {

@@ -59,10 +59,7 @@ export class Sweep {
       const reached = visited.reached ?? above;
       const cleanHere = visited.firstLeft === null ? reached : visited.firstLeft - 1;
       const clean = above === before.clean ? cleanHere : before.clean;
-      const floor = await this.#raiseFloor(transaction, {
-        from: before.floor,
-        to: Math.min(clean, before.certain),
-      });
+      const floor = await this.#raiseFloor(transaction, before.floor, Math.min(clean, before.certain));
       const more = visited.full || (visited.seen === windowRows && visited.anyOld);
       const last = more ? before.last : await this.#end(transaction, clean);
       const after = { ...before, cursor: more ? reached : null, floor, clean, last };
@@ -94,7 +91,7 @@ export class Sweep {
 
   async #raiseFloor(
     transaction: Transaction,
-    { from, to }: { readonly from: number; readonly to: number },
+    from: number, to: number,
   ): Promise<number> {
     if (to <= from) return from;
     await transaction.rows(

@@ -43,7 +43,7 @@ export class PostgresWebhooks implements WebhookStore {
       );
       const [document = null, deletedAt = null] = row ?? [];
       const keys = secrets === undefined ? [] : await storedKeys(transaction, id);
-      const { saved, entries, beside } = webhookChange(webhook, { document, keys }, given);
+      const { saved, entries, beside } = webhookChange(webhook, document, keys, given);
       await transaction.rows(
         `INSERT INTO posthorn.webhooks (id, tenant, document) VALUES ($1, $2, $3)
          ON CONFLICT (id) DO UPDATE SET tenant = excluded.tenant, document = excluded.document`,
@@ -52,7 +52,7 @@ export class PostgresWebhooks implements WebhookStore {
       // A change that races with the deletion must not restore secrets.
       if (deletedAt === null) {
         const owner = { kind: secretOwners.webhook, id };
-        if (secrets !== undefined) await replaceSecrets(transaction, { owner, secrets });
+        if (secrets !== undefined) await replaceSecrets(transaction, owner, secrets);
         const written = entries.map((entry) => ({ webhookId: id, entry }));
         await writeHistory(transaction, written, { mayRepeat: false });
       }
@@ -103,7 +103,7 @@ export class PostgresWebhooks implements WebhookStore {
   }
 
   async #toStored(rows: readonly WebhookRow[]): Promise<readonly StoredWebhook[]> {
-    const secrets = await this.#readSecrets({ kind: secretOwners.webhook, ids: rows.map(([id]) => id) });
+    const secrets = await this.#readSecrets(secretOwners.webhook, rows.map(([id]) => id));
     return rows.map((row) => toStoredWebhook(row, secrets.get(row[0]) ?? []));
   }
 
@@ -113,12 +113,12 @@ export class PostgresWebhooks implements WebhookStore {
   }): Promise<void> {
     const owner = { kind: secretOwners.tenant, id: command.tenantId };
     await this.#database.transaction((transaction) =>
-      replaceSecrets(transaction, { owner, secrets: command.keys }),
+      replaceSecrets(transaction, owner, command.keys),
     );
   }
 
   async tenantKeys(tenantId: string): Promise<readonly StoredSecret[]> {
-    const found = await this.#readSecrets({ kind: secretOwners.tenant, ids: [tenantId] });
+    const found = await this.#readSecrets(secretOwners.tenant, [tenantId]);
     return found.get(tenantId) ?? [];
   }
 
@@ -145,14 +145,11 @@ export class PostgresWebhooks implements WebhookStore {
     return rows.map(([id]) => id);
   }
 
-  async #readSecrets(owners: {
-    readonly kind: 0 | 1;
-    readonly ids: readonly string[];
-  }): Promise<ReadonlyMap<string, readonly StoredSecret[]>> {
+  async #readSecrets(kind: 0 | 1, ids: readonly string[]): Promise<ReadonlyMap<string, readonly StoredSecret[]>> {
     const rows = await this.#database.rows<OwnedSecretRow>(
       `SELECT kind, ciphertext, digest, created_at, expires_at, owner FROM posthorn.secrets
        WHERE owner_kind = $1 AND owner = ANY ($2::text[]) ORDER BY owner, position`,
-      [owners.kind, texts(owners.ids)],
+      [kind, texts(ids)],
     );
     const grouped = Map.groupBy(rows, (row) => row[5]);
     return new Map([...grouped].map(([owner, group]) => [owner, group.map((row) => toSecret(row))]));
@@ -174,7 +171,7 @@ async function storedKeys(runner: Runner, webhookId: string): Promise<readonly S
 
 async function replaceSecrets(
   runner: Runner,
-  { owner, secrets }: { readonly owner: SecretOwner; readonly secrets: readonly StoredSecret[] },
+  owner: SecretOwner, secrets: readonly StoredSecret[],
 ): Promise<void> {
   await runner.rows("DELETE FROM posthorn.secrets WHERE owner_kind = $1 AND owner = $2", [
     owner.kind,

@@ -55,7 +55,7 @@ export class SqliteAlerts implements AlertStore {
     });
   }
 
-  async current({ endedAfter }: { readonly endedAfter: number }): Promise<readonly AlertRecord[]> {
+  async current(endedAfter: number): Promise<readonly AlertRecord[]> {
     return this.#all<AlertDocumentRow>(this.#statements.current, endedAfter, currentAlertsMax).map(toAlert);
   }
 
@@ -96,7 +96,7 @@ export class SqliteAlerts implements AlertStore {
     });
   }
 
-  async forget({ before, limit }: { readonly before: number; readonly limit: number }): Promise<StepResult> {
+  async forget(before: number, limit: number): Promise<StepResult> {
     return this.#connection.write(() => {
       this.#statements.forgetMutes.run(before);
       const changed = Number(this.#statements.forget.run(before, limit).changes);

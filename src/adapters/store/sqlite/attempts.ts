@@ -65,7 +65,7 @@ export class AttemptReader {
     let before: number | null = webhook === null ? null : Number.MAX_SAFE_INTEGER;
     while (webhook !== null && before !== null && summary.read < attemptsReadMax) {
       const from: number = before;
-      before = connection.read(() => this.#addChunks(summary, { webhook, tenant, before: from }));
+      before = connection.read(() => this.#addChunks(summary, webhook, tenant, from));
       await setImmediate();
     }
     return summary.done();
@@ -74,9 +74,8 @@ export class AttemptReader {
   /** Returns where to continue, null at the end. */
   #addChunks(
     summary: AttemptSummary,
-    slice: { readonly webhook: number; readonly tenant: number | null; readonly before: number },
+    webhook: number, tenant: number | null, before: number,
   ): number | null {
-    const { webhook, tenant, before } = slice;
     const range = { chunk: chunkOf(before - 1), from: null, to: null };
     const last = this.#state.chunks.atOrBelow(chunkKinds.deliveries, range);
     if (last === null) return null;

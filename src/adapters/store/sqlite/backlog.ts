@@ -39,7 +39,7 @@ export class BacklogCounter {
     readonly countMax: number;
   }): Promise<Backlog> {
     const { connection } = this.#state;
-    const places = connection.read(() => this.#placesOf(webhookId, { countMax, fresh: this.#fresh() }));
+    const places = connection.read(() => this.#placesOf(webhookId, countMax, this.#fresh()));
     if (places === null) return backlogOf([], false);
     const { webhook, all } = places;
     const rows: BacklogRow[] = [];
@@ -85,7 +85,7 @@ export class BacklogCounter {
       const fresh = this.#fresh();
       let looked = 0;
       for (const id of webhookIds) {
-        const found = this.#placesOf(id, { countMax: Math.min(countMax, rowsPerTurn), fresh });
+        const found = this.#placesOf(id, Math.min(countMax, rowsPerTurn), fresh);
         const places = found?.all ?? [];
         looked += rowsPerWebhook + places.length;
         if (looked > rowsPerTurn || places.length > countMax) break;
@@ -99,10 +99,7 @@ export class BacklogCounter {
   /** Positions of waiting deliveries of a webhook, slightly more than are counted; null if it never had a delivery. */
   #placesOf(
     webhookId: string,
-    {
-      countMax,
-      fresh,
-    }: { readonly countMax: number; readonly fresh: ReadonlyMap<number, readonly number[]> },
+    countMax: number, fresh: ReadonlyMap<number, readonly number[]>,
   ): Places | null {
     const webhook = this.#state.strings.find(webhookId);
     if (webhook === null) return null;

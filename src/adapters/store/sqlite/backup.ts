@@ -15,20 +15,17 @@ const everyPage = 2 ** 31 - 1;
  * ends under load. During the copy, the owner's WAL cannot shrink. The file appears under its name only when it is
  * complete.
  */
-export async function backupSqliteStore(options: {
-  readonly dataDir: string;
-  readonly file: string;
-}): Promise<void> {
-  const source = databaseFile(options.dataDir);
-  if (existsSync(options.file)) throw new StoreUnavailableError(`${options.file} already exists`);
+export async function backupSqliteStore(dataDir: string, file: string): Promise<void> {
+  const source = databaseFile(dataDir);
+  if (existsSync(file)) throw new StoreUnavailableError(`${file} already exists`);
   refuseEmptied(source);
-  if (!existsSync(source)) throw new StoreUnavailableError(`${options.dataDir} does not contain a database`);
-  const partial = `${options.file}.partial`;
+  if (!existsSync(source)) throw new StoreUnavailableError(`${dataDir} does not contain a database`);
+  const partial = `${file}.partial`;
   rmSync(partial, { force: true });
   const db = new DatabaseSync(source, { readOnly: true, timeout: 5_000 });
   try {
     await backup(db, partial, { rate: everyPage });
-    renameSync(partial, options.file);
+    renameSync(partial, file);
   } catch (error) {
     rmSync(partial, { force: true });
     throw storeError(error);

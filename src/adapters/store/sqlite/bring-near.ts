@@ -62,7 +62,7 @@ export class BringNear {
   #visit(row: SeenRow, now: number): boolean {
     const { leases, queue, lanes, chunks } = this.#state;
     const [laneRef, before, seq, code, priority, attemptCount, createdAt, dueAt, ...lastRetry] = row;
-    if (code === null || code > waitingMax || leases.isHeld({ seq, now })) return false;
+    if (code === null || code > waitingMax || leases.isHeld(seq, now)) return false;
     const state = decode(stateCodes, code);
     const waitsForRetry = state === "failed" && dueAt > now;
     const last = waitsForRetry ? (this.#last.get(seq) as unknown as LastRow | undefined) : undefined;
@@ -78,7 +78,7 @@ export class BringNear {
       queue.remove({ lane: laneRef, queuePosition: before, seq });
       queue.insert({ lane: laneRef, queuePosition, seq });
     }
-    chunks.lower(chunkKinds.deliveries, { seq, createdAt: Math.min(createdAt, now) });
+    chunks.lower(chunkKinds.deliveries, seq, Math.min(createdAt, now));
     return true;
   }
 }

@@ -24,8 +24,8 @@ export class Checkpointer implements TransactionListener {
   #rounds = 0;
   #closed = false;
 
-  constructor(db: DatabaseSync, options: { readonly file: string }) {
-    this.#file = options.file;
+  constructor(db: DatabaseSync, file: string) {
+    this.#file = file;
     this.#state = db.prepare("PRAGMA wal_checkpoint(NOOP)");
     this.#finish = db.prepare("PRAGMA wal_checkpoint(PASSIVE)");
   }

@@ -90,10 +90,10 @@ export class Chunks {
   }
 
   /** Lowers the creation time of an existing row. */
-  lower(kind: ChunkKind, row: { readonly seq: number; readonly createdAt: number }): void {
-    const chunk = chunkOf(row.seq);
-    if (chunk === this.#open[kind].chunk) this.note(kind, row);
-    else this.#lower.run(row.createdAt, kind, chunk);
+  lower(kind: ChunkKind, seq: number, createdAt: number): void {
+    const chunk = chunkOf(seq);
+    if (chunk === this.#open[kind].chunk) this.note(kind, { seq, createdAt });
+    else this.#lower.run(createdAt, kind, chunk);
   }
 
   /** Whether a row may have been created later. */

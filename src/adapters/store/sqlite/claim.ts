@@ -31,7 +31,7 @@ export class Claimer {
     const { connection } = state;
     this.#state = state;
     this.#row = connection.prepare(
-      `SELECT ${claimedSql({ timestamp: "e.timestamp", names: "e.tenant, NULL, NULL" })}
+      `SELECT ${claimedSql("e.timestamp", "e.tenant, NULL, NULL")}
        FROM deliveries d JOIN events e ON e.seq = d.event WHERE d.seq = ?`,
     );
     this.#webhookTenant = connection.prepare("SELECT tenant FROM webhooks WHERE id = ?");
@@ -60,14 +60,14 @@ export class Claimer {
   }
 
   #dues(lane: StoredLane): readonly number[] {
-    if (lane.ordered) return this.#firstDue(lane, { from: 0, to: queuePositionMax });
+    if (lane.ordered) return this.#firstDue(lane, 0, queuePositionMax);
     return Object.values(priorityCodes.encode).flatMap((tier) =>
-      this.#firstDue(lane, { from: tier * tierSpan, to: (tier + 1) * tierSpan - 1 }),
+      this.#firstDue(lane, tier * tierSpan, (tier + 1) * tierSpan - 1),
     );
   }
 
-  #firstDue(lane: StoredLane, stretch: { readonly from: number; readonly to: number }): readonly number[] {
-    for (const [seq, queuePosition] of this.#free({ lane, now: 0 }, { ...stretch, wanted: 1 })) {
+  #firstDue(lane: StoredLane, from: number, to: number): readonly number[] {
+    for (const [seq, queuePosition] of this.#free({ lane, now: 0 }, { from, to, wanted: 1 })) {
       const head = this.#waitingHead({ lane: lane.ref, queuePosition, seq });
       if (head !== null) return [head[1]];
     }
@@ -162,10 +162,10 @@ export class Claimer {
     const limit = stretch.wanted + leases.placedIn(lane) + queue.spentIn(lane);
     let place = { lane, queuePosition: stretch.from, seq: 0 };
     for (;;) {
-      const rows = queue.after(place, { queuePositionMax: stretch.to, limit });
+      const rows = queue.after(place, stretch.to, limit);
       for (const row of rows) {
         const [seq] = row;
-        if (!queue.isSpent({ lane, seq }) && !leases.isHeld({ seq, now })) yield row;
+        if (!queue.isSpent({ lane, seq }) && !leases.isHeld(seq, now)) yield row;
       }
       const last = rows.at(-1);
       if (last === undefined || rows.length < limit) return;
@@ -197,7 +197,7 @@ export class Claimer {
     work.granted.push(entry.seq);
     work.bodyBytes += row[claimed.body]?.byteLength ?? 0;
     const lease = { ref: entry.seq, deliveryId: row[claimed.id], leaseToken };
-    work.draft.deliveries.push(toClaimedDelivery(row, { first: 0, lease, strings }));
+    work.draft.deliveries.push(toClaimedDelivery(row, 0, lease, strings));
   }
 
   /** With the names that a claim already knows. */

@@ -170,24 +170,17 @@ export interface TransactionListener {
   readonly reload?: () => void;
 }
 
-export interface DatabaseOptions {
-  readonly file: string;
-  readonly busyTimeoutMs: number;
-  /** Called before anything is changed; throws when the file must not be touched. */
-  readonly inspect: (db: DatabaseSync) => void;
-}
-
 /** Opens the file with the settings that the port's promises require. */
-export function openDatabase(options: DatabaseOptions): DatabaseSync {
-  refuseEmptied(options.file);
-  const isNew = !existsSync(options.file);
-  const db = new DatabaseSync(options.file, {
-    timeout: options.busyTimeoutMs,
+export function openDatabase(file: string, busyTimeoutMs: number, /** Called before anything is changed; throws when the file must not be touched. */ inspect: (db: DatabaseSync) => void): DatabaseSync {
+  refuseEmptied(file);
+  const isNew = !existsSync(file);
+  const db = new DatabaseSync(file, {
+    timeout: busyTimeoutMs,
     // Each table is written in one place, and the steps that remove history would violate foreign keys.
     enableForeignKeyConstraints: false,
   });
   try {
-    options.inspect(db);
+    inspect(db);
     db.exec(`PRAGMA page_size = ${pageSizeBytes}`);
     db.exec("PRAGMA journal_mode = WAL");
     // FULL, not NORMAL: an answered publish must survive a power failure.
@@ -202,7 +195,7 @@ export function openDatabase(options: DatabaseOptions): DatabaseSync {
   } catch (error) {
     db.close();
     // On a full disk, a first start leaves an empty file, which the next one would mistake for damage.
-    if (isNew && statSync(options.file, { throwIfNoEntry: false })?.size === 0) rmSync(options.file);
+    if (isNew && statSync(file, { throwIfNoEntry: false })?.size === 0) rmSync(file);
     throw storeError(error);
   }
 }

@@ -157,16 +157,13 @@ export class SqliteDeliveries implements DeliveryStore {
       held.map(({ ref }) => ref).filter((seq) => this.#state.leases.get(seq)?.queuePosition === null),
     );
     for (const { ref } of held) this.#state.leases.drop(ref);
-    for (const { ref, leaseToken } of leases) this.#state.leases.forgetEnded({ seq: ref, leaseToken });
+    for (const { ref, leaseToken } of leases) this.#state.leases.forgetEnded(ref, leaseToken);
   }
 
   async lanesWithWork(page: { readonly after: string | null; readonly limit: number }): Promise<LanePage> {
     const { connection, lanes } = this.#state;
     return connection.read(() => {
-      const refs = this.#lanesAfter({
-        after: page.after === null ? 0 : Number(page.after),
-        limit: page.limit + 1,
-      });
+      const refs = this.#lanesAfter(page.after === null ? 0 : Number(page.after), page.limit + 1);
       const shown = refs.slice(0, page.limit);
       const next = refs.length > page.limit ? String(shown.at(-1) ?? page.after ?? 0) : null;
       return { lanes: shown.map((ref) => lanes.key(ref)), next };
@@ -218,14 +215,14 @@ export class SqliteDeliveries implements DeliveryStore {
           queuePosition: number,
         ];
         queue.insert({ lane: held.lane, queuePosition: row[0], seq });
-        leases.place({ seq, queuePosition: row[0] });
+        leases.place(seq, row[0]);
       }
       counters.touch();
     });
   }
 
   /** Seeks from lane to lane, so that a million deliveries in one lane cost one step. */
-  #lanesAfter({ after, limit }: { readonly after: number; readonly limit: number }): readonly number[] {
+  #lanesAfter(after: number, limit: number): readonly number[] {
     const fresh = [...new Set(Array.from(this.#state.leases.fresh(), ([, lease]) => lease.lane))]
       .filter((lane) => lane > after)
       .sort((a, b) => a - b);

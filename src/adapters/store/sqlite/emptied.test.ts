@@ -33,7 +33,7 @@ async function killedFolder(t: TestContext): Promise<string> {
 const openings: Readonly<Record<string, (dataDir: string) => unknown>> = {
   "a start": (dataDir) => openSqliteStore({ dataDir, now: start, pid: process.pid }),
   "a look at what would be migrated": (dataDir) => planStoreMigrations({ dataDir }),
-  "a backup": (dataDir) => backupSqliteStore({ dataDir, file: join(dataDir, "copy.db") }),
+  "a backup": (dataDir) => backupSqliteStore(dataDir, join(dataDir, "copy.db")),
   "a look at what would be moved": (dataDir) => openSqliteMoveSource({ dataDir, leavesNoTrace: true }),
   "a move away": (dataDir) => openSqliteMoveSource({ dataDir, leavesNoTrace: false }),
   "a move into it": (dataDir) =>

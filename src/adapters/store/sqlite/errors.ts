@@ -7,10 +7,10 @@ export class DataFolderInUseError extends Error {
   readonly dataDir: string;
   readonly ownerPid: number | null;
 
-  constructor(owner: { readonly dataDir: string; readonly pid: number | null }) {
-    super(`data folder ${owner.dataDir} is in use by process ${owner.pid ?? "(unknown)"}`);
-    this.dataDir = owner.dataDir;
-    this.ownerPid = owner.pid;
+  constructor(dataDir: string, pid: number | null) {
+    super(`data folder ${dataDir} is in use by process ${pid ?? "(unknown)"}`);
+    this.dataDir = dataDir;
+    this.ownerPid = pid;
   }
 }
 
@@ -31,7 +31,7 @@ export function refuseEmptied(file: string): void {
   const bytes = bytesOf(file);
   const walBytes = bytesOf(`${file}-wal`) ?? 0;
   if (bytes === null ? walBytes > 0 : bytes === 0)
-    throw new EmptiedDatabaseError(file, { isThere: bytes === 0, walBytes });
+    throw new EmptiedDatabaseError(file, bytes === 0, walBytes);
 }
 
 /** Null when the file does not exist. */
@@ -43,11 +43,11 @@ function bytesOf(file: string): number | null {
 class EmptiedDatabaseError extends Error {
   override readonly name = "EmptiedDatabaseError";
 
-  constructor(file: string, found: { readonly isThere: boolean; readonly walBytes: number }) {
-    const what = found.isThere ? "is empty (0 bytes)" : "is missing";
+  constructor(file: string, isThere: boolean, walBytes: number) {
+    const what = isThere ? "is empty (0 bytes)" : "is missing";
     super(
-      found.walBytes > 0
-        ? `${file} ${what}, although ${file}-wal still holds ${found.walBytes} bytes of its last changes. Opening it would ` +
+      walBytes > 0
+        ? `${file} ${what}, although ${file}-wal still holds ${walBytes} bytes of its last changes. Opening it would ` +
             "discard them: copy the folder first, then bring the file back or restore a backup"
         : `${file} ${what}: it was emptied by something else, or a first start ended before it wrote anything. Restore a ` +
             "backup; if this is a new installation, delete the file",

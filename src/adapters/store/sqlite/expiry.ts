@@ -61,17 +61,13 @@ export class Expiry {
 
   constructor(
     state: StoreState,
-    parts: {
-      readonly sweeps: Sweeps;
-      readonly notifications: NotificationRows;
-      readonly statistics: Pick<StatisticsWriter, "writeEnded">;
-    },
+    sweeps: Sweeps, notifications: NotificationRows, statistics: Pick<StatisticsWriter, "writeEnded">,
   ) {
     const { connection } = state;
     this.#state = state;
-    this.#sweeps = parts.sweeps;
-    this.#notifications = parts.notifications;
-    this.#statistics = parts.statistics;
+    this.#sweeps = sweeps;
+    this.#notifications = notifications;
+    this.#statistics = statistics;
     const columns = "seq, priority, lane, rank, webhook, tenant, created_at, retried_at";
     this.#old = connection.prepare(
       `SELECT ${columns} FROM deliveries WHERE seq >= ? AND seq <= ? AND state <= ${waitingMax} AND created_at < ?
@@ -110,7 +106,7 @@ export class Expiry {
       createdBefore: step.now - ageMsMin,
       limit: step.limit,
       windowRows,
-      visit: (window) => this.#expireWindow(window, { step, createdBefore: step.now - ageMsMin }),
+      visit: (window) => this.#expireWindow(window, step, step.now - ageMsMin),
       firstLeft: this.#firstWaiting,
     });
     return { changed: changed + retried.changed, more: more || retried.more };
@@ -127,7 +123,7 @@ export class Expiry {
   /** Leased deliveries end too, whether or not they have a position in their lane. */
   cancelWebhook(step: CancelStep): StepResult {
     const webhook = this.#state.strings.find(step.webhookId);
-    const waiting = webhook === null ? [] : this.#waitingOf({ webhook, limit: step.limit + 1 });
+    const waiting = webhook === null ? [] : this.#waitingOf(webhook, step.limit + 1);
     const ending = endings.webhook_deleted;
     const ended = waiting.slice(0, step.limit).map((row) => this.#end({ ...row, ending, now: step.now }));
     this.#count(ended, step);
@@ -136,7 +132,7 @@ export class Expiry {
     return { changed: Math.min(waiting.length, step.limit), more };
   }
 
-  #waitingOf({ webhook, limit }: { readonly webhook: number; readonly limit: number }): readonly Waiting[] {
+  #waitingOf(webhook: number, limit: number): readonly Waiting[] {
     const { leases, lanes } = this.#state;
     const found: Waiting[] = [];
     for (const [lane] of this.#lanesOf.all(webhook) as unknown as [lane: number][]) {
@@ -152,7 +148,7 @@ export class Expiry {
 
   #expireWindow(
     window: SweepWindow,
-    { step, createdBefore }: { readonly step: ExpireStep; readonly createdBefore: number },
+    step: ExpireStep, createdBefore: number,
   ): SweepVisit {
     const rows = this.#old.all(
       window.from,
@@ -175,8 +171,8 @@ export class Expiry {
     for (const [seq, priority, lane, queuePosition, webhook, tenant, createdAt, retriedAt] of rows) {
       const ageMsMax = step.ageMsByWebhook.get(strings.text(webhook)) ?? step.ageMsDefault;
       const retried = retriedFrom(retriedAt, 0);
-      if (!isTooOld({ createdAt, retried }, { ageMsMax, now: step.now })) continue;
-      if (leases.isHeld({ seq, now: step.now })) continue;
+      if (!isTooOld({ createdAt, retried }, ageMsMax, step.now)) continue;
+      if (leases.isHeld(seq, step.now)) continue;
       ended.push(this.#end({ seq, priority, lane, queuePosition, ending, now: step.now }));
       counters.addDeadLetter(tenant, 1);
       if (!firsts.has(webhook)) firsts.set(webhook, seq);
@@ -195,7 +191,7 @@ export class Expiry {
   }
 
   #count(ended: readonly EndedDeliveries[], { now, isCounted = false }: ExpireStep | CancelStep): void {
-    if (isCounted) this.#statistics.writeEnded(ended, { at: now });
+    if (isCounted) this.#statistics.writeEnded(ended, now);
   }
 
   #expiredOne(seq: number): ExpiredDelivery {

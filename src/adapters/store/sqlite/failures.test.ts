@@ -44,8 +44,8 @@ interface BreakableStore {
 
 async function openBreakable(t: TestContext): Promise<BreakableStore> {
   const dataDir = await mkdtemp(join(tmpdir(), "posthorn-failures-"));
-  const db = openDatabase({ file: databaseFile(dataDir), busyTimeoutMs: 0, inspect: () => undefined });
-  migrate(db, { now: start });
+  const db = openDatabase(databaseFile(dataDir), 0, () => undefined);
+  migrate(db, start);
   const connection = new Connection(db);
   const state = loadState(connection);
   const deliveries = new SqliteDeliveries(state, {

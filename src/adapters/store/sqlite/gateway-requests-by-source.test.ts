@@ -97,8 +97,8 @@ test("lines removed by retention leave the index by source too, filed or not", a
 test("a log that is written already is in the index by source", async (t) => {
   const dataDir = await folder(t);
   const file = databaseFile(dataDir);
-  const db = openDatabase({ file, busyTimeoutMs: 0, inspect: () => undefined });
-  migrate(db, { now: start, known: migrations.filter(({ number }) => number < 18) });
+  const db = openDatabase(file, 0, () => undefined);
+  migrate(db, start, migrations.filter(({ number }) => number < 18));
   const insert = db.prepare(
     "INSERT INTO gateway_requests VALUES (?, 'acme', ?, ?, 202, 'accepted', ?, ?, ?, ?)",
   );

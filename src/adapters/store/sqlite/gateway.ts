@@ -44,7 +44,7 @@ const statements = {
   saveConnection: "INSERT OR REPLACE INTO gateway_connections VALUES (?, ?, ?)",
   deleteConnection: "DELETE FROM gateway_connections WHERE id = ?",
   deleteConnectionsOf: "DELETE FROM gateway_connections WHERE source = ?",
-  request: `SELECT ${requestColumns({ body: "body" })} FROM gateway_requests WHERE id = ?`,
+  request: `SELECT ${requestColumns("body")} FROM gateway_requests WHERE id = ?`,
   recent: `SELECT ?1, outcome, count(*), max(received_at) FROM
     (SELECT outcome, received_at FROM gateway_requests_by_source s CROSS JOIN gateway_requests r ON r.id = s.id
       WHERE s.source = ?1 ORDER BY s.id DESC LIMIT ?2) GROUP BY outcome`,
@@ -67,20 +67,15 @@ export class SqliteGateway implements GatewayStore {
 
   constructor(
     connection: Connection,
-    rows: {
-      readonly audit: AuditRows;
-      readonly requests: GatewayRequestRows;
-      readonly requestsBySource: RequestsBySource;
-      readonly answers: GatewayAnswers;
-    },
+    audit: AuditRows, requests: GatewayRequestRows, requestsBySource: RequestsBySource, answers: GatewayAnswers,
   ) {
     this.#connection = connection;
-    this.#audit = rows.audit;
-    this.#requests = rows.requests;
-    this.#bySource = rows.requestsBySource;
-    this.#searches = new RequestSearches(connection, rows.requestsBySource);
+    this.#audit = audit;
+    this.#requests = requests;
+    this.#bySource = requestsBySource;
+    this.#searches = new RequestSearches(connection, requestsBySource);
     this.#statements = new StatementCache(connection);
-    this.answers = rows.answers;
+    this.answers = answers;
   }
 
   async sources(): Promise<readonly Source[]> {

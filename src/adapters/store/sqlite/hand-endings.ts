@@ -50,14 +50,14 @@ export class HandEndings {
         ended.push({ tenant: ofTenant, webhook, key: endingKey(endings[event]), count: 1 });
       return result;
     });
-    if (isCounted) this.#statistics.writeEnded(ended, { at: now });
+    if (isCounted) this.#statistics.writeEnded(ended, now);
     return results;
   }
 
   #cancelRow([seq, , state, priority, lane, queuePosition]: Row, now: number): EndResult {
     const { leases, queue, counters } = this.#state;
     if (state > waitingMax) return "not_possible";
-    if (leases.isHeld({ seq, now })) return "in_flight";
+    if (leases.isHeld(seq, now)) return "in_flight";
     leases.end(seq);
     if (queuePosition !== null) queue.remove({ lane, queuePosition, seq });
     this.#cancel.run(now, seq);

@@ -7,7 +7,7 @@ import type { StoreState } from "./state.ts";
 /** Of `attempts a`. */
 export const attemptColumns = `a.key & 65535, a.id, a.outcome, a.unknown, a.category, a.status_code, a.response_sample,
   a.error_message, a.duration_ms, a.scheduled_at, a.executed_at, a.next_retry_at, a.notes`;
-const selectEvent = ({ body }: { readonly body: string }): string =>
+const selectEvent = (body: string): string =>
   `SELECT seq, id, tenant, event_type, sequence_number, timestamp, source, idempotency_key, priority,
   created_at, content_type, delivery_count + requeue_count, ${body}, raw, trace, relayed FROM events`;
 const selectDelivery = `SELECT d.seq, d.id, d.tenant, d.webhook, e.id, e.event_type, d.priority, d.lane, d.origin,
@@ -27,8 +27,8 @@ export class HistoryRows {
   constructor(state: StoreState) {
     const { connection, strings, lanes } = state;
     this.#names = { text: (ref) => strings.text(ref), lane: (ref) => lanes.key(ref) };
-    this.#summary = connection.prepare(`${selectEvent({ body: "NULL" })} WHERE seq = ?`);
-    this.#eventById = connection.prepare(`${selectEvent({ body: "body" })} WHERE id = ?`);
+    this.#summary = connection.prepare(`${selectEvent("NULL")} WHERE seq = ?`);
+    this.#eventById = connection.prepare(`${selectEvent("body")} WHERE id = ?`);
     this.#delivery = connection.prepare(`${selectDelivery} WHERE d.seq = ?`);
     this.#deliveryById = connection.prepare(`${selectDelivery} WHERE d.id = ?`);
   }

@@ -77,13 +77,10 @@ export class SqliteHistory implements HistoryStore {
     return ownedBy(query.tenantId, delivery);
   }
 
-  async getDeliveries(query: {
-    readonly tenantId: string | null;
-    readonly ids: readonly string[];
-  }): Promise<readonly StoredDelivery[]> {
+  async getDeliveries(tenantId: string | null, ids: readonly string[]): Promise<readonly StoredDelivery[]> {
     return this.#state.connection.read(() =>
-      query.ids
-        .map((id) => ownedBy(query.tenantId, this.#rows.deliveryById(id)))
+      ids
+        .map((id) => ownedBy(tenantId, this.#rows.deliveryById(id)))
         .filter((delivery) => delivery !== null),
     );
   }
@@ -138,18 +135,18 @@ export class SqliteHistory implements HistoryStore {
     );
   }
 
-  async backlog(query: { readonly webhookId: string; readonly countMax: number }): Promise<Backlog> {
-    return this.#backlog.count(query);
+  async backlog(webhookId: string, countMax: number): Promise<Backlog> {
+    return this.#backlog.count({ webhookId, countMax });
   }
 
   async waitingOf(query: WaitingQuery): Promise<ReadonlyMap<string, WaitingCount>> {
     return this.#backlog.countOfEach(query);
   }
 
-  async attemptStats(query: { readonly webhookId: string; readonly since: number }): Promise<AttemptStats> {
+  async attemptStats(webhookId: string, since: number): Promise<AttemptStats> {
     return this.#attempts.stats({
-      ...query,
-      tenantId: this.#plan(() => this.#webhookTenant(query.webhookId)),
+      webhookId, since,
+      tenantId: this.#plan(() => this.#webhookTenant(webhookId)),
     });
   }
 
@@ -181,7 +178,7 @@ export class SqliteHistory implements HistoryStore {
 
   async #deliveryPage(walk: Walk | null, page: DeliveryQuery["page"]): Promise<Page<StoredDelivery>> {
     if (walk === null) return noRows;
-    return readPage(this.#state.connection, { walk, page, read: (seq) => this.#rows.delivery(seq) });
+    return readPage(this.#state.connection, walk, page, (seq) => this.#rows.delivery(seq));
   }
 
   async #count(walk: Walk | null, countMax: number): Promise<number> {

@@ -86,7 +86,7 @@ export class SqliteIdempotency implements IdempotencyStore {
   #stateOf(row: EntryRow, entry: IdempotencyClaim): IdempotencyState | null {
     const [fingerprint, expiresAt, status, body] = row;
     if (expiresAt <= entry.now) return null;
-    const answer = answerOf({ fingerprint, status, body }, entry);
+    const answer = answerOf(fingerprint, status, body, entry);
     if (answer !== null) return answer;
     const held = this.#held.get(nameOf(entry));
     if (held === undefined || held.holder === entry.holder) return null;

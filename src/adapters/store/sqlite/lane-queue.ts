@@ -104,14 +104,14 @@ export class LaneQueue {
   /** Entries behind a position, in order, including spent ones. */
   after(
     place: LaneEntry,
-    stretch: { readonly queuePositionMax: number; readonly limit: number },
+    queuePositionMax: number, limit: number,
   ): readonly EntryRow[] {
     const rows = this.#entries.all(
       place.lane,
       place.queuePosition,
       place.seq,
-      stretch.queuePositionMax,
-      stretch.limit,
+      queuePositionMax,
+      limit,
     );
     return rows as unknown as readonly EntryRow[];
   }
@@ -131,7 +131,7 @@ export class LaneQueue {
     const limit = this.spentIn(lane) + 1;
     let place: LaneEntry = { lane, queuePosition: 0, seq: 0 };
     for (;;) {
-      const rows = this.after(place, { queuePositionMax, limit });
+      const rows = this.after(place, queuePositionMax, limit);
       for (const [seq, queuePosition] of rows) {
         place = { lane, queuePosition, seq };
         if (this.isSpent(place)) continue;

@@ -40,7 +40,7 @@ export class Leases {
   }
 
   /** Whether it is leased at `now`: an expired lease counts until another claim takes it, but no longer protects. */
-  isHeld({ seq, now }: { readonly seq: number; readonly now: number }): boolean {
+  isHeld(seq: number, now: number): boolean {
     const until = this.#fresh.untilOf(seq) ?? this.#placed.untilOf(seq);
     return until !== undefined && until > now;
   }
@@ -99,7 +99,7 @@ export class Leases {
    * Gives a fresh delivery its position inside a transaction. Its lease stays, so that its holder may still settle
    * late.
    */
-  place({ seq, queuePosition }: { readonly seq: number; readonly queuePosition: number }): void {
+  place(seq: number, queuePosition: number): void {
     const lease = this.take(seq, null);
     if (lease === undefined) return;
     const { leaseToken, until, lane, priority } = lease;
@@ -108,8 +108,8 @@ export class Leases {
   }
 
   /** The lease holder of an ended delivery has no request to report. */
-  forgetEnded(lease: { readonly seq: number; readonly leaseToken: number }): void {
-    if (this.wasEnded(lease)) this.#ended.delete(lease.seq);
+  forgetEnded(seq: number, leaseToken: number): void {
+    if (this.wasEnded({ seq, leaseToken })) this.#ended.delete(seq);
   }
 
   /** Ends the lease of a delivery that has a position; nothing needs to be written. */

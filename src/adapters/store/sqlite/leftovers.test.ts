@@ -60,7 +60,7 @@ test("removed history leaves nothing behind, and lanes hold few entries of ended
 test("spent entries are removed in groups, from the file and from memory", (t) => {
   const db = new DatabaseSync(":memory:");
   t.after(() => db.close());
-  migrate(db, { now: start });
+  migrate(db, start);
   db.exec(
     `INSERT INTO deliveries (seq, id, event, tenant, webhook, lane, state, priority, origin, attempt_count, created_at, due_at)
      SELECT value, value, 1, 1, 1, 1, 0, 1, 0, 0, 0, 0 FROM json_each('[1,2,3,4,5,6,7,8,9]')`,

@@ -17,10 +17,10 @@ export function deliveryWalk(
 ): Walk | null {
   const filter = deliveryFilter(context.state.strings, query, tenantIds);
   if (filter === null) return null;
-  if (query.eventId !== null) return eventDeliveriesWalk(context, { eventId: query.eventId, filter });
+  if (query.eventId !== null) return eventDeliveriesWalk(context, query.eventId, filter);
   const indexed = tenantIds.length > 0 || query.webhookId !== null;
   return {
-    chunkBelow: (before) => chunkBelow(context.state, { range: query, before }),
+    chunkBelow: (before) => chunkBelow(context.state, query, before),
     seqs: sliceReader(context, { filter, isOwned: indexed }),
   };
 }
@@ -70,12 +70,12 @@ export function deadLetterWalk(
 /** Deliveries of one event: those written with it are contiguous, later ones are listed by event. */
 function eventDeliveriesWalk(
   context: WalkContext,
-  query: { readonly eventId: string; readonly filter: Filter },
+  eventId: string, filter: Filter,
 ): Walk | null {
   const { statements } = context;
   const event = statements
     .get("SELECT seq, delivery_first, delivery_count FROM events WHERE id = ?")
-    .get(query.eventId) as unknown as [seq: number, first: number, count: number] | undefined;
+    .get(eventId) as unknown as [seq: number, first: number, count: number] | undefined;
   if (event === undefined) return null;
   const [seq, first, count] = event;
   const ofEvent = statements.get(
@@ -91,7 +91,7 @@ function eventDeliveriesWalk(
       return newest === undefined ? null : chunkOf(newest[0]);
     },
     seqs: sliceReader(context, {
-      filter: { conditions: [...query.filter.conditions, scope], values: [...query.filter.values, seq] },
+      filter: { conditions: [...filter.conditions, scope], values: [...filter.values, seq] },
       isOwned: false,
     }),
   };
@@ -99,13 +99,10 @@ function eventDeliveriesWalk(
 
 function chunkBelow(
   state: StoreState,
-  search: {
-    readonly range: { readonly from: number | null; readonly to: number | null };
-    readonly before: number;
-  },
+  range: { readonly from: number | null; readonly to: number | null }, before: number,
 ): number | null {
-  const { from, to } = search.range;
-  return state.chunks.atOrBelow(chunkKinds.deliveries, { from, to, chunk: chunkOf(search.before - 1) });
+  const { from, to } = range;
+  return state.chunks.atOrBelow(chunkKinds.deliveries, { from, to, chunk: chunkOf(before - 1) });
 }
 
 /** Uses the index on (chunk, owner) if the owner is known, and scans the rows otherwise. */

@@ -71,15 +71,14 @@ export function planMigrations(db: DatabaseSync, known: readonly Migration[] = m
 /** Migrates the database, each migration in a separate transaction. */
 export function migrate(
   db: DatabaseSync,
-  run: { readonly now: number; readonly known?: readonly Migration[] },
+  now: number, known?: readonly Migration[],
 ): MigrationPlan {
-  const plan = planMigrations(db, run.known);
-  for (const migration of plan.pending) apply(db, { migration, now: run.now });
+  const plan = planMigrations(db, known);
+  for (const migration of plan.pending) apply(db, migration, now);
   return plan;
 }
 
-function apply(db: DatabaseSync, step: { readonly migration: Migration; readonly now: number }): void {
-  const { migration } = step;
+function apply(db: DatabaseSync, migration: Migration, now: number): void {
   db.exec("BEGIN IMMEDIATE");
   try {
     db.exec(
@@ -91,7 +90,7 @@ function apply(db: DatabaseSync, step: { readonly migration: Migration; readonly
       migration.number,
       migration.name,
       checksum(migration),
-      step.now,
+      now,
     );
     db.exec(`PRAGMA application_id = ${applicationId}`);
     db.exec("COMMIT");

@@ -15,7 +15,7 @@ import { finishing } from "./moving-sql.ts";
 export class SqliteMoveTarget extends SqlitePartReader implements MoveTarget {
   readonly #release: () => void;
 
-  constructor({ db, release }: { readonly db: DatabaseSync; readonly release: () => void }) {
+  constructor(db: DatabaseSync, release: () => void) {
     super(db);
     this.#release = release;
   }

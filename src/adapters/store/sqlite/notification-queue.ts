@@ -84,11 +84,11 @@ export class SqliteNotificationQueue implements NotificationQueue {
 
   constructor(
     connection: Connection,
-    shared: { readonly rows: NotificationRows; readonly audit: AuditRows },
+    rows: NotificationRows, audit: AuditRows,
   ) {
     this.#connection = connection;
-    this.#rows = shared.rows;
-    this.#audit = shared.audit;
+    this.#rows = rows;
+    this.#audit = audit;
     this.#statements = prepareStatements(connection);
   }
 
@@ -169,7 +169,7 @@ export class SqliteNotificationQueue implements NotificationQueue {
     return { all: row?.[0] ?? 0, recent: row?.[1] ?? 0 };
   }
 
-  async confirmationSent({ id, at }: { readonly id: string; readonly at: number }): Promise<void> {
+  async confirmationSent(id: string, at: number): Promise<void> {
     this.#connection.write(() => this.#statements.confirmationSent.run(at, id));
   }
 
@@ -217,7 +217,7 @@ export class SqliteNotificationQueue implements NotificationQueue {
 
   async settle(
     outcomes: readonly NotificationOutcome[],
-    { holder, counted = [] }: { readonly holder: string; readonly counted?: readonly NotificationCounter[] },
+    holder: string, counted: readonly NotificationCounter[] = [],
   ): Promise<void> {
     this.#connection.write(() => {
       for (const { subject, since } of counted) this.#statements.count.get(subject, since);
@@ -256,14 +256,11 @@ export class SqliteNotificationQueue implements NotificationQueue {
     });
   }
 
-  async failing(page: {
-    readonly after: string | null;
-    readonly limit: number;
-  }): Promise<readonly FailingRow[]> {
+  async failing(after: string | null, limit: number): Promise<readonly FailingRow[]> {
     const rows = this.#all<[webhookId: string, health: string]>(
       this.#statements.failing,
-      page.after ?? "",
-      page.limit,
+      after ?? "",
+      limit,
     );
     return rows.map(([webhookId, health]) => ({ webhookId, health }));
   }

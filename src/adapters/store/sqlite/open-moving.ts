@@ -21,13 +21,9 @@ export async function openSqliteMoveTarget(
   await (await openSqliteStore({ ...options, evenIfMoved: true })).close();
   const lock = takeOwnerLock(options);
   try {
-    const db = openDatabase({
-      file: databaseFile(options.dataDir),
-      busyTimeoutMs: 5_000,
-      inspect: planMigrations,
-    });
+    const db = openDatabase(databaseFile(options.dataDir), 5_000, planMigrations);
     begin(db, options);
-    return new SqliteMoveTarget({ db, release: () => lock.release() });
+    return new SqliteMoveTarget(db, () => lock.release());
   } catch (error) {
     lock.release();
     throw storeError(error);
@@ -41,11 +37,11 @@ function begin(
   const begun = db.prepare("SELECT value FROM meta WHERE key = 'moving'").get();
   if (begun !== undefined) {
     if (begun["value"] === source) return;
-    throw otherMoveInto({ store: dataDir, source: String(begun["value"]) });
+    throw otherMoveInto(dataDir, String(begun["value"]));
   }
   for (const table of tellingTables)
     if (db.prepare(`SELECT 1 FROM ${table} LIMIT 1`).get() !== undefined)
-      throw holdsSomething({ store: dataDir, what: table });
+      throw holdsSomething(dataDir, table);
   db.exec("BEGIN IMMEDIATE");
   for (const part of movedParts) db.exec(`DELETE FROM ${storedPart(part).table.split(" ")[0]}`);
   db.exec("DELETE FROM meta");

@@ -140,10 +140,10 @@ test("copies the store while its owner works, whole or not at all", async (t) =>
   const store = await openHere(dataDir);
   const { event } = await publish(store);
   const file = databaseFile(copyDir);
-  const copying = backupSqliteStore({ dataDir, file });
+  const copying = backupSqliteStore(dataDir, file);
   await commit(store, { publishes: Array.from({ length: 50 }, () => publishCommand()) });
   await copying;
-  await assert.rejects(backupSqliteStore({ dataDir, file }), /already exists/);
+  await assert.rejects(backupSqliteStore(dataDir, file), /already exists/);
   await store.close();
   const copy = await openHere(copyDir);
   assert.equal((await copy.history.getEvent({ tenantId: null, id: event.id }))?.id, event.id);

@@ -65,17 +65,13 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   let connection: Connection | null = null;
   try {
     lock = takeOwnerLock(options);
-    const db = openDatabase({
-      file: databaseFile(options.dataDir),
-      busyTimeoutMs: options.busyTimeoutMs ?? busyTimeoutMsDefault,
-      inspect: planMigrations,
-    });
+    const db = openDatabase(databaseFile(options.dataDir), options.busyTimeoutMs ?? busyTimeoutMsDefault, planMigrations);
     connection = new Connection(db);
-    migrate(db, { now: options.now });
+    migrate(db, options.now);
     if (options.evenIfMoved !== true) refuseMoved(db, options.dataDir);
-    const checkpointer = new Checkpointer(db, { file: databaseFile(options.dataDir) });
+    const checkpointer = new Checkpointer(db, databaseFile(options.dataDir));
     connection.join(checkpointer);
-    return assemble(connection, { lock, checkpointer, dataDir: options.dataDir });
+    return assemble(connection, lock, checkpointer, options.dataDir);
   } catch (error) {
     connection?.close();
     lock?.release();
@@ -107,7 +103,7 @@ export function planStoreMigrations(options: { readonly dataDir: string }): Migr
 
 function assemble(
   connection: Connection,
-  owned: { readonly lock: OwnerLock; readonly checkpointer: Checkpointer; readonly dataDir: string },
+  lock: OwnerLock, checkpointer: Checkpointer, dataDir: string,
 ): Store {
   const state = loadState(connection);
   const auditRows = new AuditRows(connection);
@@ -135,15 +131,13 @@ function assemble(
     operations: new SqliteOperations(connection, auditRows),
     audit: new SqliteAudit(connection, auditRows),
     alerts: new SqliteAlerts(connection, auditRows),
-    notifications: new SqliteNotificationQueue(connection, { rows: notificationRows, audit: auditRows }),
+    notifications: new SqliteNotificationQueue(connection, notificationRows, auditRows),
     portal: new SqlitePortal(connection, auditRows),
-    gateway: new SqliteGateway(connection, { audit: auditRows, requests, requestsBySource, answers }),
+    gateway: new SqliteGateway(connection, auditRows, requests, requestsBySource, answers),
     statistics,
     problems,
-    upkeep: new SqliteUpkeep(state, {
-      deliveries, notifications: notificationRows, statistics: statistics.writer,
-    }),
-    disk: () => diskSpace(owned.dataDir),
+    upkeep: new SqliteUpkeep(state, deliveries, notificationRows, statistics.writer),
+    disk: () => diskSpace(dataDir),
     facts: async () => {
       const [schemaVersion, sizeBytes] = connection.read(() => facts.get()) as unknown as [number, number];
       return { schemaVersion, sizeBytes };
@@ -153,9 +147,9 @@ function assemble(
       connection.read(() => probe.get());
     },
     close: async () => {
-      await owned.checkpointer.close();
+      await checkpointer.close();
       connection.close();
-      owned.lock.release();
+      lock.release();
     },
   };
 }

@@ -26,7 +26,7 @@ export function takeOwnerLock(owner: { readonly dataDir: string; readonly pid: n
   } catch (error) {
     lock.close();
     if (!isBusy(error)) throw error;
-    throw new DataFolderInUseError({ dataDir: owner.dataDir, pid: readPid(pidFile) });
+    throw new DataFolderInUseError(owner.dataDir, readPid(pidFile));
   }
   writePid(pidFile, owner.pid);
   return {

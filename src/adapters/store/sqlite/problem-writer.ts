@@ -67,7 +67,7 @@ export class ProblemWriter {
       room: new Map([...new Set(crowded)].map((id) => [id, this.#roomOf(id)])),
       earlier: new Map(repeatable(facts).map((fact) => this.#before(fact))),
     };
-    const { saved, removedIds, moves } = appliedProblems(batch, { facts, known });
+    const { saved, removedIds, moves } = appliedProblems(batch, facts, known);
     for (const id of removedIds) this.#remove.run(id);
     for (const problem of saved) this.save(problem);
     return moves;

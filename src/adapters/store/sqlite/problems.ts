@@ -66,16 +66,16 @@ export class SqliteDeliveryProblems implements DeliveryProblemStore {
     const before = search.after?.position ?? Number.MAX_SAFE_INTEGER;
     return this.#connection.read(() => {
       if (filter.webhookIds !== null)
-        return problemPage(this.#matching(search, { before, from: 0 }), { limit, last: null });
+        return problemPage(this.#matching(search, before, 0), limit, null);
       const [lowest, count] = this.#window.get(before) as unknown as [lowest: number | null, count: number];
-      const found = this.#matching(search, { before, from: lowest ?? 0 });
-      return problemPage(found, { limit, last: count < problemRowsAtOnce ? null : lowest });
+      const found = this.#matching(search, before, lowest ?? 0);
+      return problemPage(found, limit, count < problemRowsAtOnce ? null : lowest);
     });
   }
 
   #matching(
     { filter, now, limit }: ProblemSearch,
-    { before, from }: { readonly before: number; readonly from: number },
+    before: number, from: number,
   ): readonly ProblemRow[] {
     const { tenantId, webhookIds, states } = filter;
     const statement = this.#statements.get(
@@ -103,11 +103,8 @@ export class SqliteDeliveryProblems implements DeliveryProblemStore {
     });
   }
 
-  async troubledWebhooks(page: {
-    readonly after: string | null;
-    readonly limit: number;
-  }): Promise<readonly string[]> {
-    const rows = this.#connection.read(() => this.#troubled.all(page.after ?? "", page.limit));
+  async troubledWebhooks(after: string | null, limit: number): Promise<readonly string[]> {
+    const rows = this.#connection.read(() => this.#troubled.all(after ?? "", limit));
     return (rows as unknown as [webhook: string][]).map(([webhook]) => webhook);
   }
 

@@ -53,7 +53,7 @@ export class RetryWriter {
     const accepted: RetryResult = { kind: "accepted", priority: decode(priorityCodes, priority) };
     const waited = state <= waitingMax;
     if (state === stateCodes.encode.success) return { kind: "not_possible" };
-    if (waited && leases.isHeld({ seq, now: at })) return { kind: "in_flight" };
+    if (waited && leases.isHeld(seq, at)) return { kind: "in_flight" };
     if (row[10] === 0) return { kind: "payload_gone" };
     const retries = withRetry(row[9], { ...command.retry, attemptCount });
     const { operationId } = command.retry;

@@ -62,10 +62,7 @@ export class SettleWriter {
     if (held === undefined) return this.#writeLate(settlement);
     const state = stateCodes.encode[progress.state];
     const waits = state <= waitingMax;
-    this.#move(settlement, {
-      queuePosition: waits ? this.#requeue(seq, { held, dueAt: progress.dueAt }) : null,
-      completedAt: waits ? null : settlement.settledAt,
-    });
+    this.#move(settlement, waits ? this.#requeue(seq, held, progress.dueAt) : null, waits ? null : settlement.settledAt);
     if (!waits) this.#leaveLane(seq, held);
     if (state === exhausted) this.#countDeadLetter(seq);
     return written;
@@ -95,10 +92,7 @@ export class SettleWriter {
     const kept = isSuccess ? settlement.progress : { ...settlement.progress, state, reason: row[5] };
     this.#move(
       { ...settlement, progress: kept },
-      {
-        queuePosition: null,
-        completedAt: isSuccess ? settlement.settledAt : completedAt,
-      },
+      null, isSuccess ? settlement.settledAt : completedAt,
     );
     if (isSuccess && state === "exhausted") counters.addDeadLetter(tenant, -1);
     leases.reported(seq);
@@ -107,15 +101,15 @@ export class SettleWriter {
 
   #move(
     { lease, progress, attempt }: Settlement,
-    place: { readonly queuePosition: number | null; readonly completedAt: number | null },
+    queuePosition: number | null, completedAt: number | null,
   ): void {
     this.#update.run(
-      place.queuePosition,
+      queuePosition,
       stateCodes.encode[progress.state],
       progress.attemptCount,
       progress.dueAt,
       progress.firstAttemptAt,
-      place.completedAt,
+      completedAt,
       progress.reason,
       attempt === null || attempt.category === null ? null : categoryCodes.encode[attempt.category],
       lease.ref,
@@ -124,7 +118,7 @@ export class SettleWriter {
   }
 
   /** Gives a delivery that keeps waiting its new position, and returns it. */
-  #requeue(seq: number, { held, dueAt }: { readonly held: LeaseRecord; readonly dueAt: number }): number {
+  #requeue(seq: number, held: LeaseRecord, dueAt: number): number {
     const { lanes, queue } = this.#state;
     // In an ordered lane it keeps its position. One without a position was never retried.
     const order = held.queuePosition ?? seq;

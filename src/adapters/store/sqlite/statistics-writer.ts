@@ -62,7 +62,7 @@ export class StatisticsWriter {
   }
 
   /** Counts deliveries that this transaction ends without a settlement. */
-  writeEnded(ended: readonly EndedDeliveries[], { at }: { readonly at: number }): void {
+  writeEnded(ended: readonly EndedDeliveries[], at: number): void {
     for (const { bucket, counts } of endedBuckets(ended, at)) {
       const { start, tenant, subject } = bucket;
       const row = this.#ended.get(start, tenant, subject) as unknown as [counts: Uint8Array] | undefined;

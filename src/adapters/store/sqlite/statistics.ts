@@ -185,8 +185,8 @@ export class SqliteStatistics implements StatisticsStore {
     return this.#state.connection.write(() => this.#upkeep.recover(step));
   }
 
-  async rollUp(step: { readonly endedBefore: number; readonly limit: number }): Promise<StepResult> {
-    return this.#state.connection.write(() => this.#upkeep.rollUp(step));
+  async rollUp(endedBefore: number, limit: number): Promise<StepResult> {
+    return this.#state.connection.write(() => this.#upkeep.rollUp({ endedBefore, limit }));
   }
 
   async forget(step: StatisticsForgetting): Promise<StepResult> {

@@ -26,7 +26,7 @@ export class StringTable {
     const known = this.#refs.get(string);
     if (known !== undefined) return known;
     const row = this.#find.get(string) as unknown as [ref: number] | undefined;
-    return row === undefined ? null : this.#keep({ ref: row[0], string });
+    return row === undefined ? null : this.#keep(row[0], string);
   }
 
   /** The number of a string, assigned now if it is new. Only inside a write. */
@@ -34,7 +34,7 @@ export class StringTable {
     return (
       this.#refs.get(string) ??
       this.find(string) ??
-      this.#keep({ ref: Number(this.#insert.run(string).lastInsertRowid), string })
+      this.#keep(Number(this.#insert.run(string).lastInsertRowid), string)
     );
   }
 
@@ -43,15 +43,15 @@ export class StringTable {
     if (known !== undefined) return known;
     const row = this.#read.get(ref) as unknown as [string: string] | undefined;
     if (row === undefined) throw new RangeError(`no string ${ref}`);
-    this.#keep({ ref, string: row[0] });
+    this.#keep(ref, row[0]);
     return row[0];
   }
 
-  #keep(entry: { readonly ref: number; readonly string: string }): number {
+  #keep(ref: number, string: string): number {
     if (this.#texts.size >= cachedMax) this.#clear();
-    this.#refs.set(entry.string, entry.ref);
-    this.#texts.set(entry.ref, entry.string);
-    return entry.ref;
+    this.#refs.set(string, ref);
+    this.#texts.set(ref, string);
+    return ref;
   }
 
   #clear(): void {

@@ -65,7 +65,7 @@ export class Sweeps {
     const to = Math.min(last, from + step.windowRows - 1);
     const visit = step.visit({ from, to, limit: step.limit });
     const reached = visit.stoppedAt ?? to;
-    const risen = from === floor ? this.#firstLeft(step, { from, reached }) : floor;
+    const risen = from === floor ? this.#firstLeft(step, from, reached) : floor;
     const more = reached < last;
     this.#save.run(step.name, risen, more ? reached + 1 : risen);
     return { changed: visit.changed, more };
@@ -88,8 +88,8 @@ export class Sweeps {
     return unwritten === null ? last : Math.min(last, unwritten - 1);
   }
 
-  #firstLeft(step: SweepStep, seen: { readonly from: number; readonly reached: number }): number {
-    const [left] = step.firstLeft.get(seen.from, seen.reached) as unknown as [seq: number | null];
-    return left ?? seen.reached + 1;
+  #firstLeft(step: SweepStep, from: number, reached: number): number {
+    const [left] = step.firstLeft.get(from, reached) as unknown as [seq: number | null];
+    return left ?? reached + 1;
   }
 }

@@ -55,13 +55,13 @@ test("upkeep that finds nothing to do walks through no table", async (t) => {
     await gateway.forgetRequests({ before: start - 7 * day, bodiesBefore: start - day, limit: 10 });
     await gateway.answers.purge(old);
     await statistics?.recover({ writtenBefore: start - day, limit: 10 });
-    await statistics?.rollUp({ endedBefore: start - day, limit: 10 });
+    await statistics?.rollUp(start - day, 10);
     const before = { minute: start - day, hour: start - day, day: start - day };
     await statistics?.forget({ before, limit: 10 });
     await problems?.resolveQuiet({ quietSince: start - day, now: start, limit: 10 });
     await problems?.forget({ noticedBefore: start - day, resolvedBefore: start - day, limit: 10 });
     await notifications?.forget({ before: start - day, limit: 10 });
-    await alerts?.forget({ before: start - day, limit: 10 });
+    await alerts?.forget(start - day, 10);
   });
   await store.close();
   assert.ok(used.size > 20, `${used.size} statements were seen`);

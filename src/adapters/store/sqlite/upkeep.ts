@@ -28,18 +28,13 @@ export class SqliteUpkeep implements UpkeepStore {
 
   constructor(
     state: StoreState,
-    parts: {
-      readonly deliveries: SqliteDeliveries;
-      readonly notifications: NotificationRows;
-      readonly statistics: Pick<StatisticsWriter, "writeEnded">;
-    },
+    deliveries: SqliteDeliveries, notifications: NotificationRows, statistics: Pick<StatisticsWriter, "writeEnded">,
   ) {
     const sweeps = new Sweeps(state);
     this.#state = state;
-    this.#deliveries = parts.deliveries;
-    const { notifications, statistics } = parts;
+    this.#deliveries = deliveries;
     this.#bringNear = new BringNear(state);
-    this.#expiry = new Expiry(state, { sweeps, notifications, statistics });
+    this.#expiry = new Expiry(state, sweeps, notifications, statistics);
     this.#retention = new Retention(state, sweeps);
   }
 

@@ -33,7 +33,7 @@ export async function collectSeqs(
   let before: number | null = search.before ?? Number.MAX_SAFE_INTEGER;
   while (before !== null && found.length < search.limit) {
     const from: number = before;
-    before = connection.read(() => walkTurn(walk, { from, found, limit: search.limit }));
+    before = connection.read(() => walkTurn(walk, from, found, search.limit));
     if (before !== null && found.length < search.limit) await setImmediate();
   }
   return found;
@@ -42,14 +42,14 @@ export async function collectSeqs(
 /** Adds the matches of a few chunks; returns where to continue, null at the end. */
 function walkTurn(
   walk: Walk,
-  turn: { readonly from: number; readonly found: number[]; readonly limit: number },
+  from: number, found: number[], limit: number,
 ): number | null {
-  let before = turn.from;
-  for (let turns = 0; turns < chunksPerTurn && turn.found.length < turn.limit; turns += 1) {
+  let before = from;
+  for (let turns = 0; turns < chunksPerTurn && found.length < limit; turns += 1) {
     const chunk = walk.chunkBelow(before);
     if (chunk === null) return null;
-    for (const seq of walk.seqs({ chunk, before, limit: turn.limit - turn.found.length }))
-      turn.found.push(seq);
+    for (const seq of walk.seqs({ chunk, before, limit: limit - found.length }))
+      found.push(seq);
     before = chunkStart(chunk);
   }
   return before;
@@ -58,18 +58,14 @@ function walkTurn(
 /** One page of a walk; `read` turns a position into a row, or undefined when upkeep removed it in between. */
 export async function readPage<Row>(
   connection: Connection,
-  listing: {
-    readonly walk: Walk;
-    readonly page: PageRequest;
-    readonly read: (seq: number) => Row | undefined;
-  },
+  walk: Walk, page: PageRequest, read: (seq: number) => Row | undefined,
 ): Promise<Page<Row>> {
-  const { limit, offset, before } = listing.page;
+  const { limit, offset, before } = page;
   // One row more than requested shows whether there is an older one.
-  const seqs = await collectSeqs(connection, listing.walk, { before, limit: offset + limit + 1 });
+  const seqs = await collectSeqs(connection, walk, { before, limit: offset + limit + 1 });
   const shown = seqs.slice(offset, offset + limit);
   const rows = connection.read(() =>
-    shown.map((seq) => listing.read(seq)).filter((row) => row !== undefined),
+    shown.map((seq) => read(seq)).filter((row) => row !== undefined),
   );
   return { rows, next: seqs.length > offset + limit ? (shown.at(-1) ?? null) : null };
 }

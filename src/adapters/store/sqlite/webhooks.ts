@@ -94,7 +94,7 @@ export class SqliteWebhooks implements WebhookStore {
         []) as unknown as Partial<StoredRow>;
       const owner = { kind: secretOwners.webhook, id };
       const keys = secrets === undefined ? [] : this.#readSecrets(owner);
-      const { saved, entries, beside } = webhookChange(webhook, { document, keys }, given);
+      const { saved, entries, beside } = webhookChange(webhook, document, keys, given);
       this.#save.run(id, tenantId, JSON.stringify(saved));
       // A change that races with the deletion must not restore secrets.
       if (deletedAt === null) {

@@ -17,10 +17,10 @@ export function formatLine(json: string, style: LineStyle): string {
   const { label, code } = levels[Number(level)] ?? { label: String(level), code: 0 };
   const clock = String(time).slice(11, 23);
   const rest = Object.entries(fields).map(([name, value]) =>
-    paint(` ${name}=${shown(value)}`, { code: 90, style }),
+    paint(` ${name}=${shown(value)}`, 90, style),
   );
   const below = typeof stack === "string" ? `\n${stack.replaceAll(/^/gm, "    ")}` : "";
-  return `${paint(clock, { code: 90, style })} ${paint(label, { code, style })} ${plain(String(msg))}${rest.join("")}${below}\n`;
+  return `${paint(clock, 90, style)} ${paint(label, code, style)} ${plain(String(msg))}${rest.join("")}${below}\n`;
 }
 
 function shown(value: unknown): string {
@@ -33,6 +33,6 @@ function plain(text: string): string {
   return text.replaceAll(/\p{Cc}/gu, (character) => (character === "\n" ? "\n" : "·"));
 }
 
-function paint(text: string, how: { readonly code: number; readonly style: LineStyle }): string {
-  return how.style.colour && how.code !== 0 ? `\u001b[${how.code}m${text}\u001b[39m` : text;
+function paint(text: string, code: number, style: LineStyle): string {
+  return style.colour && code !== 0 ? `\u001b[${code}m${text}\u001b[39m` : text;
 }

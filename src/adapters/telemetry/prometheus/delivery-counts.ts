@@ -38,7 +38,7 @@ export class DeliveryCounts {
   samples(): readonly Sample[] {
     const samples: Sample[] = [];
     for (const [tenantId, byType] of this.#byTenant) {
-      for (const [eventType, counts] of byType) addSamples(samples, { tenantId, eventType, counts });
+      for (const [eventType, counts] of byType) addSamples(samples, tenantId, eventType, counts);
     }
     return samples;
   }
@@ -66,15 +66,15 @@ export class DeliveryCounts {
 
 function addSamples(
   samples: Sample[],
-  series: { readonly tenantId: string; readonly eventType: string; readonly counts: Float64Array },
+  tenantId: string, eventType: string, counts: Float64Array,
 ): void {
-  for (const [index, value] of series.counts.entries()) {
+  for (const [index, value] of counts.entries()) {
     if (value === 0) continue;
     const labels = {
       status: deliveryStates[Math.floor(index / categories.length)] ?? "",
-      event_type: series.eventType,
+      event_type: eventType,
       failure_category: categories[index % categories.length] ?? "",
-      tenant_id: series.tenantId,
+      tenant_id: tenantId,
     };
     samples.push({ labels, value });
   }

@@ -12,9 +12,9 @@ export class DurationQuantiles {
   count = 0;
   sumMs = 0;
 
-  constructor(options: { readonly periodMs: number; readonly now: number }) {
-    this.#periodMs = options.periodMs;
-    this.#startedAt = options.now;
+  constructor(periodMs: number, now: number) {
+    this.#periodMs = periodMs;
+    this.#startedAt = now;
   }
 
   observe(durationMs: number): void {

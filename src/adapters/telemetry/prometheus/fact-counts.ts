@@ -44,7 +44,7 @@ export class FactCounts implements Metrics {
 
   constructor(monotonicMs: () => number) {
     this.#monotonicMs = monotonicMs;
-    this.#durations = new DurationQuantiles({ periodMs: quantilePeriodMs, now: monotonicMs() });
+    this.#durations = new DurationQuantiles(quantilePeriodMs, monotonicMs());
   }
 
   attemptSettled(fact: AttemptFact): void {
@@ -156,21 +156,9 @@ export class FactCounts implements Metrics {
 
   #ownMetrics(): readonly PlainMetric[] {
     return [
-      single("posthorn_events_published_total", {
-        type: "counter",
-        help: "Events accepted.",
-        read: () => this.#published,
-      }),
-      single("posthorn_events_duplicate_total", {
-        type: "counter",
-        help: "Publishes answered as duplicates.",
-        read: () => this.#duplicates,
-      }),
-      single("posthorn_large_payloads_total", {
-        type: "counter",
-        help: "Payloads above the recommended size.",
-        read: () => this.#largePayloads,
-      }),
+      single("posthorn_events_published_total", "counter", "Events accepted.", () => this.#published),
+      single("posthorn_events_duplicate_total", "counter", "Publishes answered as duplicates.", () => this.#duplicates),
+      single("posthorn_large_payloads_total", "counter", "Payloads above the recommended size.", () => this.#largePayloads),
       {
         name: "posthorn_api_calls_limited_total",
         help: "API calls that were refused, by the limit they reached.",
@@ -187,20 +175,14 @@ export class FactCounts implements Metrics {
             return { labels: { channel, outcome }, value };
           }),
       },
-      histogram("posthorn_commit_writes", {
-        help: "Writes in one grouped commit.",
-        buckets: this.#commitSizes,
-      }),
-      histogram("posthorn_commit_duration_seconds", {
-        help: "Duration of one grouped commit.",
-        buckets: this.#commitSeconds,
-      }),
+      histogram("posthorn_commit_writes", "Writes in one grouped commit.", this.#commitSizes),
+      histogram("posthorn_commit_duration_seconds", "Duration of one grouped commit.", this.#commitSeconds),
     ];
   }
 
   #alarmMetrics(): readonly PlainMetric[] {
     const counter = (name: string, alarm: Alarm, help: string): PlainMetric =>
-      single(name, { type: "counter", help, read: () => this.#alarms[alarm] });
+      single(name, "counter", help, () => this.#alarms[alarm]);
     return [
       counter(
         "posthorn_deliveries_stopped_total",

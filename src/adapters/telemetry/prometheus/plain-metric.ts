@@ -33,19 +33,14 @@ async function samplesOrNone(samples: PlainMetric["samples"]): Promise<readonly 
 /** A metric with one value and no labels. */
 export function single(
   name: string,
-  metric: {
-    readonly type: "counter" | "gauge";
-    readonly help: string;
-    readonly read: () => number | Promise<number>;
-  },
+  type: "counter" | "gauge", help: string, read: () => number | Promise<number>,
 ): PlainMetric {
-  const { type, help, read } = metric;
   return { name, help, type, samples: async () => [{ labels: {}, value: await read() }] };
 }
 
 export function histogram(
   name: string,
-  metric: { readonly help: string; readonly buckets: Buckets },
+  help: string, buckets: Buckets,
 ): PlainMetric {
-  return { name, help: metric.help, type: "histogram", samples: () => metric.buckets.samples(name) };
+  return { name, help, type: "histogram", samples: () => buckets.samples(name) };
 }

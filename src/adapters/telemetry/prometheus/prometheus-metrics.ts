@@ -19,9 +19,9 @@ export interface PrometheusMetrics {
  * Metrics under the names of WDS-227 to 235, and further `posthorn_*` metrics. Facts are counted in plain maps and
  * arrays; everything else is computed when the text is requested.
  */
-export function createPrometheusMetrics(options: { readonly monotonicMs: () => number }): PrometheusMetrics {
+export function createPrometheusMetrics(monotonicMs: () => number): PrometheusMetrics {
   const registry = new Registry();
-  const counts = new FactCounts(options.monotonicMs);
+  const counts = new FactCounts(monotonicMs);
   const process = processMetrics();
   registerPlain(registry, [...counts.plainMetrics(), ...process.metrics]);
   return {

@@ -21,7 +21,7 @@ function setUp(answers: (hostname: string, query: number) => readonly string[] |
     },
     close: () => undefined,
   };
-  const names = new CheckedNames({ source, policy, clock });
+  const names = new CheckedNames(source, policy, clock);
   return { names, queries, wait: (delayMs: number) => (nowMs += delayMs) };
 }
 

@@ -32,10 +32,10 @@ export class CheckedNames {
   readonly #answers = new Map<string, Answer>();
   readonly #queries = new Map<string, Promise<Answer>>();
 
-  constructor(parts: { source: NameSource; policy: Pick<AddressPolicy, "judge">; clock: Clock }) {
-    this.#source = parts.source;
-    this.#policy = parts.policy;
-    this.#clock = parts.clock;
+  constructor(source: NameSource, policy: Pick<AddressPolicy, "judge">, clock: Clock) {
+    this.#source = source;
+    this.#policy = policy;
+    this.#clock = clock;
   }
 
   /** At least one address, in the order to try them; rejects with a `TransportFault`. */

@@ -46,12 +46,11 @@ export class Connections {
   readonly #idleByKey = new Map<string, PooledConnection[]>();
   readonly #waiting: Exchange[] = [];
 
-  constructor(parts: { readonly dialer: Dialer; readonly clock: Clock; readonly limits: ConnectionLimits }) {
-    const { dialer, clock, limits } = parts;
+  constructor(dialer: Dialer, clock: Clock, limits: ConnectionLimits) {
     this.#dialer = dialer;
     this.#clock = clock;
     this.#limits = limits;
-    this.#idleTimes = new IdleTimes({ clock, idleSocketMs: limits.idleSocketMs });
+    this.#idleTimes = new IdleTimes(clock, limits.idleSocketMs);
   }
 
   /** Connections open or being opened. While addresses are raced, one of these may hold a second socket. */

@@ -248,7 +248,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
 
   /** The address is in the trace, for those who may see it. */
   #shown(message: string): string {
-    return withoutInnerAddresses(message, { host: new URL(this.request.origin).hostname });
+    return withoutInnerAddresses(message, new URL(this.request.origin).hostname);
   }
 
   /** Null for the usual case, which excludes interrupted answers. */
@@ -273,11 +273,11 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     if (room <= 0) return;
     const part = chunk.length > room ? chunk.subarray(0, room) : chunk;
     if (this.#sample === null) this.#sample = Buffer.from(part);
-    else this.#append(this.#sample, { part, keptMax });
+    else this.#append(this.#sample, part, keptMax);
     this.#sampleBytes += part.length;
   }
 
-  #append(sample: Buffer, { part, keptMax }: { part: Uint8Array; keptMax: number }): void {
+  #append(sample: Buffer, part: Uint8Array, keptMax: number): void {
     let target = sample;
     if (sample.length < keptMax) {
       target = Buffer.allocUnsafe(keptMax);

@@ -49,11 +49,11 @@ class HttpTransport implements Transport, ExchangeOwner {
     const { addressPolicy: policy, clock, proxyUrl } = options;
     this.#clock = clock;
     this.#source = options.dns;
-    this.#names = new CheckedNames({ source: this.#source, policy, clock });
+    this.#names = new CheckedNames(this.#source, policy, clock);
     this.#deadlines = new Deadlines(clock);
     const proxy = proxyUrl === undefined ? null : parseProxyUrl(proxyUrl, options.proxyLookup);
     const dialer = new Dialer({ policy, names: this.#names, clock, ca: options.tls?.ca, proxy });
-    this.#connections = new Connections({ dialer, clock, limits: options });
+    this.#connections = new Connections(dialer, clock, options);
   }
 
   send(request: OutboundRequest): Promise<TransportResult> {

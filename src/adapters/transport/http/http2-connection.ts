@@ -125,7 +125,7 @@ export class Http2Connection implements Connection {
     stream.on("error", (error) => {
       failure = error;
     });
-    stream.once("close", () => this.#lost(stream, { exchange, failure }));
+    stream.once("close", () => this.#lost(stream, exchange, failure));
   }
 
   #ended(stream: ClientHttp2Stream, exchange: Exchange): void {
@@ -138,7 +138,7 @@ export class Http2Connection implements Connection {
   /** EDS-9.9-2. Does nothing when the answer is complete. */
   #lost(
     stream: ClientHttp2Stream,
-    { exchange, failure }: { exchange: Exchange; failure: Error | null },
+    exchange: Exchange, failure: Error | null,
   ): void {
     if (exchange.settled) return;
     this.#spoiled = true;
@@ -159,7 +159,7 @@ function headersOf(request: OutboundRequest, authority: string): OutgoingHttpHea
   const fields: Record<string, string | string[]> = Object.create(null) as Record<string, string | string[]>;
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const name = (headers[index] ?? "").toLowerCase();
-    addField(fields, { name: name === "host" ? ":authority" : name, value: headers[index + 1] ?? "" });
+    addField(fields, name === "host" ? ":authority" : name, headers[index + 1] ?? "");
   }
   if (method === "POST" || method === "PUT") fields["content-length"] = String(body.byteLength);
   const names = Object.keys(fields).filter((name) => !name.startsWith(":"));
@@ -175,7 +175,7 @@ function headersOf(request: OutboundRequest, authority: string): OutgoingHttpHea
 
 function addField(
   fields: Record<string, string | string[]>,
-  { name, value }: { readonly name: string; readonly value: string },
+  name: string, value: string,
 ): void {
   try {
     if (name !== ":authority") validateHeaderName(name);

@@ -8,10 +8,7 @@ const hourMs = 60 * 60_000;
 
 test("after a receiver twice closes an idle connection at the same age, they end earlier for an hour", () => {
   let nowMs = 0;
-  const times = new IdleTimes({
-    clock: { ...systemClock, monotonicMs: () => nowMs },
-    idleSocketMs: 55_000,
-  });
+  const times = new IdleTimes({ ...systemClock, monotonicMs: () => nowMs }, 55_000);
   times.closedByReceiver(origin, 5020);
   assert.equal(times.msFor(origin), 55_000);
   times.closedByReceiver(origin, 5000);
@@ -22,7 +19,7 @@ test("after a receiver twice closes an idle connection at the same age, they end
 });
 
 test("restarts of a receiver are not a habit", () => {
-  const times = new IdleTimes({ clock: systemClock, idleSocketMs: 55_000 });
+  const times = new IdleTimes(systemClock, 55_000);
   for (const idleMs of [20, 30, 700, 9000, 31_000]) times.closedByReceiver(origin, idleMs);
   assert.equal(times.msFor(origin), 55_000);
 });

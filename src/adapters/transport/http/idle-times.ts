@@ -27,7 +27,7 @@ export class IdleTimes {
   /** Most recently recorded last. */
   readonly #habits = new Map<string, Habit>();
 
-  constructor({ clock, idleSocketMs }: { readonly clock: Clock; readonly idleSocketMs: number }) {
+  constructor(clock: Clock, idleSocketMs: number) {
     this.#clock = clock;
     this.#defaultMs = idleSocketMs;
   }

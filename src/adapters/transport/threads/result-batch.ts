@@ -98,10 +98,7 @@ export function readResults({ text, numbers, samples, fields, traces }: ResultBa
     const flags = number(1);
     const sampleBytes = number(4);
     const shortage = shortages[number(7)];
-    const observation = observationOf({
-      flags, what: number(2),
-      retryAfter: number(5) === absent ? null : nextText(number(5)),
-    });
+    const observation = observationOf(flags, number(2), number(5) === absent ? null : nextText(number(5)));
     const errorMessage = number(6) === absent ? null : nextText(number(6));
     const result: TransportResult = {
       observation,
@@ -115,7 +112,7 @@ export function readResults({ text, numbers, samples, fields, traces }: ResultBa
     const isPlain = shortage === undefined && trace === undefined && !malformed;
     results.push({
       id: number(0),
-      result: isPlain ? result : withRest(result, { shortage, malformed, trace }),
+      result: isPlain ? result : withRest(result, shortage, malformed, trace),
     });
   }
   return results;
@@ -127,15 +124,7 @@ function rareFlags({ trace, malformed }: TransportResult): number {
 
 function withRest(
   result: TransportResult,
-  {
-    shortage,
-    malformed,
-    trace,
-  }: {
-    readonly shortage: Shortage | undefined;
-    readonly malformed: boolean;
-    readonly trace: WireTrace | undefined;
-  },
+  shortage: Shortage | undefined, malformed: boolean, trace: WireTrace | undefined,
 ): TransportResult {
   return {
     ...result,
@@ -145,12 +134,7 @@ function withRest(
   };
 }
 
-function observationOf(packed: {
-  readonly flags: number;
-  readonly what: number;
-  readonly retryAfter: string | null;
-}): AttemptObservation {
-  const { flags, what, retryAfter } = packed;
+function observationOf(flags: number, what: number, retryAfter: string | null): AttemptObservation {
   const yes = (flags & flagYes) !== 0;
   if ((flags & flagResponse) === 0)
     return { kind: "failure", category: categories[what] ?? "network", requestSent: yes };

@@ -38,7 +38,7 @@ export class CallbackKeys {
     const key = Buffer.from(random.bytes(keyBytes)).toString("base64url");
     return {
       url: `${publicUrl}/v1/webhooks/${webhookId}/verification-callback?key=${key}`,
-      digest: this.#digest({ webhookId, key }),
+      digest: this.#digest(webhookId, key),
       expiresAt: clock.now() + keyLifetimeMs,
     };
   }
@@ -46,15 +46,15 @@ export class CallbackKeys {
   /** Whether a webhook currently accepts this key. */
   opens({ id, verification }: Pick<Webhook, "id" | "verification">, key: string): boolean {
     const { tokenDigest, tokenExpiresAt } = verification;
-    const presented = Buffer.from(this.#digest({ webhookId: id, key }));
+    const presented = Buffer.from(this.#digest(id, key));
     // Compares even without an expected value, so that timing reveals nothing.
-    const expected = Buffer.from(tokenDigest ?? this.#digest({ webhookId: id, key: "" }));
+    const expected = Buffer.from(tokenDigest ?? this.#digest(id, ""));
     const isEqual = presented.length === expected.length && timingSafeEqual(presented, expected);
     const isInTime = tokenExpiresAt !== null && this.#options.clock.now() < tokenExpiresAt;
     return isEqual && tokenDigest !== null && isInTime;
   }
 
-  #digest({ webhookId, key }: { readonly webhookId: string; readonly key: string }): string {
+  #digest(webhookId: string, key: string): string {
     return this.#options.secretBox.digest(`verification callback ${webhookId} ${key}`);
   }
 }

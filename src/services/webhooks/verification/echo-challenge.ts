@@ -41,7 +41,7 @@ export async function sendChallenge(
     return { kind: "refused", detail: `the receiver responded to the challenge with status ${status}` };
   }
   const answer = Buffer.from(responseSample ?? []).toString("utf8");
-  if (!isEcho({ body: answer, challenge: how.challenge })) {
+  if (!isEcho(answer, how.challenge)) {
     const seen = answer === "" ? "an empty body" : `${Buffer.byteLength(answer)} bytes other than its echo`;
     return {
       kind: "refused",

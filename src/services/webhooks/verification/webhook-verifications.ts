@@ -59,7 +59,7 @@ export class WebhookVerifications {
     const { hostname } = new URL(url);
     // Derived from webhook and host rather than stored: it is public once published.
     const token = this.#options.secretBox.digest(`verification record ${id} ${hostname}`);
-    return dnsRecord({ hostname, token });
+    return dnsRecord(hostname, token);
   }
 
   /**
@@ -69,7 +69,7 @@ export class WebhookVerifications {
   async proven(webhook: Webhook, secrets: readonly StoredSecret[]): Promise<Webhook> {
     const outcome = await this.#run({ webhook, secrets, key: null });
     if (outcome.kind === "granted") {
-      return afterVerification(webhook, { outcome, now: this.#options.clock.now() });
+      return afterVerification(webhook, outcome, this.#options.clock.now());
     }
     throw new PosthornError("verification_failed", outcome.detail, {
       fields: [{ field: "url", message: outcome.detail }],
@@ -84,7 +84,7 @@ export class WebhookVerifications {
     const outcome = await this.#run({ webhook: asked, secrets: live.secrets, key });
     return change(id, (webhook) =>
       isSameQuestion(asked, webhook)
-        ? afterVerification(webhook, { outcome, now: this.#options.clock.now() })
+        ? afterVerification(webhook, outcome, this.#options.clock.now())
         : null,
     );
   }
@@ -106,7 +106,7 @@ export class WebhookVerifications {
       // Of two calls with the same key, the second is too late.
       if (!this.#keys.opens(current, key)) throw unknownLink();
       const outcome = { ...rate, detail: "the receiver permitted it through the callback URL" };
-      return afterVerification(current, { outcome, now: this.#options.clock.now() });
+      return afterVerification(current, outcome, this.#options.clock.now());
     });
     return { webhookId: id, allowedRatePerMinute: webhook.verification.allowedRatePerMinute };
   }
@@ -118,7 +118,7 @@ export class WebhookVerifications {
 
   async #askBy({ webhook, secrets, key }: Question): Promise<VerificationOutcome> {
     const { means, clock, random, access, secretBox } = this.#options;
-    const credentials = new StoredCredentials(webhook, { secrets, secretBox });
+    const credentials = new StoredCredentials(webhook, secrets, secretBox);
     const target = { webhook, clientCertificate: credentials.clientCertificate() };
     const { method } = webhook.verification;
     if (method === "cloudevents") return askPermission(target, { ...means, callbackUrl: key?.url ?? null });

@@ -74,7 +74,7 @@ export class DeliverySearches {
     const first = Math.max(rowsFirst, limit + 1);
     const page = await walkPositions<DeliveryRow>(
       { ...search, span, isOldestFirst, rowsFirst: first, createdAtOf: (row) => row[11] },
-      ({ wanted, ...window }) => this.#window(search, { owner, wanted, window: { ...window, scope, order } }),
+      ({ wanted, ...window }) => this.#window(search, owner, { ...window, scope, order }, wanted),
     );
     return { ...page, rows: await this.#rows.deliveries(page.rows) };
   }
@@ -82,17 +82,17 @@ export class DeliverySearches {
   /** Examines all rows of a window, and reads the matching ones. */
   async #window(
     { filter, order }: DeliverySearch,
-    look: { readonly owner: Owner; readonly window: Window; readonly wanted: number },
+    owner: Owner, window: Window, wanted: number,
   ) {
     const parameters = new Parameters();
-    const inWindow = windowSql(look.window, parameters);
-    const matching = matchingSql(ofOwner(look.owner, parameters), searchConditions(filter, parameters));
+    const inWindow = windowSql(window, parameters);
+    const matching = matchingSql(ofOwner(owner, parameters), searchConditions(filter, parameters));
     const [direction, opposite] = order === "oldest" ? ["ASC", "DESC"] : ["DESC", "ASC"];
     const rows = await this.#state.aside.rows<readonly [...EdgeRow, ...DeliveryRow]>(
       `WITH seen AS MATERIALIZED (${inWindow}),
        edge AS (SELECT seq, created_at FROM seen ORDER BY seq ${opposite} LIMIT 1),
        found AS MATERIALIZED (
-         SELECT d.* FROM seen d ${matching} ORDER BY d.seq ${direction} LIMIT ${parameters.add(look.wanted)})
+         SELECT d.* FROM seen d ${matching} ORDER BY d.seq ${direction} LIMIT ${parameters.add(wanted)})
        SELECT (SELECT count(*) FROM seen), (SELECT seq FROM edge), (SELECT created_at FROM edge), f.*
        FROM (SELECT) AS one LEFT JOIN (
          SELECT ${deliveryColumns} FROM found d ${withEvent} ${withLastAttempt}) f ON true
@@ -117,7 +117,7 @@ export class DeliverySearches {
       const begun = performance.now();
       const scope = { kind: "waiting" } as const;
       const window = { scope, span: { above, below }, rows, order: "oldest" } as const;
-      const seen = await this.#dueWindow(search, { owner, window, place }).catch(unlessItWasMuch(rows));
+      const seen = await this.#dueWindow(search, owner, window, place).catch(unlessItWasMuch(rows));
       if (seen === null) {
         rows = fewerRows(rows);
         continue;
@@ -130,7 +130,7 @@ export class DeliverySearches {
       budget.spend(seen.looked);
       isEnd = seen.looked < rows;
       above = seen.reached ?? 0;
-      rows = nextRows({ rows, tookMs: performance.now() - begun });
+      rows = nextRows(rows, performance.now() - begun);
     }
     const shown = found.slice(0, limit);
     const last = shown.at(-1);
@@ -145,18 +145,14 @@ export class DeliverySearches {
 
   async #dueWindow(
     { filter, limit }: DeliverySearch,
-    look: {
-      readonly owner: Owner;
-      readonly window: Window;
-      readonly place: { readonly dueAt: number; readonly position: number };
-    },
+    owner: Owner, window: Window, place: { readonly dueAt: number; readonly position: number },
   ) {
     const parameters = new Parameters();
-    const inWindow = windowSql(look.window, parameters);
-    const dueAt = `${parameters.add(look.place.dueAt)}::bigint`;
-    const behind = `(d.due_at, d.seq) > (${dueAt}, ${parameters.add(look.place.position)}::bigint)`;
+    const inWindow = windowSql(window, parameters);
+    const dueAt = `${parameters.add(place.dueAt)}::bigint`;
+    const behind = `(d.due_at, d.seq) > (${dueAt}, ${parameters.add(place.position)}::bigint)`;
     const matching = matchingSql(
-      [...ofOwner(look.owner, parameters), behind],
+      [...ofOwner(owner, parameters), behind],
       searchConditions(filter, parameters),
     );
     const rows = await this.#state.aside.rows<

@@ -44,7 +44,7 @@ export class EventSearches {
         rowsFirst: filter.dataContains === null ? Math.max(rowsFirst, search.limit + 1) : bodiesFirst,
         createdAtOf: (row) => row[9],
       },
-      (window) => this.#window(search, { scope, window }),
+      (window) => this.#window(search, scope, window),
     );
     return { ...page, rows: await this.#rows.eventSummaries(page.rows) };
   }
@@ -57,13 +57,10 @@ export class EventSearches {
 
   async #window(
     { filter }: EventSearch,
-    look: {
-      readonly scope: Scope;
-      readonly window: { readonly span: Span; readonly rows: number; readonly wanted: number };
-    },
+    scope: Scope, window: { readonly span: Span; readonly rows: number; readonly wanted: number },
   ): Promise<DatedWindow<EventRow>> {
     const parameters = new Parameters();
-    const inWindow = windowSql(look.scope, look.window, parameters);
+    const inWindow = windowSql(scope, window, parameters);
     const conditions = ["true", ...eventConditions(filter, parameters)].join(" AND ");
     const rows = await this.#state.aside.rows<
       readonly [looked: number, reached: number | null, createdAt: number | null, ...EventRow]
@@ -71,7 +68,7 @@ export class EventSearches {
       `WITH seen AS MATERIALIZED (${inWindow}),
        edge AS (SELECT seq, created_at FROM seen ORDER BY seq LIMIT 1),
        found AS MATERIALIZED (SELECT e.seq FROM seen e WHERE ${conditions}
-         ORDER BY e.seq DESC LIMIT ${parameters.add(look.window.wanted)})
+         ORDER BY e.seq DESC LIMIT ${parameters.add(window.wanted)})
        SELECT (SELECT count(*) FROM seen), (SELECT seq FROM edge), (SELECT created_at FROM edge), f.*
        FROM (SELECT) AS one LEFT JOIN (
          SELECT ${eventSummaryColumns} FROM found w JOIN posthorn.events e ON e.seq = w.seq) f ON true

@@ -68,7 +68,7 @@ export class RequestSearches {
          SELECT id FROM seen WHERE ${conditions} ORDER BY id DESC LIMIT ${add(window.wanted)})
        SELECT (SELECT count(*) FROM seen), (SELECT min(id) FROM seen), f.*
        FROM (SELECT) AS one LEFT JOIN (
-         SELECT r.id, ${requestColumns({ body: "NULL::bytea" })}
+         SELECT r.id, ${requestColumns("NULL::bytea")}
          FROM found JOIN posthorn.gateway_requests r ON r.id = found.id) f ON true
        ORDER BY f.id DESC`,
       parameters.values,

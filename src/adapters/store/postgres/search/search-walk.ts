@@ -81,7 +81,7 @@ export async function walkWindows<Row extends readonly [place: Place, ...columns
       return { rows: shown, next: isFull ? (shown.at(-1)?.[0] ?? at) : at, isCutShort: !isFull };
     }
     span = isOldestFirst ? { above: at, below: span.below } : { above: span.above, below: at };
-    rows = nextRows({ rows, tookMs: performance.now() - begun });
+    rows = nextRows(rows, performance.now() - begun);
   }
 }
 
@@ -124,7 +124,7 @@ export function fewerRows(rows: number): number {
 }
 
 /** Never more than doubled: one quick window says little about the next. */
-export function nextRows({ rows, tookMs }: { readonly rows: number; readonly tookMs: number }): number {
+export function nextRows(rows: number, tookMs: number): number {
   const wanted = Math.min(rows * 2, Math.floor((rows * statementGoalMs) / Math.max(tookMs, 1)));
   return Math.min(rowsMax, Math.max(rowsMin, wanted));
 }

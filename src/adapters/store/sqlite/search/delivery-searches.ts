@@ -135,7 +135,7 @@ export class DeliverySearches {
       left = all.slice(some.length);
       await pace.yield();
     }
-    return this.#duePage(search, { found: this.#taken(found, filter), areAll });
+    return this.#duePage(search, this.#taken(found, filter), areAll);
   }
 
   #taken(rows: readonly DueRow[], { takesType }: SearchFilter): readonly DueRow[] {
@@ -150,7 +150,7 @@ export class DeliverySearches {
 
   #duePage(
     { after, limit }: DeliverySearch,
-    { found, areAll }: { readonly found: readonly DueRow[]; readonly areAll: boolean },
+    found: readonly DueRow[], areAll: boolean,
   ): SearchPage<StoredDelivery> {
     const order = ([seqA, dueA]: DueRow, [seqB, dueB]: DueRow): number => dueA - dueB || seqA - seqB;
     const behind =

@@ -33,7 +33,7 @@ export class RequestSearches {
   async page(search: RequestSearch): Promise<SearchPage<ReceivedRequest, RequestPlace>> {
     const index = requestIndex(search.filter);
     if (isBySource(index)) this.#bySource.fileForSearch();
-    const source = new RequestSource(this.#statements, { search, index });
+    const source = new RequestSource(this.#statements, search, index);
     const page = await walk(this.#connection, { ...search, begin: source.begin }, source);
     return requestPage(this.#read(page.rows), page);
   }
@@ -41,7 +41,7 @@ export class RequestSearches {
   /** Skips rows that retention removed in between. */
   #read(ids: readonly string[]): readonly ReceivedRequest[] {
     const request = this.#statements.get(
-      `SELECT ${requestColumns({ body: "NULL" })} FROM gateway_requests WHERE id = ?`,
+      `SELECT ${requestColumns("NULL")} FROM gateway_requests WHERE id = ?`,
     );
     const rows = this.#connection.read(() =>
       ids.map((id) => request.get(id)).filter((row) => row !== undefined),
@@ -60,7 +60,7 @@ class RequestSource implements SearchSource<string> {
 
   constructor(
     statements: StatementCache,
-    { search, index }: { readonly search: RequestSearch; readonly index: RequestIndex },
+    search: RequestSearch, index: RequestIndex,
   ) {
     const { above, below } = requestSpan(search);
     const { rows, owner } = index;
@@ -85,13 +85,13 @@ class RequestSource implements SearchSource<string> {
 
   stretch(
     from: string,
-    { rows, limit }: { readonly rows: number; readonly limit: number },
+    rows: number, limit: number,
   ): Stretch<string> | null {
     const seen = this.#seen.all(...this.#values, from, rows) as unknown as SeenRow[];
     const reached = seen.at(-1)?.[0];
     if (reached === undefined) return null;
     const found = seen.filter(([, takes]) => takes === 1).map(([id]) => id);
-    return cutAt(found, { limit, reached, looked: seen.length });
+    return cutAt(found, limit, reached, seen.length);
   }
 }
 

@@ -168,7 +168,7 @@ function typeTaker(strings: StringTable, patterns: readonly string[]): (eventTyp
     let takes = judged.get(eventType);
     if (takes === undefined) {
       const type = strings.text(eventType);
-      takes = patterns.some((pattern) => matches({ pattern, type }));
+      takes = patterns.some((pattern) => matches(pattern, type));
       judged.set(eventType, takes);
     }
     return takes;

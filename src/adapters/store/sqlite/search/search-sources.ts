@@ -9,7 +9,7 @@ export interface SearchSource<Place = number> {
   /** Rows examined in the first turn; later turns depend on its duration. */
   readonly rowsFirst: number;
   /** The rows behind a place, null when there are none. Only inside a read. */
-  stretch(from: Place, size: { readonly rows: number; readonly limit: number }): Stretch<Place> | null;
+  stretch(from: Place, rows: number, limit: number): Stretch<Place> | null;
 }
 
 export interface Stretch<Place = number> {
@@ -58,23 +58,19 @@ export class RowSource implements SearchSource {
     );
   }
 
-  stretch(from: number, { rows, limit }: { readonly rows: number; readonly limit: number }): Stretch | null {
+  stretch(from: number, rows: number, limit: number): Stretch | null {
     const chunk = this.#chunkBehind(from);
     if (chunk === null) return null;
     const { owner } = this.#filter;
-    const [first, last] = this.#span(chunk, { from, rows });
+    const [first, last] = this.#span(chunk, from, rows);
     const ofOwner = owner === null ? [] : [chunk, ...owner.values];
     const found = this.#statement.all(...ofOwner, first, last, ...this.#filter.values);
-    return cutAt(taken(found as unknown as FoundRow[], this.#filter), {
-      limit,
-      reached: this.#isNewestFirst ? first : last,
-      looked: owner === null ? last - first + 1 : found.length + rowsPerSeek,
-    });
+    return cutAt(taken(found as unknown as FoundRow[], this.#filter), limit, this.#isNewestFirst ? first : last, owner === null ? last - first + 1 : found.length + rowsPerSeek);
   }
 
   #span(
     chunk: number,
-    { from, rows }: { readonly from: number; readonly rows: number },
+    from: number, rows: number,
   ): readonly [first: number, last: number] {
     if (this.#isNewestFirst) {
       const last = Math.min(from - 1, chunkEnd(chunk));
@@ -119,17 +115,13 @@ export class ListSource implements SearchSource {
     );
   }
 
-  stretch(from: number, { rows, limit }: { readonly rows: number; readonly limit: number }): Stretch | null {
+  stretch(from: number, rows: number, limit: number): Stretch | null {
     const start = this.#firstBehind(from);
     const positions = this.#positions.slice(start, start + rows);
     const reached = positions.at(-1);
     if (reached === undefined) return null;
     const found = this.#statement.all(JSON.stringify(positions), ...allValues(this.#filter));
-    return cutAt(taken(found as unknown as FoundRow[], this.#filter), {
-      limit,
-      reached,
-      looked: positions.length,
-    });
+    return cutAt(taken(found as unknown as FoundRow[], this.#filter), limit, reached, positions.length);
   }
 
   #firstBehind(from: number): number {
@@ -168,10 +160,9 @@ function taken(rows: readonly FoundRow[], { takesType }: SearchFilter): readonly
 /** Returns no more than requested; rows behind the last one count as not examined. */
 export function cutAt<Place>(
   found: readonly Place[],
-  stretch: { readonly limit: number; readonly reached: Place; readonly looked: number },
+  limit: number, reached: Place, looked: number,
 ): Stretch<Place> {
-  const { limit, looked } = stretch;
-  if (found.length < limit) return { found, reached: stretch.reached, looked };
+  if (found.length < limit) return { found, reached, looked };
   const kept = found.slice(0, limit);
-  return { found: kept, reached: kept.at(-1) ?? stretch.reached, looked };
+  return { found: kept, reached: kept.at(-1) ?? reached, looked };
 }

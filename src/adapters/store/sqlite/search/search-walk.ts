@@ -45,7 +45,7 @@ export async function walk<Place>(
   for (;;) {
     const wanted = limit + 1 - found.length;
     const from = at;
-    const stretch = pace.run((rows) => connection.read(() => source.stretch(from, { rows, limit: wanted })));
+    const stretch = pace.run((rows) => connection.read(() => source.stretch(from, rows, wanted)));
     if (stretch === null) return { rows: found, next: null, isCutShort: false };
     found.push(...stretch.found);
     at = stretch.reached;
